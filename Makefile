@@ -1,0 +1,56 @@
+# The front door. `make help` lists what there is; CMakePresets.json has the details.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help deps build test demo bench check check-long cluster-up cluster-down format clean
+
+JOBS ?= $(shell nproc)
+SLICE ?= 2s
+DURATION ?= 60s
+PRESET ?= release
+BUILD := build
+TEST_ARGS ?=
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+deps:  ## install the Debian packages that are missing (root or sudo)
+	@tools/install-packages tools/packages.txt
+
+build: deps  ## build everything into build/bin
+	@cmake --preset $(PRESET) >/dev/null
+	@cmake --build --preset $(PRESET) -j $(JOBS)
+
+test: build  ## build and run all tests
+	@ctest --test-dir $(BUILD) --output-on-failure --label-exclude e2e $(TEST_ARGS)
+	@# These start clusters of real processes and watch the clock; a machine that stands still for a
+	@# moment (a busy host) may fail one. It is shown, and tried once more.
+	@ctest --test-dir $(BUILD) --output-on-failure --label-regex e2e --repeat until-pass:2 $(TEST_ARGS)
+
+demo: deps  ## two gangs take turns on five nodes (SLICE=2s DURATION=60s)
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target programs
+	@tools/as-root $(BUILD)/bin/kubegang-devcluster demo --slice $(SLICE) --duration $(DURATION) --dir $(BUILD)/demo
+
+bench: build  ## measure: JSON files in build/bench
+	@tools/bench $(BUILD)
+
+check: deps  ## the tests of the pure parts under asan-ubsan
+	@tools/check
+
+check-long: deps  ## everything under asan-ubsan and tsan, fuzzing, more rounds: hours
+	@tools/install-packages tools/packages-check.txt
+	@tools/check --long
+
+cluster-up:  ## a real Kubernetes of three nodes on this machine (root; Go and minutes the first time)
+	@tools/install-packages tools/packages-kubernetes.txt
+	@tools/as-root e2e/kubernetes/cluster-up
+
+cluster-down:  ## end it, leave nothing
+	@tools/as-root e2e/kubernetes/cluster-down
+
+format:  ## clang-format everything of ours
+	@command -v clang-format >/dev/null || { echo "clang-format is not installed: apt-get install clang-format" >&2; exit 1; }
+	@git ls-files '*.h' '*.cc' | xargs clang-format -i
+
+clean:  ## remove build/
+	@rm -rf $(BUILD)

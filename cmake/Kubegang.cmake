@@ -1,0 +1,87 @@
+# kubegang_library(NAME SOURCES… DEPS…)   a static library, warnings are errors
+# kubegang_program(NAME SOURCES… DEPS…)   a program in bin/
+# kubegang_test(NAME SOURCES… DEPS… [LABELS…] [TIMEOUT s] [SERIAL])
+#                                         a GoogleTest program, one ctest test; label `root` needs
+#                                         root and cgroups, `e2e` starts processes, `threads`
+#                                         runs under tsan too, `slow` not under sanitizers
+# kubegang_benchmark(NAME SOURCES… DEPS…) a Google Benchmark program in bin/, run by `make bench`
+# kubegang_fuzzer(NAME SOURCES… DEPS…)    a libFuzzer program in fuzz/, only with KUBEGANG_FUZZ
+#                                         (clang); its seeds are in a folder corpus/NAME
+include_guard()
+
+add_custom_target(programs)        # what a user runs
+add_custom_target(threaded_tests)  # label `threads`: run under tsan too
+add_custom_target(fuzzers)
+option(KUBEGANG_FUZZ "build the libFuzzer targets (clang only)" OFF)
+
+add_library(kubegang_flags INTERFACE)
+target_include_directories(kubegang_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(kubegang_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Wswitch-enum
+  -Wold-style-cast -Werror
+  -Wno-missing-field-initializers)  # designated initialisers name only what differs from the default
+target_compile_definitions(kubegang_flags INTERFACE KUBEGANG_VERSION="${PROJECT_VERSION}")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # g++ 12 sees overlapping copies in `"text" + std::string` at -O2 (its bug 105651).
+  target_compile_options(kubegang_flags INTERFACE -Wno-restrict)
+endif()
+set(KUBEGANG_SANITIZE "" CACHE STRING "value of -fsanitize for everything of ours")
+if(KUBEGANG_FUZZ)
+  target_compile_options(kubegang_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+if(KUBEGANG_SANITIZE)
+  target_compile_options(kubegang_flags INTERFACE
+    -fsanitize=${KUBEGANG_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(kubegang_flags INTERFACE -fsanitize=${KUBEGANG_SANITIZE})
+endif()
+
+function(kubegang_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC kubegang_flags ${arg_DEPS})
+endfunction()
+
+function(kubegang_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE kubegang_flags ${arg_DEPS})
+  add_dependencies(programs ${name})
+endfunction()
+
+function(kubegang_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;DEPS;LABELS")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE kubegang_flags ${arg_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE KUBEGANG_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                                             KUBEGANG_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+  if("threads" IN_LIST arg_LABELS)
+    add_dependencies(threaded_tests ${name})
+  endif()
+  if(arg_SERIAL)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
+endfunction()
+
+function(kubegang_benchmark name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE kubegang_flags ${arg_DEPS} benchmark::benchmark)
+endfunction()
+
+function(kubegang_fuzzer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  if(NOT KUBEGANG_FUZZ)
+    return()
+  endif()
+  add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE kubegang_flags ${arg_DEPS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  add_dependencies(fuzzers ${name})
+endfunction()
