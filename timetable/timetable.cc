@@ -1,0 +1,163 @@
+#include "timetable/timetable.h"
+
+#include <algorithm>
+
+#include "scheduler/base/check.h"
+
+namespace timetable {
+namespace {
+
+using base::Duration;
+using base::Error;
+using base::Instant;
+using base::Status;
+
+bool in_range(Instant t) { return t >= kInstantMin && t <= kInstantMax; }
+
+Status validate_set(const PodSet& set, std::size_t pods_count, const std::string& where) {
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    if (set[i] >= pods_count) {
+      return base::invalid_argument(where + ": pod index " + std::to_string(set[i]) +
+                                    " out of range, there are " + std::to_string(pods_count) +
+                                    " pods");
+    }
+    if (i > 0 && set[i] <= set[i - 1]) {
+      return base::invalid_argument(where + ": pod indexes do not ascend: " +
+                                    std::to_string(set[i - 1]) + " before " +
+                                    std::to_string(set[i]));
+    }
+  }
+  return {};
+}
+
+Status validate_plan(const Timetable& timetable) {
+  if (timetable.plan.size() > kPlanEntriesMax) {
+    return base::invalid_argument("plan: " + std::to_string(timetable.plan.size()) +
+                                  " entries, at most " + std::to_string(kPlanEntriesMax));
+  }
+  if (timetable.pods_count == 0 && !timetable.plan.empty()) {
+    return base::invalid_argument("plan: not empty though there are no pods");
+  }
+  for (std::size_t i = 0; i < timetable.plan.size(); ++i) {
+    const std::string where = "plan[" + std::to_string(i) + "]";
+    const Instant until = timetable.plan[i].until;
+    if (!in_range(until)) return base::invalid_argument(where + ": until is out of range");
+    if (i > 0 && until <= timetable.plan[i - 1].until) {
+      return base::invalid_argument(where + ": until is not after the entry before it");
+    }
+    Status status = validate_set(timetable.plan[i].run, timetable.pods_count, where);
+    if (!status) return status;
+  }
+  return {};
+}
+
+// Index of the slot of the cycle that t is in; also for t before the epoch.
+std::size_t cycle_index(const Timetable& timetable, Instant t) {
+  const auto length = static_cast<std::int64_t>(timetable.cycle.size());
+  const std::int64_t remainder = base::slot_of(t, timetable.slice) % length;
+  return static_cast<std::size_t>(remainder < 0 ? remainder + length : remainder);
+}
+
+// The plan entry in force at t, or plan.end() when the cycle is.
+auto plan_at(const Timetable& timetable, Instant t) {
+  return std::upper_bound(timetable.plan.begin(), timetable.plan.end(), t,
+                          [](Instant at, const PlanEntry& entry) { return at < entry.until; });
+}
+
+const PodSet& set_at(const Timetable& timetable, Instant t) {
+  const auto entry = plan_at(timetable, t);
+  return entry != timetable.plan.end() ? entry->run : timetable.cycle[cycle_index(timetable, t)];
+}
+
+bool contains(const PodSet& set, std::uint16_t pod) {
+  return std::binary_search(set.begin(), set.end(), pod);
+}
+
+// Time that `pod` runs by the cycle alone from the epoch to t; negative before the epoch. Additive:
+// the time in [a, b) is cycle_time(b) - cycle_time(a).
+Duration cycle_time(const Timetable& timetable, std::uint16_t pod, Instant t) {
+  const auto length = static_cast<std::int64_t>(timetable.cycle.size());
+  const std::int64_t slot = base::slot_of(t, timetable.slice);
+  const std::size_t index = cycle_index(timetable, t);
+  const std::int64_t rounds = (slot - static_cast<std::int64_t>(index)) / length;
+  std::int64_t slots_per_round = 0;
+  std::int64_t slots_before = 0;
+  for (std::size_t i = 0; i < timetable.cycle.size(); ++i) {
+    if (!contains(timetable.cycle[i], pod)) continue;
+    ++slots_per_round;
+    if (i < index) ++slots_before;
+  }
+  Duration total = timetable.slice * (rounds * slots_per_round + slots_before);
+  if (contains(timetable.cycle[index], pod)) total += t - base::slot_begin(slot, timetable.slice);
+  return total;
+}
+
+}  // namespace
+
+Status validate(const Timetable& timetable) {
+  if (timetable.slice < kSliceMin || timetable.slice > kSliceMax) {
+    return base::invalid_argument("slice: " + std::to_string(timetable.slice.count()) +
+                                  " us is not between 100 ms and 65533 s");
+  }
+  if (timetable.pods_count > kPodsMax) {
+    return base::invalid_argument("pods: " + std::to_string(timetable.pods_count) +
+                                  " listed, at most " + std::to_string(kPodsMax));
+  }
+  if (timetable.cycle.empty()) return base::invalid_argument("cycle: empty, at least one slot");
+  if (timetable.cycle.size() > kCycleSlotsMax) {
+    return base::invalid_argument("cycle: " + std::to_string(timetable.cycle.size()) +
+                                  " slots, at most " + std::to_string(kCycleSlotsMax));
+  }
+  for (std::size_t i = 0; i < timetable.cycle.size(); ++i) {
+    Status status = validate_set(timetable.cycle[i], timetable.pods_count,
+                                 "cycle[" + std::to_string(i) + "]");
+    if (!status) return status;
+  }
+  return validate_plan(timetable);
+}
+
+std::span<const std::uint16_t> run_at(const Timetable& timetable, Instant t) {
+  return set_at(timetable, t);
+}
+
+bool runs_at(const Timetable& timetable, std::uint16_t pod, Instant t) {
+  return contains(set_at(timetable, t), pod);
+}
+
+std::optional<Instant> next_change(const Timetable& timetable, Instant t) {
+  CHECK(in_range(t));
+  const PodSet* current = &set_at(timetable, t);
+  Instant at = t;
+  // 1. The rest of the plan: run(t) changes at an `until` when what follows it differs.
+  for (auto entry = plan_at(timetable, t); entry != timetable.plan.end(); ++entry) {
+    at = entry->until;
+    const PodSet& next = set_at(timetable, at);
+    if (next != *current) return at;
+    current = &next;
+  }
+  // 2. One whole round of the cycle: if nothing differs in it, nothing ever will.
+  const std::int64_t slot = base::slot_of(at, timetable.slice);
+  const std::size_t index = cycle_index(timetable, at);
+  for (std::size_t step = 1; step <= timetable.cycle.size(); ++step) {
+    const PodSet& next = timetable.cycle[(index + step) % timetable.cycle.size()];
+    if (next != *current) {
+      return base::slot_begin(slot + static_cast<std::int64_t>(step), timetable.slice);
+    }
+  }
+  return std::nullopt;
+}
+
+Duration run_time(const Timetable& timetable, std::uint16_t pod, Instant from, Instant to) {
+  CHECK(from <= to && in_range(from) && in_range(to));
+  Duration total{0};
+  Instant at = from;
+  for (auto entry = plan_at(timetable, from); entry != timetable.plan.end() && at < to; ++entry) {
+    const Instant end = std::min(entry->until, to);
+    if (contains(entry->run, pod)) total += end - at;
+    at = end;
+  }
+  if (at < to) total += cycle_time(timetable, pod, to) - cycle_time(timetable, pod, at);
+  return total;
+}
+
+}  // namespace timetable

@@ -1,0 +1,70 @@
+// A node's timetable as a complete function run(t): which of the listed pods run at instant t, for
+// all t from the moment it is read. architecture.md chapter 2 is the rule; this is its one
+// implementation, shared by the operator (which writes it), the agent (which obeys it) and the
+// command line (which computes exact states and run times from it). No I/O, no clock, no JSON.
+//
+// Shape: first a `plan` (entries in force `until` an instant), then a `cycle` that repeats for ever
+// on the grid of slot numbers floor(t / slice) since the Unix epoch, the same on every node.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "scheduler/base/result.h"
+#include "scheduler/base/time.h"
+
+namespace timetable {
+
+inline constexpr std::size_t kPodsMax = 1024;
+inline constexpr std::size_t kPlanEntriesMax = 128;
+inline constexpr std::size_t kCycleSlotsMax = 64;
+inline constexpr base::Duration kSliceMin = std::chrono::milliseconds{100};
+inline constexpr base::Duration kSliceMax = std::chrono::seconds{65533};
+// About 73,000 years each side of the epoch: far beyond any API timestamp, and safe from overflow.
+inline constexpr base::Instant kInstantMin{base::Duration{-(std::int64_t{1} << 61U)}};
+inline constexpr base::Instant kInstantMax{base::Duration{std::int64_t{1} << 61U}};
+
+// Indexes into the list of pods, ascending, without repetition.
+using PodSet = std::vector<std::uint16_t>;
+
+struct PlanEntry {
+  base::Instant until{};  // exclusive
+  PodSet run{};
+  friend bool operator==(const PlanEntry&, const PlanEntry&) = default;
+};
+
+struct Timetable {
+  base::Duration slice = std::chrono::seconds{30};
+  std::size_t pods_count = 0;
+  std::vector<PlanEntry> plan{};  // ascending `until`
+  std::vector<PodSet> cycle{};    // at least one slot; {{}} = all frozen
+
+  friend bool operator==(const Timetable&, const Timetable&) = default;
+};
+
+// kInvalidArgument with the reason (an index out of range, an empty cycle, a slice out of range,
+// `until`s that do not ascend or lie outside kInstantMin … kInstantMax, a list over its maximum). A
+// timetable with no pods must have an empty plan and may have any valid cycle. The functions below
+// REQUIRE a valid timetable and instants between kInstantMin and kInstantMax.
+base::Status validate(const Timetable& timetable);
+
+// Who runs at t. Cost: O(log plan). The span is valid as long as the timetable is not changed.
+std::span<const std::uint16_t> run_at(const Timetable& timetable, base::Instant t);
+
+bool runs_at(const Timetable& timetable, std::uint16_t pod, base::Instant t);
+
+// The first instant > t at which run(t) becomes a different set; nothing when it never changes
+// again. Equal neighbours are skipped: a boundary where nobody is switched is none.
+// Cost: O(plan + cycle).
+std::optional<base::Instant> next_change(const Timetable& timetable, base::Instant t);
+
+// How long `pod` runs in [from, to), in closed form over the cycle: O(plan + cycle) however far
+// apart the two are. REQUIRES: from <= to.
+base::Duration run_time(const Timetable& timetable, std::uint16_t pod, base::Instant from,
+                        base::Instant to);
+
+}  // namespace timetable

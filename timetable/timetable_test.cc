@@ -1,0 +1,196 @@
+#include "timetable/timetable.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "scheduler/base/prng.h"
+
+namespace timetable {
+namespace {
+
+using base::Duration;
+using base::Instant;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+Instant at(Duration since_epoch) { return Instant{since_epoch}; }
+
+PodSet run(const Timetable& timetable, Instant t) {
+  const auto span = run_at(timetable, t);
+  return {span.begin(), span.end()};
+}
+
+// Two gangs of one pod each that take turns every 30 s, after a plan that ends in mid-slot.
+Timetable two_gangs() {
+  return {.slice = seconds{30},
+          .pods_count = 2,
+          .plan = {{.until = at(seconds{70}), .run = {}}, {.until = at(seconds{100}), .run = {1}}},
+          .cycle = {{0}, {1}}};
+}
+
+TEST(RunAt, FollowsThePlanThenTheGridOfTheCycle) {
+  const Timetable timetable = two_gangs();
+  EXPECT_EQ(run(timetable, at(seconds{-1000})), PodSet{});
+  EXPECT_EQ(run(timetable, at(seconds{70}) - Duration{1}), PodSet{});
+  EXPECT_EQ(run(timetable, at(seconds{70})), PodSet{1});  // `until` is exclusive
+  EXPECT_EQ(run(timetable, at(seconds{100}) - Duration{1}), PodSet{1});
+  EXPECT_EQ(run(timetable, at(seconds{100})), PodSet{1});  // slot 3, odd
+  EXPECT_EQ(run(timetable, at(seconds{120})), PodSet{0});  // slot 4
+  // 400 years on, slot 420,768,000 is even.
+  EXPECT_EQ(run(timetable, at(seconds{12623040000})), PodSet{0});
+}
+
+TEST(RunAt, UsesTheGridBeforeTheEpochToo) {
+  const Timetable timetable{.slice = seconds{1}, .pods_count = 3, .cycle = {{0}, {1}, {2}}};
+  EXPECT_EQ(run(timetable, at(Duration{-1})), PodSet{2});
+  EXPECT_EQ(run(timetable, at(seconds{-1})), PodSet{2});
+  EXPECT_EQ(run(timetable, at(seconds{-1} - Duration{1})), PodSet{1});
+  EXPECT_EQ(run(timetable, at(seconds{-3})), PodSet{0});
+}
+
+TEST(NextChange, SkipsBoundariesWhereNobodyIsSwitched) {
+  const Timetable timetable = two_gangs();
+  EXPECT_EQ(next_change(timetable, at(seconds{0})), at(seconds{70}));
+  // At 100 s plan gives way to slot 3, which runs the same pod: the next switch is at 120 s.
+  EXPECT_EQ(next_change(timetable, at(seconds{70})), at(seconds{120}));
+  EXPECT_EQ(next_change(timetable, at(seconds{120})), at(seconds{150}));
+}
+
+TEST(NextChange, IsNothingWhenTheCycleIsUniform) {
+  const Timetable timetable{.slice = seconds{1}, .pods_count = 1, .cycle = {{0}, {0}, {0}}};
+  EXPECT_EQ(next_change(timetable, at(seconds{5})), std::nullopt);
+  const Timetable one{.slice = seconds{1},
+                      .pods_count = 1,
+                      .plan = {{.until = at(milliseconds{2500}), .run = {}}},
+                      .cycle = {{0}}};
+  EXPECT_EQ(next_change(one, at(seconds{1})), at(milliseconds{2500}));
+  EXPECT_EQ(next_change(one, at(milliseconds{2500})), std::nullopt);
+}
+
+TEST(RunTime, IsExactOverAThousandYears) {
+  const Timetable timetable = two_gangs();
+  const Duration thousand_years = seconds{31557600000};
+  // From 120 s on the two take turns, 30 s each; the length is an even number of slots.
+  EXPECT_EQ(run_time(timetable, 0, at(seconds{120}), at(seconds{120}) + thousand_years),
+            thousand_years / 2);
+  EXPECT_EQ(run_time(timetable, 1, at(seconds{60}), at(seconds{160})), seconds{50 + 10});
+}
+
+struct BadCase {
+  std::string name;
+  Timetable timetable;
+  std::string words;  // that the message contains
+};
+
+TEST(Validate, NamesWhatIsWrong) {
+  const std::vector<BadCase> cases = {
+      {"slice of 0", {.slice = Duration{0}, .cycle = {{}}}, "slice: 0 us"},
+      {"slice too short", {.slice = milliseconds{99}, .cycle = {{}}}, "slice"},
+      {"slice too long", {.slice = seconds{65534}, .cycle = {{}}}, "slice"},
+      {"empty cycle", {.pods_count = 1}, "cycle: empty"},
+      {"long cycle", {.cycle = std::vector<PodSet>(65)}, "65 slots"},
+      {"many pods", {.pods_count = 10000, .cycle = {{}}}, "10000 listed"},
+      {"index", {.pods_count = 1, .cycle = {{0}, {1}}}, "cycle[1]: pod index 1"},
+      {"order", {.pods_count = 3, .cycle = {{2, 0}}}, "do not ascend: 2 before 0"},
+      {"repetition", {.pods_count = 3, .cycle = {{1, 1}}}, "do not ascend"},
+      {"plan index",
+       {.pods_count = 1, .plan = {{.until = at(seconds{1}), .run = {7}}}, .cycle = {{}}},
+       "plan[0]: pod index 7"},
+      {"plan order",
+       {.pods_count = 1,
+        .plan = {{.until = at(seconds{2})}, {.until = at(seconds{2})}},
+        .cycle = {{}}},
+       "plan[1]: until"},
+      {"plan beyond time",
+       {.pods_count = 1, .plan = {{.until = base::kNever}}, .cycle = {{}}},
+       "out of range"},
+      {"plan without pods", {.plan = {{.until = at(seconds{1})}}, .cycle = {{}}}, "no pods"},
+      {"long plan", {.pods_count = 1, .plan = std::vector<PlanEntry>(129), .cycle = {{}}}, "129"},
+  };
+  for (const BadCase& bad : cases) {
+    const base::Status status = validate(bad.timetable);
+    ASSERT_FALSE(status.ok()) << bad.name;
+    EXPECT_EQ(status.error().code, base::Code::kInvalidArgument) << bad.name;
+    EXPECT_NE(status.error().message.find(bad.words), std::string::npos)
+        << bad.name << ": " << status.error().message;
+  }
+  EXPECT_TRUE(validate({.cycle = {{}}}).ok());
+  EXPECT_TRUE(validate(two_gangs()).ok());
+}
+
+// Method of the property test: times are multiples of 50 ms, so a model that looks at every 50 ms
+// step sees every change, and sums run time step by step.
+constexpr Duration kStep = milliseconds{50};
+
+PodSet random_set(base::Prng& prng, std::size_t pods_count) {
+  PodSet set;
+  for (std::uint16_t pod = 0; pod < pods_count; ++pod) {
+    if (prng.below(2) == 0) set.push_back(pod);
+  }
+  return set;
+}
+
+Timetable random_timetable(base::Prng& prng) {
+  Timetable timetable{.slice = kStep * static_cast<std::int64_t>(2 + prng.below(5)),
+                      .pods_count = 1 + prng.below(3)};
+  Instant until = at(kStep * (static_cast<std::int64_t>(prng.below(40)) - 20));
+  for (std::uint64_t i = prng.below(5); i > 0; --i) {
+    timetable.plan.push_back({.until = until, .run = random_set(prng, timetable.pods_count)});
+    until += kStep * static_cast<std::int64_t>(1 + prng.below(9));
+  }
+  for (std::uint64_t i = 1 + prng.below(6); i > 0; --i) {
+    timetable.cycle.push_back(random_set(prng, timetable.pods_count));
+  }
+  return timetable;
+}
+
+// run(t) read off the definition in architecture.md 2, with no search and no division.
+PodSet model_run(const Timetable& timetable, Instant t) {
+  for (const PlanEntry& entry : timetable.plan) {
+    if (t < entry.until) return entry.run;
+  }
+  // From a slot boundary far before every t of the test, whose slot number is a multiple of the
+  // cycle's length, walk one slot at a time.
+  const auto length = static_cast<std::int64_t>(timetable.cycle.size());
+  Instant begin = at(-timetable.slice * length * 100);
+  for (std::size_t slot = 0;; ++slot, begin += timetable.slice) {
+    if (t < begin + timetable.slice) return timetable.cycle[slot % timetable.cycle.size()];
+  }
+}
+
+TEST(Property, AgreesWithAModelThatStepsThroughTime) {
+  constexpr std::uint64_t kSeed = 20260101;
+  base::Prng prng{kSeed};
+  for (int round = 0; round < 150; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
+    const Timetable timetable = random_timetable(prng);
+    ASSERT_TRUE(validate(timetable).ok());
+    const Instant from = at(kStep * -30);
+    const Instant to = at(kStep * 120);
+    const auto pod = static_cast<std::uint16_t>(prng.below(timetable.pods_count));
+    const Instant since = from + kStep * static_cast<std::int64_t>(prng.below(60));
+    Duration ran{0};
+    for (Instant t = from; t < to; t += kStep) {
+      const PodSet want = model_run(timetable, t);
+      ASSERT_EQ(run(timetable, t), want);
+      ASSERT_EQ(runs_at(timetable, pod, t), std::count(want.begin(), want.end(), pod) == 1);
+      if (t >= since) {
+        ASSERT_EQ(run_time(timetable, pod, since, t), ran);
+        if (runs_at(timetable, pod, t)) ran += kStep;
+      }
+      // The model's next change: within one plan and one round, or never.
+      std::optional<Instant> change;
+      const Instant horizon = std::max(t, at(kStep * 60)) + timetable.slice * 7;
+      for (Instant later = t + kStep; later <= horizon && !change; later += kStep) {
+        if (model_run(timetable, later) != want) change = later;
+      }
+      ASSERT_EQ(next_change(timetable, t), change);
+      ASSERT_EQ(next_change(timetable, t + Duration{1}), change);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace timetable
