@@ -1,0 +1,150 @@
+#include "scheduler/constraint.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <utility>
+
+namespace sched {
+
+class ConstraintParser {
+ public:
+  explicit ConstraintParser(std::string_view text) : text_{text} {}
+
+  base::Result<Constraint> run() {
+    bool joined_by_or = false;
+    while (at_ < text_.size()) {
+      if (base::Status status = item(joined_by_or); !status.ok()) return status.error();
+      if (at_ == text_.size()) break;
+      if (base::Status status = joint(joined_by_or); !status.ok()) return status.error();
+      if (at_ == text_.size()) return bad("a feature is missing at the end");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  base::Error bad(const std::string& why) const {
+    return base::invalid_argument("constraint \"" + std::string{text_} + "\": " + why +
+                                  " (at character " + std::to_string(at_ + 1) + ")");
+  }
+  bool take(char c) {
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  base::Status joint(bool& joined_by_or) {
+    if (take('|')) {
+      joined_by_or = true;
+    } else if (take('&') || take(',')) {
+      joined_by_or = false;
+    } else {
+      return bad("& or | is missing");
+    }
+    return {};
+  }
+
+  base::Result<std::string> name() {
+    const std::size_t from = at_;
+    while (at_ < text_.size() && std::string_view{"&|,*()[]"}.find(text_[at_]) == std::string_view::npos)
+      ++at_;
+    if (at_ == from) return bad("a feature is missing");
+    return std::string{text_.substr(from, at_ - from)};
+  }
+
+  // The number behind *, or 0 when there is none.
+  base::Result<int> count() {
+    if (!take('*')) return 0;
+    int value = 0;
+    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    if (error != std::errc{} || value < 1) return bad("a count of at least 1 is missing behind *");
+    at_ = static_cast<std::size_t>(end - text_.data());
+    return value;
+  }
+
+  base::Status item(bool joined_by_or) {
+    if (take('[')) return bracket();
+    if (take('(')) return group(joined_by_or);
+    return feature(joined_by_or, result_.terms_);
+  }
+
+  base::Status feature(bool joined_by_or, std::vector<Constraint::Term>& into) {
+    auto feature_name = name();
+    if (!feature_name.ok()) return feature_name.error();
+    const auto number = count();
+    if (!number.ok()) return number.error();
+    if (*number > 0) {
+      result_.counted_.push_back({*std::move(feature_name), *number});
+    } else {
+      into.push_back({joined_by_or, *std::move(feature_name), {}});
+    }
+    return {};
+  }
+
+  base::Status group(bool joined_by_or) {
+    Constraint::Term term{joined_by_or, {}, {}};
+    bool inner_or = false;
+    while (true) {
+      if (base::Status status = feature(inner_or, term.group); !status.ok()) return status;
+      if (take(')')) break;
+      if (base::Status status = joint(inner_or); !status.ok()) return status;
+    }
+    if (!term.group.empty()) result_.terms_.push_back(std::move(term));
+    return {};
+  }
+
+  base::Status bracket() {
+    bool inner_or = false;
+    while (true) {
+      auto feature_name = name();
+      if (!feature_name.ok()) return feature_name.error();
+      const auto number = count();
+      if (!number.ok()) return number.error();
+      if (*number > 0) {
+        result_.counted_.push_back({*std::move(feature_name), *number});
+      } else {
+        result_.alternatives_.push_back(*std::move(feature_name));
+      }
+      if (take(']')) return {};
+      if (base::Status status = joint(inner_or); !status.ok()) return status;
+    }
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  Constraint result_;
+};
+
+base::Result<Constraint> Constraint::parse(std::string_view expression) {
+  return ConstraintParser{expression}.run();
+}
+
+bool Constraint::evaluate(const std::vector<Term>& terms,
+                          const std::vector<std::string>& features) {
+  bool value = true;
+  bool first = true;
+  for (const Term& term : terms) {
+    const bool holds =
+        term.group.empty()
+            ? std::find(features.begin(), features.end(), term.feature) != features.end()
+            : evaluate(term.group, features);
+    if (first) {
+      value = holds;
+    } else {
+      value = term.joined_by_or ? (value || holds) : (value && holds);
+    }
+    first = false;
+  }
+  return value;
+}
+
+bool Constraint::matches(const std::vector<std::string>& features) const {
+  return evaluate(terms_, features);
+}
+
+bool Constraint::matches_alternative(std::size_t index,
+                                     const std::vector<std::string>& features) const {
+  return std::find(features.begin(), features.end(), alternatives_[index]) != features.end();
+}
+
+}  // namespace sched

@@ -1,0 +1,87 @@
+// What the scheduler decided, as data. The caller carries decisions out in their order; the
+// ordering rules stand on the types. Same events, same decisions, on every machine.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "scheduler/base/time.h"
+#include "scheduler/model/ids.h"
+#include "scheduler/model/job.h"
+
+namespace sched {
+
+// The job gets this allocation now. Commit it (Job.status.allocation) before its timetables, and
+// those before its pods. The gang start follows with the event JobReady.
+struct Start {
+  JobId job;
+  PartitionIndex partition;
+  Allocation allocation;
+  friend bool operator==(const Start&, const Start&) = default;
+};
+
+// The gang scheduler stopped or resumed the job at this instant. For timesliced jobs nothing is to
+// be written: the timetables say it. All Suspends of one step come before its Resumes.
+struct Suspend {
+  JobId job;
+  Reason cause;  // kTimeslice, kPreempted, kUser
+  friend bool operator==(const Suspend&, const Suspend&) = default;
+};
+struct Resume {
+  JobId job;
+  friend bool operator==(const Resume&, const Resume&) = default;
+};
+
+// The job has to end: commit the ending, then delete its pods with a grace period, then tell
+// JobGone. An ending that was decided is final.
+enum class EndingVerdict { kRequeue, kPreempted, kTimeout, kCancelled, kDeadline };
+struct End {
+  JobId job;
+  EndingVerdict verdict;
+  base::Instant kill_at;  // SIGTERM now, SIGKILL from here on at the latest
+  std::optional<JobId> preemptor;
+  friend bool operator==(const End&, const End&) = default;
+};
+
+// A preemptor that has to wait for its victims holds these nodes until `until` (P14). Commit it
+// before the victims' endings. `claim` empty = given up.
+struct Claim {
+  JobId job;
+  std::optional<Allocation> claim;
+  base::Instant until{};
+  friend bool operator==(const Claim&, const Claim&) = default;
+};
+
+// The base state changed otherwise: requeued to Pending, or terminal. `restarts` as of now.
+struct StateChange {
+  JobId job;
+  JobState state;
+  Reason reason;
+  int exit_code = 0;
+  int restarts = 0;
+  std::optional<base::Instant> eligible_at;  // of a requeued job
+  friend bool operator==(const StateChange&, const StateChange&) = default;
+};
+
+// Why a pending or suspended job waits; only when it changed. It informs: writing it may be late.
+struct Waits {
+  JobId job;
+  Reason reason;
+  std::string message;  // one sentence with numbers, or empty
+  std::optional<base::Instant> expected_start;
+  friend bool operator==(const Waits&, const Waits&) = default;
+};
+
+// A user's command or request cannot be obeyed; nothing changed.
+struct Refused {
+  JobId job;
+  std::string message;
+  friend bool operator==(const Refused&, const Refused&) = default;
+};
+
+using Decision = std::variant<Start, Suspend, Resume, End, Claim, StateChange, Waits, Refused>;
+
+}  // namespace sched

@@ -1,0 +1,104 @@
+#include "scheduler/engine.h"
+
+#include "scheduler/base/check.h"
+
+namespace sched {
+
+Engine::Engine(Options options)
+    : options_{options},
+      usage_{cluster_},
+      placement_{cluster_, groups_, usage_, allocated_},
+      components_{cluster_, usage_, jobs_},
+      plans_{cluster_, usage_, jobs_, components_} {
+  components_.on_settle([this](Job& job) { settle_clock(job); });
+  rebuild();
+}
+
+void Engine::step(base::Instant now, const Event& event) {
+  CHECK(now >= now_, std::to_string(base::micros_since_epoch(now)));
+  now_ = now;
+  const bool about_nodes =
+      std::holds_alternative<NodeUpdate>(event) || std::holds_alternative<NodeRemove>(event);
+  if (!about_nodes) {  // many nodes are settled once
+    settle();
+    fire_timers();
+  }
+  std::visit([this](const auto& each) { on(each); }, event);
+}
+
+std::vector<JobId> Engine::jobs() const {
+  std::vector<JobId> ids;
+  for (const auto& [order, job] : jobs_.all()) {
+    if (!is_terminal(job->state)) ids.push_back(job->id);
+  }
+  return ids;
+}
+
+std::optional<JobView> Engine::view(JobId id, base::Instant now) const {
+  const Job* job = jobs_.find(id);
+  if (job == nullptr) return std::nullopt;
+  JobView view;
+  view.id = id;
+  view.state = job->state;
+  view.reason = job->reason;
+  view.completing = job->completing();
+  view.ready = job->ready;
+  if (job->ending) view.ending = job->ending->verdict;
+  view.priority = job->held ? Priority{0} : job->priority;
+  view.partition = job->partition;
+  view.allocation = job->allocated() ? &job->allocation : nullptr;
+  view.eligible_time = job->eligible_time;
+  view.start_time = job->start_time;
+  if (job->start_time) {
+    view.preempt_eligible_time = *job->start_time;
+    if (job->allocated()) {
+      *view.preempt_eligible_time += preempt::exempt_time(cluster_, *job);  // R7.43
+    }
+  }
+  view.run_time = run_time(*job, now);
+  view.suspend_time = suspend_time(*job, now);
+  if (!options_.told_timing && job->in_gang && !job->completing()) {  // ticks are played lazily
+    const bool runs = components_.runs_at(*job, now);
+    view.state = runs ? JobState::kRunning : JobState::kSuspended;
+    if (runs) view.reason = Reason::kNone;
+    if (!runs && !job->user_suspended) {
+      view.reason = components_.ever_runs(*job) ? Reason::kTimeslice : Reason::kPreempted;
+    }
+  }
+  view.restarts = job->restarts;
+  return view;
+}
+
+void Engine::set_reason(Job& job, Reason reason, std::string message) {
+  if (job.reason == reason && job.message == message) return;
+  job.reason = reason;
+  job.message = message;
+  if (is_terminal(job.state)) return;
+  decisions_.push_back(Waits{job.id, reason, std::move(message), std::nullopt});
+}
+
+// The nodes' counters depend on the state; they are kept in step here.
+void Engine::set_state(Job& job, JobState state) {
+  if (job.allocated()) usage_.before_change(job);
+  job.state = state;
+  job.select.state = state;
+  if (job.allocated()) usage_.after_change(job);
+}
+
+void Engine::fire_timers() {
+  while (!eligible_timers_.empty() && eligible_timers_.begin()->first <= now_) {
+    const JobId id = eligible_timers_.begin()->second;
+    eligible_timers_.erase(eligible_timers_.begin());
+    if (Job* job = jobs_.find(id); job != nullptr && job->pending()) enqueue(*job);
+  }
+  while (!grace_timers_.empty() && grace_timers_.begin()->first <= now_) {
+    const JobId id = grace_timers_.begin()->second;
+    grace_timers_.erase(grace_timers_.begin());
+    Job* job = jobs_.find(id);
+    if (job != nullptr && job->ending && !job->ending->killed && job->ending->grace_end <= now_) {
+      kill(*job);
+    }
+  }
+}
+
+}  // namespace sched

@@ -1,0 +1,202 @@
+// Engine: what is behind the class Scheduler: the job life cycle (chapter 2), the queue and the passes
+// (chapter 3), starts and endings, preemption (7.7, 7.8), and the gang's place in all of it.
+//
+// Files: engine_configure.cc (administrator), engine_jobs.cc (users), engine_pass.cc (3.2 to 3.4),
+// engine_start.cc (T2), engine_end.cc (T5 to T7), engine_gang.cc, engine_time.cc (own timing),
+// engine_save.cc and engine_restore.cc (save, restore, restore from what was published).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "scheduler/decision.h"
+#include "scheduler/event.h"
+#include "scheduler/gang/components.h"
+#include "scheduler/gang/world.h"
+#include "scheduler/job_table.h"
+#include "scheduler/model/cluster.h"
+#include "scheduler/node_groups.h"
+#include "scheduler/node_usage.h"
+#include "scheduler/placement.h"
+#include "scheduler/projection/node_plans.h"
+#include "scheduler/queue/job_queue.h"
+#include "scheduler/scheduler.h"
+
+namespace sched {
+
+class Engine {
+ public:
+  explicit Engine(Options options);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  void step(base::Instant now, const Event& event);
+  std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
+  std::optional<JobView> view(JobId id, base::Instant now) const;
+  std::vector<JobId> jobs() const;
+  std::optional<base::Instant> next_due() const;
+  std::vector<NodePlan> take_plans(base::Instant now);
+  const Cluster& cluster() const { return cluster_; }
+  // Empty, or what is inconsistent; for tests. Cost: O(everything).
+  std::string check_invariants() const;
+  std::string save();
+  static base::Result<std::unique_ptr<Engine>> restore(const std::string& saved);
+  void restore_from_published(base::Instant now, std::vector<RestoredJob> jobs,
+                              std::vector<NodePlan> published);
+
+ private:
+  std::string check_job(const Job& job) const;
+  std::string check_node(NodeIndex node) const;
+
+  // --- save and restore ---
+  template <typename A>
+  void archive(A& a);
+  template <typename A>
+  void archive_jobs(A& a);
+  bool restore_books();
+  void book(Job& job);
+  void restore_job(const RestoredJob& from);
+  void restore_ending(Job& job, const RestoredJob& from);
+  void restore_clock(Job& job, const std::map<JobId, const NodePlan*>& plan_of);
+  void restore_rotation(const std::vector<NodePlan>& published);
+  std::unique_ptr<Selector> make_selector() const;
+
+  // --- events (one function per event) ---
+  void on(const Configure& event);
+  void on(const NodeUpdate& event);
+  void on(const NodeRemove& event);
+  void on(const Submit& event);
+  void on(const Update& event);
+  void on(const Hold& event);
+  void on(const Release& event);
+  void on(const UserSuspend& event);
+  void on(const UserResume& event);
+  void on(const Cancel& event);
+  void on(const Requeue& event);
+  void on(const Forget& event);
+  void on(const JobReady& event);
+  void on(const JobEnding& event);
+  void on(const JobGone& event);
+  void on(const StartRefused& event);
+  void on(const Wake& event);
+  void on(const SliceEnd& event);
+  void on(const Pass& event);
+  void on(const TimeLimitReached& event);
+
+  // --- configuration ---
+  void remove_empty_nodes();
+  void settle();   // after a change of nodes or configuration: node groups, and books when needed
+  void rebuild();  // selector, usage and queue anew from the job table
+  void release_bad_constraints();
+
+  // --- queue ---
+  void enqueue(Job& job);  // evaluates 3.2 steps 3 to 6; sets the reason when it may not queue
+  void dequeue(Job& job);
+  void requeue_all_pending();
+  std::optional<Reason> refused_by_partition(const Job& job, PartitionIndex partition) const;
+  QueueRecord record_of(Job& job, PartitionIndex partition) const;
+  std::vector<PartitionIndex> partitions_of(const Job& job) const;
+  Priority next_priority(const JobRequest& request);
+  void set_reason(Job& job, Reason reason, std::string message = {});
+
+  // --- pass ---
+  struct PassState;
+  void main_pass(std::optional<int> depth);
+  bool try_record(PassState& pass, const QueueRecord& record);
+  void fail_partition(PassState& pass, const Job& job, PartitionIndex partition);
+  void skip_for_priority(Job& job);
+  void skip_the_rest(const PassState& pass);
+  void place(PassState& pass, Job& job, PartitionIndex partition);
+  void expire_claims();
+  bool deadline_passed(Job& job);
+  bool over_qos_limit(const Job& job, int cpus) const;
+  bool refused_at_submit(const Job& job, std::string& message) const;
+
+  // --- start and end ---
+  void start(Job& job, PartitionIndex partition, Allocation allocation, SharingStatus sharing);
+  void undo_start(Job& job);
+  void become_ready(Job& job);
+  bool preempt_victims(Job& preemptor, const PlacementOutcome& outcome);
+  void preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor);
+  void begin_ending(Job& job, Ending ending);
+  void kill(Job& job);  // grace over: cores are released, nodes are completing
+  void gone(Job& job);
+  void to_pending(Job& job);
+  void finish(Job& job, JobState state);
+  void release_allocation(Job& job);
+  void clear_claim(Job& job, bool tell);
+  bool may_requeue(const Job& job) const;
+  void set_state(Job& job, JobState state);
+  std::optional<base::Duration> time_limit_of(const Job& job, PartitionIndex partition) const;
+
+  // --- gang ---
+  bool gang_on() const { return cluster_.parameters().gang; }
+  gang::Newcomer newcomer(const Job& job) const;
+  void gang_start(Job& job);
+  void gang_gone(Job& job);
+  void mark_nodes(const Job& job);
+  void gang_rebuild();  // 6.10
+  void rebuild_components();
+  void apply_gang_actions();
+
+  // --- own timing ---
+  void fire_timers();
+  void after_gang();
+  bool pass_due() const;
+  base::Instant full_pass_at() const;
+  base::Duration run_time(const Job& job, base::Instant t) const;
+  base::Duration suspend_time(const Job& job, base::Instant t) const;
+  void settle_clock(Job& job);
+  void arm_time_limit(Job& job);
+  void disarm_time_limit(Job& job);
+  void check_time_limits();
+  void retry_resumes();
+  std::optional<base::Duration> over_time_limit(const Job& job) const;
+  void touched() { ++version_; }
+
+  const Options options_;
+  base::Instant now_{base::Instant::min()};
+  Cluster cluster_;
+  NodeGroups groups_;
+  NodeUsage usage_;
+  std::unique_ptr<Selector> selector_;
+  std::uint64_t cluster_version_ = 0;   // that groups_ were built for
+  std::uint64_t topology_version_ = 0;  // that the books were built for
+  JobTable jobs_;
+  std::map<std::int64_t, Job*> allocated_;  // by table order
+  JobQueue queue_;
+  Placement placement_;
+  Priority lowest_priority_{0xffff0000U};  // R9.2
+  // The gang: with told timing one world, otherwise components.
+  std::optional<gang::World> world_;
+  gang::Components components_;
+  NodePlans plans_;
+
+  std::set<std::pair<base::Instant, JobId>> eligible_timers_;  // begin time, requeue delay
+  std::set<std::pair<base::Instant, JobId>> grace_timers_;
+  std::set<std::pair<base::Instant, JobId>> limit_timers_;
+  std::set<JobId> claimants_;
+  // Queued jobs whose reason is None or Resources; others may be among them. All that a pass does with
+  // records behind the last partition's failure is to make their reason Priority.
+  std::set<JobId> unexplained_;
+  std::set<JobId> waiting_resumes_;  // resumed by their users, no row is free yet
+  std::uint64_t resumes_version_ = 0;  // when they were last tried
+  std::set<std::string> removed_nodes_;  // that still have jobs
+
+  // A pass over an unchanged state ends as the last one did (BlockedPassUnchanged).
+  std::uint64_t version_ = 1;
+  std::uint64_t passed_version_ = 0;
+  base::Instant passed_until_{};
+  std::uint64_t event_passed_version_ = 0;
+  base::Instant next_full_pass_{};
+
+  std::vector<Decision> decisions_;
+};
+
+}  // namespace sched

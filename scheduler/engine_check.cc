@@ -1,0 +1,91 @@
+// What must hold after every step (issue's invariants and 6.13); for tests.
+#include <algorithm>
+#include <map>
+
+#include "scheduler/engine.h"
+
+namespace sched {
+namespace {
+
+std::string job_name(const Job& job) {
+  return "job " + to_string(job.id);
+}
+
+}  // namespace
+
+std::string Engine::check_invariants() const {
+  for (const auto& [order, job] : jobs_.all()) {
+    if (std::string broken = check_job(*job); !broken.empty()) return broken;
+  }
+  for (int rank = 0; rank < cluster_.node_count(); ++rank) {
+    if (std::string broken = check_node(cluster_.node_at(rank)); !broken.empty()) return broken;
+  }
+  if (world_) {
+    if (std::string broken = world_->check_invariants(); !broken.empty()) return broken;
+  }
+  return components_.check_invariants(now_);
+}
+
+std::string Engine::check_job(const Job& job) const {
+  const std::string name = job_name(job);
+  if (job.allocated() != allocated_.contains(job.table_order)) return name + ": lost allocation";
+  if (job.allocated() && (job.pending() || is_terminal(job.state))) {
+    return name + ": holds nodes in a state without";
+  }
+  if (!job.allocated() && (job.running() || job.suspended())) return name + ": runs nowhere";
+  if (job.allocated()) {  // all or nothing
+    const int count = static_cast<int>(job.allocation.nodes.size());
+    if (count < job.request.min_nodes) return name + ": fewer nodes than it asked for";
+    if (job.request.nodes_given && job.request.max_nodes && count > *job.request.max_nodes) {
+      return name + ": more nodes than it asked for";
+    }
+    const bool should = gang_on() && job.ready && !job.cores_released && !job.user_suspended;
+    if (should && !job.in_gang) return name + ": ready and not in the gang";
+    if (job.in_gang && !job.ready) return name + ": in the gang and not ready";
+  }
+  if (job.pending()) {
+    const bool timed = std::any_of(eligible_timers_.begin(), eligible_timers_.end(),
+                                   [&](const auto& timer) { return timer.second == job.id; });
+    if (job.held && !job.queued_in.empty()) return name + ": held and queued";
+    if (!job.held && !timed && job.queued_in.empty() && job.reason == Reason::kNone) {
+      return name + ": waits without a reason";
+    }
+    const bool evaluated = version_ == passed_version_;
+    if (evaluated && job.reason == Reason::kNone) return name + ": passed over without a reason";
+  } else if (!job.queued_in.empty()) {
+    return name + ": queued and not pending";
+  }
+  return {};
+}
+
+// No unit over its share, no memory over the node's.
+std::string Engine::check_node(NodeIndex node) const {
+  const NodeSpec& spec = cluster_.node(node);
+  const ClusterParameters& parameters = cluster_.parameters();
+  MemoryMiB memory{0};
+  std::map<std::pair<PartitionIndex, int>, int> shares;  // jobs per partition and core
+  for (const Job* job : usage_.jobs_on(node)) {
+    if (job->completing()) continue;
+    for (const NodeAllocation& use : job->allocation.nodes) {
+      if (use.node != node) continue;
+      memory += use.memory;
+      if (job->cores_released) continue;
+      for (int core = use.cores.next(0); core >= 0 && core < kCoresPerNodeMax;
+           core = core + 1 < kCoresPerNodeMax ? use.cores.next(core + 1) : -1) {
+        ++shares[{*job->partition, core}];
+      }
+    }
+  }
+  if (parameters.memory && memory > spec.memory) return "node " + spec.name + ": memory";
+  const int extra = parameters.preempt_type == PreemptType::kQos ? 1 : 0;  // I8
+  for (const auto& [key, count] : shares) {
+    const int share = std::max(1, cluster_.partition(key.first).max_share);
+    if (count > share + extra) {
+      return "node " + spec.name + ": " + std::to_string(count) + " jobs on core " +
+             std::to_string(key.second);
+    }
+  }
+  return {};
+}
+
+}  // namespace sched

@@ -1,0 +1,138 @@
+// Endings (T5 to T7): decided once, carried out by the caller, completed with JobGone.
+#include "scheduler/engine.h"
+
+namespace sched {
+
+bool Engine::may_requeue(const Job& job) const {  // 13.5
+  return job.request.requeue.value_or(cluster_.parameters().requeue_default);
+}
+
+void Engine::begin_ending(Job& job, Ending ending) {
+  if (job.ending) return;  // final
+  touched();
+  job.ending = ending;
+  decisions_.push_back(End{.job = job.id,
+                           .verdict = *ending.verdict,
+                           .kill_at = ending.grace_end + cluster_.parameters().kill_wait,
+                           .preemptor = ending.preemptor});
+  if (ending.grace_end <= now_) {
+    kill(job);
+  } else {
+    grace_timers_.emplace(ending.grace_end, job.id);
+  }
+}
+
+// R2.1: cores and memory are free in the books, but the nodes are completing until JobGone.
+void Engine::kill(Job& job) {
+  settle_clock(job);
+  if (!job.in_gang) job.clock.to(JobClock::Phase::kIdle, now_);
+  selector_->remove(job.select);
+  usage_.before_change(job);
+  job.ending->killed = true;
+  usage_.after_change(job);
+  touched();
+}
+
+void Engine::on(const JobEnding& event) {
+  Job* job = jobs_.find(event.job);
+  if (job == nullptr || !job->allocated() || job->ending) return;
+  const bool requeue = event.verdict == JobState::kNodeFail && may_requeue(*job);
+  job->ending = Ending{.final_state = requeue ? JobState::kPending : event.verdict,
+                       .verdict = std::nullopt,
+                       .grace_end = now_,
+                       .preemptor = {},
+                       .exit_code = event.exit_code};
+  kill(*job);
+}
+
+void Engine::on(const JobGone& event) {
+  Job* job = jobs_.find(event.job);
+  if (job == nullptr || !job->allocated()) return;
+  if (!job->ending) {
+    const bool requeue = event.verdict == JobState::kNodeFail && may_requeue(*job);
+    job->ending = Ending{.final_state = requeue ? JobState::kPending : event.verdict,
+                         .verdict = std::nullopt,
+                         .grace_end = now_,
+                         .preemptor = {},
+                         .exit_code = event.exit_code};
+  }
+  gone(*job);
+}
+
+// T6
+void Engine::gone(Job& job) {
+  touched();
+  const Ending ending = *job.ending;
+  job.exit_code = ending.exit_code;
+  gang_gone(job);
+  release_allocation(job);
+  job.ending.reset();
+  if (ending.final_state == JobState::kPending) {
+    to_pending(job);
+  } else {
+    finish(job, ending.final_state);
+  }
+}
+
+void Engine::release_allocation(Job& job) {
+  mark_nodes(job);
+  disarm_time_limit(job);
+  settle_clock(job);
+  job.clock.to(JobClock::Phase::kIdle, now_);
+  if (!job.completing()) selector_->remove(job.select);
+  usage_.remove(job);
+  allocated_.erase(job.table_order);
+  job.partition.reset();
+  job.allocation = Allocation{};
+  job.select.allocation = nullptr;
+  job.select.user_suspended = false;
+  job.user_suspended = job.cores_released = job.ready = false;
+  waiting_resumes_.erase(job.id);
+  if (!removed_nodes_.empty()) remove_empty_nodes();
+  touched();
+}
+
+// T7
+void Engine::to_pending(Job& job) {
+  const QueueParameters& parameters = cluster_.parameters().queue;
+  job.state = job.select.state = JobState::kPending;
+  job.clock = JobClock{.as_of = now_};
+  ++job.restarts;
+  job.start_time.reset();
+  job.submit_time = now_;
+  job.not_before = now_ + parameters.requeue_delay;
+  if (job.restarts > parameters.max_batch_requeue) job.held = Reason::kJobHoldMaxRequeue;
+  job.reason = Reason::kNone;
+  job.message.clear();
+  decisions_.push_back(StateChange{.job = job.id,
+                                   .state = JobState::kPending,
+                                   .reason = job.held.value_or(Reason::kBeginTime),
+                                   .exit_code = job.exit_code,
+                                   .restarts = job.restarts,
+                                   .eligible_at = job.not_before});
+  enqueue(job);
+}
+
+void Engine::finish(Job& job, JobState state) {
+  touched();
+  job.state = job.select.state = state;
+  job.reason = state == JobState::kDeadline ? Reason::kDeadline : Reason::kNone;
+  job.message.clear();
+  decisions_.push_back(StateChange{.job = job.id,
+                                   .state = state,
+                                   .reason = job.reason,
+                                   .exit_code = job.exit_code,
+                                   .restarts = job.restarts,
+                                   .eligible_at = std::nullopt});
+}
+
+void Engine::on(const TimeLimitReached& event) {
+  Job* job = jobs_.find(event.job);
+  if (job == nullptr || !job->allocated() || job->suspended()) return;  // R13.21
+  begin_ending(*job, Ending{.final_state = JobState::kTimeout,
+                            .verdict = EndingVerdict::kTimeout,
+                            .grace_end = now_,
+                            .preemptor = {}});
+}
+
+}  // namespace sched

@@ -1,0 +1,140 @@
+// The gang's place in the life cycle (6.8 to 6.10).
+#include <algorithm>
+
+#include "scheduler/engine.h"
+
+namespace sched {
+
+gang::Newcomer Engine::newcomer(const Job& job) const {
+  const PreemptMode mode = preempt::effective_mode(cluster_, job);
+  return {.job = job.id,
+          .table_order = job.table_order,
+          .partition = *job.partition,
+          .allocation = &job.allocation,
+          .held = job.user_suspended,
+          .kill_under_shadow = mode == PreemptMode::kCancel || mode == PreemptMode::kRequeue,
+          .suspended = job.suspended()};
+}
+
+void Engine::gang_start(Job& job) {
+  if (!gang_on()) return;
+  if (!options_.told_timing) {
+    components_.start(job, now_);
+    after_gang();
+    return;
+  }
+  if (!world_) world_.emplace(cluster_, gang::unit_of(cluster_.parameters()));
+  job.in_gang = true;
+  world_->start(newcomer(job));
+  apply_gang_actions();
+}
+
+void Engine::gang_gone(Job& job) {
+  if (!job.in_gang) return;
+  if (!options_.told_timing) {
+    components_.leave(job, now_);
+    after_gang();
+    return;
+  }
+  job.in_gang = false;
+  world_->remove(job.id);
+  apply_gang_actions();
+}
+
+void Engine::mark_nodes(const Job& job) {
+  if (!options_.told_timing) components_.mark(job, now_);
+}
+
+void Engine::on(const SliceEnd&) {
+  if (!world_) return;
+  world_->tick();
+  apply_gang_actions();
+}
+
+// Per job the last word counts; all Suspends come before all Resumes.
+void Engine::apply_gang_actions() {
+  const std::vector<gang::Action> actions = world_->take_actions();
+  std::vector<Job*> stopped;
+  std::vector<Job*> resumed;
+  for (const gang::Action& action : actions) {
+    Job& job = *jobs_.find(action.job);
+    switch (action.kind) {
+      case gang::ActionKind::kStop:
+        std::erase(resumed, &job);
+        if (job.running()) stopped.push_back(&job);
+        break;
+      case gang::ActionKind::kResume:
+        std::erase(stopped, &job);
+        if (job.suspended()) resumed.push_back(&job);
+        break;
+      case gang::ActionKind::kKill:
+        preempt(job, preempt::effective_mode(cluster_, job), action.by);
+        break;
+    }
+  }
+  for (Job* job : stopped) {
+    if (job->completing()) continue;
+    set_state(*job, JobState::kSuspended);
+    job->clock.to(JobClock::Phase::kSuspended, now_);
+    job->reason = world_->shadowed(job->id) ? Reason::kPreempted : Reason::kTimeslice;
+    decisions_.push_back(Suspend{job->id, job->reason});
+  }
+  for (Job* job : resumed) {
+    if (job->completing()) continue;
+    set_state(*job, JobState::kRunning);
+    job->clock.to(JobClock::Phase::kRunning, now_);
+    job->reason = Reason::kNone;
+    decisions_.push_back(Resume{job->id});
+  }
+  if (!stopped.empty() || !resumed.empty()) touched();
+}
+
+// 6.10: jobs keep the order of the old lists; the rest follows in job-table order.
+void Engine::gang_rebuild() {
+  if (!options_.told_timing) {
+    rebuild_components();
+    return;
+  }
+  std::vector<gang::Place> places;
+  if (world_) places = world_->places();
+  world_.reset();
+  if (gang_on()) world_.emplace(cluster_, gang::unit_of(cluster_.parameters()));
+  const auto add = [&](Job& job) {
+    if (!job.allocated() || !job.ready || job.completing() || job.cores_released) return;
+    if (!gang_on()) {  // jobs that the gang had stopped go on
+      job.in_gang = false;
+      if (!job.suspended() || job.user_suspended) return;
+      set_state(job, JobState::kRunning);
+      job.clock.to(JobClock::Phase::kRunning, now_);
+      decisions_.push_back(Resume{job.id});
+      return;
+    }
+    job.in_gang = true;
+    world_->start(newcomer(job), false);
+  };
+  for (const gang::Place& place : places) add(*jobs_.find(place.job));
+  for (const auto& [order, job] : allocated_) {
+    if (gang_on() && !world_->contains(job->id)) add(*job);
+  }
+  if (!gang_on()) return;
+  world_->refill_all();
+  apply_gang_actions();
+}
+
+void Engine::rebuild_components() {
+  std::vector<Job*> tracked;
+  for (const auto& [order, job] : allocated_) {
+    const bool may = job->ready && !job->user_suspended;
+    if (gang_on() && may) tracked.push_back(job);
+    if (gang_on() || !job->in_gang) continue;
+    components_.leave(*job, now_);  // jobs that the gang had stopped go on
+    if (job->suspended()) {
+      set_state(*job, JobState::kRunning);
+      decisions_.push_back(Resume{job->id});
+    }
+  }
+  if (gang_on()) components_.rebuild(tracked, now_);
+  after_gang();
+}
+
+}  // namespace sched

@@ -1,0 +1,333 @@
+// The users' events: submit, change, hold, suspend, cancel (2.2, 13.2, 13.5), and the queue records
+// that follow from them (3.2).
+#include <algorithm>
+
+#include "scheduler/engine.h"
+
+namespace sched {
+
+// R9.2: each new job gets one less than the job before. Its nice lowers its own priority only, not
+// that of later jobs (recording queue_hold_release_backfill).
+Priority Engine::next_priority(const JobRequest& request) {
+  if (request.priority) return *request.priority;
+  const std::int64_t base = std::max<std::int64_t>(1, std::int64_t{lowest_priority_.value()} - 1);
+  const std::int64_t value = std::clamp<std::int64_t>(base - request.nice, 1, 0xffffffffLL);
+  lowest_priority_ = Priority{static_cast<std::uint32_t>(base)};
+  return Priority{static_cast<std::uint32_t>(value)};
+}
+
+void Engine::on(const Submit& event) {
+  if (jobs_.find(event.request.id) != nullptr) return;
+  Job& job = jobs_.add(event.request);
+  job.submit_time = event.request.submit_time;
+  if (event.request.hold || event.request.suspend) job.held = Reason::kJobHeldUser;
+  if (!job.held) job.priority = next_priority(job.request);
+  if (std::string message; refused_at_submit(job, message)) {
+    jobs_.erase(job.id);
+    decisions_.push_back(Refused{event.request.id, std::move(message)});
+    return;
+  }
+  enqueue(job);
+}
+
+// EnforcePartLimits: whether partition limits turn the job away instead of letting it wait.
+bool Engine::refused_at_submit(const Job& job, std::string& message) const {
+  const EnforcePartLimits enforce = cluster_.parameters().enforce_part_limits;
+  if (enforce == EnforcePartLimits::kNone) return false;
+  const std::vector<PartitionIndex> partitions = partitions_of(job);
+  std::size_t failed = 0;
+  for (const PartitionIndex partition : partitions) {
+    const auto reason = refused_by_partition(job, partition);
+    const bool is_limit = reason == Reason::kPartitionTimeLimit ||
+                          reason == Reason::kPartitionNodeLimit ||
+                          reason == Reason::kMaxMemPerLimit;
+    if (!is_limit) continue;
+    ++failed;
+    message = "the limits of partition " + cluster_.partition(partition).config.name +
+              " forbid it, and EnforcePartLimits is set: ask for less " +
+              (reason == Reason::kPartitionTimeLimit   ? "time"
+               : reason == Reason::kPartitionNodeLimit ? "nodes"
+                                                       : "memory");
+  }
+  return enforce == EnforcePartLimits::kAll ? failed > 0
+                                            : failed > 0 && failed == partitions.size();
+}
+
+void Engine::on(const Update& event) {
+  Job* job = jobs_.find(event.request.id);
+  if (job == nullptr || is_terminal(job->state)) return;
+  const bool was_held = job->request.hold;
+  if (job->pending()) {
+    dequeue(*job);
+    job->request = event.request;
+  } else {
+    job->request.time_limit = event.request.time_limit;
+    job->request.priority = event.request.priority;
+    job->request.nice = event.request.nice;
+    job->time_limit = time_limit_of(*job, *job->partition);
+    arm_time_limit(*job);
+  }
+  if (event.request.priority) job->priority = *event.request.priority;
+  if (job->pending()) {
+    if (event.request.hold && !was_held) job->held = Reason::kJobHeldUser;
+    if (job->held == Reason::kBadConstraints) job->held.reset();
+    enqueue(*job);
+  }
+  touched();
+}
+
+void Engine::on(const Hold& event) {
+  Job* job = jobs_.find(event.job);
+  if (job == nullptr || is_terminal(job->state)) return;
+  if (!job->pending()) {  // 13.2
+    decisions_.push_back(Refused{job->id, "a job that runs cannot be held: suspend it"});
+    return;
+  }
+  job->held = event.by_admin ? Reason::kJobHeldAdmin : Reason::kJobHeldUser;
+  enqueue(*job);
+}
+
+void Engine::on(const Release& event) {
+  Job* job = jobs_.find(event.job);
+  if (job == nullptr || !job->pending() || !job->held) return;
+  job->held.reset();
+  job->priority = next_priority(job->request);  // 13.2: it is computed anew
+  enqueue(*job);
+}
+
+void Engine::on(const Cancel& event) {
+  Job* job = jobs_.find(event.job);
+  if (job == nullptr || is_terminal(job->state)) return;
+  if (job->pending()) {
+    dequeue(*job);
+    clear_claim(*job, false);
+    finish(*job, JobState::kCancelled);
+    return;
+  }
+  begin_ending(*job, Ending{.final_state = JobState::kCancelled,
+                            .verdict = EndingVerdict::kCancelled,
+                            .grace_end = now_,
+                            .preemptor = {}});
+}
+
+void Engine::on(const Requeue& event) {
+  Job* job = jobs_.find(event.job);
+  if (job == nullptr || is_terminal(job->state)) return;
+  if (job->pending()) {
+    decisions_.push_back(Refused{job->id, "the job is pending already"});
+  } else if (!may_requeue(*job)) {
+    decisions_.push_back(Refused{job->id, "the job may not be requeued (requeue: false)"});
+  } else {
+    begin_ending(*job, Ending{.final_state = JobState::kPending,
+                              .verdict = EndingVerdict::kRequeue,
+                              .grace_end = now_,
+                              .preemptor = {}});
+  }
+}
+
+void Engine::on(const Forget& event) {
+  Job* job = jobs_.find(event.job);
+  if (job == nullptr) return;
+  if (job->pending()) {
+    dequeue(*job);
+    clear_claim(*job, false);
+  }
+  if (job->allocated()) {
+    gang_gone(*job);
+    release_allocation(*job);
+  }
+  jobs_.erase(event.job);
+  touched();
+}
+
+// T10, T11. P4: what a suspend gave back a resume takes again, and nothing else.
+void Engine::on(const UserSuspend& event) {
+  Job* job = jobs_.find(event.job);
+  if (job == nullptr || is_terminal(job->state)) return;
+  if (job->pending()) {
+    on(Hold{event.job});
+    return;
+  }
+  if (job->user_suspended || job->completing()) return;
+  job->user_suspended = true;
+  touched();
+  if (options_.told_timing && job->suspended()) {  // T11: held against the gang's resume, nothing is released
+    if (world_) world_->set_held(job->id, true);
+    set_reason(*job, Reason::kUser);
+    return;
+  }
+  job->cores_released = true;
+  selector_->user_suspend(job->select);
+  job->select.user_suspended = true;
+  gang_gone(*job);
+  set_state(*job, JobState::kSuspended);
+  job->clock.to(JobClock::Phase::kSuspended, now_);
+  decisions_.push_back(Suspend{job->id, Reason::kUser});
+  set_reason(*job, Reason::kUser);
+  mark_nodes(*job);
+}
+
+void Engine::on(const UserResume& event) {
+  Job* job = jobs_.find(event.job);
+  if (job == nullptr || is_terminal(job->state)) return;
+  if (job->pending()) {
+    on(Release{event.job});
+    return;
+  }
+  if (!job->user_suspended || job->completing()) return;
+  if (!job->cores_released) {
+    job->user_suspended = false;
+    set_reason(*job, Reason::kTimeslice);
+    if (world_) {
+      world_->set_held(job->id, false);
+      apply_gang_actions();
+    }
+    touched();
+    return;
+  }
+  if (!selector_->user_resume(job->select)) {
+    if (!options_.told_timing) {
+      set_reason(*job, Reason::kUser, "resumes when a row is free on its nodes");
+      waiting_resumes_.insert(job->id);
+      return;
+    }
+    // Slurm does not ask for room (recording manual_suspend_linear_nogang).
+    selector_->remove(job->select);
+    job->select.user_suspended = false;
+    selector_->add(job->select);
+  }
+  waiting_resumes_.erase(job->id);
+  job->user_suspended = job->cores_released = job->select.user_suspended = false;
+  set_state(*job, JobState::kRunning);  // P3: it runs before the gang hears of it
+  job->clock.to(job->ready ? JobClock::Phase::kRunning : JobClock::Phase::kIdle, now_);
+  decisions_.push_back(Resume{job->id});
+  set_reason(*job, Reason::kNone);
+  if (job->ready) gang_start(*job);
+  arm_time_limit(*job);
+  mark_nodes(*job);
+  touched();
+}
+
+std::vector<PartitionIndex> Engine::partitions_of(const Job& job) const {
+  std::vector<PartitionIndex> partitions;
+  if (job.request.partitions.empty()) {
+    if (const auto index = cluster_.default_partition()) partitions.push_back(*index);
+  }
+  for (const std::string& name : job.request.partitions) {
+    if (const auto index = cluster_.find_partition(name)) partitions.push_back(*index);
+  }
+  return partitions;
+}
+
+QueueRecord Engine::record_of(Job& job, PartitionIndex partition) const {
+  const Partition& where = cluster_.partition(partition);
+  if (is_fifo(cluster_)) {
+    return {.fifo_order = job.table_order,
+            .job = job.id,
+            .partition_order = where.order,
+            .partition = partition,
+            .record = &job};
+  }
+  return {.tier = where.tier(),
+          .priority = job.priority,
+          .submit_time = job.submit_time,
+          .job = job.id,
+          .partition_order = where.order,
+          .partition = partition,
+          .record = &job};
+}
+
+void Engine::dequeue(Job& job) {
+  for (const PartitionIndex partition : job.queued_in) {
+    queue_.erase(record_of(job, partition), cluster_);
+  }
+  job.queued_in.clear();
+}
+
+// 3.2 steps 3 to 6.
+void Engine::enqueue(Job& job) {
+  dequeue(job);
+  touched();
+  if (job.held) {
+    clear_claim(job, true);
+    set_reason(job, *job.held, job.held == Reason::kBadConstraints ? job.message : std::string{});
+    return;
+  }
+  const base::Instant from =
+      std::max(job.request.begin_time.value_or(job.submit_time),
+               job.not_before.value_or(base::Instant::min()));
+  if (from > now_) {
+    eligible_timers_.emplace(from, job.id);
+    set_reason(job, Reason::kBeginTime);
+    return;
+  }
+  job.eligible_time = std::max(job.eligible_time, std::max(from, job.submit_time));
+  std::optional<Reason> refusal;
+  for (const PartitionIndex partition : partitions_of(job)) {
+    if (const auto reason = refused_by_partition(job, partition)) {
+      if (!refusal) refusal = reason;
+      continue;
+    }
+    job.queued_in.push_back(partition);
+    queue_.insert(record_of(job, partition), cluster_);
+    unexplained_.insert(job.id);
+  }
+  if (job.queued_in.empty()) {
+    set_reason(job, refusal.value_or(Reason::kPartitionConfig));
+  } else if (job.reason != Reason::kResources && job.reason != Reason::kPriority) {
+    set_reason(job, Reason::kNone);
+  }
+}
+
+void Engine::requeue_all_pending() {
+  queue_.configure(cluster_);
+  for (const auto& [order, job] : jobs_.all()) {
+    job->queued_in.clear();
+    if (job->pending()) enqueue(*job);
+  }
+}
+
+// 3.2 step 5.
+std::optional<Reason> Engine::refused_by_partition(const Job& job,
+                                                   PartitionIndex partition) const {
+  const PartitionConfig& config = cluster_.partition(partition).config;
+  const JobRequest& request = job.request;
+  const auto qos_index = cluster_.find_qos(request.qos);
+  if (!request.qos.empty() && !qos_index) return Reason::kInvalidQos;
+  const QosConfig* qos = qos_index ? &cluster_.qos(*qos_index) : nullptr;
+  if (config.state == PartitionState::kDown) return Reason::kPartitionDown;
+  if (config.state == PartitionState::kInactive) return Reason::kPartitionInactive;
+  const auto named = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  // Allow wins over deny.
+  if (config.allow_users ? !named(*config.allow_users, request.user)
+                         : config.deny_users && named(*config.deny_users, request.user)) {
+    return Reason::kPartitionConfig;
+  }
+  if (config.allow_qos ? !named(*config.allow_qos, request.qos)
+                       : config.deny_qos && named(*config.deny_qos, request.qos)) {
+    return Reason::kQosNotAllowed;
+  }
+  const bool waives_time = qos != nullptr && qos->partition_time_limit;
+  if (config.max_time && request.time_limit && !waives_time &&
+      request.time_min.value_or(*request.time_limit) > *config.max_time) {
+    return Reason::kPartitionTimeLimit;
+  }
+  if (qos != nullptr && qos->max_time && request.time_limit.value_or(base::Duration::zero()) >
+                                             *qos->max_time) {
+    return Reason::kQosLimit;
+  }
+  const NodeCounts counts = node_counts(cluster_, job, partition);
+  const int required = static_cast<int>(request.required_nodes.size());
+  if (counts.max < counts.min || required > counts.max) return Reason::kPartitionNodeLimit;
+  const MemoryLimit& limit = config.max_memory.per_cpu || config.max_memory.per_node
+                                 ? config.max_memory
+                                 : cluster_.parameters().max_memory;
+  if (const auto* memory = std::get_if<MemoryPerNode>(&request.memory)) {
+    if (limit.per_node && memory->amount > *limit.per_node) return Reason::kMaxMemPerLimit;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sched

@@ -1,0 +1,250 @@
+// The main pass (3.4): its steps carry the rule's numbers.
+#include <algorithm>
+
+#include "scheduler/engine.h"
+
+namespace sched {
+
+struct Engine::PassState {
+  PassState(const NodeGroups& groups, const Cluster& cluster, const JobQueue& queue)
+      : available{groups.up()},
+        claimed{cluster.no_nodes()},
+        failed(static_cast<std::size_t>(cluster.partition_slots()), false),
+        tested_in(failed.size(), 0),
+        left{queue.counts()},
+        open{static_cast<int>(queue.size())} {
+    left.resize(failed.size(), 0);
+  }
+
+  void visit(const QueueRecord& record) {
+    --left[record.partition.index()];
+    if (!failed[record.partition.index()]) --open;
+    if (record.record->queued_in.size() > 1) ++visits[record.job];
+  }
+  void fail(PartitionIndex partition) {
+    if (!failed[partition.index()]) open -= left[partition.index()];
+    failed[partition.index()] = true;
+  }
+  // All records of the job were reached, and it was tried in a partition that had not failed.
+  bool has_its_reason(const Job& job) const {
+    if (!tried.contains(job.id)) return false;
+    const auto found = visits.find(job.id);
+    return found == visits.end() ||
+           found->second == static_cast<int>(job.queued_in.size());
+  }
+
+  NodeSet available;  // A
+  NodeSet claimed;    // by waiting preemptors that came earlier (P14)
+  std::vector<bool> failed;     // by PartitionIndex
+  std::vector<int> tested_in;   // likewise
+  int tested = 0;
+  std::vector<int> left;         // records not visited yet, by PartitionIndex
+  int open;                      // those of them in partitions that have not failed
+  std::set<JobId> tried;         // and not started
+  std::map<JobId, int> visits;   // of jobs with several records
+  std::vector<Job*> done;       // started, or held: their records go after the walk
+  std::set<JobId> preempting;   // in progress through one partition (step 3)
+  base::Instant valid_until = base::kNever;
+};
+
+void Engine::on(const Pass& event) {
+  if (event.main || event.backfill) main_pass(std::nullopt);
+}
+
+void Engine::main_pass(std::optional<int> depth) {
+  expire_claims();
+  const std::uint64_t version = version_;
+  if (passed_version_ == version && now_ < passed_until_ && !depth) return;
+  PassState pass{groups_, cluster_, queue_};  // 2
+  bool complete = true;
+  queue_.walk([&](const QueueRecord& record) {
+    if (depth && pass.tested >= *depth) {  // 5
+      complete = false;
+      return false;
+    }
+    pass.visit(record);
+    return try_record(pass, record) && pass.open > 0;
+  });
+  if (complete) skip_the_rest(pass);
+  for (Job* job : pass.done) {
+    if (job->pending()) {
+      enqueue(*job);
+    } else {
+      dequeue(*job);
+    }
+  }
+  for (const JobId id : claimants_) {
+    if (const Job* job = jobs_.find(id)) pass.valid_until = std::min(pass.valid_until, job->claim_until);
+  }
+  passed_until_ = pass.valid_until;
+  if (complete && version_ == version) passed_version_ = version;
+}
+
+// P14: a claim holds until its victims must have been gone; then the job competes anew.
+void Engine::expire_claims() {
+  const std::set<JobId> claimants = claimants_;
+  for (const JobId id : claimants) {
+    Job& job = *jobs_.find(id);
+    if (now_ < job.claim_until) continue;
+    clear_claim(job, true);
+    touched();
+  }
+}
+
+bool Engine::try_record(PassState& pass, const QueueRecord& record) {
+  Job& job = *record.record;
+  if (!job.pending() || job.held || pass.preempting.contains(job.id)) return true;  // 3
+  ++pass.tested;
+  const std::size_t slot = record.partition.index();
+  const int partition_depth = cluster_.parameters().queue.partition_job_depth;
+  if (partition_depth > 0 && pass.tested_in[slot]++ >= partition_depth) {  // 6
+    skip_for_priority(job);
+    return true;
+  }
+  if (pass.failed[slot]) {  // 7
+    skip_for_priority(job);
+    return true;
+  }
+  if (deadline_passed(job)) {
+    pass.done.push_back(&job);
+    return true;
+  }
+  place(pass, job, record.partition);
+  if (job.pending()) {
+    pass.tried.insert(job.id);
+    unexplained_.insert(job.id);
+  }
+  if (job.claim) {
+    for (const NodeAllocation& use : job.claim->nodes) {
+      if (cluster_.exists(use.node)) pass.claimed.set(cluster_.rank(use.node));
+    }
+  }
+  return true;
+}
+
+// R2.6: a specific reason is kept.
+void Engine::skip_for_priority(Job& job) {
+  if (job.reason == Reason::kNone || job.reason == Reason::kResources) {
+    set_reason(job, Reason::kPriority);
+  }
+}
+
+// Step 7 for all records behind the point where no partition was left that had not failed.
+void Engine::skip_the_rest(const PassState& pass) {
+  for (auto id = unexplained_.begin(); id != unexplained_.end();) {
+    Job* const job = jobs_.find(*id);
+    const bool waits = job != nullptr && job->pending() && !job->queued_in.empty() && !job->held;
+    if (waits && !pass.preempting.contains(*id) && !pass.has_its_reason(*job)) {
+      skip_for_priority(*job);
+    }
+    const bool open = waits && (job->reason == Reason::kNone || job->reason == Reason::kResources);
+    id = open ? std::next(id) : unexplained_.erase(id);
+  }
+}
+
+// 10
+void Engine::fail_partition(PassState& pass, const Job& job, PartitionIndex partition) {
+  const NodeCounts counts = node_counts(cluster_, job, partition);
+  if (static_cast<int>(job.request.required_nodes.size()) >= counts.min) {
+    pass.available -= cluster_.named(job.request.required_nodes);
+    return;
+  }
+  pass.fail(partition);
+  pass.available -= cluster_.partition(partition).nodes;
+}
+
+// Whether the limits of the job's QOS forbid it to start with so many CPUs. Cost: O(allocated jobs)
+// where there are limits.
+bool Engine::over_qos_limit(const Job& job, int cpus) const {
+  const auto index = cluster_.find_qos(job.request.qos);
+  if (!index) return false;
+  const QosConfig& qos = cluster_.qos(*index);
+  if (!qos.max_jobs_per_user && !qos.max_cpus_per_user && !qos.group_cpus) return false;
+  int user_jobs = 1;
+  int user_cpus = cpus;
+  int group_cpus = cpus;
+  for (const auto& [order, other] : allocated_) {
+    if (other->request.qos != job.request.qos) continue;
+    int held = 0;
+    for (const NodeAllocation& use : other->allocation.nodes) held += use.cpus;
+    group_cpus += held;
+    if (other->request.user != job.request.user) continue;
+    ++user_jobs;
+    user_cpus += held;
+  }
+  return (qos.max_jobs_per_user && user_jobs > *qos.max_jobs_per_user) ||
+         (qos.max_cpus_per_user && user_cpus > *qos.max_cpus_per_user) ||
+         (qos.group_cpus && group_cpus > *qos.group_cpus);
+}
+
+// 13.3
+bool Engine::deadline_passed(Job& job) {
+  if (!job.request.deadline) return false;
+  const auto limit = job.request.time_min ? job.request.time_min : job.request.time_limit;
+  if (now_ + limit.value_or(base::Duration{0}) <= *job.request.deadline) return false;
+  finish(job, JobState::kDeadline);
+  return true;
+}
+
+void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
+  const NodeCounts counts = node_counts(cluster_, job, partition);
+  const Partition& where = cluster_.partition(partition);
+  NodeSet available = pass.available;
+  if (!pass.claimed.empty()) available -= pass.claimed;
+  if (available.count_and(where.nodes) < counts.min &&
+      where.nodes.count() >= counts.min) {  // 8
+    set_reason(job, Reason::kResources,
+               "needs " + std::to_string(counts.min) +
+                   " nodes; the others are down, drained or kept for higher tiers");
+    fail_partition(pass, job, partition);
+    return;
+  }
+  const int cpus = tasks_of(job.request, counts.min) * job.request.cpus_per_task;
+  if (over_qos_limit(job, cpus)) {
+    set_reason(job, Reason::kQosLimit);
+    return;
+  }
+  const bool claims = job.claim && now_ < job.claim_until;
+  PlacementOutcome outcome = placement_.place(
+      *selector_, {.job = job, .partition = partition, .available = available, .now = now_});  // 9
+  pass.valid_until = std::min({pass.valid_until, outcome.valid_until,
+                               job.avoid_until > now_ ? job.avoid_until : base::kNever});
+  switch (outcome.result) {
+    case PlacementResult::kFits:
+      break;
+    case PlacementResult::kBusy:
+      set_reason(job, Reason::kResources, std::move(outcome.message));
+      fail_partition(pass, job, partition);
+      return;
+    case PlacementResult::kNotAvailable:
+      set_reason(job, Reason::kReqNodeNotAvail, std::move(outcome.message));
+      return;
+    case PlacementResult::kNever:
+      if (job.queued_in.size() > 1) return;
+      job.held = Reason::kBadConstraints;
+      set_reason(job, Reason::kBadConstraints, std::move(outcome.message));
+      pass.done.push_back(&job);
+      return;
+  }
+  const bool waits = std::any_of(
+      outcome.victims.begin(), outcome.victims.end(), [](const Candidate& victim) {
+        return victim.mode == PreemptMode::kCancel || victim.mode == PreemptMode::kRequeue;
+      });
+  if (waits) {  // 7.7 step 3
+    if (!claims) preempt_victims(job, outcome);
+    pass.preempting.insert(job.id);
+    set_reason(job, Reason::kResources, "waits for the end of the jobs that it preempts");
+    fail_partition(pass, job, partition);
+    return;
+  }
+  int allocated_cpus = 0;
+  for (const NodeAllocation& use : outcome.allocation->nodes) allocated_cpus += use.cpus;
+  if (over_qos_limit(job, allocated_cpus)) {  // 3.5 step 6
+    set_reason(job, Reason::kQosLimit);
+    return;
+  }
+  start(job, partition, *std::move(outcome.allocation), outcome.sharing);
+  pass.done.push_back(&job);
+}
+
+}  // namespace sched

@@ -1,0 +1,171 @@
+// What a new leader knows (architecture.md 3): jobs from their objects, lists and rotation from the
+// timetables that were published.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "scheduler/base/check.h"
+#include "scheduler/engine.h"
+
+namespace sched {
+void Engine::restore_job(const RestoredJob& from) {
+  Job& job = jobs_.add(from.request);
+  job.state = job.select.state = from.state;
+  job.submit_time = from.request.submit_time;
+  job.restarts = from.restarts;
+  job.exit_code = from.exit_code;
+  job.held = from.held_by_system;
+  const bool user_holds = from.request.hold || from.request.suspend;
+  if (!job.held && job.pending() && user_holds) job.held = Reason::kJobHeldUser;
+  job.priority = from.priority ? *from.priority : next_priority(job.request);
+  if (!job.request.priority) lowest_priority_ = std::min(lowest_priority_, job.priority);
+  if (from.eligible_time) job.eligible_time = *from.eligible_time;
+  if (!from.partition || !from.allocation) {
+    job.state = job.select.state = JobState::kPending;
+    if (from.eligible_time && *from.eligible_time > now_) job.not_before = from.eligible_time;
+    if (from.claim && from.claim_until > now_) {
+      job.claim = from.claim;
+      job.claim_until = from.claim_until;
+      claimants_.insert(job.id);
+    }
+    enqueue(job);
+    return;
+  }
+  job.partition = from.partition;
+  job.allocation = *from.allocation;
+  job.sharing = resolve_sharing(cluster_.parameters().select, cluster_.partition(*job.partition),
+                                job.request.sharing);
+  job.allocated_at = from.allocated_at;
+  job.ready = from.ready;
+  job.start_time = from.start_time;
+  job.time_limit = time_limit_of(job, *job.partition);
+  job.clock.run = from.run_time;
+  job.clock.suspended = from.suspend_time;
+  job.clock.as_of = from.times_as_of;
+  job.user_suspended = job.cores_released = from.user_suspended;
+  if (job.user_suspended) job.state = JobState::kSuspended;
+  job.select.may_stack = job.sharing.may_stack;
+  job.select.victim_mode = preempt::effective_mode(cluster_, job);
+  job.select.exempt_until =
+      job.start_time.value_or(job.allocated_at) + preempt::exempt_time(cluster_, job);
+  if (from.ending || from.ending_state) restore_ending(job, from);
+  book(job);
+}
+
+void Engine::restore_ending(Job& job, const RestoredJob& from) {
+  Ending ending;
+  ending.verdict = from.ending;
+  ending.preemptor = from.preemptor;
+  ending.exit_code = from.exit_code;
+  ending.final_state = from.ending_state.value_or(JobState::kCancelled);
+  if (from.ending) {
+    switch (*from.ending) {
+      case EndingVerdict::kRequeue:
+        ending.final_state = JobState::kPending;
+        break;
+      case EndingVerdict::kPreempted:
+        ending.final_state = JobState::kPreempted;
+        break;
+      case EndingVerdict::kTimeout:
+        ending.final_state = JobState::kTimeout;
+        break;
+      case EndingVerdict::kCancelled:
+        ending.final_state = JobState::kCancelled;
+        break;
+      case EndingVerdict::kDeadline:
+        ending.final_state = JobState::kDeadline;
+        break;
+    }
+  }
+  const base::Duration wait = cluster_.parameters().kill_wait;
+  ending.grace_end = from.ending && from.kill_at ? *from.kill_at - wait : now_;
+  ending.killed = ending.grace_end <= now_;
+  if (!ending.killed) grace_timers_.emplace(ending.grace_end, job.id);
+  job.ending = ending;
+}
+
+void Engine::restore_from_published(base::Instant now, std::vector<RestoredJob> jobs,
+                                    std::vector<NodePlan> published) {
+  CHECK(jobs_.size() == 0);
+  now_ = std::max(now_, now);
+  settle();
+  if (!options_.told_timing) components_.configure(now_);
+  for (const RestoredJob& job : jobs) restore_job(job);
+  std::map<JobId, const NodePlan*> plan_of;  // any of its nodes' plans
+  for (NodePlan& plan : published) {
+    if (!cluster_.exists(plan.node)) continue;
+    for (const NodeTimetableEntry& entry : plan.entries) plan_of.emplace(entry.job, &plan);
+  }
+  for (const auto& [order, job] : allocated_) restore_clock(*job, plan_of);
+  if (gang_on() && !options_.told_timing) restore_rotation(published);
+  for (const NodePlan& plan : published) {
+    if (cluster_.exists(plan.node) && !plan.entries.empty()) plans_.set_published(plan);
+  }
+  for (const auto& [order, job] : allocated_) {
+    mark_nodes(*job);
+    arm_time_limit(*job);
+  }
+  for (const NodePlan& plan : published) components_.dirty().emplace(plan.node, now_);
+  touched();
+}
+
+// Run time up to now, from the object's figure and from what was published since.
+void Engine::restore_clock(Job& job, const std::map<JobId, const NodePlan*>& plan_of) {
+  if (!job.ready || job.user_suspended) {
+    job.clock.to(JobClock::Phase::kIdle, now_);
+    if (job.user_suspended && job.ready) job.clock.phase = JobClock::Phase::kSuspended;
+    return;
+  }
+  const auto at = plan_of.find(job.id);
+  const base::Instant from = std::min(job.clock.as_of, now_);
+  if (at == plan_of.end()) {  // nobody froze it
+    job.clock.run += now_ - from;
+  } else {
+    const NodePlan& plan = *at->second;
+    for (std::size_t i = 0; i < plan.entries.size(); ++i) {
+      const NodeTimetableEntry& entry = plan.entries[i];
+      if (entry.job != job.id) continue;
+      const auto pod = static_cast<std::uint16_t>(i);
+      const auto ran = [&](base::Instant begin, base::Instant end) {
+        return timetable::run_time(plan.timetable, pod, begin, end);
+      };
+      // The later of the two figures is exact; from there on the plan says it.
+      base::Duration run = job.clock.run;
+      if (from >= plan.as_of) {
+        run += ran(from, now_);
+      } else if (now_ >= plan.as_of) {
+        run = entry.ran + ran(plan.as_of, now_);
+      } else {
+        run = entry.ran - ran(now_, plan.as_of);
+      }
+      const base::Duration before = job.clock.run;
+      job.clock.run = std::max(run, before);
+      job.clock.suspended += std::max(base::Duration{0}, now_ - from - (job.clock.run - before));
+      break;
+    }
+  }
+  job.clock.as_of = now_;
+  job.clock.phase = JobClock::Phase::kRunning;
+}
+
+// Lists as of each plan, merged where nodes share jobs, advanced to now; whoever is ready and in no
+// plan joins as FILLER.
+void Engine::restore_rotation(const std::vector<NodePlan>& published) {
+  components_.restore_published(published, now_);
+  for (const auto& [order, job] : allocated_) {
+    if (!job->ready || job->user_suspended || job->in_gang) continue;
+    components_.start(*job, now_);
+  }
+  for (const JobId id : components_.take_touched()) {
+    Job* job = jobs_.find(id);
+    if (job == nullptr || !job->in_gang || job->completing()) continue;
+    const bool runs = components_.runs_at(*job, now_);
+    set_state(*job, runs ? JobState::kRunning : JobState::kSuspended);
+    job->reason = runs                            ? Reason::kNone
+                  : components_.ever_runs(*job) ? Reason::kTimeslice
+                                                : Reason::kPreempted;
+  }
+  after_gang();
+}
+
+}  // namespace sched

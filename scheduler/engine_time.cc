@@ -1,0 +1,175 @@
+// Own timing: what is due when, and the gang's components in the life cycle (6.8, 6.9).
+#include <algorithm>
+
+#include "scheduler/engine.h"
+
+namespace sched {
+
+void Engine::on(const Wake&) {
+  if (options_.told_timing) return;
+  components_.advance_due(now_);
+  after_gang();
+  check_time_limits();
+  retry_resumes();
+  if (!pass_due()) return;
+  components_.advance(now_);  // who runs now counts for the node maps (R4.4)
+  after_gang();
+  const bool full = now_ >= next_full_pass_;
+  const QueueParameters& parameters = cluster_.parameters().queue;
+  main_pass(full ? std::optional<int>{} : parameters.default_queue_depth);
+  event_passed_version_ = version_;
+  if (full && parameters.sched_interval.count() > 0) {
+    next_full_pass_ = now_ + parameters.sched_interval;
+  }
+}
+
+// A user's resume that found no free row is tried again when something changed.
+void Engine::retry_resumes() {
+  if (waiting_resumes_.empty() || resumes_version_ == version_) return;
+  const std::set<JobId> waiting = waiting_resumes_;
+  for (const JobId id : waiting) on(UserResume{id});
+  resumes_version_ = version_;
+}
+
+// A pass is due when something changed since the last one, or when what the last one saw has an end.
+bool Engine::pass_due() const {
+  if (queue_.size() == 0) return false;
+  return version_ != event_passed_version_ || now_ >= passed_until_ || now_ >= full_pass_at();
+}
+
+// A full pass is needed only when the last event pass did not reach the end of the queue.
+base::Instant Engine::full_pass_at() const {
+  if (cluster_.parameters().queue.sched_interval.count() <= 0) return base::kNever;
+  return passed_version_ == version_ ? base::kNever : next_full_pass_;
+}
+
+std::optional<base::Instant> Engine::next_due() const {
+  if (options_.told_timing) return std::nullopt;
+  std::optional<base::Instant> due;
+  const auto take = [&](base::Instant at) {
+    if (at == base::kNever) return;
+    at = std::max(at, now_);
+    due = due ? std::min(*due, at) : at;
+  };
+  if (queue_.size() > 0) {
+    if (version_ != event_passed_version_) take(now_);
+    if (passed_until_ > now_) take(passed_until_);
+    take(full_pass_at());
+  }
+  if (!waiting_resumes_.empty() && resumes_version_ != version_) take(now_);
+  if (!eligible_timers_.empty()) take(eligible_timers_.begin()->first);
+  if (!grace_timers_.empty()) take(grace_timers_.begin()->first);
+  if (!limit_timers_.empty()) take(limit_timers_.begin()->first);
+  if (const auto at = components_.next_due()) take(*at);
+  if (const auto at = plans_.next_due()) take(*at);
+  return due;
+}
+
+base::Duration Engine::run_time(const Job& job, base::Instant t) const {
+  if (options_.told_timing || !job.in_gang) return job.clock.run_at(t);
+  if (job.completing()) return job.clock.run;  // its processes are ending or have ended
+  return job.clock.run + components_.run_time(job, job.clock.as_of, t);
+}
+
+base::Duration Engine::suspend_time(const Job& job, base::Instant t) const {
+  if (options_.told_timing || !job.in_gang) return job.clock.suspended_at(t);
+  if (job.completing()) return job.clock.suspended;
+  const base::Duration ran = components_.run_time(job, job.clock.as_of, t);
+  return job.clock.suspended + (t - job.clock.as_of - ran);
+}
+
+void Engine::settle_clock(Job& job) {
+  if (!job.in_gang || now_ <= job.clock.as_of) return;
+  const base::Duration run = run_time(job, now_);
+  job.clock.suspended = suspend_time(job, now_);
+  job.clock.run = run;
+  job.clock.as_of = now_;
+}
+
+// Carries over what the components did: kills first, since they change who runs.
+void Engine::after_gang() {
+  while (true) {
+    const std::vector<gang::Action> kills = components_.take_kills();
+    if (kills.empty()) break;
+    for (const gang::Action& kill : kills) {
+      Job& victim = *jobs_.find(kill.job);
+      preempt(victim, preempt::effective_mode(cluster_, victim), kill.by);
+      components_.set_dying(victim, now_);
+    }
+  }
+  std::vector<Job*> stopped;
+  std::vector<Job*> resumed;
+  for (const JobId id : components_.take_touched()) {
+    Job* job = jobs_.find(id);
+    if (job == nullptr || !job->in_gang || job->completing()) continue;
+    const bool runs = components_.runs_at(*job, now_);
+    if (!runs && job->running()) stopped.push_back(job);
+    if (runs && job->suspended()) resumed.push_back(job);
+    if (!runs && !job->user_suspended) {
+      job->reason = components_.ever_runs(*job) ? Reason::kTimeslice : Reason::kPreempted;
+    }
+  }
+  for (Job* job : stopped) {
+    set_state(*job, JobState::kSuspended);
+    decisions_.push_back(Suspend{job->id, job->reason});
+  }
+  for (Job* job : resumed) {
+    set_state(*job, JobState::kRunning);
+    job->reason = Reason::kNone;
+    decisions_.push_back(Resume{job->id});
+    if (!job->limit_timer) arm_time_limit(*job);
+  }
+}
+
+// The earliest instant at which the limit can be reached; checked again then (R13.20, R13.21). A job
+// that does not run now is looked at once per slice, one that never runs not at all.
+void Engine::arm_time_limit(Job& job) {
+  disarm_time_limit(job);
+  if (options_.told_timing || !job.ready || !job.allocated() || job.ending) return;
+  const auto over = over_time_limit(job);
+  if (!job.time_limit || !over || job.user_suspended) return;
+  if (job.in_gang && !components_.ever_runs(job)) return;
+  base::Duration left = *job.time_limit + *over - run_time(job, now_);
+  const base::Duration least =
+      job.suspended() ? components_.grid().slice : base::Duration{std::chrono::milliseconds{1}};
+  left = std::max(left, least);
+  job.limit_timer = now_ + left;
+  limit_timers_.emplace(*job.limit_timer, job.id);
+}
+
+void Engine::disarm_time_limit(Job& job) {
+  if (job.limit_timer) limit_timers_.erase({*job.limit_timer, job.id});
+  job.limit_timer.reset();
+}
+
+std::optional<base::Duration> Engine::over_time_limit(const Job& job) const {
+  const auto& own = cluster_.partition(*job.partition).config.over_time_limit;
+  return own ? own : cluster_.parameters().over_time_limit;
+}
+
+void Engine::check_time_limits() {
+  while (!limit_timers_.empty() && limit_timers_.begin()->first <= now_) {
+    const JobId id = limit_timers_.begin()->second;
+    limit_timers_.erase(limit_timers_.begin());
+    Job* job = jobs_.find(id);
+    if (job == nullptr) continue;
+    job->limit_timer.reset();
+    if (!job->allocated() || !job->ready || job->ending) continue;
+    const auto over = over_time_limit(*job);
+    if (!job->time_limit || !over) continue;
+    if (run_time(*job, now_) < *job->time_limit + *over) {
+      arm_time_limit(*job);
+      continue;
+    }
+    begin_ending(*job, Ending{.final_state = JobState::kTimeout,
+                              .verdict = EndingVerdict::kTimeout,
+                              .grace_end = now_,
+                              .preemptor = {}});
+  }
+}
+
+std::vector<NodePlan> Engine::take_plans(base::Instant now) {
+  return plans_.take(now, [this](const Job& job, base::Instant t) { return run_time(job, t); });
+}
+
+}  // namespace sched

@@ -1,0 +1,117 @@
+// What the scheduler is told. Every event is given to Scheduler::step together with its instant;
+// instants never go back. Events about a job that the scheduler does not know (any more) are
+// ignored.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "scheduler/model/config.h"
+#include "scheduler/model/job.h"
+#include "scheduler/model/node.h"
+
+namespace sched {
+
+// --- the administrator ---
+
+// The accepted configuration as a whole; the scheduler works out what changed (6.10).
+// REQUIRES: legal (scheduler/model/legality.h).
+struct Configure {
+  std::shared_ptr<const Configuration> configuration;
+};
+// A node is new, or something of it changed.
+struct NodeUpdate {
+  NodeSpec node;
+};
+// The node is gone for good. Its jobs have been told by events of their own before.
+struct NodeRemove {
+  std::string name;
+};
+
+// --- the user ---
+
+struct Submit {
+  JobRequest request;
+};
+// The whole new request. While the job is pending everything may differ; while it is allocated only
+// time_limit, priority and nice are looked at.
+struct Update {
+  JobRequest request;
+};
+struct Hold {
+  JobId job;
+  bool by_admin = false;
+};
+struct Release {
+  JobId job;
+};
+struct UserSuspend {
+  JobId job;
+};  // T10, T11; of a pending job: like a hold
+struct UserResume {
+  JobId job;
+};
+struct Cancel {
+  JobId job;
+};
+// scontrol requeue of an allocated job (13.5).
+struct Requeue {
+  JobId job;
+};
+// The record is to be forgotten (its object was deleted). REQUIRES: no pods of it are left.
+struct Forget {
+  JobId job;
+};
+
+// --- what became of our decisions ---
+
+// All pods of the job run and have settled (architecture.md 2): the gang start 6.9 happens now.
+struct JobReady {
+  JobId job;
+};
+// The job's processes ended by themselves (all, or one failed and the rest is being torn down), or its
+// node failed (verdict kNodeFail: requeued when it may be). The gang place stays until JobGone (R2.2).
+struct JobEnding {
+  JobId job;
+  JobState verdict;
+  int exit_code = 0;
+};
+// All pods of the job are gone and its nodes are clean: T6. Of a job that ended by itself without a
+// JobEnding before, `verdict` says how it ended.
+struct JobGone {
+  JobId job;
+  JobState verdict = JobState::kCompleted;
+  int exit_code = 0;
+};
+// Nothing of the start came to life: it is undone, same place in the queue, no restart counted.
+struct StartRefused {
+  JobId job;
+  std::vector<std::string> avoid_nodes;  // for these nodes it is not tried …
+  base::Duration avoid_for{0};           // … for so long
+  bool hold = false;                     // requeue + system hold (LaunchFailedRequeuedHeld)
+  std::string message;                   // shown to the user
+};
+
+// --- time ---
+
+// Do whatever is due at this instant: slices, passes, time limits, begin times, grace ends, joins
+// at the end of the lead. REQUIRES: timing is not told (Options::told_timing false).
+struct Wake {};
+// Told timing (recordings, tests):
+struct SliceEnd {};  // one gang tick of all partitions (6.7)
+struct Pass {
+  bool main = true;
+  bool backfill = false;
+};
+struct TimeLimitReached {
+  JobId job;
+};  // the periodic check found it
+
+using Event = std::variant<Configure, NodeUpdate, NodeRemove, Submit, Update, Hold, Release,
+                           UserSuspend, UserResume, Cancel, Requeue, Forget, JobReady, JobEnding,
+                           JobGone, StartRefused, Wake, SliceEnd, Pass, TimeLimitReached>;
+
+}  // namespace sched

@@ -1,0 +1,26 @@
+// The fuzzer's target on seeded random bytes, with g++: many short worlds.
+#include "scheduler/fuzz/events.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "scheduler/base/prng.h"
+
+namespace sched {
+namespace {
+
+TEST(SchedulerEvents, HoldTheirInvariantsOnRandomBytes) {
+  const int rounds = std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 300;
+  for (int seed = 0; seed < rounds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    base::Prng prng{static_cast<std::uint64_t>(seed)};
+    std::vector<std::uint8_t> bytes(1'500);
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(prng.below(256));
+    fuzz_events(bytes);
+  }
+}
+
+}  // namespace
+}  // namespace sched

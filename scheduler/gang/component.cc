@@ -1,0 +1,239 @@
+#include "scheduler/gang/component.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "scheduler/base/check.h"
+
+namespace sched::gang {
+namespace {
+
+void take_kills(World& world, std::vector<Action>& kills) {
+  for (const Action& action : world.take_actions()) {
+    if (action.kind == ActionKind::kKill) kills.push_back(action);
+  }
+}
+
+void apply(World& world, const PendingOp& op, const Lookup& lookup) {
+  if (op.join) {
+    if (!world.contains(*op.join)) world.start(lookup(*op.join));
+  } else {
+    world.refill_all();
+  }
+}
+
+// Everything that happens at the instant `at`: ops first, then the tick of a boundary.
+void happen(World& world, std::vector<PendingOp>& pending, const Grid& grid, const Lookup& lookup,
+            base::Instant at) {
+  while (!pending.empty() && pending.front().at <= at) {
+    apply(world, pending.front(), lookup);
+    pending.erase(pending.begin());
+  }
+  if (grid.boundary_at_or_after(at) == at) world.tick();
+}
+
+class Projection {
+ public:
+  Projection(Component& component, const Grid& grid, const Lookup& lookup)
+      : out_{component}, grid_{grid}, lookup_{lookup}, world_{component.world} {}
+
+  void run() {
+    list_members();
+    find_blocked();
+    out_.timeline = timetable::Timetable{
+        .slice = grid_.slice, .pods_count = out_.members.size(), .plan = {}, .cycle = {}};
+    out_.kill_at.reset();
+    out_.extend_at.reset();
+    world_.take_actions();
+    play_pending();
+    find_loop();
+  }
+
+ private:
+  // Jobs that are still to join are members too: they run in no slot until then.
+  void list_members() {
+    out_.members = world_.jobs();
+    for (const PendingOp& op : out_.pending) {
+      if (op.join && !world_.contains(*op.join)) out_.members.push_back(*op.join);
+    }
+    std::sort(out_.members.begin(), out_.members.end());
+    out_.index.clear();
+    for (std::size_t i = 0; i < out_.members.size(); ++i) {
+      out_.index.emplace(out_.members[i], static_cast<std::uint16_t>(i));
+    }
+  }
+
+  void find_blocked() {
+    for (const JobId job : out_.dying) {
+      if (!world_.contains(job)) continue;
+      for (const JobId other : out_.members) {
+        if (other != job && world_.contains(other) && world_.overlap(job, other)) {
+          blocked_.insert(other);
+        }
+      }
+    }
+  }
+
+  timetable::PodSet running() const {
+    timetable::PodSet run;
+    for (std::size_t i = 0; i < out_.members.size(); ++i) {
+      const JobId job = out_.members[i];
+      const bool runs = out_.dying.contains(job) || (world_.runs(job) && !blocked_.contains(job));
+      if (runs) run.push_back(static_cast<std::uint16_t>(i));
+    }
+    return run;
+  }
+
+  void plan_until(base::Instant until, timetable::PodSet run) {
+    auto& plan = out_.timeline.plan;
+    if (!plan.empty() && plan.back().run == run) {
+      plan.back().until = until;
+    } else {
+      plan.push_back({until, std::move(run)});
+    }
+  }
+
+  void note_kills(base::Instant at) {
+    for (const Action& action : world_.take_actions()) {
+      if (action.kind == ActionKind::kKill && !out_.kill_at) out_.kill_at = at;
+    }
+  }
+
+  // From base until the last pending op is done and the grid is the new one.
+  void play_pending() {
+    at_ = out_.base;
+    out_.settled = out_.base;
+    out_.settled_places = world_.places();
+    std::vector<PendingOp> pending = out_.pending;
+    while (!pending.empty() || at_ < grid_.change_at) {
+      base::Instant next = grid_.next_boundary(at_);
+      if (!pending.empty()) next = std::min(next, pending.front().at);
+      plan_until(next, running());
+      at_ = next;
+      const bool last = pending.empty() || pending.back().at <= at_;
+      happen(world_, pending, grid_, lookup_, at_);
+      note_kills(at_);
+      if (last) {
+        out_.settled = at_;
+        out_.settled_places = world_.places();
+      }
+    }
+  }
+
+  void find_loop() {
+    if (base::boundary_at_or_after(at_, grid_.slice) != at_) {
+      const base::Instant next = grid_.next_boundary(at_);
+      plan_until(next, running());
+      at_ = next;
+      world_.tick();
+      note_kills(at_);
+    }
+    const std::int64_t first = base::slot_of(at_, grid_.slice);
+    const World at_first = world_;
+    std::vector<std::vector<std::int32_t>> signatures;
+    std::vector<timetable::PodSet> runs;
+    for (std::size_t slot = 0; slot < timetable::kCycleSlotsMax; ++slot) {
+      signatures.push_back(world_.signature());
+      runs.push_back(running());
+      world_.tick();
+      note_kills(base::slot_begin(first + static_cast<std::int64_t>(slot) + 1, grid_.slice));
+      const auto same =
+          std::find(signatures.begin(), signatures.end(), world_.signature());
+      if (same == signatures.end()) continue;
+      set_loop(at_first, first, static_cast<std::size_t>(same - signatures.begin()), slot + 1,
+               runs);
+      return;
+    }
+    set_loop(at_first, first, 0, window(runs), runs);
+  }
+
+  // The smallest number of slots, from the first, in which everybody runs who runs in any of them.
+  std::size_t window(const std::vector<timetable::PodSet>& runs) {
+    std::set<std::uint16_t> all;
+    for (const auto& run : runs) all.insert(run.begin(), run.end());
+    const bool starves = std::any_of(
+        out_.members.begin(), out_.members.end(), [&](JobId job) {
+          return !all.contains(out_.index.at(job)) && !world_.shadowed(job) && !held(job);
+        });
+    if (starves) {  // more than 64 jobs deep: project again when the window ends
+      const auto end = base::slot_of(at_, grid_.slice) + static_cast<std::int64_t>(runs.size());
+      out_.extend_at = base::slot_begin(end, grid_.slice);
+      return runs.size();
+    }
+    std::set<std::uint16_t> seen;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      seen.insert(runs[i].begin(), runs[i].end());
+      if (seen == all) return i + 1;
+    }
+    return runs.size();
+  }
+
+  bool held(JobId job) const {
+    const auto places = world_.places();
+    return std::any_of(places.begin(), places.end(),
+                       [&](const Place& place) { return place.job == job && place.held; });
+  }
+
+  // Slots [from, end) after `first` repeat for ever.
+  void set_loop(const World& at_first, std::int64_t first, std::size_t from, std::size_t end,
+                const std::vector<timetable::PodSet>& runs) {
+    for (std::size_t i = 0; i < from; ++i) {
+      plan_until(base::slot_begin(first + static_cast<std::int64_t>(i) + 1, grid_.slice), runs[i]);
+    }
+    out_.loop_start = first + static_cast<std::int64_t>(from);
+    World loop_world = at_first;
+    for (std::size_t i = 0; i < from; ++i) loop_world.tick();
+    loop_world.take_actions();
+    out_.loop_world = std::move(loop_world);
+    const auto length = static_cast<std::int64_t>(end - from);
+    out_.timeline.cycle.resize(end - from);
+    for (std::size_t i = from; i < end; ++i) {
+      const std::int64_t slot = first + static_cast<std::int64_t>(i);
+      const std::int64_t position = ((slot % length) + length) % length;
+      out_.timeline.cycle[static_cast<std::size_t>(position)] = runs[i];
+    }
+  }
+
+  Component& out_;
+  const Grid& grid_;
+  const Lookup& lookup_;
+  World world_;
+  base::Instant at_{};
+  std::set<JobId> blocked_;
+};
+
+}  // namespace
+
+void play(Component& component, const Grid& grid, const Lookup& lookup, base::Instant now,
+          std::vector<Action>& kills) {
+  if (now < component.base) return;  // restored: what was published stands until then
+  while (true) {
+    base::Instant next = grid.next_boundary(component.base);
+    if (!component.pending.empty()) {
+      next = std::min(next, component.pending.front().at);
+    } else if (component.loop_world && now >= grid.change_at &&
+               !(component.kill_at && *component.kill_at <= now) &&
+               base::slot_of(component.base, grid.slice) >= component.loop_start) {
+      break;
+    }
+    if (next > now) return;
+    happen(component.world, component.pending, grid, lookup, next);
+    take_kills(component.world, kills);
+    component.base = next;
+  }
+  // In the loop: whole turns change nothing.
+  const std::int64_t slot = base::slot_of(now, grid.slice);
+  if (slot == base::slot_of(component.base, grid.slice)) return;
+  const auto length = static_cast<std::int64_t>(component.timeline.cycle.size());
+  component.world = *component.loop_world;
+  for (std::int64_t i = (slot - component.loop_start) % length; i > 0; --i) component.world.tick();
+  take_kills(component.world, kills);
+  component.base = base::slot_begin(slot, grid.slice);
+}
+
+void project(Component& component, const Grid& grid, const Lookup& lookup) {
+  Projection{component, grid, lookup}.run();
+}
+
+}  // namespace sched::gang

@@ -1,0 +1,69 @@
+// Component: nodes connected by conflicting jobs, with its gang state, what is going to happen to it,
+// and its rotation played ahead: run(t) of every member for all t (architecture.md 2).
+//
+// State and projection are one: when no repetition is found within 64 slots, the smallest window in
+// which everybody has run is looped, and playing the component puts its lists back at the window's end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "scheduler/gang/grid.h"
+#include "scheduler/gang/world.h"
+#include "timetable/timetable.h"
+
+namespace sched::gang {
+
+// What happens to a component at an instant to come, before that instant's tick.
+struct PendingOp {
+  base::Instant at{};
+  std::optional<JobId> join;  // 6.9; nothing = fill holes (6.5 for everybody)
+  friend bool operator==(const PendingOp&, const PendingOp&) = default;
+};
+
+// Looks a job up when it joins: its Newcomer. The allocation that it points to must stay valid for the
+// call.
+using Lookup = std::function<Newcomer(JobId)>;
+
+struct Component {
+  World world;          // the state at `base`, after everything that happens at that instant
+  base::Instant base{};
+  std::vector<PendingOp> pending{};  // ascending `at`, all after `base`
+  std::set<JobId> dying{};  // killed under a shadow, pods not gone: they run, who overlaps them does not
+  base::Instant collected_at{};  // when the last rewrite that could wait was decided
+
+  // --- the projection, by project() ---
+  std::vector<JobId> members{};              // index = pod of `timeline`
+  std::map<JobId, std::uint16_t> index{};
+  timetable::Timetable timeline{};           // valid from when it was worked out
+  base::Instant settled{};                   // c: when the last pending op is done
+  std::vector<Place> settled_places{};       // the lists then
+  std::int64_t loop_start = 0;               // slot; from here on the cycle
+  std::optional<World> loop_world{};         // the state when that slot has begun
+  std::optional<base::Instant> kill_at{};    // a tick to come kills somebody
+  std::optional<base::Instant> extend_at{};  // the projection ends here: play on and project again
+
+  bool has(JobId job) const { return index.contains(job); }
+  bool runs_at(JobId job, base::Instant t) const {
+    return timetable::runs_at(timeline, index.at(job), t);
+  }
+  // REQUIRES: from <= to, both not before the projection was worked out.
+  base::Duration run_time(JobId job, base::Instant from, base::Instant to) const {
+    return timetable::run_time(timeline, index.at(job), from, to);
+  }
+};
+
+// Plays the component to `now`: pending ops and ticks, loops in closed form. Kills that happen are
+// appended to `kills`. Cost: O(loop + pending) ticks.
+void play(Component& component, const Grid& grid, const Lookup& lookup, base::Instant now,
+          std::vector<Action>& kills);
+
+// Works the projection out from world, base and pending. Cost: at most 64 ticks after the last pending
+// op.
+void project(Component& component, const Grid& grid, const Lookup& lookup);
+
+}  // namespace sched::gang

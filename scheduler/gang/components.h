@@ -1,0 +1,143 @@
+// Components: the gang under its own timing. Tracked jobs that conflict with nobody run; the others
+// live in components, each with its own world, list of pending ops and projection. Ticks are played
+// lazily: a component is brought to now when something touches it or when the caller asks for all.
+//
+// Rows and lists exist per component only: a job that conflicts with nobody is FILLER and runs; when a
+// conflict arises it enters the component's list with that row. (With told timing one world holds all
+// jobs and a partition is turned as a whole, as in Slurm.)
+//
+// Cost: an event costs the component that it touches: its jobs × (pending slots + 64).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "scheduler/gang/component.h"
+#include "scheduler/job_table.h"
+#include "scheduler/node_usage.h"
+
+namespace sched {
+struct NodePlan;
+}  // namespace sched
+
+namespace sched::gang {
+
+// Nodes whose timetable may have changed, and when it is to be published at the latest.
+using DirtyNodes = std::map<NodeIndex, base::Instant>;
+
+class Components {
+ public:
+  Components(const Cluster& cluster, const NodeUsage& usage, JobTable& jobs)
+      : cluster_{cluster}, usage_{usage}, jobs_{jobs} {}
+
+  // Slice length and lead as configured.
+  void configure(base::Instant now);
+  const Grid& grid() const { return grid_; }
+
+  // The job is ready, or its user resumed it: 6.9. Job::in_gang becomes true.
+  void start(Job& job, base::Instant now);
+  // The job is gone, or its user suspended it (6.8). REQUIRES: still on its nodes (NodeUsage).
+  void leave(Job& job, base::Instant now);
+  // T11 and back.
+  void set_held(Job& job, bool held, base::Instant now);
+  // A kill that play() reported was turned into an ending of the job.
+  void set_dying(Job& job, base::Instant now);
+  // 6.10: everything anew, in the order of the old lists.
+  void rebuild(const std::vector<Job*>& tracked, base::Instant now);
+  // What a new leader knows: puts the components together as they were published. The jobs are in the
+  // job table and in NodeUsage. Invalid plans, and jobs in them that are not tracked, are left out.
+  void restore_published(const std::vector<NodePlan>& published, base::Instant now);
+
+  // Everybody to now; or only those for whom something is due.
+  void advance(base::Instant now);
+  void advance_due(base::Instant now);
+  // When something has to be done at an instant of its own: a pending op, a kill by a tick, the end of a
+  // projection. Ticks that only rotate are not due.
+  std::optional<base::Instant> next_due() const;
+
+  // --- reading; t not before the last event ---
+  // The component of a job with conflicts, or null.
+  const Component* component(const Job& job) const;
+  bool runs_at(const Job& job, base::Instant t) const;
+  // Whether it runs at some slot to come.
+  bool ever_runs(const Job& job) const;
+  // Run time of a tracked job in [from, to).
+  base::Duration run_time(const Job& job, base::Instant from, base::Instant to) const;
+  // Whether a job (tracked or not yet) would not run at the same time as a tracked or unready one.
+  bool conflicts(const Job& a, const Job& b) const;
+
+  // Jobs whose clock, run state or reason may have changed since the last call, each once.
+  std::set<JobId> take_touched() { return std::exchange(touched_, {}); }
+  std::vector<Action> take_kills() { return std::exchange(kills_, {}); }
+  DirtyNodes& dirty() { return dirty_; }
+  void mark(const Job& job, base::Instant publish_at);
+
+  // Called with each job of a component before its projection is replaced: run time up to now has to be
+  // taken over (Engine).
+  using Settle = std::function<void(Job&)>;
+  void on_settle(Settle settle) { settle_ = std::move(settle); }
+
+  const std::map<std::int64_t, std::unique_ptr<Component>>& all() const { return components_; }
+  std::string check_invariants(base::Instant now) const;
+
+  // Everything, for save() and restore(); in gang/components_save.h. Reading REQUIRES that the job table
+  // is complete.
+  template <typename A>
+  void archive(A& a);
+
+ private:
+  template <typename A>
+  void archive_world(A& a, World& world) const;
+  using Ids = std::set<std::int64_t>;
+  struct Closure {
+    Ids components;
+    std::vector<Job*> loose;  // tracked jobs in no component yet
+  };
+  Newcomer newcomer(JobId id) const;
+  Lookup lookup() const {
+    return [this](JobId id) { return newcomer(id); };
+  }
+  std::vector<Job*> rivals(const Job& job) const;
+  Closure closure(const Job& seed) const;
+  std::int64_t merge(const Closure& closure, base::Instant now);
+  void bring(Component& component, base::Instant now);
+  void advance_some(const Ids& ids, base::Instant now);
+  void settle_members(const Component& component);
+  void finish(std::int64_t id, base::Instant publish_at);
+  void split(std::int64_t id, base::Instant now, base::Instant publish_at);
+  std::vector<std::vector<JobId>> parts(const Component& component) const;
+  void drop(std::int64_t id);
+  // --- components_restore.cc ---
+  void restore_group(const std::set<JobId>& group, std::vector<const NodePlan*> plans,
+                     base::Instant now);
+  std::unique_ptr<Component> assemble(const std::vector<const NodePlan*>& plans,
+                                      const std::set<JobId>& group, base::Instant at) const;
+  bool adopt_cycle(Component& component, const std::vector<const NodePlan*>& plans,
+                   const std::set<JobId>& group, base::Instant now) const;
+  void keep_plan_until(Component& component, const std::vector<const NodePlan*>& plans,
+                       base::Instant now, base::Instant until) const;
+  bool component_kills(const Job& job) const;
+
+  base::Instant join_at(Component& component, base::Instant now, base::Instant& publish_at) const;
+
+  const Cluster& cluster_;
+  const NodeUsage& usage_;
+  JobTable& jobs_;
+  Grid grid_;
+  std::map<std::int64_t, std::unique_ptr<Component>> components_;
+  std::map<JobId, std::int64_t> component_of_;
+  std::int64_t next_id_ = 1;
+  std::set<JobId> touched_;
+  std::vector<Action> kills_;
+  DirtyNodes dirty_;
+  Settle settle_;
+};
+
+}  // namespace sched::gang

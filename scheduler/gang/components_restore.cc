@@ -1,0 +1,300 @@
+// Components from published plans (architecture.md 3, "A new leader lists"): each node's list as of
+// its plan is advanced by the rotation rule, with the plan's own run(t); the nodes' orders are
+// merged; and the published cycle is taken over when playing the merged lists gives just that.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "scheduler/gang/components.h"
+#include "scheduler/scheduler.h"
+
+namespace sched::gang {
+namespace {
+
+struct Item {
+  JobId job;
+  EntryRow row = EntryRow::kNone;
+};
+using Items = std::vector<Item>;
+
+EntryRow entry_row(Row row) {
+  switch (row) {
+    case Row::kActive:
+      return EntryRow::kActive;
+    case Row::kFiller:
+      return EntryRow::kFiller;
+    case Row::kWaiting:
+      return EntryRow::kNone;
+  }
+  return EntryRow::kNone;
+}
+
+bool plan_runs(const NodePlan& plan, JobId job, base::Instant t) {
+  for (std::size_t i = 0; i < plan.entries.size(); ++i) {
+    if (plan.entries[i].job != job) continue;
+    return timetable::runs_at(plan.timetable, static_cast<std::uint16_t>(i), t);
+  }
+  return true;
+}
+
+// 6.6 at the boundary `at`, with who runs then taken from the plan.
+void turn(Items& items, const NodePlan& plan, base::Instant at) {
+  std::stable_partition(items.begin(), items.end(),
+                        [](const Item& item) { return item.row != EntryRow::kActive; });
+  for (Item& item : items) {
+    item.row = plan_runs(plan, item.job, at) ? EntryRow::kActive : EntryRow::kNone;
+  }
+}
+
+std::int64_t floor_mod(std::int64_t value, std::int64_t length) {
+  return ((value % length) + length) % length;
+}
+
+// The first slot that belongs to the plan's cycle alone.
+std::int64_t cycle_start(const NodePlan& plan) {
+  const timetable::Timetable& table = plan.timetable;
+  const base::Instant end =
+      table.plan.empty() ? plan.as_of : std::max(plan.as_of, table.plan.back().until);
+  return base::slot_of(base::boundary_at_or_after(end, table.slice), table.slice);
+}
+
+// The list of the plan's tracked jobs as of `to`; whole turns of the cycle change nothing.
+Items advanced(const NodePlan& plan, Items items, base::Instant to) {
+  const base::Duration slice = plan.timetable.slice;
+  const std::int64_t begin = base::slot_of(plan.as_of, slice);
+  std::int64_t end = base::slot_of(to, slice);
+  const std::int64_t loop = cycle_start(plan);
+  const auto length = static_cast<std::int64_t>(plan.timetable.cycle.size());
+  if (end > loop + length) end = loop + floor_mod(end - loop, length);
+  for (std::int64_t slot = begin + 1; slot <= end; ++slot) {
+    turn(items, plan, base::slot_begin(slot, slice));
+  }
+  return items;
+}
+
+// One order out of several that may share jobs; ties by job-table order, contradictions likewise.
+Items merge_orders(const std::vector<Items>& orders, const JobTable& jobs) {
+  std::map<JobId, std::set<JobId>> before;
+  std::map<JobId, EntryRow> rows;
+  for (const Items& items : orders) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      rows.emplace(items[i].job, items[i].row);
+      std::set<JobId>& mine = before[items[i].job];
+      if (i > 0) mine.insert(items[i - 1].job);
+    }
+  }
+  Items merged;
+  const auto order = [&](JobId job) { return jobs.find(job)->table_order; };
+  std::set<std::pair<std::int64_t, JobId>> left;
+  for (const auto& [job, row] : rows) left.insert({order(job), job});
+  std::map<JobId, std::vector<JobId>> after;
+  for (const auto& [job, predecessors] : before) {
+    for (const JobId predecessor : predecessors) after[predecessor].push_back(job);
+  }
+  std::set<std::pair<std::int64_t, JobId>> open;
+  for (const auto& key : left) {
+    if (before[key.second].empty()) open.insert(key);
+  }
+  while (!left.empty()) {
+    const auto key = open.empty() ? *left.begin() : *open.begin();
+    open.erase(key);
+    left.erase(key);
+    merged.push_back({key.second, rows.at(key.second)});
+    for (const JobId job : after[key.second]) {
+      before[job].erase(key.second);
+      const std::pair<std::int64_t, JobId> next{order(job), job};
+      if (before[job].empty() && left.contains(next)) open.insert(next);
+    }
+  }
+  return merged;
+}
+
+}  // namespace
+
+std::unique_ptr<Component> Components::assemble(const std::vector<const NodePlan*>& plans,
+                                                const std::set<JobId>& group,
+                                                base::Instant at) const {
+  std::map<PartitionIndex, std::vector<Items>> orders;
+  for (const NodePlan* plan : plans) {
+    Items items;
+    for (const NodeTimetableEntry& entry : plan->entries) {
+      if (group.contains(entry.job)) items.push_back({entry.job, entry_row(entry.row)});
+    }
+    items = advanced(*plan, std::move(items), at);
+    std::map<PartitionIndex, Items> apart;
+    for (const Item& item : items) apart[*jobs_.find(item.job)->partition].push_back(item);
+    for (auto& [partition, list] : apart) orders[partition].push_back(std::move(list));
+  }
+  auto component = std::make_unique<Component>(
+      Component{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = at});
+  for (const auto& [partition, lists] : orders) {
+    for (const Item& item : merge_orders(lists, jobs_)) {
+      const Job& job = *jobs_.find(item.job);
+      // A victim that the gang killed stays out; it runs until it is gone (P7).
+      const bool dying = job.ending && job.ending->preemptor && component_kills(job);
+      const bool runs = item.row != EntryRow::kNone && !dying;
+      component->world.append(newcomer(item.job),
+                              {item.job, runs ? item.row : EntryRow::kNone, runs, dying});
+      if (dying) component->dying.insert(item.job);
+    }
+  }
+  component->world.recount();
+  return component;
+}
+
+bool Components::component_kills(const Job& job) const {
+  return newcomer(job.id).kill_under_shadow && !rivals(job).empty();
+}
+
+// Takes the published cycle over when the lists at its start, played, give just that.
+bool Components::adopt_cycle(Component& component, const std::vector<const NodePlan*>& plans,
+                             const std::set<JobId>& group, base::Instant now) const {
+  const NodePlan& first = *plans.front();
+  const base::Duration slice = first.timetable.slice;
+  const auto length = static_cast<std::int64_t>(first.timetable.cycle.size());
+  std::int64_t start = 0;
+  for (const NodePlan* plan : plans) {
+    if (plan->timetable.slice != slice || slice != grid_.slice) return false;
+    if (static_cast<std::int64_t>(plan->timetable.cycle.size()) != length) return false;
+    start = std::max(start, cycle_start(*plan));
+  }
+  const std::int64_t slot = base::slot_of(now, slice);
+  if (slot < start) return false;
+  start += (slot - start) / length * length;
+  std::unique_ptr<Component> loop = assemble(plans, group, base::slot_begin(start, slice));
+  // Somebody who ended has left a hole since: what was published is not what the rotation gives.
+  World filled = loop->world;
+  filled.refill_all();
+  if (filled.places() != loop->world.places()) return false;
+  Component played = *loop;
+  project(played, grid_, lookup());
+  World world = loop->world;
+  std::vector<timetable::PodSet> runs;
+  for (std::int64_t i = 0; i < length; ++i) {
+    const base::Instant begin = base::slot_begin(start + i, slice);
+    timetable::PodSet run;
+    for (std::size_t pod = 0; pod < played.members.size(); ++pod) {
+      const JobId job = played.members[pod];
+      const bool expected = world.runs(job) || loop->dying.contains(job);
+      for (const NodePlan* plan : plans) {
+        const auto& entries = plan->entries;
+        const bool listed = std::any_of(entries.begin(), entries.end(),
+                                        [&](const auto& entry) { return entry.job == job; });
+        if (listed && plan_runs(*plan, job, begin) != expected) return false;
+      }
+      if (expected) run.push_back(static_cast<std::uint16_t>(pod));
+    }
+    runs.push_back(std::move(run));
+    if (start + i == slot) component.world = world;
+    world.tick();
+  }
+  component.base = std::max(now, base::slot_begin(slot, slice));
+  component.members = played.members;
+  component.index = played.index;
+  component.dying = loop->dying;
+  component.timeline = {.slice = slice, .pods_count = component.members.size()};
+  component.timeline.cycle.resize(runs.size());
+  for (std::int64_t i = 0; i < length; ++i) {
+    component.timeline.cycle[static_cast<std::size_t>(floor_mod(start + i, length))] =
+        runs[static_cast<std::size_t>(i)];
+  }
+  component.settled = component.base;
+  component.settled_places = component.world.places();
+  component.loop_start = start;
+  component.loop_world = loop->world;
+  component.kill_at = played.kill_at;
+  component.extend_at = played.extend_at;
+  component.world.take_actions();
+  component.loop_world->take_actions();
+  return true;
+}
+
+void Components::restore_published(const std::vector<NodePlan>& published, base::Instant now) {
+  std::map<JobId, std::vector<const NodePlan*>> plans_of;
+  std::set<JobId> listed;
+  for (const NodePlan& plan : published) {
+    if (!cluster_.exists(plan.node) || !timetable::validate(plan.timetable).ok()) continue;
+    for (const NodeTimetableEntry& entry : plan.entries) {
+      Job* job = jobs_.find(entry.job);
+      if (job == nullptr || !job->allocated() || !job->ready || job->user_suspended) continue;
+      job->in_gang = true;
+      listed.insert(entry.job);
+      plans_of[entry.job].push_back(&plan);
+    }
+  }
+  std::set<JobId> done;
+  for (const JobId seed : listed) {
+    if (done.contains(seed) || rivals(*jobs_.find(seed)).empty()) continue;
+    // Everybody in conflict on common nodes.
+    std::set<JobId> group{seed};
+    std::vector<JobId> open{seed};
+    std::set<const NodePlan*> plans;
+    while (!open.empty()) {
+      const JobId id = open.back();
+      open.pop_back();
+      for (const NodePlan* plan : plans_of[id]) {
+        if (!plans.insert(plan).second) continue;
+        for (const NodeTimetableEntry& entry : plan->entries) {
+          if (!listed.contains(entry.job) || rivals(*jobs_.find(entry.job)).empty()) continue;
+          if (group.insert(entry.job).second) open.push_back(entry.job);
+        }
+      }
+    }
+    done.insert(group.begin(), group.end());
+    restore_group(group, {plans.begin(), plans.end()}, now);
+  }
+}
+
+void Components::restore_group(const std::set<JobId>& group, std::vector<const NodePlan*> plans,
+                               base::Instant now) {
+  std::sort(plans.begin(), plans.end(),
+            [](const NodePlan* a, const NodePlan* b) { return a->node < b->node; });
+  base::Instant at = now;
+  for (const NodePlan* plan : plans) at = std::max(at, plan->as_of);
+  const std::int64_t id = next_id_++;
+  auto component = std::make_unique<Component>(
+      Component{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = at});
+  if (at > now || !adopt_cycle(*component, plans, group, now)) {
+    component = assemble(plans, group, at);
+    component->world.refill_all();  // nothing to do unless what was published was broken
+    component->world.take_actions();
+    project(*component, grid_, lookup());
+    if (at > now) keep_plan_until(*component, plans, now, at);
+  }
+  for (const JobId member : component->members) {
+    component_of_[member] = id;
+    touched_.insert(member);
+  }
+  components_.emplace(id, std::move(component));
+}
+
+// run(t) for t < until stays what was published (architecture.md 2).
+void Components::keep_plan_until(Component& component, const std::vector<const NodePlan*>& plans,
+                                 base::Instant now, base::Instant until) const {
+  std::set<base::Instant> changes{until};
+  for (base::Instant t = grid_.next_boundary(now); t < until; t = grid_.next_boundary(t)) {
+    changes.insert(t);
+  }
+  for (const NodePlan* plan : plans) {
+    for (const auto& entry : plan->timetable.plan) {
+      if (entry.until > now && entry.until < until) changes.insert(entry.until);
+    }
+  }
+  std::vector<timetable::PlanEntry> kept;
+  base::Instant from = now;
+  for (const base::Instant change : changes) {
+    timetable::PodSet run;
+    for (std::size_t pod = 0; pod < component.members.size(); ++pod) {
+      const JobId job = component.members[pod];
+      bool runs = true;
+      for (const NodePlan* plan : plans) runs = runs && plan_runs(*plan, job, from);
+      if (runs) run.push_back(static_cast<std::uint16_t>(pod));
+    }
+    kept.push_back({change, std::move(run)});
+    from = change;
+  }
+  auto& plan = component.timeline.plan;
+  plan.insert(plan.begin(), kept.begin(), kept.end());
+}
+
+}  // namespace sched::gang

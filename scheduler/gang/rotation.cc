@@ -1,0 +1,99 @@
+// The two rebuilds of an active set: refill keeps the order (6.5), rotate turns it (6.6).
+#include <algorithm>
+#include <cstddef>
+
+#include "scheduler/gang/world.h"
+
+namespace sched::gang {
+
+// The active map with nothing but the shadows in it.
+void World::begin_rebuild(List& list) {
+  std::fill(list.active.begin(), list.active.end(), Taken{});
+  list.active_count = 0;
+  list.jobs_active = 0;
+  list.shadows_changed = false;
+  for_each_shadow(list, [&](const Entry& shadow) { occupy(list, shadow); });
+}
+
+// 6.5; the steps' numbers are the rule's.
+void World::refill(List& list, bool admit_new) {
+  begin_rebuild(list);  // 1
+  for (const EntryRow row : {EntryRow::kActive, EntryRow::kFiller}) {  // 2 and 3
+    for (const std::int32_t index : list.entries) {
+      Entry& entry = entries_[static_cast<std::size_t>(index)];
+      if (entry.row != row) continue;
+      if (fits(list, entry)) {
+        add(list, entry, row);
+        cast(entry);
+        continue;
+      }
+      if (entry.resumed) {
+        stop(list, entry);
+        uncast(entry);
+      }
+      entry.row = EntryRow::kNone;
+    }
+  }
+  if (!admit_new) return;
+  for (const std::int32_t index : list.entries) {  // 4
+    Entry& entry = entries_[static_cast<std::size_t>(index)];
+    if (entry.row != EntryRow::kNone || entry.held || !fits(list, entry)) continue;
+    add(list, entry, EntryRow::kFiller);
+    cast(entry);
+    if (!entry.resumed) resume(entry);
+  }
+}
+
+void World::refill_all() {
+  for (List& list : lists_) refill(list, true);
+}
+
+// 6.6; the steps' numbers are the rule's.
+void World::rotate(List& list) {
+  // 1: ACTIVE jobs go to the back in their mutual order, FILLER and NONE keep order at the front.
+  std::stable_partition(list.entries.begin(), list.entries.end(), [this](std::int32_t index) {
+    return entries_[static_cast<std::size_t>(index)].row != EntryRow::kActive;
+  });
+  for (const std::int32_t index : list.entries) {
+    entries_[static_cast<std::size_t>(index)].row = EntryRow::kNone;
+  }
+  begin_rebuild(list);  // 2
+  for (const std::int32_t index : list.entries) {
+    Entry& entry = entries_[static_cast<std::size_t>(index)];
+    if (!entry.held && fits(list, entry)) add(list, entry, EntryRow::kActive);
+  }
+  for (const std::int32_t index : list.entries) {  // 3
+    Entry& entry = entries_[static_cast<std::size_t>(index)];
+    if (entry.row != EntryRow::kNone || !entry.resumed) continue;
+    stop(list, entry);
+    uncast(entry);
+  }
+  for (const std::int32_t index : list.entries) {  // 4
+    Entry& entry = entries_[static_cast<std::size_t>(index)];
+    if (entry.row != EntryRow::kActive || entry.resumed) continue;
+    resume(entry);
+    cast(entry);
+  }
+}
+
+// 6.7. A partition is turned when somebody in it does not run, or when it has more shadows than at its
+// last rebuild. When its shadows changed in this very tick it is looked at again even if the counts
+// happen to be equal (P1).
+void World::tick() {
+  for (List& list : lists_) {
+    const int shadows_before = list.active_count - list.jobs_active;
+    int shadows_now = shadows_before;
+    if (list.shadows_changed) {
+      shadows_now = 0;
+      for_each_shadow(list, [&](const Entry&) { ++shadows_now; });
+    }
+    const bool somebody_waits = list.jobs_active < static_cast<int>(list.entries.size());
+    if (somebody_waits || shadows_now > shadows_before) {
+      rotate(list);
+    } else if (list.shadows_changed) {
+      refill(list, true);
+    }
+  }
+}
+
+}  // namespace sched::gang

@@ -1,0 +1,91 @@
+// Reading a world: places, conflicts, and the invariants of 6.13.
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "scheduler/gang/world.h"
+
+namespace sched::gang {
+
+std::vector<Place> World::places() const {
+  std::vector<Place> places;
+  for (const List& list : lists_) {
+    for (const std::int32_t index : list.entries) {
+      const Entry& entry = entries_[static_cast<std::size_t>(index)];
+      places.push_back({entry.job, entry.row, entry.resumed, entry.held});
+    }
+  }
+  return places;
+}
+
+std::vector<JobId> World::jobs() const {
+  std::vector<JobId> jobs;
+  for (const auto& [job, index] : index_of_) jobs.push_back(job);
+  return jobs;
+}
+
+bool World::runs(JobId job) const {
+  const auto at = index_of_.find(job);
+  return at != index_of_.end() && entries_[static_cast<std::size_t>(at->second)].resumed;
+}
+
+bool World::shadowed(JobId job) const {
+  const auto at = index_of_.find(job);
+  if (at == index_of_.end()) return false;
+  const Entry& entry = entries_[static_cast<std::size_t>(at->second)];
+  return shadow_over(lists_[static_cast<std::size_t>(entry.list)], entry).has_value();
+}
+
+bool World::conflict(JobId a, JobId b) const {
+  const Entry& x = entries_[static_cast<std::size_t>(index_of_.at(a))];
+  const Entry& y = entries_[static_cast<std::size_t>(index_of_.at(b))];
+  const bool related = x.list == y.list || lists_[static_cast<std::size_t>(x.list)].tier !=
+                                               lists_[static_cast<std::size_t>(y.list)].tier;
+  return related && overlaps(x, y);
+}
+
+bool World::overlap(JobId a, JobId b) const {
+  return overlaps(entries_[static_cast<std::size_t>(index_of_.at(a))],
+                  entries_[static_cast<std::size_t>(index_of_.at(b))]);
+}
+
+std::vector<std::int32_t> World::signature() const {
+  std::vector<std::int32_t> signature;
+  for (const List& list : lists_) {
+    for (const std::int32_t index : list.entries) {
+      const Entry& entry = entries_[static_cast<std::size_t>(index)];
+      signature.push_back(index * 8 + (entry.held ? 4 : 0) + static_cast<std::int32_t>(entry.row));
+    }
+    signature.push_back(-1);
+  }
+  return signature;
+}
+
+std::string World::check_invariants() const {
+  for (const List& list : lists_) {
+    List rebuilt = list;
+    std::fill(rebuilt.active.begin(), rebuilt.active.end(), Taken{});
+    rebuilt.active_count = 0;
+    for_each_shadow(list, [&](const Entry& shadow) { occupy(rebuilt, shadow); });
+    for (const std::int32_t index : list.entries) {
+      const Entry& entry = entries_[static_cast<std::size_t>(index)];
+      const std::string name = "job " + to_string(entry.job);
+      if ((entry.row != EntryRow::kNone) != entry.resumed) {
+        return "I2: " + name + (entry.resumed ? " runs without a row" : " has a row and is stopped");
+      }
+      if (entry.casts != entry.resumed) return "I5: the shadow of " + name;
+      if (!entry.resumed) continue;
+      if (!fits(rebuilt, entry)) return "I1: " + name + " runs over others";
+      occupy(rebuilt, entry);
+    }
+    for (const std::int32_t index : list.entries) {
+      const Entry& entry = entries_[static_cast<std::size_t>(index)];
+      if (!entry.resumed && !entry.held && fits(rebuilt, entry)) {
+        return "I3: job " + to_string(entry.job) + " fits and waits";
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace sched::gang

@@ -1,0 +1,262 @@
+#include "scheduler/gang/world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/base/check.h"
+
+namespace sched::gang {
+
+Unit unit_of(const ClusterParameters& parameters) {
+  if (parameters.select == SelectType::kLinear) return Unit::kNode;
+  switch (parameters.unit) {
+    case SelectUnit::kCore:
+      return Unit::kCore;
+    case SelectUnit::kSocket:
+      return Unit::kSocket;
+    case SelectUnit::kCpu:
+      return parameters.task_affinity ? Unit::kCore : Unit::kCpuCount;
+  }
+  return Unit::kCore;
+}
+
+std::int32_t World::local_node(NodeIndex node) {
+  const auto [at, is_new] = local_of_.try_emplace(node, static_cast<std::int32_t>(nodes_.size()));
+  if (is_new) {
+    nodes_.push_back(node);
+    for (List& list : lists_) list.active.emplace_back();
+  }
+  return at->second;
+}
+
+std::size_t World::list_of(PartitionIndex partition) {
+  for (std::size_t i = 0; i < lists_.size(); ++i) {
+    if (lists_[i].partition == partition) return i;
+  }
+  List list;
+  list.partition = partition;
+  list.tier = cluster_->partition(partition).tier();
+  list.order = cluster_->partition(partition).order;
+  list.active.resize(nodes_.size());
+  lists_.push_back(std::move(list));
+  sort_lists();
+  return list_of(partition);
+}
+
+// 6.7: partitions by tier, highest first.
+void World::sort_lists() {
+  std::stable_sort(lists_.begin(), lists_.end(), [](const List& a, const List& b) {
+    return a.tier != b.tier ? a.tier > b.tier : a.order < b.order;
+  });
+  for (std::size_t i = 0; i < lists_.size(); ++i) {
+    for (const std::int32_t index : lists_[i].entries) {
+      entries_[static_cast<std::size_t>(index)].list = static_cast<std::int32_t>(i);
+    }
+  }
+}
+
+namespace {
+
+// 6.2: a job of CR_Socket takes all cores of every socket that it touches.
+CoreSet whole_sockets(const CoreSet& cores, const NodeSpec& node) {
+  CoreSet filled;
+  for (int core = cores.next(0); core >= 0; core = cores.next(core + 1)) {
+    const int first = core / node.cores_per_socket * node.cores_per_socket;
+    for (int other = first; other < first + node.cores_per_socket; ++other) filled.set(other);
+    core = first + node.cores_per_socket - 1;
+    if (core + 1 >= kCoresPerNodeMax) break;
+  }
+  return filled;
+}
+
+}  // namespace
+
+std::int32_t World::make_entry(const Newcomer& newcomer) {
+  CHECK(!contains(newcomer.job), to_string(newcomer.job));
+  Entry entry;
+  entry.job = newcomer.job;
+  entry.table_order = newcomer.table_order;
+  entry.held = newcomer.held;
+  entry.kill_under_shadow = newcomer.kill_under_shadow;
+  for (const NodeAllocation& use : newcomer.allocation->nodes) {
+    CoreSet cores = use.cores;
+    if (unit_ == Unit::kSocket && cluster_->exists(use.node)) {
+      cores = whole_sockets(cores, cluster_->node(use.node));
+    }
+    entry.uses.push_back({local_node(use.node), use.cpus, cores});
+  }
+  const std::size_t list = list_of(newcomer.partition);
+  entry.list = static_cast<std::int32_t>(list);
+  std::int32_t index = static_cast<std::int32_t>(entries_.size());
+  if (vacant_.empty()) {
+    entries_.push_back(std::move(entry));
+  } else {
+    index = vacant_.back();
+    vacant_.pop_back();
+    entries_[static_cast<std::size_t>(index)] = std::move(entry);
+  }
+  index_of_.emplace(newcomer.job, index);
+  lists_[list].entries.push_back(index);
+  return index;
+}
+
+bool World::fits(const List& list, const Entry& entry) const {
+  if (list.active_count == 0) return true;
+  for (const Use& use : entry.uses) {
+    const Taken& taken = list.active[static_cast<std::size_t>(use.node)];
+    switch (unit_) {
+      case Unit::kNode:
+        if (taken.node) return false;
+        break;
+      case Unit::kCore:
+      case Unit::kSocket:
+        if (taken.cores.intersects(use.cores)) return false;
+        break;
+      case Unit::kCpuCount: {
+        const NodeIndex node = nodes_[static_cast<std::size_t>(use.node)];
+        const int cpus = cluster_->exists(node) ? cluster_->node(node).cpus : 0;
+        if (taken.node && taken.cpus + use.cpus > cpus) return false;
+        break;
+      }
+    }
+  }
+  return true;
+}
+
+void World::occupy(List& list, const Entry& entry) const {
+  for (const Use& use : entry.uses) {
+    Taken& taken = list.active[static_cast<std::size_t>(use.node)];
+    taken.node = true;
+    taken.cores |= use.cores;
+    const NodeIndex node = nodes_[static_cast<std::size_t>(use.node)];
+    const int cpus = cluster_->exists(node) ? cluster_->node(node).cpus : 0;
+    taken.cpus = std::min(cpus, taken.cpus + use.cpus);
+  }
+  ++list.active_count;
+}
+
+void World::add(List& list, Entry& entry, EntryRow row) {
+  occupy(list, entry);
+  ++list.jobs_active;
+  entry.row = row;
+}
+
+bool World::overlaps(const Entry& a, const Entry& b) const {
+  for (const Use& x : a.uses) {
+    for (const Use& y : b.uses) {
+      if (x.node != y.node) continue;
+      if (unit_ == Unit::kNode || unit_ == Unit::kCpuCount) return true;
+      if (x.cores.intersects(y.cores)) return true;
+    }
+  }
+  return false;
+}
+
+std::optional<JobId> World::shadow_over(const List& list, const Entry& entry) const {
+  std::optional<JobId> found;
+  for_each_shadow(list, [&](const Entry& shadow) {
+    if (!found && overlaps(shadow, entry)) found = shadow.job;
+  });
+  return found;
+}
+
+void World::mark_lower(int tier) {
+  for (List& list : lists_) {
+    if (list.tier < tier) list.shadows_changed = true;
+  }
+}
+
+void World::cast(Entry& entry) {
+  if (entry.casts) return;
+  entry.casts = true;
+  mark_lower(lists_[static_cast<std::size_t>(entry.list)].tier);
+}
+
+void World::uncast(Entry& entry) {
+  if (!entry.casts) return;
+  entry.casts = false;
+  mark_lower(lists_[static_cast<std::size_t>(entry.list)].tier);
+}
+
+// 6.4, with P17: killed only when a shadow is over this very job.
+void World::stop(List& list, Entry& entry) {
+  entry.resumed = false;
+  if (entry.kill_under_shadow) {
+    if (const auto shadow = shadow_over(list, entry)) {
+      entry.held = true;  // it never runs again
+      actions_.push_back({entry.job, ActionKind::kKill, shadow});
+      return;
+    }
+  }
+  actions_.push_back({entry.job, ActionKind::kStop, std::nullopt});
+}
+
+void World::resume(Entry& entry) {
+  entry.resumed = true;
+  actions_.push_back({entry.job, ActionKind::kResume, std::nullopt});
+}
+
+void World::start(const Newcomer& newcomer, bool refill) {
+  const std::int32_t index = make_entry(newcomer);
+  Entry& entry = entries_[static_cast<std::size_t>(index)];
+  List& list = lists_[static_cast<std::size_t>(entry.list)];
+  entry.resumed = !newcomer.suspended;
+  if (!newcomer.suspended && !newcomer.held && fits(list, entry)) {
+    add(list, entry, EntryRow::kFiller);
+    cast(entry);
+    if (refill) refill_all();
+    return;
+  }
+  if (entry.resumed) stop(list, entry);
+}
+
+void World::append(const Newcomer& newcomer, const Place& place) {
+  Entry& entry = entries_[static_cast<std::size_t>(make_entry(newcomer))];
+  entry.row = place.row;
+  entry.resumed = place.resumed;
+  entry.held = place.held;
+  entry.casts = place.resumed;
+}
+
+void World::recount() {
+  for (List& list : lists_) {
+    list.tier = cluster_->partition(list.partition).tier();
+    list.order = cluster_->partition(list.partition).order;
+  }
+  sort_lists();
+  for (List& list : lists_) {
+    begin_rebuild(list);
+    for (const std::int32_t index : list.entries) {
+      Entry& entry = entries_[static_cast<std::size_t>(index)];
+      if (entry.row != EntryRow::kNone) add(list, entry, entry.row);
+    }
+  }
+}
+
+void World::remove(JobId job, bool refill) {
+  const auto at = index_of_.find(job);
+  if (at == index_of_.end()) return;
+  const std::int32_t index = at->second;
+  Entry& entry = entries_[static_cast<std::size_t>(index)];
+  uncast(entry);
+  List& list = lists_[static_cast<std::size_t>(entry.list)];
+  std::erase(list.entries, index);
+  entry = Entry{};
+  entry.used = false;
+  vacant_.push_back(index);
+  index_of_.erase(at);
+  if (refill) refill_all();
+}
+
+void World::set_held(JobId job, bool held) {
+  const auto at = index_of_.find(job);
+  if (at == index_of_.end()) return;
+  entries_[static_cast<std::size_t>(at->second)].held = held;
+  if (!held) refill_all();
+}
+
+std::vector<Action> World::take_actions() {
+  return std::exchange(actions_, {});
+}
+
+}  // namespace sched::gang

@@ -1,0 +1,181 @@
+// GangWorld: chapter 6 for a closed set of jobs: who of the jobs that share units runs now. It never
+// chooses resources. With told timing one world holds all tracked jobs; otherwise a world is one
+// component of nodes connected by conflicting jobs, and a copy of it is played ahead for timetables.
+//
+// A value: copying it copies the state, and equal states behave equally. Results of an operation are
+// appended to actions(); all stops of one rotation precede all its resumes (6.6).
+//
+// Cost: adding and removing O(jobs of the world) (refill_all), a tick O(jobs × nodes of a job).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/model/cluster.h"
+#include "scheduler/model/job.h"
+
+namespace sched::gang {
+
+// What a partition shares (6.2).
+enum class Unit { kNode, kCore, kCpuCount, kSocket };
+
+Unit unit_of(const ClusterParameters& parameters);
+
+enum class EntryRow { kNone, kActive, kFiller };
+
+// A job as it enters a world.
+struct Newcomer {
+  JobId job;
+  std::int64_t table_order = 0;
+  PartitionIndex partition;
+  const Allocation* allocation = nullptr;  // read during the call only
+  bool held = false;       // prio 0 (R6.9)
+  bool kill_under_shadow = false;  // its effective preempt mode is CANCEL or REQUEUE (6.4 stop)
+  bool suspended = false;  // by the gang, before (restart, 6.10)
+};
+
+// What a world wants done.
+enum class ActionKind {
+  kStop,        // suspend
+  kResume,
+  kKill,        // a shadow is over it and its mode is CANCEL or REQUEUE: preempt it (6.4)
+};
+struct Action {
+  JobId job;
+  ActionKind kind;
+  std::optional<JobId> by;  // of a kill: the shadow
+  friend bool operator==(const Action&, const Action&) = default;
+};
+
+// A job's place, for reading and for restoring.
+struct Place {
+  JobId job;
+  EntryRow row = EntryRow::kNone;
+  bool resumed = false;
+  bool held = false;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+class World {
+ public:
+  World(const Cluster& cluster, Unit unit) : cluster_{&cluster}, unit_{unit} {}
+
+  // 6.9. `refill`: step 5, refill_all if it keeps running; false while a world is being rebuilt, the
+  // caller calls refill_all() at the end.
+  void start(const Newcomer& newcomer, bool refill = true);
+  // Puts a job at the end of its partition's list with this place, casting a shadow when it runs and
+  // without any action: for restoring. The caller calls recount() at the end.
+  void append(const Newcomer& newcomer, const Place& place);
+  // Works the active maps out from the places (after append, or after a change of tiers).
+  void recount();
+  // 6.8: job gone, or suspended by its user.
+  void remove(JobId job, bool refill = true);
+  // A gang-suspended job that its user suspended too (T11), and back.
+  void set_held(JobId job, bool held);
+  // 6.5 for every partition, highest tier first.
+  void refill_all();
+  // 6.7
+  void tick();
+
+  bool contains(JobId job) const { return index_of_.contains(job); }
+  bool empty() const { return index_of_.empty(); }
+  std::size_t size() const { return index_of_.size(); }
+  // By partition (highest tier first), in list order.
+  std::vector<Place> places() const;
+  std::vector<JobId> jobs() const;
+  bool runs(JobId job) const;
+  // Under a shadow that it conflicts with: not stopped for others' turn (R6.34).
+  bool shadowed(JobId job) const;
+  // Whether two jobs would not run at the same time: of one partition, or of different tiers, with
+  // common units.
+  bool conflict(JobId a, JobId b) const;
+  // Whether two jobs have common units at all.
+  bool overlap(JobId a, JobId b) const;
+  // Everything that decides the future: lists with their rows.
+  std::vector<std::int32_t> signature() const;
+
+  std::vector<Action> take_actions();
+
+  // I1 to I5 of 6.13; an empty string, or what is broken.
+  std::string check_invariants() const;
+
+ private:
+  // What a job takes of one node.
+  struct Use {
+    std::int32_t node = 0;  // local
+    std::int32_t cpus = 0;
+    CoreSet cores;
+  };
+  struct Entry {
+    JobId job;
+    std::int64_t table_order = 0;
+    std::int32_t list = 0;  // index into lists_
+    std::vector<Use> uses;
+    EntryRow row = EntryRow::kNone;
+    bool resumed = false;  // sig
+    bool held = false;
+    bool kill_under_shadow = false;
+    bool casts = false;  // it is in the shadow lists of all lower tiers
+    bool used = true;
+  };
+  // What is taken on one node by the active set of a partition.
+  struct Taken {
+    CoreSet cores;
+    std::int32_t cpus = 0;
+    bool node = false;
+  };
+  struct List {
+    PartitionIndex partition;
+    int tier = 0;
+    int order = 0;
+    std::vector<std::int32_t> entries;
+    std::vector<Taken> active;  // by local node
+    int active_count = 0;
+    int jobs_active = 0;           // active_count without the shadows
+    bool shadows_changed = false;  // since the last rebuild (P1)
+  };
+
+  std::int32_t local_node(NodeIndex node);
+  std::size_t list_of(PartitionIndex partition);
+  std::int32_t make_entry(const Newcomer& newcomer);
+  void sort_lists();
+  bool fits(const List& list, const Entry& entry) const;
+  void occupy(List& list, const Entry& entry) const;
+  void add(List& list, Entry& entry, EntryRow row);
+  bool overlaps(const Entry& a, const Entry& b) const;
+  std::optional<JobId> shadow_over(const List& list, const Entry& entry) const;
+  // The shadow list of 6.1: whoever casts a shadow in a higher tier.
+  template <typename Visit>
+  void for_each_shadow(const List& list, Visit visit) const {
+    for (const List& higher : lists_) {
+      if (higher.tier <= list.tier) break;
+      for (const std::int32_t index : higher.entries) {
+        const Entry& entry = entries_[static_cast<std::size_t>(index)];
+        if (entry.casts) visit(entry);
+      }
+    }
+  }
+  void cast(Entry& entry);
+  void uncast(Entry& entry);
+  void mark_lower(int tier);
+  void stop(List& list, Entry& entry);
+  void resume(Entry& entry);
+  void begin_rebuild(List& list);
+  void refill(List& list, bool admit_new);
+  void rotate(List& list);
+
+  const Cluster* cluster_;
+  Unit unit_;
+  std::vector<Entry> entries_;
+  std::vector<std::int32_t> vacant_;
+  std::map<JobId, std::int32_t> index_of_;
+  std::vector<List> lists_;  // by tier, highest first; ties by the configuration's order
+  std::vector<NodeIndex> nodes_;  // local → global
+  std::map<NodeIndex, std::int32_t> local_of_;
+  std::vector<Action> actions_;
+};
+
+}  // namespace sched::gang

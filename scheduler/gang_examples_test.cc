@@ -1,0 +1,153 @@
+// The worked examples of slurm-semantics.md chapter 14 that need select/linear, with the scheduler's own
+// timing: slices on the grid of the epoch, ticks at multiples of 30 s.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "scheduler/testing/cluster_driver.h"
+
+namespace sched::testing {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class GangExamples : public ::testing::Test {
+ protected:
+  std::vector<NodeSpec> five = nodes("n", 12, 16);
+  Driver driver{gang_linear({partition("active", five)}), five};
+
+  // Expects the states at t, e.g. {"R(11)", "S(0)"} for `ids`.
+  void expect_at(double t, std::vector<std::int64_t> ids, const std::vector<std::string>& want) {
+    driver.run_until(at(t));
+    std::vector<std::string> got;
+    for (const std::int64_t id : ids) got.push_back(driver.state(id));
+    EXPECT_EQ(got, want) << "at " << t;
+  }
+  void submit(double t, const JobRequest& request) {
+    driver.run_until(at(t));
+    driver.step(at(t), Submit{request});
+    driver.run_until(at(t));
+  }
+};
+
+// 14.1: job 3 starts 11 s before a boundary, job 4 one second before it.
+TEST_F(GangExamples, TwoFullSizeJobsTakeTurnsFromTheSecondTickOn) {
+  submit(19, job(3, 5));
+  submit(29, job(4, 5));
+  EXPECT_EQ(driver.nodes_of(4), (Names{"n12", "n13", "n14", "n15", "n16"}));
+  expect_at(29, {3, 4}, {"R(10)", "S(0)"});
+  expect_at(30, {3, 4}, {"R(11)", "S(0)"});
+  expect_at(59.5, {3, 4}, {"R(40)", "S(0)"});
+  expect_at(60, {3, 4}, {"S(41)", "R(0)"});
+  expect_at(90, {3, 4}, {"R(41)", "S(30)"});
+  expect_at(120, {3, 4}, {"S(71)", "R(30)"});
+}
+
+// 14.1, last sentence: had job 4 come after the first tick, the first swap would be a tick later.
+TEST_F(GangExamples, NewcomerAfterTheTickWaitsForOneMore) {
+  submit(19, job(3, 5));
+  submit(31, job(4, 5));
+  expect_at(60, {3, 4}, {"R(41)", "S(0)"});
+  expect_at(90, {3, 4}, {"S(71)", "R(0)"});
+}
+
+// 14.2
+TEST_F(GangExamples, PartialOverlapNeverStopsWhoConflictsWithNobody) {
+  submit(19, job(9, 3));
+  submit(22, job(10, 2));
+  submit(25, job(11, 3));
+  EXPECT_EQ(driver.nodes_of(9), (Names{"n12", "n13", "n14"}));
+  EXPECT_EQ(driver.nodes_of(10), (Names{"n15", "n16"}));
+  EXPECT_EQ(driver.nodes_of(11), (Names{"n12", "n13", "n14"}));
+  expect_at(30, {9, 10, 11}, {"R(11)", "R(8)", "S(0)"});
+  expect_at(60, {9, 10, 11}, {"S(41)", "R(38)", "R(0)"});
+  expect_at(90, {9, 10, 11}, {"R(41)", "R(68)", "S(30)"});
+  expect_at(120, {9, 10, 11}, {"S(71)", "R(98)", "R(30)"});
+  for (const Decision& decision : driver.take_log()) {
+    const auto* suspend = std::get_if<Suspend>(&decision);
+    EXPECT_FALSE(suspend != nullptr && suspend->job == JobId{10});
+  }
+}
+
+// 14.3: 12 starts at 0 of the example = 10 here, ticks at 20, 50, 80, 110 = 30, 60, 90, 120.
+TEST_F(GangExamples, LocalBackfilling) {
+  submit(10, job(12, 3));
+  submit(15, job(13, 5));
+  submit(18, job(14, 2));
+  EXPECT_EQ(driver.nodes_of(14), (Names{"n15", "n16"}));
+  expect_at(18, {12, 13, 14}, {"R(8)", "S(0)", "R(0)"});
+  expect_at(30, {12, 13, 14}, {"R(20)", "S(0)", "R(12)"});
+  expect_at(60, {12, 13, 14}, {"S(50)", "R(0)", "S(42)"});
+  expect_at(90, {12, 13, 14}, {"R(50)", "S(30)", "R(42)"});
+  expect_at(120, {12, 13, 14}, {"S(80)", "R(30)", "S(72)"});
+}
+
+// 14.6
+TEST(SuspendPreemption, VictimsResumeAtOnceWhenThePreemptorIsGone) {
+  const auto five = nodes("n", 12, 16);
+  Configuration configuration =
+      gang_linear({partition("active", five, OverSubscribe::kForce, 1, 1),
+                   partition("hipri", five, OverSubscribe::kForce, 1, 2)});
+  configuration.cluster.preempt_type = PreemptType::kPartitionPriority;
+  configuration.cluster.preempt_mode = PreemptMode::kSuspend;
+  Driver driver{configuration, five};
+  for (std::int64_t id = 485; id <= 489; ++id) {
+    driver.step(at(1), Submit{job(id, 1)});
+    driver.run_until(at(1));
+  }
+  driver.run_until(at(28));
+  driver.step(at(28), Submit{job(490, 3, "hipri")});
+  driver.run_until(at(28));
+  EXPECT_EQ(driver.nodes_of(490), (Names{"n12", "n13", "n14"}));
+  EXPECT_EQ(driver.state(485), "S(27)");
+  EXPECT_EQ(driver.view(485).reason, Reason::kPreempted);
+  EXPECT_EQ(driver.state(488), "R(27)");
+  driver.run_until(at(58));
+  EXPECT_EQ(driver.state(490), "R(30)");
+  EXPECT_EQ(driver.state(485), "S(27)");
+  driver.step(at(58), JobGone{JobId{490}});
+  EXPECT_EQ(driver.state(485), "R(27)");
+  driver.run_until(at(61));
+  EXPECT_EQ(driver.state(485), "R(30)");
+  EXPECT_EQ(driver.state(488), "R(60)");
+}
+
+// 14.11 a
+TEST_F(GangExamples, ThirdOfTwoShareIsPending) {
+  Driver two{gang_linear({partition("p", five, OverSubscribe::kForce, 2)}), five};
+  for (std::int64_t id = 1; id <= 3; ++id) two.step(at(1), Submit{job(id, 5)});
+  two.run_until(at(1));
+  EXPECT_EQ(two.state(3), "PD");
+  EXPECT_EQ(two.view(3).reason, Reason::kResources);
+}
+
+// 14.11 e, and R4.13: the partner runs at once, and the suspended one comes back as a start.
+TEST_F(GangExamples, UserSuspendLetsThePartnerRunAtOnce) {
+  submit(1, job(1, 5));
+  submit(2, job(2, 5));
+  driver.run_until(at(10));
+  driver.step(at(10), UserSuspend{JobId{1}});
+  EXPECT_EQ(driver.state(1), "S(9)");
+  EXPECT_EQ(driver.view(1).reason, Reason::kUser);
+  EXPECT_EQ(driver.state(2), "R(0)");
+  expect_at(100, {1, 2}, {"S(9)", "R(90)"});
+  driver.step(at(100), UserResume{JobId{1}});
+  expect_at(100, {1, 2}, {"S(9)", "R(90)"});  // P3: it waits for its turn like a start
+  expect_at(150, {1, 2}, {"R(9)", "S(140)"});
+}
+
+// 14.11 f: jobs of one size on the same nodes; the hole is filled at once, by a FILLER.
+TEST_F(GangExamples, HoleIsFilledAtOnceByTheFirstInTheList) {
+  submit(1, job(1, 5));
+  submit(2, job(2, 5));
+  submit(3, job(3, 5));
+  driver.run_until(at(40));
+  driver.step(at(40), JobGone{JobId{1}});
+  expect_at(40, {2, 3}, {"R(0)", "S(0)"});
+  expect_at(60, {2, 3}, {"R(20)", "S(0)"});  // FILLER keeps running through the next tick
+  expect_at(90, {2, 3}, {"S(50)", "R(0)"});
+}
+
+}  // namespace
+}  // namespace sched::testing

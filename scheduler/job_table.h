@@ -1,0 +1,130 @@
+// JobTable: the scheduler's record of every job that is not forgotten, in job-table order (the order
+// in which the records were created; all scans without an explicit sort use it, 0.3).
+//
+// Records have stable addresses until they are erased; selectors keep pointers to Job::select.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/base/time.h"
+#include "scheduler/decision.h"
+#include "scheduler/model/job.h"
+#include "scheduler/select/selector.h"
+
+namespace sched {
+
+// An ending that was decided: final. `state` and allocation stay until JobGone (T5, T6).
+struct Ending {
+  JobState final_state = JobState::kCompleted;  // kPending = requeue
+  std::optional<EndingVerdict> verdict;         // nothing = the job ended by itself
+  base::Instant grace_end{};                    // until then it may go on (7.8)
+  std::optional<JobId> preemptor;
+  int exit_code = 0;
+  bool killed = false;  // the grace is over, or there was none: cores are released (R2.1)
+  friend bool operator==(const Ending&, const Ending&) = default;
+};
+
+// Run and suspended time (R13.20, R13.22), as of `as_of`; the phase since then is added on reading.
+struct JobClock {
+  enum class Phase { kIdle, kRunning, kSuspended };
+  Phase phase = Phase::kIdle;
+  base::Duration run{};
+  base::Duration suspended{};
+  base::Instant as_of{};
+
+  void to(Phase next, base::Instant now) {
+    if (phase == Phase::kRunning) run += now - as_of;
+    if (phase == Phase::kSuspended) suspended += now - as_of;
+    phase = next;
+    as_of = now;
+  }
+  base::Duration run_at(base::Instant now) const {
+    return phase == Phase::kRunning ? run + (now - as_of) : run;
+  }
+  base::Duration suspended_at(base::Instant now) const {
+    return phase == Phase::kSuspended ? suspended + (now - as_of) : suspended;
+  }
+  friend bool operator==(const JobClock&, const JobClock&) = default;
+};
+
+// How a job may share its nodes, resolved at its start (4.3).
+struct SharingStatus {
+  bool whole_nodes = false;
+  bool may_stack = false;    // its units may be shared with max_share − 1 others
+  bool shares_nodes = true;  // others may be on its nodes at all; false: "no_share" (R4.4)
+  int max_share = 1;
+  friend bool operator==(const SharingStatus&, const SharingStatus&) = default;
+};
+
+struct Job {
+  JobId id;
+  std::int64_t table_order = 0;
+  JobRequest request;
+  SelectJob select;  // the selectors' view; kept in step by the engine
+
+  JobState state = JobState::kPending;
+  Reason reason = Reason::kNone;
+  std::string message;
+  Priority priority{};  // as computed or given; `held` counts as 0
+  std::optional<Reason> held;  // kJobHeldUser, kJobHeldAdmin, kBadConstraints, …
+  base::Instant submit_time{};  // reset by a requeue (T7)
+  base::Instant eligible_time{};
+  std::optional<base::Instant> not_before;  // requeue delay
+  int restarts = 0;
+  int exit_code = 0;
+
+  // --- in the queue ---
+  std::vector<PartitionIndex> queued_in;  // its records; empty = not queued
+  std::vector<NodeIndex> avoid_nodes;     // StartRefused
+  base::Instant avoid_until{};
+  std::optional<Allocation> claim;  // of a preemptor that waits for its victims (P14)
+  base::Instant claim_until{};
+
+  // --- allocated: while `partition` is set ---
+  std::optional<PartitionIndex> partition;
+  Allocation allocation;
+  SharingStatus sharing;
+  base::Instant allocated_at{};
+  bool ready = false;
+  std::optional<base::Instant> start_time;
+  std::optional<base::Duration> time_limit;  // in force; nothing = unlimited
+  std::optional<base::Instant> limit_timer;  // when it is looked at next
+  JobClock clock;
+  std::optional<Ending> ending;
+  bool user_suspended = false;  // prio 0 in Slurm's terms (T10, T11)
+  bool cores_released = false;  // T10: by a user's suspend of a running job
+  bool in_gang = false;
+
+  bool pending() const { return state == JobState::kPending; }
+  bool allocated() const { return partition.has_value(); }
+  bool running() const { return state == JobState::kRunning; }
+  bool suspended() const { return state == JobState::kSuspended; }
+  // Allocated and its processes are on their way out: its nodes take no new jobs (R2.1).
+  bool completing() const { return allocated() && ending && ending->killed; }
+};
+
+class JobTable {
+ public:
+  // A new record at the end of the table. REQUIRES: no record with this id.
+  Job& add(const JobRequest& request);
+  void erase(JobId id);
+  Job* find(JobId id);
+  const Job* find(JobId id) const;
+  std::size_t size() const { return by_order_.size(); }
+  // In job-table order.
+  const std::map<std::int64_t, std::unique_ptr<Job>>& all() const { return by_order_; }
+  std::int64_t next_order() const { return next_order_; }
+  void set_next_order(std::int64_t order) { next_order_ = order; }
+
+ private:
+  std::map<std::int64_t, std::unique_ptr<Job>> by_order_;
+  std::map<JobId, Job*> by_id_;
+  std::int64_t next_order_ = 1;
+};
+
+}  // namespace sched

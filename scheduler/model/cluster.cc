@@ -1,0 +1,240 @@
+#include "scheduler/model/cluster.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+#include "scheduler/model/core_set.h"
+
+namespace sched {
+namespace {
+
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// The end of the run of digits that begins at `from`.
+std::size_t digits_end(std::string_view text, std::size_t from) {
+  while (from < text.size() && is_digit(text[from])) ++from;
+  return from;
+}
+
+std::string_view without_leading_zeros(std::string_view digits) {
+  const std::size_t first = digits.find_first_not_of('0');
+  return first == std::string_view::npos ? std::string_view{} : digits.substr(first);
+}
+
+// 1.2.2
+std::pair<int, bool> encode_sharing(const PartitionConfig& config) {
+  switch (config.over_subscribe) {
+    case OverSubscribe::kExclusive:
+      return {0, false};
+    case OverSubscribe::kNo:
+      return {1, false};
+    case OverSubscribe::kYes:
+      return {std::max(1, config.max_share), false};
+    case OverSubscribe::kForce:
+      return {std::max(1, config.max_share), true};
+  }
+  return {1, false};
+}
+
+bool same_shape(const NodeSpec& a, const NodeSpec& b) {
+  return a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
+         a.threads_per_core == b.threads_per_core && a.cpus == b.cpus && a.memory == b.memory &&
+         a.weight == b.weight;
+}
+
+base::Status valid_shape(const NodeSpec& spec) {
+  if (spec.sockets < 1 || spec.cores_per_socket < 1 || spec.threads_per_core < 1 || spec.cpus < 1) {
+    return base::invalid_argument("node " + spec.name + ": has no CPUs");
+  }
+  if (spec.cores() > kCoresPerNodeMax) {
+    return base::invalid_argument("node " + spec.name + ": has " + std::to_string(spec.cores()) +
+                                  " cores, at most " + std::to_string(kCoresPerNodeMax) +
+                                  " are supported");
+  }
+  return {};
+}
+
+}  // namespace
+
+bool natural_less(std::string_view a, std::string_view b) {
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const std::size_t i_end = digits_end(a, i);
+      const std::size_t j_end = digits_end(b, j);
+      const std::string_view x = without_leading_zeros(a.substr(i, i_end - i));
+      const std::string_view y = without_leading_zeros(b.substr(j, j_end - j));
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+      i = i_end;
+      j = j_end;
+    } else {
+      if (a[i] != b[j]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
+      ++i;
+      ++j;
+    }
+  }
+  if ((i < a.size()) != (j < b.size())) return j < b.size();
+  return a < b;
+}
+
+void Cluster::configure(const Configuration& configuration) {
+  parameters_ = configuration.cluster;
+  qos_ = configuration.qos;
+  for (Partition& partition : partitions_) partition.order = -1;
+  partition_order_.clear();
+  default_partition_.reset();
+  for (const PartitionConfig& config : configuration.partitions) {
+    auto [at, is_new] = partition_by_name_.try_emplace(
+        config.name, PartitionIndex{static_cast<std::int32_t>(partitions_.size())});
+    if (is_new) partitions_.emplace_back();
+    Partition& partition = partitions_[at->second.index()];
+    partition.config = config;
+    partition.order = static_cast<int>(partition_order_.size());
+    std::tie(partition.max_share, partition.force) = encode_sharing(config);
+    partition_order_.push_back(at->second);
+    if (config.is_default && !default_partition_) default_partition_ = at->second;
+  }
+  settled_ = false;
+  ++version_;
+}
+
+base::Status Cluster::upsert_node(const NodeSpec& spec) {
+  if (base::Status status = valid_shape(spec); !status.ok()) return status;
+  ++version_;
+  if (const auto known = find_node(spec.name)) {
+    NodeSpec& old = nodes_[known->index()].spec;
+    if (!same_shape(old, spec)) ++topology_version_;
+    old = spec;
+    return {};
+  }
+  NodeIndex index{static_cast<std::int32_t>(nodes_.size())};
+  if (vacant_.empty()) {
+    nodes_.emplace_back();
+  } else {
+    index = vacant_.back();
+    vacant_.pop_back();
+  }
+  nodes_[index.index()].spec = spec;
+  node_by_name_.emplace(spec.name, index);
+  settled_ = false;
+  return {};
+}
+
+bool Cluster::remove_node(std::string_view name) {
+  const auto at = node_by_name_.find(name);
+  if (at == node_by_name_.end()) return false;
+  vacant_.push_back(at->second);
+  nodes_[at->second.index()] = Node{};
+  node_by_name_.erase(at);
+  settled_ = false;
+  ++version_;
+  return true;
+}
+
+Configuration Cluster::configuration() const {
+  Configuration configuration{.cluster = parameters_, .partitions = {}, .qos = qos_};
+  for (const PartitionIndex index : partition_order_) {
+    configuration.partitions.push_back(partition(index).config);
+  }
+  return configuration;
+}
+
+Cluster::Slots Cluster::slots() const {
+  Slots slots;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const auto known = node_by_name_.find(nodes_[i].spec.name);
+    const bool used = known != node_by_name_.end() && known->second.index() == i;
+    slots.nodes.push_back(used ? std::optional{nodes_[i].spec} : std::nullopt);
+  }
+  slots.vacant = vacant_;
+  for (const Partition& partition : partitions_) slots.partitions.push_back(partition.config);
+  return slots;
+}
+
+bool Cluster::restore(const Slots& slots, const Configuration& configuration) {
+  for (const std::optional<NodeSpec>& spec : slots.nodes) {
+    const NodeIndex index{static_cast<std::int32_t>(nodes_.size())};
+    nodes_.emplace_back();
+    if (!spec) continue;
+    if (!valid_shape(*spec).ok() || !node_by_name_.emplace(spec->name, index).second) return false;
+    nodes_.back().spec = *spec;
+  }
+  for (const NodeIndex index : slots.vacant) {
+    if (index.value() < 0 || index.index() >= nodes_.size() || slots.nodes[index.index()]) return false;
+  }
+  vacant_ = slots.vacant;
+  for (const PartitionConfig& config : slots.partitions) {
+    const PartitionIndex index{static_cast<std::int32_t>(partitions_.size())};
+    if (!partition_by_name_.emplace(config.name, index).second) return false;
+    partitions_.emplace_back().config = config;
+  }
+  configure(configuration);
+  settle();
+  return true;
+}
+
+void Cluster::settle() {
+  if (settled_) return;
+  settled_ = true;
+  order_.clear();
+  for (const auto& [name, index] : node_by_name_) order_.push_back(index);
+  std::sort(order_.begin(), order_.end(), [this](NodeIndex a, NodeIndex b) {
+    return natural_less(nodes_[a.index()].spec.name, nodes_[b.index()].spec.name);
+  });
+  for (std::size_t rank = 0; rank < order_.size(); ++rank) {
+    nodes_[order_[rank].index()].rank = static_cast<int>(rank);
+  }
+  for (Partition& partition : partitions_) resolve(partition);
+  ++topology_version_;
+  ++version_;
+}
+
+std::optional<NodeIndex> Cluster::find_node(std::string_view name) const {
+  const auto at = node_by_name_.find(name);
+  if (at == node_by_name_.end()) return std::nullopt;
+  return at->second;
+}
+
+NodeSet Cluster::named(const std::vector<std::string>& names) const {
+  NodeSet set = no_nodes();
+  for (const std::string& name : names) {
+    if (const auto index = find_node(name)) set.set(rank(*index));
+  }
+  return set;
+}
+
+std::optional<PartitionIndex> Cluster::find_partition(std::string_view name) const {
+  const auto at = partition_by_name_.find(name);
+  if (at == partition_by_name_.end() || !exists(at->second)) return std::nullopt;
+  return at->second;
+}
+
+std::optional<QosIndex> Cluster::find_qos(std::string_view name) const {
+  for (std::size_t i = 0; i < qos_.size(); ++i) {
+    if (qos_[i].name == name) return QosIndex{static_cast<std::int32_t>(i)};
+  }
+  return std::nullopt;
+}
+
+bool Cluster::qos_may_preempt(QosIndex a, QosIndex b) const {
+  const std::vector<std::string>& names = qos_[a.index()].preempt;
+  return std::find(names.begin(), names.end(), qos_[b.index()].name) != names.end();
+}
+
+void Cluster::resolve(Partition& partition) const {
+  partition.nodes = no_nodes();
+  partition.nodes_ranked.clear();
+  if (partition.order < 0) return;
+  partition.nodes = named(partition.config.nodes);
+  for (int rank = partition.nodes.next(0); rank >= 0; rank = partition.nodes.next(rank + 1)) {
+    partition.nodes_ranked.push_back(node_at(rank));
+  }
+}
+
+}  // namespace sched

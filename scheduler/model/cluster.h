@@ -1,0 +1,135 @@
+// Cluster: the nodes in their natural order, the partitions resolved to node sets, and the QOS. What
+// exists and how it is configured; who holds what is the selectors' and the job table's business.
+//
+// NodeIndex is stable while a node exists and may be reused afterwards. A *rank* is a node's
+// position in the natural sort of the names, and changes when a node comes or goes: whoever keeps
+// ranks (a NodeSet) builds them anew when topology_version() has changed. The scheduler does this for
+// the selectors: it makes new ones and adds all allocated jobs again.
+//
+// After the last of a series of changes call settle(); ranks, order and node sets are valid only then.
+//
+// Threads: none. Cost: reading is O(1); configure, upsert_node and remove_node O(log nodes); settle
+// O(nodes × partitions) when something changed, else O(1).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/base/result.h"
+#include "scheduler/model/config.h"
+#include "scheduler/model/ids.h"
+#include "scheduler/model/node.h"
+#include "scheduler/model/node_set.h"
+
+namespace sched {
+
+// Natural sort: runs of digits compare as numbers (n9 < n10), everything else as bytes. A strict
+// total order: equal numbers with different leading zeros are ordered by the bytes.
+bool natural_less(std::string_view a, std::string_view b);
+
+// A partition in force.
+struct Partition {
+  PartitionConfig config;
+  int order = 0;  // position in the configuration; breaks ties between equal tiers
+  // 1.2.2: EXCLUSIVE 0, NO 1, YES:n n, FORCE:n n; `force` for FORCE, also with n = 1.
+  int max_share = 1;
+  bool force = false;
+  NodeSet nodes;                        // those that exist
+  std::vector<NodeIndex> nodes_ranked;  // the same, in node order
+  int tier() const { return config.priority_tier; }
+};
+
+class Cluster {
+ public:
+  // Takes the configuration over. Partitions and QOS keep their index as long as their name exists.
+  void configure(const Configuration& configuration);
+  // Adds the node or changes it. Refuses a node without CPUs or with more than kCoresPerNodeMax cores.
+  base::Status upsert_node(const NodeSpec& spec);
+  // False when there is no such node.
+  bool remove_node(std::string_view name);
+  // The configuration in force.
+  Configuration configuration() const;
+
+  // Where every index stands, for saving a scheduler and restoring it with the same indexes.
+  struct Slots {
+    std::vector<std::optional<NodeSpec>> nodes;
+    std::vector<NodeIndex> vacant;
+    std::vector<PartitionConfig> partitions;  // removed ones too
+  };
+  Slots slots() const;
+  // REQUIRES: this cluster is new. False when `slots` contradict each other.
+  bool restore(const Slots& slots, const Configuration& configuration);
+
+  // Works out ranks and node sets anew where a change made it necessary.
+  void settle();
+
+  // --- nodes ---
+  int node_count() const { return static_cast<int>(order_.size()); }
+  // All indexes are below this; some may be vacant.
+  int node_slots() const { return static_cast<int>(nodes_.size()); }
+  std::optional<NodeIndex> find_node(std::string_view name) const;
+  // REQUIRES: the node exists, here and below.
+  const NodeSpec& node(NodeIndex index) const { return nodes_[index.index()].spec; }
+  int rank(NodeIndex index) const { return nodes_[index.index()].rank; }
+  bool exists(NodeIndex index) const {
+    return index.index() < nodes_.size() && nodes_[index.index()].rank >= 0;
+  }
+  // By rank. order()[r] is the node of rank r.
+  const std::vector<NodeIndex>& order() const { return order_; }
+  NodeIndex node_at(int rank) const { return order_[static_cast<std::size_t>(rank)]; }
+  const NodeSpec& spec_at(int rank) const { return node(node_at(rank)); }
+  NodeSet no_nodes() const { return NodeSet{node_count()}; }
+  // The ranks of the names that exist.
+  NodeSet named(const std::vector<std::string>& names) const;
+  // Changes when a rank, a partition's nodes, the order of partitions or a node's shape (sockets,
+  // cores, threads, CPUs, memory, weight) may have changed; not with a node's state or features.
+  std::uint64_t topology_version() const { return topology_version_; }
+  // Changes with every change of anything here.
+  std::uint64_t version() const { return version_; }
+
+  // --- configuration ---
+  const ClusterParameters& parameters() const { return parameters_; }
+  // Partitions in force, in the order of the configuration.
+  const std::vector<PartitionIndex>& partitions() const { return partition_order_; }
+  int partition_slots() const { return static_cast<int>(partitions_.size()); }
+  std::optional<PartitionIndex> find_partition(std::string_view name) const;
+  std::optional<PartitionIndex> default_partition() const { return default_partition_; }
+  bool exists(PartitionIndex index) const {
+    return index.index() < partitions_.size() && partitions_[index.index()].order >= 0;
+  }
+  // Also of a partition that was removed (its last configuration, without nodes): its jobs run on.
+  const Partition& partition(PartitionIndex index) const { return partitions_[index.index()]; }
+
+  const std::vector<QosConfig>& qos() const { return qos_; }
+  std::optional<QosIndex> find_qos(std::string_view name) const;
+  const QosConfig& qos(QosIndex index) const { return qos_[index.index()]; }
+  // Whether a job of QOS a may take a job of QOS b: `preempt` of a names b (7.2).
+  bool qos_may_preempt(QosIndex a, QosIndex b) const;
+
+ private:
+  struct Node {
+    NodeSpec spec;
+    int rank = -1;  // -1 = vacant
+  };
+  void resolve(Partition& partition) const;
+
+  ClusterParameters parameters_;
+  std::vector<Node> nodes_;
+  std::vector<NodeIndex> order_;
+  std::map<std::string, NodeIndex, std::less<>> node_by_name_;
+  std::vector<Partition> partitions_;
+  std::vector<PartitionIndex> partition_order_;
+  std::map<std::string, PartitionIndex, std::less<>> partition_by_name_;
+  std::optional<PartitionIndex> default_partition_;
+  std::vector<QosConfig> qos_;  // in the order of the configuration
+  std::vector<NodeIndex> vacant_;
+  bool settled_ = true;
+  std::uint64_t topology_version_ = 1;
+  std::uint64_t version_ = 1;
+};
+
+}  // namespace sched

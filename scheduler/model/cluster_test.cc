@@ -1,0 +1,116 @@
+#include "scheduler/model/cluster.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace sched {
+namespace {
+
+NodeSpec node(const std::string& name) {
+  NodeSpec spec;
+  spec.name = name;
+  spec.cores_per_socket = spec.cpus = 4;
+  return spec;
+}
+
+PartitionConfig partition(const std::string& name, std::vector<std::string> nodes) {
+  PartitionConfig config;
+  config.name = name;
+  config.nodes = std::move(nodes);
+  return config;
+}
+
+TEST(NaturalLess, ComparesRunsOfDigitsAsNumbers) {
+  const std::vector<std::string> sorted = {"", "a", "a1b2", "a1b10", "a2", "a10", "n09", "n9", "n10",
+                                           "na"};
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    for (std::size_t j = 0; j < sorted.size(); ++j) {
+      EXPECT_EQ(natural_less(sorted[i], sorted[j]), i < j) << sorted[i] << " and " << sorted[j];
+    }
+  }
+}
+
+TEST(Cluster, KeepsIndexesAndRenumbersRanksWhenANodeComes) {
+  Cluster cluster;
+  Configuration configuration;
+  configuration.partitions = {partition("p", {"n1", "n2", "n10", "n99"})};
+  cluster.configure(configuration);
+  ASSERT_TRUE(cluster.upsert_node(node("n10")).ok());
+  ASSERT_TRUE(cluster.upsert_node(node("n1")).ok());
+  cluster.settle();
+  const NodeIndex n10 = *cluster.find_node("n10");
+  EXPECT_EQ(cluster.rank(n10), 1);
+  const std::uint64_t before = cluster.topology_version();
+
+  ASSERT_TRUE(cluster.upsert_node(node("n2")).ok());
+  cluster.settle();
+
+  EXPECT_EQ(cluster.find_node("n10"), n10);
+  EXPECT_EQ(cluster.rank(n10), 2);
+  EXPECT_NE(cluster.topology_version(), before);
+  const Partition& p = cluster.partition(*cluster.find_partition("p"));
+  EXPECT_EQ(p.nodes.count(), 3);
+  EXPECT_EQ(cluster.node(p.nodes_ranked[1]).name, "n2");
+}
+
+TEST(Cluster, ReusesTheIndexOfARemovedNode) {
+  Cluster cluster;
+  ASSERT_TRUE(cluster.upsert_node(node("a")).ok());
+  ASSERT_TRUE(cluster.upsert_node(node("b")).ok());
+  const NodeIndex a = *cluster.find_node("a");
+  EXPECT_TRUE(cluster.remove_node("a"));
+  EXPECT_FALSE(cluster.remove_node("a"));
+  EXPECT_FALSE(cluster.exists(a));
+  ASSERT_TRUE(cluster.upsert_node(node("c")).ok());
+  cluster.settle();
+  EXPECT_EQ(cluster.find_node("c"), a);
+  EXPECT_EQ(cluster.node_count(), 2);
+}
+
+TEST(Cluster, EncodesOverSubscribe) {  // 1.2.2
+  Cluster cluster;
+  Configuration configuration;
+  configuration.partitions = {partition("no", {}), partition("yes1", {}), partition("force1", {}),
+                              partition("exclusive", {})};
+  configuration.partitions[1].over_subscribe = OverSubscribe::kYes;
+  configuration.partitions[1].max_share = 1;
+  configuration.partitions[2].over_subscribe = OverSubscribe::kForce;
+  configuration.partitions[2].max_share = 1;
+  configuration.partitions[3].over_subscribe = OverSubscribe::kExclusive;
+  cluster.configure(configuration);
+  const auto sharing = [&](const char* name) {
+    const Partition& p = cluster.partition(*cluster.find_partition(name));
+    return std::pair{p.max_share, p.force};
+  };
+  EXPECT_EQ(sharing("no"), std::pair(1, false));
+  EXPECT_EQ(sharing("yes1"), std::pair(1, false));
+  EXPECT_EQ(sharing("force1"), std::pair(1, true));
+  EXPECT_EQ(sharing("exclusive"), std::pair(0, false));
+}
+
+TEST(Cluster, RefusesANodeWithTooManyCores) {
+  Cluster cluster;
+  NodeSpec spec = node("big");
+  spec.sockets = 2;
+  spec.cores_per_socket = 300;
+  EXPECT_FALSE(cluster.upsert_node(spec).ok());
+  EXPECT_FALSE(cluster.find_node("big"));
+}
+
+TEST(NodeSet, WalksMembersAndGaps) {
+  NodeSet set{130};
+  for (const int rank : {0, 63, 64, 65, 129}) set.set(rank);
+  std::vector<int> seen;
+  for (int r = set.next(0); r >= 0; r = set.next(r + 1)) seen.push_back(r);
+  EXPECT_EQ(seen, (std::vector{0, 63, 64, 65, 129}));
+  EXPECT_EQ(set.next_absent(63), 66);
+  EXPECT_EQ(set.next_absent(129), 130);
+  EXPECT_EQ(NodeSet::all(130).count(), 130);
+  EXPECT_EQ(NodeSet::all(130).next_absent(0), 130);
+}
+
+}  // namespace
+}  // namespace sched

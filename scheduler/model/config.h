@@ -1,0 +1,137 @@
+// What the administrator configured: the cluster's parameters (1.1), partitions (1.2) and QOS
+// (1.4). Plain values; defaults are Slurm's unless a comment says otherwise. Whether a combination
+// is legal (1.6) is decided by scheduler/model/legality.h before a configuration reaches the
+// scheduler.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/base/time.h"
+#include "scheduler/model/ids.h"
+
+namespace sched {
+
+enum class SelectType { kLinear, kConsTres };
+enum class SelectUnit { kCpu, kCore, kSocket };  // CR_CPU, CR_Core, CR_Socket; cons_tres only
+enum class PreemptType { kNone, kPartitionPriority, kQos };
+enum class PreemptMode { kOff, kCancel, kRequeue, kSuspend };
+enum class SchedulerType { kBuiltin, kBackfill };
+enum class EnforcePartLimits { kNone, kAny, kAll };
+enum class PlacementPolicy { kCompat, kMinimisePreemption };  // 15.4
+
+// At most one of the two is set at one level (C16). Nothing set = unlimited / whole node (1.8).
+struct MemoryLimit {
+  std::optional<MemoryMiB> per_cpu;
+  std::optional<MemoryMiB> per_node;
+  friend bool operator==(const MemoryLimit&, const MemoryLimit&) = default;
+};
+
+struct PreemptParameters {  // 1.1.1
+  int reorder_count = 1;
+  bool strict_order = false;
+  bool youngest_first = false;
+  std::optional<Priority> min_exempt_priority;
+  bool reclaim_licenses = false;
+  friend bool operator==(const PreemptParameters&, const PreemptParameters&) = default;
+};
+
+struct QueueParameters {  // 3.9
+  int default_queue_depth = 100;
+  int partition_job_depth = 0;                               // 0 = no limit
+  base::Duration sched_interval = std::chrono::seconds{60};  // < 0: no full passes
+  base::Duration requeue_delay = std::chrono::seconds{120};
+  int max_batch_requeue = 5;
+  bool defer = false;
+  base::Duration backfill_interval = std::chrono::seconds{30};
+  friend bool operator==(const QueueParameters&, const QueueParameters&) = default;
+};
+
+struct ClusterParameters {
+  SelectType select = SelectType::kConsTres;
+  SelectUnit unit = SelectUnit::kCore;
+  bool memory = true;              // memory is a consumable resource (R5.1)
+  bool least_loaded = false;       // CR_LLN
+  bool one_task_per_core = false;  // CR_ONE_TASK_PER_CORE
+  bool core_default_dist_block = false;
+  bool task_affinity = true;  // false = TaskPlugin task/none: CR_CPU gang counts CPUs (6.2)
+  PreemptType preempt_type = PreemptType::kNone;
+  PreemptMode preempt_mode = PreemptMode::kOff;
+  bool gang = false;  // PreemptMode contains GANG
+  std::optional<base::Duration> preempt_exempt_time;
+  PreemptParameters preempt;
+  PlacementPolicy placement = PlacementPolicy::kCompat;
+  base::Duration time_slice = std::chrono::seconds{30};
+  base::Duration kill_wait = std::chrono::seconds{30};
+  base::Duration message_timeout = std::chrono::seconds{10};          // part of 7.7 step 2's window
+  bool requeue_default = true;                                        // JobRequeue
+  std::optional<base::Duration> over_time_limit = base::Duration{0};  // nothing = UNLIMITED
+  EnforcePartLimits enforce_part_limits = EnforcePartLimits::kNone;
+  SchedulerType scheduler = SchedulerType::kBackfill;
+  QueueParameters queue;
+  MemoryLimit default_memory;                               // DefMemPerCPU, DefMemPerNode
+  MemoryLimit max_memory;                                   // MaxMemPerCPU, MaxMemPerNode
+  base::Duration timetable_lead = std::chrono::seconds{3};  // 0 where timing is told
+  friend bool operator==(const ClusterParameters&, const ClusterParameters&) = default;
+};
+
+enum class PartitionState { kUp, kDown, kDrain, kInactive };  // 1.2.1
+enum class OverSubscribe { kNo, kYes, kForce, kExclusive };
+
+struct PartitionConfig {
+  std::string name;
+  std::vector<std::string> nodes;  // names; those that do not exist (yet) are left out
+  bool is_default = false;
+  PartitionState state = PartitionState::kUp;
+  std::uint16_t priority_tier = 1;
+  std::uint16_t priority_job_factor = 1;
+  OverSubscribe over_subscribe = OverSubscribe::kNo;
+  int max_share = 4;  // YES:n, FORCE:n; of no meaning for NO and EXCLUSIVE
+  bool exclusive_user = false;
+  std::optional<PreemptMode> preempt_mode;  // nothing = the cluster's
+  base::Duration grace_time{0};
+  MemoryLimit default_memory;
+  MemoryLimit max_memory;
+  int min_nodes = 0;
+  std::optional<int> max_nodes;
+  std::optional<int> max_cpus_per_node;
+  std::optional<base::Duration> default_time;  // nothing = max_time
+  std::optional<base::Duration> max_time;
+  std::optional<base::Duration> over_time_limit;
+  bool least_loaded = false;
+  std::string qos;  // partition QOS
+  // Users (namespaces) and QOS that may use it; nothing = all. Allow wins over deny.
+  std::optional<std::vector<std::string>> allow_users, deny_users, allow_qos, deny_qos;
+  friend bool operator==(const PartitionConfig&, const PartitionConfig&) = default;
+};
+
+struct QosConfig {
+  std::string name;
+  std::uint32_t priority = 0;
+  std::vector<std::string> preempt;  // QOS that it may preempt
+  std::optional<PreemptMode> preempt_mode;
+  std::optional<base::Duration> preempt_exempt_time;
+  base::Duration grace_time{0};
+  bool deny_on_limit = false;
+  bool partition_min_nodes = false;  // waives the partition's bound, likewise below
+  bool partition_max_nodes = false;
+  bool partition_time_limit = false;
+  bool over_part_qos = false;
+  bool no_reserve = false;
+  // Limits; nothing = none.
+  std::optional<int> max_jobs_per_user, max_cpus_per_user, max_nodes_per_job, group_cpus;
+  std::optional<base::Duration> max_time;
+  friend bool operator==(const QosConfig&, const QosConfig&) = default;
+};
+
+// All of it, as accepted. Partitions in the order in which they were created (it breaks ties).
+struct Configuration {
+  ClusterParameters cluster;
+  std::vector<PartitionConfig> partitions;
+  std::vector<QosConfig> qos;
+  friend bool operator==(const Configuration&, const Configuration&) = default;
+};
+
+}  // namespace sched

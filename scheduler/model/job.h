@@ -1,0 +1,134 @@
+// A job: what its user asked (JobRequest), where it is (Allocation), and how far it has come
+// (JobState). The record that the scheduler keeps per job is its own business
+// (scheduler/job_table.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "scheduler/base/time.h"
+#include "scheduler/model/core_set.h"
+#include "scheduler/model/ids.h"
+
+namespace sched {
+
+enum class Sharing { kAny, kOverSubscribe, kNode, kUser };  // --oversubscribe, --exclusive[=user]
+
+struct MemoryPerCpu {
+  MemoryMiB amount;
+  friend bool operator==(const MemoryPerCpu&, const MemoryPerCpu&) = default;
+};
+struct MemoryPerNode {
+  MemoryMiB amount;
+  friend bool operator==(const MemoryPerNode&, const MemoryPerNode&) = default;
+};  // 0 = all of the node's
+using MemoryRequest =
+    std::variant<std::monostate, MemoryPerCpu, MemoryPerNode>;  // nothing = default (1.8)
+
+struct JobRequest {  // 1.5
+  JobId id{};
+  std::string name;  // for people
+  std::string user;  // Slurm's user; the namespace in Kubernetes
+  base::Instant submit_time{};
+  std::vector<std::string> partitions;  // empty = the default partition
+  int min_nodes = 1;
+  bool nodes_given = false;      // -N was given (`sbatch -n4` alone leaves the count open)
+  std::optional<int> max_nodes;  // nothing = no upper bound of its own; -N3 sets both to 3
+  std::optional<int> tasks;      // nothing = one per node
+  std::optional<int> tasks_per_node, tasks_per_socket, tasks_per_core;
+  int cpus_per_task = 1;
+  std::optional<int> min_cpus_per_node;  // --mincpus
+  std::optional<int> sockets_per_node, cores_per_socket, threads_per_core;
+  bool overcommit = false;
+  MemoryRequest memory;
+  Sharing sharing = Sharing::kAny;
+  std::vector<std::string> required_nodes;  // --nodelist
+  std::vector<std::string> excluded_nodes;
+  bool contiguous = false;
+  std::string constraint;  // Slurm's grammar (4.2.3); validated with parse_constraint
+  std::optional<base::Duration> time_limit;  // nothing = the partition's default
+  std::optional<base::Duration> time_min;
+  std::optional<base::Instant> begin_time;
+  std::optional<base::Instant> deadline;
+  std::string qos;                   // empty = none
+  std::optional<Priority> priority;  // given by a privileged user; nothing = computed
+  std::int32_t nice = 0;
+  bool hold = false;
+  bool suspend = false;         // user's suspension wanted from the start
+  std::optional<bool> requeue;  // nothing = the cluster's default
+  friend bool operator==(const JobRequest&, const JobRequest&) = default;
+};
+
+// How many tasks the job has when it gets `nodes_count` nodes: --ntasks-per-node, else --ntasks, else
+// one per node (4.11 step 1 without the selectors' rule for whole CPUs).
+constexpr int tasks_of(const JobRequest& request, int nodes_count) {
+  if (request.tasks) return *request.tasks;
+  return request.tasks_per_node.value_or(1) * nodes_count;
+}
+
+struct NodeAllocation {
+  NodeIndex node;
+  CoreSet cores;
+  std::int32_t cpus = 0;  // charged: cores times threads, or CPUs with CR_CPU
+  std::int32_t tasks = 0;
+  MemoryMiB memory{0};  // charged; 0 where memory is not managed
+  friend bool operator==(const NodeAllocation&, const NodeAllocation&) = default;
+};
+
+struct Allocation {
+  std::vector<NodeAllocation> nodes;  // in node order (natural sort of the names)
+  bool whole_nodes = false;
+  friend bool operator==(const Allocation&, const Allocation&) = default;
+};
+
+// Base states (2.1). Terminal from kCompleted on.
+enum class JobState {
+  kPending,
+  kRunning,
+  kSuspended,
+  kCompleted,
+  kFailed,
+  kCancelled,
+  kTimeout,
+  kPreempted,
+  kNodeFail,
+  kOutOfMemory,
+  kDeadline,
+};
+constexpr bool is_terminal(JobState state) {
+  return state >= JobState::kCompleted;
+}
+
+// Why a job waits (2.4), is suspended, is held or ended. The names are Slurm's.
+enum class Reason {
+  kNone,
+  kPriority,
+  kResources,
+  kDependency,
+  kBeginTime,
+  kJobHeldUser,
+  kJobHeldAdmin,
+  kJobHoldMaxRequeue,
+  kLaunchFailedRequeuedHeld,
+  kPartitionTimeLimit,
+  kPartitionNodeLimit,
+  kPartitionDown,
+  kPartitionInactive,
+  kPartitionConfig,
+  kQosNotAllowed,
+  kInvalidQos,
+  kQosLimit,  // a limit of the QOS (QOSMax…)
+  kReqNodeNotAvail,
+  kBadConstraints,
+  kMaxMemPerLimit,
+  kCleaning,
+  kDeadline,
+  kTimeslice,  // suspended: it is others' turn
+  kPreempted,  // suspended in the shadow of a higher tier
+  kUser,       // suspended by its user
+};
+
+}  // namespace sched

@@ -1,0 +1,282 @@
+#include "scheduler/model/legality.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace sched {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int kShareMax = 32767;  // 1.2: OverSubscribe's count is a 15-bit number
+constexpr int kTierMax = 65533;
+
+std::string_view to_string(PreemptMode mode) {
+  switch (mode) {
+    case PreemptMode::kOff:
+      return "OFF";
+    case PreemptMode::kCancel:
+      return "CANCEL";
+    case PreemptMode::kRequeue:
+      return "REQUEUE";
+    case PreemptMode::kSuspend:
+      return "SUSPEND";
+  }
+  return "?";
+}
+
+class Check {
+ public:
+  explicit Check(const Configuration& configuration) : all_{configuration} {}
+
+  std::vector<ConfigIssue> run() {
+    cluster();
+    for (const PartitionConfig& each : all_.partitions) partition(each);
+    for (const QosConfig& each : all_.qos) qos(each);
+    overlaps();
+    return std::move(issues_);
+  }
+
+ private:
+  struct Where {
+    IssueObject object = IssueObject::kCluster;
+    std::string name;
+  };
+  void issue(IssueSeverity severity, const Where& where, std::string rule, std::string field,
+             std::string message) {
+    issues_.push_back({severity, std::move(rule), where.object, where.name, std::move(field),
+                       std::move(message)});
+  }
+  void error(const Where& where, std::string rule, std::string field, std::string message) {
+    issue(IssueSeverity::kError, where, std::move(rule), std::move(field), std::move(message));
+  }
+  void warn(const Where& where, std::string rule, std::string field, std::string message) {
+    issue(IssueSeverity::kWarning, where, std::move(rule), std::move(field), std::move(message));
+  }
+
+  void cluster() {
+    const ClusterParameters& p = all_.cluster;
+    const Where here;
+    const bool preempts = p.preempt_type != PreemptType::kNone;
+    if (p.preempt_mode == PreemptMode::kSuspend && !p.gang) {
+      error(here, "C1", "PreemptMode",
+            "SUSPEND needs GANG, or nobody would resume the victims: add GANG");
+    }
+    if (!preempts && p.preempt_mode != PreemptMode::kOff) {
+      error(here, "C2", "PreemptMode",
+            std::string{to_string(p.preempt_mode)} +
+                " without a PreemptType: set PreemptType, or PreemptMode to OFF");
+    }
+    if (preempts && p.preempt_mode == PreemptMode::kOff) {
+      error(here, "C3", "PreemptMode",
+            "OFF with a PreemptType: choose CANCEL, REQUEUE or SUSPEND, or unset PreemptType");
+    }
+    if (p.preempt_type == PreemptType::kQos && p.preempt_mode == PreemptMode::kSuspend &&
+        p.select == SelectType::kLinear) {
+      error(here, "C9", "PreemptMode",
+            "preempt/qos cannot suspend under select/linear: use select/cons_tres");
+    }
+    const bool suspends = p.preempt_mode == PreemptMode::kSuspend;
+    if (suspends && !p.memory) {
+      warn(here, "C11", "SelectTypeParameters",
+           "suspended jobs keep their memory, which is not managed: make memory consumable");
+    }
+    memory(here, p.default_memory, p.max_memory);
+    ranges(here, p);
+  }
+
+  void ranges(const Where& here, const ClusterParameters& p) {
+    if (p.time_slice < milliseconds{100} || p.time_slice > seconds{65533}) {
+      error(here, "C18", "SchedulerTimeSlice", "must be between 100ms and 65533s");
+    } else if (p.time_slice < seconds{5}) {
+      warn(here, "C18", "SchedulerTimeSlice",
+           "below Slurm's minimum of 5s: switches may cost a noticeable share of the time");
+    }
+    const auto bounded = [&](const char* field, base::Duration value) {
+      if (value.count() < 0 || value > seconds{65533}) {
+        error(here, "range", field, "must be between 0s and 65533s");
+      }
+    };
+    bounded("KillWait", p.kill_wait);
+    bounded("MessageTimeout", p.message_timeout);
+    bounded("requeue_delay", p.queue.requeue_delay);
+    if (p.preempt_exempt_time && p.preempt_exempt_time->count() < 0) {
+      error(here, "range", "PreemptExemptTime", "must not be negative");
+    }
+    if (p.preempt.reorder_count < 0) {
+      error(here, "range", "reorder_count", "must not be negative");
+    }
+    if (p.timetable_lead.count() < 0) error(here, "range", "lead", "must not be negative");
+    if (p.queue.default_queue_depth < 0) {
+      error(here, "range", "default_queue_depth", "must not be negative");
+    }
+    if (p.queue.partition_job_depth < 0) {
+      error(here, "range", "partition_job_depth", "must not be negative");
+    }
+  }
+
+  void memory(const Where& where, const MemoryLimit& defaults, const MemoryLimit& maxima) {
+    if (defaults.per_cpu && defaults.per_node) {
+      error(where, "C16", "DefMemPerCPU", "and DefMemPerNode exclude each other: keep one");
+    }
+    if (maxima.per_cpu && maxima.per_node) {
+      error(where, "C16", "MaxMemPerCPU", "and MaxMemPerNode exclude each other: keep one");
+    }
+    for (const auto& amount :
+         {defaults.per_cpu, defaults.per_node, maxima.per_cpu, maxima.per_node}) {
+      if (amount && amount->value() < 0) {
+        error(where, "range", "memory", "must not be negative");
+      }
+    }
+  }
+
+  void partition(const PartitionConfig& p) {
+    const Where here{IssueObject::kPartition, p.name};
+    if (p.name.empty()) error(here, "name", "PartitionName", "must not be empty");
+    if (!partition_names_.insert(p.name).second) {
+      error(here, "name", "PartitionName", "is defined twice: rename or remove one");
+    }
+    const ClusterParameters& cluster = all_.cluster;
+    if (p.preempt_mode == PreemptMode::kSuspend && !cluster.gang) {
+      error(here, "C8", "PreemptMode",
+            "SUSPEND needs GANG in the cluster's PreemptMode, or nobody would resume the victims");
+    }
+    const bool shares = p.over_subscribe == OverSubscribe::kYes ||
+                        p.over_subscribe == OverSubscribe::kForce;
+    if (shares && (p.max_share < 1 || p.max_share > kShareMax)) {
+      error(here, "range", "OverSubscribe",
+            "a share of " + std::to_string(p.max_share) + ": must be between 1 and " +
+                std::to_string(kShareMax));
+    }
+    if (p.priority_tier > kTierMax) {
+      error(here, "range", "PriorityTier", "must be at most " + std::to_string(kTierMax));
+    }
+    if (p.priority_job_factor > kTierMax) {
+      error(here, "range", "PriorityJobFactor", "must be at most " + std::to_string(kTierMax));
+    }
+    if (p.grace_time.count() < 0) error(here, "range", "GraceTime", "must not be negative");
+    if (p.min_nodes < 0) error(here, "range", "MinNodes", "must not be negative");
+    if (p.max_nodes && *p.max_nodes < std::max(1, p.min_nodes)) {
+      error(here, "range", "MaxNodes", "must be at least 1 and at least MinNodes");
+    }
+    if (p.max_cpus_per_node && *p.max_cpus_per_node < 1) {
+      error(here, "range", "MaxCPUsPerNode", "must be at least 1");
+    }
+    if (p.default_time && p.max_time && *p.default_time > *p.max_time) {
+      error(here, "range", "DefaultTime", "must not be above MaxTime");
+    }
+    memory(here, p.default_memory, p.max_memory);
+    if (!p.qos.empty() && !has_qos(p.qos)) {
+      error(here, "name", "QOS", "there is no QOS " + p.qos + ": create it or choose another");
+    }
+    sharing(here, p);
+  }
+
+  void sharing(const Where& here, const PartitionConfig& p) {
+    const ClusterParameters& cluster = all_.cluster;
+    const bool stacks = p.over_subscribe == OverSubscribe::kForce && p.max_share > 1;
+    if (stacks && !cluster.gang) {
+      warn(here, "C14", "OverSubscribe",
+           "FORCE without GANG: stacked jobs run at the same time on the same CPUs");
+    }
+    const PreemptMode mode = p.preempt_mode.value_or(cluster.preempt_mode);
+    if (mode == PreemptMode::kSuspend && cluster.preempt_type != PreemptType::kNone &&
+        p.over_subscribe == OverSubscribe::kNo) {
+      warn(here, "C13", "OverSubscribe",
+           "NO where victims are suspended: preemption may not work here; FORCE:1 is meant for it");
+    }
+  }
+
+  bool has_qos(const std::string& name) const {
+    return std::any_of(all_.qos.begin(), all_.qos.end(),
+                       [&](const QosConfig& qos) { return qos.name == name; });
+  }
+
+  void qos(const QosConfig& q) {
+    const Where here{IssueObject::kQos, q.name};
+    if (q.name.empty()) error(here, "name", "Name", "must not be empty");
+    if (!qos_names_.insert(q.name).second) {
+      error(here, "name", "Name", "is defined twice: rename or remove one");
+    }
+    for (const std::string& name : q.preempt) {
+      if (!has_qos(name)) {
+        error(here, "name", "Preempt", "there is no QOS " + name + ": create it or remove it here");
+      }
+    }
+    if (q.preempt_mode == PreemptMode::kSuspend) {
+      if (!all_.cluster.gang) {
+        error(here, "C8", "PreemptMode", "SUSPEND needs GANG in the cluster's PreemptMode");
+      }
+      if (all_.cluster.select == SelectType::kLinear) {
+        error(here, "C9", "PreemptMode", "SUSPEND by QOS does not work under select/linear");
+      }
+    }
+    if (q.preempt_mode == PreemptMode::kOff) {
+      error(here, "C4", "PreemptMode", "a QOS cannot be OFF: leave it out for the cluster's mode");
+    }
+    if (q.grace_time.count() < 0) error(here, "range", "GraceTime", "must not be negative");
+    if (q.preempt_exempt_time && q.preempt_exempt_time->count() < 0) {
+      error(here, "range", "PreemptExemptTime", "must not be negative");
+    }
+    for (const auto& limit :
+         {q.max_jobs_per_user, q.max_cpus_per_user, q.max_nodes_per_job, q.group_cpus}) {
+      if (limit && *limit < 1) error(here, "range", "limits", "must be at least 1, or absent");
+    }
+  }
+
+  // C12 and P20: partitions on common nodes.
+  void overlaps() {
+    for (std::size_t i = 0; i < all_.partitions.size(); ++i) {
+      const PartitionConfig& a = all_.partitions[i];
+      const std::set<std::string_view> nodes(a.nodes.begin(), a.nodes.end());
+      for (std::size_t j = i + 1; j < all_.partitions.size(); ++j) {
+        const PartitionConfig& b = all_.partitions[j];
+        const auto common = std::find_if(b.nodes.begin(), b.nodes.end(), [&](const auto& name) {
+          return nodes.contains(name);
+        });
+        if (common != b.nodes.end()) overlap(a, b, *common);
+      }
+    }
+  }
+
+  void overlap(const PartitionConfig& a, const PartitionConfig& b, const std::string& node) {
+    const ClusterParameters& cluster = all_.cluster;
+    const Where here{IssueObject::kPartition, b.name};
+    const std::string both = "shares node " + node + " with partition " + a.name;
+    if (cluster.gang && cluster.preempt_type == PreemptType::kNone &&
+        a.priority_tier == b.priority_tier) {
+      warn(here, "C12", "Nodes",
+           both + " at the same tier: their jobs do not take turns with each other");
+    }
+    const bool force = a.over_subscribe == OverSubscribe::kForce &&
+                       b.over_subscribe == OverSubscribe::kForce;
+    if (force && !cluster.gang && a.priority_tier != b.priority_tier &&
+        cluster.preempt_type == PreemptType::kPartitionPriority &&
+        cluster.select == SelectType::kConsTres) {
+      warn(here, "P20", "OverSubscribe",
+           both + ": without GANG the higher tier is stacked over the lower one and nobody stops it");
+    }
+  }
+
+  const Configuration& all_;
+  std::vector<ConfigIssue> issues_;
+  std::set<std::string> partition_names_;
+  std::set<std::string> qos_names_;
+};
+
+}  // namespace
+
+std::vector<ConfigIssue> check(const Configuration& configuration) {
+  return Check{configuration}.run();
+}
+
+bool is_legal(const std::vector<ConfigIssue>& issues) {
+  return std::none_of(issues.begin(), issues.end(), [](const ConfigIssue& issue) {
+    return issue.severity == IssueSeverity::kError;
+  });
+}
+
+}  // namespace sched

@@ -1,0 +1,108 @@
+#include "scheduler/model/legality.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace sched {
+namespace {
+
+// A legal configuration: SUSPEND,GANG by partition priority over managed memory.
+Configuration legal() {
+  Configuration c;
+  c.cluster.preempt_type = PreemptType::kPartitionPriority;
+  c.cluster.preempt_mode = PreemptMode::kSuspend;
+  c.cluster.gang = true;
+  PartitionConfig low;
+  low.name = "low";
+  low.nodes = {"n1", "n2"};
+  low.over_subscribe = OverSubscribe::kForce;
+  low.max_share = 1;
+  PartitionConfig high = low;
+  high.name = "high";
+  high.priority_tier = 2;
+  c.partitions = {low, high};
+  QosConfig normal;
+  normal.name = "normal";
+  c.qos = {normal};
+  return c;
+}
+
+struct Case {
+  std::string rule;
+  IssueSeverity severity;
+  std::function<void(Configuration&)> change;
+};
+
+TEST(Legality, AcceptsTheDefaultsAndTheRecommendedProfile) {
+  EXPECT_EQ(check(Configuration{}), std::vector<ConfigIssue>{});
+  EXPECT_EQ(check(legal()), std::vector<ConfigIssue>{});
+}
+
+TEST(Legality, NamesTheRuleOfEachIllegalCombination) {
+  using S = IssueSeverity;
+  const std::vector<Case> cases = {
+      {"C1", S::kError, [](auto& c) { c.cluster.gang = false; }},
+      {"C2", S::kError, [](auto& c) { c.cluster.preempt_type = PreemptType::kNone; }},
+      {"C3", S::kError, [](auto& c) { c.cluster.preempt_mode = PreemptMode::kOff; }},
+      {"C4", S::kError, [](auto& c) { c.qos[0].preempt_mode = PreemptMode::kOff; }},
+      {"C8", S::kError,
+       [](auto& c) {
+         c.cluster.gang = false;
+         c.cluster.preempt_mode = PreemptMode::kCancel;
+         c.partitions[0].preempt_mode = PreemptMode::kSuspend;
+       }},
+      {"C9", S::kError,
+       [](auto& c) {
+         c.cluster.preempt_type = PreemptType::kQos;
+         c.cluster.select = SelectType::kLinear;
+       }},
+      {"C11", S::kWarning, [](auto& c) { c.cluster.memory = false; }},
+      {"C12", S::kWarning,
+       [](auto& c) {
+         c.cluster.preempt_type = PreemptType::kNone;
+         c.cluster.preempt_mode = PreemptMode::kOff;
+         c.partitions[1].priority_tier = 1;
+       }},
+      {"C13", S::kWarning, [](auto& c) { c.partitions[0].over_subscribe = OverSubscribe::kNo; }},
+      {"C16", S::kError,
+       [](auto& c) {
+         c.cluster.default_memory = {.per_cpu = MemoryMiB{1}, .per_node = MemoryMiB{1}};
+       }},
+      {"C16", S::kError,
+       [](auto& c) {
+         c.partitions[0].max_memory = {.per_cpu = MemoryMiB{1}, .per_node = MemoryMiB{1}};
+       }},
+      {"C18", S::kError, [](auto& c) { c.cluster.time_slice = std::chrono::milliseconds{99}; }},
+      {"C18", S::kWarning, [](auto& c) { c.cluster.time_slice = std::chrono::seconds{2}; }},
+      {"P20", S::kWarning,
+       [](auto& c) {
+         c.cluster.gang = false;
+         c.cluster.preempt_mode = PreemptMode::kCancel;
+       }},
+      {"range", S::kError, [](auto& c) { c.partitions[0].max_share = 0; }},
+      {"range", S::kError, [](auto& c) { c.partitions[0].max_nodes = 0; }},
+      {"range", S::kError, [](auto& c) { c.cluster.kill_wait = std::chrono::seconds{-1}; }},
+      {"range", S::kError, [](auto& c) { c.qos[0].group_cpus = 0; }},
+      {"name", S::kError, [](auto& c) { c.partitions[1].name = "low"; }},
+      {"name", S::kError, [](auto& c) { c.partitions[1].qos = "gold"; }},
+      {"name", S::kError, [](auto& c) { c.qos[0].preempt = {"gold"}; }},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    Configuration c = legal();
+    cases[i].change(c);
+    const std::vector<ConfigIssue> issues = check(c);
+    bool found = false;
+    for (const ConfigIssue& issue : issues) {
+      found = found || (issue.rule == cases[i].rule && issue.severity == cases[i].severity);
+      EXPECT_FALSE(issue.message.empty());
+    }
+    EXPECT_TRUE(found) << "case " << i << ": " << cases[i].rule;
+    EXPECT_EQ(is_legal(issues), cases[i].severity == S::kWarning) << "case " << i;
+  }
+}
+
+}  // namespace
+}  // namespace sched

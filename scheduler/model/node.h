@@ -1,0 +1,33 @@
+// A node as the scheduler sees it (1.3).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "scheduler/model/ids.h"
+
+namespace sched {
+
+enum class NodeState {
+  kUp,
+  kDrain,  // no new jobs; what runs goes on
+  kDown,   // no new jobs; what happens to its jobs is told by events of its own
+};
+
+struct NodeSpec {
+  std::string name;
+  int sockets = 1;
+  int cores_per_socket = 1;
+  int threads_per_core = 1;
+  int cpus = 1;              // sockets * cores_per_socket * threads_per_core, or the cores alone
+  MemoryMiB memory{1};       // for jobs: RealMemory − MemSpecLimit
+  std::uint32_t weight = 1;  // lower is used first
+  std::vector<std::string> features;
+  NodeState state = NodeState::kUp;
+
+  int cores() const { return sockets * cores_per_socket; }
+  friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
+};
+
+}  // namespace sched

@@ -1,0 +1,115 @@
+// A set of nodes by *rank*: the position in Cluster::order(), the natural sort of the names. So the
+// neighbours in a set are the neighbours in Slurm's sense (4.4.4), and "in node order" is ascending
+// order. A set is valid for one Cluster::topology_version() only.
+//
+// Cost: one bit per node; set operations are O(nodes / 64). Both operands must have one size.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace sched {
+
+class NodeSet {
+ public:
+  NodeSet() = default;
+  // The empty set over ranks 0 … size − 1.
+  explicit NodeSet(int size) : size_{size}, words_((static_cast<std::size_t>(size) + 63) / 64) {}
+  static NodeSet all(int size) {
+    NodeSet set{size};
+    for (std::uint64_t& word : set.words_) word = ~std::uint64_t{0};
+    if (size % 64 != 0) set.words_.back() = (std::uint64_t{1} << (size % 64)) - 1;
+    return set;
+  }
+
+  int size() const { return size_; }  // the number of ranks, not of members
+  bool test(int rank) const { return ((words_[word_of(rank)] >> bit_of(rank)) & 1U) != 0; }
+  void set(int rank) { words_[word_of(rank)] |= std::uint64_t{1} << bit_of(rank); }
+  void reset(int rank) { words_[word_of(rank)] &= ~(std::uint64_t{1} << bit_of(rank)); }
+  void assign(int rank, bool member) { member ? set(rank) : reset(rank); }
+  void clear() {
+    for (std::uint64_t& word : words_) word = 0;
+  }
+
+  int count() const {
+    int total = 0;
+    for (const std::uint64_t word : words_) total += std::popcount(word);
+    return total;
+  }
+  // |this ∩ other| without building it.
+  int count_and(const NodeSet& other) const {
+    int total = 0;
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      total += std::popcount(words_[i] & other.words_[i]);
+    return total;
+  }
+  bool empty() const {
+    for (const std::uint64_t word : words_) {
+      if (word != 0) return false;
+    }
+    return true;
+  }
+  bool intersects(const NodeSet& other) const {
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      if ((words_[i] & other.words_[i]) != 0) return true;
+    }
+    return false;
+  }
+  bool contains(const NodeSet& other) const {
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      if ((other.words_[i] & ~words_[i]) != 0) return false;
+    }
+    return true;
+  }
+  // The lowest member >= from, or -1:  for (int r = s.next(0); r >= 0; r = s.next(r + 1))
+  int next(int from) const {
+    if (from >= size_) return -1;
+    std::size_t word = word_of(from);
+    std::uint64_t rest = words_[word] >> bit_of(from) << bit_of(from);
+    while (rest == 0) {
+      if (++word == words_.size()) return -1;
+      rest = words_[word];
+    }
+    return static_cast<int>(word * 64) + std::countr_zero(rest);
+  }
+  // The lowest rank >= from that is no member; size() when there is none.
+  int next_absent(int from) const {
+    if (from >= size_) return size_;
+    std::size_t word = word_of(from);
+    std::uint64_t rest = ~words_[word] >> bit_of(from) << bit_of(from);
+    while (rest == 0) {
+      if (++word == words_.size()) return size_;
+      rest = ~words_[word];
+    }
+    const int found = static_cast<int>(word * 64) + std::countr_zero(rest);
+    return found < size_ ? found : size_;
+  }
+
+  NodeSet& operator|=(const NodeSet& other) {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+    return *this;
+  }
+  NodeSet& operator&=(const NodeSet& other) {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= other.words_[i];
+    return *this;
+  }
+  NodeSet& operator-=(const NodeSet& other) {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= ~other.words_[i];
+    return *this;
+  }
+  friend NodeSet operator|(NodeSet a, const NodeSet& b) { return a |= b; }
+  friend NodeSet operator&(NodeSet a, const NodeSet& b) { return a &= b; }
+  friend NodeSet operator-(NodeSet a, const NodeSet& b) { return a -= b; }
+  friend bool operator==(const NodeSet&, const NodeSet&) = default;
+
+ private:
+  static constexpr std::size_t word_of(int rank) { return static_cast<std::size_t>(rank) / 64; }
+  static constexpr std::size_t bit_of(int rank) { return static_cast<std::size_t>(rank) % 64; }
+
+  int size_ = 0;
+  std::vector<std::uint64_t> words_;
+};
+
+}  // namespace sched

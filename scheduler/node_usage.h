@@ -1,0 +1,58 @@
+// NodeUsage: who is on each node, and the node maps that passes start from (1.3 runtime counters,
+// R4.4). Selectors keep their own books of cores and memory; this is the state of whole nodes.
+//
+// Cost: O(nodes of the job) per change.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scheduler/job_table.h"
+#include "scheduler/model/cluster.h"
+#include "scheduler/model/node_set.h"
+
+namespace sched {
+
+class NodeUsage {
+ public:
+  explicit NodeUsage(const Cluster& cluster) : cluster_{cluster} {}
+
+  // After a topology change: everything empty; the caller adds all allocated jobs again.
+  void reset();
+
+  // The job got its allocation, or all its pods are gone. `add` takes the job's state as it is.
+  void add(const Job& job);
+  void remove(const Job& job);
+  // To be called around a change of what a job counts as (running, suspended, completing):
+  // usage.remove(job); change; usage.add(job) keeps the order of jobs_on(), hence these two.
+  void before_change(const Job& job) { count(job, -1); }
+  void after_change(const Job& job) { count(job, +1); }
+
+  // Nodes without a running and without a completing job; suspended ones do not count (R4.4).
+  const NodeSet& idle() const { return idle_; }
+  // Nodes without a running job that refuses to share.
+  const NodeSet& shareable() const { return shareable_; }
+  // Nodes on which a job is completing: no new job (R2.1).
+  const NodeSet& completing() const { return completing_; }
+  // Allocated jobs of the node, in the order in which they came.
+  const std::vector<const Job*>& jobs_on(NodeIndex node) const { return nodes_[node.index()].jobs; }
+  // R7.30: the nodes that `job` may use as far as users are concerned, out of `nodes`.
+  void restrict_to_user(const Job& job, bool exclusive_user, NodeSet& nodes) const;
+
+ private:
+  struct Counters {
+    int running = 0;
+    int no_share = 0;
+    int completing = 0;
+    std::vector<const Job*> jobs;
+  };
+  void count(const Job& job, int delta);
+  bool owns_nodes(const Job& job) const;
+
+  const Cluster& cluster_;
+  std::vector<Counters> nodes_;  // by NodeIndex
+  NodeSet idle_, shareable_, completing_;
+  int owners_count_ = 0;  // jobs that keep other users off their nodes
+};
+
+}  // namespace sched

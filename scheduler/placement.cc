@@ -1,0 +1,281 @@
+#include "scheduler/placement.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sched {
+namespace {
+
+constexpr int kNodesMax = 500'000;  // 4.1
+
+const QosConfig* qos_of(const Cluster& cluster, const Job& job) {
+  const auto index = cluster.find_qos(job.request.qos);
+  return index ? &cluster.qos(*index) : nullptr;
+}
+
+}  // namespace
+
+NodeCounts node_counts(const Cluster& cluster, const Job& job, PartitionIndex partition) {
+  const PartitionConfig& config = cluster.partition(partition).config;
+  const JobRequest& request = job.request;
+  const QosConfig* qos = qos_of(cluster, job);
+  NodeCounts counts;
+  counts.min = std::max(1, request.min_nodes);
+  if (!(qos && qos->partition_min_nodes)) counts.min = std::max(counts.min, config.min_nodes);
+  if (request.tasks && request.tasks_per_node) {  // R4.23
+    const int per_node = *request.tasks_per_node;
+    counts.min = std::max(counts.min, (*request.tasks + per_node - 1) / per_node);
+  }
+  counts.max = request.max_nodes.value_or(kNodesMax);
+  if (config.max_nodes && !(qos && qos->partition_max_nodes)) {
+    counts.max = std::min(counts.max, *config.max_nodes);
+  }
+  if (qos && qos->max_nodes_per_job) counts.max = std::min(counts.max, *qos->max_nodes_per_job);
+  const bool explicit_max = request.nodes_given && request.max_nodes.has_value();
+  counts.req = explicit_max ? std::max(counts.min, counts.max) : counts.min;
+  return counts;
+}
+
+// What one call of place() works with.
+struct Placement::Attempt {
+  Attempt(const PlacementRequest& a_request, Selector& a_selector, const Cluster& cluster)
+      : request{a_request},
+        selector{a_selector},
+        partition{cluster.partition(a_request.partition)},
+        base{cluster.no_nodes()},
+        required{cluster.no_nodes()} {}
+
+  const PlacementRequest& request;
+  Selector& selector;
+  const Partition& partition;
+  Constraint constraint;
+  NodeCounts counts;
+  NodeSet base;      // nodes of the partition that fit the job's shape, constraint and exclusions
+  NodeSet required;  // --nodelist
+  PlacementOutcome outcome;
+  std::vector<Candidate> candidates;
+  NodeSet victims_nodes;  // of running victims that refuse to share (3.6 step 4g)
+  bool offers_victims = false;
+  bool memory_short = false;
+};
+
+PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& request) {
+  Attempt attempt{request, selector, cluster_};
+  Job& job = request.job;
+  attempt.outcome.sharing =
+      resolve_sharing(cluster_.parameters().select, attempt.partition, job.request.sharing);
+  attempt.counts = node_counts(cluster_, job, request.partition);
+  job.select.partition = request.partition;
+  find_base(attempt);
+  if (!attempt.base.contains(attempt.required) ||
+      static_cast<int>(job.request.required_nodes.size()) > attempt.required.count() ||
+      attempt.base.count() < attempt.counts.min) {
+    classify(attempt);
+    return std::move(attempt.outcome);
+  }
+  if (!request.available.contains(attempt.required)) {  // 3.6 step 3
+    attempt.outcome.result = PlacementResult::kNotAvailable;
+    attempt.outcome.message = "a required node is down, drained or kept for other jobs";
+    return std::move(attempt.outcome);
+  }
+  if (try_all(attempt)) return std::move(attempt.outcome);
+  if (request.with_preemption && preempt::enabled(cluster_)) {  // R3.2, R7.1
+    std::vector<const Job*> allocated;
+    for (const auto& [order, other] : allocated_) allocated.push_back(other);
+    preempt::CandidateList list =
+        preempt::candidates(cluster_, allocated, job, request.partition, request.now);
+    attempt.outcome.valid_until = list.valid_until;
+    attempt.candidates = std::move(list.candidates);
+    attempt.offers_victims = !attempt.candidates.empty();
+    if (attempt.offers_victims && try_all(attempt)) return std::move(attempt.outcome);
+  }
+  classify(attempt);
+  return std::move(attempt.outcome);
+}
+
+// 4.2 steps 1 to 3.
+void Placement::find_base(Attempt& attempt) const {
+  const Job& job = attempt.request.job;
+  if (auto constraint = Constraint::parse(job.request.constraint); constraint.ok()) {
+    attempt.constraint = *std::move(constraint);
+  }
+  for (const NodeGroup& group : groups_.all()) {
+    if (!group_fits(group.sample, job.request)) continue;
+    if (!attempt.constraint.matches(group.sample.features)) continue;
+    attempt.base |= group.nodes;
+  }
+  attempt.base &= attempt.partition.nodes;
+  for (const std::string& name : job.request.excluded_nodes) {
+    if (const auto node = cluster_.find_node(name)) attempt.base.reset(cluster_.rank(*node));
+  }
+  if (!job.request.required_nodes.empty()) {
+    attempt.required = cluster_.named(job.request.required_nodes);
+  }
+}
+
+bool Placement::try_all(Attempt& attempt) const {
+  const std::size_t alternatives = std::max<std::size_t>(1, attempt.constraint.alternatives());
+  for (std::size_t i = 0; i < alternatives; ++i) {
+    if (try_alternative(attempt, i)) return true;
+  }
+  return false;
+}
+
+// 3.6 step 4 for one alternative of a matching OR.
+bool Placement::try_alternative(Attempt& attempt, std::size_t alternative) const {
+  const PlacementRequest& request = attempt.request;
+  NodeSet usable = attempt.base & request.available;
+  if (!preempt::enabled(cluster_)) {
+    usable &= attempt.outcome.sharing.shares_nodes ? usage_.shareable() : usage_.idle();
+  }
+  usable -= usage_.completing();
+  if (request.now < request.job.avoid_until) {
+    for (const NodeIndex node : request.job.avoid_nodes) {
+      if (cluster_.exists(node)) usable.reset(cluster_.rank(node));
+    }
+  }
+  NodeSet allowed = usage_.shareable();
+  usage_.restrict_to_user(request.job, attempt.partition.config.exclusive_user ||
+                                           request.job.request.sharing == Sharing::kUser,
+                          allowed);
+  if (attempt.offers_victims) {  // 3.6 step 4g
+    for (const Candidate& candidate : attempt.candidates) {
+      const Job& victim = *allocated_.at(candidate.job->table_order);
+      if (!victim.running() || victim.sharing.shares_nodes) continue;
+      for (const NodeAllocation& use : victim.allocation.nodes) {
+        if (cluster_.exists(use.node)) allowed.set(cluster_.rank(use.node));
+      }
+    }
+  }
+  usable &= allowed;
+  const std::vector<NodeGroup>& groups = groups_.all();
+  const bool linear = cluster_.parameters().select == SelectType::kLinear;
+  const int wanted = std::max(attempt.counts.min, attempt.counts.req);
+  NodeSet found = cluster_.no_nodes();
+  int tried = -1;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const bool last = i + 1 == groups.size();
+    if (attempt.constraint.alternatives() == 0 ||
+        attempt.constraint.matches_alternative(alternative, groups[i].sample.features)) {
+      found |= groups[i].nodes & usable;
+    }
+    if (!last && (!linear || groups[i].sample.weight == groups[i + 1].sample.weight)) continue;
+    const int count = found.count();
+    if (count < (last ? attempt.counts.min : wanted) || count == tried) continue;
+    tried = count;
+    if (!found.contains(attempt.required)) continue;
+    if (take_counted(attempt, found)) return true;
+  }
+  return false;
+}
+
+// 4.2.4: the nodes of counted features are chosen first and are then required.
+bool Placement::take_counted(Attempt& attempt, const NodeSet& nodes) const {
+  if (attempt.constraint.counted().empty()) return select(attempt, nodes, attempt.offers_victims);
+  const NodeCounts counts = attempt.counts;
+  const NodeSet required = attempt.required;
+  NodeSet taken = required;
+  bool complete = true;
+  for (const Constraint::Counted& counted : attempt.constraint.counted()) {
+    NodeSet matching = cluster_.no_nodes();
+    for (const NodeGroup& group : groups_.all()) {
+      const auto& features = group.sample.features;
+      if (std::find(features.begin(), features.end(), counted.feature) != features.end()) {
+        matching |= group.nodes;
+      }
+    }
+    matching &= nodes;
+    matching -= taken;
+    attempt.counts = {counted.count, counted.count, counted.count};
+    attempt.required = cluster_.no_nodes();
+    complete = select(attempt, matching, attempt.offers_victims);
+    if (!complete) break;
+    for (const NodeAllocation& use : attempt.outcome.allocation->nodes) {
+      taken.set(cluster_.rank(use.node));
+    }
+  }
+  attempt.counts = counts;
+  attempt.required = taken;
+  complete = complete && select(attempt, nodes, attempt.offers_victims);
+  attempt.required = required;
+  return complete;
+}
+
+bool Placement::select(Attempt& attempt, NodeSet nodes, bool offer) const {
+  const SharingStatus& sharing = attempt.outcome.sharing;
+  SelectRequest request{.job = &attempt.request.job.select,
+                        .mode = SelectMode::kRunNow,
+                        .now = attempt.request.now,
+                        .nodes = nodes,
+                        .required = attempt.required,
+                        .min_nodes = attempt.counts.min,
+                        .req_nodes = attempt.counts.req,
+                        .max_nodes = attempt.counts.max,
+                        .whole_nodes = sharing.whole_nodes,
+                        .may_stack = sharing.may_stack,
+                        .max_share = sharing.max_share,
+                        .candidates = {}};
+  if (offer) request.candidates = attempt.candidates;
+  SelectOutcome selected = attempt.selector.select(request);
+  attempt.memory_short = attempt.memory_short || selected.memory_short;
+  if (!selected.allocation) return false;
+  attempt.outcome.result = PlacementResult::kFits;
+  attempt.outcome.allocation = std::move(selected.allocation);
+  attempt.outcome.victims.clear();
+  for (const std::size_t index : selected.victims) {
+    attempt.outcome.victims.push_back(attempt.candidates[index]);
+  }
+  return true;
+}
+
+// 3.6 step 5: never, not with the nodes that are up, or merely not now.
+void Placement::classify(Attempt& attempt) const {
+  Job& job = attempt.request.job;
+  PlacementOutcome& outcome = attempt.outcome;
+  outcome.allocation.reset();
+  outcome.victims.clear();
+  const auto could_run = [&](const NodeSet& nodes) {
+    if (!nodes.contains(attempt.required) || nodes.count() < attempt.counts.min) return false;
+    const SelectRequest request{.job = &job.select,
+                                .mode = SelectMode::kTestOnly,
+                                .now = attempt.request.now,
+                                .nodes = nodes,
+                                .required = attempt.required,
+                                .min_nodes = attempt.counts.min,
+                                .req_nodes = attempt.counts.req,
+                                .max_nodes = attempt.counts.max,
+                                .whole_nodes = outcome.sharing.whole_nodes,
+                                .may_stack = outcome.sharing.may_stack,
+                                .max_share = outcome.sharing.max_share,
+                                .candidates = {}};
+    return attempt.selector.select(request).allocation.has_value();
+  };
+  if (could_run(attempt.base & groups_.up())) {
+    outcome.result = PlacementResult::kBusy;
+    outcome.message = describe_busy(attempt);
+  } else if (static_cast<int>(job.request.required_nodes.size()) == attempt.required.count() &&
+             could_run(attempt.base)) {
+    outcome.result = PlacementResult::kNotAvailable;
+    outcome.message = "nodes that it needs are down or drained";
+  } else {
+    outcome.result = PlacementResult::kNever;
+    outcome.message = "no " + std::to_string(attempt.counts.min) + " nodes of partition " +
+                      attempt.partition.config.name + " can ever hold it";
+  }
+}
+
+std::string Placement::describe_busy(const Attempt& attempt) const {
+  NodeSet idle = attempt.base & groups_.up();
+  const int usable = idle.count();
+  idle &= usage_.idle();
+  std::string text = "needs " + std::to_string(attempt.counts.min) + " nodes; of " +
+                     std::to_string(usable) + " that could hold it " +
+                     std::to_string(idle.count()) + " are idle";
+  if (preempt::enabled(cluster_)) {
+    text += ", " + std::to_string(attempt.candidates.size()) +
+            " jobs could be preempted and are not enough";
+  }
+  return text;
+}
+
+}  // namespace sched

@@ -1,0 +1,77 @@
+// Placement: select_nodes and pick_best_nodes (3.5, 3.6): from a job and a partition to an allocation
+// and the victims that it costs, or to the kind of refusal.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/job_table.h"
+#include "scheduler/node_groups.h"
+#include "scheduler/node_usage.h"
+#include "scheduler/preempt/rules.h"
+#include "scheduler/select/selector.h"
+#include "scheduler/sharing.h"
+
+namespace sched {
+
+// 4.1
+struct NodeCounts {
+  int min = 1;
+  int req = 1;
+  int max = 1;
+};
+NodeCounts node_counts(const Cluster& cluster, const Job& job, PartitionIndex partition);
+
+enum class PlacementResult {
+  kFits,          // now; after the victims are gone when some have to end
+  kBusy,          // may run when others have ended
+  kNotAvailable,  // a required node is down, drained or kept for others
+  kNever,         // not even on empty nodes
+};
+
+struct PlacementOutcome {
+  PlacementResult result = PlacementResult::kBusy;
+  std::optional<Allocation> allocation;
+  SharingStatus sharing;
+  std::vector<Candidate> victims;
+  std::string message;  // of a refusal, for people
+  // Until when a refusal holds if nothing else changes (an exempt time ends).
+  base::Instant valid_until = base::kNever;
+};
+
+struct PlacementRequest {
+  Job& job;
+  PartitionIndex partition;
+  const NodeSet& available;  // A (3.4 step 2)
+  base::Instant now;
+  bool with_preemption = true;
+};
+
+class Placement {
+ public:
+  Placement(const Cluster& cluster, const NodeGroups& groups, const NodeUsage& usage,
+            const std::map<std::int64_t, Job*>& allocated)
+      : cluster_{cluster}, groups_{groups}, usage_{usage}, allocated_{allocated} {}
+
+  PlacementOutcome place(Selector& selector, const PlacementRequest& request);
+
+ private:
+  struct Attempt;
+  void find_base(Attempt& attempt) const;
+  bool try_all(Attempt& attempt) const;
+  bool try_alternative(Attempt& attempt, std::size_t alternative) const;
+  bool take_counted(Attempt& attempt, const NodeSet& nodes) const;
+  bool select(Attempt& attempt, NodeSet nodes, bool offer) const;
+  void classify(Attempt& attempt) const;
+  std::string describe_busy(const Attempt& attempt) const;
+
+  const Cluster& cluster_;
+  const NodeGroups& groups_;
+  const NodeUsage& usage_;
+  const std::map<std::int64_t, Job*>& allocated_;
+};
+
+}  // namespace sched

@@ -1,0 +1,126 @@
+#include "scheduler/preempt/rules.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+
+namespace sched::preempt {
+namespace {
+
+constexpr std::int64_t kKeyMax = 65535;
+
+std::optional<QosIndex> qos_of(const Cluster& cluster, const Job& job) {
+  if (job.request.qos.empty()) return std::nullopt;
+  return cluster.find_qos(job.request.qos);
+}
+
+const PartitionConfig& partition_of(const Cluster& cluster, const Job& job) {
+  return cluster.partition(*job.partition).config;
+}
+
+bool shares_a_node(const Cluster& cluster, const Job& job, const NodeSet& nodes) {
+  return std::any_of(job.allocation.nodes.begin(), job.allocation.nodes.end(),
+                     [&](const NodeAllocation& use) {
+                       return cluster.exists(use.node) && nodes.test(cluster.rank(use.node));
+                     });
+}
+
+// 7.4: lowest standing first, smaller jobs first.
+std::int64_t standing(const Cluster& cluster, const Job& victim) {
+  std::int64_t group = 0;
+  if (cluster.parameters().preempt_type == PreemptType::kQos) {
+    if (const auto qos = qos_of(cluster, victim)) group = cluster.qos(*qos).priority;
+  } else {
+    group = partition_of(cluster, victim).priority_tier;
+  }
+  const auto nodes = static_cast<std::int64_t>(victim.allocation.nodes.size());
+  return (std::min(group, kKeyMax) << 16) + std::min(nodes, kKeyMax);
+}
+
+}  // namespace
+
+PreemptMode effective_mode(const Cluster& cluster, const Job& victim) {
+  const ClusterParameters& parameters = cluster.parameters();
+  switch (parameters.preempt_type) {
+    case PreemptType::kNone:
+      return PreemptMode::kOff;
+    case PreemptType::kPartitionPriority:
+      return partition_of(cluster, victim).preempt_mode.value_or(parameters.preempt_mode);
+    case PreemptType::kQos: {
+      const auto qos = qos_of(cluster, victim);
+      if (!qos) return parameters.preempt_mode;
+      return cluster.qos(*qos).preempt_mode.value_or(parameters.preempt_mode);
+    }
+  }
+  return PreemptMode::kOff;
+}
+
+bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex partition,
+              const Job& victim) {
+  switch (cluster.parameters().preempt_type) {
+    case PreemptType::kNone:
+      return false;
+    case PreemptType::kPartitionPriority:
+      return partition_of(cluster, victim).priority_tier < cluster.partition(partition).tier() &&
+             effective_mode(cluster, victim) != PreemptMode::kOff;
+    case PreemptType::kQos: {
+      const auto mine = qos_of(cluster, preemptor);
+      const auto its = qos_of(cluster, victim);
+      return mine && its && *mine != *its && cluster.qos_may_preempt(*mine, *its) &&
+             effective_mode(cluster, victim) != PreemptMode::kOff;
+    }
+  }
+  return false;
+}
+
+base::Duration exempt_time(const Cluster& cluster, const Job& victim) {
+  const auto job_qos = qos_of(cluster, victim);
+  const auto partition_qos = cluster.find_qos(partition_of(cluster, victim).qos);
+  const bool job_first = job_qos && cluster.qos(*job_qos).over_part_qos;
+  const auto& primary = job_first || !partition_qos ? job_qos : partition_qos;
+  const auto& secondary = job_first || !partition_qos ? partition_qos : job_qos;
+  for (const auto& qos : {primary, secondary}) {
+    if (qos && cluster.qos(*qos).preempt_exempt_time) return *cluster.qos(*qos).preempt_exempt_time;
+  }
+  return cluster.parameters().preempt_exempt_time.value_or(base::Duration{0});
+}
+
+base::Duration grace_time(const Cluster& cluster, const Job& victim) {
+  if (cluster.parameters().preempt_type == PreemptType::kQos) {
+    const auto qos = qos_of(cluster, victim);
+    return qos ? cluster.qos(*qos).grace_time : base::Duration{0};
+  }
+  return partition_of(cluster, victim).grace_time;
+}
+
+CandidateList candidates(const Cluster& cluster, const std::vector<const Job*>& allocated,
+                         const Job& preemptor, PartitionIndex partition, base::Instant now) {
+  CandidateList list;
+  const PreemptParameters& parameters = cluster.parameters().preempt;
+  const NodeSet& nodes = cluster.partition(partition).nodes;
+  std::vector<std::pair<std::tuple<std::int64_t, std::int64_t>, Candidate>> keyed;
+  for (const Job* victim : allocated) {
+    if (victim->completing() || !may_take(cluster, preemptor, partition, *victim)) continue;
+    if (parameters.min_exempt_priority && victim->priority > *parameters.min_exempt_priority) {
+      continue;
+    }
+    // Wall time since the start, suspended time included.
+    const base::Instant started = victim->start_time.value_or(victim->allocated_at);
+    const base::Instant exempt_until = started + exempt_time(cluster, *victim);
+    if (now < exempt_until) {
+      list.valid_until = std::min(list.valid_until, exempt_until);
+      continue;
+    }
+    if (!shares_a_node(cluster, *victim, nodes)) continue;
+    const std::int64_t key = parameters.youngest_first ? -base::micros_since_epoch(started)
+                                                       : standing(cluster, *victim);
+    keyed.push_back({{key, victim->table_order},
+                     {&victim->select, effective_mode(cluster, *victim)}});
+  }
+  std::sort(keyed.begin(), keyed.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [key, candidate] : keyed) list.candidates.push_back(candidate);
+  return list;
+}
+
+}  // namespace sched::preempt

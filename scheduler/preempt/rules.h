@@ -1,0 +1,38 @@
+// Who may preempt whom, and how (7.1 to 7.4).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "scheduler/job_table.h"
+#include "scheduler/model/cluster.h"
+
+namespace sched::preempt {
+
+// Whether a PreemptType is configured; plain GANG is not (3.6 step 2).
+inline bool enabled(const Cluster& cluster) {
+  return cluster.parameters().preempt_type != PreemptType::kNone;
+}
+
+// How the allocated job would be preempted (7.1).
+PreemptMode effective_mode(const Cluster& cluster, const Job& victim);
+
+// Whether the pending job, tried in `partition`, may take the allocated one (7.2).
+bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex partition,
+              const Job& victim);
+
+// Minimum run time before the job may be preempted (7.3 step 5). Zero = none.
+base::Duration exempt_time(const Cluster& cluster, const Job& victim);
+// GraceTime of the victim's partition or QOS (7.8 step 1).
+base::Duration grace_time(const Cluster& cluster, const Job& victim);
+
+struct CandidateList {
+  std::vector<Candidate> candidates;  // in the order of 7.4
+  // When a job that is exempt now stops being so: the list may be longer from then on.
+  base::Instant valid_until = base::kNever;
+};
+// 7.3 and 7.4. `allocated`: in job-table order. Cost: O(allocated).
+CandidateList candidates(const Cluster& cluster, const std::vector<const Job*>& allocated,
+                         const Job& preemptor, PartitionIndex partition, base::Instant now);
+
+}  // namespace sched::preempt

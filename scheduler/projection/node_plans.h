@@ -1,0 +1,68 @@
+// NodePlans: the components' projections cut into what each node has to publish (architecture.md 2),
+// and the memory of what was published, so that only nodes whose list or run(t) changed are written.
+//
+// A node lists all jobs on it when one of them is off at some t, or when its cores are to be set;
+// otherwise none. What is published and says the same stays, though it may list jobs that run for ever
+// by now: that is no reason for a write. Cost: O(jobs on the node × slots) per node that may have changed.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "scheduler/gang/components.h"
+#include "scheduler/node_usage.h"
+#include "scheduler/scheduler.h"
+
+namespace sched {
+
+class NodePlans {
+ public:
+  NodePlans(const Cluster& cluster, const NodeUsage& usage, const JobTable& jobs,
+            gang::Components& components)
+      : cluster_{cluster}, usage_{usage}, jobs_{jobs}, components_{components} {}
+
+  // Run time of a job as of t.
+  using RunTime = std::function<base::Duration(const Job&, base::Instant)>;
+
+  // The plans that differ from what was published, of the nodes that are due by now; they count as
+  // published from here on.
+  std::vector<NodePlan> take(base::Instant now, const RunTime& run_time);
+  // When the next rewrite that was collected is due.
+  std::optional<base::Instant> next_due() const;
+  // What stands in the API server (restore).
+  void set_published(NodePlan plan) { published_[plan.node] = std::move(plan); }
+  void forget(NodeIndex node) { published_.erase(node); }
+  const std::map<NodeIndex, NodePlan>& published() const { return published_; }
+
+
+ private:
+  // The plan of a node from now on, with all its jobs.
+  struct Full {
+    NodePlan plan;
+    bool needed = false;  // somebody is off at some t, or cores are to be set
+  };
+  Full plan_of(NodeIndex node, base::Instant now, const RunTime& run_time) const;
+
+  struct Listed {
+    const Job* job = nullptr;
+    Row row = Row::kFiller;
+    bool always = false;
+    bool never = false;
+  };
+  std::vector<Listed> list(NodeIndex node, const gang::Component*& component) const;
+  bool sets_cores(const Job& job) const;
+
+  const Cluster& cluster_;
+  const NodeUsage& usage_;
+  const JobTable& jobs_;
+  gang::Components& components_;
+  std::map<NodeIndex, NodePlan> published_;  // nodes with entries only
+};
+
+// Whether two plans say the same from `from` on: the same jobs, running at the same times. Order, rows
+// and run times do not count, they follow from the rotation.
+bool same_from(const NodePlan& a, const NodePlan& b, base::Instant from);
+
+}  // namespace sched

@@ -1,0 +1,101 @@
+#include "scheduler/queue/job_queue.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+namespace sched {
+namespace {
+
+// reach[a][b]: a may preempt b, directly or through others.
+std::vector<std::vector<bool>> reachable(const Cluster& cluster) {
+  const std::size_t count = cluster.qos().size();
+  std::vector<std::vector<bool>> reach(count, std::vector<bool>(count, false));
+  const auto index = [](std::size_t i) { return QosIndex{static_cast<std::int32_t>(i)}; };
+  for (std::size_t a = 0; a < count; ++a) {
+    for (std::size_t b = 0; b < count; ++b) {
+      reach[a][b] = a != b && cluster.qos_may_preempt(index(a), index(b));
+    }
+  }
+  for (std::size_t via = 0; via < count; ++via) {
+    for (std::size_t a = 0; a < count; ++a) {
+      for (std::size_t b = 0; reach[a][via] && b < count; ++b) {
+        if (reach[via][b]) reach[a][b] = true;
+      }
+    }
+  }
+  return reach;
+}
+
+}  // namespace
+
+bool is_fifo(const Cluster& cluster) {
+  if (cluster.parameters().scheduler != SchedulerType::kBuiltin) return false;
+  const std::vector<PartitionIndex>& partitions = cluster.partitions();
+  return std::all_of(partitions.begin(), partitions.end(), [&](PartitionIndex partition) {
+    return cluster.partition(partition).tier() == cluster.partition(partitions.front()).tier();
+  });
+}
+
+bool operator<(const QueueRecord& a, const QueueRecord& b) {
+  return std::tie(a.fifo_order, b.tier, b.priority, a.submit_time, a.job, a.partition_order) <
+         std::tie(b.fifo_order, a.tier, a.priority, b.submit_time, b.job, b.partition_order);
+}
+
+void JobQueue::configure(const Cluster& cluster) {
+  size_ = 0;
+  counts_.assign(static_cast<std::size_t>(cluster.partition_slots()), 0);
+  lanes_.assign(1, Lane{});
+  if (cluster.parameters().preempt_type != PreemptType::kQos || is_fifo(cluster)) return;
+  const auto reach = reachable(cluster);
+  // Lane 0: jobs without a QOS; lane i + 1: QOS i.
+  lanes_.assign(cluster.qos().size() + 1, Lane{});
+  for (std::size_t a = 0; a < reach.size(); ++a) {
+    for (std::size_t b = 0; b < reach.size(); ++b) {
+      if (reach[a][b] && !reach[b][a]) lanes_[b + 1].preempted_by.push_back(a + 1);
+    }
+  }
+}
+
+std::size_t JobQueue::lane_of(const Job& job, const Cluster& cluster) const {
+  if (lanes_.size() == 1 || job.request.qos.empty()) return 0;
+  const auto qos = cluster.find_qos(job.request.qos);
+  return qos ? qos->index() + 1 : 0;
+}
+
+void JobQueue::insert(const QueueRecord& record, const Cluster& cluster) {
+  if (!lanes_[lane_of(*record.record, cluster)].records.insert(record).second) return;
+  ++size_;
+  if (counts_.size() <= record.partition.index()) counts_.resize(record.partition.index() + 1);
+  ++counts_[record.partition.index()];
+}
+
+void JobQueue::erase(const QueueRecord& record, const Cluster& cluster) {
+  if (lanes_[lane_of(*record.record, cluster)].records.erase(record) == 0) return;
+  --size_;
+  --counts_[record.partition.index()];
+}
+
+void JobQueue::walk(const std::function<bool(const QueueRecord&)>& visit) const {
+  if (lanes_.size() == 1) {
+    for (const QueueRecord& record : lanes_[0].records) {
+      if (!visit(record)) return;
+    }
+    return;
+  }
+  std::vector<std::set<QueueRecord>::const_iterator> heads;
+  for (const Lane& lane : lanes_) heads.push_back(lane.records.begin());
+  const auto empty = [&](std::size_t i) { return heads[i] == lanes_[i].records.end(); };
+  while (true) {
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      if (empty(i)) continue;
+      bool blocked = false;
+      for (const std::size_t other : lanes_[i].preempted_by) blocked = blocked || !empty(other);
+      if (!blocked && (!best || *heads[i] < *heads[*best])) best = i;
+    }
+    if (!best || !visit(*heads[*best]++)) return;
+  }
+}
+
+}  // namespace sched

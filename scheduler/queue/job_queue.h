@@ -1,0 +1,66 @@
+// JobQueue: the records {job, partition} that a pass tries, in a strict total order (3.3).
+//
+// 3.3 is no order when QOS may preempt each other (P13). Here the records of one QOS form a lane in the
+// order of steps 3 to 8; a pass always takes the best head of those lanes that no lane with records
+// left may preempt. QOS that preempt each other in a circle are one group: within it nobody goes first
+// for that reason. With partition_prio step 2 follows from step 4, since a preemptor is in a higher tier.
+//
+// Cost: insert and erase O(log records); walking O(lanes) per record.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "scheduler/base/time.h"
+#include "scheduler/job_table.h"
+#include "scheduler/model/cluster.h"
+
+namespace sched {
+
+// With sched/builtin and one tier for all partitions Slurm does not sort: jobs are tried in job-table
+// order, whatever their priorities are (recordings queue_priority_builtin and queue_tier_order).
+bool is_fifo(const Cluster& cluster);
+
+struct QueueRecord {
+  std::int64_t fifo_order = 0;  // the job-table order with sched/builtin, else 0
+  int tier = 0;
+  Priority priority{};
+  base::Instant submit_time{};
+  JobId job{};
+  int partition_order = 0;  // two records of one job: the earlier partition first
+  PartitionIndex partition{};
+  Job* record = nullptr;
+
+  // Steps 4 to 7: higher tier, higher priority, earlier submission, lower id.
+  friend bool operator<(const QueueRecord& a, const QueueRecord& b);
+};
+
+class JobQueue {
+ public:
+  // Forgets all records; lanes as the configuration has them.
+  void configure(const Cluster& cluster);
+  void insert(const QueueRecord& record, const Cluster& cluster);
+  void erase(const QueueRecord& record, const Cluster& cluster);
+  std::size_t size() const { return size_; }
+  // Records by PartitionIndex.
+  const std::vector<int>& counts() const { return counts_; }
+
+  // Calls visit(record) in queue order until it returns false. The queue must not change meanwhile.
+  void walk(const std::function<bool(const QueueRecord&)>& visit) const;
+
+ private:
+  struct Lane {
+    std::set<QueueRecord> records;
+    std::vector<std::size_t> preempted_by;  // lanes whose records go first
+  };
+  std::size_t lane_of(const Job& job, const Cluster& cluster) const;
+
+  std::vector<Lane> lanes_{1};
+  std::size_t size_ = 0;
+  std::vector<int> counts_;
+};
+
+}  // namespace sched

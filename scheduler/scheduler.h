@@ -1,0 +1,151 @@
+// The scheduler core: a deterministic state machine without I/O, threads, clock or randomness.
+// Events go in with their instants, decisions come out as data. It decides as Slurm does
+// (slurm-semantics.md; rules are cited where they are implemented).
+//
+// Threads: none; one caller at a time. Cost: an event costs what it changes, not what exists; the
+// figures of `make bench` say how much.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/base/result.h"
+#include "scheduler/decision.h"
+#include "scheduler/event.h"
+#include "timetable/timetable.h"
+
+namespace sched {
+
+struct Options {
+  // Passes, slices and time limits happen only when they are told (recordings); otherwise the
+  // scheduler names its own next instant in next_due() and expects a Wake then.
+  bool told_timing = false;
+};
+
+// One job's entry in a node's timetable, in the order of the job list.
+enum class Row { kActive, kFiller, kWaiting };
+struct NodeTimetableEntry {
+  JobId job;
+  Row row;
+  base::Duration ran{};  // run time of the job as of `as_of`
+  friend bool operator==(const NodeTimetableEntry&, const NodeTimetableEntry&) = default;
+};
+
+// Who runs when on one node, to be published (architecture.md 2).
+struct NodePlan {
+  NodeIndex node;
+  base::Instant as_of{};  // c: order, rows and run times of `entries` are those of this instant
+  std::vector<NodeTimetableEntry> entries;  // empty = nobody is frozen there
+  timetable::Timetable timetable;           // its indexes are those of `entries`
+  friend bool operator==(const NodePlan&, const NodePlan&) = default;
+};
+
+// What anybody may see of a job.
+struct JobView {
+  JobId id;
+  JobState state = JobState::kPending;
+  Reason reason = Reason::kNone;
+  bool completing = false;
+  bool ready = false;  // JobReady was told
+  std::optional<EndingVerdict> ending;
+  Priority priority;
+  std::optional<PartitionIndex> partition;  // where it runs
+  const Allocation* allocation = nullptr;   // valid until the next step
+  base::Instant eligible_time{};
+  std::optional<base::Instant> start_time;
+  std::optional<base::Instant> preempt_eligible_time;
+  base::Duration run_time{};  // as of the instant asked for
+  base::Duration suspend_time{};
+  int restarts = 0;
+};
+
+// A job as the API server holds it, for restore_from_published (architecture.md 3, "A new leader
+// lists"). What is not known stays at its default.
+struct RestoredJob {
+  JobRequest request;  // submit_time as first accepted; hold as the user has it now
+  JobState state = JobState::kPending;  // base state: kPending, kRunning or kSuspended
+  std::optional<Priority> priority;     // as computed before; nothing = compute
+  std::optional<base::Instant> eligible_time;  // of a pending job; later than now after a requeue
+  std::optional<Reason> held_by_system;        // kJobHeldAdmin, kLaunchFailedRequeuedHeld, …
+  int restarts = 0;
+  // --- allocated ---
+  std::optional<PartitionIndex> partition;
+  std::optional<Allocation> allocation;
+  base::Instant allocated_at{};
+  bool ready = false;
+  std::optional<base::Instant> start_time;  // when it became ready
+  base::Duration run_time{};                // as of `times_as_of`
+  base::Duration suspend_time{};
+  base::Instant times_as_of{};
+  bool user_suspended = false;
+  // --- an ending that was committed, pods not gone yet ---
+  std::optional<EndingVerdict> ending;   // decided by us …
+  std::optional<JobState> ending_state;  // … or JobEnding's verdict, when it ended by itself
+  std::optional<base::Instant> kill_at;
+  std::optional<JobId> preemptor;
+  int exit_code = 0;
+  // --- a preemptor that waits for its victims ---
+  std::optional<Allocation> claim;
+  base::Instant claim_until{};
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(Options options);
+  ~Scheduler();
+  Scheduler(Scheduler&&) noexcept;
+  Scheduler& operator=(Scheduler&&) noexcept;
+
+  // REQUIRES: now is not before the last step's.
+  void step(base::Instant now, const Event& event);
+  // The decisions since the last call, in order.
+  std::vector<Decision> take_decisions();
+
+  // When the next Wake is due; nothing = only an event can change anything. Passes happen in Wakes
+  // alone, so that many events cost one pass: after events that may let a job start this is the instant
+  // of the last step. Ticks that only rotate are not due: they are played when something else happens.
+  // Told timing: always nothing.
+  std::optional<base::Instant> next_due() const;
+
+  // The plans of the nodes whose list or run(t) from c on differs from what was taken last (after a
+  // restore: from what was published). A node without contention has no entries.
+  std::vector<NodePlan> take_plans(base::Instant now);
+
+  std::optional<JobView> job(JobId id, base::Instant now) const;
+  std::vector<JobId> jobs() const;  // in job-table order, finished ones not
+  const std::string& node_name(NodeIndex node) const;
+  const std::string& partition_name(PartitionIndex partition) const;
+  std::optional<NodeIndex> find_node(std::string_view name) const;
+  std::optional<PartitionIndex> find_partition(std::string_view name) const;
+
+  // Empty, or which invariant is broken (6.13; shares, memory, all or nothing). Cost: O(everything); for
+  // tests.
+  std::string check_invariants() const;
+
+  // The whole state as text (versioned; internal), and back: the same future from the same events.
+  // REQUIRES: decisions were taken. The rows of select/cons_tres are packed anew (R4.11).
+  std::string save() const;
+  static base::Result<Scheduler> restore(const std::string& saved);
+
+  // The other way back, from what the API server holds. REQUIRES: Configure and all NodeUpdates were
+  // stepped, no job was; `jobs` in job-table order (jobs ids); `published`: the newest timetable of
+  // every node that has one, its entries without pods of jobs that are not in `jobs`.
+  //
+  // The lists as of each plan's `as_of` are advanced to now by the rotation rule, and the nodes' orders
+  // are merged, ties by job-table order. A ready job in no timetable is FILLER at the end of its list.
+  // Published plans stand until now + lead; take_plans() then gives only nodes that have to differ.
+  // An allocation that cannot be booked any more (its node is gone, for instance) is kept all the same
+  // until the caller ends the job.
+  void restore_from_published(base::Instant now, std::vector<RestoredJob> jobs,
+                              std::vector<NodePlan> published);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sched

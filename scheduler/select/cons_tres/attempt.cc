@@ -1,0 +1,320 @@
+#include "scheduler/select/cons_tres/attempt.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/select/cons_tres/capacity.h"
+#include "scheduler/select/cons_tres/layout.h"
+#include "scheduler/select/cons_tres/sparing.h"
+
+namespace sched::cons_tres {
+namespace {
+
+constexpr CoreSet kNoCores{};
+
+}  // namespace
+
+VictimCost victim_cost(const Cluster& cluster, const SelectJob& job) {
+  std::int64_t cpus = 0;
+  for (const NodeAllocation& use : job.allocation->nodes) cpus += use.cpus;
+  return {.count = 1, .tiers = cluster.partition(job.partition).tier(), .cpus = cpus};
+}
+
+CoreSet CoreView::free(int rank) const {
+  CoreSet cores = occupancy_->facts(rank).cores;
+  if (without_busy_) cores -= occupancy_->busy(rank);
+  for (const CoreSet* taken : taken_) cores -= taken[rank];
+  for (const PartitionRows* rows : rows_) cores -= rows->used(rank);
+  return cores;
+}
+
+// --- verification of nodes (4.5.1) ---
+
+bool Attempt::enough_memory(int rank) const {
+  switch (shape_.memory_kind) {
+    case MemoryKind::kUnmanaged:
+      return true;
+    case MemoryKind::kPerCpu:
+      return shape_.memory_mib * shape_.node_cpus <= occupancy_.free_memory(rank);
+    case MemoryKind::kPerNode:
+      return shape_.memory_mib <= occupancy_.free_memory(rank);
+    case MemoryKind::kWholeNode:
+      return occupancy_.memory_held(rank) == 0;
+  }
+  return false;
+}
+
+// A job of another partition in which jobs may be stacked holds cores here.
+bool Attempt::others_stack_here(int rank) const {
+  return std::any_of(multi_row_.begin(), multi_row_.end(), [&](PartitionIndex partition) {
+    return occupancy_.rows(partition)->jobs_on(rank) > 0;
+  });
+}
+
+bool Attempt::compatible(int rank) const {
+  if (!enough_memory(rank)) return false;
+  if (!occupancy_.holds_cores(rank)) return true;
+  if (occupancy_.holds_reserved(rank)) return false;
+  switch (shape_.node_class) {
+    case NodeClass::kReserved:
+      return false;
+    case NodeClass::kShared:
+      return !occupancy_.holds_one_row(rank);
+    case NodeClass::kOneRow:
+      return !others_stack_here(rank);
+  }
+  return false;
+}
+
+// --- what nodes offer ---
+
+int Attempt::idle_cpus(int rank) const {
+  if (!compatible(rank)) return 0;
+  const NodeFacts& facts = occupancy_.facts(rank);
+  if (shape_.whole_nodes && occupancy_.idle_cores(rank) != facts.cores_count()) return 0;
+  if (shape_.counts_suffice()) {
+    return usable_cpus(shape_, facts, occupancy_.idle_cores(rank), occupancy_.free_memory(rank));
+  }
+  CoreView view{occupancy_};
+  view.subtract_busy();
+  return offered_cpus(rank, view);
+}
+
+int Attempt::offered_cpus(int rank, const CoreView& view) const {
+  const NodeFacts& facts = occupancy_.facts(rank);
+  const CoreSet free = view.free(rank);
+  if (shape_.whole_nodes && !(free == facts.cores)) return 0;  // R4.21
+  const PartitionRows* own = ignores_others_ ? nullptr : occupancy_.rows(shape_.partition);
+  return usable_cpus(
+      shape_, NodeView{.facts = facts,
+                       .free = free,
+                       .own_used = own != nullptr ? own->used(rank) : kNoCores,
+                       .free_memory = ignores_others_ ? facts.memory_mib
+                                                      : occupancy_.free_memory(rank)});
+}
+
+Offer Attempt::offer_of(const CoreView& view) const {
+  Offer offer{occupancy_.node_count()};
+  for (int rank = usable_.next(0); rank >= 0; rank = usable_.next(rank + 1)) {
+    offer.set(rank, offered_cpus(rank, view));
+  }
+  return offer;
+}
+
+const Offer& Attempt::idle_offer() {
+  const auto evaluate = [&](int rank) { return idle_cpus(rank); };
+  if (options_.takes_extra_row) return fresh_offer(evaluate);
+  return memo_.get({.kind = OfferMemo::Kind::kIdle, .configuration_version = cluster_.version()},
+                   shape_, request_.nodes, evaluate);
+}
+
+const Offer& Attempt::view_offer(OfferMemo::Key key, const CoreView& view) {
+  const auto evaluate = [&](int rank) { return compatible(rank) ? offered_cpus(rank, view) : 0; };
+  if (options_.takes_extra_row || !exempt_.empty()) return fresh_offer(evaluate);
+  key.configuration_version = cluster_.version();
+  return memo_.get(key, shape_, request_.nodes, evaluate);
+}
+
+std::vector<Chosen> Attempt::choose_from(const Offer& offer) const {
+  return choose(offer, {.shape = shape_, .occupancy = occupancy_, .required = request_.required});
+}
+
+// --- the tests (4.5.2) ---
+
+// Without gang nobody would stop whom such a job is stacked on. (R4.20)
+bool Attempt::only_idle() const {
+  return !cluster_.parameters().gang && shape_.node_class != NodeClass::kShared;
+}
+
+// Jobs that may not be suspended yet, though their tier is lower (7.3).
+void Attempt::collect_exempt() {
+  exempt_.clear();
+  const ClusterParameters& parameters = cluster_.parameters();
+  if (parameters.preempt_type != PreemptType::kPartitionPriority) return;
+  const bool any = parameters.preempt_exempt_time ||
+                   std::any_of(cluster_.qos().begin(), cluster_.qos().end(),
+                               [](const QosConfig& qos) { return qos.preempt_exempt_time; });
+  if (!any) return;
+  for (const auto& [id, job] : occupancy_.jobs()) {
+    if (job->victim_mode != PreemptMode::kSuspend || job->state != JobState::kRunning) continue;
+    if (!job->exempt_until || request_.now >= *job->exempt_until) continue;
+    if (job->user_suspended || cluster_.partition(job->partition).tier() >= own_tier()) continue;
+    exempt_.resize(static_cast<std::size_t>(occupancy_.node_count()));
+    for (const NodeAllocation& use : job->allocation->nodes) {
+      if (!cluster_.exists(use.node)) continue;
+      exempt_[static_cast<std::size_t>(cluster_.rank(use.node))] |= use.cores;
+    }
+  }
+}
+
+// Test 2.
+CoreView Attempt::may_take() const {
+  CoreView view{occupancy_};
+  const ClusterParameters& parameters = cluster_.parameters();
+  if (parameters.preempt_type != PreemptType::kPartitionPriority) return view;
+  if (!exempt_.empty()) view.subtract(exempt_.data());
+  for (const PartitionIndex index : partitions_) {
+    const Partition& partition = cluster_.partition(index);
+    if (index == shape_.partition && occupancy_.rows_count(index) > 1) continue;
+    const PreemptMode mode = partition.config.preempt_mode.value_or(parameters.preempt_mode);
+    // Without gang nobody stops a lower tier's job under this one: it is no free core then (P20).
+    const bool unmanaged = partition.tier() < own_tier() && !parameters.gang;
+    if (partition.tier() > own_tier() || mode == PreemptMode::kOff || unmanaged) {
+      view.subtract(*occupancy_.rows(index));
+    }
+  }
+  return view;
+}
+
+// Test 3: an equal's core is left alone; a lower tier's only as far as it costs nothing.
+std::optional<Attempt::Found> Attempt::test_same_tier(const CoreView& base) {
+  CoreView view = base;
+  for (const PartitionIndex index : partitions_) {
+    if (cluster_.partition(index).tier() == own_tier()) view.subtract(*occupancy_.rows(index));
+  }
+  Found found{choose_from(view_offer({.kind = OfferMemo::Kind::kNoEqual}, view)), view};
+  if (found.nodes.empty()) return std::nullopt;
+  if (cluster_.parameters().placement == PlacementPolicy::kMinimisePreemption) {
+    return stack_on_cheapest(view);
+  }
+  for (const PartitionIndex index : partitions_) {
+    if (cluster_.partition(index).tier() >= own_tier()) continue;
+    view.subtract(*occupancy_.rows(index));
+    std::vector<Chosen> nodes = choose_from(offer_of(view));
+    if (nodes.empty()) break;
+    found = {std::move(nodes), view};
+  }
+  return found;
+}
+
+std::vector<const SelectJob*> Attempt::lower_tier_jobs() const {
+  std::vector<const SelectJob*> jobs;
+  for (const auto& [id, job] : occupancy_.jobs()) {
+    if (job->user_suspended || cluster_.partition(job->partition).tier() >= own_tier()) continue;
+    const auto& nodes = job->allocation->nodes;
+    const bool near = std::any_of(nodes.begin(), nodes.end(), [&](const NodeAllocation& use) {
+      return cluster_.exists(use.node) && usable_.test(cluster_.rank(use.node));
+    });
+    if (near) jobs.push_back(job);
+  }
+  return jobs;
+}
+
+// Test 3 by its price instead of partition by partition.
+std::optional<Attempt::Found> Attempt::stack_on_cheapest(const CoreView& view) {
+  const std::vector<const SelectJob*> jobs = lower_tier_jobs();
+  std::vector<VictimCost> costs;
+  for (const SelectJob* job : jobs) costs.push_back(victim_cost(cluster_, *job));
+  left_alone_.assign(static_cast<std::size_t>(occupancy_.node_count()), CoreSet{});
+  CoreView sparing = view;
+  sparing.subtract(left_alone_.data());
+  SparingQuestion question{cluster_, jobs, usable_, left_alone_,
+                           [&](int rank) { return offered_cpus(rank, sparing); },
+                           [&](const Offer& offer) { return choose_from(offer); }};
+  if (!cheapest_victims(costs, question)) return std::nullopt;
+  return Found{question.chosen(), sparing};
+}
+
+// Test 4.
+std::optional<Attempt::Found> Attempt::test_rows(const CoreView& base) {
+  PartitionRows* const rows = occupancy_.rows(shape_.partition);
+  if (rows == nullptr || rows->empty()) {
+    return Found{choose_from(view_offer({.kind = OfferMemo::Kind::kMayTake}, base)), base};
+  }
+  const bool qos = occupancy_.has_extra_row();
+  const int wanted = occupancy_.rows_count(shape_.partition);
+  rows->set_count(wanted);
+  rows->pack();
+  if (wanted > 1 && !qos) rows->sort_densest_first();  // R4.12
+  CoreView within = base;  // nobody is put on top of jobs beyond all rows
+  for (int i = wanted; i < rows->count(); ++i) within.subtract(rows->row(i));
+  const bool remembers = rows->count() == wanted;
+  int count = wanted;
+  if (qos && !options_.takes_extra_row) --count;
+  if (qos && shape_.node_class != NodeClass::kShared) count = 1;
+  for (int i = 0; i < count; ++i) {
+    CoreView view = within;
+    const bool extra = i + 1 == wanted && options_.extra_row_taken != nullptr;
+    view.subtract(extra ? options_.extra_row_taken->data() : rows->row(i));
+    const OfferMemo::Key key{.kind = OfferMemo::Kind::kRow, .row_id = rows->row_id(i),
+                             .layout_version = rows->layout_version()};
+    std::vector<Chosen> nodes =
+        choose_from(remembers && !extra ? view_offer(key, view) : offer_of(view));
+    if (!nodes.empty()) return Found{std::move(nodes), view};
+  }
+  return std::nullopt;
+}
+
+std::optional<Attempt::Found> Attempt::find() {
+  CoreView idle{occupancy_};
+  idle.subtract_busy();
+  if (auto nodes = choose_from(idle_offer()); !nodes.empty()) return Found{std::move(nodes), idle};
+  if (only_idle()) return std::nullopt;
+  const CoreView base = may_take();
+  const Offer& offer = view_offer({.kind = OfferMemo::Kind::kMayTake}, base);
+  if (choose_from(offer).empty()) return std::nullopt;
+  usable_ = offer.nodes();  // every later test takes cores away
+  if (auto found = test_same_tier(base)) return found;
+  return test_rows(base);
+}
+
+std::optional<Allocation> Attempt::place(const Found& found) const {
+  const std::vector<NodeTasks> tasks = distribute_tasks(shape_, found.nodes, occupancy_);
+  Allocation allocation;
+  allocation.whole_nodes = shape_.whole_nodes;
+  allocation.nodes.reserve(found.nodes.size());
+  for (std::size_t i = 0; i < found.nodes.size(); ++i) {
+    const int rank = found.nodes[i].rank;
+    const NodeFacts& facts = occupancy_.facts(rank);
+    const std::int64_t memory = ignores_others_ ? facts.memory_mib : occupancy_.free_memory(rank);
+    const auto use = allocate_node(shape_, facts, found.view.free(rank), tasks[i], memory);
+    if (!use) return std::nullopt;  // R4.22
+    allocation.nodes.push_back(*use);
+  }
+  return allocation;
+}
+
+std::optional<Allocation> Attempt::run(const AttemptOptions& options) {
+  if (options.takes_extra_row != options_.takes_extra_row) prepared_ = false;
+  options_ = options;
+  prepare();
+  const std::optional<Found> found = find();
+  if (!found) return std::nullopt;
+  return place(*found);
+}
+
+std::optional<Allocation> Attempt::test_only() {
+  ignores_others_ = true;
+  const CoreView all{occupancy_};
+  const Offer& offer = memo_.get(
+      {.kind = OfferMemo::Kind::kEver, .configuration_version = cluster_.version()}, shape_,
+      request_.nodes, [&](int rank) { return offered_cpus(rank, all); });
+  Found found{choose_from(offer), all};
+  if (found.nodes.empty()) return std::nullopt;
+  return place(found);
+}
+
+// Other partitions in which jobs may be stacked (R4.16); the extra row of preempt/qos counts only for
+// who may use it. Once per attempt: during a trial partitions can only lose jobs.
+void Attempt::prepare() {
+  if (std::exchange(prepared_, true)) return;
+  collect_exempt();
+  partitions_ = occupancy_.partitions_in_use();
+  multi_row_.clear();
+  const int extra = occupancy_.has_extra_row() && !options_.takes_extra_row ? 1 : 0;
+  for (const PartitionIndex index : partitions_) {
+    if (index == shape_.partition) continue;
+    if (occupancy_.rows_count(index) - extra > 1) multi_row_.push_back(index);
+  }
+}
+
+bool Attempt::may_fit() {
+  options_ = {};
+  prepare();
+  const Offer& offer = only_idle() ? idle_offer()
+                                   : view_offer({.kind = OfferMemo::Kind::kMayTake}, may_take());
+  return offer.count() >= shape_.min_nodes && offer.total() >= shape_.min_cpus &&
+         offer.nodes().contains(request_.required);
+}
+
+}  // namespace sched::cons_tres

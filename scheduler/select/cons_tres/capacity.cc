@@ -1,0 +1,98 @@
+#include "scheduler/select/cons_tres/capacity.h"
+
+#include <algorithm>
+
+namespace sched::cons_tres {
+namespace {
+
+// Steps 4 and 5: from CPUs and tasks that have room to CPUs that are offered.
+int limit_to_tasks(const Shape& shape, int cpus, int tasks) {
+  if (shape.tasks_per_node != kNoLimit && !shape.whole_nodes) {
+    tasks = std::min(tasks, shape.tasks_per_node);
+  }
+  if (shape.cpus_per_task < 2) {
+    cpus = tasks;
+  } else {
+    tasks = std::min(tasks, cpus / shape.cpus_per_task);
+    cpus = tasks * shape.cpus_per_task;
+  }
+  if (tasks < 1 || cpus < shape.node_cpus) return 0;
+  if (shape.overcommit) return cpus;
+  if (tasks < shape.tasks_per_node) return 0;
+  if (shape.one_node && tasks * shape.cpus_per_task < shape.min_cpus) return 0;
+  return cpus;
+}
+
+// Step 6.
+int limit_to_memory(const Shape& shape, const NodeFacts& facts, int cpus, std::int64_t free) {
+  switch (shape.memory_kind) {
+    case MemoryKind::kUnmanaged:
+    case MemoryKind::kWholeNode:  // whether the node is free of others is a matter of verification
+      return cpus;
+    case MemoryKind::kPerNode:
+      return shape.memory_mib <= free ? cpus : 0;
+    case MemoryKind::kPerCpu:
+      break;
+  }
+  if (cpus == 0) return 0;
+  if (shape.whole_nodes) {  // charged for every CPU of the node
+    return facts.cpus_count() * shape.memory_mib <= free ? cpus : 0;
+  }
+  const int unit = shape.unit == SelectUnit::kCpu      ? 1
+                   : shape.unit == SelectUnit::kSocket ? facts.cores_per_socket * facts.threads
+                                                       : cpus_per_core(shape, facts);
+  while (cpus > 0 && cpus * shape.memory_mib > free) cpus -= unit;
+  if (cpus < std::max(shape.tasks_per_node, 1) * shape.cpus_per_task) return 0;
+  if (shape.one_node && !shape.overcommit && cpus < shape.min_cpus) return 0;
+  return cpus;
+}
+
+}  // namespace
+
+CoreSet usable_cores(const Shape& shape, const NodeFacts& facts, const CoreSet& free) {
+  if (shape.unit != SelectUnit::kSocket && shape.cores_per_socket <= 1) return free;
+  CoreSet usable = free;
+  for (int socket = 0; socket < facts.sockets; ++socket) {
+    const CoreSet cores = core_range(socket * facts.cores_per_socket,
+                                     (socket + 1) * facts.cores_per_socket);
+    const bool taken = shape.unit == SelectUnit::kSocket && !free.contains(cores);
+    if (taken || (free & cores).count() < shape.cores_per_socket) usable -= cores;
+  }
+  return usable;
+}
+
+int usable_cpus(const Shape& shape, const NodeFacts& facts, int free_cores,
+                std::int64_t free_memory) {
+  const int cpus = free_cores * cpus_per_core(shape, facts);
+  if (cpus == 0) return 0;
+  return limit_to_memory(shape, facts, limit_to_tasks(shape, cpus, cpus), free_memory);
+}
+
+int usable_cpus(const Shape& shape, const NodeView& node) {
+  const NodeFacts& facts = node.facts;
+  if (shape.counts_suffice()) {
+    return usable_cpus(shape, facts, node.free.count(), node.free_memory);
+  }
+  const CoreSet free = usable_cores(shape, facts, node.free);
+  const int per_core = cpus_per_core(shape, facts);
+  int cpus = 0, tasks = 0, sockets = 0;
+  for (int socket = 0; socket < facts.sockets; ++socket) {
+    const int here = (free & core_range(socket * facts.cores_per_socket,
+                                        (socket + 1) * facts.cores_per_socket)).count();
+    if (here == 0) continue;
+    ++sockets;
+    cpus += here * per_core;
+    tasks += shape.tasks_per_socket == kNoLimit ? here * per_core
+                                                : std::min(here * per_core, shape.tasks_per_socket);
+  }
+  if (cpus == 0 || sockets < shape.sockets_per_node) return 0;
+  if (shape.max_cpus_per_node != kNoLimit) {
+    const int left = shape.max_cpus_per_node - node.own_used.count() * facts.threads;
+    if (left <= 0 || (shape.whole_nodes && left < facts.cpus_count())) return 0;
+    cpus = std::min(cpus, left);
+    tasks = std::min(tasks, left);
+  }
+  return limit_to_memory(shape, facts, limit_to_tasks(shape, cpus, tasks), node.free_memory);
+}
+
+}  // namespace sched::cons_tres

@@ -1,0 +1,240 @@
+#include "scheduler/select/cons_tres/choose.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace sched::cons_tres {
+namespace {
+
+// Takes nodes one by one and keeps count of what is still missing.
+class Taker {
+ public:
+  Taker(const Offer& offer, const ChoiceRequest& request)
+      : offer_{offer},
+        shape_{request.shape},
+        occupancy_{request.occupancy},
+        rem_nodes_{std::max(request.shape.min_nodes, request.shape.req_nodes)},
+        min_rem_nodes_{request.shape.min_nodes},
+        max_nodes_{request.shape.max_nodes},
+        rem_cpus_{request.shape.min_cpus} {}
+
+  // Leaves one core's CPUs for each node that must still follow.
+  void take(int rank) {
+    int cpus = offer_.cpus(rank);
+    if (!shape_.whole_nodes) {
+      const NodeFacts& node = occupancy_.facts(rank);
+      const int unit = cpus_per_core(shape_, node) *
+                       (shape_.unit == SelectUnit::kSocket ? node.cores_per_socket : 1);
+      const std::int64_t most = rem_cpus_ - std::int64_t{std::max(min_rem_nodes_ - 1, 0)} * unit;
+      if (cpus > most) cpus = static_cast<int>(std::max<std::int64_t>(most, shape_.node_cpus));
+    }
+    chosen_.push_back({rank, cpus});
+    rem_cpus_ -= cpus;
+    --rem_nodes_;
+    --min_rem_nodes_;
+    --max_nodes_;
+  }
+
+  bool may_take() const { return max_nodes_ > 0; }
+  bool complete() const { return rem_nodes_ <= 0 && rem_cpus_ <= 0; }
+  // Enough, if not as many nodes as wished for.
+  bool acceptable() const { return rem_cpus_ <= 0 && enough_nodes(0); }
+  bool enough_nodes(int count) const {
+    const int spare = shape_.req_nodes > shape_.min_nodes ? shape_.req_nodes - shape_.min_nodes : 0;
+    return count >= rem_nodes_ - spare;
+  }
+  int rem_nodes() const { return rem_nodes_; }
+  std::int64_t rem_cpus() const { return rem_cpus_; }
+
+  std::vector<Chosen> result() && {
+    std::sort(chosen_.begin(), chosen_.end(),
+              [](const Chosen& a, const Chosen& b) { return a.rank < b.rank; });
+    return std::move(chosen_);
+  }
+
+ private:
+  const Offer& offer_;
+  const Shape& shape_;
+  const Occupancy& occupancy_;
+  int rem_nodes_, min_rem_nodes_, max_nodes_;
+  std::int64_t rem_cpus_;
+  std::vector<Chosen> chosen_;
+};
+
+// Neighbours of one weight. Required nodes lie in it, but count neither as nodes nor as CPUs.
+struct Run {
+  int begin = 0, end = 0;
+  std::int64_t cpus = 0;
+  int nodes = 0;
+  std::uint32_t weight = 0;
+  int first_required = -1;
+};
+
+// The end of the run of neighbours that begins here.
+int run_end(const Offer& offer, const ChoiceRequest& request, int begin) {
+  const int end = offer.nodes().next_absent(begin);
+  if (request.shape.contiguous) return end;
+  const int cut = request.occupancy.weight_changes().next(begin + 1);
+  return cut >= 0 && cut < end ? cut : end;
+}
+
+std::vector<Run> find_runs(const Offer& offer, const ChoiceRequest& request) {
+  std::vector<Run> runs;
+  const bool any_required = !request.required.empty();
+  for (int begin = offer.nodes().next(0); begin >= 0;) {
+    const int end = run_end(offer, request, begin);
+    Run run{.begin = begin, .end = end, .cpus = offer.of_run(begin, end), .nodes = end - begin,
+            .weight = request.occupancy.facts(begin).weight};
+    for (int rank = any_required ? request.required.next(begin) : -1; rank >= 0 && rank < end;
+         rank = request.required.next(rank + 1)) {
+      if (run.first_required < 0) run.first_required = rank;
+      run.cpus -= offer.cpus(rank);
+      --run.nodes;
+    }
+    if (run.nodes > 0) runs.push_back(run);  // of required nodes alone: nothing left to choose
+    begin = offer.nodes().next(end);
+  }
+  return runs;
+}
+
+// The best run of those that are left, as Slurm weighs them in node order: a required node inside, a
+// lower weight, then the first that suffices, the tightest that does, or else the largest.
+Run* best_run(std::vector<Run>& runs, const ChoiceRequest& request, const Taker& taker) {
+  const bool contiguous = request.shape.contiguous;
+  const bool one_block = contiguous && !request.required.empty();
+  Run* best = nullptr;
+  bool best_suffices = false;
+  for (Run& run : runs) {
+    if (run.nodes == 0 || (one_block && run.first_required < 0)) continue;
+    const bool suffices = run.cpus >= taker.rem_cpus() && taker.enough_nodes(run.nodes);
+    bool better = best == nullptr || (best->first_required < 0 && run.first_required >= 0) ||
+                  (!contiguous && run.weight < best->weight);
+    if (!better && (contiguous || run.weight == best->weight)) {
+      better = suffices ? !best_suffices || run.cpus < best->cpus
+                        : !best_suffices && run.cpus > best->cpus;
+    }
+    if (!better) continue;
+    best = &run;
+    best_suffices = suffices;
+  }
+  if (best != nullptr && contiguous && !best_suffices) return nullptr;
+  return best;
+}
+
+void take_run(const Run& run, const Offer& offer, const ChoiceRequest& request, Taker& taker) {
+  const auto take = [&](int rank) {
+    if (!request.required.test(rank)) taker.take(rank);
+    return taker.may_take() && !taker.complete();
+  };
+  if (run.first_required >= 0) {  // upward from it, then downward
+    bool more = true;
+    for (int rank = run.first_required; more && rank < run.end; ++rank) more = take(rank);
+    for (int rank = run.first_required - 1; more && rank >= run.begin; --rank) more = take(rank);
+    return;
+  }
+  if (taker.rem_nodes() <= 1) {  // one node that holds the rest alone, if there is one
+    const auto need = static_cast<int>(std::max<std::int64_t>(taker.rem_cpus(), 0));
+    if (const int single = offer.tightest(run.begin, run.end, need); single >= 0) {
+      take(single);
+      return;
+    }
+  }
+  for (int rank = run.begin; rank < run.end && take(rank); ++rank) {
+  }
+}
+
+std::vector<Chosen> best_fit(const Offer& offer, const ChoiceRequest& request) {
+  Taker taker{offer, request};
+  for (int rank = request.required.next(0); rank >= 0; rank = request.required.next(rank + 1)) {
+    taker.take(rank);
+  }
+  std::vector<Run> runs = find_runs(offer, request);
+  if (request.shape.contiguous && !request.required.empty()) {
+    // All required nodes in one block.
+    const int first = request.required.next(0);
+    const int end = run_end(offer, request, first);
+    for (int rank = first; rank >= 0; rank = request.required.next(rank + 1)) {
+      if (rank >= end) return {};
+    }
+  }
+  while (taker.may_take() && !taker.complete()) {
+    Run* const run = best_run(runs, request, taker);
+    if (run == nullptr) break;
+    take_run(*run, offer, request, taker);
+    run->nodes = 0;
+    if (request.shape.contiguous) break;
+  }
+  if (!taker.complete() && !taker.acceptable()) return {};
+  return std::move(taker).result();
+}
+
+// Whether a's share of free CPUs is larger than b's.
+bool less_loaded(const Offer& offer, const Occupancy& occupancy, int a, int b) {
+  return std::int64_t{offer.cpus(a)} * occupancy.facts(b).cpus_count() >
+         std::int64_t{offer.cpus(b)} * occupancy.facts(a).cpus_count();
+}
+
+std::vector<Chosen> least_loaded(const Offer& offer, const ChoiceRequest& request) {
+  Taker taker{offer, request};
+  std::vector<int> order;
+  for (int rank = offer.nodes().next(0); rank >= 0; rank = offer.nodes().next(rank + 1)) {
+    if (request.required.test(rank)) {
+      taker.take(rank);
+    } else {
+      order.push_back(rank);
+    }
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    const std::uint32_t left = request.occupancy.facts(a).weight;
+    const std::uint32_t right = request.occupancy.facts(b).weight;
+    return left != right ? left < right : less_loaded(offer, request.occupancy, a, b);
+  });
+  for (const int rank : order) {
+    if (!taker.may_take() || taker.complete()) break;
+    taker.take(rank);
+  }
+  if (!taker.complete() && !taker.acceptable()) return {};
+  return std::move(taker).result();
+}
+
+bool can_hold(const Offer& offer, const ChoiceRequest& request) {
+  return offer.count() >= request.shape.min_nodes && offer.total() >= request.shape.min_cpus &&
+         offer.nodes().contains(request.required) &&
+         request.required.count() <= request.shape.max_nodes;
+}
+
+std::vector<Chosen> choose_once(const Offer& offer, const ChoiceRequest& request) {
+  if (!can_hold(offer, request)) return {};
+  return request.shape.least_loaded ? least_loaded(offer, request) : best_fit(offer, request);
+}
+
+}  // namespace
+
+std::vector<Chosen> choose(const Offer& offer, const ChoiceRequest& request) {
+  std::vector<Chosen> chosen = choose_once(offer, request);
+  if (!chosen.empty() || !can_hold(offer, request)) return chosen;
+  // The job may be stuck on nodes that offer little while larger ones would hold it: leave out the
+  // small ones, count by count.
+  const int min_nodes = request.shape.min_nodes;
+  if (offer.count() <= min_nodes) return {};
+  int most = 0;
+  for (int rank = offer.nodes().next(0); rank >= 0; rank = offer.nodes().next(rank + 1)) {
+    most = std::max(most, offer.cpus(rank));
+  }
+  Offer rest = offer;
+  for (int count = 1; count < most; ++count) {
+    bool changed = false;
+    for (int rank = rest.nodes().next(0); rank >= 0 && rest.count() > min_nodes;
+         rank = rest.nodes().next(rank + 1)) {
+      if (rest.cpus(rank) > count || request.required.test(rank)) continue;
+      rest.set(rank, 0);
+      changed = true;
+    }
+    if (!changed) continue;
+    chosen = choose_once(rest, request);
+    if (!chosen.empty() || !can_hold(rest, request) || rest.count() <= min_nodes) return chosen;
+  }
+  return {};
+}
+
+}  // namespace sched::cons_tres

@@ -1,0 +1,27 @@
+// Choice among nodes (4.8): consecutive best fit with cuts at weights, or least loaded first. Pure.
+#pragma once
+
+#include <vector>
+
+#include "scheduler/select/cons_tres/occupancy.h"
+#include "scheduler/select/cons_tres/offer.h"
+#include "scheduler/select/cons_tres/shape.h"
+
+namespace sched::cons_tres {
+
+struct Chosen {
+  int rank;
+  int cpus;  // at most so many are for the job here
+};
+
+struct ChoiceRequest {
+  const Shape& shape;
+  const Occupancy& occupancy;  // for the nodes' hardware and weights
+  const NodeSet& required;     // --nodelist
+};
+
+// By ascending rank; empty = the offer does not hold the job. Cost: O(nodes / 64 + runs × rounds), and
+// again for each CPU count that has to be left out (a choice that got stuck on small nodes).
+std::vector<Chosen> choose(const Offer& offer, const ChoiceRequest& request);
+
+}  // namespace sched::cons_tres

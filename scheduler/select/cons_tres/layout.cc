@@ -1,0 +1,260 @@
+#include "scheduler/select/cons_tres/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "scheduler/select/cons_tres/capacity.h"
+
+namespace sched::cons_tres {
+namespace {
+
+CoreSet socket_cores(const NodeFacts& node, int socket) {
+  return core_range(socket * node.cores_per_socket, (socket + 1) * node.cores_per_socket);
+}
+
+// Takes the lowest `count` cores of `from`.
+CoreSet lowest(const CoreSet& from, int count) {
+  CoreSet taken;
+  for (int core = from.next(0); core >= 0 && count > 0; core = from.next(core + 1), --count) {
+    taken.set(core);
+  }
+  return taken;
+}
+
+// Cyclic over sockets: one core of each in turn. With limits per socket or CPUs per task, sockets are
+// filled first with what belongs together.
+class CyclicPicker {
+ public:
+  CyclicPicker(const Shape& shape, const NodeFacts& node, const CoreSet& free, int cpus)
+      : shape_{shape}, node_{node}, free_{free}, cpus_{cpus}, per_core_{cpus_per_core(shape, node)} {}
+
+  std::optional<CoreSet> pick() {
+    if (shape_.tasks_per_socket != kNoLimit) {
+      fill(limits_of_tasks());
+    } else if (shape_.cpus_per_task > 1) {
+      fill(whole_tasks());
+    }
+    while (cpus_ > 0) {
+      const int before = cpus_;
+      for (int socket = 0; socket < node_.sockets && cpus_ > 0; ++socket) take_one(socket);
+      if (cpus_ == before) return std::nullopt;
+    }
+    return taken_;
+  }
+
+ private:
+  bool take_one(int socket) {
+    const int begin = socket * node_.cores_per_socket;
+    const int core = free_.next(begin);
+    if (core < 0 || core >= begin + node_.cores_per_socket) return false;
+    free_.reset(core);
+    taken_.set(core);
+    cpus_ -= per_core_;
+    return true;
+  }
+  int free_cpus(int socket) const {
+    return (free_ & socket_cores(node_, socket)).count() * per_core_;
+  }
+  // Each socket up to its number of CPUs, one socket after the other.
+  void fill(const std::vector<int>& limits) {
+    for (int socket = 0; socket < node_.sockets; ++socket) {
+      int left = limits[static_cast<std::size_t>(socket)];
+      for (; left > 0 && cpus_ > 0 && take_one(socket); left -= per_core_) {
+      }
+    }
+  }
+  std::vector<int> whole_tasks() const {
+    std::vector<int> limits;
+    for (int socket = 0; socket < node_.sockets; ++socket) {
+      const int here = free_cpus(socket);
+      limits.push_back(here - here % shape_.cpus_per_task);
+    }
+    return limits;
+  }
+  std::vector<int> limits_of_tasks() const {
+    std::vector<int> limits;
+    for (int socket = 0; socket < node_.sockets; ++socket) {
+      limits.push_back(
+          std::min(free_cpus(socket), shape_.tasks_per_socket * shape_.cpus_per_task));
+    }
+    return limits;
+  }
+
+  const Shape& shape_;
+  const NodeFacts& node_;
+  CoreSet free_;
+  CoreSet taken_;
+  int cpus_;
+  int per_core_;
+};
+
+// The fewest sockets that hold `cores`, and of such sets the one with the fewest free cores; the first
+// of equals. `sockets` is sorted by free cores, most first.
+struct SocketFree {
+  int socket;
+  int free;
+};
+
+std::vector<SocketFree> fewest_sockets(const std::vector<SocketFree>& sockets, int cores) {
+  std::size_t count = 0;
+  for (int held = 0; held < cores && count < sockets.size(); ++count) held += sockets[count].free;
+  std::vector<SocketFree> best{sockets.begin(),
+                               sockets.begin() + static_cast<std::ptrdiff_t>(count)};
+  // Exchange one socket after the other, the smallest first, for the smallest that still suffices.
+  // Exact for equal sockets that are partly taken; near enough for anything stranger.
+  int held = std::accumulate(best.begin(), best.end(), 0,
+                             [](int sum, const SocketFree& one) { return sum + one.free; });
+  std::size_t end = sockets.size();
+  for (std::size_t i = count; i-- > 0;) {
+    for (std::size_t other = end; other-- > count;) {
+      if (sockets[other].free >= best[i].free) break;
+      if (held - best[i].free + sockets[other].free < cores) continue;
+      while (other > count && sockets[other - 1].free == sockets[other].free) --other;
+      held += sockets[other].free - best[i].free;
+      best[i] = sockets[other];
+      end = other;
+      break;
+    }
+  }
+  std::sort(best.begin(), best.end(), [](const SocketFree& a, const SocketFree& b) {
+    return a.free != b.free ? a.free > b.free : a.socket < b.socket;
+  });
+  return best;
+}
+
+// Block: few sockets, tightly; the fullest is emptied first.
+std::optional<CoreSet> pick_block(const NodeFacts& node, const CoreSet& free, int cores) {
+  std::vector<SocketFree> sockets;
+  for (int socket = 0; socket < node.sockets; ++socket) {
+    const int here = (free & socket_cores(node, socket)).count();
+    if (here > 0) sockets.push_back({socket, here});
+  }
+  std::sort(sockets.begin(), sockets.end(), [](const SocketFree& a, const SocketFree& b) {
+    return a.free != b.free ? a.free > b.free : a.socket < b.socket;
+  });
+  CoreSet taken;
+  for (const SocketFree& one : fewest_sockets(sockets, cores)) {
+    const int here = std::min(cores, one.free);
+    taken |= lowest(free & socket_cores(node, one.socket), here);
+    cores -= here;
+  }
+  if (cores > 0) return std::nullopt;
+  return taken;
+}
+
+// Hands out tasks, CPUs per task each, as long as a node's CPUs last.
+class TaskCounter {
+ public:
+  TaskCounter(const Shape& shape, const std::vector<Chosen>& chosen, const Occupancy& occupancy)
+      : shape_{shape}, chosen_{chosen}, occupancy_{occupancy}, nodes_(chosen.size()) {}
+
+  std::vector<NodeTasks> distribute() {
+    tasks_left_ = tasks_count();
+    for (std::size_t i = 0; i < chosen_.size(); ++i) give(i);  // one to each node
+    for (std::size_t i = 0; i < chosen_.size(); ++i) {  // then fill cores that are begun
+      const int per_core = cpus_per_core(shape_, occupancy_.facts(chosen_[i].rank));
+      while (nodes_[i].tasks < per_core && has_room(i) && give(i)) {
+      }
+    }
+    bool beyond = false;  // more tasks than CPUs: --overcommit
+    while (tasks_left_ > 0) {
+      const int before = tasks_left_;
+      for (std::size_t i = 0; i < chosen_.size(); ++i) {
+        const int per_core = cpus_per_core(shape_, occupancy_.facts(chosen_[i].rank));
+        for (int t = 0; t < per_core && (beyond || has_room(i)) && give(i); ++t) {
+        }
+      }
+      if (tasks_left_ == before) beyond = true;
+    }
+    return std::move(nodes_);
+  }
+
+ private:
+  int tasks_count() const {
+    const int nodes = static_cast<int>(chosen_.size());
+    int cpus = nodes * std::max(1, shape_.tasks_per_node);
+    cpus = std::max({cpus, shape_.min_cpus, shape_.node_cpus * nodes});
+    if (shape_.overcommit && shape_.tasks > 0) {
+      int total = 0;
+      for (const Chosen& node : chosen_) total += node.cpus;
+      return std::max(1, std::min(total, shape_.tasks));
+    }
+    if (shape_.overcommit || shape_.cpus_per_task == 1) return cpus;
+    if (shape_.tasks_per_node != kNoLimit) return shape_.tasks_per_node * nodes;
+    return std::max(1, cpus / shape_.cpus_per_task);
+  }
+  bool has_room(std::size_t i) const {
+    return chosen_[i].cpus - nodes_[i].cpus >= shape_.cpus_per_task;
+  }
+  bool give(std::size_t i) {
+    if (tasks_left_ == 0) return false;
+    --tasks_left_;
+    ++nodes_[i].tasks;
+    nodes_[i].cpus = std::min(nodes_[i].cpus + shape_.cpus_per_task, chosen_[i].cpus);
+    return true;
+  }
+
+  const Shape& shape_;
+  const std::vector<Chosen>& chosen_;
+  const Occupancy& occupancy_;
+  std::vector<NodeTasks> nodes_;
+  int tasks_left_ = 0;
+};
+
+}  // namespace
+
+std::vector<NodeTasks> distribute_tasks(const Shape& shape, const std::vector<Chosen>& chosen,
+                                        const Occupancy& occupancy) {
+  return TaskCounter{shape, chosen, occupancy}.distribute();
+}
+
+std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, const CoreSet& free,
+                                  int cpus) {
+  const int per_core = cpus_per_core(shape, node);
+  std::optional<CoreSet> cores;
+  if (shape.block_cores) {
+    cores = pick_block(node, free, (cpus + per_core - 1) / per_core);
+  } else {
+    cores = CyclicPicker{shape, node, free, cpus}.pick();
+  }
+  if (!cores || shape.unit != SelectUnit::kSocket) return cores;
+  CoreSet sockets;  // whole ones
+  for (int socket = 0; socket < node.sockets; ++socket) {
+    const CoreSet all = socket_cores(node, socket);
+    if (all.intersects(*cores)) sockets |= all;
+  }
+  return sockets;
+}
+
+std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts& node,
+                                            const CoreSet& free, const NodeTasks& tasks,
+                                            std::int64_t free_memory) {
+  NodeAllocation use{.node = node.index, .cores = node.cores, .cpus = node.cpus_count(),
+                     .tasks = tasks.tasks, .memory = MemoryMiB{0}};
+  if (!shape.whole_nodes) {
+    const auto cores = pick_cores(shape, node, usable_cores(shape, node, free), tasks.cpus);
+    if (!cores) return std::nullopt;
+    use.cores = *cores;
+    use.cpus = shape.unit == SelectUnit::kCpu ? tasks.cpus
+                                              : cores->count() * cpus_per_core(shape, node);
+  }
+  std::int64_t memory = 0;
+  switch (shape.memory_kind) {
+    case MemoryKind::kUnmanaged:
+      return use;
+    case MemoryKind::kPerCpu:
+      memory = use.cpus * shape.memory_mib;
+      break;
+    case MemoryKind::kPerNode:
+      memory = shape.memory_mib;
+      break;
+    case MemoryKind::kWholeNode:
+      memory = node.memory_mib;
+      break;
+  }
+  if (memory > free_memory) return std::nullopt;
+  use.memory = MemoryMiB{memory};
+  return use;
+}
+
+}  // namespace sched::cons_tres

@@ -1,0 +1,32 @@
+// Layout: tasks to nodes, then cores on each node (4.11), and the memory that goes with them (5). Pure.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "scheduler/model/job.h"
+#include "scheduler/select/cons_tres/choose.h"
+#include "scheduler/select/cons_tres/occupancy.h"
+#include "scheduler/select/cons_tres/shape.h"
+
+namespace sched::cons_tres {
+
+// 4.11 steps 1 and 2.
+struct NodeTasks {
+  int tasks = 0;
+  int cpus = 0;  // of those tasks
+};
+std::vector<NodeTasks> distribute_tasks(const Shape& shape, const std::vector<Chosen>& chosen,
+                                        const Occupancy& occupancy);
+
+// Step 3: cores for `cpus` CPUs out of `free`. Nothing when they do not suffice.
+std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, const CoreSet& free,
+                                  int cpus);
+
+// Steps 4 and 5, and R5.5. CPUs and memory of a node follow from its cores; nothing when the memory
+// is not there. `holds_all_memory` = nobody else is charged there (TEST_ONLY).
+std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts& node,
+                                            const CoreSet& free, const NodeTasks& tasks,
+                                            std::int64_t free_memory);
+
+}  // namespace sched::cons_tres

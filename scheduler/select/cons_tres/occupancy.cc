@@ -1,0 +1,218 @@
+#include "scheduler/select/cons_tres/occupancy.h"
+
+#include <algorithm>
+
+#include "scheduler/base/check.h"
+
+namespace sched::cons_tres {
+
+Occupancy::Occupancy(const Cluster& cluster)
+    : cluster_{cluster},
+      weight_changes_{cluster.no_nodes()},
+      rows_(static_cast<std::size_t>(cluster.partition_slots())) {
+  facts_.reserve(static_cast<std::size_t>(cluster.node_count()));
+  for (int rank = 0; rank < cluster.node_count(); ++rank) {
+    facts_.push_back(facts_of(cluster.node_at(rank), cluster.spec_at(rank)));
+    if (rank > 0 && facts_.back().weight != facts(rank - 1).weight) weight_changes_.set(rank);
+  }
+  nodes_.resize(facts_.size());
+  for (int rank = 0; rank < node_count(); ++rank) {
+    nodes_[index(rank)].idle_count = facts(rank).cores_count();
+  }
+}
+
+int Occupancy::rows_count(PartitionIndex partition) const {
+  return std::max(1, cluster_.partition(partition).max_share) + (has_extra_row() ? 1 : 0);
+}
+
+PartitionRows& Occupancy::rows_for(PartitionIndex partition) {
+  if (partition.index() >= rows_.size()) rows_.resize(partition.index() + 1);
+  auto& rows = rows_[partition.index()];
+  if (!rows) rows = std::make_unique<PartitionRows>(node_count());
+  rows->set_count(rows_count(partition));
+  return *rows;
+}
+
+// Whole-node jobs hold all cores of their nodes already in their allocation.
+std::vector<RankCores> Occupancy::cores_of(const SelectJob& job) const {
+  std::vector<RankCores> nodes;
+  nodes.reserve(job.allocation->nodes.size());
+  for (const NodeAllocation& use : job.allocation->nodes) {
+    if (!cluster_.exists(use.node)) continue;
+    nodes.push_back({cluster_.rank(use.node), use.cores});
+  }
+  if (!std::is_sorted(nodes.begin(), nodes.end(),
+                      [](const RankCores& a, const RankCores& b) { return a.rank < b.rank; })) {
+    std::sort(nodes.begin(), nodes.end(),
+              [](const RankCores& a, const RankCores& b) { return a.rank < b.rank; });
+  }
+  return nodes;
+}
+
+void Occupancy::charge_memory(const SelectJob& job, std::int64_t sign) {
+  for (const NodeAllocation& use : job.allocation->nodes) {
+    if (use.memory.value() == 0 || !cluster_.exists(use.node)) continue;
+    const int rank = cluster_.rank(use.node);
+    nodes_[index(rank)].memory_held += sign * use.memory.value();
+    touch(rank);
+  }
+}
+
+void Occupancy::count_class(const SelectJob& job, int delta) {
+  const NodeClass node_class = holders_.at(job.id);
+  for (const NodeAllocation& use : job.allocation->nodes) {
+    if (!cluster_.exists(use.node)) continue;
+    const int rank = cluster_.rank(use.node);
+    touch(rank);
+    Node& node = nodes_[index(rank)];
+    const auto count = [&](std::uint16_t& counter) {
+      counter = static_cast<std::uint16_t>(counter + delta);
+    };
+    count(node.jobs_count);
+    if (node_class == NodeClass::kOneRow) count(node.one_row_count);
+    if (node_class == NodeClass::kReserved) count(node.reserved_count);
+  }
+}
+
+void Occupancy::refresh(int rank) {
+  CoreSet busy;
+  for (const auto& rows : rows_) {
+    if (rows && !rows->empty()) busy |= rows->used(rank);
+  }
+  Node& node = nodes_[index(rank)];
+  node.busy = busy;
+  node.idle_count = facts(rank).cores_count() - busy.count();
+}
+
+void Occupancy::touch(int rank) {
+  if (log_.size() > 4 * facts_.size() + 1024) {
+    log_begin_ += log_.size() + 1;  // one more: readers at the old end must start over
+    log_.clear();
+  }
+  log_.push_back(rank);
+}
+
+void Occupancy::add(const SelectJob& job) {
+  CHECK(job.allocation != nullptr && !in_trial_);
+  const bool added = jobs_.emplace(job.id, &job).second;
+  CHECK(added, to_string(job.id));
+  charge_memory(job, +1);
+  if (!job.user_suspended) take_cores(job);
+}
+
+void Occupancy::remove(const SelectJob& job) {
+  CHECK(!in_trial_);
+  release_cores(job);
+  if (jobs_.erase(job.id) > 0) charge_memory(job, -1);
+}
+
+void Occupancy::take_cores(const SelectJob& job) {
+  holders_.emplace(job.id, class_of(cluster_.partition(job.partition), *job.request));
+  count_class(job, +1);
+  const std::vector<RankCores> nodes = cores_of(job);
+  if (nodes.empty()) return;
+  rows_for(job.partition).add(job.id, nodes);
+  for (const RankCores& node : nodes) {
+    Node& state = nodes_[index(node.rank)];
+    state.busy |= node.cores;
+    state.idle_count = facts(node.rank).cores_count() - state.busy.count();
+  }
+}
+
+bool Occupancy::may_return(const SelectJob& job) {
+  const Partition& own = cluster_.partition(job.partition);
+  const NodeClass node_class = class_of(own, *job.request);
+  const std::vector<RankCores> nodes = cores_of(job);
+  if (!rows_for(job.partition).has_room(nodes)) return false;
+  return std::all_of(nodes.begin(), nodes.end(), [&](const RankCores& node) {
+    if (holds_reserved(node.rank)) return false;
+    if (node_class == NodeClass::kReserved) return !holds_cores(node.rank);
+    if (node_class == NodeClass::kShared) return !holds_one_row(node.rank);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const PartitionIndex other{static_cast<std::int32_t>(i)};
+      if (!rows_[i] || rows_[i]->empty() || other == job.partition) continue;
+      if (rows_[i]->jobs_on(node.rank) == 0) continue;
+      if (rows_count(other) - (has_extra_row() ? 1 : 0) > 1) return false;  // R4.16
+      const bool stacked = rows_[i]->used(node.rank).intersects(node.cores);
+      const bool sliced = cluster_.parameters().gang && cluster_.partition(other).tier() != own.tier();
+      if (stacked && !sliced) return false;
+    }
+    return true;
+  });
+}
+
+bool Occupancy::resume_cores(const SelectJob& job) {
+  if (holders_.contains(job.id)) return true;  // P4: nothing was released, nothing is added
+  if (!jobs_.contains(job.id)) return false;   // it has ended meanwhile
+  if (!may_return(job)) return false;
+  take_cores(job);
+  return true;
+}
+
+void Occupancy::release_cores(const SelectJob& job) {
+  const auto holder = holders_.find(job.id);
+  if (holder == holders_.end()) return;
+  count_class(job, -1);
+  holders_.erase(holder);
+  PartitionRows* const rows = this->rows(job.partition);
+  if (rows == nullptr || !rows->holds(job.id)) return;  // its nodes do not exist any more
+  const std::vector<RankCores> nodes = rows->remove(job.id);
+  for (const RankCores& node : nodes) refresh(node.rank);
+}
+
+std::vector<PartitionIndex> Occupancy::partitions_in_use() const {
+  std::vector<PartitionIndex> used;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i] && !rows_[i]->empty()) used.emplace_back(static_cast<std::int32_t>(i));
+  }
+  std::sort(used.begin(), used.end(), [&](PartitionIndex a, PartitionIndex b) {
+    const Partition& left = cluster_.partition(a);
+    const Partition& right = cluster_.partition(b);
+    if (left.tier() != right.tier()) return left.tier() > right.tier();
+    if (left.order != right.order) return left.order < right.order;
+    return a < b;
+  });
+  return used;
+}
+
+void Occupancy::begin_trial() {
+  CHECK(!in_trial_ && trial_.empty());
+  in_trial_ = true;
+  for (const auto& rows : rows_) {
+    if (rows) rows->begin_trial();
+  }
+}
+
+void Occupancy::remove_for_trial(const SelectJob& job, bool cores_only) {
+  CHECK(in_trial_);
+  TrialStep step{&job, holders_.contains(job.id), !cores_only && jobs_.contains(job.id)};
+  if (step.cores) {
+    count_class(job, -1);
+    PartitionRows* const rows = this->rows(job.partition);
+    if (rows != nullptr && rows->holds(job.id)) {
+      const std::vector<RankCores> nodes = rows->remove(job.id);
+      for (const RankCores& node : nodes) refresh(node.rank);
+    }
+  }
+  if (step.memory) charge_memory(job, -1);
+  trial_.push_back(step);
+}
+
+void Occupancy::end_trial() {
+  CHECK(in_trial_);
+  for (const auto& rows : rows_) {
+    if (rows) rows->end_trial();
+  }
+  for (const TrialStep& step : trial_) {
+    if (step.memory) charge_memory(*step.job, +1);
+    if (!step.cores) continue;
+    count_class(*step.job, +1);
+    for (const NodeAllocation& use : step.job->allocation->nodes) {
+      if (cluster_.exists(use.node)) refresh(cluster_.rank(use.node));
+    }
+  }
+  trial_.clear();
+  in_trial_ = false;
+}
+
+}  // namespace sched::cons_tres

@@ -1,0 +1,111 @@
+// Occupancy: who holds which cores and how much memory (4.5, 5): rows per partition, sharing classes
+// and memory per node. Everything is indexed by rank.
+//
+// Memory is charged to every allocated job, running or suspended, gang or user (R5.2); cores to all
+// but user-suspended ones (T10). Gang suspension changes nothing here (R4.13).
+//
+// Cost: a change costs O(nodes of the job × partitions that hold jobs), plus packing (PartitionRows).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "scheduler/model/cluster.h"
+#include "scheduler/model/node_set.h"
+#include "scheduler/select/cons_tres/node_facts.h"
+#include "scheduler/select/cons_tres/partition_rows.h"
+#include "scheduler/select/cons_tres/shape.h"
+
+namespace sched::cons_tres {
+
+class Occupancy {
+ public:
+  // `cluster` must be settled and outlive this.
+  explicit Occupancy(const Cluster& cluster);
+
+  // Rows that a partition has now: max_share, plus the extra row of preempt/qos (R4.8).
+  int rows_count(PartitionIndex partition) const;
+  bool has_extra_row() const {
+    return cluster_.parameters().preempt_type == PreemptType::kQos;
+  }
+
+  void add(const SelectJob& job);
+  void remove(const SelectJob& job);
+  void release_cores(const SelectJob& job);  // nothing when it holds none
+  // After release_cores: true when it holds its cores (again). False, and nothing changed, when no row
+  // is free or others are there now that it must not share with.
+  bool resume_cores(const SelectJob& job);
+
+  // --- by rank ---
+  int node_count() const { return static_cast<int>(facts_.size()); }
+  const NodeFacts& facts(int rank) const { return facts_[index(rank)]; }
+  const CoreSet& busy(int rank) const { return nodes_[index(rank)].busy; }  // any row of anybody
+  int idle_cores(int rank) const { return nodes_[index(rank)].idle_count; }
+  std::int64_t memory_held(int rank) const { return nodes_[index(rank)].memory_held; }
+  std::int64_t free_memory(int rank) const { return facts(rank).memory_mib - memory_held(rank); }
+  bool holds_reserved(int rank) const { return nodes_[index(rank)].reserved_count > 0; }
+  bool holds_one_row(int rank) const { return nodes_[index(rank)].one_row_count > 0; }
+  bool holds_cores(int rank) const { return nodes_[index(rank)].jobs_count > 0; }
+  // Ranks where the weight differs from the one before: runs of nodes are cut there (4.8).
+  const NodeSet& weight_changes() const { return weight_changes_; }
+
+  // Nothing before a partition's first job.
+  PartitionRows* rows(PartitionIndex partition) {
+    return partition.index() < rows_.size() ? rows_[partition.index()].get() : nullptr;
+  }
+  // Those with jobs in rows, in the order of R4.9: highest tier first, then configuration order.
+  std::vector<PartitionIndex> partitions_in_use() const;
+  const std::map<JobId, const SelectJob*>& jobs() const { return jobs_; }
+
+  // --- trials: what if these jobs were gone? ---
+  void begin_trial();
+  // False when the job holds nothing here.
+  void remove_for_trial(const SelectJob& job, bool cores_only);
+  void end_trial();
+
+  // --- what changed ---
+  // Ranks in the order in which they were touched. Positions below log_begin() are forgotten: then
+  // everything may have changed.
+  std::size_t log_begin() const { return log_begin_; }
+  std::size_t log_end() const { return log_begin_ + log_.size(); }
+  int touched(std::size_t position) const { return log_[position - log_begin_]; }
+
+ private:
+  struct Node {
+    CoreSet busy;
+    std::int64_t memory_held = 0;
+    int idle_count = 0;
+    // Of jobs that hold cores.
+    std::uint16_t reserved_count = 0, one_row_count = 0, jobs_count = 0;
+  };
+  struct TrialStep {
+    const SelectJob* job;
+    bool cores, memory;
+  };
+  static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+  std::vector<RankCores> cores_of(const SelectJob& job) const;
+  PartitionRows& rows_for(PartitionIndex partition);
+  void take_cores(const SelectJob& job);
+  bool may_return(const SelectJob& job);
+  void charge_memory(const SelectJob& job, std::int64_t sign);
+  void count_class(const SelectJob& job, int delta);
+  void refresh(int rank);
+  void touch(int rank);
+
+  const Cluster& cluster_;
+  std::vector<NodeFacts> facts_;
+  std::vector<Node> nodes_;
+  NodeSet weight_changes_;
+  std::vector<std::unique_ptr<PartitionRows>> rows_;  // by PartitionIndex
+  std::map<JobId, const SelectJob*> jobs_;            // all that are allocated
+  std::map<JobId, NodeClass> holders_;                // of those, who holds cores, and as what
+  std::vector<TrialStep> trial_;
+  bool in_trial_ = false;
+  std::vector<int> log_;
+  std::size_t log_begin_ = 0;
+};
+
+}  // namespace sched::cons_tres

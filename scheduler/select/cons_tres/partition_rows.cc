@@ -1,0 +1,207 @@
+#include "scheduler/select/cons_tres/partition_rows.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "scheduler/base/check.h"
+
+namespace sched::cons_tres {
+namespace {
+
+std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
+
+constexpr CoreSet kNoCores{};
+
+}  // namespace
+
+void PartitionRows::set_count(int count) {
+  const auto wanted = static_cast<std::size_t>(count);
+  if (rows_.size() == wanted) return;
+  while (rows_.size() > wanted && rows_.back().jobs_count == 0) rows_.pop_back();
+  int id = 0;
+  for (const Row& row : rows_) id = std::max(id, row.id);
+  while (rows_.size() < wanted) rows_.push_back(Row{.id = ++id, .cores = {}});
+  jobs_on_.resize(at(node_count_));
+  if (rows_.size() < 2 || !used_.empty()) return;
+  used_ = rows_.front().cores;
+  used_.resize(at(node_count_));
+}
+
+PartitionRows::Row& PartitionRows::row_of(const RowJob& job) {
+  const auto row = std::find_if(rows_.begin(), rows_.end(),
+                                [&](const Row& candidate) { return candidate.id == job.row; });
+  CHECK(row != rows_.end());
+  return *row;
+}
+
+bool PartitionRows::fits(const std::vector<RankCores>& nodes, const Row& row) const {
+  if (row.jobs_count == 0) return true;
+  return std::none_of(nodes.begin(), nodes.end(), [&](const RankCores& node) {
+    return row.cores[at(node.rank)].intersects(node.cores);
+  });
+}
+
+void PartitionRows::put(RowJob& job, Row& row) {
+  row.cores.resize(at(node_count_));
+  for (const RankCores& node : job.nodes) row.cores[at(node.rank)] |= node.cores;
+  row.held_count += job.cores_count;
+  ++row.jobs_count;
+  job.row = row.id;
+}
+
+void PartitionRows::count_job(const RowJob& job, int delta) {
+  for (const RankCores& node : job.nodes) {
+    jobs_on_[at(node.rank)] = static_cast<std::uint16_t>(jobs_on_[at(node.rank)] + delta);
+  }
+}
+
+void PartitionRows::refresh_used(const RowJob& job) {
+  if (used_.empty()) return;
+  for (const RankCores& node : job.nodes) {
+    CoreSet& used = used_[at(node.rank)];
+    used = kNoCores;
+    for (const Row& row : rows_) {
+      if (row.jobs_count > 0) used |= row.cores[at(node.rank)];
+    }
+  }
+}
+
+bool PartitionRows::has_room(const std::vector<RankCores>& nodes) {
+  pack();
+  return std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) { return fits(nodes, row); });
+}
+
+void PartitionRows::add(JobId id, std::vector<RankCores> nodes) {
+  CHECK(!in_trial_ && !nodes.empty() && !holds(id));
+  pack();
+  if (!has_room(nodes)) set_count(count() + 1);
+  RowJob job{.nodes = std::move(nodes)};
+  for (const RankCores& node : job.nodes) job.cores_count += node.cores.count();
+  put(job, *std::find_if(rows_.begin(), rows_.end(), [&](const Row& candidate) {
+    return fits(job.nodes, candidate);
+  }));
+  job.sequence = next_sequence_++;
+  count_job(job, +1);
+  if (!used_.empty()) {
+    for (const RankCores& node : job.nodes) used_[at(node.rank)] |= node.cores;
+  }
+  jobs_.emplace(id, std::move(job));
+}
+
+std::vector<RankCores> PartitionRows::remove(JobId id) {
+  const auto found = jobs_.find(id);
+  CHECK(found != jobs_.end(), to_string(id));
+  RowJob job = std::move(found->second);
+  jobs_.erase(found);
+  Row& row = row_of(job);
+  for (const RankCores& node : job.nodes) row.cores[at(node.rank)] -= node.cores;
+  row.held_count -= job.cores_count;
+  --row.jobs_count;
+  count_job(job, -1);
+  refresh_used(job);
+  unpacked_ = true;
+  if (!in_trial_) return std::move(job.nodes);
+  removed_.emplace_back(id, std::move(job));
+  return removed_.back().second.nodes;
+}
+
+const CoreSet& PartitionRows::used(int rank) const {
+  if (!used_.empty()) return used_[at(rank)];
+  const bool nothing = rows_.empty() || rows_.front().cores.empty();
+  return nothing ? kNoCores : rows_.front().cores[at(rank)];
+}
+
+const CoreSet* PartitionRows::row(int index) const {
+  const Row& row = rows_[at(index)];
+  return row.cores.empty() ? nullptr : row.cores.data();
+}
+
+bool PartitionRows::stacked() const {
+  const auto in_use = std::count_if(rows_.begin(), rows_.end(),
+                                    [](const Row& row) { return row.jobs_count > 0; });
+  return in_use > 1 || (in_use == 1 && rows_.front().jobs_count == 0);
+}
+
+// R4.11. Where nothing is stacked the first row holds everything already.
+void PartitionRows::pack() {
+  if (!std::exchange(unpacked_, false) || !stacked()) return;
+  save_for_trial();
+  using Key = std::tuple<int, int, int, std::size_t, std::int64_t>;
+  std::vector<std::pair<Key, RowJob*>> order;
+  order.reserve(jobs_.size());
+  for (auto& [id, job] : jobs_) {
+    const auto row = static_cast<std::size_t>(&row_of(job) - rows_.data());
+    const RankCores& first = job.nodes.front();
+    order.push_back({{first.rank, first.cores.next(0), job.cores_count, row, job.sequence}, &job});
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<Row> before = std::move(rows_);
+  rows_.clear();
+  for (const Row& row : before) rows_.push_back(Row{.id = row.id, .cores = {}});
+  std::vector<int> rows_before;
+  for (const auto& [key, job] : order) {
+    const auto row = std::find_if(rows_.begin(), rows_.end(),
+                                  [&](const Row& candidate) { return fits(job->nodes, candidate); });
+    if (row == rows_.end()) break;
+    rows_before.push_back(job->row);
+    put(*job, *row);
+    sort_densest_first();
+  }
+  if (rows_before.size() < order.size()) {  // no better than before: the old layout stays
+    for (std::size_t i = 0; i < rows_before.size(); ++i) order[i].second->row = rows_before[i];
+    rows_ = std::move(before);
+    return;
+  }
+  for (const auto& [key, job] : order) job->sequence = next_sequence_++;
+  ++layout_version_;
+}
+
+void PartitionRows::sort_densest_first() {
+  if (std::is_sorted(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
+        return a.held_count > b.held_count;
+      })) {
+    return;
+  }
+  save_for_trial();
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    for (std::size_t j = i + 1; j < rows_.size(); ++j) {
+      if (rows_[j].held_count > rows_[i].held_count) std::swap(rows_[i], rows_[j]);
+    }
+  }
+}
+
+void PartitionRows::begin_trial() {
+  CHECK(!in_trial_);
+  pack();  // what is due anyway is no part of the trial
+  in_trial_ = true;
+}
+
+void PartitionRows::save_for_trial() {
+  if (in_trial_ && !saved_) saved_ = Layout{rows_, jobs_, removed_.size()};
+}
+
+void PartitionRows::end_trial() {
+  CHECK(in_trial_);
+  in_trial_ = false;
+  std::size_t outside = removed_.size();  // so many of `removed_` are in no row now
+  if (saved_) {
+    rows_ = std::move(saved_->rows);
+    jobs_ = std::move(saved_->jobs);
+    outside = saved_->removed_count;
+    ++layout_version_;
+    saved_.reset();
+  }
+  for (std::size_t i = 0; i < removed_.size(); ++i) {
+    auto& [id, job] = removed_[i];
+    count_job(job, +1);
+    if (i < outside) {
+      put(job, row_of(job));
+      jobs_.emplace(id, job);
+    }
+  }
+  for (const auto& [id, job] : removed_) refresh_used(job);
+  removed_.clear();
+  unpacked_ = false;
+}
+
+}  // namespace sched::cons_tres

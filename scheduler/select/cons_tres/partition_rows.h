@@ -1,0 +1,107 @@
+// PartitionRows: the layers in which a partition's jobs are stacked (R4.8 to R4.12). Jobs of one row
+// never share a core. Which row a job is in means nothing outside, and changes when rows are packed.
+//
+// Packing is put off until somebody looks at single rows. A trial (begin_trial … end_trial) takes
+// jobs out for a question and restores everything exactly.
+//
+// Cost: add and remove O(log jobs + rows × the job's nodes); packing O(jobs × (rows + log jobs)), only
+// while jobs are really stacked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "scheduler/model/core_set.h"
+#include "scheduler/model/ids.h"
+
+namespace sched::cons_tres {
+
+// A job's cores on one node, by rank.
+struct RankCores {
+  int rank;
+  CoreSet cores;
+};
+
+class PartitionRows {
+ public:
+  explicit PartitionRows(int node_count) : node_count_{node_count} {}
+
+  // Makes room for `count` rows. Rows beyond that stay while they hold jobs.
+  void set_count(int count);
+  int count() const { return static_cast<int>(rows_.size()); }
+  bool empty() const { return jobs_.empty(); }
+
+  // Whether there is a row where these cores are free.
+  bool has_room(const std::vector<RankCores>& nodes);
+  // R4.10: into the first row where it fits. Where Slurm would leave it unrecorded (after a restart, or
+  // with fewer rows than before) it gets a row beyond the count, whose cores nobody else is given.
+  // REQUIRES: at least one node, ascending; no trial.
+  void add(JobId job, std::vector<RankCores> nodes);
+  // The cores that it held. REQUIRES: holds(job).
+  std::vector<RankCores> remove(JobId job);
+  bool holds(JobId job) const { return jobs_.contains(job); }
+
+  // Cores on the node that any row holds.
+  const CoreSet& used(int rank) const;
+  // Jobs of this partition with cores on the node.
+  int jobs_on(int rank) const { return jobs_on_[static_cast<std::size_t>(rank)]; }
+
+  // The rows as they are packed now, indexed by rank; nullptr = nothing was ever in it.
+  void pack();
+  const CoreSet* row(int index) const;
+  // A row keeps its id while it moves among the others; which jobs it holds may have changed
+  // altogether when the version has.
+  int row_id(int index) const { return rows_[static_cast<std::size_t>(index)].id; }
+  std::uint64_t layout_version() const { return layout_version_; }
+  // R4.12: densest first, by the number of cores held.
+  void sort_densest_first();
+
+  void begin_trial();
+  void end_trial();
+
+ private:
+  struct RowJob {
+    std::vector<RankCores> nodes;
+    int cores_count = 0;
+    int row = 0;                // Row::id
+    std::int64_t sequence = 0;  // order of arrival in the row
+  };
+  struct Row {
+    int id = 0;
+    std::vector<CoreSet> cores;  // by rank; empty until first used
+    std::int64_t held_count = 0;
+    int jobs_count = 0;
+  };
+  using Jobs = std::map<JobId, RowJob>;
+  struct Layout {
+    std::vector<Row> rows;
+    Jobs jobs;
+    std::size_t removed_count;  // when it was saved
+  };
+  Row& row_of(const RowJob& job);
+  bool fits(const std::vector<RankCores>& nodes, const Row& row) const;
+  void put(RowJob& job, Row& row);
+  void count_job(const RowJob& job, int delta);
+  void refresh_used(const RowJob& job);
+  bool stacked() const;
+  void save_for_trial();
+
+  int node_count_;
+  std::vector<Row> rows_;
+  Jobs jobs_;
+  std::vector<CoreSet> used_;  // by rank; kept only while there are several rows
+  std::vector<std::uint16_t> jobs_on_;
+  std::int64_t next_sequence_ = 0;
+  bool unpacked_ = false;
+  std::uint64_t layout_version_ = 0;
+
+  bool in_trial_ = false;
+  std::vector<std::pair<JobId, RowJob>> removed_;  // in this trial
+  std::optional<Layout> saved_;                    // before this trial first changed the layout
+};
+
+}  // namespace sched::cons_tres

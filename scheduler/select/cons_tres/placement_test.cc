@@ -1,0 +1,299 @@
+// Where jobs go on idle and partly used nodes: 4.6 to 4.8 and 4.11. Most expectations are recorded
+// placements of Slurm.
+#include <gtest/gtest.h>
+
+#include "scheduler/select/cons_tres/testing/world.h"
+
+namespace sched::cons_tres::testing {
+namespace {
+
+ClusterParameters with_memory(SelectUnit unit, int default_per_cpu) {
+  ClusterParameters parameters = gang();
+  parameters.unit = unit;
+  parameters.memory = true;
+  parameters.default_memory.per_cpu = MemoryMiB{default_per_cpu};
+  return parameters;
+}
+
+// 4.8: as many CPUs as possible on the first node, one kept for each that follows; cyclic cores.
+TEST(Placement, FirstNodesTakeMostWhenTasksAreLeftOpen) {
+  World w{{{.first = 12, .last = 16, .sockets = 2, .memory = 16000}},
+          {force("p")},
+          with_memory(SelectUnit::kCore, 100)};
+  const Ask job{.nodes = 5, .tasks = 10};
+  EXPECT_EQ(w.start("J44", job), "n12:0-2,4-6@600 n13:0@100 n14:0@100 n15:0@100 n16:0@100");
+  EXPECT_EQ(w.start("J45", job), "n12:3,7@200 n13:1-5@500 n14:1@100 n15:1@100 n16:1@100");
+  // Stacked: row 1, the same cores again.
+  EXPECT_EQ(w.start("J46", job), "n12:0-2,4-6@600 n13:0@100 n14:0@100 n15:0@100 n16:0@100");
+  EXPECT_EQ(w.start("J47", job), "n12:3,7@200 n13:1-5@500 n14:1@100 n15:1@100 n16:1@100");
+}
+
+// 14.4
+TEST(Placement, CoresOfEqualJobsAlignOverRows) {
+  World w{{{.first = 12, .last = 16, .sockets = 2, .memory = 16000}},
+          {force("p")},
+          with_memory(SelectUnit::kCore, 100)};
+  const Ask job{.nodes = 5, .tasks = 10, .per_node = 2};
+  const auto all = [](const std::string& cores) {
+    std::string text;
+    for (int i = 12; i <= 16; ++i) {
+      text += (i > 12 ? " n" : "n") + std::to_string(i) + ":" + cores + "@200";
+    }
+    return text;
+  };
+  EXPECT_EQ(w.start("44", job), all("0,4"));
+  EXPECT_EQ(w.start("45", job), all("1,5"));
+  EXPECT_EQ(w.start("46", job), all("2,6"));
+  EXPECT_EQ(w.start("47", job), all("3,7"));
+  EXPECT_EQ(w.start("48", job), all("0,4"));
+  EXPECT_EQ(w.start("49", job), all("1,5"));
+}
+
+// 14.5
+TEST(Placement, CpuUnitTakesCoresInBlocks) {
+  World w{{{.first = 12, .last = 13, .sockets = 2, .memory = 16000}},
+          {force("p")},
+          with_memory(SelectUnit::kCpu, 100)};
+  EXPECT_EQ(w.start("51", {.nodes = 2, .tasks = 7}), "n12:0-5@600 n13:0@100");
+  // The tightest socket first where one suffices, the fullest first where one does not.
+  EXPECT_EQ(w.start("52", {.nodes = 2, .tasks = 7}), "n12:6-7@200 n13:1,4-7@500");
+}
+
+TEST(Placement, LeastLoadedTakesTheEmptiestNode) {
+  PartitionConfig partition = no("p");
+  partition.least_loaded = true;
+  World w{{{.last = 4, .sockets = 2}}, {partition}, plain()};
+  EXPECT_EQ(w.start("A", {.tasks = 1}), "n1:0");
+  EXPECT_EQ(w.start("B", {.tasks = 6}), "n2:0-2,4-6");
+  EXPECT_EQ(w.start("C", {.tasks = 2}), "n3:0,4");
+  EXPECT_EQ(w.start("D", {.tasks = 12}), "n1:1-2,4-5 n4:0-7");
+  EXPECT_EQ(w.start("E", {.tasks = 3}), "n3:1-2,5");
+  EXPECT_EQ(w.start("F", {.tasks = 1}), "n1:3");
+}
+
+TEST(Placement, NodeRangesAndTightRuns) {
+  World w{{{.last = 8}}, {no("p")}, plain()};
+  EXPECT_EQ(w.start("X", {.nodes = 4, .per_node = 2, .on = {"n1", "n3", "n5", "n7"}}),
+            "n1:0-1 n3:0-1 n5:0-1 n7:0-1");
+  EXPECT_EQ(w.start("A", {.range = {1, 4}, .tasks = 6}), "n1:2-3 n2:0-1 n3:2 n4:0");
+  EXPECT_EQ(w.start("B", {.nodes = 2, .tasks = 2}), "n2:2 n3:3");
+  EXPECT_EQ(w.start("C", {.nodes = 3, .tasks = 9}), "n4:1-3 n5:2-3 n6:0-3");
+  EXPECT_EQ(w.start("D", {.tasks = 5}), "n7:2-3 n8:0-2");
+}
+
+TEST(Placement, LighterNodesFirst) {
+  World w{{{.first = 1, .last = 2, .weight = 10}, {.first = 3, .last = 3},
+           {.first = 4, .last = 5, .weight = 5}},
+          {no("p")},
+          plain()};
+  EXPECT_EQ(w.start("A", {.tasks = 2}), "n3:0-1");
+  EXPECT_EQ(w.start("B", {.nodes = 2, .tasks = 2}), "n3:2 n4:0");
+  EXPECT_EQ(w.start("C", {.tasks = 6}), "n3:3 n4:1-3 n5:0-1");
+  EXPECT_EQ(w.start("D", {.tasks = 8}), "n1:0-3 n2:0-1 n5:2-3");
+}
+
+TEST(Placement, OneNodeThatHoldsTheRestAloneIsPreferredToTheFirst) {
+  World w{{{.last = 2}}, {no("p")}, plain()};
+  EXPECT_EQ(w.start("A", {.tasks = 2}), "n1:0-1");
+  EXPECT_EQ(w.ask({.tasks = 4}).where, "n2:0-3");
+  EXPECT_EQ(w.ask({.tasks = 2}).where, "n1:2-3");  // the tightest
+  EXPECT_EQ(w.ask({.tasks = 5}).where, "n1:2-3 n2:0-2");
+}
+
+// A first choice that got stuck on small nodes is repeated without them.
+TEST(Placement, SmallNodesAreLeftOutWhenTheyAreInTheWay) {
+  World w{{{.last = 3}}, {no("p")}, plain()};
+  EXPECT_EQ(w.start("A", {.tasks = 3, .on = {"n1"}}), "n1:0-2");
+  EXPECT_EQ(w.ask({.nodes = 2, .tasks = 8}).where, "n2:0-3 n3:0-3");
+}
+
+TEST(Placement, ContiguousNodesMayCrossWeightsButNotHoles) {
+  World w{{{.last = 2}, {.first = 3, .last = 6, .weight = 5}}, {no("p")}, plain()};
+  EXPECT_EQ(w.ask({.nodes = 3, .contiguous = true}).where, "n1:0 n2:0 n3:0");
+  EXPECT_EQ(w.start("A", {.tasks = 4, .on = {"n3"}}), "n3:0-3");
+  EXPECT_EQ(w.ask({.nodes = 3, .contiguous = true}).where, "n4:0 n5:0 n6:0");
+  EXPECT_EQ(w.ask({.nodes = 4, .contiguous = true}).where, "");
+  EXPECT_EQ(w.ask({.nodes = 4}).where, "n1:0 n2:0 n4:0 n5:0");
+}
+
+TEST(Placement, RequiredNodesComeFirst) {
+  World w{{{.last = 4}}, {no("p")}, plain()};
+  EXPECT_EQ(w.ask({.nodes = 2, .tasks = 2, .on = {"n3"}}).where, "n3:0 n4:0");
+  EXPECT_EQ(w.ask({.nodes = 4, .on = {"n3"}}).where, "n1:0 n2:0 n3:0 n4:0");
+}
+
+TEST(Placement, WholeNodesNeedEveryCoreAndGetIt) {
+  World w{{{.last = 2}}, {no("p")}, plain()};
+  EXPECT_EQ(w.start("A", {.tasks = 1}), "n1:0");
+  EXPECT_EQ(w.start("X", {.tasks = 1, .exclusive = true}), "n2:0-3");
+  EXPECT_EQ(w.ask({.tasks = 1, .exclusive = true}).where, "");
+  EXPECT_EQ(w.ask({.tasks = 3}).where, "n1:1-3");
+}
+
+// --- units and threads (4.6) ---
+
+TEST(Placement, ACoreIsTakenWithAllItsThreads) {
+  World w{{{.last = 1, .threads = 2}}, {no("p")}, plain()};
+  EXPECT_EQ(w.start("A", {.tasks = 1}), "n1:0");
+  EXPECT_EQ(w.start("B", {.tasks = 3}), "n1:1-2");  // three threads are two cores
+  EXPECT_EQ(w.allocation("B").nodes[0].cpus, 4);
+  EXPECT_EQ(w.ask({.tasks = 2, .threads_per_core = 1}).where, "");
+  w.end("A");
+  EXPECT_EQ(w.ask({.tasks = 2, .threads_per_core = 1}).where, "n1:0,3");
+}
+
+TEST(Placement, OneTaskPerCoreByDefault) {
+  ClusterParameters parameters = plain();
+  parameters.one_task_per_core = true;
+  World w{{{.last = 2, .threads = 2}}, {no("p")}, parameters};
+  EXPECT_EQ(w.start("A", {.tasks = 1}), "n1:0");
+  EXPECT_EQ(w.start("B", {.tasks = 2}), "n1:1-2");
+  EXPECT_EQ(w.start("C", {.tasks = 3}), "n2:0-2");
+  EXPECT_EQ(w.ask({.tasks = 2, .per_core = 2}).where, "n1:3");
+}
+
+TEST(Placement, SocketUnitTakesWholeSockets) {
+  ClusterParameters parameters = gang();
+  parameters.unit = SelectUnit::kSocket;
+  World w{{{.last = 1, .sockets = 2}}, {force("p", 2)}, parameters};
+  EXPECT_EQ(w.start("A", {.tasks = 1}), "n1:0-3");
+  EXPECT_EQ(w.start("B", {.tasks = 1}), "n1:4-7");
+  EXPECT_EQ(w.start("C", {.tasks = 1}), "n1:0-3");
+  EXPECT_EQ(w.ask({.tasks = 5}).where, "");
+  w.end("B");
+  w.end("A");
+  EXPECT_EQ(w.start("D", {.tasks = 5}), "n1:0-7");
+  EXPECT_EQ(w.start("E", {.tasks = 1}), "n1:4-7");
+}
+
+TEST(Placement, TasksPerSocketSpreadOverSockets) {
+  World w{{{.last = 2, .sockets = 2}}, {no("p")}, plain()};
+  EXPECT_EQ(w.ask({.tasks = 2, .per_socket = 1}).where, "n1:0,4");
+  EXPECT_EQ(w.ask({.tasks = 4, .per_socket = 1}).where, "n1:0,4 n2:0,4");
+}
+
+TEST(Placement, CpusOfATaskStayInOneSocket) {
+  World w{{{.last = 1, .sockets = 2}}, {no("p")}, plain()};
+  EXPECT_EQ(w.start("A", {.tasks = 1, .cpus_per_task = 3}), "n1:0-2");
+  EXPECT_EQ(w.start("B", {.tasks = 1, .cpus_per_task = 2}), "n1:4-5");
+  EXPECT_EQ(w.ask({.tasks = 1, .cpus_per_task = 3}).where, "n1:3,6-7");
+}
+
+TEST(Placement, SocketsAndCoresPerSocketFilterNodes) {
+  World w{{{.last = 2, .sockets = 2}}, {no("p")}, plain()};
+  EXPECT_EQ(w.start("A", {.tasks = 2, .on = {"n1"}}), "n1:0,4");
+  EXPECT_EQ(w.ask({.tasks = 2, .cores_per_socket = 4}).where, "n2:0,4");
+  EXPECT_EQ(w.ask({.tasks = 2, .sockets_per_node = 2, .cores_per_socket = 3}).where, "n1:1,5");
+}
+
+TEST(Placement, MinimumOfCpusPerNode) {
+  World w{{{.last = 2}}, {no("p")}, plain()};
+  EXPECT_EQ(w.start("A", {.tasks = 2}), "n1:0-1");
+  EXPECT_EQ(w.ask({.tasks = 1, .mincpus = 3}).where, "n2:0-2");
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 3}).where, "n2:0-2");
+}
+
+TEST(Placement, PartitionsLimitOfCpusPerNodeCountsItsOwnJobsOnly) {
+  PartitionConfig limited = no("limited");
+  limited.max_cpus_per_node = 3;
+  World w{{{.last = 1}}, {limited, no("p")}, plain()};
+  EXPECT_EQ(w.start("A", {.in = "p", .tasks = 1}), "n1:0");
+  EXPECT_EQ(w.start("B", {.in = "limited", .tasks = 2}), "n1:1-2");
+  EXPECT_EQ(w.ask({.in = "limited", .tasks = 2}).where, "");
+  EXPECT_EQ(w.ask({.in = "limited", .tasks = 1}).where, "n1:3");
+}
+
+TEST(Placement, OvercommitNeedsOneCpuPerNode) {
+  World w{{{.last = 1}}, {no("p")}, plain()};
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 16, .overcommit = true}).where, "n1:0");
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 16}).where, "");
+}
+
+// --- memory (5, 1.8) ---
+
+TEST(Memory, StackedJobsMustAllFit) {  // 14.11d
+  ClusterParameters parameters = gang();
+  parameters.memory = true;
+  World w{{{}}, {force("p")}, parameters};
+  EXPECT_EQ(w.start("A", {.tasks = 4, .mem = 3000}), "n1:0-3@3000");
+  EXPECT_EQ(w.start("B", {.tasks = 4, .mem = 3000}), "n1:0-3@3000");
+  const Placed third = w.ask({.tasks = 4, .mem = 3000});
+  EXPECT_EQ(third.where, "");
+  EXPECT_TRUE(third.memory_short);
+  w.end("A");
+  EXPECT_EQ(w.ask({.tasks = 4, .mem = 3000}).where, "n1:0-3@3000");
+}
+
+TEST(Memory, AJobThatNamesNoneGetsAll) {  // R5.3
+  ClusterParameters parameters = plain();
+  parameters.memory = true;
+  World w{{{.last = 2}}, {no("p")}, parameters};
+  EXPECT_EQ(w.start("A", {.tasks = 1}), "n1:0@8000");
+  EXPECT_EQ(w.start("B", {.tasks = 1, .mem = 100}), "n2:0@100");
+  EXPECT_EQ(w.ask({.tasks = 1, .mem = 0}).where, "");
+}
+
+TEST(Memory, UserSuspendedJobsKeepTheirs) {
+  ClusterParameters parameters = plain();
+  parameters.memory = true;
+  World w{{{}}, {no("p")}, parameters};
+  EXPECT_EQ(w.start("A", {.tasks = 4, .mem = 5000}), "n1:0-3@5000");
+  w.suspend("A");
+  EXPECT_EQ(w.ask({.tasks = 4, .mem = 4000}).where, "");
+  EXPECT_EQ(w.start("B", {.tasks = 4, .mem = 3000}), "n1:0-3@3000");
+  EXPECT_FALSE(w.resume("A"));
+  w.end("B");
+  EXPECT_TRUE(w.resume("A"));
+  EXPECT_EQ(w.ask({.tasks = 1, .mem = 100}).where, "");
+}
+
+TEST(Memory, PerCpuLimitsTheCpusOfANode) {
+  ClusterParameters parameters = plain();
+  parameters.memory = true;
+  World w{{{.last = 2}}, {no("p")}, parameters};
+  EXPECT_EQ(w.ask({.tasks = 4, .mem_per_cpu = 3000}).where, "n1:0-1@6000 n2:0-1@6000");
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 4, .mem_per_cpu = 3000}).where, "");
+}
+
+TEST(Memory, MoreThanTheLimitPerCpuTakesMoreCpus) {  // 1.8 step 6
+  ClusterParameters parameters = plain();
+  parameters.memory = true;
+  parameters.max_memory.per_cpu = MemoryMiB{1000};
+  World w{{{}}, {no("p")}, parameters};
+  EXPECT_EQ(w.ask({.tasks = 1, .mem_per_cpu = 2500}).where, "n1:0-2@2502");
+  EXPECT_EQ(w.ask({.tasks = 1, .mem = 2500}).where, "n1:0-2@2500");
+}
+
+TEST(Memory, PartitionsDefaultBeatsTheClusters) {
+  ClusterParameters parameters = plain();
+  parameters.memory = true;
+  parameters.default_memory.per_node = MemoryMiB{1000};
+  PartitionConfig own = no("own");
+  own.default_memory.per_cpu = MemoryMiB{500};
+  World w{{{}}, {own, no("p")}, parameters};
+  EXPECT_EQ(w.ask({.in = "own", .tasks = 2}).where, "n1:0-1@1000");
+  EXPECT_EQ(w.ask({.tasks = 2}).where, "n1:0-1@1000");
+  EXPECT_EQ(w.ask({.in = "own", .tasks = 3}).where, "n1:0-2@1500");
+}
+
+TEST(Memory, WholeNodesAreChargedForAllTheirCpus) {
+  ClusterParameters parameters = plain();
+  parameters.memory = true;
+  World w{{{}}, {no("p")}, parameters};
+  EXPECT_EQ(w.ask({.tasks = 1, .mem = 100, .exclusive = true}).where, "n1:0-3@100");  // R5.6
+  EXPECT_EQ(w.ask({.tasks = 1, .mem_per_cpu = 100, .exclusive = true}).where, "n1:0-3@400");
+}
+
+TEST(Memory, TestOnlyIgnoresWhatOthersHold) {
+  ClusterParameters parameters = plain();
+  parameters.memory = true;
+  World w{{{}}, {no("p")}, parameters};
+  EXPECT_EQ(w.start("A", {.tasks = 4, .mem = 8000}), "n1:0-3@8000");
+  EXPECT_EQ(w.ask({.tasks = 4, .mem = 8000}).where, "");
+  EXPECT_NE(w.ask({.tasks = 4, .mem = 8000, .mode = SelectMode::kTestOnly}).where, "");
+  EXPECT_EQ(w.ask({.tasks = 4, .mem = 8001, .mode = SelectMode::kTestOnly}).where, "");
+  EXPECT_EQ(w.ask({.tasks = 5, .mode = SelectMode::kTestOnly}).where, "");
+}
+
+}  // namespace
+}  // namespace sched::cons_tres::testing

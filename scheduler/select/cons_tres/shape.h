@@ -1,0 +1,62 @@
+// Shape: a job's request as select/cons_tres works with it, in one partition: defaults and limits
+// applied (1.5, 1.8), the sharing class resolved (R4.14). Two jobs of one shape get the same answer,
+// so a shape is also the key of what is remembered between two calls.
+#pragma once
+
+#include <cstdint>
+
+#include "scheduler/model/cluster.h"
+#include "scheduler/model/job.h"
+#include "scheduler/select/cons_tres/node_facts.h"
+#include "scheduler/select/selector.h"
+
+namespace sched::cons_tres {
+
+// What a job's presence on a node means for others (R4.14, R4.15).
+enum class NodeClass : std::uint8_t { kShared, kOneRow, kReserved };
+NodeClass class_of(const Partition& partition, const JobRequest& request);
+
+enum class MemoryKind : std::uint8_t { kUnmanaged, kPerCpu, kPerNode, kWholeNode };
+
+inline constexpr int kNoLimit = 0;  // of the options below that have one
+
+struct Shape {
+  PartitionIndex partition;
+  NodeClass node_class = NodeClass::kOneRow;
+  SelectUnit unit = SelectUnit::kCore;
+  bool whole_nodes = false;
+  bool contiguous = false;
+  bool overcommit = false;
+  bool least_loaded = false;
+  bool block_cores = false;  // CR_CORE_DEFAULT_DIST_BLOCK
+  int min_nodes = 1, req_nodes = 1, max_nodes = 1;
+  bool one_node = false;  // max_nodes was 1 as asked (4.6 step 5)
+  int min_cpus = 1;       // over all nodes
+  int tasks = 0;          // as asked; 0 = not said
+  int cpus_per_task = 1;
+  int node_cpus = 1;  // on each node at least (--mincpus, --ntasks-per-node, --cpus-per-task)
+  int tasks_per_node = kNoLimit, tasks_per_socket = kNoLimit;
+  int cpus_per_core_max = kNoLimit;  // from --ntasks-per-core, --threads-per-core
+  int sockets_per_node = 1, cores_per_socket = 1;
+  int max_cpus_per_node = kNoLimit;  // of the partition, over all its jobs
+  MemoryKind memory_kind = MemoryKind::kUnmanaged;
+  std::int64_t memory_mib = 0;  // per CPU or per node
+
+  // No rule of this shape looks at single sockets or at other jobs' cores: a node's offer follows
+  // from its number of free cores.
+  bool counts_suffice() const {
+    return unit != SelectUnit::kSocket && tasks_per_socket == kNoLimit && sockets_per_node <= 1 &&
+           cores_per_socket <= 1 && max_cpus_per_node == kNoLimit;
+  }
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+
+Shape make_shape(const Cluster& cluster, const SelectRequest& request);
+
+// CPUs that the job can use on one core of this node (4.6 step 3).
+inline int cpus_per_core(const Shape& shape, const NodeFacts& node) {
+  return shape.cpus_per_core_max == kNoLimit ? node.threads
+                                             : std::min(node.threads, shape.cpus_per_core_max);
+}
+
+}  // namespace sched::cons_tres

@@ -1,0 +1,51 @@
+#include "scheduler/select/cons_tres/sparing.h"
+
+namespace sched::cons_tres {
+
+SparingQuestion::SparingQuestion(const Cluster& cluster, const std::vector<const SelectJob*>& jobs,
+                                 const NodeSet& nodes, std::vector<CoreSet>& left_alone,
+                                 OfferAt offer_at, Choose choose)
+    : nodes_{nodes},
+      left_alone_{left_alone},
+      offer_at_{std::move(offer_at)},
+      choose_{std::move(choose)},
+      ranks_(jobs.size()),
+      holders_(static_cast<std::size_t>(nodes.size())),
+      taken_(jobs.size(), false),
+      changed_{nodes},
+      offer_{nodes.size()} {
+  left_alone_.assign(holders_.size(), CoreSet{});
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    for (const NodeAllocation& use : jobs[i]->allocation->nodes) {
+      if (!cluster.exists(use.node)) continue;
+      const int rank = cluster.rank(use.node);
+      ranks_[i].push_back(rank);
+      holders_[static_cast<std::size_t>(rank)].emplace_back(i, use.cores);
+    }
+  }
+}
+
+void SparingQuestion::change(std::size_t victim, bool taken) {
+  if (taken_[victim] == taken) return;
+  taken_[victim] = taken;
+  for (const int rank : ranks_[victim]) changed_.set(rank);
+}
+
+void SparingQuestion::refresh() {
+  for (int rank = changed_.next(0); rank >= 0; rank = changed_.next(rank + 1)) {
+    const auto index = static_cast<std::size_t>(rank);
+    left_alone_[index] = CoreSet{};
+    for (const auto& [job, cores] : holders_[index]) {
+      if (!taken_[job]) left_alone_[index] |= cores;
+    }
+    if (nodes_.test(rank)) offer_.set(rank, offer_at_(rank));
+  }
+  changed_.clear();
+}
+
+std::vector<Chosen> SparingQuestion::chosen() {
+  refresh();
+  return choose_(offer_);
+}
+
+}  // namespace sched::cons_tres

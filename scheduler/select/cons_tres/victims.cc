@@ -1,0 +1,217 @@
+#include "scheduler/select/cons_tres/victims.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace sched::cons_tres {
+namespace {
+
+// Restores the occupancy whatever happened.
+class Trial {
+ public:
+  explicit Trial(Occupancy& occupancy) : occupancy_{occupancy} { occupancy_.begin_trial(); }
+  ~Trial() { occupancy_.end_trial(); }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+ private:
+  Occupancy& occupancy_;
+};
+
+// Would the job start if these had ended?
+class EndingQuestion final : public VictimQuestion {
+ public:
+  EndingQuestion(Occupancy& occupancy, Attempt& attempt, std::vector<const SelectJob*> jobs)
+      : occupancy_{occupancy}, attempt_{attempt}, jobs_{std::move(jobs)}, taken_(jobs_.size()) {}
+
+  void take(std::size_t victim) override { taken_[victim] = true; }
+  void spare(std::size_t victim) override { taken_[victim] = false; }
+  bool fits() override { return allocation().has_value(); }
+  std::optional<Allocation> allocation() {
+    const Trial trial{occupancy_};
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      if (taken_[i]) occupancy_.remove_for_trial(*jobs_[i], /*cores_only=*/false);
+    }
+    if (!attempt_.may_fit()) return std::nullopt;
+    return attempt_.run({});
+  }
+
+ private:
+  Occupancy& occupancy_;
+  Attempt& attempt_;
+  const std::vector<const SelectJob*> jobs_;
+  std::vector<bool> taken_;
+};
+
+// Beyond so many victims or candidates the search would cost more than a pass may.
+constexpr std::size_t kCheapestVictimsMax = 64;
+constexpr std::size_t kCheapestCandidatesMax = 512;
+
+}  // namespace
+
+bool VictimSearch::must_end(std::size_t candidate) const {
+  const PreemptMode mode = request_.candidates[candidate].mode;
+  return mode == PreemptMode::kCancel || mode == PreemptMode::kRequeue;
+}
+
+bool VictimSearch::intersects_nodes(const SelectJob& job) const {  // R7.3
+  const auto& nodes = job.allocation->nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [&](const NodeAllocation& use) {
+    return cluster_.exists(use.node) && request_.nodes.test(cluster_.rank(use.node));
+  });
+}
+
+int VictimSearch::nodes_shared(std::size_t candidate, const Allocation& allocation) const {
+  NodeSet chosen = cluster_.no_nodes();
+  for (const NodeAllocation& use : allocation.nodes) chosen.set(cluster_.rank(use.node));
+  const auto& nodes = request_.candidates[candidate].job->allocation->nodes;
+  return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [&](const NodeAllocation& use) {
+    return cluster_.exists(use.node) && chosen.test(cluster_.rank(use.node));
+  }));
+}
+
+// P12: both kinds of victims get their chance; the first candidate's kind comes first.
+SelectOutcome VictimSearch::search() {
+  const auto suspends = [](const Candidate& candidate) {
+    return candidate.mode == PreemptMode::kSuspend;
+  };
+  const auto& candidates = request_.candidates;
+  const bool may_suspend = cluster_.parameters().preempt_type == PreemptType::kQos &&
+                           std::any_of(candidates.begin(), candidates.end(), suspends);
+  if (!may_suspend) return by_removing();
+  if (suspends(candidates.front())) {
+    SelectOutcome outcome = by_suspending();
+    return outcome.allocation ? std::move(outcome) : by_removing();
+  }
+  SelectOutcome outcome = by_removing();
+  return outcome.allocation ? std::move(outcome) : by_suspending();
+}
+
+// What the extra row may not give: cores of all rows but the victims', and what it holds already.
+std::vector<CoreSet> VictimSearch::extra_row_taken(
+    const std::vector<const SelectJob*>& victims) const {
+  std::vector<CoreSet> taken(static_cast<std::size_t>(occupancy_.node_count()));
+  PartitionRows* const rows = occupancy_.rows(request_.job->partition);
+  if (rows == nullptr) return taken;
+  rows->set_count(occupancy_.rows_count(request_.job->partition));
+  rows->pack();
+  const auto add_row = [&](int index) {
+    const CoreSet* const row = rows->row(index);
+    for (std::size_t rank = 0; row != nullptr && rank < taken.size(); ++rank) {
+      taken[rank] |= row[rank];
+    }
+  };
+  const int extra = occupancy_.rows_count(request_.job->partition) - 1;
+  for (int row = 0; row < rows->count(); ++row) {
+    if (row != extra) add_row(row);
+  }
+  for (const SelectJob* victim : victims) {
+    for (const NodeAllocation& use : victim->allocation->nodes) {
+      if (!cluster_.exists(use.node)) continue;
+      taken[static_cast<std::size_t>(cluster_.rank(use.node))] -= use.cores;
+    }
+  }
+  add_row(extra);
+  return taken;
+}
+
+// 7.6.3: gang stops or slices the victims; the job starts at once, on idle cores or theirs.
+SelectOutcome VictimSearch::by_suspending() {
+  std::vector<const SelectJob*> victims;
+  bool fits = false;
+  {
+    const Trial trial{occupancy_};
+    for (const Candidate& candidate : request_.candidates) {
+      if (candidate.mode != PreemptMode::kSuspend || !intersects_nodes(*candidate.job)) continue;
+      occupancy_.remove_for_trial(*candidate.job, /*cores_only=*/true);  // R5.4
+      victims.push_back(candidate.job);
+      fits = attempt_.run({.takes_extra_row = true}).has_value();
+      if (fits) break;
+    }
+  }
+  SelectOutcome outcome;
+  if (!fits) return outcome;
+  const std::vector<CoreSet> taken = extra_row_taken(victims);
+  outcome.allocation = attempt_.run({.takes_extra_row = true, .extra_row_taken = &taken});
+  return outcome;
+}
+
+std::optional<VictimSearch::Success> VictimSearch::remove_until_fits(
+    const std::vector<std::size_t>& order) {
+  const Trial trial{occupancy_};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const SelectJob& job = *request_.candidates[order[i]].job;
+    if (!must_end(order[i]) || !intersects_nodes(job)) continue;
+    occupancy_.remove_for_trial(job, /*cores_only=*/false);
+    if (!attempt_.may_fit()) continue;
+    if (auto allocation = attempt_.run({})) return Success{i + 1, *std::move(allocation)};
+  }
+  return std::nullopt;
+}
+
+void VictimSearch::reorder(std::vector<std::size_t>& order, const Success& success) const {
+  const auto last = order.begin() + static_cast<std::ptrdiff_t>(success.removed_count) - 1;
+  const std::size_t decisive = *last;
+  std::vector<std::pair<int, std::size_t>> rest;  // nodes in the chosen set, candidate
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i] == decisive) continue;
+    const bool before = i + 1 < success.removed_count;
+    const bool counts = before && !cluster_.parameters().preempt.strict_order;
+    rest.emplace_back(counts ? nodes_shared(order[i], success.allocation) : 0, order[i]);
+  }
+  std::stable_sort(rest.begin(), rest.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  order.clear();
+  order.push_back(decisive);
+  for (const auto& [shared, candidate] : rest) order.push_back(candidate);
+}
+
+// 7.6.2 with R7.24: N asks for N + 1 reorders, as long as there are more candidates than passes.
+SelectOutcome VictimSearch::by_removing() {
+  std::vector<std::size_t> order(request_.candidates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const int reorders_max = cluster_.parameters().preempt.reorder_count + 1;
+  std::optional<Success> success;
+  for (int passes = 0;; ++passes) {
+    success = remove_until_fits(order);
+    if (!success) return {};
+    if (passes >= reorders_max || static_cast<int>(order.size()) <= passes + 1) break;
+    reorder(order, *success);
+  }
+  SelectOutcome outcome;
+  for (std::size_t i = 0; i < success->removed_count; ++i) {
+    if (must_end(order[i]) && nodes_shared(order[i], success->allocation) > 0) {
+      outcome.victims.push_back(order[i]);
+    }
+  }
+  outcome.allocation = std::move(success->allocation);
+  return cluster_.parameters().placement == PlacementPolicy::kMinimisePreemption
+             ? cheapest(std::move(outcome))
+             : outcome;
+}
+
+SelectOutcome VictimSearch::cheapest(SelectOutcome found) {
+  std::vector<std::size_t> candidates;
+  std::vector<const SelectJob*> jobs;
+  std::vector<VictimCost> costs;
+  for (std::size_t i = 0; i < request_.candidates.size(); ++i) {
+    const SelectJob& job = *request_.candidates[i].job;
+    if (!must_end(i) || !intersects_nodes(job)) continue;
+    candidates.push_back(i);
+    jobs.push_back(&job);
+    costs.push_back(victim_cost(cluster_, job));
+  }
+  if (found.victims.size() > kCheapestVictimsMax || jobs.size() > kCheapestCandidatesMax) {
+    return found;
+  }
+  EndingQuestion question{occupancy_, attempt_, std::move(jobs)};
+  const auto victims = cheapest_victims(costs, question);
+  if (!victims) return found;
+  SelectOutcome outcome;
+  outcome.allocation = question.allocation();
+  for (const std::size_t victim : *victims) outcome.victims.push_back(candidates[victim]);
+  return outcome;
+}
+
+}  // namespace sched::cons_tres

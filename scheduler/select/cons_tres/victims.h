@@ -1,0 +1,45 @@
+// Victims: whom a job has to preempt to start (7.6.2, 7.6.3). Works on trials of the occupancy, which
+// is unchanged afterwards; everything it marks is local to one call (P15).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "scheduler/select/cons_tres/attempt.h"
+
+namespace sched::cons_tres {
+
+class VictimSearch {
+ public:
+  VictimSearch(const Cluster& cluster, Occupancy& occupancy, Attempt& attempt,
+               const SelectRequest& request)
+      : cluster_{cluster}, occupancy_{occupancy}, attempt_{attempt}, request_{request} {}
+
+  // REQUIRES: the job does not fit without victims.
+  SelectOutcome search();
+
+ private:
+  SelectOutcome by_suspending();  // 7.6.3
+  SelectOutcome by_removing();    // 7.6.2
+  // 15.4: of the jobs that must end, the cheapest that suffice; `found` when there are too many to ask.
+  SelectOutcome cheapest(SelectOutcome found);
+  // Removes candidates in this order until the job fits: how many, and where.
+  struct Success {
+    std::size_t removed_count;
+    Allocation allocation;
+  };
+  std::optional<Success> remove_until_fits(const std::vector<std::size_t>& order);
+  void reorder(std::vector<std::size_t>& order, const Success& success) const;
+  int nodes_shared(std::size_t candidate, const Allocation& allocation) const;
+  bool intersects_nodes(const SelectJob& job) const;
+  bool must_end(std::size_t candidate) const;
+  std::vector<CoreSet> extra_row_taken(const std::vector<const SelectJob*>& victims) const;
+
+  const Cluster& cluster_;
+  Occupancy& occupancy_;
+  Attempt& attempt_;
+  const SelectRequest& request_;
+};
+
+}  // namespace sched::cons_tres

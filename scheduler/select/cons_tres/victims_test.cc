@@ -1,0 +1,161 @@
+// Whom a job preempts: 7.6.2 (CANCEL, REQUEUE) and 7.6.3 (QOS and SUSPEND).
+#include <gtest/gtest.h>
+
+#include "scheduler/select/cons_tres/testing/world.h"
+
+namespace sched::cons_tres::testing {
+namespace {
+
+using Names = std::vector<std::string>;
+
+ClusterParameters cancelling(int reorder_count = 1, bool strict = false) {
+  ClusterParameters parameters = preempting(PreemptMode::kCancel, false);
+  parameters.preempt.reorder_count = reorder_count;
+  parameters.preempt.strict_order = strict;
+  return parameters;
+}
+
+// Candidates of 8, 4 and 2 nodes; candidate order is smallest first (7.4).
+Names victims_of(int nodes, const ClusterParameters& parameters) {
+  World w{{{.prefix = "n0", .first = 1, .last = 9}, {.first = 10, .last = 14}},
+          {no("low", 1), no("hi", 10)},
+          parameters};
+  for (const int size : {8, 4, 2}) {
+    w.start("N" + std::to_string(size), {.in = "low", .nodes = size, .exclusive = true});
+  }
+  Ask ask{.in = "hi", .nodes = nodes, .exclusive = true, .take = {"N2", "N4", "N8"}};
+  Names victims = w.ask(ask).victims;
+  std::sort(victims.begin(), victims.end());
+  return victims;
+}
+
+TEST(Victims, ReorderFindsTheOneThatSuffices) {  // 14.10, recorded
+  EXPECT_EQ(victims_of(8, cancelling()), Names{"N8"});
+  EXPECT_EQ(victims_of(8, cancelling(3)), Names{"N8"});
+  EXPECT_EQ(victims_of(8, cancelling(1, /*strict=*/true)), Names{"N8"});
+  EXPECT_EQ(victims_of(6, cancelling()), (Names{"N2", "N4"}));
+  EXPECT_EQ(victims_of(6, cancelling(0)), (Names{"N2", "N4"}));
+  EXPECT_EQ(victims_of(6, cancelling(3)), (Names{"N2", "N4"}));
+  EXPECT_EQ(victims_of(6, cancelling(1, true)), (Names{"N2", "N4"}));
+}
+
+// P11: N means N + 1 reorders, exactly: N = 0 still finds the one victim that suffices (14.10, R7.24).
+TEST(Victims, P11ReorderCountZeroReordersOnce) {
+  EXPECT_EQ(victims_of(8, cancelling(0)), Names{"N8"});
+}
+
+TEST(Victims, AreLowTierFirstAndOnlyAsManyAsNeeded) {
+  World w{{{}}, {no("low", 1), no("mid", 2), no("hi", 3)}, cancelling()};
+  w.start("M1", {.in = "mid", .tasks = 2});
+  w.start("L1", {.in = "low", .tasks = 1});
+  w.start("L2", {.in = "low", .tasks = 1});
+  const Placed placed = w.ask({.in = "hi", .tasks = 2, .take = {"L1", "L2", "M1"}});
+  EXPECT_EQ(placed.where, "n1:2-3");
+  EXPECT_EQ(placed.victims.size(), 2U);
+  EXPECT_EQ(w.ask({.in = "hi", .tasks = 1, .take = {"M1"}}).where, "n1:0");
+}
+
+TEST(Victims, NobodyWhenEvenAllTogetherDoNotSuffice) {
+  World w{{{}}, {no("low", 1), no("hi", 3)}, cancelling()};
+  w.start("L", {.in = "low", .tasks = 2});
+  w.start("H", {.in = "hi", .tasks = 2});
+  const Placed placed = w.ask({.in = "hi", .tasks = 3, .take = {"L"}});
+  EXPECT_EQ(placed.where, "");
+  EXPECT_TRUE(placed.victims.empty());
+}
+
+TEST(Victims, NobodyWhenItFitsWithout) {
+  World w{{{.last = 2}}, {no("low", 1), no("hi", 3)}, cancelling()};
+  w.start("L", {.in = "low", .tasks = 4});
+  const Placed placed = w.ask({.in = "hi", .tasks = 4, .take = {"L"}});
+  EXPECT_EQ(placed.where, "n2:0-3");
+  EXPECT_TRUE(placed.victims.empty());
+}
+
+TEST(Victims, TheSearchLeavesNoTrace) {
+  World w{{{.last = 2}}, {force("low", 2, 1), no("hi", 3)},
+          preempting(PreemptMode::kCancel, true)};
+  for (const char* name : {"A", "B", "C", "D"}) w.start(name, {.in = "low", .tasks = 3});
+  const std::string before = w.ask({.in = "low", .tasks = 1}).where;
+  const Placed placed = w.ask({.in = "hi", .tasks = 8, .take = {"A", "B", "C", "D"}});
+  EXPECT_EQ(placed.victims.size(), 4U);  // FORCE:2 and NO never meet on a node
+  EXPECT_EQ(w.ask({.in = "low", .tasks = 1}).where, before);
+  EXPECT_EQ(w.ask({.in = "low", .tasks = 3}).where, "");
+  EXPECT_EQ(w.ask({.in = "hi", .tasks = 8, .take = {"A", "B", "C"}}).where, "");
+}
+
+TEST(Victims, ClassesThatDoNotMixArePreempted) {  // 14.7: med over low
+  ClusterParameters parameters = preempting(PreemptMode::kSuspend, true);
+  PartitionConfig low = no("low", 10);
+  low.preempt_mode = PreemptMode::kRequeue;
+  World w{{{}}, {low, force("med", 1, 20)}, parameters};
+  w.modes = {{"L", PreemptMode::kRequeue}};
+  w.start("L", {.in = "low", .tasks = 4});
+  const Placed placed = w.ask({.in = "med", .tasks = 4, .take = {"L"}});
+  EXPECT_EQ(placed.where, "n1:0-3");
+  EXPECT_EQ(placed.victims, Names{"L"});
+}
+
+TEST(Victims, MemoryIsFreedByEndingNotBySuspending) {  // R5.4
+  ClusterParameters parameters = preempting(PreemptMode::kSuspend, true);
+  parameters.memory = true;
+  World w{{{}}, {force("low", 1, 1), force("hi", 1, 2)}, parameters};
+  w.start("L", {.in = "low", .tasks = 1, .mem = 6000});
+  EXPECT_EQ(w.ask({.in = "hi", .tasks = 1, .mem = 4000, .take = {"L"}}).where, "");
+  w.modes = {{"L", PreemptMode::kCancel}};
+  EXPECT_EQ(w.ask({.in = "hi", .tasks = 1, .mem = 4000, .take = {"L"}}).victims, Names{"L"});
+}
+
+// --- preempt/qos with SUSPEND ---
+
+ClusterParameters by_qos() {
+  return preempting(PreemptMode::kSuspend, true, PreemptType::kQos);
+}
+
+TEST(QosSuspend, TakesTheExtraRowOverTheVictimsCores) {  // recorded
+  World w{{{.cores = 8}}, {force("p", 1)}, by_qos()};
+  w.start("A", {.tasks = 4});
+  w.start("B", {.tasks = 2});
+  w.start("C", {.tasks = 2});
+  EXPECT_EQ(w.ask({.tasks = 3}).where, "");
+  const Placed placed = w.ask({.tasks = 3, .take = {"A", "B", "C"}});
+  EXPECT_EQ(placed.where, "n1:0-2");
+  EXPECT_TRUE(placed.victims.empty());  // gang slices them
+}
+
+TEST(QosSuspend, OneExtraJobPerUnit) {  // R7.26, 14.8
+  World w{{{}}, {force("p", 1)}, by_qos()};
+  w.start("A", {.tasks = 4});
+  EXPECT_EQ(w.start("H1", {.tasks = 4, .take = {"A"}}), "n1:0-3");
+  EXPECT_EQ(w.start("H2", {.tasks = 4, .take = {"A"}}), "");
+  EXPECT_EQ(w.start("B", {.tasks = 4}), "");
+  w.end("H1");
+  EXPECT_EQ(w.start("H2", {.tasks = 4, .take = {"A"}}), "n1:0-3");
+  w.end("A");
+  EXPECT_EQ(w.start("B", {.tasks = 4}), "");
+  w.end("H2");
+  EXPECT_EQ(w.start("B", {.tasks = 4}), "n1:0-3");
+}
+
+TEST(QosSuspend, HigherTierPartitionIsPlacedOverTheLower) {
+  World w{{{}}, {force("p1", 1, 1), force("p2", 1, 2)}, by_qos()};
+  w.start("A", {.in = "p1", .tasks = 2});
+  w.start("B", {.in = "p1", .tasks = 2});
+  EXPECT_EQ(w.ask({.in = "p2", .tasks = 2}).where, "n1:0-1");
+}
+
+// P12: the first candidate cannot be suspended away (its memory stays); the second may be ended.
+TEST(QosSuspend, P12BothKindsOfVictimsAreTried) {
+  ClusterParameters parameters = by_qos();
+  parameters.memory = true;
+  World w{{{}}, {force("p", 1)}, parameters};
+  w.modes = {{"A", PreemptMode::kSuspend}, {"B", PreemptMode::kCancel}};
+  w.start("A", {.tasks = 2, .mem = 3000});
+  w.start("B", {.tasks = 2, .mem = 5000});
+  const Placed placed = w.ask({.tasks = 2, .mem = 4000, .take = {"A", "B"}});
+  EXPECT_EQ(placed.where, "n1:2-3@4000");
+  EXPECT_EQ(placed.victims, Names{"B"});
+}
+
+}  // namespace
+}  // namespace sched::cons_tres::testing

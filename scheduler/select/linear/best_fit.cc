@@ -1,0 +1,179 @@
+#include "scheduler/select/linear/best_fit.h"
+
+#include <algorithm>
+#include <climits>
+
+namespace sched::linear {
+namespace {
+
+// A maximal run of consecutive eligible nodes. Required nodes in it are taken already: `nodes` and
+// `cpus` count the others.
+struct Run {
+  int begin = 0;
+  int end = 0;  // exclusive
+  int nodes = 0;
+  int cpus = 0;
+  int first_required = -1;
+};
+
+class BestFit {
+ public:
+  BestFit(const CpuSums& cpus, const BestFitRequest& request)
+      : cpus_{cpus},
+        request_{request},
+        chosen_{request.eligible.size()},
+        rem_nodes_{std::max(request.min_nodes, request.req_nodes)},
+        rem_cpus_{request.min_cpus},
+        room_{request.max_nodes} {}
+
+  std::optional<NodeSet> run() {
+    find_runs();
+    if (prefers_big_nodes()) {
+      take_biggest();
+      return accepted() ? std::optional{chosen_} : std::nullopt;
+    }
+    while (room_ > 0 && !satisfied()) {
+      const int best = best_run();
+      if (best < 0) break;
+      Run& run = runs_[static_cast<std::size_t>(best)];
+      if (request_.contiguous && !sufficient(run)) break;
+      take_from(run);
+      if (request_.contiguous) break;
+      run.nodes = run.cpus = 0;
+    }
+    if (request_.contiguous && !one_block()) return std::nullopt;
+    return accepted() ? std::optional{chosen_} : std::nullopt;
+  }
+
+ private:
+  bool satisfied() const { return rem_nodes_ <= 0 && rem_cpus_ <= 0; }
+
+  // Step 6: the target may be missed, the minimum not.
+  bool accepted() const {
+    if (satisfied()) return true;
+    const int slack = std::max(0, request_.req_nodes - request_.min_nodes);
+    return rem_cpus_ <= 0 && rem_nodes_ <= slack;
+  }
+
+  bool sufficient(const Run& run) const {
+    const int slack = std::max(0, request_.req_nodes - request_.min_nodes);
+    return run.cpus >= rem_cpus_ && run.nodes >= rem_nodes_ - slack;
+  }
+
+  void take(int rank) {
+    chosen_.set(rank);
+    --rem_nodes_;
+    --room_;
+    rem_cpus_ -= cpus_.cpus(rank);
+  }
+
+  // Steps 1 and 2.
+  void find_runs() {
+    const NodeSet& eligible = request_.eligible;
+    for (int begin = eligible.next(0); begin >= 0;) {
+      Run run;
+      run.begin = begin;
+      run.end = eligible.next_absent(begin);
+      run.nodes = run.end - run.begin;
+      run.cpus = cpus_.of_run(run.begin, run.end);
+      runs_.push_back(run);
+      begin = eligible.next(run.end);
+    }
+    std::size_t at = 0;
+    for (int rank = request_.required.next(0); rank >= 0; rank = request_.required.next(rank + 1)) {
+      while (runs_[at].end <= rank) ++at;
+      Run& run = runs_[at];
+      if (run.first_required < 0) run.first_required = rank;
+      --run.nodes;
+      run.cpus -= cpus_.cpus(rank);
+      take(rank);
+    }
+  }
+
+  // Step 3.
+  bool prefers_big_nodes() const {
+    if (cpus_.uniform() || request_.contiguous || rem_nodes_ <= 0) return false;
+    int least = INT_MAX;
+    int most = 0;
+    for (int rank = request_.eligible.next(0); rank >= 0; rank = request_.eligible.next(rank + 1)) {
+      least = std::min(least, cpus_.cpus(rank));
+      most = std::max(most, cpus_.cpus(rank));
+    }
+    return least < most && rem_cpus_ > static_cast<long long>(least) * rem_nodes_;
+  }
+
+  void take_biggest() {
+    std::vector<int> ranks;
+    for (int rank = request_.eligible.next(0); rank >= 0; rank = request_.eligible.next(rank + 1)) {
+      if (!chosen_.test(rank)) ranks.push_back(rank);
+    }
+    // Ties: the higher rank wins.
+    std::sort(ranks.begin(), ranks.end(), [this](int a, int b) {
+      return cpus_.cpus(a) != cpus_.cpus(b) ? cpus_.cpus(a) > cpus_.cpus(b) : a > b;
+    });
+    for (const int rank : ranks) {
+      if (satisfied() || room_ <= 0) break;
+      take(rank);
+    }
+  }
+
+  // Step 4: which of two runs is better depends on what was found before, in run order.
+  int best_run() const {
+    int best = -1;
+    bool best_sufficient = false;
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      const Run& run = runs_[i];
+      if (run.nodes == 0) continue;
+      const bool enough = sufficient(run);
+      const Run* held = best < 0 ? nullptr : &runs_[static_cast<std::size_t>(best)];
+      const bool better = held == nullptr ||
+                          (held->first_required < 0 && run.first_required >= 0) ||
+                          (enough && !best_sufficient) || (enough && run.cpus < held->cpus) ||
+                          (!enough && !best_sufficient && run.cpus > held->cpus);
+      if (!better) continue;
+      best = static_cast<int>(i);
+      best_sufficient = enough;
+    }
+    return best;
+  }
+
+  void take_from(const Run& run) {
+    const int from = run.first_required < 0 ? run.begin : run.first_required;
+    for (int rank = from; rank < run.end && room_ > 0 && !satisfied(); ++rank) {
+      if (!chosen_.test(rank)) take(rank);
+    }
+    for (int rank = from - 1; rank >= run.begin && room_ > 0 && !satisfied(); --rank) {
+      if (!chosen_.test(rank)) take(rank);
+    }
+  }
+
+  // Step 5.
+  bool one_block() const {
+    const int first = chosen_.next(0);
+    return first >= 0 && chosen_.next(chosen_.next_absent(first)) < 0;
+  }
+
+  const CpuSums& cpus_;
+  const BestFitRequest& request_;
+  NodeSet chosen_;
+  std::vector<Run> runs_;
+  int rem_nodes_;
+  int rem_cpus_;
+  int room_;
+};
+
+}  // namespace
+
+CpuSums::CpuSums(const std::vector<int>& cpus_by_rank) {
+  sums_.reserve(cpus_by_rank.size() + 1);
+  for (const int cpus : cpus_by_rank) {
+    sums_.push_back(sums_.back() + cpus);
+    uniform_ = uniform_ && cpus == cpus_by_rank.front();
+  }
+}
+
+std::optional<NodeSet> best_fit(const CpuSums& cpus, const BestFitRequest& request) {
+  return BestFit{cpus, request}.run();
+}
+
+}  // namespace sched::linear

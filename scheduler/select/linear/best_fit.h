@@ -1,0 +1,41 @@
+// Best fit over consecutive nodes (4.4.4): the tightest run of neighbours that holds the job.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "scheduler/model/node_set.h"
+
+namespace sched::linear {
+
+struct BestFitRequest {
+  const NodeSet& eligible;
+  const NodeSet& required;  // a subset of eligible
+  int min_nodes = 1;
+  int req_nodes = 1;
+  int max_nodes = 1;
+  int min_cpus = 1;
+  bool contiguous = false;
+};
+
+// CPUs of the nodes by rank, as sums, so that a run's CPUs are a difference.
+class CpuSums {
+ public:
+  CpuSums() = default;
+  explicit CpuSums(const std::vector<int>& cpus_by_rank);
+  int cpus(int rank) const { return of_run(rank, rank + 1); }
+  int of_run(int begin, int end) const {
+    return static_cast<int>(sums_[static_cast<std::size_t>(end)] -
+                            sums_[static_cast<std::size_t>(begin)]);
+  }
+  bool uniform() const { return uniform_; }
+
+ private:
+  std::vector<long long> sums_{0};
+  bool uniform_ = true;
+};
+
+// The chosen nodes, or nothing. Cost: O(nodes / 64 + runs × rounds + chosen).
+std::optional<NodeSet> best_fit(const CpuSums& cpus, const BestFitRequest& request);
+
+}  // namespace sched::linear

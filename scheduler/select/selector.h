@@ -1,0 +1,89 @@
+// Selector: which nodes, cores and memory a job gets (chapters 4 and 5). Two implementations:
+// select/linear (whole nodes) and select/cons_tres (cores, CPUs or sockets). A selector keeps its own
+// bookkeeping of who holds what; it never decides who runs now (gang) nor in which order (queue).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "scheduler/model/cluster.h"
+#include "scheduler/model/job.h"
+#include "scheduler/model/node_set.h"
+
+namespace sched {
+
+// What a selector needs to know of a job, allocated or not. Owned by the scheduler's job table.
+struct SelectJob {
+  JobId id;
+  std::int64_t table_order = 0;  // job-table order; breaks ties
+  const JobRequest* request = nullptr;
+  const Allocation* allocation = nullptr;  // null while pending
+  PartitionIndex partition;                // it runs in, or is tried in
+  JobState state = JobState::kPending;     // kRunning or kSuspended when allocated
+  bool user_suspended = false;             // cores given back, memory kept (T10)
+  bool may_stack = false;                  // as resolved at its start (4.3); of an allocated job
+  // As a victim: its effective mode (7.1), and until when it is exempt (start + exempt time, 7.3).
+  PreemptMode victim_mode = PreemptMode::kOff;
+  std::optional<base::Instant> exempt_until{};
+};
+
+enum class SelectMode { kTestOnly, kRunNow, kWillRun };  // 3.8
+
+// A possible victim, in the order of 7.4, with its effective mode (7.1).
+struct Candidate {
+  const SelectJob* job;
+  PreemptMode mode;
+};
+
+struct SelectRequest {
+  const SelectJob* job = nullptr;
+  SelectMode mode = SelectMode::kRunNow;
+  base::Instant now{};
+  // Candidate nodes by rank (ascending = node order), already filtered by partition, state, features,
+  // exclusion and 3.6 step 4; and the required ones, a subset of them.
+  const NodeSet& nodes;
+  const NodeSet& required;
+  int min_nodes = 1, req_nodes = 1, max_nodes = 1;  // 4.1
+  // The resolved sharing status (4.3).
+  bool whole_nodes = false;
+  bool may_stack = false;  // units may be shared with max_share − 1 others
+  int max_share = 1;
+  std::span<const Candidate> candidates;  // empty = no preemption in this call (3.6 step 4g)
+};
+
+struct SelectOutcome {
+  std::optional<Allocation> allocation;  // nothing = it does not fit now
+  // Indexes into request.candidates. CANCEL/REQUEUE victims: the job has to wait for them.
+  // SUSPEND victims (linear): told for the record, gang stops them.
+  std::vector<std::size_t> victims;
+  // Of a refusal: whether memory was what was missing, for the user's sentence.
+  bool memory_short = false;
+};
+
+// A selector is made for one Cluster::topology_version(): when that changes the scheduler makes a new
+// one and adds all allocated jobs again, in job-table order.
+class Selector {
+ public:
+  virtual ~Selector() = default;
+
+  // Tiers, preempt modes and limits are read from the cluster at each call.
+  virtual SelectOutcome select(const SelectRequest& request) = 0;
+
+  // Bookkeeping. add: at a start, or at a restore; remove: at the *start* of completion (R2.1).
+  virtual void add(const SelectJob& job) = 0;
+  virtual void remove(const SelectJob& job) = 0;
+  // T10/T11: cores are released and taken again, memory is kept. Gang suspension calls neither.
+  virtual void user_suspend(const SelectJob& job) = 0;
+  // False, and nothing changed, when no row is free for it.
+  virtual bool user_resume(const SelectJob& job) = 0;
+};
+
+// select/linear. `cluster` must outlive the selector and be settled.
+std::unique_ptr<Selector> make_linear_selector(const Cluster& cluster);
+// select/cons_tres.
+std::unique_ptr<Selector> make_cons_tres_selector(const Cluster& cluster);
+
+}  // namespace sched

@@ -1,0 +1,43 @@
+// What every simulation does with a scheduler: tell it the cluster, and each input as an event.
+// What the scheduler decides is the simulation's own business.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+#include "scheduler/simulate/scenario.h"
+
+namespace simulate {
+
+class Driver {
+ public:
+  // Configures the scheduler at instant 0, with lead 0. `scenario` outlives this.
+  Driver(const Scenario& scenario, sched::Options options);
+
+  sched::Scheduler& scheduler() { return scheduler_; }
+
+  void step(base::Instant now, const sched::Event& event) { scheduler_.step(now, event); }
+
+  // Gives the scheduler the event that the input is. REQUIRES: its kind is not TellPass, TellSlice
+  // or TellTimeLimit unless timing is told.
+  void apply(base::Instant now, const Happening& happening);
+
+  // The job that this input's command ends at once (cancel, requeue of an allocated job).
+  std::optional<sched::JobId> commanded() const { return commanded_; }
+
+  const sched::NodeSpec& node(const std::string& name) const;
+
+ private:
+  void configure(base::Instant now, sched::Configuration configuration);
+  void command(base::Instant now, const Command& command);
+  void set_node_state(base::Instant now, const SetNodeState& change);
+
+  const Scenario& scenario_;
+  std::vector<sched::NodeSpec> nodes_;  // in the order of their names
+  sched::Scheduler scheduler_;
+  std::optional<sched::JobId> commanded_;
+};
+
+}  // namespace simulate

@@ -1,0 +1,66 @@
+// What became of each job in a simulation. Run states between the entries follow from timetables in
+// closed form, so a history is small however many slices passed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/base/time.h"
+#include "scheduler/decision.h"
+#include "scheduler/model/ids.h"
+#include "scheduler/model/job.h"
+#include "scheduler/simulate/run_span.h"
+#include "scheduler/simulate/scenario.h"
+
+namespace simulate {
+
+// One incarnation of a job on its nodes.
+struct Placement {
+  base::Instant from{};
+  base::Instant to = base::kNever;
+  std::string partition;
+  struct Part {
+    std::size_t node = 0;  // index into Scenario::nodes
+    sched::CoreSet cores;
+    std::int32_t cpus = 0;
+  };
+  std::vector<Part> parts;     // in node order
+  std::vector<RunSpan> spans;  // without gaps from `from` on
+};
+
+// Why the job waits, or is suspended, from an instant on.
+struct WaitNote {
+  base::Instant at{};
+  sched::Reason reason = sched::Reason::kNone;
+  std::string message;
+};
+
+struct JobHistory {
+  std::optional<base::Instant> submitted;
+  std::optional<base::Instant> ended;
+  sched::JobState state = sched::JobState::kPending;  // at the end of the simulation
+  int restarts = 0;
+  std::vector<Placement> placements;
+  std::vector<WaitNote> waits;
+  bool was_preempted = false;  // suspended, requeued or ended for a preemptor
+};
+
+// The placement that the job has at t, or null.
+const Placement* placement_at(const JobHistory& job, base::Instant t);
+// Run time of one placement in [from, to).
+base::Duration run_time(const Placement& placement, base::Instant from, base::Instant to);
+// Whether it runs at t. REQUIRES: placement.from <= t < placement.to.
+bool runs_at(const Placement& placement, base::Instant t);
+
+// The job as squeue would show it at t; nothing when it is not there (yet, any more).
+struct QueueRow {
+  sched::JobState state = sched::JobState::kPending;
+  base::Duration run_time{};  // of the present incarnation
+  const Placement* placement = nullptr;
+  sched::Reason reason = sched::Reason::kNone;  // of a job that waits or is suspended
+  std::string message;
+};
+std::optional<QueueRow> queue_row(const JobHistory& job, base::Instant t);
+
+}  // namespace simulate

@@ -1,0 +1,146 @@
+#include "scheduler/simulate/scenario.h"
+
+#include <algorithm>
+
+namespace simulate {
+
+bool Scenario::timing_is_told() const {
+  return std::any_of(inputs.begin(), inputs.end(), [](const Input& input) {
+    if (!input.happening) return true;
+    return std::holds_alternative<TellPass>(*input.happening) ||
+           std::holds_alternative<TellSlice>(*input.happening) ||
+           std::holds_alternative<TellEnd>(*input.happening) ||
+           std::holds_alternative<TellTimeLimit>(*input.happening);
+  });
+}
+
+std::string_view state_name(sched::JobState state) {
+  switch (state) {
+    case sched::JobState::kPending:
+      return "PENDING";
+    case sched::JobState::kRunning:
+      return "RUNNING";
+    case sched::JobState::kSuspended:
+      return "SUSPENDED";
+    case sched::JobState::kCompleted:
+      return "COMPLETED";
+    case sched::JobState::kFailed:
+      return "FAILED";
+    case sched::JobState::kCancelled:
+      return "CANCELLED";
+    case sched::JobState::kTimeout:
+      return "TIMEOUT";
+    case sched::JobState::kPreempted:
+      return "PREEMPTED";
+    case sched::JobState::kNodeFail:
+      return "NODE_FAIL";
+    case sched::JobState::kOutOfMemory:
+      return "OUT_OF_MEMORY";
+    case sched::JobState::kDeadline:
+      return "DEADLINE";
+  }
+  return "UNKNOWN";
+}
+
+std::string_view state_code(sched::JobState state) {
+  switch (state) {
+    case sched::JobState::kPending:
+      return "PD";
+    case sched::JobState::kRunning:
+      return "R";
+    case sched::JobState::kSuspended:
+      return "S";
+    case sched::JobState::kCompleted:
+      return "CD";
+    case sched::JobState::kFailed:
+      return "F";
+    case sched::JobState::kCancelled:
+      return "CA";
+    case sched::JobState::kTimeout:
+      return "TO";
+    case sched::JobState::kPreempted:
+      return "PR";
+    case sched::JobState::kNodeFail:
+      return "NF";
+    case sched::JobState::kOutOfMemory:
+      return "OOM";
+    case sched::JobState::kDeadline:
+      return "DL";
+  }
+  return "?";
+}
+
+std::string_view reason_name(sched::Reason reason) {
+  using sched::Reason;
+  switch (reason) {
+    case Reason::kNone:
+      return "None";
+    case Reason::kPriority:
+      return "Priority";
+    case Reason::kResources:
+      return "Resources";
+    case Reason::kDependency:
+      return "Dependency";
+    case Reason::kBeginTime:
+      return "BeginTime";
+    case Reason::kJobHeldUser:
+      return "JobHeldUser";
+    case Reason::kJobHeldAdmin:
+      return "JobHeldAdmin";
+    case Reason::kJobHoldMaxRequeue:
+      return "JobHoldMaxRequeue";
+    case Reason::kLaunchFailedRequeuedHeld:
+      return "LaunchFailedRequeuedHeld";
+    case Reason::kPartitionTimeLimit:
+      return "PartitionTimeLimit";
+    case Reason::kPartitionNodeLimit:
+      return "PartitionNodeLimit";
+    case Reason::kPartitionDown:
+      return "PartitionDown";
+    case Reason::kPartitionInactive:
+      return "PartitionInactive";
+    case Reason::kPartitionConfig:
+      return "PartitionConfig";
+    case Reason::kQosNotAllowed:
+      return "QOSNotAllowed";
+    case Reason::kInvalidQos:
+      return "InvalidQOS";
+    case Reason::kQosLimit:
+      return "QOSLimit";
+    case Reason::kReqNodeNotAvail:
+      return "ReqNodeNotAvail";
+    case Reason::kBadConstraints:
+      return "BadConstraints";
+    case Reason::kMaxMemPerLimit:
+      return "MaxMemPerLimit";
+    case Reason::kCleaning:
+      return "Cleaning";
+    case Reason::kDeadline:
+      return "DeadLine";
+    case Reason::kTimeslice:
+      return "Timeslice";
+    case Reason::kPreempted:
+      return "Preempted";
+    case Reason::kUser:
+      return "User";
+  }
+  return "Unknown";
+}
+
+std::string cpu_ids(const sched::NodeSpec& node, const sched::CoreSet& cores) {
+  const int ids_per_core = node.cpus == node.cores() ? 1 : node.threads_per_core;
+  std::string text;
+  for (int first = cores.next(0); first >= 0;) {
+    int last = first;
+    while (last + 1 < sched::kCoresPerNodeMax && cores.test(last + 1)) ++last;
+    const int low = first * ids_per_core;
+    const int high = (last + 1) * ids_per_core - 1;
+    if (!text.empty()) text += ',';
+    text += std::to_string(low);
+    if (high != low) text += "-" + std::to_string(high);
+    first = last + 1 < sched::kCoresPerNodeMax ? cores.next(last + 1) : -1;
+  }
+  return text;
+}
+
+}  // namespace simulate

@@ -1,0 +1,109 @@
+#include "scheduler/simulate/told.h"
+
+#include <optional>
+#include <utility>
+
+#include "scheduler/base/check.h"
+#include "scheduler/simulate/driver.h"
+
+namespace simulate {
+namespace {
+
+class ToldRun {
+ public:
+  explicit ToldRun(const Scenario& scenario)
+      : scenario_{scenario}, driver_{scenario, {.told_timing = true}} {
+    report_.outcomes.resize(scenario.jobs.size());
+  }
+
+  ToldReport run() && {
+    for (const Input& input : scenario_.inputs) {
+      now_ = input.at;
+      report_.steps.push_back({.at = now_, .started = {}, .victims = {}, .suspended = {}});
+      if (input.happening) {
+        driver_.apply(now_, *input.happening);
+        if (const auto* submit = std::get_if<SubmitJob>(&*input.happening)) {
+          outcome(submit->job).submitted = true;
+        }
+        settle();
+      }
+      note_suspended();
+    }
+    return std::move(report_);
+  }
+
+ private:
+  // Carries decisions out until none is left.
+  void settle() {
+    // Each job starts and ends at most once in a step, so this is far away.
+    constexpr int kRoundsMax = 1'000'000;
+    for (int round = 0; round < kRoundsMax; ++round) {
+      const std::vector<sched::Decision> decisions = driver_.scheduler().take_decisions();
+      if (decisions.empty()) return;
+      follow_ups_.clear();
+      for (const sched::Decision& decision : decisions) {
+        std::visit([this](const auto& d) { note(d); }, decision);
+      }
+      for (const sched::Event& event : follow_ups_) driver_.step(now_, event);
+    }
+    CHECK(false, "a step of the scenario does not settle");
+  }
+
+  void note(const sched::Start& start) {
+    StartedJob started{.job = start.job,
+                       .partition = driver_.scheduler().partition_name(start.partition),
+                       .nodes = {}};
+    for (const sched::NodeAllocation& part : start.allocation.nodes) {
+      const std::string& name = driver_.scheduler().node_name(part.node);
+      started.nodes.push_back(
+          {.name = name, .cpus = cpu_ids(driver_.node(name), part.cores), .memory = part.memory});
+    }
+    report_.steps.back().started.push_back(std::move(started));
+    outcome(start.job).state = sched::JobState::kRunning;
+    follow_ups_.push_back(sched::JobReady{start.job});
+  }
+  void note(const sched::Suspend& suspend) {
+    outcome(suspend.job).state = sched::JobState::kSuspended;
+  }
+  void note(const sched::Resume& resume) { outcome(resume.job).state = sched::JobState::kRunning; }
+  void note(const sched::End& end) {
+    if (driver_.commanded() == end.job) {
+      follow_ups_.push_back(sched::JobGone{end.job, sched::JobState::kCancelled, 0});
+    } else if (end.verdict == sched::EndingVerdict::kPreempted) {
+      report_.steps.back().victims.push_back({.job = end.job, .requeued = false});
+    } else if (end.verdict == sched::EndingVerdict::kRequeue && end.preemptor) {
+      report_.steps.back().victims.push_back({.job = end.job, .requeued = true});
+    }
+  }
+  void note(const sched::StateChange& change) {
+    outcome(change.job).state = change.state;
+    outcome(change.job).restarts = change.restarts;
+  }
+  void note(const sched::Claim&) {}
+  void note(const sched::Waits&) {}
+  void note(const sched::Refused&) {}
+
+  void note_suspended() {
+    for (std::size_t i = 0; i < report_.outcomes.size(); ++i) {
+      if (report_.outcomes[i].state == sched::JobState::kSuspended) {
+        report_.steps.back().suspended.push_back(sched::JobId{static_cast<std::int64_t>(i) + 1});
+      }
+    }
+  }
+
+  JobOutcome& outcome(sched::JobId id) { return report_.outcomes.at(id.index() - 1); }
+
+  const Scenario& scenario_;
+  Driver driver_;
+  base::Instant now_{};
+  ToldReport report_;
+  std::vector<sched::Event> follow_ups_;
+};
+
+}  // namespace
+
+ToldReport run_told(const Scenario& scenario) {
+  return ToldRun{scenario}.run();
+}
+
+}  // namespace simulate

@@ -1,0 +1,60 @@
+#include "scheduler/simulate/totals.h"
+
+#include <algorithm>
+
+namespace simulate {
+namespace {
+
+Totals::Spread spread(std::vector<base::Duration> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  base::Duration sum{0};
+  for (const base::Duration value : values) sum += value;
+  const auto at_percent = [&](std::size_t percent) {
+    return values[(values.size() - 1) * percent / 100];
+  };
+  return {.mean = sum / static_cast<std::int64_t>(values.size()),
+          .median = at_percent(50),
+          .p95 = at_percent(95),
+          .max = values.back()};
+}
+
+std::int64_t cpu_seconds_used(const JobHistory& job, base::Instant end) {
+  std::int64_t micros = 0;
+  for (const Placement& placement : job.placements) {
+    std::int64_t cpus = 0;
+    for (const Placement::Part& part : placement.parts) cpus += part.cpus;
+    micros += cpus * (run_time(placement, placement.from, end).count() / 1'000);
+  }
+  return micros / 1'000;
+}
+
+}  // namespace
+
+Totals count_totals(const Scenario& scenario, const std::vector<JobHistory>& jobs,
+                    base::Instant end) {
+  Totals totals;
+  totals.span = end - base::Instant{};
+  std::int64_t cpus = 0;
+  for (const sched::NodeSpec& node : scenario.nodes) cpus += node.cpus;
+  totals.cpu_seconds = cpus * std::chrono::floor<std::chrono::seconds>(totals.span).count();
+  std::vector<base::Duration> waits;
+  std::vector<base::Duration> responses;
+  for (const JobHistory& job : jobs) {
+    totals.used_cpu_seconds += cpu_seconds_used(job, end);
+    totals.requeues += job.restarts;
+    if (job.was_preempted) ++totals.preempted_jobs;
+    if (job.submitted && !job.placements.empty()) {
+      waits.push_back(job.placements.front().from - *job.submitted);
+    }
+    if (job.submitted && job.ended) {
+      ++totals.finished;
+      responses.push_back(*job.ended - *job.submitted);
+    }
+  }
+  totals.wait = spread(std::move(waits));
+  totals.response = spread(std::move(responses));
+  return totals;
+}
+
+}  // namespace simulate
