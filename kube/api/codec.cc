@@ -1,0 +1,125 @@
+#include "kube/api/codec.h"
+
+namespace kube::codec {
+
+std::string Path::text() const {
+  std::string out = parent == nullptr ? "" : parent->text();
+  if (index) return out + "[" + std::to_string(*index) + "]";
+  if (!out.empty()) out += ".";
+  return out + std::string{name};
+}
+
+std::string quoted(const Json& value) {
+  constexpr std::size_t kCharactersMax = 80;
+  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  if (text.size() > kCharactersMax) text = text.substr(0, kCharactersMax) + "…";
+  return text;
+}
+
+void Decoder::fail(const Path& path, std::string what) {
+  if (!failure_) failure_ = path.text() + ": " + std::move(what);
+}
+
+void Decoder::time(std::string_view name, std::optional<base::Instant>& out) {
+  const Json* value = find(name);
+  if (value == nullptr) return;
+  std::string text;
+  const Path path{path_, name, {}};
+  read(*value, path, text);
+  if (!value->is_string()) return;
+  const auto t = parse_instant(text);
+  if (!t.ok()) return fail(path, t.error().message);
+  out = *t;
+}
+
+void Decoder::micro_time(std::string_view name, base::Instant& out) {
+  std::optional<base::Instant> value;
+  time(name, value);
+  if (value) out = *value;
+}
+
+void Decoder::seconds(std::string_view name, base::Duration& out) {
+  const Json* value = find(name);
+  if (value != nullptr) read_seconds(*value, {path_, name, {}}, out);
+}
+
+void Decoder::read_seconds(const Json& value, const Path& path, base::Duration& out) {
+  // Beyond this a double no longer holds single microseconds (285 years).
+  constexpr double kSecondsMax = 9e9;
+  if (!value.is_number() || std::abs(value.get<double>()) > kSecondsMax) {
+    return fail(path, "want a number of seconds, got " + quoted(value));
+  }
+  out = base::Duration{std::llround(value.get<double>() * 1e6)};
+}
+
+void Decoder::read(const Json& value, const Path& path, bool& out) {
+  if (!value.is_boolean()) return fail(path, "want true or false, got " + quoted(value));
+  out = value.get<bool>();
+}
+
+void Decoder::read(const Json& value, const Path& path, std::string& out) {
+  if (!value.is_string()) return fail(path, "want a string, got " + quoted(value));
+  out = value.get_ref<const std::string&>();
+}
+
+void Decoder::read_integer(const Json& value, const Path& path, std::int64_t min, std::int64_t max,
+                           std::int64_t& out) {
+  if (!value.is_number_integer()) return fail(path, "want an integer, got " + quoted(value));
+  const bool above =
+      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(max);
+  if (above || value.get<std::int64_t>() > max || value.get<std::int64_t>() < min) {
+    return fail(path, "want an integer from " + std::to_string(min) + " to " + std::to_string(max) +
+                          ", got " + quoted(value));
+  }
+  out = value.get<std::int64_t>();
+}
+
+void Decoder::read(const Json& value, const Path& path, base::Duration& out) {
+  if (!value.is_string()) return fail(path, "want a duration like \"30s\", got " + quoted(value));
+  const auto d = parse_duration(value.get_ref<const std::string&>());
+  if (!d.ok()) return fail(path, d.error().message);
+  out = *d;
+}
+
+void Decoder::read(const Json& value, const Path& path, Quantity& out) {
+  const bool number = value.is_number();
+  if (!number && !value.is_string()) {
+    return fail(path, "want a quantity like \"512Mi\", got " + quoted(value));
+  }
+  // A bare number is what YAML makes of `memory: 0`.
+  const auto q = parse_quantity(number ? value.dump() : value.get_ref<const std::string&>());
+  if (!q.ok()) return fail(path, q.error().message);
+  out = *q;
+}
+
+void Decoder::read(const Json& value, const Path& path, Bytes& out) {
+  Quantity quantity;
+  read(value, path, quantity);
+  out = quantity.bytes();
+}
+
+void Decoder::read(const Json& value, const Path&, RawJson& out) {
+  out = RawJson{value};
+}
+
+void Encoder::seconds(std::string_view name, base::Duration value) {
+  constexpr std::int64_t kMicrosPerSecond = 1'000'000;
+  if (value.count() % kMicrosPerSecond == 0) {
+    put(name, value.count() / kMicrosPerSecond);
+  } else {
+    put(name, static_cast<double>(value.count()) / 1e6);
+  }
+}
+
+std::string api_version(const ResourceInfo& resource) {
+  if (resource.group.empty()) return std::string{resource.version};
+  return std::string{resource.group} + "/" + std::string{resource.version};
+}
+
+base::Error decode_error(const ResourceInfo& resource, const ObjectMeta& meta,
+                         const std::string& failure) {
+  const std::string name = meta.name.empty() ? "without a name" : to_string(key_of(meta));
+  return base::invalid_argument(std::string{resource.kind} + " " + name + ": " + failure);
+}
+
+}  // namespace kube::codec

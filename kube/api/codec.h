@@ -1,0 +1,307 @@
+// JSON <-> structs from one list of fields per struct. Internal to kube/api: it includes
+// nlohmann/json.hpp, so only .cc files (and meta_codec.h) may include it.
+//
+// A struct is described once, for both directions:
+//   template <typename Io> void visit(Io& io, Like<JobNodes> auto& s) {
+//     io.field("min", s.min);
+//   }
+// Decoding: absent or null leaves the default; a wrong type or value is the failure, of which the
+// first one is kept with its path. Encoding: empty strings, lists, maps, absent optionals and empty
+// structs are left out; numbers and booleans are written. `always` writes empty ones too;
+// `nonzero` leaves out 0 and false.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "kube/api/enum_names.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
+#include "kube/api/raw_json.h"
+#include "kube/api/time_format.h"
+#include "scheduler/base/result.h"
+
+namespace kube::codec {
+
+using Json = nlohmann::json;
+
+// `Like<T> auto&` binds T& and const T&.
+template <typename T, typename U>
+concept Like = std::same_as<std::remove_const_t<T>, U>;
+
+template <typename T>
+concept Integer = std::integral<T> && !std::same_as<T, bool>;
+
+// Where in the object we are; a chain on the stack, made into text only for an error.
+struct Path {
+  const Path* parent = nullptr;
+  std::string_view name;
+  std::optional<std::size_t> index;
+
+  std::string text() const;
+};
+
+// For messages: the value as compact JSON, at most 80 characters of it.
+std::string quoted(const Json& value);
+
+class Decoder {
+ public:
+  static constexpr bool kDecoding = true;
+
+  // REQUIRES: object is an object, and lives as long as this.
+  Decoder(const Json& object, const Path* path, std::optional<std::string>& failure)
+      : object_{object}, path_{path}, failure_{failure} {}
+
+  template <typename T>
+  void field(std::string_view name, T& out) {
+    const Json* value = find(name);
+    if (value != nullptr) read(*value, {path_, name, {}}, out);
+  }
+  template <typename T>
+  void always(std::string_view name, T& out) {
+    field(name, out);
+  }
+  template <typename T>
+  void nonzero(std::string_view name, T& out) {
+    field(name, out);
+  }
+
+  // metav1.Time and MicroTime are read alike.
+  void time(std::string_view name, std::optional<base::Instant>& out);
+  void micro_time(std::string_view name, std::optional<base::Instant>& out) { time(name, out); }
+  void micro_time(std::string_view name, base::Instant& out);
+  // A JSON number of seconds, with or without a fraction.
+  void seconds(std::string_view name, base::Duration& out);
+
+  void fail(const Path& path, std::string what);
+
+ private:
+  const Json* find(std::string_view name) const {
+    const auto found = object_.find(name);
+    return found == object_.end() || found->is_null() ? nullptr : &*found;
+  }
+
+  void read(const Json& value, const Path& path, bool& out);
+  void read(const Json& value, const Path& path, std::string& out);
+  void read(const Json& value, const Path& path, base::Duration& out);
+  void read(const Json& value, const Path& path, Quantity& out);
+  void read(const Json& value, const Path& path, Bytes& out);
+  void read(const Json& value, const Path& path, RawJson& out);
+  void read_integer(const Json& value, const Path& path, std::int64_t min, std::int64_t max,
+                    std::int64_t& out);
+  void read_seconds(const Json& value, const Path& path, base::Duration& out);
+
+  template <Integer T>
+  void read(const Json& value, const Path& path, T& out) {
+    std::int64_t wide = out;
+    read_integer(value, path, std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), wide);
+    out = static_cast<T>(wide);
+  }
+
+  template <NamedEnum E>
+  void read(const Json& value, const Path& path, E& out) {
+    std::string text;
+    read(value, path, text);
+    if (const auto parsed = parse_enum<E>(text)) {
+      out = *parsed;
+      return;
+    }
+    std::string names;
+    for (const auto& [unused, name] : names_of(std::type_identity<E>{})) {
+      names += (names.empty() ? "" : ", ") + std::string{name};
+    }
+    fail(path, "want one of " + names + ", got " + quoted(value));
+  }
+
+  template <typename T>
+  void read(const Json& value, const Path& path, std::optional<T>& out) {
+    if constexpr (std::same_as<T, std::string> || NamedEnum<T>) {
+      if (value.is_string() && value.template get_ref<const std::string&>().empty()) return;
+    }
+    read(value, path, out.emplace());
+  }
+
+  template <typename T>
+  void read(const Json& value, const Path& path, std::vector<T>& out) {
+    if (!value.is_array()) return fail(path, "want a list, got " + quoted(value));
+    out.clear();
+    out.reserve(value.size());
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      read(value[i], Path{&path, {}, i}, out.emplace_back());
+    }
+  }
+
+  template <typename T>
+  void read(const Json& value, const Path& path, std::map<std::string, T>& out) {
+    if (!value.is_object()) return fail(path, "want a map, got " + quoted(value));
+    out.clear();
+    for (const auto& [name, element] : value.items()) {
+      read(element, Path{&path, name, {}}, out[name]);
+    }
+  }
+
+  template <typename T>
+  requires std::is_class_v<T>
+  void read(const Json& value, const Path& path, T& out) {
+    if (!value.is_object()) return fail(path, "want an object, got " + quoted(value));
+    Decoder inner{value, &path, failure_};
+    visit(inner, out);
+  }
+
+  const Json& object_;
+  const Path* path_;
+  std::optional<std::string>& failure_;
+};
+
+template <typename T>
+inline constexpr bool kIsOptional = false;
+template <typename T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+class Encoder {
+ public:
+  static constexpr bool kDecoding = false;
+
+  explicit Encoder(Json& out) : out_{out} {}
+
+  template <typename T>
+  void field(std::string_view name, const T& value) {
+    if (is_left_out(value)) return;
+    Json written = write(value);
+    if (std::is_class_v<T> && written.is_object() && written.empty() && !kIsOptional<T>) return;
+    put(name, std::move(written));
+  }
+  template <typename T>
+  void always(std::string_view name, const T& value) {
+    put(name, write(value));
+  }
+  template <typename T>
+  void nonzero(std::string_view name, const T& value) {
+    if (value != T{}) field(name, value);
+  }
+
+  void time(std::string_view name, const std::optional<base::Instant>& value) {
+    if (value) put(name, format_time(*value));
+  }
+  void micro_time(std::string_view name, const std::optional<base::Instant>& value) {
+    if (value) put(name, format_micro_time(*value));
+  }
+  void micro_time(std::string_view name, base::Instant value) {
+    put(name, format_micro_time(value));
+  }
+  void seconds(std::string_view name, base::Duration value);
+
+ private:
+  void put(std::string_view name, Json value) { out_[std::string{name}] = std::move(value); }
+
+  static bool is_left_out(const std::string& value) { return value.empty(); }
+  static bool is_left_out(const RawJson& value) { return value.empty(); }
+  template <typename T>
+  static bool is_left_out(const std::vector<T>& value) {
+    return value.empty();
+  }
+  template <typename T>
+  static bool is_left_out(const std::map<std::string, T>& value) {
+    return value.empty();
+  }
+  template <typename T>
+  static bool is_left_out(const std::optional<T>& value) {
+    return !value.has_value();
+  }
+  template <typename T>
+  static bool is_left_out(const T&) {
+    return false;
+  }
+
+  static Json write(bool value) { return value; }
+  static Json write(const std::string& value) { return value; }
+  static Json write(base::Duration value) { return format_duration(value); }
+  static Json write(Bytes value) { return format_bytes(value); }
+  static Json write(const RawJson& value) { return value.json(); }
+  static Json write(const ResourceList& value) {
+    Json out = Json::object();
+    for (const auto& [name, quantity] : value) out[name] = format_quantity(name, quantity);
+    return out;
+  }
+  template <Integer T>
+  static Json write(T value) {
+    return value;
+  }
+  template <NamedEnum E>
+  static Json write(E value) {
+    return std::string{to_string(value)};
+  }
+  template <typename T>
+  static Json write(const std::optional<T>& value) {
+    return value ? write(*value) : Json(nullptr);
+  }
+  template <typename T>
+  static Json write(const std::vector<T>& value) {
+    Json out = Json::array();
+    for (const T& element : value) out.push_back(write(element));
+    return out;
+  }
+  template <typename T>
+  static Json write(const std::map<std::string, T>& value) {
+    Json out = Json::object();
+    for (const auto& [name, element] : value) out[name] = write(element);
+    return out;
+  }
+  template <typename T>
+  requires std::is_class_v<T>
+  static Json write(const T& value) {
+    Json out = Json::object();
+    Encoder inner{out};
+    visit(inner, value);
+    return out;
+  }
+
+  Json& out_;
+};
+
+// "v1", "kubegang.io/v1alpha1".
+std::string api_version(const ResourceInfo& resource);
+
+// The Error of a decode<T> that found `failure`.
+base::Error decode_error(const ResourceInfo& resource, const ObjectMeta& meta,
+                         const std::string& failure);
+
+// What each decode<T> is made of.
+template <ApiObject T>
+base::Result<T> decode_object(const Json& object) {
+  T out;
+  if (!object.is_object()) {
+    return decode_error(T::kResource, out.metadata, "want an object, got " + quoted(object));
+  }
+  if (const auto kind = object.find("kind"); kind != object.end() && *kind != T::kResource.kind) {
+    return decode_error(T::kResource, out.metadata, "kind is " + quoted(*kind));
+  }
+  std::optional<std::string> failure;
+  Decoder decoder{object, nullptr, failure};
+  visit(decoder, out);
+  if (failure) return decode_error(T::kResource, out.metadata, *failure);
+  return out;
+}
+
+// With apiVersion and kind in front.
+template <ApiObject T>
+Json encode_object(const T& object) {
+  Json out = Json::object();
+  Encoder encoder{out};
+  visit(encoder, object);
+  out["apiVersion"] = api_version(T::kResource);
+  out["kind"] = T::kResource.kind;
+  return out;
+}
+
+}  // namespace kube::codec

@@ -1,0 +1,254 @@
+// Job: a gang job. SOURCE: design/api.md "Job". The template stays the JSON that came
+// (RawJson): informers drop it, and decode_template (kube/api/pod.h) gives its typed view.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
+#include "kube/api/raw_json.h"
+
+namespace kube {
+
+// What the job asks for (sbatch --oversubscribe, --exclusive[=user|mcs]).
+enum class JobSharing { kAny, kOverSubscribe, kNode, kUser, kMcs };
+constexpr auto names_of(std::type_identity<JobSharing>) {
+  return std::to_array<EnumName<JobSharing>>({{JobSharing::kAny, "Any"},
+                                              {JobSharing::kOverSubscribe, "OverSubscribe"},
+                                              {JobSharing::kNode, "Node"},
+                                              {JobSharing::kUser, "User"},
+                                              {JobSharing::kMcs, "MCS"}});
+}
+
+enum class PodPolicy { kPerNode, kPerTask };
+constexpr auto names_of(std::type_identity<PodPolicy>) {
+  return std::to_array<EnumName<PodPolicy>>(
+      {{PodPolicy::kPerNode, "PerNode"}, {PodPolicy::kPerTask, "PerTask"}});
+}
+
+enum class JobNetwork { kService, kNone };
+constexpr auto names_of(std::type_identity<JobNetwork>) {
+  return std::to_array<EnumName<JobNetwork>>(
+      {{JobNetwork::kService, "Service"}, {JobNetwork::kNone, "None"}});
+}
+
+// Slurm's base states; `Completing` is a condition.
+enum class JobState {
+  kPending,
+  kRunning,
+  kSuspended,
+  kCompleted,
+  kFailed,
+  kCancelled,
+  kTimeout,
+  kPreempted,
+  kNodeFail,
+  kOutOfMemory,
+  kDeadline
+};
+constexpr auto names_of(std::type_identity<JobState>) {
+  return std::to_array<EnumName<JobState>>({{JobState::kPending, "Pending"},
+                                            {JobState::kRunning, "Running"},
+                                            {JobState::kSuspended, "Suspended"},
+                                            {JobState::kCompleted, "Completed"},
+                                            {JobState::kFailed, "Failed"},
+                                            {JobState::kCancelled, "Cancelled"},
+                                            {JobState::kTimeout, "Timeout"},
+                                            {JobState::kPreempted, "Preempted"},
+                                            {JobState::kNodeFail, "NodeFail"},
+                                            {JobState::kOutOfMemory, "OutOfMemory"},
+                                            {JobState::kDeadline, "Deadline"}});
+}
+// Completed and everything after it: the job never runs again.
+constexpr bool is_final(JobState state) {
+  return state != JobState::kPending && state != JobState::kRunning &&
+         state != JobState::kSuspended;
+}
+
+// How an incarnation of the job ends, decided before its pods are gone.
+enum class EndingVerdict {
+  kRequeue,
+  kCancel,
+  kTimeout,
+  kCompleted,
+  kFailed,
+  kPreempted,
+  kNodeFail,
+  kOutOfMemory,
+  kDeadline
+};
+constexpr auto names_of(std::type_identity<EndingVerdict>) {
+  return std::to_array<EnumName<EndingVerdict>>({{EndingVerdict::kRequeue, "Requeue"},
+                                                 {EndingVerdict::kCancel, "Cancel"},
+                                                 {EndingVerdict::kTimeout, "Timeout"},
+                                                 {EndingVerdict::kCompleted, "Completed"},
+                                                 {EndingVerdict::kFailed, "Failed"},
+                                                 {EndingVerdict::kPreempted, "Preempted"},
+                                                 {EndingVerdict::kNodeFail, "NodeFail"},
+                                                 {EndingVerdict::kOutOfMemory, "OutOfMemory"},
+                                                 {EndingVerdict::kDeadline, "Deadline"}});
+}
+
+struct JobNodes {
+  std::optional<std::int32_t> min{};
+  std::optional<std::int32_t> max{};  // absent = min
+
+  friend bool operator==(const JobNodes&, const JobNodes&) = default;
+};
+
+struct JobSpec {
+  std::vector<std::string> partitions{};  // empty = the default partition
+  std::optional<JobNodes> nodes{};
+  std::optional<std::int32_t> tasks{};
+  std::optional<std::int32_t> tasks_per_node{};
+  std::optional<std::int32_t> cpus_per_task{};
+  std::optional<Bytes> memory_per_cpu{};
+  std::optional<Bytes> memory_per_node{};  // 0 = all memory of the node
+  std::optional<base::Duration> time_limit{};
+  std::optional<base::Duration> time_min{};
+  std::optional<base::Instant> begin_time{};
+  std::optional<base::Instant> deadline{};
+  std::optional<JobSharing> sharing{};
+  std::optional<std::string> node_list{};      // hostlist
+  std::optional<std::string> exclude_nodes{};  // hostlist
+  std::optional<bool> contiguous{};
+  std::optional<std::string> constraint{};
+  std::optional<std::string> prefer{};
+  std::map<std::string, std::int64_t> gres{};  // per node
+  std::map<std::string, std::int32_t> licenses{};
+  std::optional<std::string> qos{};
+  std::optional<std::string> account{};
+  std::optional<std::string> mcs_label{};
+  std::optional<std::string> reservation{};
+  std::optional<std::int64_t> priority{};  // absent = computed
+  std::optional<std::int32_t> nice{};
+  std::optional<bool> hold{};
+  std::optional<bool> suspend{};
+  std::optional<bool> cancel{};
+  std::optional<std::int64_t> requeue_request{};  // raised by one = requeue
+  std::optional<std::int64_t> release_request{};  // raised by one = release a system hold
+  std::optional<bool> requeue{};
+  std::optional<std::string> dependency{};
+  std::optional<std::string> array{};
+  std::optional<PodPolicy> pod_policy{};
+  std::optional<JobNetwork> network{};
+  std::optional<base::Duration> start_timeout{};
+  std::optional<base::Duration> ttl_after_finished{};
+  RawJson pod_template{};  // "template": a PodTemplateSpec; empty in an informer's cache
+
+  friend bool operator==(const JobSpec&, const JobSpec&) = default;
+};
+
+// Nodes that have the same share, run-length encoded.
+struct NodeAllocation {
+  std::string nodes{};  // hostlist
+  std::string cpus{};   // core numbers on each of them, "0-1"; "" = all
+  std::optional<std::int32_t> cpu_count{};  // CPUs charged on each of them
+  std::optional<std::int32_t> tasks{};      // tasks on each of them
+  std::optional<Bytes> memory{};
+
+  friend bool operator==(const NodeAllocation&, const NodeAllocation&) = default;
+};
+
+struct Allocation {
+  std::string node_list{};  // hostlist of all
+  std::int32_t cpus = 0;
+  std::vector<NodeAllocation> nodes{};
+
+  friend bool operator==(const Allocation&, const Allocation&) = default;
+};
+
+// A time that passes only while the job runs (or is suspended): its value as of an instant.
+// JSON: `seconds` is a number that may have a fraction, `asOf` a MicroTime.
+struct RunTime {
+  base::Duration elapsed{};  // "seconds"
+  std::optional<base::Instant> as_of{};
+
+  friend bool operator==(const RunTime&, const RunTime&) = default;
+};
+
+struct JobClaim {
+  std::string node_list{};
+  std::string cpus{};  // core numbers on each of the nodes; "" = all
+  std::optional<base::Instant> since{};
+  std::optional<base::Instant> until{};
+
+  friend bool operator==(const JobClaim&, const JobClaim&) = default;
+};
+
+struct JobEnding {
+  EndingVerdict verdict = EndingVerdict::kCancel;
+  std::string reason{};
+  std::optional<std::int32_t> exit_code{};
+  std::optional<base::Instant> since{};
+  std::optional<base::Instant> grace_end{};
+  std::string by{};
+
+  friend bool operator==(const JobEnding&, const JobEnding&) = default;
+};
+
+struct JobHeld {
+  std::string reason{};
+
+  friend bool operator==(const JobHeld&, const JobHeld&) = default;
+};
+
+// The requests that have been carried out.
+struct JobObserved {
+  std::int64_t requeue_request = 0;
+  std::int64_t release_request = 0;
+
+  friend bool operator==(const JobObserved&, const JobObserved&) = default;
+};
+
+// Instants are written as MicroTime, so that what the operator restores is what it had.
+struct JobStatus {
+  std::optional<JobState> state{};  // absent: no operator has seen it yet
+  std::string reason{};
+  std::string message{};
+  std::optional<std::int64_t> job_id{};
+  std::optional<std::int64_t> priority{};
+  std::optional<std::int64_t> term{};
+  std::optional<std::int64_t> starts{};    // allocations so far
+  std::optional<std::int64_t> restarts{};  // requeues completed
+  std::optional<Allocation> allocation{};
+  std::string partition{};  // that it was started in
+  std::string node_list_or_reason{};
+  std::optional<base::Instant> submit_time{};
+  std::optional<base::Instant> eligible_time{};
+  std::optional<base::Instant> start_time{};
+  std::optional<base::Instant> end_time{};
+  std::optional<base::Instant> expected_start_time{};
+  std::optional<base::Instant> preempt_eligible_time{};
+  std::optional<RunTime> run_time{};  // without suspended time
+  std::optional<RunTime> suspend_time{};
+  std::optional<JobClaim> claim{};
+  std::optional<JobEnding> ending{};
+  std::optional<JobHeld> held{};
+  std::optional<std::int32_t> exit_code{};
+  std::optional<JobObserved> observed{};
+  Conditions conditions{};  // Accepted, Ready, Completing, Finished
+
+  friend bool operator==(const JobStatus&, const JobStatus&) = default;
+};
+
+struct Job {
+  static constexpr ResourceInfo kResource{kGroup, kGroupVersion, "jobs", "Job", true};
+
+  ObjectMeta metadata{};
+  JobSpec spec{};
+  JobStatus status{};
+
+  friend bool operator==(const Job&, const Job&) = default;
+};
+
+template <>
+base::Result<Job> decode<Job>(const nlohmann::json& object);
+nlohmann::json encode(const Job& job);
+
+}  // namespace kube

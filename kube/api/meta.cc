@@ -1,0 +1,73 @@
+#include "kube/api/meta.h"
+
+#include <algorithm>
+
+namespace kube {
+
+std::string to_string(const ObjectKey& key) {
+  return key.ns.empty() ? key.name : key.ns + "/" + key.name;
+}
+
+const OwnerReference* controller_of(const ObjectMeta& meta) {
+  for (const OwnerReference& owner : meta.owner_references) {
+    if (owner.controller) return &owner;
+  }
+  return nullptr;
+}
+
+const Condition* find_condition(const Conditions& conditions, std::string_view type) {
+  for (const Condition& condition : conditions) {
+    if (condition.type == type) return &condition;
+  }
+  return nullptr;
+}
+
+bool is_true(const Conditions& conditions, std::string_view type) {
+  const Condition* condition = find_condition(conditions, type);
+  return condition != nullptr && condition->status == ConditionStatus::kTrue;
+}
+
+bool set_condition(Conditions& conditions, Condition condition, base::Instant now) {
+  const auto old = std::ranges::find(conditions, condition.type, &Condition::type);
+  if (!condition.last_transition_time) {
+    // metav1.Time has no fractions; storing them would make each comparison a change.
+    condition.last_transition_time = std::chrono::floor<std::chrono::seconds>(now);
+  }
+  if (old == conditions.end()) {
+    conditions.push_back(std::move(condition));
+    return true;
+  }
+  if (old->status == condition.status && old->last_transition_time) {
+    condition.last_transition_time = old->last_transition_time;
+  }
+  if (*old == condition) return false;
+  *old = std::move(condition);
+  return true;
+}
+
+namespace {
+
+bool holds(const LabelSelectorRequirement& requirement, const Labels& labels) {
+  const auto found = labels.find(requirement.key);
+  const bool exists = found != labels.end();
+  const bool listed =
+      exists && std::ranges::find(requirement.values, found->second) != requirement.values.end();
+  if (requirement.op == "In") return listed;
+  if (requirement.op == "NotIn") return !listed;
+  if (requirement.op == "Exists") return exists;
+  if (requirement.op == "DoesNotExist") return !exists;
+  return false;
+}
+
+}  // namespace
+
+bool matches(const LabelSelector& selector, const Labels& labels) {
+  const bool equal = std::ranges::all_of(selector.match_labels, [&](const auto& want) {
+    const auto found = labels.find(want.first);
+    return found != labels.end() && found->second == want.second;
+  });
+  return equal && std::ranges::all_of(selector.match_expressions,
+                                      [&](const auto& one) { return holds(one, labels); });
+}
+
+}  // namespace kube

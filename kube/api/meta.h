@@ -1,0 +1,133 @@
+// What all objects have: ObjectMeta, owner references, conditions, label selectors.
+// SOURCE: k8s.io/apimachinery pkg/apis/meta/v1; the fields that we use.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kube/api/enum_names.h"
+#include "kube/api/resource_info.h"
+#include "scheduler/base/result.h"
+#include "scheduler/base/time.h"
+
+namespace kube {
+
+using Labels = std::map<std::string, std::string>;
+
+struct OwnerReference {
+  std::string api_version{};
+  std::string kind{};
+  std::string name{};
+  std::string uid{};
+  bool controller = false;
+  bool block_owner_deletion = false;
+
+  friend bool operator==(const OwnerReference&, const OwnerReference&) = default;
+};
+
+struct ObjectMeta {
+  std::string name{};
+  std::string generate_name{};
+  std::string ns{};  // metadata.namespace; "" = cluster-scoped
+  std::string uid{};
+  std::string resource_version{};  // opaque: compare for equality only
+  std::int64_t generation = 0;
+  Labels labels{};
+  Labels annotations{};
+  std::vector<OwnerReference> owner_references{};
+  std::optional<base::Instant> creation_timestamp{};
+  std::optional<base::Instant> deletion_timestamp{};
+  std::optional<std::int64_t> deletion_grace_period_seconds{};
+
+  friend bool operator==(const ObjectMeta&, const ObjectMeta&) = default;
+};
+
+// Which object: what caches, work queues and log lines use. ns is "" for cluster-scoped kinds.
+struct ObjectKey {
+  std::string ns{};
+  std::string name{};
+
+  friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
+};
+// "team-a/myload", or "batch" for a cluster-scoped object.
+std::string to_string(const ObjectKey& key);
+
+inline ObjectKey key_of(const ObjectMeta& meta) {
+  return {meta.ns, meta.name};
+}
+
+// The owner that has controller = true, or null. Valid as long as meta.
+const OwnerReference* controller_of(const ObjectMeta& meta);
+
+enum class ConditionStatus { kTrue, kFalse, kUnknown };
+constexpr auto names_of(std::type_identity<ConditionStatus>) {
+  return std::to_array<EnumName<ConditionStatus>>({{ConditionStatus::kTrue, "True"},
+                                                   {ConditionStatus::kFalse, "False"},
+                                                   {ConditionStatus::kUnknown, "Unknown"}});
+}
+
+// metav1.Condition; also read from Pods and Nodes, whose conditions are the same but for a
+// heartbeat.
+struct Condition {
+  std::string type{};
+  ConditionStatus status = ConditionStatus::kUnknown;
+  std::optional<std::int64_t> observed_generation{};
+  std::optional<base::Instant> last_heartbeat_time{};  // Nodes only
+  std::optional<base::Instant> last_transition_time{};
+  std::string reason{};
+  std::string message{};
+
+  friend bool operator==(const Condition&, const Condition&) = default;
+};
+using Conditions = std::vector<Condition>;
+
+// The condition of that type, or null. Valid until the list is changed.
+const Condition* find_condition(const Conditions& conditions, std::string_view type);
+bool is_true(const Conditions& conditions, std::string_view type);
+
+// Adds or replaces the condition of the same type. lastTransitionTime stays unless the status
+// changes, in which case it becomes condition.last_transition_time or, if that is absent, `now` in
+// whole seconds. Returns whether anything changed.
+bool set_condition(Conditions& conditions, Condition condition, base::Instant now);
+
+struct LabelSelectorRequirement {
+  std::string key{};
+  std::string op{};  // "operator": In | NotIn | Exists | DoesNotExist
+  std::vector<std::string> values{};
+
+  friend bool operator==(const LabelSelectorRequirement&,
+                         const LabelSelectorRequirement&) = default;
+};
+
+struct LabelSelector {
+  Labels match_labels{};
+  std::vector<LabelSelectorRequirement> match_expressions{};
+
+  friend bool operator==(const LabelSelector&, const LabelSelector&) = default;
+};
+
+// All requirements hold. A requirement with an unknown operator matches nothing; a selector without
+// requirements matches everything.
+bool matches(const LabelSelector& selector, const Labels& labels);
+
+// Decodes one object of the kind. Unknown fields are ignored, null is the same as absent, "" in an
+// optional string too. kInvalidArgument names the object, the field and the value:
+// `Job team-a/x: spec.nodes.min: want an integer, got "three"`.
+template <typename T>
+base::Result<T> decode(const nlohmann::json& object);
+
+// A kind of object: a plain struct with kResource, metadata, decode<T> and encode.
+template <typename T>
+concept ApiObject = requires(const T& object) {
+  { T::kResource } -> std::convertible_to<ResourceInfo>;
+  { object.metadata } -> std::convertible_to<ObjectMeta>;
+};
+
+}  // namespace kube

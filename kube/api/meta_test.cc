@@ -1,0 +1,75 @@
+#include "kube/api/meta.h"
+
+#include <gtest/gtest.h>
+
+namespace kube {
+namespace {
+
+constexpr base::Instant kThen = base::instant_from_micros(1'000'000'500'000);
+constexpr base::Instant kLater = kThen + std::chrono::minutes{5};
+
+Condition ready(ConditionStatus status, std::string reason) {
+  Condition condition;
+  condition.type = "Ready";
+  condition.status = status;
+  condition.reason = std::move(reason);
+  return condition;
+}
+
+TEST(SetCondition, KeepsTransitionTimeWhileTheStatusStays) {
+  Conditions conditions;
+  EXPECT_TRUE(set_condition(conditions, ready(ConditionStatus::kFalse, "Starting"), kThen));
+  EXPECT_TRUE(set_condition(conditions, ready(ConditionStatus::kFalse, "Settling"), kLater));
+  ASSERT_EQ(conditions.size(), 1U);
+  EXPECT_EQ(conditions[0].reason, "Settling");
+  // Whole seconds, as metav1.Time.
+  EXPECT_EQ(conditions[0].last_transition_time, base::instant_from_micros(1'000'000'000'000));
+}
+
+TEST(SetCondition, MovesTransitionTimeWithTheStatus) {
+  Conditions conditions;
+  (void)set_condition(conditions, ready(ConditionStatus::kFalse, "Starting"), kThen);
+  EXPECT_TRUE(set_condition(conditions, ready(ConditionStatus::kTrue, "Settled"), kLater));
+  EXPECT_EQ(conditions[0].last_transition_time, std::chrono::floor<std::chrono::seconds>(kLater));
+  EXPECT_TRUE(is_true(conditions, "Ready"));
+  EXPECT_FALSE(is_true(conditions, "Accepted"));
+}
+
+TEST(SetCondition, SaysWhenNothingChanged) {
+  Conditions conditions;
+  (void)set_condition(conditions, ready(ConditionStatus::kTrue, "Settled"), kThen);
+  EXPECT_FALSE(set_condition(conditions, ready(ConditionStatus::kTrue, "Settled"), kLater));
+}
+
+TEST(Matches, NeedsEveryRequirement) {
+  const Labels labels{{"pool", "batch"}, {"zone", "b"}};
+  EXPECT_TRUE(matches({}, labels));
+  EXPECT_TRUE(matches({.match_labels = {{"pool", "batch"}}, .match_expressions = {}}, labels));
+  EXPECT_FALSE(matches({.match_labels = {{"pool", "gpu"}}, .match_expressions = {}}, labels));
+  const struct {
+    LabelSelectorRequirement requirement;
+    bool want;
+  } cases[] = {
+      {{"zone", "In", {"a", "b"}}, true},   {{"zone", "In", {"a"}}, false},
+      {{"zone", "NotIn", {"a"}}, true},     {{"rack", "NotIn", {"a"}}, true},
+      {{"zone", "Exists", {}}, true},       {{"rack", "Exists", {}}, false},
+      {{"rack", "DoesNotExist", {}}, true}, {{"zone", "DoesNotExist", {}}, false},
+      {{"zone", "Near", {"b"}}, false},
+  };
+  for (const auto& one : cases) {
+    const LabelSelector selector{.match_labels = {}, .match_expressions = {one.requirement}};
+    EXPECT_EQ(matches(selector, labels), one.want)
+        << one.requirement.key << " " << one.requirement.op;
+  }
+}
+
+TEST(ControllerOf, IsTheOwnerThatControls) {
+  ObjectMeta meta;
+  EXPECT_EQ(controller_of(meta), nullptr);
+  meta.owner_references = {{.name = "a"}, {.name = "b", .controller = true}};
+  ASSERT_NE(controller_of(meta), nullptr);
+  EXPECT_EQ(controller_of(meta)->name, "b");
+}
+
+}  // namespace
+}  // namespace kube

@@ -1,0 +1,86 @@
+// NodeTimetable: who runs when on one node (its name). `spec` is written by the operator only,
+// `status` by that node's agent only. SOURCE: design/api.md "NodeTimetable".
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kube/api/meta.h"
+#include "timetable/timetable.h"
+
+namespace kube {
+
+// The pod's place in the gang's rotation on this node.
+enum class TimetableRow { kActive, kFiller, kWaiting };
+constexpr auto names_of(std::type_identity<TimetableRow>) {
+  return std::to_array<EnumName<TimetableRow>>({{TimetableRow::kActive, "Active"},
+                                                {TimetableRow::kFiller, "Filler"},
+                                                {TimetableRow::kWaiting, "Waiting"}});
+}
+
+struct TimetablePod {
+  std::string ns{};  // "namespace"
+  std::string name{};
+  std::string job_uid{};
+  std::optional<TimetableRow> row{};
+  // "ranSeconds": a number that may have a fraction.
+  base::Duration ran{};
+  std::string cpuset{};  // "" = none to apply
+
+  friend bool operator==(const TimetablePod&, const TimetablePod&) = default;
+};
+
+// JSON has slice, plan and cycle beside the other fields; here they are the Timetable, whose
+// pods_count is the size of `pods`. Decoding does not timetable::validate it: an agent reports an
+// invalid one in its status.
+struct NodeTimetableSpec {
+  std::int64_t term = 0;
+  std::int64_t revision = 0;
+  std::optional<base::Instant> as_of{};
+  std::vector<TimetablePod> pods{};
+  timetable::Timetable timetable{};
+
+  friend bool operator==(const NodeTimetableSpec&, const NodeTimetableSpec&) = default;
+};
+
+struct NodeTopology {
+  std::int32_t sockets = 0;
+  std::int32_t cores_per_socket = 0;
+  std::int32_t threads_per_core = 0;
+  std::string cpu_ids{};  // "0-7"
+
+  friend bool operator==(const NodeTopology&, const NodeTopology&) = default;
+};
+
+struct NodeTimetableStatus {
+  std::optional<std::int64_t> observed_revision{};
+  std::optional<NodeTopology> topology{};
+  std::vector<std::string> stuck{};    // "namespace/name" of pods that do not freeze or thaw
+  std::vector<std::string> exempt{};   // that the agent may not switch
+  std::vector<std::string> foreign{};  // that somebody else froze
+  std::optional<std::int64_t> clock_error_micros{};
+  std::string agent_version{};
+  Conditions conditions{};  // Ready, ClockSynchronised
+
+  friend bool operator==(const NodeTimetableStatus&, const NodeTimetableStatus&) = default;
+};
+
+struct NodeTimetable {
+  static constexpr ResourceInfo kResource{kGroup, kGroupVersion, "nodetimetables", "NodeTimetable",
+                                          false};
+
+  ObjectMeta metadata{};
+  NodeTimetableSpec spec{};
+  NodeTimetableStatus status{};
+
+  friend bool operator==(const NodeTimetable&, const NodeTimetable&) = default;
+};
+
+template <>
+base::Result<NodeTimetable> decode<NodeTimetable>(const nlohmann::json& object);
+nlohmann::json encode(const NodeTimetable& timetable);
+
+}  // namespace kube

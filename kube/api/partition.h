@@ -1,0 +1,139 @@
+// Partition: a set of nodes with a scheduling policy. SOURCE: design/api.md "Partition"; the
+// defaults of absent fields are the operator's business, so absent is kept apart from any value.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
+
+namespace kube {
+
+enum class PartitionState { kUp, kDown, kDrain, kInactive };
+constexpr auto names_of(std::type_identity<PartitionState>) {
+  return std::to_array<EnumName<PartitionState>>({{PartitionState::kUp, "Up"},
+                                                  {PartitionState::kDown, "Down"},
+                                                  {PartitionState::kDrain, "Drain"},
+                                                  {PartitionState::kInactive, "Inactive"}});
+}
+
+// Slurm's OverSubscribe = NO, YES, FORCE, EXCLUSIVE.
+enum class OverSubscribePolicy { kNever, kOnRequest, kForce, kExclusive };
+constexpr auto names_of(std::type_identity<OverSubscribePolicy>) {
+  return std::to_array<EnumName<OverSubscribePolicy>>(
+      {{OverSubscribePolicy::kNever, "Never"},
+       {OverSubscribePolicy::kOnRequest, "OnRequest"},
+       {OverSubscribePolicy::kForce, "Force"},
+       {OverSubscribePolicy::kExclusive, "Exclusive"}});
+}
+
+// Of Partition, QOS and SchedulerConfig.
+enum class PreemptMode { kDisabled, kCancel, kRequeue, kSuspend };
+constexpr auto names_of(std::type_identity<PreemptMode>) {
+  return std::to_array<EnumName<PreemptMode>>({{PreemptMode::kDisabled, "Disabled"},
+                                               {PreemptMode::kCancel, "Cancel"},
+                                               {PreemptMode::kRequeue, "Requeue"},
+                                               {PreemptMode::kSuspend, "Suspend"}});
+}
+
+// Exactly one of the two.
+struct PartitionNodes {
+  std::optional<std::string> hostlist{};  // "n[12-16,20]"
+  std::optional<LabelSelector> selector{};
+
+  friend bool operator==(const PartitionNodes&, const PartitionNodes&) = default;
+};
+
+struct OverSubscribe {
+  std::optional<OverSubscribePolicy> policy{};
+  std::optional<std::int32_t> max_share{};
+
+  friend bool operator==(const OverSubscribe&, const OverSubscribe&) = default;
+};
+
+// Also of SchedulerConfig.
+struct MemoryLimits {
+  std::optional<Bytes> default_per_cpu{};
+  std::optional<Bytes> max_per_cpu{};
+  std::optional<Bytes> default_per_node{};
+  std::optional<Bytes> max_per_node{};
+
+  friend bool operator==(const MemoryLimits&, const MemoryLimits&) = default;
+};
+
+struct PartitionLimits {
+  std::optional<std::int32_t> min_nodes{};
+  std::optional<std::int32_t> max_nodes{};
+  std::optional<base::Duration> default_time{};
+  std::optional<base::Duration> max_time{};
+  std::optional<std::int32_t> max_cpus_per_node{};
+
+  friend bool operator==(const PartitionLimits&, const PartitionLimits&) = default;
+};
+
+// A list that is absent says nothing; one that is present names at least one.
+struct AccessList {
+  std::optional<std::vector<std::string>> namespaces{};
+  std::optional<std::vector<std::string>> qos{};
+
+  friend bool operator==(const AccessList&, const AccessList&) = default;
+};
+
+struct PartitionSpec {
+  PartitionNodes nodes{};
+  std::optional<bool> is_default{};  // "default"
+  std::optional<PartitionState> state{};
+  std::optional<std::int32_t> priority_tier{};
+  std::optional<std::int32_t> priority_job_factor{};
+  std::optional<OverSubscribe> over_subscribe{};
+  std::optional<bool> exclusive_user{};
+  std::optional<PreemptMode> preempt_mode{};
+  std::optional<base::Duration> grace_time{};
+  std::optional<MemoryLimits> memory{};
+  std::optional<PartitionLimits> limits{};
+  std::optional<bool> least_loaded{};
+  std::optional<std::string> qos{};
+  std::optional<AccessList> allow{};
+  std::optional<AccessList> deny{};
+  std::optional<bool> taint_nodes{};
+
+  friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
+};
+
+struct PartitionJobCounts {
+  std::int32_t pending = 0;
+  std::int32_t running = 0;
+  std::int32_t suspended = 0;
+
+  friend bool operator==(const PartitionJobCounts&, const PartitionJobCounts&) = default;
+};
+
+struct PartitionStatus {
+  std::optional<PartitionSpec> accepted{};  // the last legal spec
+  std::optional<std::int32_t> nodes{};
+  std::optional<std::int32_t> cpus{};
+  std::optional<PartitionJobCounts> jobs{};
+  Conditions conditions{};  // Accepted
+
+  friend bool operator==(const PartitionStatus&, const PartitionStatus&) = default;
+};
+
+struct Partition {
+  static constexpr ResourceInfo kResource{kGroup, kGroupVersion, "partitions", "Partition", false};
+
+  ObjectMeta metadata{};
+  PartitionSpec spec{};
+  PartitionStatus status{};
+
+  friend bool operator==(const Partition&, const Partition&) = default;
+};
+
+template <>
+base::Result<Partition> decode<Partition>(const nlohmann::json& object);
+nlohmann::json encode(const Partition& partition);
+
+}  // namespace kube

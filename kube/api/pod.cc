@@ -1,0 +1,201 @@
+#include "kube/api/pod.h"
+
+#include "kube/api/meta_codec.h"
+
+namespace kube {
+
+template <typename Io>
+void visit(Io& io, Like<ResourceRequirements> auto& s) {
+  io.field("requests", s.requests);
+  io.field("limits", s.limits);
+}
+
+// The JSON has two levels where EnvVar has one field. (Not in an anonymous namespace, where the
+// codec would not find their visit.)
+struct FieldRef {
+  std::string field_path;
+};
+struct EnvVarSource {
+  std::optional<FieldRef> field_ref;
+};
+
+template <typename Io>
+void visit(Io& io, Like<FieldRef> auto& s) {
+  io.field("fieldPath", s.field_path);
+}
+
+template <typename Io>
+void visit(Io& io, Like<EnvVarSource> auto& s) {
+  io.field("fieldRef", s.field_ref);
+}
+
+template <typename Io>
+void visit(Io& io, Like<EnvVar> auto& s) {
+  io.field("name", s.name);
+  io.field("value", s.value);
+  std::optional<EnvVarSource> source;
+  if constexpr (!Io::kDecoding) {
+    if (s.field_path) source = EnvVarSource{FieldRef{*s.field_path}};
+  }
+  io.field("valueFrom", source);
+  if constexpr (Io::kDecoding) {
+    if (source && source->field_ref) s.field_path = source->field_ref->field_path;
+  }
+}
+
+template <typename Io>
+void visit(Io& io, Like<LifecycleHandler> auto& s) {
+  io.field("exec", s.exec);
+  io.field("httpGet", s.http_get);
+  io.field("tcpSocket", s.tcp_socket);
+  io.field("sleep", s.sleep);
+}
+
+template <typename Io>
+void visit(Io& io, Like<Lifecycle> auto& s) {
+  io.field("postStart", s.post_start);
+  io.field("preStop", s.pre_stop);
+}
+
+template <typename Io>
+void visit(Io& io, Like<Container> auto& s) {
+  io.field("name", s.name);
+  io.field("image", s.image);
+  io.field("command", s.command);
+  io.field("args", s.args);
+  io.field("workingDir", s.working_dir);
+  io.field("env", s.env);
+  io.field("resources", s.resources);
+  io.field("livenessProbe", s.liveness_probe);
+  io.field("readinessProbe", s.readiness_probe);
+  io.field("startupProbe", s.startup_probe);
+  io.field("lifecycle", s.lifecycle);
+  io.field("restartPolicy", s.restart_policy);
+}
+
+template <typename Io>
+void visit(Io& io, Like<Toleration> auto& s) {
+  io.field("key", s.key);
+  io.field("operator", s.op);
+  io.field("value", s.value);
+  io.field("effect", s.effect);
+}
+
+template <typename Io>
+void visit(Io& io, Like<PodSpec> auto& s) {
+  io.field("nodeName", s.node_name);
+  io.field("initContainers", s.init_containers);
+  io.field("containers", s.containers);
+  io.field("restartPolicy", s.restart_policy);
+  io.field("terminationGracePeriodSeconds", s.termination_grace_period_seconds);
+  io.field("activeDeadlineSeconds", s.active_deadline_seconds);
+  io.field("nodeSelector", s.node_selector);
+  io.field("tolerations", s.tolerations);
+  io.field("affinity", s.affinity);
+  io.field("topologySpreadConstraints", s.topology_spread_constraints);
+  io.field("schedulerName", s.scheduler_name);
+  io.field("priorityClassName", s.priority_class_name);
+  io.field("runtimeClassName", s.runtime_class_name);
+  io.field("serviceAccountName", s.service_account_name);
+  io.field("hostname", s.hostname);
+  io.field("subdomain", s.subdomain);
+  io.nonzero("hostNetwork", s.host_network);
+  io.nonzero("hostPID", s.host_pid);
+  io.nonzero("hostIPC", s.host_ipc);
+  io.field("overhead", s.overhead);
+  io.field("schedulingGates", s.scheduling_gates);
+}
+
+template <typename Io>
+void visit(Io& io, Like<ContainerRunning> auto& s) {
+  io.time("startedAt", s.started_at);
+}
+
+template <typename Io>
+void visit(Io& io, Like<ContainerWaiting> auto& s) {
+  io.field("reason", s.reason);
+  io.field("message", s.message);
+}
+
+template <typename Io>
+void visit(Io& io, Like<ContainerTerminated> auto& s) {
+  io.field("exitCode", s.exit_code);
+  io.nonzero("signal", s.signal);
+  io.field("reason", s.reason);
+  io.field("message", s.message);
+  io.time("startedAt", s.started_at);
+  io.time("finishedAt", s.finished_at);
+  io.field("containerID", s.container_id);
+}
+
+template <typename Io>
+void visit(Io& io, Like<ContainerState> auto& s) {
+  io.field("waiting", s.waiting);
+  io.field("running", s.running);
+  io.field("terminated", s.terminated);
+}
+
+template <typename Io>
+void visit(Io& io, Like<ContainerStatus> auto& s) {
+  io.field("name", s.name);
+  io.field("state", s.state);
+  io.field("lastState", s.last_state);
+  io.field("ready", s.ready);
+  io.field("started", s.started);
+  io.field("restartCount", s.restart_count);
+  io.always("image", s.image);
+  io.always("imageID", s.image_id);
+  io.field("containerID", s.container_id);
+}
+
+template <typename Io>
+void visit(Io& io, Like<PodStatus> auto& s) {
+  io.field("phase", s.phase);
+  io.field("reason", s.reason);
+  io.field("message", s.message);
+  io.field("conditions", s.conditions);
+  io.field("initContainerStatuses", s.init_container_statuses);
+  io.field("containerStatuses", s.container_statuses);
+  io.field("qosClass", s.qos_class);
+  io.time("startTime", s.start_time);
+  io.field("podIP", s.pod_ip);
+  io.field("hostIP", s.host_ip);
+}
+
+template <typename Io>
+void visit(Io& io, Like<Pod> auto& s) {
+  io.field("metadata", s.metadata);
+  io.field("spec", s.spec);
+  io.field("status", s.status);
+}
+
+template <typename Io>
+void visit(Io& io, Like<PodTemplateSpec> auto& s) {
+  io.field("metadata", s.metadata);
+  io.field("spec", s.spec);
+}
+
+template <>
+base::Result<Pod> decode<Pod>(const nlohmann::json& object) {
+  return codec::decode_object<Pod>(object);
+}
+nlohmann::json encode(const Pod& pod) {
+  return codec::encode_object(pod);
+}
+
+base::Result<PodTemplateSpec> decode_template(const RawJson& pod_template) {
+  const nlohmann::json object = pod_template.json();
+  if (!object.is_object()) {
+    return base::invalid_argument("spec.template: want an object, got " + codec::quoted(object));
+  }
+  PodTemplateSpec out;
+  std::optional<std::string> failure;
+  const codec::Path spec{nullptr, "spec", {}};
+  const codec::Path path{&spec, "template", {}};
+  codec::Decoder decoder{object, &path, failure};
+  visit(decoder, out);
+  if (failure) return base::invalid_argument(*failure);
+  return out;
+}
+
+}  // namespace kube

@@ -1,0 +1,143 @@
+#include "kube/api/quantity.h"
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace kube {
+namespace {
+
+__extension__ typedef __int128 Wide;
+
+struct Scale {
+  Wide multiply = 1;
+  Wide divide = 1;
+};
+
+// Factors to thousandths of a unit.
+std::optional<Scale> scale_of(std::string_view suffix) {
+  static constexpr std::array<std::pair<std::string_view, std::int64_t>, 12> kUpward{{
+      {"", 1},
+      {"k", 1'000},
+      {"M", 1'000'000},
+      {"G", 1'000'000'000},
+      {"T", 1'000'000'000'000},
+      {"P", 1'000'000'000'000'000},
+      {"E", 1'000'000'000'000'000'000},
+      {"Ki", std::int64_t{1} << 10U},
+      {"Mi", std::int64_t{1} << 20U},
+      {"Gi", std::int64_t{1} << 30U},
+      {"Ti", std::int64_t{1} << 40U},
+      {"Pi", std::int64_t{1} << 50U},
+  }};
+  for (const auto& [name, factor] : kUpward) {
+    if (name == suffix) return Scale{.multiply = Wide{factor} * 1000};
+  }
+  if (suffix == "Ei") return Scale{.multiply = (Wide{1} << 60U) * 1000};
+  if (suffix == "m") return Scale{};
+  if (suffix == "u") return Scale{.divide = 1'000};
+  if (suffix == "n") return Scale{.divide = 1'000'000};
+  return std::nullopt;
+}
+
+// "e3", "E-2".
+std::optional<Scale> exponent_of(std::string_view suffix) {
+  if (suffix.size() < 2 || (suffix[0] != 'e' && suffix[0] != 'E')) return std::nullopt;
+  std::string_view digits = suffix.substr(1);
+  if (digits[0] == '+') digits.remove_prefix(1);
+  int exponent = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  exponent += 3;
+  if (exponent > 21 || exponent < -18) return std::nullopt;
+  Scale scale;
+  for (; exponent > 0; --exponent) scale.multiply *= 10;
+  for (; exponent < 0; ++exponent) scale.divide *= 10;
+  return scale;
+}
+
+struct Number {
+  Wide mantissa = 0;
+  Wide divide = 1;
+  std::size_t length = 0;  // characters read; 0 = no number
+};
+
+// At most 18 digits count, which is more than the result can hold.
+Number read_number(std::string_view text) {
+  constexpr Wide kMantissaMax = Wide{1'000'000'000'000'000'000} * 1000;
+  Number number;
+  bool point = false;
+  bool digits = false;
+  std::size_t i = 0;
+  for (; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '.' && !point) {
+      point = true;
+      continue;
+    }
+    if (c < '0' || c > '9') break;
+    if (number.mantissa > kMantissaMax || number.divide > kMantissaMax) return {};
+    digits = true;
+    number.mantissa = number.mantissa * 10 + (c - '0');
+    if (point) number.divide *= 10;
+  }
+  number.length = digits ? i : 0;
+  return number;
+}
+
+}  // namespace
+
+base::Result<Quantity> parse_quantity(std::string_view text) {
+  const auto bad = [&](std::string_view why) {
+    return base::invalid_argument("\"" + std::string{text} + "\" is no quantity (" +
+                                  std::string{why} + ")");
+  };
+  std::string_view rest = text;
+  const bool negative = rest.starts_with('-');
+  if (negative || rest.starts_with('+')) rest.remove_prefix(1);
+  const Number number = read_number(rest);
+  if (number.length == 0) return bad("want for example 512Mi, 2 or 100m");
+  const std::string_view suffix = rest.substr(number.length);
+  std::optional<Scale> scale = scale_of(suffix);
+  if (!scale) scale = exponent_of(suffix);
+  if (!scale) return bad("unknown suffix \"" + std::string{suffix} + "\"");
+  constexpr Wide kWideMax = (~Wide{0}) ^ (Wide{1} << 127U);
+  if (number.mantissa > kWideMax / scale->multiply) return bad("too large");
+  const Wide numerator = number.mantissa * scale->multiply;
+  if (number.divide > kWideMax / scale->divide) return bad("too many digits");
+  const Wide denominator = number.divide * scale->divide;
+  // Away from zero, as Quantity.Value() and MilliValue() do.
+  const Wide milli = numerator / denominator + (numerator % denominator != 0 ? 1 : 0);
+  if (milli > std::numeric_limits<std::int64_t>::max()) return bad("too large");
+  const auto value = static_cast<std::int64_t>(milli);
+  return Quantity::from_milli(negative ? -value : value);
+}
+
+std::string format_bytes(Bytes bytes) {
+  static constexpr std::array<std::string_view, 7> kSuffixes{"",   "Ki", "Mi", "Gi",
+                                                             "Ti", "Pi", "Ei"};
+  std::int64_t value = bytes.value();
+  std::size_t power = 0;
+  while (value != 0 && value % 1024 == 0 && power + 1 < kSuffixes.size()) {
+    value /= 1024;
+    ++power;
+  }
+  return std::to_string(value) + std::string{kSuffixes[power]};
+}
+
+std::string format_decimal(Quantity quantity) {
+  if (quantity.milli() % 1000 == 0) return std::to_string(quantity.milli() / 1000);
+  return std::to_string(quantity.milli()) + "m";
+}
+
+std::string format_quantity(std::string_view resource_name, Quantity quantity) {
+  const bool binary = resource_name == "memory" || resource_name == "storage" ||
+                      resource_name.ends_with("-storage") ||
+                      resource_name.starts_with("hugepages-");
+  if (binary && quantity.milli() % 1000 == 0) return format_bytes(quantity.bytes());
+  return format_decimal(quantity);
+}
+
+}  // namespace kube

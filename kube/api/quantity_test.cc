@@ -1,0 +1,63 @@
+#include "kube/api/quantity.h"
+
+#include <gtest/gtest.h>
+
+namespace kube {
+namespace {
+
+TEST(ParseQuantity, ReadsKubernetesSpellings) {
+  const struct {
+    const char* text;
+    std::int64_t milli;
+  } cases[] = {
+      {"0", 0},
+      {"2", 2'000},
+      {"100m", 100},
+      {"1.5", 1'500},
+      {"0.0001", 1},  // finer than a thousandth: rounded up
+      {"512Mi", 512LL * 1024 * 1024 * 1000},
+      {"1Gi", 1024LL * 1024 * 1024 * 1000},
+      {"1.5Gi", 1536LL * 1024 * 1024 * 1000},
+      {"1k", 1'000'000},
+      {"1e3", 1'000'000},
+      {"1E3", 1'000'000},
+      {"12e-1", 1'200},
+      {"1P", 1'000'000'000'000'000'000},
+      {"500n", 1},
+      {"3u", 1},
+      {"-1", -1'000},
+      {"+1", 1'000},
+  };
+  for (const auto& one : cases) {
+    const auto got = parse_quantity(one.text);
+    ASSERT_TRUE(got.ok()) << one.text;
+    EXPECT_EQ(got->milli(), one.milli) << one.text;
+  }
+}
+
+TEST(ParseQuantity, RefusesWithTheText) {
+  for (const char* text : {"", "Mi", "1MiB", "1.2.3", "one", "1 Gi", "10E", "100Pi", "--1", "1e99",
+                           "123456789012345678901234567890"}) {
+    const auto got = parse_quantity(text);
+    ASSERT_FALSE(got.ok()) << text;
+    EXPECT_NE(got.error().message.find("\"" + std::string{text} + "\""), std::string::npos);
+  }
+}
+
+TEST(FormatQuantity, UsesTheUsualSpellingOfTheResource) {
+  EXPECT_EQ(format_quantity("memory", Quantity::from_units(512LL << 20U)), "512Mi");
+  EXPECT_EQ(format_quantity("memory", Quantity::from_units(1000)), "1000");
+  EXPECT_EQ(format_quantity("memory", Quantity{}), "0");
+  EXPECT_EQ(format_quantity("cpu", Quantity::from_milli(100)), "100m");
+  EXPECT_EQ(format_quantity("cpu", Quantity::from_units(1024)), "1024");
+  EXPECT_EQ(format_quantity("ephemeral-storage", Quantity::from_units(1LL << 30U)), "1Gi");
+}
+
+TEST(FormatBytes, ComesBackAsItWas) {
+  for (const std::int64_t bytes : {1LL, 1023LL, 1024LL, 1536LL, 5LL << 40U, (1LL << 40U) + 1}) {
+    EXPECT_EQ(parse_quantity(format_bytes(Bytes{bytes}))->bytes(), Bytes{bytes});
+  }
+}
+
+}  // namespace
+}  // namespace kube

@@ -1,0 +1,28 @@
+#include "kube/api/raw_json.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace kube {
+
+RawJson::RawJson(const nlohmann::json& value)
+    : text_{value.is_null() ? nullptr
+                            : std::make_shared<const std::string>(value.dump(
+                                  -1, ' ', false, nlohmann::json::error_handler_t::replace))} {}
+
+base::Result<RawJson> RawJson::parse_text(std::string_view text) {
+  const auto value = nlohmann::json::parse(text, nullptr, false);
+  if (value.is_discarded()) return base::invalid_argument("not valid JSON");
+  return RawJson{value};
+}
+
+const std::string& RawJson::text() const {
+  static const std::string kNothing;
+  return text_ == nullptr ? kNothing : *text_;
+}
+
+nlohmann::json RawJson::json() const {
+  return empty() ? nlohmann::json(nullptr) : nlohmann::json::parse(*text_, nullptr, false);
+}
+
+}  // namespace kube

@@ -1,0 +1,36 @@
+#include "kube/api/service.h"
+
+#include "kube/api/meta_codec.h"
+
+namespace kube {
+
+template <typename Io>
+void visit(Io& io, Like<ServicePort> auto& s) {
+  io.field("name", s.name);
+  io.field("protocol", s.protocol);
+  io.field("port", s.port);
+}
+
+template <typename Io>
+void visit(Io& io, Like<ServiceSpec> auto& s) {
+  io.field("clusterIP", s.cluster_ip);
+  io.field("selector", s.selector);
+  io.field("ports", s.ports);
+  io.nonzero("publishNotReadyAddresses", s.publish_not_ready_addresses);
+}
+
+template <typename Io>
+void visit(Io& io, Like<Service> auto& s) {
+  io.field("metadata", s.metadata);
+  io.field("spec", s.spec);
+}
+
+template <>
+base::Result<Service> decode<Service>(const nlohmann::json& object) {
+  return codec::decode_object<Service>(object);
+}
+nlohmann::json encode(const Service& service) {
+  return codec::encode_object(service);
+}
+
+}  // namespace kube

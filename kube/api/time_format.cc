@@ -1,0 +1,224 @@
+#include "kube/api/time_format.h"
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace kube {
+namespace {
+
+using std::chrono::days;
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// Exactly `count` digits at the front of text, which is shortened by them.
+std::optional<unsigned> take_digits(std::string_view& text, std::size_t count) {
+  if (text.size() < count) return std::nullopt;
+  unsigned value = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (text[i] < '0' || text[i] > '9') return std::nullopt;
+    value = value * 10 + static_cast<unsigned>(text[i] - '0');
+  }
+  text.remove_prefix(count);
+  return value;
+}
+
+bool take(std::string_view& text, char c) {
+  if (!text.starts_with(c)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+std::optional<base::Duration> take_time_of_day(std::string_view& rest) {
+  const auto hour = take_digits(rest, 2);
+  if (!hour || *hour > 23 || !take(rest, ':')) return std::nullopt;
+  const auto minute = take_digits(rest, 2);
+  if (!minute || *minute > 59 || !take(rest, ':')) return std::nullopt;
+  const auto second = take_digits(rest, 2);
+  if (!second || *second > 60) return std::nullopt;
+  base::Duration result = hours{*hour} + minutes{*minute} + seconds{*second};
+  if (!take(rest, '.')) return result;
+  unsigned micros = 0;
+  std::size_t digits = 0;
+  for (; !rest.empty() && rest[0] >= '0' && rest[0] <= '9'; rest.remove_prefix(1), ++digits) {
+    if (digits < 6) micros = micros * 10 + static_cast<unsigned>(rest[0] - '0');
+  }
+  if (digits == 0 || digits > 9) return std::nullopt;
+  for (; digits < 6; ++digits) micros *= 10;
+  return result + base::Duration{micros};
+}
+
+std::optional<base::Duration> take_offset(std::string_view& rest) {
+  if (take(rest, 'Z') || take(rest, 'z')) return base::Duration{0};
+  const bool west = rest.starts_with('-');
+  if (!take(rest, west ? '-' : '+')) return std::nullopt;
+  const auto hour = take_digits(rest, 2);
+  if (!hour || *hour > 23 || !take(rest, ':')) return std::nullopt;
+  const auto minute = take_digits(rest, 2);
+  if (!minute || *minute > 59) return std::nullopt;
+  const base::Duration offset = hours{*hour} + minutes{*minute};
+  return west ? -offset : offset;
+}
+
+std::optional<base::Instant> read_instant(std::string_view rest) {
+  const auto year = take_digits(rest, 4);
+  if (!year || !take(rest, '-')) return std::nullopt;
+  const auto month = take_digits(rest, 2);
+  if (!month || !take(rest, '-')) return std::nullopt;
+  const auto day = take_digits(rest, 2);
+  if (!day || (!take(rest, 'T') && !take(rest, 't'))) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year{static_cast<int>(*year)},
+                                         std::chrono::month{*month}, std::chrono::day{*day}};
+  if (!date.ok()) return std::nullopt;
+  const auto time_of_day = take_time_of_day(rest);
+  if (!time_of_day) return std::nullopt;
+  const auto offset = take_offset(rest);
+  if (!offset || !rest.empty()) return std::nullopt;
+  return base::Instant{std::chrono::sys_days{date}} + *time_of_day - *offset;
+}
+
+struct DateTime {
+  std::array<char, 64> text{};
+  long long micros = 0;
+};
+
+DateTime date_time(base::Instant t) {
+  const auto day = std::chrono::floor<days>(t);
+  const std::chrono::year_month_day date{day};
+  const std::chrono::hh_mm_ss time{t - day};
+  DateTime result;
+  std::snprintf(result.text.data(), result.text.size(), "%04d-%02u-%02uT%02lld:%02lld:%02lld",
+                static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                static_cast<unsigned>(date.day()), static_cast<long long>(time.hours().count()),
+                static_cast<long long>(time.minutes().count()),
+                static_cast<long long>(time.seconds().count()));
+  result.micros = static_cast<long long>(time.subseconds().count());
+  return result;
+}
+
+// Nanoseconds of one unit; Go knows both spellings of micro.
+constexpr std::array<std::pair<std::string_view, std::int64_t>, 8> kUnits{{
+    {"ns", 1},
+    {"us", 1'000},
+    {"\u00b5s", 1'000},
+    {"\u03bcs", 1'000},
+    {"ms", 1'000'000},
+    {"s", 1'000'000'000},
+    {"m", 60'000'000'000},
+    {"h", 3'600'000'000'000},
+}};
+
+std::optional<std::int64_t> unit_nanos(std::string_view name) {
+  for (const auto& [unit, nanos] : kUnits) {
+    if (unit == name) return nanos;
+  }
+  return std::nullopt;
+}
+
+// One "1.5h" at the front, in nanoseconds.
+std::optional<long double> take_term(std::string_view& rest) {
+  const std::size_t number_end = rest.find_first_not_of("0123456789.");
+  if (number_end == 0 || number_end == std::string_view::npos || number_end > 30) {
+    return std::nullopt;
+  }
+  const std::string_view number = rest.substr(0, number_end);
+  if (number.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
+  long double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error != std::errc{} || end != number.data() + number.size()) return std::nullopt;
+  rest.remove_prefix(number_end);
+  const std::string_view unit = rest.substr(0, rest.find_first_of("0123456789."));
+  const auto nanos = unit_nanos(unit);
+  if (!nanos) return std::nullopt;
+  rest.remove_prefix(unit.size());
+  return value * static_cast<long double>(*nanos);
+}
+
+std::optional<base::Duration> read_duration(std::string_view text) {
+  std::string_view rest = text;
+  const bool negative = rest.starts_with('-');
+  if (negative || rest.starts_with('+')) rest.remove_prefix(1);
+  if (rest == "0") return base::Duration{0};
+  if (rest.empty()) return std::nullopt;
+  long double nanos = 0;
+  while (!rest.empty()) {
+    const auto term = take_term(rest);
+    if (!term) return std::nullopt;
+    nanos += *term;
+  }
+  // Go's durations end at 2^63 ns, about 292 years.
+  if (nanos > static_cast<long double>(std::numeric_limits<std::int64_t>::max())) {
+    return std::nullopt;
+  }
+  // Half a nanosecond up: "0.3s" is not exact in binary.
+  const auto micros = static_cast<std::int64_t>((nanos + 0.5L) / 1000.0L);
+  return base::Duration{negative ? -micros : micros};
+}
+
+}  // namespace
+
+base::Result<base::Instant> parse_instant(std::string_view text) {
+  if (const auto t = read_instant(text)) return *t;
+  return base::invalid_argument("\"" + std::string{text} +
+                                "\" is no RFC 3339 time (want for example 2026-01-31T12:00:00Z)");
+}
+
+std::string format_time(base::Instant t) {
+  return std::string{date_time(t).text.data()} + "Z";
+}
+
+std::string format_micro_time(base::Instant t) {
+  const DateTime parts = date_time(t);
+  std::array<char, 16> fraction{};
+  std::snprintf(fraction.data(), fraction.size(), ".%06lldZ", parts.micros);
+  return std::string{parts.text.data()} + fraction.data();
+}
+
+base::Result<base::Duration> parse_duration(std::string_view text) {
+  if (const auto d = read_duration(text)) return *d;
+  return base::invalid_argument("\"" + std::string{text} +
+                                "\" is no duration (want for example 30s, 1h30m or 100ms)");
+}
+
+std::string format_duration(base::Duration d) {
+  if (d.count() == 0) return "0s";
+  std::string text;
+  std::int64_t micros = d.count();
+  if (micros < 0) {
+    text = "-";
+    micros = -micros;
+  }
+  const auto whole = [&](std::int64_t unit_micros, std::string_view unit) {
+    if (micros < unit_micros) return;
+    text += std::to_string(micros / unit_micros);
+    text += unit;
+    micros %= unit_micros;
+  };
+  whole(3'600'000'000, "h");
+  whole(60'000'000, "m");
+  if (micros == 0) return text;
+  const auto decimal = [&](std::int64_t unit_micros, int digits, std::string_view unit) {
+    text += std::to_string(micros / unit_micros);
+    if (std::int64_t rest = micros % unit_micros; rest != 0) {
+      std::string fraction = std::to_string(rest);
+      fraction.insert(0, static_cast<std::size_t>(digits) - fraction.size(), '0');
+      fraction.erase(fraction.find_last_not_of('0') + 1);
+      text += "." + fraction;
+    }
+    text += unit;
+  };
+  if (micros >= 1'000'000) {
+    decimal(1'000'000, 6, "s");
+  } else if (micros >= 1'000) {
+    decimal(1'000, 3, "ms");
+  } else {
+    decimal(1, 0, "us");
+  }
+  return text;
+}
+
+}  // namespace kube

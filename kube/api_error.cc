@@ -1,0 +1,98 @@
+#include "kube/api_error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace kube {
+namespace {
+
+using base::Code;
+using nlohmann::json;
+
+std::string text_at(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
+
+bool blames_uid(const json& status) {
+  const auto details = status.find("details");
+  if (details == status.end() || !details->is_object()) return false;
+  const auto causes = details->find("causes");
+  if (causes == details->end() || !causes->is_array()) return false;
+  return std::ranges::any_of(*causes, [](const json& cause) {
+    return cause.is_object() && text_at(cause, "field") == "metadata.uid";
+  });
+}
+
+Code code_of(int http_status, const std::string& reason, bool uid_blamed) {
+  if (reason == "Expired" || reason == "Gone") return Code::kGone;
+  switch (http_status) {
+    case 400:
+    case 405:
+    case 406:
+    case 415:
+      return Code::kInvalidArgument;
+    case 401:
+      return Code::kUnauthenticated;
+    case 403:
+      return Code::kPermissionDenied;
+    case 404:
+      return Code::kNotFound;
+    case 408:
+    case 504:
+      return Code::kTimeout;
+    case 409:
+      return reason == "AlreadyExists" ? Code::kAlreadyExists : Code::kConflict;
+    case 410:
+      return Code::kGone;
+    case 413:
+      return Code::kTooLarge;
+    case 422:
+      return uid_blamed ? Code::kConflict : Code::kInvalidArgument;
+    case 429:
+      return Code::kUnavailable;
+    default:
+      return http_status >= 500 ? Code::kUnavailable : Code::kInternal;
+  }
+}
+
+base::Error error_of(int http_status, const json& status) {
+  const std::string message = text_at(status, "message");
+  const std::string fallback = "HTTP status " + std::to_string(http_status);
+  return {code_of(http_status, text_at(status, "reason"), blames_uid(status)),
+          message.empty() ? fallback : message};
+}
+
+}  // namespace
+
+base::Error error_from_response(const Response& response) {
+  const json body = json::parse(response.body, nullptr, false);
+  if (body.is_object()) return error_of(response.status, body);
+  constexpr std::size_t kQuotedBytesMax = 200;
+  const std::string quoted = response.body.substr(0, kQuotedBytesMax);
+  return {code_of(response.status, "", false),
+          "HTTP status " + std::to_string(response.status) +
+              (quoted.empty() ? std::string{} : ": " + quoted)};
+}
+
+base::Error error_from_status(const json& status) {
+  if (!status.is_object()) return {Code::kInternal, "an error without a status"};
+  const auto code = status.find("code");
+  const bool known = code != status.end() && code->is_number_integer();
+  return error_of(known ? code->get<int>() : 500, status);
+}
+
+std::optional<base::Duration> retry_after(const Response& response) {
+  const auto found = response.headers.find("retry-after");
+  if (found == response.headers.end()) return std::nullopt;
+  std::int64_t seconds = 0;
+  const std::string& text = found->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc{} || end != text.data() + text.size() || seconds < 0) return std::nullopt;
+  if (seconds > 3600) return kRetryAfterMax;
+  return std::min<base::Duration>(std::chrono::seconds{seconds}, kRetryAfterMax);
+}
+
+}  // namespace kube

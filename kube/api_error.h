@@ -1,0 +1,28 @@
+// What an answer of the API server with status >= 400 means, and back-off after it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "kube/transport.h"
+#include "scheduler/base/result.h"
+#include "scheduler/base/time.h"
+
+namespace kube {
+
+// From the HTTP status and the metav1.Status in the body, whose message becomes the Error's; a
+// body that is no Status is quoted, at most 200 bytes of it. A write under a UID that the object no
+// longer has is kConflict, also where the server says 422.
+// REQUIRES: response.status >= 400 or unexpected.
+base::Error error_from_response(const Response& response);
+
+// The same for a metav1.Status as JSON: the object of a watch's ERROR event.
+base::Error error_from_status(const nlohmann::json& status);
+
+// The header's whole seconds, at most kRetryAfterMax; nothing without the header (its date form is
+// not used by API servers).
+std::optional<base::Duration> retry_after(const Response& response);
+
+inline constexpr base::Duration kRetryAfterMax = std::chrono::seconds{60};
+
+}  // namespace kube

@@ -1,0 +1,59 @@
+#include "kube/api_error.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace kube {
+namespace {
+
+using base::Code;
+using std::chrono::seconds;
+
+TEST(ErrorFromResponse, SaysWhatTheCallerMayDo) {
+  const struct {
+    int status;
+    const char* reason;
+    Code want;
+  } cases[] = {
+      {400, "BadRequest", Code::kInvalidArgument},
+      {401, "Unauthorized", Code::kUnauthenticated},
+      {403, "Forbidden", Code::kPermissionDenied},
+      {404, "NotFound", Code::kNotFound},
+      {405, "MethodNotAllowed", Code::kInvalidArgument},
+      {409, "AlreadyExists", Code::kAlreadyExists},
+      {409, "Conflict", Code::kConflict},
+      {410, "Expired", Code::kGone},
+      {410, "Gone", Code::kGone},
+      {413, "RequestEntityTooLarge", Code::kTooLarge},
+      {415, "", Code::kInvalidArgument},
+      {422, "Invalid", Code::kInvalidArgument},
+      {429, "TooManyRequests", Code::kUnavailable},
+      {500, "InternalError", Code::kUnavailable},
+      {503, "ServiceUnavailable", Code::kUnavailable},
+      {504, "Timeout", Code::kTimeout},
+      {302, "", Code::kInternal},
+  };
+  for (const auto& one : cases) {
+    const nlohmann::json body{{"reason", one.reason}, {"message", "m"}};
+    EXPECT_EQ(error_from_response({one.status, {}, body.dump()}), (base::Error{one.want, "m"}))
+        << one.status << " " << one.reason;
+  }
+}
+
+TEST(ErrorFromResponse, QuotesABodyThatIsNoStatus) {
+  EXPECT_EQ(error_from_response({502, {}, "<html>bad gateway"}),
+            (base::Error{Code::kUnavailable, "HTTP status 502: <html>bad gateway"}));
+  EXPECT_EQ(error_from_response({403, {}, ""}),
+            (base::Error{Code::kPermissionDenied, "HTTP status 403"}));
+}
+
+TEST(RetryAfter, ReadsWholeSecondsUpToItsMaximum) {
+  EXPECT_EQ(retry_after({429, {{"retry-after", "3"}}, ""}), seconds{3});
+  EXPECT_EQ(retry_after({429, {{"retry-after", "86400"}}, ""}), kRetryAfterMax);
+  EXPECT_EQ(retry_after({429, {{"retry-after", "soon"}}, ""}), std::nullopt);
+  EXPECT_EQ(retry_after({429, {}, ""}), std::nullopt);
+}
+
+}  // namespace
+}  // namespace kube

@@ -1,0 +1,377 @@
+#include "kube/client.h"
+
+#include <nlohmann/json.hpp>
+
+#include "kube/api/event.h"
+#include "kube/api/job.h"
+#include "kube/api/lease.h"
+#include "kube/api/namespace.h"
+#include "kube/api/node.h"
+#include "kube/api/node_timetable.h"
+#include "kube/api/partition.h"
+#include "kube/api/pod.h"
+#include "kube/api/qos.h"
+#include "kube/api/scheduler_config.h"
+#include "kube/api/service.h"
+#include "kube/api_error.h"
+#include "kube/client_core.h"
+#include "kube/merge_patch.h"
+#include "kube/resource_path.h"
+
+namespace kube {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kMergePatch = "application/merge-patch+json";
+constexpr int kListRestartsMax = 3;
+
+std::string context_of(std::string_view verb, const ResourceInfo& resource,
+                       const std::string& object) {
+  return std::string{verb} + " " + std::string{resource.kind} +
+         (object.empty() ? "" : " " + object);
+}
+
+base::Result<json> parse_body(const Response& response) {
+  if (response.body.empty()) return json(nullptr);
+  json body = json::parse(response.body, nullptr, false);
+  if (body.is_discarded()) return base::Error{base::Code::kInternal, "the answer is not JSON"};
+  return body;
+}
+
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+template <ApiObject T>
+base::Result<T> decoded(const base::Result<Response>& response, const std::string& context) {
+  if (!response.ok()) return response.error().with_context(context);
+  const auto body = parse_body(*response);
+  if (!body.ok()) return body.error().with_context(context);
+  auto object = decode<T>(*body);
+  if (!object.ok()) return object.error().with_context(context + ": the answer");
+  return object;
+}
+
+const char* propagation_name(Propagation propagation) {
+  switch (propagation) {
+    case Propagation::kBackground:
+      return "Background";
+    case Propagation::kForeground:
+      return "Foreground";
+    case Propagation::kOrphan:
+      return "Orphan";
+  }
+  return "Background";
+}
+
+json delete_body(const DeleteOptions& options) {
+  json body{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
+  if (options.uid) body["preconditions"]["uid"] = *options.uid;
+  if (options.resource_version) {
+    body["preconditions"]["resourceVersion"] = *options.resource_version;
+  }
+  if (options.grace_period) body["gracePeriodSeconds"] = options.grace_period->count();
+  if (options.propagation) body["propagationPolicy"] = propagation_name(*options.propagation);
+  if (options.dry_run) body["dryRun"] = json::array({"All"});
+  return body;
+}
+
+}  // namespace
+
+Client::Client(Transport& transport, const Clock& clock, Sleeper& sleeper, ClientOptions options)
+    : core_{std::make_shared<Core>(transport, clock, sleeper, options)}, call_{options.call} {}
+
+Client::Client(std::shared_ptr<Core> core, CallOptions call)
+    : core_{std::move(core)}, call_{call} {}
+
+Client Client::with(CallOptions call) const {
+  return {core_, call};
+}
+
+void Client::request_stop() {
+  core_->request_stop();
+}
+
+template <ApiObject T>
+base::Result<T> Client::get(const ObjectKey& key) const {
+  const Request request{.path = object_path(T::kResource, key), .timeout = call_.timeout};
+  return decoded<T>(core_->call(request, call_), context_of("get", T::kResource, to_string(key)));
+}
+
+template <ApiObject T>
+base::Result<ObjectList<T>> Client::list(const ListOptions& options) const {
+  ObjectList<T> out;
+  const auto on_item = [&](const json& item) {
+    auto object = decode<T>(item);
+    if (object.ok()) {
+      out.items.push_back(std::move(*object));
+      return;
+    }
+    out.undecodable.push_back(undecodable_of(item, object.error()));
+  };
+  const auto version = list_json(T::kResource, options, on_item, [&] { out = {}; });
+  if (!version.ok()) return version.error();
+  out.resource_version = *version;
+  return out;
+}
+
+template <ApiObject T>
+base::Result<T> Client::create(const T& object, const WriteOptions& options) const {
+  return create_json<T>(object.metadata.ns, encode(object), options);
+}
+
+template <ApiObject T>
+base::Result<T> Client::create_json(const std::string& ns, const json& object,
+                                    const WriteOptions& options) const {
+  const Request request{.method = Method::kPost,
+                        .path = collection_path(T::kResource, ns) +
+                                query_text({{"fieldManager", core_->options().field_manager},
+                                            {"dryRun", options.dry_run ? "All" : ""}}),
+                        .body = dump(object),
+                        .timeout = call_.timeout};
+  std::string name = ns.empty() ? "" : ns + "/";
+  if (const auto meta = object.find("metadata"); meta != object.end() && meta->is_object()) {
+    name += meta->value("name", meta->value("generateName", ""));
+  }
+  return decoded<T>(core_->call(request, call_), context_of("create", T::kResource, name));
+}
+
+namespace {
+
+template <ApiObject T>
+Request put_request(const T& object, std::string_view subresource, const WriteOptions& options,
+                    const std::string& field_manager) {
+  return {.method = Method::kPut,
+          .path = object_path(T::kResource, key_of(object.metadata)) + std::string{subresource} +
+                  query_text(
+                      {{"fieldManager", field_manager}, {"dryRun", options.dry_run ? "All" : ""}}),
+          .body = dump(encode(object))};
+}
+
+Request patch_request(const ResourceInfo& resource, const ObjectKey& key,
+                      std::string_view subresource, const json& merge_patch,
+                      const PatchOptions& options, const std::string& field_manager) {
+  json body = merge_patch;
+  if (options.resource_version) body["metadata"]["resourceVersion"] = *options.resource_version;
+  if (options.uid) body["metadata"]["uid"] = *options.uid;
+  return {.method = Method::kPatch,
+          .path = object_path(resource, key) + std::string{subresource} +
+                  query_text(
+                      {{"fieldManager", field_manager}, {"dryRun", options.dry_run ? "All" : ""}}),
+          .body = dump(body),
+          .content_type = std::string{kMergePatch}};
+}
+
+}  // namespace
+
+template <ApiObject T>
+base::Result<T> Client::update(const T& object, const WriteOptions& options) const {
+  Request request = put_request(object, "", options, core_->options().field_manager);
+  request.timeout = call_.timeout;
+  return decoded<T>(core_->call(request, call_),
+                    context_of("update", T::kResource, to_string(key_of(object.metadata))));
+}
+
+template <ApiObject T>
+base::Result<T> Client::update_status(const T& object, const WriteOptions& options) const {
+  Request request = put_request(object, "/status", options, core_->options().field_manager);
+  request.timeout = call_.timeout;
+  return decoded<T>(core_->call(request, call_), context_of("update status of", T::kResource,
+                                                            to_string(key_of(object.metadata))));
+}
+
+template <ApiObject T>
+base::Result<T> Client::patch(const ObjectKey& key, const json& merge_patch,
+                              const PatchOptions& options) const {
+  Request request =
+      patch_request(T::kResource, key, "", merge_patch, options, core_->options().field_manager);
+  request.timeout = call_.timeout;
+  return decoded<T>(core_->call(request, call_), context_of("patch", T::kResource, to_string(key)));
+}
+
+template <ApiObject T>
+base::Result<T> Client::patch_status(const ObjectKey& key, const json& merge_patch,
+                                     const PatchOptions& options) const {
+  Request request = patch_request(T::kResource, key, "/status", merge_patch, options,
+                                  core_->options().field_manager);
+  request.timeout = call_.timeout;
+  return decoded<T>(core_->call(request, call_),
+                    context_of("patch status of", T::kResource, to_string(key)));
+}
+
+template <ApiObject T>
+base::Result<T> Client::patch_status_from(const T& from, const T& to, bool check_version) const {
+  const json nothing = json::object();
+  json patch{{"status", kube::merge_patch(encode(from).value("status", nothing),
+                                          encode(to).value("status", nothing))}};
+  if (patch["status"].empty()) return from;
+  PatchOptions options{.uid = from.metadata.uid};
+  if (check_version) options.resource_version = from.metadata.resource_version;
+  return patch_status<T>(key_of(from.metadata), patch, options);
+}
+
+template <ApiObject T>
+base::Status Client::remove(const ObjectKey& key, const DeleteOptions& options) const {
+  const Request request{.method = Method::kDelete,
+                        .path = object_path(T::kResource, key),
+                        .body = dump(delete_body(options)),
+                        .timeout = call_.timeout};
+  const auto response = core_->call(request, call_);
+  if (response.ok()) return {};
+  return response.error().with_context(context_of("delete", T::kResource, to_string(key)));
+}
+
+base::Result<json> Client::call_json(Method method, const std::string& path,
+                                     const json* body) const {
+  Request request{.method = method, .path = path, .timeout = call_.timeout};
+  if (body != nullptr) request.body = dump(*body);
+  if (method == Method::kPatch) request.content_type = kMergePatch;
+  const auto response = core_->call(request, call_);
+  if (!response.ok()) return response.error().with_context(path);
+  auto parsed = parse_body(*response);
+  if (!parsed.ok()) return parsed.error().with_context(path);
+  return parsed;
+}
+
+namespace {
+
+// One page. Returns its metadata.
+base::Result<json> read_page(const base::Result<Response>& response,
+                             const std::function<void(const json&)>& on_item) {
+  if (!response.ok()) return response.error();
+  auto body = parse_body(*response);
+  if (!body.ok()) return body.error();
+  const base::Error no_list{base::Code::kInternal, "the answer is no list"};
+  if (!body->is_object()) return no_list;
+  const auto items = body->find("items");
+  const auto meta = body->find("metadata");
+  if (items == body->end() || meta == body->end() || !meta->is_object()) return no_list;
+  if (items->is_null()) return *meta;  // Go's nil slice
+  if (!items->is_array()) return no_list;
+  for (const json& item : *items) on_item(item);
+  return *meta;
+}
+
+std::string text_at(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
+
+}  // namespace
+
+base::Result<std::string> Client::list_json(const ResourceInfo& resource,
+                                            const ListOptions& options,
+                                            const std::function<void(const json&)>& on_item,
+                                            const std::function<void()>& restarted) const {
+  const std::string context = context_of("list", resource, options.ns);
+  std::string continue_token;
+  for (int restarts = 0;;) {
+    const Request request{
+        .path = collection_path(resource, options.ns) +
+                query_text(
+                    {{"limit", std::to_string(options.page_items_max)},
+                     {"continue", continue_token},
+                     {"labelSelector", options.label_selector},
+                     {"fieldSelector", options.field_selector},
+                     {"resourceVersion", continue_token.empty() ? options.resource_version : ""}}),
+        .timeout = call_.timeout};
+    const auto meta = read_page(core_->call(request, call_), on_item);
+    if (!meta.ok() && meta.error().code == base::Code::kGone && !continue_token.empty() &&
+        restarts < kListRestartsMax) {
+      ++restarts;
+      continue_token.clear();
+      restarted();
+      continue;
+    }
+    if (!meta.ok()) return meta.error().with_context(context);
+    continue_token = text_at(*meta, "continue");
+    if (continue_token.empty()) return text_at(*meta, "resourceVersion");
+  }
+}
+
+namespace {
+
+std::optional<WatchEventType> event_type(const std::string& name) {
+  if (name == "ADDED") return WatchEventType::kAdded;
+  if (name == "MODIFIED") return WatchEventType::kModified;
+  if (name == "DELETED") return WatchEventType::kDeleted;
+  if (name == "BOOKMARK") return WatchEventType::kBookmark;
+  return std::nullopt;
+}
+
+}  // namespace
+
+base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions& options,
+                                const std::function<bool(WatchEventType, const json&)>& on_event,
+                                std::stop_token stop) const {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(options.server_timeout);
+  const Request request{.path = collection_path(resource, options.ns) +
+                                query_text({{"watch", "true"},
+                                            {"allowWatchBookmarks", "true"},
+                                            {"resourceVersion", options.resource_version},
+                                            {"labelSelector", options.label_selector},
+                                            {"fieldSelector", options.field_selector},
+                                            {"timeoutSeconds", std::to_string(seconds.count())}}),
+                        .timeout = options.idle_timeout};
+  std::optional<base::Error> failure;
+  const auto on_line = [&](std::string_view line) {
+    const json event = json::parse(line, nullptr, false);
+    const auto object = event.is_object() ? event.find("object") : event.end();
+    if (!event.is_object() || object == event.end() || !object->is_object()) {
+      failure = base::Error{base::Code::kInternal, "a line that is no watch event"};
+      return false;
+    }
+    const std::string type = text_at(event, "type");
+    if (type == "ERROR") {
+      failure = error_from_status(*object);
+      return false;
+    }
+    // A type from the future is no reason to lose the watch.
+    const auto known = event_type(type);
+    return !known || on_event(*known, *object);
+  };
+  const auto ended = core_->transport().stream(request, on_line, stop);
+  const std::string context = context_of("watch", resource, options.ns);
+  if (failure) return failure->with_context(context);
+  return ended.ok() ? base::Status{} : base::Status{ended.error().with_context(context)};
+}
+
+Undecodable undecodable_of(const json& object, base::Error error) {
+  Undecodable out{.key = {}, .uid = {}, .resource_version = {}, .error = std::move(error)};
+  const auto meta = object.is_object() ? object.find("metadata") : object.end();
+  if (!object.is_object() || meta == object.end() || !meta->is_object()) return out;
+  out.key = {text_at(*meta, "namespace"), text_at(*meta, "name")};
+  out.uid = text_at(*meta, "uid");
+  out.resource_version = text_at(*meta, "resourceVersion");
+  return out;
+}
+
+#define KUBE_INSTANTIATE(T)                                                                     \
+  template base::Result<T> Client::get<T>(const ObjectKey&) const;                              \
+  template base::Result<ObjectList<T>> Client::list<T>(const ListOptions&) const;               \
+  template base::Result<T> Client::create<T>(const T&, const WriteOptions&) const;              \
+  template base::Result<T> Client::create_json<T>(const std::string&, const json&,              \
+                                                  const WriteOptions&) const;                   \
+  template base::Result<T> Client::update<T>(const T&, const WriteOptions&) const;              \
+  template base::Result<T> Client::patch<T>(const ObjectKey&, const json&, const PatchOptions&) \
+      const;                                                                                    \
+  template base::Result<T> Client::patch_status<T>(const ObjectKey&, const json&,               \
+                                                   const PatchOptions&) const;                  \
+  template base::Result<T> Client::update_status<T>(const T&, const WriteOptions&) const;       \
+  template base::Result<T> Client::patch_status_from<T>(const T&, const T&, bool) const;        \
+  template base::Status Client::remove<T>(const ObjectKey&, const DeleteOptions&) const
+
+KUBE_INSTANTIATE(Event);
+KUBE_INSTANTIATE(Job);
+KUBE_INSTANTIATE(Lease);
+KUBE_INSTANTIATE(Namespace);
+KUBE_INSTANTIATE(Node);
+KUBE_INSTANTIATE(NodeTimetable);
+KUBE_INSTANTIATE(Partition);
+KUBE_INSTANTIATE(Pod);
+KUBE_INSTANTIATE(Qos);
+KUBE_INSTANTIATE(SchedulerConfig);
+KUBE_INSTANTIATE(Service);
+
+}  // namespace kube

@@ -1,0 +1,67 @@
+#include "kube/client_core.h"
+
+#include "kube/api_error.h"
+
+namespace kube {
+namespace {
+
+bool may_retry(Method method, base::Code code, int http_status) {
+  // 429: the server refused before it did anything.
+  if (http_status == 429) return true;
+  if (method == Method::kPost) return false;
+  return code == base::Code::kUnavailable || code == base::Code::kTimeout;
+}
+
+}  // namespace
+
+base::Result<Response> Client::Core::call(const Request& request, const CallOptions& call) {
+  Backoff backoff{call.backoff, next_seed()};
+  for (int attempt = 1;; ++attempt) {
+    if (auto slot = take_slot(); !slot.ok()) return slot.error();
+    auto answer = transport_.send(request);
+    give_slot_back();
+    if (answer.ok() && answer->status < 400) return answer;
+    const base::Error error = answer.ok() ? error_from_response(*answer) : answer.error();
+    const int http_status = answer.ok() ? answer->status : 0;
+    if (attempt >= call.attempts_max || !may_retry(request.method, error.code, http_status)) {
+      return error;
+    }
+    base::Duration delay = backoff.next();
+    if (answer.ok()) delay = retry_after(*answer).value_or(delay);
+    if (auto slept = sleeper_.sleep(delay, stop_.get_token()); !slept.ok()) return slept.error();
+  }
+}
+
+base::Status Client::Core::take_slot() {
+  const std::stop_token stop = stop_.get_token();
+  const base::Error cancelled{base::Code::kCancelled, "the client has been stopped"};
+  if (stop.stop_requested()) return cancelled;
+  if (const base::Duration wait = limiter_.reserve(); wait > base::Duration{}) {
+    if (auto slept = sleeper_.sleep(wait, stop); !slept.ok()) return slept.error();
+  }
+  std::unique_lock lock{mu_};
+  const bool free =
+      slot_free_.wait(lock, stop, [&] { return in_flight_ < options_.in_flight_max; });
+  if (!free) return cancelled;
+  ++in_flight_;
+  return {};
+}
+
+void Client::Core::give_slot_back() {
+  {
+    const std::lock_guard lock{mu_};
+    --in_flight_;
+  }
+  slot_free_.notify_one();
+}
+
+std::uint64_t Client::Core::next_seed() {
+  const std::lock_guard lock{mu_};
+  return seeds_.next();
+}
+
+void Client::Core::request_stop() {
+  stop_.request_stop();
+}
+
+}  // namespace kube

@@ -1,0 +1,84 @@
+#include "kube/health_server.h"
+
+#include <httplib.h>
+#include <prometheus/collectable.h>
+#include <prometheus/text_serializer.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <thread>
+#include <utility>
+
+namespace kube {
+namespace {
+
+constexpr std::size_t kThreads = 2;
+constexpr std::size_t kQueryBytesMax = 4096;
+constexpr time_t kClientSeconds = 5;  // for a client to send its request and to read the answer
+
+httplib::Server::Handler probe_handler(std::function<base::Status()> probe) {
+  return [probe = std::move(probe)](const httplib::Request&, httplib::Response& response) {
+    const base::Status status = probe ? probe() : base::Status{};
+    if (!status.ok()) response.status = 503;
+    response.set_content(status.ok() ? "ok\n" : status.error().message + "\n", "text/plain");
+  };
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<HealthServer>> HealthServer::create(const Options& options,
+                                                                 Probes probes) {
+  auto server = std::make_unique<httplib::Server>();
+  server->new_task_queue = [] { return new httplib::ThreadPool{kThreads}; };
+  server->set_keep_alive_max_count(1);
+  server->set_read_timeout(kClientSeconds);
+  server->set_write_timeout(kClientSeconds);
+  server->set_payload_max_length(kQueryBytesMax);
+  // Not the library's SO_REUSEPORT, with which two servers on one port would go unnoticed.
+  server->set_socket_options([](int descriptor) {
+    const int on = 1;
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  });
+  server->Get("/healthz", probe_handler(std::move(probes.alive)));
+  server->Get("/readyz", probe_handler(std::move(probes.ready)));
+  server->Get("/metrics", [metrics = std::move(probes.metrics)](const httplib::Request&,
+                                                                httplib::Response& response) {
+    response.set_content(metrics ? metrics() : std::string{}, "text/plain; version=0.0.4");
+  });
+  int port = options.port;
+  if (port == 0) {
+    port = server->bind_to_any_port(options.address);
+  } else if (!server->bind_to_port(options.address, port)) {
+    port = -1;
+  }
+  if (port < 0) {
+    return base::Error{base::Code::kUnavailable,
+                       "cannot listen on " + options.address + ":" + std::to_string(options.port) +
+                           ": the port is in use or the address is not of this machine"};
+  }
+  return std::unique_ptr<HealthServer>{new HealthServer{std::move(server), port}};
+}
+
+HealthServer::HealthServer(std::unique_ptr<httplib::Server> server, int port)
+    : server_{std::move(server)}, port_{port} {}
+
+HealthServer::~HealthServer() = default;
+
+void HealthServer::serve(std::stop_token stop) {
+  std::atomic<bool> ended{false};
+  const std::stop_callback end{std::move(stop), [&] {
+                                 // The library ignores a stop before it listens.
+                                 while (!server_->is_running() && !ended) {
+                                   std::this_thread::yield();
+                                 }
+                                 server_->stop();
+                               }};
+  server_->listen_after_bind();
+  ended = true;
+}
+
+std::string metrics_text(const prometheus::Collectable& registry) {
+  return prometheus::TextSerializer{}.Serialize(registry.Collect());
+}
+
+}  // namespace kube

@@ -1,0 +1,77 @@
+#include "kube/health_server.h"
+
+#include <gtest/gtest.h>
+#include <prometheus/counter.h>
+#include <prometheus/registry.h>
+
+#include "kube/http_transport.h"
+#include "kube/run_loop.h"
+
+namespace kube {
+namespace {
+
+class HealthServerTest : public testing::Test {
+ protected:
+  void start(HealthServer::Probes probes) {
+    auto created = HealthServer::create({.address = "127.0.0.1"}, std::move(probes));
+    ASSERT_TRUE(created.ok()) << created.error().message;
+    server_ = std::move(*created);
+    loop_.start("health", [this](std::stop_token stop) {
+      server_->serve(stop);
+      return base::Duration{};
+    });
+  }
+  Response get(const std::string& path) {
+    const SystemClock clock;
+    auto transport = HttpTransport::create(
+        {.server = "http://127.0.0.1:" + std::to_string(server_->port())}, clock);
+    return (*transport)->send({.path = path}).value();
+  }
+
+  std::unique_ptr<HealthServer> server_;
+  RunLoop loop_;
+};
+
+TEST_F(HealthServerTest, AnswersWhatTheProbesSay) {
+  start({.ready = [] {
+    return base::Status{base::Error{base::Code::kUnavailable, "not synced yet"}};
+  }});
+  EXPECT_EQ(get("/healthz").status, 200);
+  EXPECT_EQ(get("/readyz").status, 503);
+  EXPECT_EQ(get("/readyz").body, "not synced yet\n");
+  EXPECT_EQ(get("/elsewhere").status, 404);
+}
+
+TEST_F(HealthServerTest, ServesMetricsOfARegistry) {
+  prometheus::Registry registry;
+  prometheus::BuildCounter().Name("switches_total").Register(registry).Add({}).Increment(3);
+  start({.metrics = [&] { return metrics_text(registry); }});
+  const Response response = get("/metrics");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_NE(response.body.find("\nswitches_total 3\n"), std::string::npos) << response.body;
+}
+
+TEST_F(HealthServerTest, PortInUseIsASentence) {
+  start({});
+  const auto second = HealthServer::create({.address = "127.0.0.1", .port = server_->port()}, {});
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code, base::Code::kUnavailable);
+  EXPECT_EQ(second.error().message,
+            "cannot listen on 127.0.0.1:" + std::to_string(server_->port()) +
+                ": the port is in use or the address is not of this machine");
+}
+
+TEST_F(HealthServerTest, StopRightAfterStartEndsIt) {
+  for (int i = 0; i < 20; ++i) {
+    auto created = HealthServer::create({.address = "127.0.0.1"}, {});
+    ASSERT_TRUE(created.ok());
+    RunLoop loop;
+    loop.start("health", [&](std::stop_token stop) {
+      (*created)->serve(stop);
+      return base::Duration{};
+    });
+  }
+}
+
+}  // namespace
+}  // namespace kube

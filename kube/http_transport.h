@@ -1,0 +1,41 @@
+// Transport over HTTPS (or plain HTTP, for tests): keep-alive connections that calls share, one
+// connection of its own for each stream. The only file that knows the HTTP library.
+//
+// Cost: a call on a warm connection takes one round trip; a new connection a TLS handshake
+// (some milliseconds). At most kIdleConnectionsMax connections are kept.
+#pragma once
+
+#include <memory>
+
+#include "kube/clock.h"
+#include "kube/transport.h"
+#include "kube/transport_config.h"
+
+namespace kube {
+
+class HttpTransport final : public Transport {
+ public:
+  static constexpr std::size_t kIdleConnectionsMax = 16;
+  static constexpr std::size_t kResponseBytesMax = 256U << 20U;
+
+  // Connects to nothing yet. kInvalidArgument: a malformed URL, certificate, key or token file;
+  // kUnauthenticated: our own certificate has expired. Ignores SIGPIPE in the whole process, which
+  // TLS over a broken connection would raise.
+  static base::Result<std::unique_ptr<HttpTransport>> create(const TransportConfig& config,
+                                                             const Clock& clock);
+  ~HttpTransport() override;
+
+  base::Result<Response> send(const Request& request) override;
+  base::Status stream(const Request& request, const std::function<bool(std::string_view)>& on_line,
+                      std::stop_token stop) override;
+
+ private:
+  class Connections;
+
+  explicit HttpTransport(std::unique_ptr<Connections> connections);
+  base::Result<Response> send_once(const Request& request);
+
+  std::unique_ptr<Connections> connections_;
+};
+
+}  // namespace kube

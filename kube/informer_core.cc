@@ -1,0 +1,223 @@
+#include "kube/informer_core.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+namespace kube {
+namespace {
+
+using base::Code;
+
+// A session that ends sooner and brought nothing is a server that does not want us now.
+constexpr base::Duration kShortSession = std::chrono::seconds{1};
+
+}  // namespace
+
+InformerCore::InformerCore(Client client, const Clock& clock, const ResourceInfo& resource,
+                           InformerOptions options, Hooks hooks)
+    : client_{std::move(client)},
+      clock_{clock},
+      resource_{resource},
+      options_{std::move(options)},
+      hooks_{std::move(hooks)},
+      backoff_{options_.backoff, options_.seed},
+      prng_{options_.seed + 1} {}
+
+base::Duration InformerCore::step(std::stop_token stop) {
+  if (stop.stop_requested()) return {};
+  return listed_ ? watch(std::move(stop)) : list();
+}
+
+base::Duration InformerCore::list() {
+  Cache fresh;
+  std::vector<Undecodable> undecodable;
+  const auto on_item = [&](const nlohmann::json& item) {
+    auto entry = hooks_.decode(item);
+    if (entry.ok()) {
+      ObjectKey key = entry->key;
+      fresh.insert_or_assign(std::move(key), std::move(*entry));
+    } else {
+      undecodable.push_back(undecodable_of(item, entry.error()));
+    }
+  };
+  const auto restarted = [&] {
+    fresh.clear();
+    undecodable.clear();
+  };
+  const auto version = client_.list_json(resource_,
+                                         {.ns = options_.ns,
+                                          .label_selector = options_.label_selector,
+                                          .field_selector = options_.field_selector,
+                                          .resource_version = {},
+                                          .page_items_max = options_.page_items_max},
+                                         on_item, restarted);
+  if (!version.ok()) return failed(version.error());
+  for (const Undecodable& one : undecodable) {
+    // Only this thread writes the cache, so it may be read here without the lock.
+    const auto last = cache_.find(one.key);
+    if (last != cache_.end() && last->second.uid == one.uid) fresh.insert(*last);
+  }
+  resource_version_ = *version;
+  listed_ = true;
+  replace_all(std::move(fresh));
+  std::map<ObjectKey, std::string> still_bad;
+  for (const Undecodable& one : undecodable) {
+    report(one);
+    still_bad[one.key] = one.resource_version;
+  }
+  reported_ = std::move(still_bad);
+  synced_ = true;
+  backoff_.reset();
+  return {};
+}
+
+base::Duration InformerCore::watch(std::stop_token stop) {
+  const base::Duration began = clock_.monotonic();
+  bool event_seen = false;
+  const auto extra = prng_.below(static_cast<std::uint64_t>(options_.watch_timeout.count()) + 1);
+  const auto ended = client_.watch_json(
+      resource_,
+      {.ns = options_.ns,
+       .label_selector = options_.label_selector,
+       .field_selector = options_.field_selector,
+       .resource_version = resource_version_,
+       .server_timeout = options_.watch_timeout + base::Duration{static_cast<std::int64_t>(extra)},
+       .idle_timeout = options_.watch_idle_timeout},
+      [&](WatchEventType type, const nlohmann::json& object) {
+        event_seen = true;
+        on_event(type, object);
+        return !stop.stop_requested();
+      },
+      stop);
+  if (stop.stop_requested()) return {};
+  return after_watch(ended, event_seen || clock_.monotonic() - began >= kShortSession);
+}
+
+base::Duration InformerCore::after_watch(const base::Status& ended, bool progress) {
+  if (progress) backoff_.reset();
+  if (ended.ok()) return progress ? base::Duration{} : backoff_.next();
+  switch (ended.error().code) {
+    case Code::kCancelled:
+      return {};
+    case Code::kGone:
+      listed_ = false;
+      return progress ? base::Duration{} : backoff_.next();
+    case Code::kTimeout:
+      // Nothing arrived for long: most likely nothing happened. The resumed watch will tell.
+      return progress ? base::Duration{} : failed(ended.error());
+    case Code::kUnavailable:
+      return failed(ended.error());
+    case Code::kInvalidArgument:
+    case Code::kUnauthenticated:
+    case Code::kPermissionDenied:
+    case Code::kNotFound:
+    case Code::kAlreadyExists:
+    case Code::kConflict:
+    case Code::kTooLarge:
+    case Code::kInternal:
+      break;
+  }
+  // Whatever it is, the list after it shows the state in full.
+  listed_ = false;
+  return failed(ended.error());
+}
+
+void InformerCore::replace_all(Cache fresh) {
+  std::vector<Change> changes;
+  for (const auto& [key, old] : cache_) {
+    if (!fresh.contains(key)) changes.push_back({old.object, nullptr});
+  }
+  for (const auto& [key, entry] : fresh) {
+    const auto old = cache_.find(key);
+    if (old == cache_.end()) {
+      changes.push_back({nullptr, entry.object});
+    } else if (old->second.resource_version != entry.resource_version ||
+               old->second.uid != entry.uid) {
+      changes.push_back({old->second.object, entry.object});
+    }
+  }
+  {
+    const std::lock_guard lock{mu_};
+    cache_.swap(fresh);
+  }
+  for (const Change& change : changes) hooks_.on_change(change);
+}
+
+void InformerCore::on_event(WatchEventType type, const nlohmann::json& object) {
+  const Undecodable identity = undecodable_of(object, {});
+  if (!identity.resource_version.empty()) resource_version_ = identity.resource_version;
+  if (type == WatchEventType::kBookmark) return;
+  auto entry = hooks_.decode(object);
+  if (type == WatchEventType::kDeleted) {
+    reported_.erase(identity.key);
+    erase(identity.key, entry.ok() ? entry->object : nullptr);
+    return;
+  }
+  if (!entry.ok()) {
+    report(undecodable_of(object, entry.error()));
+    return;
+  }
+  reported_.erase(identity.key);
+  store(std::move(*entry));
+}
+
+void InformerCore::store(Entry entry) {
+  Change change{nullptr, entry.object};
+  {
+    const std::lock_guard lock{mu_};
+    Entry& slot = cache_[entry.key];
+    // A watch that was resumed may repeat what the list already had.
+    if (slot.object != nullptr && slot.uid == entry.uid &&
+        slot.resource_version == entry.resource_version) {
+      return;
+    }
+    change.before = slot.object;
+    slot = std::move(entry);
+  }
+  hooks_.on_change(change);
+}
+
+void InformerCore::erase(const ObjectKey& key, std::shared_ptr<const void> last) {
+  {
+    const std::lock_guard lock{mu_};
+    const auto found = cache_.find(key);
+    if (found == cache_.end()) return;
+    if (last == nullptr) last = found->second.object;
+    cache_.erase(found);
+  }
+  hooks_.on_change({std::move(last), nullptr});
+}
+
+void InformerCore::report(const Undecodable& undecodable) {
+  std::string& version = reported_[undecodable.key];
+  if (version == undecodable.resource_version && !version.empty()) return;
+  version = undecodable.resource_version;
+  if (hooks_.on_undecodable) hooks_.on_undecodable(undecodable);
+}
+
+base::Duration InformerCore::failed(const base::Error& error) {
+  if (hooks_.on_error) hooks_.on_error(error);
+  return backoff_.next();
+}
+
+std::shared_ptr<const void> InformerCore::find(const ObjectKey& key) const {
+  const std::lock_guard lock{mu_};
+  const auto found = cache_.find(key);
+  return found == cache_.end() ? nullptr : found->second.object;
+}
+
+std::vector<std::shared_ptr<const void>> InformerCore::snapshot() const {
+  const std::lock_guard lock{mu_};
+  std::vector<std::shared_ptr<const void>> out;
+  out.reserve(cache_.size());
+  for (const auto& [key, entry] : cache_) out.push_back(entry.object);
+  return out;
+}
+
+std::size_t InformerCore::size() const {
+  const std::lock_guard lock{mu_};
+  return cache_.size();
+}
+
+}  // namespace kube

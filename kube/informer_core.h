@@ -1,0 +1,93 @@
+// The untyped part of Informer<T>, which has the contract.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "kube/backoff.h"
+#include "kube/client.h"
+
+namespace kube {
+
+struct InformerOptions {
+  std::string ns{};  // "" = all namespaces
+  std::string label_selector{};
+  std::string field_selector{};  // "spec.nodeName=n12"
+  std::int32_t page_items_max = 500;
+  BackoffOptions backoff{};
+  // Of one watch session; the server gets it plus 0 to 100 % at random, so that the watches of
+  // many clients do not end together.
+  base::Duration watch_timeout = std::chrono::minutes{5};
+  base::Duration watch_idle_timeout = std::chrono::minutes{2};
+  std::uint64_t seed = 1;
+};
+
+class InformerCore {
+ public:
+  struct Entry {
+    ObjectKey key;
+    std::string uid;
+    std::string resource_version;
+    std::shared_ptr<const void> object;
+  };
+  // Added: before is null; deleted: now is null.
+  struct Change {
+    std::shared_ptr<const void> before;
+    std::shared_ptr<const void> now;
+  };
+  struct Hooks {
+    std::function<base::Result<Entry>(const nlohmann::json&)> decode;
+    std::function<void(const Change&)> on_change;
+    std::function<void(const Undecodable&)> on_undecodable;  // may be absent
+    std::function<void(const base::Error&)> on_error;        // may be absent
+  };
+
+  InformerCore(Client client, const Clock& clock, const ResourceInfo& resource,
+               InformerOptions options, Hooks hooks);
+
+  base::Duration step(std::stop_token stop);
+
+  bool has_synced() const { return synced_.load(); }
+  std::shared_ptr<const void> find(const ObjectKey& key) const;
+  std::vector<std::shared_ptr<const void>> snapshot() const;
+  std::size_t size() const;
+
+ private:
+  using Cache = std::map<ObjectKey, Entry>;
+
+  base::Duration list();
+  base::Duration watch(std::stop_token stop);
+  base::Duration after_watch(const base::Status& ended, bool progress);
+  void replace_all(Cache fresh);
+  void on_event(WatchEventType type, const nlohmann::json& object);
+  void store(Entry entry);
+  void erase(const ObjectKey& key, std::shared_ptr<const void> last);
+  void report(const Undecodable& undecodable);
+  base::Duration failed(const base::Error& error);
+
+  Client client_;
+  const Clock& clock_;
+  const ResourceInfo resource_;
+  const InformerOptions options_;
+  const Hooks hooks_;
+
+  Backoff backoff_;
+  base::Prng prng_;
+  bool listed_ = false;           // false: the next step lists
+  std::string resource_version_;  // of the last event or list
+  // Versions that have been reported as undecodable.
+  std::map<ObjectKey, std::string> reported_;
+  std::atomic<bool> synced_{false};
+
+  mutable std::mutex mu_;
+  Cache cache_;  // guarded by mu_; written only by the thread of step()
+};
+
+}  // namespace kube

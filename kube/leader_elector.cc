@@ -1,0 +1,145 @@
+#include "kube/leader_elector.h"
+
+#include <algorithm>
+
+#include "scheduler/base/check.h"
+
+namespace kube {
+namespace {
+
+constexpr base::Duration kCallTimeoutMin = std::chrono::milliseconds{500};
+
+}  // namespace
+
+LeaderElector::LeaderElector(Client client, const Clock& clock, LeaderElectionOptions options,
+                             Callbacks callbacks)
+    : client_{std::move(client)},
+      clock_{clock},
+      options_{std::move(options)},
+      callbacks_{std::move(callbacks)},
+      prng_{options_.seed} {
+  CHECK(options_.lease_duration > options_.renew_deadline);
+  CHECK(options_.renew_deadline > options_.retry_period);
+  CHECK(!options_.identity.empty());
+  // One try per step and two or more steps per deadline.
+  const base::Duration timeout =
+      std::max(options_.renew_deadline - options_.retry_period * 2, kCallTimeoutMin);
+  client_ = client_.with({.timeout = std::min(timeout, options_.renew_deadline / 2),
+                          .attempts_max = 1,
+                          .backoff = {}});
+}
+
+base::Duration LeaderElector::step() {
+  const Outcome outcome = try_acquire_or_renew();
+  if (leading_ && outcome == Outcome::kHeldByOther) lose();
+  if (leading_ && !is_leader()) lose();
+  if (leading_) return options_.retry_period;
+  // Candidates spread, as client-go's JitterFactor 1.2 does.
+  const auto jitter = static_cast<std::uint64_t>(options_.retry_period.count()) * 6 / 5;
+  return options_.retry_period + base::Duration{static_cast<std::int64_t>(prng_.below(jitter + 1))};
+}
+
+bool LeaderElector::is_leader() const {
+  const base::Duration renewed_at{renewed_at_micros_.load()};
+  return leading_ && clock_.monotonic() < renewed_at + options_.renew_deadline;
+}
+
+LeaderElector::Outcome LeaderElector::try_acquire_or_renew() {
+  const base::Instant now = clock_.wall();
+  const auto lease = client_.get<Lease>(options_.lease);
+  if (!lease.ok() && lease.error().code == base::Code::kNotFound) return create(now);
+  if (!lease.ok()) return failed(lease.error());
+  observe(*lease);
+  const bool mine = lease->spec.holder_identity == options_.identity;
+  if (lease->spec.holder_identity && !mine && observed_is_valid()) return Outcome::kHeldByOther;
+  // A leader that finds its Lease expired and taken away may not fight for it.
+  if (leading_ && !mine) return Outcome::kHeldByOther;
+  return take(*lease, now);
+}
+
+LeaderElector::Outcome LeaderElector::create(base::Instant now) {
+  // Somebody deleted the Lease of a leader: what others hold now is unknown.
+  if (leading_) return Outcome::kHeldByOther;
+  Lease lease;
+  lease.metadata.name = options_.lease.name;
+  lease.metadata.ns = options_.lease.ns;
+  lease.spec = spec_for(now, 0);
+  const base::Duration sent_at = clock_.monotonic();
+  const auto created = client_.create(lease);
+  if (!created.ok()) return failed(created.error());
+  renewed_at_micros_ = sent_at.count();
+  leading_ = true;
+  observe(*created);
+  if (callbacks_.on_started) callbacks_.on_started(0);
+  return Outcome::kHeld;
+}
+
+LeaderElector::Outcome LeaderElector::take(const Lease& lease, base::Instant now) {
+  Lease wanted = lease;
+  const std::int32_t transitions = lease.spec.lease_transitions.value_or(0);
+  const bool renewal = leading_;
+  wanted.spec = spec_for(now, renewal ? transitions : transitions + 1);
+  if (renewal) wanted.spec.acquire_time = lease.spec.acquire_time;
+  const base::Duration sent_at = clock_.monotonic();
+  // The resourceVersion in `wanted` lets only one of several candidates win.
+  const auto updated = client_.update(wanted);
+  if (!updated.ok()) return failed(updated.error());
+  renewed_at_micros_ = sent_at.count();
+  leading_ = true;
+  observe(*updated);
+  if (!renewal && callbacks_.on_started) callbacks_.on_started(*wanted.spec.lease_transitions);
+  return Outcome::kHeld;
+}
+
+void LeaderElector::observe(const Lease& lease) {
+  if (!observed_ || observed_->spec != lease.spec ||
+      observed_->metadata.uid != lease.metadata.uid) {
+    observed_ = lease;
+    observed_at_ = clock_.monotonic();
+  }
+  const std::string leader = lease.spec.holder_identity.value_or("");
+  if (leader == reported_leader_ || leader.empty()) return;
+  reported_leader_ = leader;
+  if (callbacks_.on_new_leader) callbacks_.on_new_leader(leader);
+}
+
+bool LeaderElector::observed_is_valid() const {
+  const base::Duration written = std::chrono::seconds{
+      observed_->spec.lease_duration_seconds.value_or(static_cast<std::int32_t>(
+          std::chrono::floor<std::chrono::seconds>(options_.lease_duration).count()))};
+  return clock_.monotonic() < observed_at_ + written;
+}
+
+LeaderElector::Outcome LeaderElector::failed(const base::Error& error) {
+  if (callbacks_.on_error) callbacks_.on_error(error);
+  return Outcome::kFailed;
+}
+
+LeaseSpec LeaderElector::spec_for(base::Instant now, std::int32_t transitions) const {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(options_.lease_duration).count();
+  return {.holder_identity = options_.identity,
+          .lease_duration_seconds = static_cast<std::int32_t>(std::max<std::int64_t>(seconds, 1)),
+          .acquire_time = now,
+          .renew_time = now,
+          .lease_transitions = transitions};
+}
+
+void LeaderElector::lose() {
+  leading_ = false;
+  if (callbacks_.on_lost) callbacks_.on_lost();
+}
+
+void LeaderElector::release() {
+  if (!is_leader() || !observed_) return;
+  leading_ = false;
+  Lease released = *observed_;
+  const base::Instant now = clock_.wall();
+  released.spec.holder_identity.reset();
+  released.spec.lease_duration_seconds = 1;
+  released.spec.renew_time = now;
+  released.spec.acquire_time = now;
+  const auto updated = client_.update(released);
+  if (!updated.ok()) (void)failed(updated.error());
+}
+
+}  // namespace kube

@@ -1,0 +1,85 @@
+// Leader election on a Lease, with client-go's semantics: who holds the Lease renews it every
+// retry_period; who does not may take it when it has not been seen changing for the duration that
+// is written in it, by the own monotonic clock, so that clocks of machines need not agree.
+// SOURCE: k8s.io/client-go tools/leaderelection.
+//
+// What it does not promise: that nobody else acts. A leader that was paused finds out late; writes
+// must carry a term (architecture.md 3).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "kube/api/lease.h"
+#include "kube/client.h"
+
+namespace kube {
+
+struct LeaderElectionOptions {
+  ObjectKey lease{};
+  std::string identity{};                                    // unique per process, not per machine
+  base::Duration lease_duration = std::chrono::seconds{15};  // whole seconds
+  base::Duration renew_deadline = std::chrono::seconds{10};  // < lease_duration
+  base::Duration retry_period = std::chrono::seconds{2};     // < renew_deadline
+  std::uint64_t seed = 1;
+};
+
+// step() and release() belong to one thread; is_leader() may be called from any.
+class LeaderElector {
+ public:
+  // Called from within step(), each may be absent.
+  struct Callbacks {
+    // leaseTransitions of the Lease, with this election counted.
+    std::function<void(std::int32_t transitions)> on_started{};
+    // The Lease could not be renewed in time, or somebody else has it. The process should exit:
+    // what it decided since is not safe to finish.
+    std::function<void()> on_lost{};
+    // Somebody is seen to lead, perhaps this process.
+    std::function<void(const std::string& identity)> on_new_leader{};
+    // A try failed; for logs.
+    std::function<void(const base::Error&)> on_error{};
+  };
+
+  // Give it a Client of its own, so that no other request's rate limit delays a renewal.
+  LeaderElector(Client client, const Clock& clock, LeaderElectionOptions options,
+                Callbacks callbacks);
+
+  // One try to acquire or to renew. Returns how long to wait until the next step.
+  base::Duration step();
+
+  // Holds the Lease, renewed less than renew_deadline ago: also false in a thread that looks after
+  // a pause, before step() has noticed.
+  bool is_leader() const;
+
+  // Gives the Lease up, so that the next one need not wait. Does nothing when it does not lead.
+  void release();
+
+ private:
+  enum class Outcome { kHeld, kHeldByOther, kFailed };
+
+  Outcome try_acquire_or_renew();
+  Outcome create(base::Instant now);
+  Outcome take(const Lease& lease, base::Instant now);
+  void observe(const Lease& lease);
+  bool observed_is_valid() const;
+  Outcome failed(const base::Error& error);
+  LeaseSpec spec_for(base::Instant now, std::int32_t transitions) const;
+  void lose();
+
+  Client client_;
+  const Clock& clock_;
+  const LeaderElectionOptions options_;
+  const Callbacks callbacks_;
+  base::Prng prng_;
+
+  std::optional<Lease> observed_;
+  base::Duration observed_at_{};
+  std::string reported_leader_;
+  std::atomic<bool> leading_{false};
+  std::atomic<std::int64_t> renewed_at_micros_{0};
+};
+
+}  // namespace kube

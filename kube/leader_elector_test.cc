@@ -1,0 +1,172 @@
+// A Lease in memory with optimistic locking, two candidates, and clocks that tests move.
+#include "kube/leader_elector.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "kube/testing/fake_transport.h"
+#include "kube/testing/manual_sleeper.h"
+
+namespace kube {
+namespace {
+
+using base::Code;
+using nlohmann::json;
+using std::chrono::seconds;
+
+class LeaseServer {
+ public:
+  explicit LeaseServer(FakeTransport& transport) {
+    transport.set_handler([this](const Request& request) { return handle(request); });
+  }
+  bool down = false;
+  json lease;  // null: none
+
+ private:
+  base::Result<Response> handle(const Request& request) {
+    if (down) return base::Error{Code::kUnavailable, "connection refused"};
+    const auto status = [](int code, const char* reason) {
+      return Response{code, {}, json{{"reason", reason}, {"message", reason}}.dump()};
+    };
+    if (request.method == Method::kPost) {
+      if (!lease.is_null()) return status(409, "AlreadyExists");
+      lease = json::parse(request.body);
+    } else if (lease.is_null()) {
+      return status(404, "NotFound");
+    } else if (request.method == Method::kPut) {
+      const json wanted = json::parse(request.body);
+      if (wanted["metadata"]["resourceVersion"] != lease["metadata"]["resourceVersion"]) {
+        return status(409, "Conflict");
+      }
+      lease = wanted;
+    }
+    if (request.method != Method::kGet) {
+      lease["metadata"]["resourceVersion"] = std::to_string(++version_);
+    }
+    return Response{200, {}, lease.dump()};
+  }
+  int version_ = 0;
+};
+
+struct Candidate {
+  Candidate(FakeTransport& transport, ManualClock& clock, ManualSleeper& sleeper, std::string name)
+      : elector{Client{transport, clock, sleeper, {}},
+                clock,
+                LeaderElectionOptions{.lease = {"kubegang-system", "operator"},
+                                      .identity = std::move(name)},
+                {.on_started = [this](std::int32_t count) { started.push_back(count); },
+                 .on_lost = [this] { ++lost_count; },
+                 .on_new_leader = [this](const std::string& who) { leaders.push_back(who); }}} {}
+  std::vector<std::int32_t> started;
+  std::vector<std::string> leaders;
+  int lost_count = 0;
+  LeaderElector elector;
+};
+
+class LeaderElectorTest : public testing::Test {
+ protected:
+  ManualClock clock_;
+  ManualSleeper sleeper_{clock_};
+  FakeTransport transport_;
+  LeaseServer server_{transport_};
+  Candidate a_{transport_, clock_, sleeper_, "a"};
+  Candidate b_{transport_, clock_, sleeper_, "b"};
+};
+
+TEST_F(LeaderElectorTest, FirstCandidateCreatesTheLease) {
+  EXPECT_EQ(a_.elector.step(), seconds{2});
+  EXPECT_TRUE(a_.elector.is_leader());
+  EXPECT_EQ(a_.started, std::vector<std::int32_t>{0});
+  EXPECT_EQ(server_.lease["spec"]["holderIdentity"], "a");
+  EXPECT_EQ(server_.lease["spec"]["leaseDurationSeconds"], 15);
+  b_.elector.step();
+  EXPECT_FALSE(b_.elector.is_leader());
+  EXPECT_EQ(b_.leaders, std::vector<std::string>{"a"});
+}
+
+TEST_F(LeaderElectorTest, RenewedLeaseStaysWithItsHolder) {
+  a_.elector.step();
+  const json acquired = server_.lease["spec"]["acquireTime"];
+  for (int i = 0; i < 20; ++i) {
+    clock_.advance(seconds{2});
+    a_.elector.step();
+    b_.elector.step();
+  }
+  EXPECT_TRUE(a_.elector.is_leader());
+  EXPECT_FALSE(b_.elector.is_leader());
+  EXPECT_EQ(server_.lease["spec"]["acquireTime"], acquired);
+  EXPECT_NE(server_.lease["spec"]["renewTime"], acquired);
+  EXPECT_EQ(server_.lease["spec"]["leaseTransitions"], 0);
+}
+
+TEST_F(LeaderElectorTest, LeaseThatIsNotRenewedIsTakenAfterItsDuration) {
+  a_.elector.step();
+  b_.elector.step();  // observes it now
+  clock_.advance(seconds{15} - base::Duration{1});
+  b_.elector.step();
+  EXPECT_FALSE(b_.elector.is_leader());
+  clock_.advance(base::Duration{1});
+  b_.elector.step();
+  EXPECT_TRUE(b_.elector.is_leader());
+  EXPECT_EQ(b_.started, std::vector<std::int32_t>{1});
+  EXPECT_FALSE(a_.elector.is_leader());
+  a_.elector.step();
+  EXPECT_EQ(a_.lost_count, 1);
+}
+
+TEST_F(LeaderElectorTest, StepOfTheWallClockTakesNoLease) {
+  a_.elector.step();
+  b_.elector.step();
+  clock_.step_wall(std::chrono::hours{10});
+  b_.elector.step();
+  EXPECT_FALSE(b_.elector.is_leader());
+  EXPECT_TRUE(a_.elector.is_leader());
+}
+
+TEST_F(LeaderElectorTest, LeaderThatCannotRenewInTimeLoses) {
+  a_.elector.step();
+  server_.down = true;
+  clock_.advance(seconds{9});
+  a_.elector.step();
+  EXPECT_TRUE(a_.elector.is_leader());
+  clock_.advance(seconds{1});
+  EXPECT_FALSE(a_.elector.is_leader());  // before step() notices
+  a_.elector.step();
+  EXPECT_EQ(a_.lost_count, 1);
+}
+
+TEST_F(LeaderElectorTest, ReleasedLeaseIsFreeAtOnce) {
+  a_.elector.step();
+  b_.elector.step();
+  a_.elector.release();
+  EXPECT_FALSE(a_.elector.is_leader());
+  EXPECT_EQ(a_.lost_count, 0);
+  b_.elector.step();
+  EXPECT_TRUE(b_.elector.is_leader());
+  EXPECT_EQ(b_.started, std::vector<std::int32_t>{1});
+}
+
+TEST_F(LeaderElectorTest, OfTwoThatReadTheSameLeaseOnlyOneWins) {
+  // a's update meets a Lease that changed after a read it.
+  server_.lease = json::parse(R"({"metadata": {"name": "operator", "namespace": "kubegang-system",
+      "resourceVersion": "1"}, "spec": {"leaseTransitions": 4}})");
+  transport_.answer(200, server_.lease.dump());
+  server_.lease["metadata"]["resourceVersion"] = "2";
+  a_.elector.step();
+  EXPECT_FALSE(a_.elector.is_leader());
+  a_.elector.step();
+  EXPECT_EQ(a_.started, std::vector<std::int32_t>{5});
+}
+
+TEST_F(LeaderElectorTest, LeaderWhoseLeaseIsDeletedStops) {
+  a_.elector.step();
+  server_.lease = nullptr;
+  clock_.advance(seconds{2});
+  a_.elector.step();
+  EXPECT_FALSE(a_.elector.is_leader());
+  EXPECT_EQ(a_.lost_count, 1);
+}
+
+}  // namespace
+}  // namespace kube

@@ -1,0 +1,27 @@
+#include "kube/merge_patch.h"
+
+#include <nlohmann/json.hpp>
+
+namespace kube {
+
+nlohmann::json merge_patch(const nlohmann::json& from, const nlohmann::json& to) {
+  if (!from.is_object() || !to.is_object()) return to;
+  nlohmann::json patch = nlohmann::json::object();
+  for (const auto& [name, value] : from.items()) {
+    const auto kept = to.find(name);
+    if (kept == to.end() || kept->is_null()) {
+      patch[name] = nullptr;
+    } else if (value.is_object() && kept->is_object()) {
+      nlohmann::json inner = merge_patch(value, *kept);
+      if (!inner.empty()) patch[name] = std::move(inner);
+    } else if (value != *kept) {
+      patch[name] = *kept;
+    }
+  }
+  for (const auto& [name, value] : to.items()) {
+    if (!from.contains(name) && !value.is_null()) patch[name] = value;
+  }
+  return patch;
+}
+
+}  // namespace kube

@@ -1,0 +1,52 @@
+#include "kube/run_loop.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace kube {
+
+void Waker::wake() {
+  {
+    const std::lock_guard lock{mu_};
+    woken_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Waker::wait_for(base::Duration duration, std::stop_token stop) {
+  // A day: kNever and its like would overflow in the wait.
+  constexpr base::Duration kWaitMax = std::chrono::hours{24};
+  std::unique_lock lock{mu_};
+  (void)changed_.wait_for(lock, std::move(stop), std::min(duration, kWaitMax),
+                          [this] { return woken_; });
+  woken_ = false;
+}
+
+RunLoop::~RunLoop() {
+  request_stop();
+  join();
+}
+
+void RunLoop::start(const std::string& name, Step step, Waker* waker) {
+  threads_.emplace_back([step = std::move(step), waker, stop = stop_.get_token(), name] {
+    constexpr std::size_t kThreadNameMax = 15;  // pthread_setname_np(3)
+    pthread_setname_np(pthread_self(), name.substr(0, kThreadNameMax).c_str());
+    Waker own;
+    Waker& used = waker == nullptr ? own : *waker;
+    while (!stop.stop_requested()) {
+      const base::Duration wait = step(stop);
+      if (wait > base::Duration{}) used.wait_for(wait, stop);
+    }
+  });
+}
+
+void RunLoop::join() {
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+  threads_.clear();
+}
+
+}  // namespace kube

@@ -1,0 +1,55 @@
+// The one place of the client library that has threads: it calls step() of an object again and
+// again, waiting in between as long as step() says.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "scheduler/base/time.h"
+
+namespace kube {
+
+// Ends a loop's waiting. Thread-safe. A wake() while nobody waits ends the next wait.
+class Waker {
+ public:
+  void wake();
+  // Returns after `duration`, at wake(), or when `stop` is requested.
+  void wait_for(base::Duration duration, std::stop_token stop);
+
+ private:
+  std::mutex mu_;
+  std::condition_variable_any changed_;
+  bool woken_ = false;  // guarded by mu_
+};
+
+// start() and join() belong to one thread; request_stop() may be called from any.
+class RunLoop {
+ public:
+  // Returns how long to wait until it is called again. Must return soon after `stop` is requested.
+  using Step = std::function<base::Duration(std::stop_token stop)>;
+
+  RunLoop() = default;
+  ~RunLoop();  // stops and joins
+  RunLoop(const RunLoop&) = delete;
+  RunLoop& operator=(const RunLoop&) = delete;
+
+  // A thread of its own, named for `top` (15 characters count). `waker`, if any, must live until
+  // join() and be given to no second loop.
+  void start(const std::string& name, Step step, Waker* waker = nullptr);
+
+  void request_stop() { stop_.request_stop(); }
+  std::stop_token stop_token() const { return stop_.get_token(); }
+  // Waits until all threads have ended. REQUIRES: request_stop() has been or will be called.
+  void join();
+
+ private:
+  std::stop_source stop_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace kube

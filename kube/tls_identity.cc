@@ -1,0 +1,75 @@
+#include "kube/tls_identity.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+
+#include <ctime>
+
+#include "kube/api/time_format.h"
+
+namespace kube {
+namespace {
+
+struct BioDeleter {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+};
+
+std::unique_ptr<BIO, BioDeleter> reader(std::string_view pem) {
+  return std::unique_ptr<BIO, BioDeleter>{
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
+}
+
+base::Instant instant_of(const ASN1_TIME* time) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return base::Instant{};
+  return base::Instant{std::chrono::seconds{timegm(&parts)}};
+}
+
+}  // namespace
+
+base::Result<std::vector<CertificatePointer>> parse_certificates(std::string_view pem) {
+  const auto bio = reader(pem);
+  std::vector<CertificatePointer> out;
+  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+    out.emplace_back(certificate);
+  }
+  const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  ERR_clear_error();
+  if (out.empty() || !at_end) return base::invalid_argument("not a PEM certificate");
+  return out;
+}
+
+base::Result<KeyPointer> parse_private_key(std::string_view pem) {
+  const auto bio = reader(pem);
+  // An encrypted key asks for a password; this answers that there is none.
+  const auto no_password = [](char*, int, int, void*) { return -1; };
+  KeyPointer key{PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr)};
+  ERR_clear_error();
+  if (key == nullptr) return base::invalid_argument("not a PEM private key without a password");
+  return key;
+}
+
+base::Instant not_before(const X509& certificate) {
+  return instant_of(X509_get0_notBefore(&certificate));
+}
+
+base::Instant not_after(const X509& certificate) {
+  return instant_of(X509_get0_notAfter(&certificate));
+}
+
+base::Status check_dates(const X509& certificate, base::Instant now) {
+  const base::Instant begin = not_before(certificate);
+  const base::Instant end = not_after(certificate);
+  if (now > end) {
+    return base::Error{base::Code::kUnauthenticated, "expired at " + format_time(end) + " (it is " +
+                                                         format_time(now) + "): renew it"};
+  }
+  if (now < begin) {
+    return base::Error{base::Code::kUnauthenticated, "not valid before " + format_time(begin) +
+                                                         " (it is " + format_time(now) +
+                                                         "): check the clock"};
+  }
+  return {};
+}
+
+}  // namespace kube

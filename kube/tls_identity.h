@@ -1,0 +1,33 @@
+// Certificates and keys, parsed once and checked for their dates. Internal to kube/.
+#pragma once
+
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/base/result.h"
+#include "scheduler/base/time.h"
+
+namespace kube {
+
+struct OpenSslDeleter {
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using CertificatePointer = std::unique_ptr<X509, OpenSslDeleter>;
+using KeyPointer = std::unique_ptr<EVP_PKEY, OpenSslDeleter>;
+
+// All certificates of the text, in order; kInvalidArgument when there is none or one is broken.
+base::Result<std::vector<CertificatePointer>> parse_certificates(std::string_view pem);
+base::Result<KeyPointer> parse_private_key(std::string_view pem);
+
+base::Instant not_before(const X509& certificate);
+base::Instant not_after(const X509& certificate);
+
+// kUnauthenticated with both times when `now` is outside of the certificate's.
+base::Status check_dates(const X509& certificate, base::Instant now);
+
+}  // namespace kube

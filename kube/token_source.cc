@@ -1,0 +1,44 @@
+#include "kube/token_source.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace kube {
+
+base::Result<std::string> TokenSource::token() {
+  const std::lock_guard lock{mu_};
+  if (file_.empty()) return token_;
+  if (read_ && clock_.monotonic() - read_at_ < kReadAgain) return token_;
+  auto status = read_locked();
+  if (!status.ok() && token_.empty()) return status.error();
+  return token_;
+}
+
+bool TokenSource::refresh(const std::string& refused) {
+  const std::lock_guard lock{mu_};
+  if (file_.empty()) return false;
+  (void)read_locked();
+  return token_ != refused;
+}
+
+base::Status TokenSource::read_locked() {
+  std::ifstream file{file_, std::ios::binary};
+  if (!file) {
+    return base::Error{base::Code::kUnauthenticated,
+                       "cannot read the token file " + file_ + ": " + std::strerror(errno)};
+  }
+  std::string text{std::istreambuf_iterator<char>{file}, {}};
+  const std::size_t end = text.find_last_not_of(" \t\r\n");
+  text.resize(end == std::string::npos ? 0 : end + 1);
+  if (text.empty()) {
+    return base::Error{base::Code::kUnauthenticated, "the token file " + file_ + " is empty"};
+  }
+  token_ = std::move(text);
+  read_ = true;
+  read_at_ = clock_.monotonic();
+  return {};
+}
+
+}  // namespace kube

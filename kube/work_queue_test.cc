@@ -1,0 +1,228 @@
+#include "kube/work_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <list>
+#include <string>
+#include <thread>
+
+#include "kube/testing/manual_clock.h"
+#include "scheduler/base/prng.h"
+
+namespace kube {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class WorkQueueTest : public testing::Test {
+ protected:
+  ~WorkQueueTest() override { queue_.check_invariants(); }
+
+  ManualClock clock_;
+  WorkQueue<int> queue_{clock_};
+};
+
+TEST_F(WorkQueueTest, GivesEachKeyOnceInTheOrderOfAddition) {
+  queue_.add(2);
+  queue_.add(1);
+  queue_.add(2);
+  EXPECT_EQ(queue_.size(), 2U);
+  EXPECT_EQ(queue_.try_get(), 2);
+  EXPECT_EQ(queue_.try_get(), 1);
+  EXPECT_EQ(queue_.try_get(), std::nullopt);
+}
+
+TEST_F(WorkQueueTest, AddDuringProcessingRunsKeyOnceMore) {
+  queue_.add(1);
+  EXPECT_EQ(queue_.try_get(), 1);
+  queue_.add(1);
+  queue_.add(1);
+  EXPECT_EQ(queue_.try_get(), std::nullopt);
+  queue_.done(1);
+  EXPECT_EQ(queue_.try_get(), 1);
+  queue_.done(1);
+  EXPECT_EQ(queue_.try_get(), std::nullopt);
+}
+
+TEST_F(WorkQueueTest, DelayedKeyIsReadyAtTheEarlierInstant) {
+  queue_.add_after(1, seconds{5});
+  queue_.add_after(1, seconds{2});
+  queue_.add_after(1, seconds{9});
+  EXPECT_EQ(queue_.until_next(), seconds{2});
+  clock_.advance(seconds{2} - base::Duration{1});
+  EXPECT_EQ(queue_.try_get(), std::nullopt);
+  clock_.advance(base::Duration{1});
+  EXPECT_EQ(queue_.until_next(), base::Duration{});
+  EXPECT_EQ(queue_.try_get(), 1);
+  queue_.done(1);
+  EXPECT_EQ(queue_.until_next(), std::nullopt);
+}
+
+TEST_F(WorkQueueTest, FailuresInARowWaitTwiceAsLongEachUntilForgotten) {
+  for (const int want : {5, 10, 20, 40}) {
+    queue_.add_rate_limited(1);
+    EXPECT_EQ(queue_.until_next(), milliseconds{want});
+    clock_.advance(milliseconds{want});
+    EXPECT_EQ(queue_.try_get(), 1);
+    queue_.done(1);
+  }
+  EXPECT_EQ(queue_.failures(1), 4);
+  queue_.forget(1);
+  queue_.add_rate_limited(1);
+  EXPECT_EQ(queue_.until_next(), milliseconds{5});
+}
+
+TEST_F(WorkQueueTest, BackOffHasAMaximum) {
+  for (int i = 0; i < 100; ++i) queue_.add_rate_limited(i < 99 ? 1 : 1);
+  clock_.advance(milliseconds{5});
+  EXPECT_EQ(queue_.try_get(), 1);
+  queue_.done(1);
+  queue_.add_rate_limited(1);
+  EXPECT_EQ(queue_.until_next(), seconds{30});
+}
+
+TEST_F(WorkQueueTest, WaitingGetEndsAtAnAdditionAndAtStop) {
+  std::stop_source stop;
+  std::optional<int> first;
+  std::optional<int> second = 0;
+  std::thread worker{[&] {
+    first = queue_.get(stop.get_token());
+    second = queue_.get(stop.get_token());
+  }};
+  queue_.add(7);
+  while (queue_.size() > 0) std::this_thread::yield();
+  stop.request_stop();
+  worker.join();
+  EXPECT_EQ(first, 7);
+  EXPECT_EQ(second, std::nullopt);
+}
+
+// The same contract, written down as plainly as possible.
+class ModelQueue {
+ public:
+  void add(int key) {
+    if (contains(waiting_, key)) return;
+    if (contains(held_, key)) {
+      if (!contains(again_, key)) again_.push_back(key);
+      return;
+    }
+    waiting_.push_back(key);
+  }
+  void add_after(int key, std::int64_t at) {
+    for (auto& [when, delayed] : delayed_) {
+      if (delayed == key) {
+        when = std::min(when, at);
+        return;
+      }
+    }
+    delayed_.emplace_back(at, key);
+  }
+  std::optional<int> get(std::int64_t now) {
+    delayed_.sort();
+    while (!delayed_.empty() && delayed_.front().first <= now) {
+      add(delayed_.front().second);
+      delayed_.pop_front();
+    }
+    if (waiting_.empty()) return std::nullopt;
+    const int key = waiting_.front();
+    waiting_.pop_front();
+    held_.push_back(key);
+    return key;
+  }
+  void done(int key) {
+    held_.remove(key);
+    if (!contains(again_, key)) return;
+    again_.remove(key);
+    waiting_.push_back(key);
+  }
+
+ private:
+  static bool contains(const std::list<int>& keys, int key) {
+    return std::ranges::find(keys, key) != keys.end();
+  }
+  std::list<int> waiting_, held_, again_;
+  std::list<std::pair<std::int64_t, int>> delayed_;
+};
+
+// Goal: the queue is the model, whatever is done to it. Method: 200 seeds of 500 random operations
+// on five keys; invariants after each.
+TEST(WorkQueue, BehavesAsTheModel) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    base::Prng prng{seed};
+    ManualClock clock;
+    WorkQueue<int> queue{clock};
+    ModelQueue model;
+    std::vector<int> held;
+    for (int step = 0; step < 500; ++step) {
+      const int key = static_cast<int>(prng.below(5));
+      switch (prng.below(5)) {
+        case 0:
+          queue.add(key);
+          model.add(key);
+          break;
+        case 1: {
+          const auto delay = static_cast<std::int64_t>(prng.below(20)) + 1;
+          queue.add_after(key, base::Duration{delay});
+          model.add_after(key, clock.monotonic().count() + delay);
+          break;
+        }
+        case 2:
+          clock.advance(base::Duration{static_cast<std::int64_t>(prng.below(10))});
+          break;
+        case 3: {
+          const auto got = queue.try_get();
+          ASSERT_EQ(got, model.get(clock.monotonic().count())) << "seed " << seed << " " << step;
+          if (got) held.push_back(*got);
+          break;
+        }
+        default:
+          if (held.empty()) break;
+          queue.done(held.back());
+          model.done(held.back());
+          held.pop_back();
+      }
+      queue.check_invariants();
+    }
+  }
+}
+
+// Goal: no addition is lost between threads. Method: two producers, two workers; a key's last
+// processing begins after its last addition.
+TEST(WorkQueue, LosesNoAdditionBetweenThreads) {
+  constexpr int kKeys = 8;
+  constexpr int kAdditions = 2000;
+  const SystemClock clock;
+  WorkQueue<int> queue{clock};
+  std::array<std::atomic<int>, kKeys> wanted{};
+  std::array<std::atomic<int>, kKeys> seen{};
+  std::stop_source stop;
+  const auto produce = [&](int offset) {
+    for (int i = 0; i < kAdditions; ++i) {
+      const auto key = static_cast<std::size_t>((i + offset) % kKeys);
+      ++wanted[key];
+      queue.add(static_cast<int>(key));
+    }
+  };
+  const auto work = [&] {
+    while (const auto key = queue.get(stop.get_token())) {
+      const auto index = static_cast<std::size_t>(*key);
+      seen[index] = wanted[index].load();
+      queue.done(*key);
+    }
+  };
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 2; ++i) workers.emplace_back(work);
+  std::vector<std::thread> producers;
+  for (int i = 0; i < 2; ++i) producers.emplace_back(produce, i);
+  for (auto& thread : producers) thread.join();
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    while (seen[i] != wanted[i]) std::this_thread::yield();
+  }
+  stop.request_stop();
+  for (auto& thread : workers) thread.join();
+  queue.check_invariants();
+}
+
+}  // namespace
+}  // namespace kube
