@@ -1,0 +1,93 @@
+// The agent's main loop as an object: takes what the API server says, lets the keeper work out what
+// the switcher has to do, and tells people: log, metrics, status. One thread, step by step.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "node-agent/keeper.h"
+#include "node-agent/metrics.h"
+#include "node-agent/node_status.h"
+#include "node-agent/node_watch.h"
+#include "node-agent/switcher.h"
+
+namespace agent {
+
+// Hands assignments to the switcher's thread.
+class SwitcherSink final : public AssignmentSink {
+ public:
+  explicit SwitcherSink(Switcher& switcher) : switcher_{switcher} {}
+  void submit(Assignment assignment) override {
+    submitted_ = switcher_.submit(std::move(assignment));
+  }
+  bool caught_up() const override {
+    return switcher_.counters().obeyed_assignment.load(std::memory_order_acquire) >= submitted_;
+  }
+
+ private:
+  Switcher& switcher_;
+  std::uint64_t submitted_ = 0;
+};
+
+struct AgentParts {
+  std::string node{};
+  const kube::Clock& clock;
+  const NodeWatch& watch;
+  Keeper& keeper;
+  Switcher& switcher;
+  Metrics& metrics;
+  std::function<void(NodeFacts)> report;  // to the status writer
+  std::optional<kube::NodeTopology> topology{};
+};
+
+class Agent {
+ public:
+  // `before`: what the journal said about the Lease.
+  Agent(AgentParts parts, std::optional<LeaseSeen> before);
+
+  // Returns how long to wait if nothing happens before. Quick: no call to the API server in here.
+  base::Duration step();
+
+  // From now on everything of ours is thawed; stopped() says when that is verified.
+  void request_stop() { stopping_ = true; }
+  bool stop_requested() const { return stopping_; }
+  bool stopped() const;
+
+  // The API server has told about pods and timetable.
+  bool ready() const { return ready_; }
+  std::vector<PodView> pods() const { return parts_.keeper.pods(); }
+
+ private:
+  void look_at_pods(const NodeSnapshot& snapshot);
+  void look_at_lease(const NodeSnapshot& snapshot);
+  void look_at_clock();
+  base::Duration tell(const NodeSnapshot& snapshot);
+  void log_changes(const std::vector<PodView>& pods);
+  MetricsInput metrics_input(const std::vector<PodView>& pods) const;
+
+  AgentParts parts_;
+  LeaseWatch lease_watch_;
+  std::optional<LeaseReading> last_lease_;
+  World world_;
+  std::vector<std::shared_ptr<const kube::Pod>> pods_;
+  base::Duration settle_of_pods_{};
+  ClockReading clock_reading_;
+  std::optional<base::Duration> clock_read_at_;
+  bool stopping_ = false;
+  bool ready_ = false;
+
+  // As last logged or reported.
+  std::map<std::string, std::string> logged_pods_;
+  std::shared_ptr<const kube::NodeTimetable> logged_timetable_;
+  std::string logged_complaint_;
+  std::string logged_journal_error_;
+  bool logged_failed_open_ = false;
+  bool logged_kill_switch_ = false;
+  std::uint64_t logged_clock_steps_ = 0;
+  std::optional<base::Duration> told_at_;
+};
+
+}  // namespace agent

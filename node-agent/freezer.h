@@ -1,0 +1,83 @@
+// The freezer of one pod's cgroup, held open: ask for a state, see what the kernel says. No waiting
+// and no policy inside; deadlines and repetitions are freeze_machine.h's. The real ones are
+// cgroup2_freezer.h and cgroup1_freezer.h, the fake is testing/fake_freezer.h; one contract suite
+// runs against all three.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace agent {
+
+// What we ask of the cgroup.
+enum class Wish : std::uint8_t { kThawed, kFrozen };
+
+// What a system call said. An enum and no base::Status: the switcher may not allocate.
+enum class IoResult : std::uint8_t {
+  kOk,
+  kGone,    // ENODEV, ENOENT: the cgroup was removed; not an error, the pod is gone
+  kDenied,  // EACCES, EPERM, EROFS: the agent lacks the right; a person has to change something
+  kFailed,  // anything else; may be tried again
+};
+
+struct Observation {
+  IoResult result = IoResult::kOk;
+  // All tasks stand still, whether by our wish, an ancestor's or somebody else's. A new task that
+  // enters takes it away for a moment.
+  bool frozen = false;
+
+  friend bool operator==(const Observation&, const Observation&) = default;
+};
+
+struct Requested {
+  IoResult result = IoResult::kOk;
+  Wish wish = Wish::kThawed;  // what this cgroup itself was last asked for, by anybody
+
+  friend bool operator==(const Requested&, const Requested&) = default;
+};
+
+// Any thread may call request(), but only the switcher does while it runs: it is the one writer.
+// Nothing here allocates, logs, locks or waits for the tasks to stop.
+// SOURCE: kernel Documentation/admin-guide/cgroup-v2.rst (cgroup.freeze, cgroup.events),
+// cgroup-v1/freezer-subsystem.rst.
+class Freezer {
+ public:
+  virtual ~Freezer() = default;
+
+  // Writes the wish. The kernel goes on in the background; observe() says when it is done. Asking
+  // again for the same is allowed and, on v1, makes the kernel look for tasks that entered since.
+  // Cost: 15–60 us on v2, 150–350 us on v1 for ten tasks (design/freezer.md 2.1).
+  virtual IoResult request(Wish wish) = 0;
+
+  // Reads once whether everything in the cgroup stands still. Cost: about 1 us.
+  virtual Observation observe() = 0;
+
+  // Reads what the cgroup itself was asked for. Unlike observe() it does not see an ancestor's.
+  virtual Requested requested() = 0;
+
+  // SIGKILL passes a frozen v2 cgroup; on v1 it waits for the thaw.
+  virtual bool kill_works_while_frozen() const = 0;
+};
+
+constexpr std::string_view to_string(Wish wish) {
+  switch (wish) {
+    case Wish::kThawed: return "thawed";
+    case Wish::kFrozen: return "frozen";
+  }
+  return "unknown";
+}
+
+constexpr std::string_view to_string(IoResult result) {
+  switch (result) {
+    case IoResult::kOk: return "ok";
+    case IoResult::kGone: return "gone";
+    case IoResult::kDenied: return "denied";
+    case IoResult::kFailed: return "failed";
+  }
+  return "unknown";
+}
+
+// What an errno of a read or write on a cgroup file means.
+IoResult io_result_from_errno(int error_number);
+
+}  // namespace agent

@@ -1,0 +1,28 @@
+// Which directory holds the kubepods tree on this machine, and whether it can be used.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "scheduler/base/result.h"
+
+namespace agent {
+
+// Where the freezer hierarchies are mounted, from a /proc/self/mountinfo; "" = not mounted.
+struct FreezerMounts {
+  std::string v2{};
+  std::string v1{};
+  friend bool operator==(const FreezerMounts&, const FreezerMounts&) = default;
+};
+// SOURCE: proc(5) mountinfo; octal escapes are undone.
+FreezerMounts parse_mountinfo(std::string_view text);
+
+// The hierarchy that kubelet's pods are in: on a hybrid machine v1 if kubepods is there with its
+// controllers, else v2. kNotFound: neither is mounted.
+base::Result<std::string> detect_cgroup_root();
+
+// One sentence that says what is wrong with the directory and what to do: not there, not a cgroup
+// file system, mounted read-only, not ours to write.
+base::Status check_cgroup_root(const std::string& root);
+
+}  // namespace agent

@@ -1,0 +1,22 @@
+// `kubegang-agent inspect`: what the agent of this node has under control, for a person on the node.
+// Reads the journal and the shared state in the run directory and looks at the cgroups itself, so it
+// also works when the agent hangs or is dead, and needs no API server.
+#pragma once
+
+#include <string>
+
+#include "node-agent/journal.h"
+#include "node-agent/pod_cgroups.h"
+#include "node-agent/shared_state.h"
+#include "scheduler/base/result.h"
+#include "scheduler/base/time.h"
+
+namespace agent {
+
+// One line per listed pod: index, name, standing, what the kernel says, whether it is its turn, its
+// last switch, its cgroup; before them the timetable in force and when it changes next. `state` may
+// be null: the agent has never run here.
+std::string inspect(const Journal& journal, const SharedState* state, const PodCgroups& cgroups,
+                    base::Instant now);
+
+}  // namespace agent

@@ -1,0 +1,295 @@
+// The real program against an in-memory API server over HTTPS, on real cgroups with real processes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "node-agent/testing/agent_process.h"
+#include "scheduler/base/prng.h"
+
+namespace agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::AgentProcess;
+using testing::CgroupVersion;
+using testing::eventually;
+using testing::moves;
+using testing::RealCgroups;
+using testing::stands_still;
+
+constexpr base::Duration kSlice = milliseconds{200};
+
+class AgentProcessTest : public ::testing::TestWithParam<CgroupVersion> {
+ protected:
+  void SetUp() override {
+    if (const auto missing = RealCgroups::missing(GetParam())) {
+      GTEST_SKIP() << "SKIPPED: " << *missing;
+    }
+    node_ = std::make_unique<AgentProcess>(GetParam(),
+                                           KUBEGANG_BINARY_DIR "/bin/kubegang-agent",
+                                           KUBEGANG_SOURCE_DIR "/crds");
+  }
+  void TearDown() override {
+    if (node_ && HasFailure()) {
+      std::ifstream log{node_->directory() + "/agent.log"};
+      std::stringstream text;
+      text << log.rdbuf();
+      std::printf("---- agent.log\n%s----\n", text.str().c_str());
+    }
+    node_.reset();
+  }
+  // Pods a and b of two jobs that take turns.
+  void two_gangs() {
+    node_->add_pod("a", "a");
+    node_->add_pod("b", "b");
+    node_->publish(1, 1, {"a", "b"}, {{0}, {1}}, kSlice);
+  }
+  bool frozen(const std::string& pod) { return node_->is_asked_frozen(pod); }
+  // Exactly one of a and b is frozen, and it is the one whose slot it is not. The switch may be
+  // under way, so looks near a boundary do not count.
+  bool takes_turns() {
+    const base::Instant now = clock_.wall();
+    const base::Instant begin = base::slot_begin(base::slot_of(now, kSlice), kSlice);
+    if (now - begin < milliseconds{60} || now - begin > milliseconds{180}) return false;
+    const bool even = base::slot_of(now, kSlice) % 2 == 0;
+    return frozen("a") == !even && frozen("b") == even;
+  }
+  bool takes_turns_soon(base::Duration limit = seconds{5}) {
+    return eventually([&] { return takes_turns(); }, limit);
+  }
+  bool all_run() { return !frozen("a") && !frozen("b"); }
+  bool all_run_for(base::Duration span) {
+    return !eventually([&] { return !all_run(); }, span);
+  }
+
+  RealSwitchClock clock_;
+  std::unique_ptr<AgentProcess> node_;
+};
+
+TEST_P(AgentProcessTest, LetsTwoGangsTakeTurnsAndReports) {
+  two_gangs();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  for (int look = 0; look < 10; ++look) EXPECT_TRUE(takes_turns_soon(seconds{1}));
+  ASSERT_TRUE(eventually(
+      [&] { return node_->timetable().status.observed_revision == 1; }, seconds{6}));
+  const kube::NodeTimetableStatus status = node_->timetable().status;
+  EXPECT_TRUE(kube::is_true(status.conditions, "Ready"));
+  EXPECT_NE(kube::find_condition(status.conditions, "ClockSynchronised"), nullptr);
+  EXPECT_GE(status.topology->sockets, 1);
+  EXPECT_EQ(status.agent_version, KUBEGANG_VERSION);
+  // The turns cost no API write.
+  node_->server().clear_request_log();
+  const base::Instant since = clock_.wall();
+  std::this_thread::sleep_for(seconds{1});
+  EXPECT_TRUE(node_->server().writes_since(since).empty());
+}
+
+TEST_P(AgentProcessTest, ThawsAPodThatIsDeletedWhileItIsFrozen) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{0}}, kSlice);
+  node_->start();
+  ASSERT_TRUE(eventually([&] { return frozen("b"); }));
+  const base::Instant deleted = clock_.wall();
+  node_->delete_pod("b");
+  EXPECT_TRUE(eventually([&] { return !frozen("b"); }, seconds{1}));
+  EXPECT_LE(clock_.wall() - deleted, milliseconds{100});
+  EXPECT_TRUE(moves(node_->progress("b")));
+}
+
+TEST_P(AgentProcessTest, FreezesAPodAgainThatOutlivesItsGracePeriodOnV2) {
+  node_->add_pod("a", "a");
+  node_->add_pod("b", "b", /*grace_seconds=*/1);
+  node_->publish(1, 1, {"a", "b"}, {{0}}, kSlice);
+  node_->start();
+  ASSERT_TRUE(eventually([&] { return frozen("b"); }));
+  node_->delete_pod("b");
+  ASSERT_TRUE(eventually([&] { return !frozen("b"); }, seconds{1}));
+  const bool again = eventually([&] { return frozen("b"); }, seconds{3});
+  EXPECT_EQ(again, GetParam() == CgroupVersion::kV2);
+}
+
+TEST_P(AgentProcessTest, StopsWithin2SecondsAndThawsEverything) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  node_->start();
+  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  node_->signal(SIGTERM);
+  EXPECT_EQ(node_->wait_for_end(seconds{2}), 0);
+  EXPECT_TRUE(all_run());
+}
+
+TEST_P(AgentProcessTest, TheKillSwitchOnTheNodeThawsWithin1Second) {
+  two_gangs();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  node_->set_kill_switch(true);
+  EXPECT_TRUE(eventually([&] { return all_run(); }, seconds{1}));
+  std::this_thread::sleep_for(milliseconds{100});
+  EXPECT_TRUE(all_run_for(milliseconds{500}));
+  ASSERT_TRUE(eventually([&] {
+    const auto status = node_->timetable().status;
+    const auto* ready = kube::find_condition(status.conditions, "Ready");
+    return ready != nullptr && ready->reason == "KillSwitch";
+  }));
+  node_->set_kill_switch(false);
+  EXPECT_TRUE(takes_turns_soon());
+}
+
+TEST_P(AgentProcessTest, IgnoresStaleTimetablesAndInvalidOnesAndSaysSo) {
+  two_gangs();
+  node_->publish(2, 5, {"a", "b"}, {{0}, {1}}, kSlice);
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  node_->publish(2, 6, {"a", "b"}, {{0}, {9}}, kSlice);  // an index out of range
+  ASSERT_TRUE(eventually([&] {
+    const auto status = node_->timetable().status;
+    const auto* ready = kube::find_condition(status.conditions, "Ready");
+    return ready != nullptr && ready->reason == "InvalidTimetable";
+  }, seconds{8}));
+  EXPECT_EQ(node_->timetable().status.observed_revision, 5);
+  EXPECT_TRUE(takes_turns_soon());
+  node_->publish(1, 7, {"a", "b"}, {{}}, kSlice);  // an old leader
+  std::this_thread::sleep_for(milliseconds{500});
+  EXPECT_TRUE(takes_turns_soon());
+  node_->publish(2, 7, {"a"}, {{0}}, kSlice);  // drops b, which comes on
+  EXPECT_TRUE(eventually([&] { return all_run(); }));
+  EXPECT_TRUE(all_run_for(milliseconds{500}));
+}
+
+TEST_P(AgentProcessTest, GoesOnWithoutTheApiServerAlsoAfterARestart) {
+  two_gangs();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  node_->stop_server();
+  std::this_thread::sleep_for(milliseconds{500});
+  EXPECT_TRUE(takes_turns_soon());
+  node_->signal(SIGKILL);  // the container dies
+  ASSERT_TRUE(node_->wait_for_end(seconds{2}).has_value());
+  ASSERT_TRUE(eventually([&] { return !node_->worker(); }, seconds{2}));
+  node_->start();
+  EXPECT_TRUE(takes_turns_soon());
+  node_->start_server();
+  node_->publish(1, 2, {"a", "b"}, {{0, 1}}, kSlice);
+  EXPECT_TRUE(eventually([&] { return all_run(); }, seconds{30}));
+}
+
+TEST_P(AgentProcessTest, FailsOpenWhenTheLeaseIsNotRenewedAndSlicesAgainWhenItIs) {
+  node_->set_fail_open_after(seconds{2});
+  two_gangs();
+  node_->renew_lease();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  const base::Duration since = clock_.monotonic();
+  EXPECT_TRUE(eventually([&] {
+    if (!all_run()) return false;
+    std::this_thread::sleep_for(kSlice * 2);
+    return all_run();
+  }, seconds{8}));
+  EXPECT_GE(clock_.monotonic() - since, milliseconds{500});
+  EXPECT_TRUE(all_run_for(seconds{1}));
+  node_->renew_lease();
+  EXPECT_TRUE(takes_turns_soon());
+}
+
+TEST_P(AgentProcessTest, RepairsWithin1SecondOfARestartAndThawsWhatIsNotListedAnyMore) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  node_->start();
+  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  node_->signal(SIGKILL);
+  ASSERT_TRUE(node_->wait_for_end(seconds{2}).has_value());
+  std::this_thread::sleep_for(milliseconds{100});
+  EXPECT_TRUE(frozen("a") && frozen("b"));  // nobody is there to thaw them
+  node_->publish(1, 3, {"a"}, {{0}}, kSlice);
+  node_->start();
+  const base::Duration since = clock_.monotonic();
+  EXPECT_TRUE(eventually([&] { return all_run(); }, seconds{3}));
+  EXPECT_LE(clock_.monotonic() - since, seconds{1});
+}
+
+TEST_P(AgentProcessTest, InspectShowsTheNode) {
+  two_gangs();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  std::this_thread::sleep_for(milliseconds{300});
+  const std::string command = std::string{KUBEGANG_BINARY_DIR "/bin/kubegang-agent inspect"} +
+                              " --run-dir " + node_->run_directory() + " --cgroup-root " +
+                              node_->cgroups().root();
+  FILE* pipe = ::popen(command.c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  std::string text(8192, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), pipe));
+  EXPECT_EQ(::pclose(pipe), 0);
+  EXPECT_THAT(text, HasSubstr("term=1 revision=1"));
+  EXPECT_THAT(text, HasSubstr("default/a  controlled/"));
+  EXPECT_THAT(text, HasSubstr(node_->path("b")));
+}
+
+TEST_P(AgentProcessTest, ASecondAgentInTheSameRunDirectoryRefusesToStart) {
+  two_gangs();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  const std::string command = std::string{KUBEGANG_BINARY_DIR "/bin/kubegang-agent"} +
+                              " --node-name n1 --kubeconfig " + node_->directory() +
+                              "/kubeconfig --run-dir " + node_->run_directory() +
+                              " --cgroup-root " + node_->cgroups().root() + " 2>&1";
+  FILE* pipe = ::popen(command.c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  std::string text(8192, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), pipe));
+  EXPECT_EQ(WEXITSTATUS(::pclose(pipe)), 1);
+  EXPECT_THAT(text, HasSubstr("another kubegang-agent"));
+  EXPECT_TRUE(takes_turns_soon());
+}
+
+// Goal: whatever happens to the worker, within 6 s nothing is frozen that should run, and nothing of
+// another owner is ever touched. Method: SIGKILL and SIGSTOP at random points of a rotation.
+TEST_P(AgentProcessTest, SurvivesKillsAndStopsAtRandomPoints) {
+  const char* wanted = std::getenv("KUBEGANG_CRASH_ROUNDS");
+  const int rounds = wanted == nullptr ? 15 : std::atoi(wanted);
+  constexpr std::uint64_t kSeed = 20260105;
+  base::Prng prng{kSeed};
+  two_gangs();
+  const std::string foreign_off = node_->cgroups().add_pod("foreign-off");
+  const std::string foreign_on = node_->cgroups().add_pod("foreign-on");
+  auto& off = node_->cgroups().spawn_counter(foreign_off, milliseconds{1});
+  auto& on = node_->cgroups().spawn_counter(foreign_on, milliseconds{1});
+  node_->cgroups().set_frozen(foreign_off, true);
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  for (int round = 0; round < rounds; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
+    std::this_thread::sleep_for(base::Duration{static_cast<std::int64_t>(prng.below(400'000))});
+    const std::optional<pid_t> worker = node_->worker();
+    ASSERT_TRUE(worker.has_value());
+    const bool stop = prng.below(5) == 0;
+    ::kill(*worker, stop ? SIGSTOP : SIGKILL);
+    const base::Duration hit_at = clock_.monotonic();
+    // Each of the two has run within 6 s, though one of them was off when it happened.
+    ASSERT_TRUE(eventually([&] { return !frozen("a"); }, seconds{6}));
+    ASSERT_TRUE(eventually([&] { return !frozen("b"); }, hit_at + seconds{6} - clock_.monotonic()));
+    ASSERT_TRUE(eventually([&] { return node_->worker() && node_->worker() != worker; },
+                           seconds{8}));
+    ASSERT_TRUE(takes_turns_soon(seconds{2}));
+    ASSERT_TRUE(node_->cgroups().is_asked_frozen(foreign_off));
+    ASSERT_TRUE(stands_still(off, milliseconds{5}));
+    ASSERT_FALSE(node_->cgroups().is_asked_frozen(foreign_on));
+    ASSERT_TRUE(moves(on));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Real, AgentProcessTest,
+                         ::testing::Values(CgroupVersion::kV2, CgroupVersion::kV1),
+                         [](const auto& version) { return to_string(version.param); });
+
+}  // namespace
+}  // namespace agent

@@ -1,0 +1,145 @@
+// One suite for every implementation of Freezer: the fake in memory, and the real ones on the real
+// kernel. The fake cannot drift from the kernel unnoticed.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "node-agent/pod_cgroups.h"
+#include "node-agent/testing/fake_freezer.h"
+#include "node-agent/testing/fake_switch_clock.h"
+#include "node-agent/testing/real_cgroups.h"
+
+namespace agent {
+namespace {
+
+constexpr char kUid[] = "0b2d5f1a-77c0-4b7e-9f1e-0123456789ab";
+
+class FakePlace {
+ public:
+  static std::optional<std::string> missing() { return std::nullopt; }
+  std::shared_ptr<Freezer> open() { return kernel_.open("pod"); }
+  bool eventually(const std::function<bool()>& condition) {
+    for (int i = 0; i < 1000 && !condition(); ++i) clock_.advance(std::chrono::milliseconds{1});
+    return condition();
+  }
+  void remove() { kernel_.cgroup("pod").removed = true; }
+  void freeze_ancestor(bool frozen) { kernel_.cgroup("pod").ancestor_frozen = frozen; }
+
+ private:
+  testing::FakeSwitchClock clock_{base::Instant{std::chrono::seconds{1'000'000}}};
+  testing::FakeKernel kernel_{clock_};
+};
+
+template <testing::CgroupVersion kVersion>
+class RealPlace {
+ public:
+  static std::optional<std::string> missing() { return testing::RealCgroups::missing(kVersion); }
+  RealPlace() : cgroups_{kVersion}, pod_{cgroups_.add_pod(kUid)} {}
+  std::shared_ptr<Freezer> open() {
+    const base::Result<PodCgroups> tree = PodCgroups::open(cgroups_.root(), "");
+    CHECK(tree.ok());
+    const base::Result<PodCgroup> cgroup = tree->find(kUid, kube::QosClass::kBurstable);
+    CHECK(cgroup.ok());
+    base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
+    CHECK(freezer.ok());
+    return *std::move(freezer);
+  }
+  bool eventually(const std::function<bool()>& condition) { return testing::eventually(condition); }
+  void remove() { cgroups_.remove(pod_); }
+  void freeze_ancestor(bool frozen) { cgroups_.set_frozen("kubepods", frozen); }
+
+ private:
+  testing::RealCgroups cgroups_;
+  std::string pod_;
+};
+
+template <typename Place>
+class FreezerContract : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::optional<std::string> missing = Place::missing()) {
+      GTEST_SKIP() << "SKIPPED: " << *missing;
+    }
+    place_ = std::make_unique<Place>();
+    freezer_ = place_->open();
+  }
+  bool becomes_frozen(bool frozen) {
+    return place_->eventually([&] {
+      return freezer_->observe() == Observation{.result = IoResult::kOk, .frozen = frozen};
+    });
+  }
+  std::unique_ptr<Place> place_;
+  std::shared_ptr<Freezer> freezer_;
+};
+
+using Places = ::testing::Types<FakePlace, RealPlace<testing::CgroupVersion::kV2>,
+                                RealPlace<testing::CgroupVersion::kV1>>;
+TYPED_TEST_SUITE(FreezerContract, Places);
+
+constexpr Requested kFrozen{.result = IoResult::kOk, .wish = Wish::kFrozen};
+constexpr Requested kThawed{.result = IoResult::kOk, .wish = Wish::kThawed};
+
+TYPED_TEST(FreezerContract, BeginsThawed) {
+  EXPECT_EQ(this->freezer_->requested(), kThawed);
+  EXPECT_EQ(this->freezer_->observe(), (Observation{.result = IoResult::kOk, .frozen = false}));
+}
+
+TYPED_TEST(FreezerContract, FreezesAndThawsAndSaysSo) {
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_EQ(this->freezer_->request(Wish::kFrozen), IoResult::kOk);
+    EXPECT_EQ(this->freezer_->requested(), kFrozen);
+    EXPECT_TRUE(this->becomes_frozen(true));
+    ASSERT_EQ(this->freezer_->request(Wish::kThawed), IoResult::kOk);
+    EXPECT_EQ(this->freezer_->requested(), kThawed);
+    EXPECT_TRUE(this->becomes_frozen(false));
+  }
+}
+
+TYPED_TEST(FreezerContract, AskingTwiceIsTheSameAsOnce) {
+  ASSERT_EQ(this->freezer_->request(Wish::kFrozen), IoResult::kOk);
+  ASSERT_EQ(this->freezer_->request(Wish::kFrozen), IoResult::kOk);
+  EXPECT_TRUE(this->becomes_frozen(true));
+  ASSERT_EQ(this->freezer_->request(Wish::kThawed), IoResult::kOk);
+  EXPECT_TRUE(this->becomes_frozen(false));
+}
+
+TYPED_TEST(FreezerContract, SeesAnAncestorsFreezeThatIsNotItsOwn) {
+  this->place_->freeze_ancestor(true);
+  EXPECT_TRUE(this->becomes_frozen(true));
+  EXPECT_EQ(this->freezer_->requested(), kThawed);
+  ASSERT_EQ(this->freezer_->request(Wish::kThawed), IoResult::kOk);
+  EXPECT_TRUE(this->becomes_frozen(true));
+  this->place_->freeze_ancestor(false);
+  EXPECT_TRUE(this->becomes_frozen(false));
+}
+
+TYPED_TEST(FreezerContract, ARemovedCgroupIsGone) {
+  ASSERT_EQ(this->freezer_->request(Wish::kFrozen), IoResult::kOk);
+  this->place_->remove();
+  EXPECT_EQ(this->freezer_->observe().result, IoResult::kGone);
+  EXPECT_EQ(this->freezer_->requested().result, IoResult::kGone);
+  EXPECT_EQ(this->freezer_->request(Wish::kThawed), IoResult::kGone);
+}
+
+TEST(FreezerRights, ACgroupThatIsNotOursToWriteIsDenied) {
+  for (const auto version : {testing::CgroupVersion::kV2, testing::CgroupVersion::kV1}) {
+    if (const auto missing = testing::RealCgroups::missing(version)) {
+      std::printf("SKIPPED %s: %s\n", to_string(version).c_str(), missing->c_str());
+      continue;
+    }
+    testing::RealCgroups cgroups{version};
+    cgroups.add_pod(kUid);
+    const base::Result<PodCgroups> tree = PodCgroups::open(cgroups.root(), "");
+    const base::Result<PodCgroup> cgroup = tree->find(kUid, kube::QosClass::kBurstable);
+    ASSERT_TRUE(cgroup.ok());
+    constexpr uid_t kNobody = 65534;
+    ASSERT_EQ(::seteuid(kNobody), 0);
+    const base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
+    ASSERT_EQ(::seteuid(0), 0);
+    ASSERT_FALSE(freezer.ok());
+    EXPECT_EQ(freezer.error().code, base::Code::kPermissionDenied) << freezer.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace agent

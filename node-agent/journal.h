@@ -1,0 +1,59 @@
+// What survives the agent's process: the pods that it may have frozen, the timetable that it last
+// obeyed, and when it last saw the operator alive. On tmpfs, replaced as a whole, and written before
+// a pod is frozen for the first time, so whoever reads it can thaw everything that is ours.
+//
+// Text, one fact per line, so that the supervisor reads it without a JSON library:
+//   kubegang-agent-journal 1
+//   boot <boot id>
+//   lease <monotonic us> <renew time us, or ->
+//   pod <uid> <namespace>/<name> <job uid> <cgroup path>
+//   timetable <NodeTimetable as one line of JSON>
+//   end
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node-agent/assignment.h"
+#include "node-agent/lease_watch.h"
+#include "scheduler/base/result.h"
+
+namespace agent {
+
+inline constexpr std::size_t kJournalBytesMax = 4U << 20U;
+
+struct Journal {
+  std::string boot_id{};
+  std::optional<LeaseSeen> lease{};
+  std::vector<PodIdentity> pods{};
+  std::string timetable{};  // JSON; "" = none
+
+  friend bool operator==(const Journal&, const Journal&) = default;
+};
+
+std::string format_journal(const Journal& journal);
+// kInvalidArgument names the line.
+base::Result<Journal> parse_journal(std::string_view text);
+
+// One file of that format. One thread.
+class JournalFile {
+ public:
+  explicit JournalFile(std::string path) : path_{std::move(path)} {}
+
+  // kNotFound: there is none, or it is of an earlier boot; kInvalidArgument: damaged.
+  base::Result<Journal> read(std::string_view boot_id) const;
+  // Atomic: a reader sees the old one or the new one.
+  base::Status write(const Journal& journal) const;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// /proc/sys/kernel/random/boot_id, or "" where it cannot be read.
+std::string read_boot_id();
+
+}  // namespace agent

@@ -1,0 +1,77 @@
+#include "node-agent/journal.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "node-agent/testing/temporary_directory.h"
+
+namespace agent {
+namespace {
+
+Journal example() {
+  return {.boot_id = "boot-1",
+          .lease = LeaseSeen{.at = base::Duration{5'000'000},
+                             .renew_time = base::instant_from_micros(1'767'225'600'000'000)},
+          .pods = {{.uid = "u1", .name = "ns/a", .job_uid = "j1", .path = "kubepods/podu1"},
+                   {.uid = "u2", .name = "ns/b", .job_uid = "j2", .path = "odd path/podu2"}},
+          .timetable = R"({"spec": {"revision": 3}})"};
+}
+
+TEST(Journal, ReadsWhatItWrote) {
+  const testing::TemporaryDirectory directory;
+  const JournalFile file{directory.path() + "/journal"};
+  EXPECT_EQ(file.read("boot-1").error().code, base::Code::kNotFound);
+  ASSERT_TRUE(file.write(example()).ok());
+  EXPECT_EQ(*file.read("boot-1"), example());
+  ASSERT_TRUE(file.write({.boot_id = "boot-1"}).ok());
+  EXPECT_EQ(*file.read("boot-1"), Journal{.boot_id = "boot-1"});
+}
+
+TEST(Journal, OfAnEarlierBootDoesNotCount) {
+  const testing::TemporaryDirectory directory;
+  const JournalFile file{directory.path() + "/journal"};
+  ASSERT_TRUE(file.write(example()).ok());
+  EXPECT_EQ(file.read("boot-2").error().code, base::Code::kNotFound);
+}
+
+TEST(Journal, RefusesWhatIsDamaged) {
+  const std::string text = format_journal(example());
+  EXPECT_FALSE(parse_journal("").ok());
+  EXPECT_FALSE(parse_journal("hello\n").ok());
+  EXPECT_FALSE(parse_journal(text.substr(0, text.size() - 4)).ok());  // without its end
+  EXPECT_EQ(parse_journal("kubegang-agent-journal 1\nboot x\nlease abc -\nend\n").error().message,
+            "journal: line 3 cannot be read");
+  EXPECT_FALSE(parse_journal("kubegang-agent-journal 1\npod u1\nend\n").ok());
+}
+
+TEST(Journal, SaysThatItCannotBeWritten) {
+  const base::Status status = JournalFile{"/proc/no/journal"}.write(example());
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("/proc/no/journal"), std::string::npos);
+}
+
+TEST(LeaseWatch, CountsOnlyWhatChangedAsARenewal) {
+  using std::chrono::minutes;
+  using std::chrono::seconds;
+  const base::Instant renewed{seconds{1000}};
+  LeaseWatch watch{std::nullopt, minutes{100}};
+  EXPECT_FALSE(watch.failed_open(minutes{114}, minutes{15}));
+  EXPECT_FALSE(watch.read(renewed, minutes{101}));  // how old that is, nobody knows
+  EXPECT_TRUE(watch.failed_open(minutes{115}, minutes{15}));
+  EXPECT_FALSE(watch.read(renewed, minutes{116}));
+  EXPECT_TRUE(watch.failed_open(minutes{116}, minutes{15}));
+  EXPECT_TRUE(watch.read(renewed + seconds{1}, minutes{117}));
+  EXPECT_FALSE(watch.failed_open(minutes{117}, minutes{15}));
+  EXPECT_FALSE(watch.read(std::nullopt, minutes{118}));
+
+  // The next process goes on from the journal.
+  LeaseWatch next{watch.seen(), minutes{120}};
+  EXPECT_FALSE(next.failed_open(minutes{131}, minutes{15}));
+  EXPECT_TRUE(next.failed_open(minutes{132}, minutes{15}));
+  EXPECT_TRUE(next.read(renewed + seconds{2}, minutes{133}));
+}
+
+}  // namespace
+}  // namespace agent

@@ -1,0 +1,362 @@
+#include "node-agent/keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "node-agent/timetable_json.h"
+
+namespace agent {
+namespace {
+
+constexpr base::Duration kOpenRetryAfter = std::chrono::milliseconds{100};
+constexpr base::Duration kJournalRetryAfter = std::chrono::seconds{1};
+constexpr base::Duration kCatchUpLookAfter = std::chrono::milliseconds{10};
+
+bool is_off_or_on_its_way(FreezeState state) {
+  return state == FreezeState::kFreezing || state == FreezeState::kFrozen ||
+         state == FreezeState::kStuck || state == FreezeState::kThawing;
+}
+
+bool same_pods(const std::vector<ControlledPod>& a, const std::vector<ControlledPod>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const ControlledPod& x, const ControlledPod& y) {
+                      return x.control == y.control && x.index == y.index && x.rule == y.rule;
+                    });
+}
+
+timetable::Timetable nobody_listed() {
+  timetable::Timetable table;
+  table.cycle = {{}};
+  return table;
+}
+
+}  // namespace
+
+std::string_view to_string(PodStanding standing) {
+  switch (standing) {
+    case PodStanding::kWaitedFor: return "waited-for";
+    case PodStanding::kSettling: return "settling";
+    case PodStanding::kControlled: return "controlled";
+    case PodStanding::kExempt: return "exempt";
+    case PodStanding::kRefused: return "refused";
+  }
+  return "unknown";
+}
+
+Keeper::Keeper(std::string node, JournalFile journal, std::string boot_id, PodOpener& opener,
+               AssignmentSink& sink)
+    : node_{std::move(node)},
+      journal_file_{std::move(journal)},
+      boot_id_{std::move(boot_id)},
+      opener_{opener},
+      sink_{sink} {}
+
+base::Result<Journal> Keeper::adopt() {
+  base::Result<Journal> journal = journal_file_.read(boot_id_);
+  if (!journal) return journal;
+  journal_ = *journal;
+  for (const PodIdentity& pod : journal_.pods) {
+    base::Result<PodOpener::Opened> opened = opener_.open_at(pod.path, pod.uid);
+    if (!opened) continue;  // Gone meanwhile.
+    const Requested requested = opened->freezer->requested();
+    if (requested.result != IoResult::kOk) continue;
+    known_[pod.uid] = std::make_shared<PodControl>(
+        pod, opened->freezer,
+        requested.wish == Wish::kFrozen ? Found::kFrozenByUs : Found::kRunning);
+    settled_.insert(pod.uid);
+  }
+  if (!journal_.timetable.empty()) {
+    base::Result<kube::NodeTimetable> timetable = timetable_from_json(journal_.timetable);
+    if (timetable && timetable->metadata.name == node_) gate_.offer(*timetable);
+  }
+  return journal;
+}
+
+void Keeper::wake_at(base::Duration at) {
+  if (!next_step_ || at < *next_step_) next_step_ = at;
+}
+
+void Keeper::take_timetable(const World& world) {
+  if (!world.timetable_known || world.timetable == offered_) {
+    if (world.timetable_known && !world.timetable) gate_.withdraw();
+    return;
+  }
+  offered_ = world.timetable;
+  if (!world.timetable) {
+    gate_.withdraw();
+    return;
+  }
+  last_verdict_ = gate_.offer(*world.timetable);
+  if (last_verdict_ != GateVerdict::kObeyed && last_verdict_ != GateVerdict::kUnchanged) {
+    ++ignored_[last_verdict_];
+  }
+}
+
+std::uint64_t Keeper::offers_ignored(GateVerdict verdict) const {
+  const auto found = ignored_.find(verdict);
+  return found == ignored_.end() ? 0 : found->second;
+}
+
+std::optional<base::Duration> Keeper::step(const World& world) {
+  next_step_.reset();
+  // 1. Which timetable is in force, and where each pod that it lists stands.
+  take_timetable(world);
+  placed_ = place_pods(world);
+
+  // 2. What the switcher has to do.
+  Assignment assignment;
+  assignment.table = gate_.in_force() ? gate_.in_force()->spec.timetable : nobody_listed();
+  assignment.barrier = world.settings.barrier;
+  assignment.everything_runs = world.failed_open || world.kill_switch || world.stopping;
+  for (const Placed& placed : placed_) {
+    if (placed.controlled) assignment.pods.push_back(*placed.controlled);
+  }
+  add_the_unlisted(assignment.pods);
+
+  // 3. The journal first, then the switcher.
+  write_journal(world, assignment);
+  const bool same = submitted_once_ && submitted_timetable_ == gate_.in_force() &&
+                    submitted_.barrier == assignment.barrier &&
+                    submitted_.everything_runs == assignment.everything_runs &&
+                    same_pods(submitted_.pods, assignment.pods);
+  if (!same) {
+    submitted_once_ = true;
+    submitted_ = assignment;
+    submitted_timetable_ = gate_.in_force();
+    sink_.submit(std::move(assignment));
+  }
+
+  // 4. What is over.
+  forget_the_thawed(world);
+  return next_step_;
+}
+
+std::vector<Keeper::Placed> Keeper::place_pods(const World& world) {
+  std::vector<Placed> placed;
+  if (!gate_.in_force()) return placed;
+  const std::vector<kube::TimetablePod>& pods = gate_.in_force()->spec.pods;
+  placed.reserve(pods.size());
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    placed.push_back(place(world, static_cast<std::uint16_t>(i), pods[i]));
+  }
+  return placed;
+}
+
+Keeper::Placed Keeper::place(const World& world, std::uint16_t index,
+                             const kube::TimetablePod& listed) {
+  PodView view{.name = listed.ns + "/" + listed.name, .index = index};
+  if (!world.pods_known) return place_from_journal(std::move(view), listed);
+  const auto found = world.pods.find({listed.ns, listed.name});
+  if (found == world.pods.end()) return {std::move(view), std::nullopt};
+  const PodFacts& facts = found->second;
+  view.uid = facts.uid;
+  view.note = refusal(facts, listed);
+  if (!view.note.empty()) {
+    view.standing = PodStanding::kRefused;
+    return {std::move(view), std::nullopt};
+  }
+  if (facts.finished) {
+    view.note = "finished";
+    return {std::move(view), std::nullopt};
+  }
+  const std::optional<Rule> rule = rule_of(world, facts);
+  view.standing = PodStanding::kSettling;
+  if (!rule) return {std::move(view), std::nullopt};
+  const std::shared_ptr<PodControl> control = known_or_open(world, facts, view);
+  if (!control) return {std::move(view), std::nullopt};
+  view.standing = *rule == Rule::kDeleted ? PodStanding::kExempt : PodStanding::kControlled;
+  return {std::move(view), ControlledPod{.control = control, .index = index, .rule = *rule}};
+}
+
+// The API server has not answered yet: the pods that the journal names go on as they were.
+Keeper::Placed Keeper::place_from_journal(PodView view, const kube::TimetablePod& listed) {
+  for (const auto& [uid, known] : known_) {
+    if (known->identity.name != view.name || known->identity.job_uid != listed.job_uid) continue;
+    view.uid = uid;
+    view.standing = PodStanding::kControlled;
+    const std::uint16_t index = view.index;
+    return {std::move(view),
+            ControlledPod{.control = known, .index = index, .rule = Rule::kTimetable}};
+  }
+  return {std::move(view), std::nullopt};
+}
+
+std::string Keeper::refusal(const PodFacts& facts, const kube::TimetablePod& listed) const {
+  if (facts.node != node_) return "on node " + facts.node + ", not on this one";
+  if (facts.job_uid.empty()) return "not controlled by a kubegang Job";
+  if (facts.job_uid != listed.job_uid) {
+    return "controlled by the Job with uid " + facts.job_uid + ", listed for " + listed.job_uid;
+  }
+  return {};
+}
+
+// By which rule the pod is to be controlled; nothing while it may not be.
+std::optional<Rule> Keeper::rule_of(const World& world, const PodFacts& facts) {
+  if (facts.ending_within) {
+    const auto known = known_.find(facts.uid);
+    if (known == known_.end()) return std::nullopt;  // Never under control: left alone.
+    return rule_of_ending(world, facts, *known->second);
+  }
+  endings_.erase(facts.uid);
+  if (!is_settled(world, facts)) return std::nullopt;
+  return Rule::kTimetable;
+}
+
+Rule Keeper::rule_of_ending(const World& world, const PodFacts& facts,
+                            const PodControl& control) {
+  auto [ending, first] = endings_.try_emplace(
+      facts.uid, Ending{.since = world.monotonic, .deletion_seen = facts.deletion_seen});
+  if (!first && facts.deletion_seen && !ending->second.deletion_seen) {
+    ending->second = {.since = world.monotonic, .deletion_seen = true};
+  }
+  // Where SIGKILL does not get through, it stays thawed until it is gone (rule 9).
+  if (!control.freezer->kill_works_while_frozen()) return Rule::kDeleted;
+  const base::Duration over = ending->second.since + *facts.ending_within;
+  if (world.monotonic >= over) return Rule::kTimetable;
+  wake_at(over);
+  return Rule::kDeleted;
+}
+
+// By the wall clock, to which startedAt belongs; if that was set back meanwhile, by our own.
+bool Keeper::is_settled(const World& world, const PodFacts& facts) {
+  if (settled_.contains(facts.uid)) return true;
+  if (!facts.settled_at) return false;
+  const base::Duration since =
+      settling_since_.try_emplace(facts.uid, world.monotonic).first->second;
+  const base::Duration at =
+      std::min(world.monotonic + (*facts.settled_at - world.wall),
+               since + world.settings.settle + std::chrono::seconds{1});
+  if (at > world.monotonic) {
+    wake_at(at);
+    return false;
+  }
+  settling_since_.erase(facts.uid);
+  settled_.insert(facts.uid);
+  return true;
+}
+
+std::shared_ptr<PodControl> Keeper::known_or_open(const World& world, const PodFacts& facts,
+                                                  PodView& view) {
+  if (const auto known = known_.find(facts.uid); known != known_.end()) return known->second;
+  if (const auto retry = retries_.find(facts.uid);
+      retry != retries_.end() && world.monotonic < retry->second.at) {
+    wake_at(retry->second.at);
+    view.note = retry->second.why;
+    return nullptr;
+  }
+  base::Result<PodOpener::Opened> opened =
+      opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
+  const Requested requested = opened ? opened->freezer->requested()
+                                     : Requested{.result = IoResult::kGone};
+  if (requested.result != IoResult::kOk) {
+    view.note = opened ? "its cgroup cannot be read" : opened.error().message;
+    retries_[facts.uid] = {.at = world.monotonic + kOpenRetryAfter, .why = view.note};
+    wake_at(world.monotonic + kOpenRetryAfter);
+    return nullptr;
+  }
+  retries_.erase(facts.uid);
+  // Everything that we froze is in the journal and was adopted: this one somebody else froze.
+  const Found found = requested.wish == Wish::kFrozen ? Found::kForeign : Found::kRunning;
+  const PodIdentity identity{
+      .uid = facts.uid, .name = view.name, .job_uid = facts.job_uid, .path = opened->path};
+  return known_[facts.uid] = std::make_shared<PodControl>(identity, opened->freezer, found);
+}
+
+// Under control before, listed no more, or not allowed any more: thawed by the switcher, then
+// forgotten.
+void Keeper::add_the_unlisted(std::vector<ControlledPod>& pods) const {
+  std::set<const PodControl*> listed;
+  for (const ControlledPod& pod : pods) listed.insert(pod.control.get());
+  for (const auto& [uid, control] : known_) {
+    if (listed.contains(control.get()) || pods.size() >= kControlledPodsMax) continue;
+    if (is_off_or_on_its_way(control->state.load(std::memory_order_acquire))) {
+      pods.push_back({.control = control, .index = 0, .rule = Rule::kRuns});
+    }
+  }
+}
+
+// Names what the assignment controls and what the one before it did: until it is obeyed, the
+// switcher may be freezing by that.
+void Keeper::write_journal(const World& world, Assignment& assignment) {
+  Journal next{.boot_id = boot_id_, .lease = world.lease};
+  std::set<const PodControl*> named;
+  const auto name = [&](const std::vector<ControlledPod>& pods) {
+    for (const ControlledPod& pod : pods) {
+      if (pod.control->state.load(std::memory_order_acquire) == FreezeState::kForeign) continue;
+      if (named.insert(pod.control.get()).second) next.pods.push_back(pod.control->identity);
+    }
+  };
+  name(assignment.pods);
+  name(submitted_.pods);
+  if (gate_.in_force() != json_of_) {
+    json_of_ = gate_.in_force();
+    timetable_json_ = json_of_ ? timetable_to_json(*json_of_) : "";
+  }
+  next.timetable = timetable_json_;
+  if (next == journal_ && journal_error_.empty()) return;
+  const base::Status status = journal_file_.write(next);
+  if (status) {
+    journal_error_.clear();
+    journal_ = std::move(next);
+    return;
+  }
+  journal_error_ = status.error().message;
+  wake_at(world.monotonic + kJournalRetryAfter);
+  // What the journal on disk does not name must not be frozen.
+  std::erase_if(assignment.pods, [&](const ControlledPod& pod) {
+    return std::find(journal_.pods.begin(), journal_.pods.end(), pod.control->identity) ==
+           journal_.pods.end();
+  });
+}
+
+void Keeper::forget_the_thawed(const World& world) {
+  if (!sink_.caught_up()) {
+    wake_at(world.monotonic + kCatchUpLookAfter);
+    return;
+  }
+  std::set<const PodControl*> assigned;
+  for (const ControlledPod& pod : submitted_.pods) assigned.insert(pod.control.get());
+  std::erase_if(known_, [&](const auto& entry) {
+    const PodControl& control = *entry.second;
+    if (assigned.contains(&control) || control.controlled.load(std::memory_order_acquire)) {
+      return false;
+    }
+    endings_.erase(entry.first);
+    return true;
+  });
+  if (!world.pods_known) return;
+  std::set<std::string> exist;
+  for (const auto& [key, facts] : world.pods) exist.insert(facts.uid);
+  const auto is_over = [&](const std::string& uid) {
+    return !exist.contains(uid) && !known_.contains(uid);
+  };
+  std::erase_if(settled_, is_over);
+  std::erase_if(settling_since_, [&](const auto& entry) { return is_over(entry.first); });
+  std::erase_if(retries_, [&](const auto& entry) { return is_over(entry.first); });
+}
+
+std::vector<PodView> Keeper::pods() const {
+  std::vector<PodView> views;
+  views.reserve(placed_.size());
+  for (const Placed& placed : placed_) {
+    PodView& view = views.emplace_back(placed.view);
+    if (!placed.controlled) continue;
+    const PodControl& control = *placed.controlled->control;
+    view.state = control.state.load(std::memory_order_acquire);
+    view.path = control.identity.path;
+    if (control.denied.load(std::memory_order_relaxed)) {
+      view.note = "the kernel refuses the write to its freezer";
+    }
+    const std::int64_t micros = control.last_switch_micros.load(std::memory_order_relaxed);
+    if (micros != 0) view.last_switch = base::instant_from_micros(micros);
+  }
+  return views;
+}
+
+bool Keeper::all_thawed() const {
+  return std::none_of(known_.begin(), known_.end(), [](const auto& entry) {
+    return is_off_or_on_its_way(entry.second->state.load(std::memory_order_acquire));
+  });
+}
+
+}  // namespace agent

@@ -1,0 +1,176 @@
+// The agent's policy: from what the API server says about this node, and from the journal, to what
+// the switcher shall do. Level-based: each step is given the whole world as it is known now, and
+// whatever changed since the last step, and however often it did, the result is the same.
+//
+// A pod comes under control when the timetable lists it, it is on this node, a Job with the listed
+// UID controls it, it is settled, it is not being deleted, its cgroup is found, and the journal
+// names it: then, and never before, may it be frozen. Whatever was under control and is not meant to
+// be any more is thawed. (architecture.md 2, 4, 5; design/freezer.md 4, 5)
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "node-agent/assignment.h"
+#include "node-agent/journal.h"
+#include "node-agent/pod_facts.h"
+#include "node-agent/timetable_gate.h"
+#include "scheduler/base/result.h"
+#include "scheduler/base/time.h"
+
+namespace agent {
+
+// Finds a pod's cgroup and opens its freezer. The real one is pod_opener.h.
+class PodOpener {
+ public:
+  struct Opened {
+    std::string path;
+    std::shared_ptr<Freezer> freezer;
+  };
+  virtual ~PodOpener() = default;
+  // kNotFound: not there (yet, or any more).
+  virtual base::Result<Opened> open(const std::string& uid, kube::QosClass qos) = 0;
+  virtual base::Result<Opened> open_at(const std::string& path, const std::string& uid) = 0;
+};
+
+// Takes assignments; the real one is switcher.h.
+class AssignmentSink {
+ public:
+  virtual ~AssignmentSink() = default;
+  virtual void submit(Assignment assignment) = 0;
+  // The newest one that was submitted is in force.
+  virtual bool caught_up() const = 0;
+};
+
+// From SchedulerConfig.status.accepted.timetable; the defaults are api.md's.
+struct KeeperSettings {
+  base::Duration settle = std::chrono::seconds{2};
+  base::Duration barrier = std::chrono::milliseconds{20};
+  base::Duration fail_open_after = std::chrono::minutes{15};
+
+  friend bool operator==(const KeeperSettings&, const KeeperSettings&) = default;
+};
+
+// Everything that is known at one instant.
+struct World {
+  base::Instant wall{};
+  base::Duration monotonic{};
+  bool pods_known = false;  // the list of this node's pods has been read once
+  std::map<kube::ObjectKey, PodFacts> pods{};
+  bool timetable_known = false;
+  std::shared_ptr<const kube::NodeTimetable> timetable{};  // null = there is none
+  KeeperSettings settings{};
+  std::optional<LeaseSeen> lease{};
+  bool failed_open = false;
+  bool kill_switch = false;
+  bool stopping = false;
+};
+
+// Where a listed pod stands (design/freezer.md 5.2); of a controlled one the FreezeState says more.
+enum class PodStanding : std::uint8_t {
+  kWaitedFor,   // not seen yet, or gone
+  kSettling,    // its containers start
+  kControlled,  // by the timetable
+  kExempt,      // thawed: being deleted or evicted
+  kRefused,     // not ours to switch: another controller, another node, another UID
+};
+std::string_view to_string(PodStanding standing);
+
+struct PodView {
+  std::string name{};  // namespace/name
+  std::string uid{};
+  std::uint16_t index = 0;
+  PodStanding standing = PodStanding::kWaitedFor;
+  std::optional<FreezeState> state{};
+  std::string path{};
+  std::string note{};  // why it is refused or what its cgroup lacks; "" = nothing to say
+  std::optional<base::Instant> last_switch{};
+};
+
+class Keeper {
+ public:
+  Keeper(std::string node, JournalFile journal, std::string boot_id, PodOpener& opener,
+         AssignmentSink& sink);
+
+  // Once, before the first step: takes over from the process before this one. What the journal
+  // names is under control from the first step on. Returns what was found, for the log.
+  // An unreadable journal is an Error, and the agent starts with nothing.
+  base::Result<Journal> adopt();
+
+  // Returns when to step again if nothing happens before (monotonic).
+  std::optional<base::Duration> step(const World& world);
+
+  // As of the last step.
+  std::vector<PodView> pods() const;
+  std::shared_ptr<const kube::NodeTimetable> timetable() const { return gate_.in_force(); }
+  const std::string& timetable_complaint() const { return gate_.complaint(); }
+  // What the last offered timetable got; counted by the caller when it changes.
+  GateVerdict last_verdict() const { return last_verdict_; }
+  std::uint64_t offers_ignored(GateVerdict verdict) const;
+  bool everything_runs() const { return submitted_.everything_runs; }
+  // Why the journal cannot be written; while it cannot, no further pod comes under control.
+  const std::string& journal_error() const { return journal_error_; }
+  // Nothing that was under control is frozen or being frozen by us.
+  bool all_thawed() const;
+
+ private:
+  struct Ending {
+    base::Duration since{};
+    bool deletion_seen = false;
+  };
+  struct Retry {
+    base::Duration at{};
+    std::string why{};
+  };
+  struct Placed {
+    PodView view;
+    std::optional<ControlledPod> controlled;
+  };
+
+  void take_timetable(const World& world);
+  std::vector<Placed> place_pods(const World& world);
+  Placed place(const World& world, std::uint16_t index, const kube::TimetablePod& listed);
+  Placed place_from_journal(PodView view, const kube::TimetablePod& listed);
+  std::string refusal(const PodFacts& facts, const kube::TimetablePod& listed) const;
+  std::optional<Rule> rule_of(const World& world, const PodFacts& facts);
+  Rule rule_of_ending(const World& world, const PodFacts& facts, const PodControl& control);
+  bool is_settled(const World& world, const PodFacts& facts);
+  std::shared_ptr<PodControl> known_or_open(const World& world, const PodFacts& facts,
+                                            PodView& view);
+  void add_the_unlisted(std::vector<ControlledPod>& pods) const;
+  void write_journal(const World& world, Assignment& assignment);
+  void forget_the_thawed(const World& world);
+  void wake_at(base::Duration at);
+
+  const std::string node_;
+  const JournalFile journal_file_;
+  const std::string boot_id_;
+  PodOpener& opener_;
+  AssignmentSink& sink_;
+
+  TimetableGate gate_;
+  GateVerdict last_verdict_ = GateVerdict::kUnchanged;
+  std::map<GateVerdict, std::uint64_t> ignored_;
+  std::shared_ptr<const kube::NodeTimetable> offered_;
+  std::map<std::string, std::shared_ptr<PodControl>> known_;  // by pod UID, as all below
+  std::set<std::string> settled_;                             // once and for good
+  std::map<std::string, base::Duration> settling_since_;
+  std::map<std::string, Ending> endings_;
+  std::map<std::string, Retry> retries_;
+  std::vector<Placed> placed_;
+  Assignment submitted_;
+  std::shared_ptr<const kube::NodeTimetable> submitted_timetable_;
+  bool submitted_once_ = false;
+  Journal journal_;  // as last written
+  std::string timetable_json_;
+  std::shared_ptr<const kube::NodeTimetable> json_of_;
+  std::string journal_error_;
+  std::optional<base::Duration> next_step_;
+};
+
+}  // namespace agent

@@ -1,0 +1,103 @@
+#include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "node-agent/hierarchy.h"
+#include "node-agent/inspect.h"
+#include "node-agent/options.h"
+#include "node-agent/supervisor.h"
+#include "node-agent/switch_clock.h"
+#include "node-agent/worker.h"
+
+namespace agent {
+namespace {
+
+constexpr int kFailed = 1;
+
+void set_up_log(const std::string& level) {
+  auto logger = spdlog::stderr_logger_mt("agent");
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%fZ %l %v", spdlog::pattern_time_type::utc);
+  logger->set_level(spdlog::level::from_str(level));
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+int sentence(const base::Error& error) {
+  std::fprintf(stderr, "kubegang-agent: %s\n", error.message.c_str());
+  return kFailed;
+}
+
+int run_inspect(const Options& options) {
+  const base::Result<PodCgroups> cgroups =
+      PodCgroups::open(options.cgroup_root, options.kubelet_cgroup_root);
+  if (!cgroups) return sentence(cgroups.error());
+  const base::Result<Journal> journal =
+      JournalFile{options.run_directory + "/" + kJournalName}.read(read_boot_id());
+  if (!journal && journal.error().code != base::Code::kNotFound) return sentence(journal.error());
+  const base::Result<SharedState> state =
+      SharedState::open(options.run_directory + "/" + kSharedStateName);
+  const std::string text =
+      inspect(journal ? *journal : Journal{}, state ? &state.value() : nullptr, *cgroups,
+              RealSwitchClock{}.wall());
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+// Before there is any thread: the worker's threads inherit the blocked signals too.
+void block_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGCHLD}) ::sigaddset(&set, signal);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
+int run_supervisor(const Options& options, std::vector<std::string> command) {
+  block_signals();
+  return supervise({.run_directory = options.run_directory,
+                    .cgroup_root = options.cgroup_root,
+                    .kubelet_root = options.kubelet_cgroup_root,
+                    .worker_command = std::move(command)});
+}
+
+int run(std::vector<std::string> arguments) {
+  const std::vector<std::string> flags{arguments.begin() + 1, arguments.end()};
+  ParsedOptions parsed = parse_options(flags);
+  if (parsed.exit_code) {
+    std::fputs(parsed.text.c_str(), *parsed.exit_code == 0 ? stdout : stderr);
+    return *parsed.exit_code;
+  }
+  Options& options = parsed.options;
+  if (options.cgroup_root.empty()) {
+    base::Result<std::string> root = detect_cgroup_root();
+    if (!root) return sentence(root.error());
+    options.cgroup_root = *std::move(root);
+  }
+  if (options.command == Command::kInspect) return run_inspect(options);
+  set_up_log(options.log_level);
+  const bool is_worker = std::getenv(kWorkerVariable) != nullptr;
+  if (!is_worker) {
+    if (const base::Status status = check_cgroup_root(options.cgroup_root); !status) {
+      return sentence(status.error());
+    }
+    std::error_code error;
+    std::filesystem::create_directories(options.run_directory, error);
+    if (error) {
+      return sentence({base::Code::kPermissionDenied,
+                       "run directory " + options.run_directory + ": " + error.message() +
+                           ": name a writable one on tmpfs with --run-dir"});
+    }
+  }
+  if (is_worker || !options.supervise) return run_worker(options);
+  return run_supervisor(options, std::move(arguments));
+}
+
+}  // namespace
+}  // namespace agent
+
+int main(int argc, char** argv) { return agent::run({argv, argv + argc}); }

@@ -1,0 +1,45 @@
+// The agent's Prometheus metrics (design/freezer.md 5.5), all named kubegang_agent_*.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "node-agent/clock_check.h"
+#include "node-agent/keeper.h"
+#include "node-agent/switch_report.h"
+#include "node-agent/switcher.h"
+
+namespace agent {
+
+struct MetricsInput {
+  std::vector<PodView> pods{};
+  std::int64_t revision = 0;
+  std::int64_t term = 0;
+  ClockReading clock{};
+  bool failed_open = false;
+  bool kill_switch = false;
+  std::uint64_t ignored_stale_term = 0;
+  std::uint64_t ignored_stale_revision = 0;
+  std::uint64_t ignored_invalid = 0;
+};
+
+// record() and update() belong to one thread; render() may be called from any.
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+
+  void set_policy(ThreadPolicy policy);
+  // Of each switch, once.
+  void record(const SwitchReport& report);
+  // The state of things, as often as it changes.
+  void update(const MetricsInput& input, const SwitchCounters& counters);
+  // In Prometheus' text format.
+  std::string render() const;
+
+ private:
+  struct Families;
+  std::unique_ptr<Families> families_;
+};
+
+}  // namespace agent

@@ -1,0 +1,37 @@
+// What the agent needs to know of a pod, taken from its API object: a value, compared with ==.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "kube/api/pod.h"
+#include "scheduler/base/time.h"
+
+namespace agent {
+
+struct PodFacts {
+  kube::ObjectKey key{};
+  std::string uid{};
+  std::string job_uid{};  // of the controlling kubegang Job; "" = none controls it
+  std::string node{};
+  std::optional<kube::QosClass> qos{};
+  bool finished = false;  // Succeeded or Failed
+  // Deletion or eviction under way: set while it is, with how long the pod may take.
+  std::optional<base::Duration> ending_within{};
+  bool deletion_seen = false;  // the object itself is being deleted, not only disrupted
+  // The instant from which the containers count as settled; nothing while one of them has yet to
+  // start or an init container is not done.
+  std::optional<base::Instant> settled_at{};
+
+  friend bool operator==(const PodFacts&, const PodFacts&) = default;
+};
+
+// Kubernetes' own default.
+inline constexpr base::Duration kGracePeriodDefault = std::chrono::seconds{30};
+
+// `settle`: how long every container has to have been running, beyond the whole second of its
+// startedAt (which the API gives in whole seconds).
+// SOURCE: architecture.md 2 "Starting into contention", 4; design/freezer.md rule 5.
+PodFacts pod_facts(const kube::Pod& pod, base::Duration settle);
+
+}  // namespace agent

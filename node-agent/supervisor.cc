@@ -1,0 +1,206 @@
+#include "node-agent/supervisor.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+
+#include "node-agent/journal.h"
+#include "node-agent/pod_cgroups.h"
+#include "node-agent/shared_state.h"
+#include "node-agent/switch_clock.h"
+#include "node-agent/thaw_journaled.h"
+#include "node-agent/worker_watch.h"
+
+namespace agent {
+namespace {
+
+constexpr base::Duration kLookEvery = std::chrono::milliseconds{250};
+// Told to stop, the worker has 2 s; what is left is thawed from here.
+constexpr base::Duration kStopWithin = std::chrono::milliseconds{1900};
+constexpr base::Duration kRestartFirst = std::chrono::milliseconds{50};
+constexpr base::Duration kRestartMax = std::chrono::seconds{1};
+constexpr base::Duration kLivedWell = std::chrono::seconds{10};
+constexpr int kThawAttemptsMax = 20;
+constexpr base::Duration kThawAgainAfter = std::chrono::milliseconds{50};
+constexpr int kExitFailed = 1;
+
+sigset_t watched_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGCHLD}) ::sigaddset(&set, signal);
+  return set;
+}
+
+// Waits for one of the watched signals; nothing when the time is over.
+std::optional<int> wait_for_signal(base::Duration timeout) {
+  const sigset_t set = watched_signals();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
+  const std::chrono::nanoseconds rest = timeout - seconds;
+  const timespec relative{.tv_sec = seconds.count(), .tv_nsec = rest.count()};
+  const int signal = ::sigtimedwait(&set, nullptr, &relative);
+  if (signal < 0) return std::nullopt;
+  return signal;
+}
+
+class Supervisor {
+ public:
+  Supervisor(const SupervisorOptions& options, SharedState state)
+      : options_{options}, state_{std::move(state)} {}
+
+  int run();
+
+ private:
+  bool start_worker();
+  // The worker's exit status, once it has ended. Takes in every other child of PID 1 too.
+  std::optional<int> reap();
+  void thaw_everything();
+  void kill_worker();
+  // An exit code when the program is over.
+  std::optional<int> worker_ended(int status);
+
+  const SupervisorOptions& options_;
+  SharedState state_;
+  RealSwitchClock clock_;
+  WorkerWatch watch_;
+  pid_t worker_ = 0;
+  base::Duration started_at_{};
+  base::Duration restart_after_ = kRestartFirst;
+  std::optional<base::Duration> stopping_since_;
+};
+
+bool Supervisor::start_worker() {
+  std::vector<char*> arguments;
+  for (const std::string& argument : options_.worker_command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));  // execv's signature
+  }
+  arguments.push_back(nullptr);
+  state_.keeper_beat().store(0);
+  state_.switcher_beat().store(0);
+  const pid_t supervisor = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) {
+    spdlog::error("cannot start the worker error=\"{}\"", std::strerror(errno));
+    return false;
+  }
+  if (child == 0) {
+    // As in a container, where PID 1 takes everybody along: no worker without a supervisor.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != supervisor) ::_exit(kExitFailed);
+    const sigset_t set = watched_signals();
+    ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+    ::setenv(kWorkerVariable, "1", 1);
+    ::execv("/proc/self/exe", arguments.data());
+    ::_exit(kExitFailed);
+  }
+  worker_ = child;
+  started_at_ = clock_.monotonic();
+  watch_.started(started_at_);
+  return true;
+}
+
+std::optional<int> Supervisor::reap() {
+  std::optional<int> ended;
+  int status = 0;
+  for (pid_t child = 0; (child = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (child == worker_) ended = status;
+  }
+  return ended;
+}
+
+void Supervisor::kill_worker() {
+  ::kill(worker_, SIGKILL);
+  int status = 0;
+  while (::waitpid(worker_, &status, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void Supervisor::thaw_everything() {
+  const base::Result<PodCgroups> cgroups =
+      PodCgroups::open(options_.cgroup_root, options_.kubelet_root);
+  if (!cgroups) {
+    spdlog::error("cannot thaw error=\"{}\"", cgroups.error().message);
+    return;
+  }
+  const base::Result<Journal> journal =
+      JournalFile{options_.run_directory + "/" + kJournalName}.read(read_boot_id());
+  if (!journal) {
+    if (journal.error().code != base::Code::kNotFound) {
+      spdlog::error("cannot read the journal error=\"{}\"", journal.error().message);
+    }
+    return;
+  }
+  ThawResult result;
+  for (int attempt = 0; attempt < kThawAttemptsMax; ++attempt) {
+    result = thaw_journaled(*journal, *cgroups);
+    if (result.failed.empty()) break;
+    clock_.pause(kThawAgainAfter);
+  }
+  spdlog::warn("thawed what the journal names thawed={} gone={} failed={}", result.thawed_count,
+               result.gone_count, result.failed.size());
+  for (const std::string& failure : result.failed) spdlog::error("not thawed pod={}", failure);
+}
+
+std::optional<int> Supervisor::worker_ended(int status) {
+  const bool got_to_work = state_.keeper_beat().load() > 0;
+  const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  if (stopping_since_ && well) return 0;
+  thaw_everything();
+  if (stopping_since_) return kExitFailed;
+  if (!got_to_work && WIFEXITED(status)) return WEXITSTATUS(status);
+  spdlog::error("the worker ended code={} signal={}: starting it again",
+                WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+  if (clock_.monotonic() - started_at_ > kLivedWell) restart_after_ = kRestartFirst;
+  clock_.pause(restart_after_);
+  restart_after_ = std::min(restart_after_ * 2, kRestartMax);
+  return start_worker() ? std::nullopt : std::optional{kExitFailed};
+}
+
+int Supervisor::run() {
+  if (!start_worker()) return kExitFailed;
+  for (;;) {
+    const std::optional<int> signal = wait_for_signal(kLookEvery);
+    const base::Duration now = clock_.monotonic();
+    if ((signal == SIGTERM || signal == SIGINT) && !stopping_since_) {
+      stopping_since_ = now;
+      ::kill(worker_, SIGTERM);
+    }
+    if (const std::optional<int> status = reap()) {
+      if (const std::optional<int> code = worker_ended(*status)) return *code;
+      continue;
+    }
+    if (stopping_since_ && now - *stopping_since_ >= kStopWithin) {
+      spdlog::error("the worker does not stop: thawing its pods");
+      kill_worker();
+      thaw_everything();
+      return kExitFailed;
+    }
+    if (watch_.hangs(state_.keeper_beat().load(), state_.switcher_beat().load(), now)) {
+      spdlog::error("the worker hangs: thawing its pods, then starting it again");
+      kill_worker();
+      if (const std::optional<int> code = worker_ended(SIGKILL)) return *code;
+    }
+  }
+}
+
+}  // namespace
+
+int supervise(const SupervisorOptions& options) {
+  base::Result<SharedState> state =
+      SharedState::create(options.run_directory + "/" + kSharedStateName);
+  if (!state) {
+    spdlog::error("cannot start error=\"{}\"", state.error().message);
+    return kExitFailed;
+  }
+  return Supervisor{options, *std::move(state)}.run();
+}
+
+}  // namespace agent

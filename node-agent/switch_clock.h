@@ -1,0 +1,23 @@
+// The clock that the switcher reads and waits on.
+#pragma once
+
+#include "kube/clock.h"
+#include "scheduler/base/time.h"
+
+namespace agent {
+
+class SwitchClock : public kube::Clock {
+ public:
+  // Gives the CPU away for about this long: the tasks that have to stop may need this very CPU.
+  virtual void pause(base::Duration duration) = 0;
+};
+
+// The machine's. monotonic() is CLOCK_BOOTTIME, wall() CLOCK_REALTIME. Allocates nothing.
+class RealSwitchClock final : public SwitchClock {
+ public:
+  base::Duration monotonic() const override;
+  base::Instant wall() const override;
+  void pause(base::Duration duration) override;
+};
+
+}  // namespace agent

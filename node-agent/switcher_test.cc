@@ -1,0 +1,118 @@
+// The switcher with its thread, on the real clock and a freezer that any thread may look at.
+#include "node-agent/switcher.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class SharedFreezer final : public Freezer {
+ public:
+  IoResult request(Wish wish) override {
+    wish_.store(wish);
+    writes_.fetch_add(1);
+    return IoResult::kOk;
+  }
+  Observation observe() override {
+    return {.result = IoResult::kOk, .frozen = wish_.load() == Wish::kFrozen};
+  }
+  Requested requested() override { return {.result = IoResult::kOk, .wish = wish_.load()}; }
+  bool kill_works_while_frozen() const override { return true; }
+  bool runs() const { return wish_.load() == Wish::kThawed; }
+
+ private:
+  std::atomic<Wish> wish_{Wish::kThawed};
+  std::atomic<int> writes_{0};
+};
+
+class SwitcherTest : public ::testing::Test {
+ protected:
+  SwitcherTest() : switcher_{clock_, beat_, SwitcherOptions{}} {
+    for (int i = 0; i < 2; ++i) {
+      freezers_.push_back(std::make_shared<SharedFreezer>());
+      controls_.push_back(std::make_shared<PodControl>(
+          PodIdentity{.uid = std::to_string(i)}, freezers_.back(), Found::kRunning));
+    }
+  }
+  Assignment assignment(std::vector<timetable::PodSet> cycle) {
+    Assignment assignment;
+    assignment.table = {
+        .slice = milliseconds{100}, .pods_count = 2, .cycle = std::move(cycle)};
+    for (std::uint16_t i = 0; i < 2; ++i) {
+      assignment.pods.push_back(
+          {.control = controls_[i], .index = i, .rule = Rule::kTimetable});
+    }
+    return assignment;
+  }
+  // Waits on the real world, the other thread.
+  template <typename Condition>
+  bool eventually(Condition condition) {
+    for (int i = 0; i < 10'000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(milliseconds{1});
+    }
+    return false;
+  }
+  bool obeyed(std::uint64_t number) {
+    return eventually([&] { return switcher_.counters().obeyed_assignment.load() >= number; });
+  }
+
+  RealSwitchClock clock_;
+  std::atomic<std::uint64_t> beat_{0};
+  Switcher switcher_;
+  std::vector<std::shared_ptr<SharedFreezer>> freezers_;
+  std::vector<std::shared_ptr<PodControl>> controls_;
+};
+
+TEST_F(SwitcherTest, ObeysAndTakesTurnsAndBeats) {
+  ASSERT_TRUE(switcher_.start().ok());
+  ASSERT_TRUE(obeyed(switcher_.submit(assignment({{0}, {1}}))));
+  EXPECT_NE(freezers_[0]->runs(), freezers_[1]->runs());
+  const std::uint64_t before = switcher_.counters().switches.load();
+  EXPECT_TRUE(eventually([&] { return switcher_.counters().switches.load() >= before + 3; }));
+  EXPECT_GT(beat_.load(), 0U);
+  std::optional<SwitchReport> boundary;
+  while (auto report = switcher_.take_report()) {
+    if (report->cause == SwitchCause::kBoundary) boundary = report;
+  }
+  ASSERT_TRUE(boundary.has_value());
+  EXPECT_GE(boundary->first_write, boundary->due);
+  EXPECT_GE(boundary->last_write, boundary->first_write);
+}
+
+TEST_F(SwitcherTest, TheNewestOfManySubmissionsWins) {
+  ASSERT_TRUE(switcher_.start().ok());
+  std::uint64_t last = 0;
+  for (int i = 0; i < 2000; ++i) last = switcher_.submit(assignment({{}}));
+  Assignment all = assignment({{}});
+  all.everything_runs = true;
+  last = switcher_.submit(std::move(all));
+  ASSERT_TRUE(obeyed(last));
+  EXPECT_TRUE(freezers_[0]->runs() && freezers_[1]->runs());
+  EXPECT_TRUE(eventually([&] { return switcher_.everything_runs(); }));
+}
+
+TEST_F(SwitcherTest, StopsWhileItIsSpinningAndSleeping) {
+  for (int round = 0; round < 10; ++round) {
+    Switcher other{clock_, beat_, SwitcherOptions{.try_fifo = round % 2 == 0}};
+    ASSERT_TRUE(other.start().ok());
+    other.submit(assignment({{0}, {1}}));
+    std::this_thread::sleep_for(milliseconds{round * 7});
+  }
+}
+
+TEST_F(SwitcherTest, SaysWhichPolicyItGot) {
+  Switcher normal{clock_, beat_, SwitcherOptions{.try_fifo = false}};
+  ASSERT_TRUE(normal.start().ok());
+  EXPECT_EQ(normal.policy(), ThreadPolicy::kNormal);
+  EXPECT_EQ(to_string(ThreadPolicy::kFifo), "fifo");
+}
+
+}  // namespace
+}  // namespace agent

@@ -1,0 +1,215 @@
+#include "node-agent/testing/agent_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "kube/api/job.h"
+#include "kube/api/node.h"
+#include "kube/api/pod.h"
+#include "kube/api/scheduler_config.h"
+#include "scheduler/base/check.h"
+
+namespace agent::testing {
+namespace {
+
+constexpr char kNode[] = "n1";
+constexpr char kNamespace[] = "default";
+
+template <typename T>
+T must(base::Result<T> result) {
+  CHECK(result.ok(), result.error().message);
+  return *std::move(result);
+}
+
+}  // namespace
+
+AgentProcess::AgentProcess(CgroupVersion version, std::string program, const std::string& crds)
+    : program_{std::move(program)},
+      cgroups_{version},
+      server_{clock_},
+      client_{transport_, clock_, sleeper_, {}} {
+  const base::Status loaded = server_.load_crds(crds);
+  CHECK(loaded.ok(), loaded.error().message);
+  cgroups_.make("kubepods/burstable");
+  kube::Node node;
+  node.metadata.name = kNode;
+  must(client_.create(node));
+  start_server();
+}
+
+AgentProcess::~AgentProcess() {
+  if (supervisor_ == 0) return;
+  signal(SIGCONT);
+  signal(SIGTERM);
+  if (!wait_for_end(std::chrono::seconds{5})) {
+    signal(SIGKILL);
+    wait_for_end(std::chrono::seconds{5});
+  }
+}
+
+void AgentProcess::start_server() {
+  front_end_ = must(devcluster::HttpsFrontEnd::start(server_, clock_, {.port = port_}));
+  port_ = front_end_->port();
+  const base::Status written = front_end_->write_kubeconfig(directory() + "/kubeconfig");
+  CHECK(written.ok(), written.error().message);
+}
+
+void AgentProcess::stop_server() { front_end_.reset(); }
+
+void AgentProcess::start(const std::vector<std::string>& more_flags) {
+  std::vector<std::string> command = {program_,
+                                      "--node-name=" + std::string{kNode},
+                                      "--kubeconfig=" + directory() + "/kubeconfig",
+                                      "--cgroup-root=" + cgroups_.root(),
+                                      "--run-dir=" + run_directory(),
+                                      "--metrics-address=127.0.0.1:0",
+                                      "--lease=default/operator"};
+  command.insert(command.end(), more_flags.begin(), more_flags.end());
+  std::vector<char*> arguments;
+  for (std::string& argument : command) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+  const std::string log = directory() + "/agent.log";
+  supervisor_ = ::fork();
+  CHECK(supervisor_ >= 0);
+  if (supervisor_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    ::dup2(file, STDERR_FILENO);
+    ::execv(program_.c_str(), arguments.data());
+    ::_exit(127);
+  }
+}
+
+std::optional<pid_t> AgentProcess::worker() const {
+  const std::string pid = std::to_string(supervisor_);
+  std::ifstream children{"/proc/" + pid + "/task/" + pid + "/children"};
+  pid_t child = 0;
+  if (!(children >> child)) return std::nullopt;
+  return child;
+}
+
+std::optional<int> AgentProcess::wait_for_end(base::Duration limit) {
+  int status = 0;
+  const bool ended = eventually(
+      [&] { return ::waitpid(supervisor_, &status, WNOHANG) == supervisor_; }, limit);
+  if (!ended) return std::nullopt;
+  supervisor_ = 0;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void AgentProcess::signal(int signal_number) const { ::kill(supervisor_, signal_number); }
+
+void AgentProcess::add_pod(const std::string& name, const std::string& job, int grace_seconds) {
+  // A real one: the server collects pods whose owner does not exist.
+  const nlohmann::json json = {
+      {"apiVersion", "kubegang.io/v1alpha1"},
+      {"kind", "Job"},
+      {"metadata", {{"name", job}, {"namespace", kNamespace}}},
+      {"spec",
+       {{"template",
+         {{"spec", {{"containers", {{{"name", "main"}, {"image", "none"}}}}}}}}}}};
+  const std::string job_uid = must(client_.create_json<kube::Job>(kNamespace, json)).metadata.uid;
+  kube::Pod pod;
+  pod.metadata.name = name;
+  pod.metadata.ns = kNamespace;
+  pod.metadata.owner_references = {{.api_version = std::string{kube::kGroup} + "/v1alpha1",
+                                    .kind = "Job",
+                                    .name = job,
+                                    .uid = job_uid,
+                                    .controller = true}};
+  pod.spec.node_name = kNode;
+  pod.spec.termination_grace_period_seconds = grace_seconds;
+  kube::Container container;
+  container.name = "main";
+  container.image = "none";
+  pod.spec.containers = {container};
+  const kube::Pod created = must(client_.create(pod));
+  const std::string path = cgroups_.add_pod(created.metadata.uid);
+  pods_[name] = {.uid = created.metadata.uid,
+                 .path = path,
+                 .job = job_uid,
+                 .progress = &cgroups_.spawn_counter(path, std::chrono::milliseconds{1})};
+  kube::Pod running = created;
+  running.status.phase = kube::PodPhase::kRunning;
+  running.status.qos_class = kube::QosClass::kBurstable;
+  kube::ContainerStatus status;
+  status.name = "main";
+  status.state.running =
+      kube::ContainerRunning{.started_at = clock_.wall() - std::chrono::hours{1}};
+  running.status.container_statuses = {status};
+  must(client_.patch_status_from(created, running, false));
+}
+
+void AgentProcess::delete_pod(const std::string& name) {
+  const base::Status removed = client_.remove<kube::Pod>({kNamespace, name});
+  CHECK(removed.ok(), removed.error().message);
+}
+
+bool AgentProcess::is_asked_frozen(const std::string& pod) const {
+  return cgroups_.is_asked_frozen(path(pod));
+}
+
+void AgentProcess::publish(std::int64_t term, std::int64_t revision,
+                           const std::vector<std::string>& pods,
+                           std::vector<timetable::PodSet> cycle, base::Duration slice) {
+  kube::NodeTimetable object;
+  object.metadata.name = kNode;
+  object.spec.term = term;
+  object.spec.revision = revision;
+  object.spec.as_of = clock_.wall();
+  for (const std::string& name : pods) {
+    object.spec.pods.push_back({.ns = kNamespace,
+                                .name = name,
+                                .job_uid = pods_.at(name).job,
+                                .row = kube::TimetableRow::kActive});
+  }
+  object.spec.timetable = {
+      .slice = slice, .pods_count = pods.size(), .cycle = std::move(cycle)};
+  const auto existing = client_.get<kube::NodeTimetable>({"", kNode});
+  if (!existing) {
+    must(client_.create(object));
+    return;
+  }
+  object.metadata = existing->metadata;
+  must(client_.update(object));
+}
+
+kube::NodeTimetable AgentProcess::timetable() const {
+  return must(client_.get<kube::NodeTimetable>({"", kNode}));
+}
+
+void AgentProcess::renew_lease() {
+  const auto existing = client_.get<kube::Lease>({"default", "operator"});
+  kube::Lease lease;
+  if (existing) lease = *existing;
+  lease.metadata.ns = "default";
+  lease.metadata.name = "operator";
+  lease.spec.holder_identity = "operator-1";
+  lease.spec.renew_time = clock_.wall();
+  must(existing ? client_.update(lease) : client_.create(lease));
+}
+
+void AgentProcess::set_kill_switch(bool on) {
+  const nlohmann::json value = on ? nlohmann::json("disabled") : nlohmann::json(nullptr);
+  must(client_.patch<kube::Node>(
+      {"", kNode}, {{"metadata", {{"annotations", {{"kubegang.io/freeze", value}}}}}}));
+}
+
+void AgentProcess::set_fail_open_after(base::Duration after) {
+  kube::SchedulerConfig config;
+  config.metadata.name = std::string{kube::kSchedulerConfigName};
+  config.spec.gang = true;
+  const kube::SchedulerConfig created = must(client_.create(config));
+  kube::SchedulerConfig accepted = created;
+  accepted.status.accepted.emplace().timetable.emplace().fail_open_after = after;
+  must(client_.patch_status_from(created, accepted, false));
+}
+
+}  // namespace agent::testing

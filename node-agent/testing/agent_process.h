@@ -1,0 +1,89 @@
+// A node for tests of the real program: an in-memory API server over HTTPS, a tree of real cgroups
+// with counting processes in it, and kubegang-agent as a process of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "e2e/devcluster/api_server/api_server.h"
+#include "e2e/devcluster/api_server/https_front_end.h"
+#include "e2e/devcluster/api_server/in_process_transport.h"
+#include "kube/api/lease.h"
+#include "kube/api/node_timetable.h"
+#include "kube/client.h"
+#include "kube/sleeper.h"
+#include "node-agent/switch_clock.h"
+#include "node-agent/testing/real_cgroups.h"
+#include "node-agent/testing/temporary_directory.h"
+
+namespace agent::testing {
+
+class AgentProcess {
+ public:
+  // `program`: path of kubegang-agent; `crds`: folder of the CustomResourceDefinitions.
+  AgentProcess(CgroupVersion version, std::string program, const std::string& crds);
+  ~AgentProcess();
+  AgentProcess(const AgentProcess&) = delete;
+  AgentProcess& operator=(const AgentProcess&) = delete;
+
+  // Starts the program (with its supervisor) or one more after the first ended.
+  void start(const std::vector<std::string>& more_flags = {});
+  pid_t supervisor() const { return supervisor_; }
+  // The supervisor's child; nothing while there is none.
+  std::optional<pid_t> worker() const;
+  // Exit code of the program once it ended; waits at most `limit`.
+  std::optional<int> wait_for_end(base::Duration limit);
+  void signal(int signal_number) const;
+
+  // A pod that has been running for an hour, controlled by Job `job`, with a counting process.
+  void add_pod(const std::string& name, const std::string& job, int grace_seconds = 30);
+  void delete_pod(const std::string& name);
+  Progress& progress(const std::string& pod) { return *pods_.at(pod).progress; }
+  const std::string& path(const std::string& pod) const { return pods_.at(pod).path; }
+  bool is_asked_frozen(const std::string& pod) const;
+
+  // Replaces the timetable's spec; term and revision as given, the pods by name.
+  void publish(std::int64_t term, std::int64_t revision, const std::vector<std::string>& pods,
+               std::vector<timetable::PodSet> cycle, base::Duration slice);
+  kube::NodeTimetable timetable() const;
+  void renew_lease();
+  void set_kill_switch(bool on);
+  void set_fail_open_after(base::Duration after);
+  // The API server goes away, and comes back at the same port.
+  void stop_server();
+  void start_server();
+
+  RealCgroups& cgroups() { return cgroups_; }
+  devcluster::ApiServer& server() { return server_; }
+  kube::Client& client() { return client_; }
+  const std::string& directory() const { return directory_.path(); }
+  std::string run_directory() const { return directory_.path() + "/run"; }
+
+ private:
+  struct Pod {
+    std::string uid;
+    std::string path;
+    std::string job;
+    Progress* progress = nullptr;
+  };
+
+  TemporaryDirectory directory_;
+  const std::string program_;
+  RealCgroups cgroups_;
+  RealSwitchClock clock_;
+  kube::ThreadSleeper sleeper_;
+  devcluster::ApiServer server_;
+  devcluster::InProcessTransport transport_{server_, "test"};
+  kube::Client client_;
+  std::unique_ptr<devcluster::HttpsFrontEnd> front_end_;
+  int port_ = 0;
+  std::map<std::string, Pod> pods_;
+  pid_t supervisor_ = 0;
+};
+
+}  // namespace agent::testing

@@ -1,0 +1,78 @@
+#include "node-agent/testing/fake_freezer.h"
+
+#include <utility>
+
+#include "node-agent/testing/fake_switch_clock.h"
+
+namespace agent::testing {
+namespace {
+
+class FakeFreezer final : public Freezer {
+ public:
+  FakeFreezer(FakeKernel& kernel, std::string name) : kernel_{kernel}, name_{std::move(name)} {}
+
+  IoResult request(Wish wish) override { return kernel_.write(name_, wish); }
+  Observation observe() override { return kernel_.observe(name_); }
+  Requested requested() override { return kernel_.requested(name_); }
+  bool kill_works_while_frozen() const override {
+    return kernel_.cgroup(name_).kill_works_while_frozen;
+  }
+
+ private:
+  FakeKernel& kernel_;
+  const std::string name_;
+};
+
+}  // namespace
+
+FakeKernel::FakeKernel(FakeSwitchClock& clock) : clock_{clock} {}
+FakeKernel::~FakeKernel() = default;
+
+std::shared_ptr<Freezer> FakeKernel::open(const std::string& name) {
+  cgroups_.try_emplace(name);
+  return std::make_shared<FakeFreezer>(*this, name);
+}
+
+bool FakeKernel::is_running(const std::string& name) {
+  const Cgroup& group = cgroups_[name];
+  if (group.removed) return false;
+  if (group.ancestor_frozen) return false;
+  return group.wish == Wish::kThawed || clock_.monotonic() < group.frozen_from;
+}
+
+std::vector<std::string> FakeKernel::take_log() { return std::exchange(log_, {}); }
+
+IoResult FakeKernel::write(const std::string& name, Wish wish) {
+  clock_.advance(kWriteCost);
+  Cgroup& group = cgroups_[name];
+  ++group.writes;
+  IoResult result = group.removed ? IoResult::kGone : IoResult::kOk;
+  if (!group.fail_next.empty()) {
+    result = group.fail_next.front();
+    group.fail_next.erase(group.fail_next.begin());
+  }
+  log_.push_back((wish == Wish::kFrozen ? "freeze " : "thaw ") + name +
+                 (result == IoResult::kOk ? "" : "!"));
+  if (result != IoResult::kOk) return result;
+  if (wish == Wish::kFrozen && group.wish == Wish::kThawed) {
+    group.frozen_from = clock_.monotonic() + group.freeze_takes;
+  }
+  group.wish = wish;
+  return IoResult::kOk;
+}
+
+Observation FakeKernel::observe(const std::string& name) {
+  clock_.advance(kReadCost);
+  const Cgroup& group = cgroups_[name];
+  if (group.removed) return {.result = IoResult::kGone, .frozen = false};
+  return {.result = IoResult::kOk, .frozen = !is_running(name)};
+}
+
+Requested FakeKernel::requested(const std::string& name) {
+  clock_.advance(kReadCost);
+  const Cgroup& group = cgroups_[name];
+  if (group.removed) return {.result = IoResult::kGone, .wish = Wish::kThawed};
+  return {.result = IoResult::kOk, .wish = group.wish};
+}
+
+}  // namespace agent::testing

@@ -1,0 +1,56 @@
+// A kernel's freezer in memory: cgroups by name, an ordered log of what was written, and knobs for
+// everything that goes wrong on a real one. Time passes on the clock as calls are made, so that
+// code that waits for a state in a loop comes to its end.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node-agent/freezer.h"
+#include "node-agent/switch_clock.h"
+
+namespace agent::testing {
+
+class FakeSwitchClock;
+
+// Not thread-safe.
+class FakeKernel {
+ public:
+  explicit FakeKernel(FakeSwitchClock& clock);
+  ~FakeKernel();
+
+  struct Cgroup {
+    Wish wish = Wish::kThawed;
+    bool ancestor_frozen = false;
+    base::Duration freeze_takes{0};  // knob: how long tasks go on after the write
+    base::Duration frozen_from{0};   // monotonic
+    bool removed = false;            // knob
+    bool kill_works_while_frozen = true;
+    std::vector<IoResult> fail_next{};  // knob: results of the next writes, first one first
+    std::size_t writes = 0;
+  };
+
+  Cgroup& cgroup(const std::string& name) { return cgroups_[name]; }
+  bool is_running(const std::string& name);
+  // A handle of that cgroup, which is made if it is new. The kernel must outlive it.
+  std::shared_ptr<Freezer> open(const std::string& name);
+
+  // "freeze a", "thaw a", in the order of the writes, failed ones with "!" behind; cleared on read.
+  std::vector<std::string> take_log();
+
+  IoResult write(const std::string& name, Wish wish);
+  Observation observe(const std::string& name);
+  Requested requested(const std::string& name);
+
+  static constexpr base::Duration kWriteCost{20};
+  static constexpr base::Duration kReadCost{1};
+
+ private:
+  FakeSwitchClock& clock_;
+  std::map<std::string, Cgroup> cgroups_;
+  std::vector<std::string> log_;
+};
+
+}  // namespace agent::testing

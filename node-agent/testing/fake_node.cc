@@ -1,0 +1,154 @@
+#include "node-agent/testing/fake_node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kube/api/resource_info.h"
+
+namespace agent::testing {
+
+class FakeNode::Opener final : public PodOpener {
+ public:
+  explicit Opener(FakeKernel& kernel) : kernel_{kernel} {}
+  base::Result<Opened> open(const std::string& uid, kube::QosClass) override {
+    return open_at(uid, uid);
+  }
+  base::Result<Opened> open_at(const std::string& path, const std::string&) override {
+    if (kernel_.cgroup(path).removed) return base::Error{base::Code::kNotFound, "no cgroup"};
+    return Opened{.path = path, .freezer = kernel_.open(path)};
+  }
+
+ private:
+  FakeKernel& kernel_;
+};
+
+class FakeNode::Sink final : public AssignmentSink {
+ public:
+  explicit Sink(SwitchCore& core) : core_{core} {}
+  void submit(Assignment assignment) override {
+    assignment.number = ++number_;
+    alive_.push_back(std::make_unique<Assignment>(std::move(assignment)));
+    core_.obey(*alive_.back());
+  }
+  bool caught_up() const override { return true; }
+
+ private:
+  SwitchCore& core_;
+  std::uint64_t number_ = 0;
+  std::vector<std::unique_ptr<Assignment>> alive_;
+};
+
+FakeNode::FakeNode() {
+  world_.pods_known = true;
+  world_.timetable_known = true;
+  restart_agent();
+}
+FakeNode::~FakeNode() = default;
+
+void FakeNode::restart_agent(bool pods_known) {
+  keeper_.reset();
+  sink_.reset();
+  core_.reset();
+  world_.pods_known = pods_known;
+  world_.timetable_known = pods_known;
+  reports_ = std::make_unique<ReportRing>();
+  counters_ = std::make_unique<SwitchCounters>();
+  core_ = std::make_unique<SwitchCore>(clock_, *reports_, *counters_);
+  opener_ = std::make_unique<Opener>(kernel_);
+  sink_ = std::make_unique<Sink>(*core_);
+  keeper_ = std::make_unique<Keeper>("n1", JournalFile{directory_.path() + "/journal"}, "boot-1",
+                                     *opener_, *sink_);
+  (void)keeper_->adopt();
+}
+
+kube::Pod& FakeNode::add_pod(const std::string& name, const std::string& job) {
+  kube::Pod pod;
+  pod.metadata.name = name;
+  pod.metadata.ns = "default";
+  pod.metadata.uid = cgroup_name(name);
+  pod.metadata.owner_references = {{.api_version = std::string{kube::kGroup} + "/v1alpha1",
+                                    .kind = "Job",
+                                    .name = job,
+                                    .uid = "job-" + job,
+                                    .controller = true}};
+  pod.spec.node_name = "n1";
+  pod.spec.containers = {{.name = "main"}};
+  pod.spec.termination_grace_period_seconds = 30;
+  pod.status.phase = kube::PodPhase::kRunning;
+  pod.status.qos_class = kube::QosClass::kBurstable;
+  kube::ContainerStatus status{.name = "main"};
+  status.state.running =
+      kube::ContainerRunning{.started_at = clock_.wall() - std::chrono::hours{1}};
+  pod.status.container_statuses = {status};
+  kernel_.cgroup(cgroup_name(name));
+  return pods_[name] = pod;
+}
+
+kube::NodeTimetable FakeNode::timetable(const std::vector<std::string>& pods,
+                                        std::vector<timetable::PodSet> cycle) {
+  kube::NodeTimetable object;
+  object.metadata.name = "n1";
+  object.metadata.uid = "timetable-1";
+  object.spec.term = 1;
+  object.spec.revision = ++revision_;
+  for (const std::string& name : pods) {
+    const std::string job = pods_.contains(name)
+                                ? pods_.at(name).metadata.owner_references[0].uid
+                                : "job-" + name;
+    object.spec.pods.push_back({.ns = "default", .name = name, .job_uid = job});
+  }
+  object.spec.timetable = {.slice = std::chrono::seconds{1},
+                           .pods_count = pods.size(),
+                           .cycle = std::move(cycle)};
+  return object;
+}
+
+void FakeNode::publish(const kube::NodeTimetable& timetable) {
+  world_.timetable = std::make_shared<const kube::NodeTimetable>(timetable);
+}
+
+void FakeNode::step() {
+  world_.wall = clock_.wall();
+  world_.monotonic = clock_.monotonic();
+  world_.pods.clear();
+  for (const auto& [name, pod] : pods_) {
+    world_.pods[kube::key_of(pod.metadata)] = pod_facts(pod, world_.settings.settle);
+  }
+  (void)keeper_->step(world_);
+  core_->step();
+}
+
+// The keeper steps every 10 ms, the switcher when it wants to.
+void FakeNode::run_for(base::Duration duration) {
+  const base::Duration end = clock_.monotonic() + duration;
+  base::Duration keeper_at = clock_.monotonic();
+  while (clock_.monotonic() < end) {
+    if (clock_.monotonic() >= keeper_at) {
+      step();
+      keeper_at = clock_.monotonic() + std::chrono::milliseconds{10};
+    }
+    base::Duration next = std::min(end, keeper_at);
+    const SwitchWake wake = core_->next_wake();
+    if (wake.look) next = std::min(next, *wake.look);
+    if (wake.boundary) {
+      next = std::min(next, clock_.monotonic() + (*wake.boundary - clock_.wall()));
+    }
+    if (next > clock_.monotonic()) clock_.advance(next - clock_.monotonic());
+    core_->step();
+  }
+}
+
+Journal FakeNode::journal() const {
+  const base::Result<Journal> journal =
+      JournalFile{directory_.path() + "/journal"}.read("boot-1");
+  return journal ? *journal : Journal{};
+}
+
+PodView FakeNode::view(const std::string& name) const {
+  for (const PodView& view : keeper_->pods()) {
+    if (view.name == "default/" + name) return view;
+  }
+  return {};
+}
+
+}  // namespace agent::testing

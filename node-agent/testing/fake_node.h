@@ -1,0 +1,75 @@
+// A node in one process: a keeper, a switcher without its thread, a fake kernel, a journal in a
+// temporary directory, and builders for pods and timetables. Time passes only in run_for().
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node-agent/keeper.h"
+#include "node-agent/switch_core.h"
+#include "node-agent/testing/fake_freezer.h"
+#include "node-agent/testing/fake_switch_clock.h"
+#include "node-agent/testing/temporary_directory.h"
+
+namespace agent::testing {
+
+inline constexpr base::Instant kFakeStart{std::chrono::seconds{1'767'225'600}};  // 2026-01-01
+
+class FakeNode {
+ public:
+  FakeNode();
+  ~FakeNode();
+
+  // The agent's process ends without a word, and a new one starts: journal and kernel stay.
+  void restart_agent(bool pods_known = true);
+
+  // A pod of job `job` that has been running for an hour, with its cgroup.
+  kube::Pod& add_pod(const std::string& name, const std::string& job);
+  kube::Pod& pod(const std::string& name) { return pods_.at(name); }
+  void remove_pod(const std::string& name) { pods_.erase(name); }
+
+  // The next revision: lists the pods, in this order, each by "name" of its job of the same name.
+  kube::NodeTimetable timetable(const std::vector<std::string>& pods,
+                                std::vector<timetable::PodSet> cycle);
+  void publish(const kube::NodeTimetable& timetable);
+
+  void step();  // of keeper and switcher, now
+  void run_for(base::Duration duration);
+
+  bool runs(const std::string& name) { return kernel_.is_running(cgroup_name(name)); }
+  FakeKernel::Cgroup& cgroup(const std::string& name) {
+    return kernel_.cgroup(cgroup_name(name));
+  }
+  std::vector<std::string> log() { return kernel_.take_log(); }
+  Journal journal() const;
+  PodView view(const std::string& name) const;
+
+  static std::string cgroup_name(const std::string& pod) { return "uid-" + pod; }
+
+  FakeSwitchClock& clock() { return clock_; }
+  Keeper& keeper() { return *keeper_; }
+  SwitchCounters& counters() { return *counters_; }
+  World& world() { return world_; }
+  const std::string& directory() const { return directory_.path(); }
+
+ private:
+  class Opener;
+  class Sink;
+
+  TemporaryDirectory directory_;
+  FakeSwitchClock clock_{kFakeStart};
+  FakeKernel kernel_{clock_};
+  std::map<std::string, kube::Pod> pods_;
+  World world_;
+  std::int64_t revision_ = 0;
+  std::unique_ptr<ReportRing> reports_;
+  std::unique_ptr<SwitchCounters> counters_;
+  std::unique_ptr<SwitchCore> core_;
+  std::unique_ptr<Opener> opener_;
+  std::unique_ptr<Sink> sink_;
+  std::unique_ptr<Keeper> keeper_;
+};
+
+}  // namespace agent::testing

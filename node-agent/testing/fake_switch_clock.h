@@ -1,0 +1,29 @@
+// A clock that moves only when it is told to, or when somebody pauses on it. Both of its readings
+// move together; step_wall() moves one alone, as an administrator or NTP does.
+#pragma once
+
+#include "node-agent/switch_clock.h"
+
+namespace agent::testing {
+
+class FakeSwitchClock final : public SwitchClock {
+ public:
+  explicit FakeSwitchClock(base::Instant wall) : wall_{wall} {}
+
+  base::Duration monotonic() const override { return monotonic_; }
+  base::Instant wall() const override { return wall_; }
+  void pause(base::Duration duration) override { advance(duration); }
+
+  void advance(base::Duration duration) {
+    wall_ += duration;
+    monotonic_ += duration;
+  }
+  void advance_to(base::Instant wall) { advance(wall - wall_); }
+  void step_wall(base::Duration duration) { wall_ += duration; }
+
+ private:
+  base::Instant wall_;
+  base::Duration monotonic_ = std::chrono::hours{1};
+};
+
+}  // namespace agent::testing

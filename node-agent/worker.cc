@@ -1,0 +1,288 @@
+#include "node-agent/worker.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <memory>
+#include <utility>
+
+#include "kube/client.h"
+#include "kube/health_server.h"
+#include "kube/http_transport.h"
+#include "kube/run_loop.h"
+#include "kube/sleeper.h"
+#include "kube/transport_config.h"
+#include "node-agent/agent.h"
+#include "node-agent/cgroup_file.h"
+#include "node-agent/pod_opener.h"
+#include "node-agent/shared_state.h"
+#include "node-agent/status_writer.h"
+#include "node-agent/supervisor.h"
+#include "node-agent/topology.h"
+
+namespace agent {
+namespace {
+
+// Told to stop, all of ours is thawed and verified in this time; the supervisor gives a bit more.
+constexpr base::Duration kStopWithin = std::chrono::milliseconds{1700};
+// Of one call to the API server: a stop waits for no call, but a hung one should not hold the next.
+constexpr base::Duration kCallTimeout = std::chrono::seconds{10};
+
+int failed(const base::Error& error) {
+  spdlog::error("cannot start error=\"{}\"", error.message);
+  return 1;
+}
+
+// One agent per run directory: two would undo each other's work. Held until the process ends.
+base::Result<FileDescriptor> lock_run_directory(const std::string& directory) {
+  FileDescriptor lock{
+      ::open((directory + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  if (!lock.is_open()) return error_from_errno("run directory " + directory, errno);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return base::Error{base::Code::kAlreadyExists,
+                       "run directory " + directory +
+                           ": another kubegang-agent uses it: stop it, or give this one its own "
+                           "with --run-dir"};
+  }
+  return lock;
+}
+
+// SIGTERM and SIGINT as a descriptor. Threads that are started later inherit the blocked signals.
+FileDescriptor stop_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGTERM);
+  ::sigaddset(&set, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return FileDescriptor{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
+}
+
+// Pages stay where they are once they have been touched; only those (MCL_ONFAULT), since a program
+// with OpenSSL has five times as many.
+void lock_memory() {
+  if (::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0) {
+    spdlog::info("memory is not locked (CAP_IPC_LOCK allows it)");
+  }
+}
+
+base::Result<std::unique_ptr<kube::HttpTransport>> make_transport(const Options& options,
+                                                                  const kube::Clock& clock) {
+  const base::Result<kube::TransportConfig> config = kube::default_config(options.kubeconfig);
+  if (!config) return config.error();
+  return kube::HttpTransport::create(*config, clock);
+}
+
+// Everything that a running worker is made of, in the order in which it is made.
+class Worker {
+ public:
+  Worker(const Options& options, kube::Transport& transport, PodCgroups cgroups,
+         SharedState shared);
+
+  base::Status start();
+  int run();
+
+ private:
+  base::Status serve_health();
+  base::Status is_ready() const;
+  int stop();
+  void wait(base::Duration timeout);
+  void notify();
+  void report(NodeFacts facts);
+
+  const Options& options_;
+  FileDescriptor signals_;
+  FileDescriptor wake_up_;
+  RealSwitchClock clock_;
+  kube::ThreadSleeper sleeper_;
+  PodCgroups cgroups_;
+  SharedState shared_;
+  kube::Client client_;
+  NodeWatch watch_;
+  Switcher switcher_;
+  CgroupPodOpener opener_;
+  SwitcherSink sink_;
+  Keeper keeper_;
+  Metrics metrics_;
+  kube::Waker status_waker_;
+  StatusWriter status_writer_;
+  std::unique_ptr<Agent> agent_;
+  std::atomic<bool> ready_{false};
+  std::unique_ptr<kube::HealthServer> health_;
+  kube::RunLoop loops_;
+};
+
+kube::ClientOptions client_options(const Options& options) {
+  return {.call = {.timeout = kCallTimeout},
+          .field_manager = "kubegang-agent",
+          .seed = std::hash<std::string>{}(options.node_name)};
+}
+
+Worker::Worker(const Options& options, kube::Transport& transport, PodCgroups cgroups,
+               SharedState shared)
+    : options_{options},
+      signals_{stop_signals()},
+      wake_up_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)},
+      cgroups_{std::move(cgroups)},
+      shared_{std::move(shared)},
+      client_{transport, clock_, sleeper_, client_options(options)},
+      watch_{client_, clock_,
+             {.node = options.node_name,
+              .lease = options.lease_key(),
+              .seed = std::hash<std::string>{}(options.node_name)},
+             [this] { notify(); }},
+      switcher_{clock_, shared_.switcher_beat(), {.try_fifo = options.fifo}},
+      opener_{cgroups_},
+      sink_{switcher_},
+      keeper_{options.node_name, JournalFile{options.run_directory + "/" + kJournalName},
+              read_boot_id(), opener_, sink_},
+      status_writer_{client_, clock_, watch_, status_waker_} {}
+
+void Worker::notify() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_up_.get(), &one, sizeof one);
+}
+
+void Worker::report(NodeFacts facts) {
+  shared_.show(facts.pods);
+  status_writer_.offer(std::move(facts));
+}
+
+base::Status Worker::is_ready() const {
+  if (ready_.load()) return {};
+  return base::Error{base::Code::kUnavailable,
+                     "the API server has not yet told about this node's pods and timetable"};
+}
+
+// Alive is whoever answers: the supervisor looks after the loops, and does it sooner.
+base::Status Worker::serve_health() {
+  if (options_.metrics_address.empty()) return {};
+  const std::optional<HostPort> address = parse_host_port(options_.metrics_address);
+  CHECK(address.has_value());  // parse_options() has refused anything else
+  base::Result<std::unique_ptr<kube::HealthServer>> server = kube::HealthServer::create(
+      {.address = address->host, .port = address->port},
+      {.ready = [this] { return is_ready(); }, .metrics = [this] { return metrics_.render(); }});
+  if (!server) return server.error().with_context("--metrics-address");
+  health_ = *std::move(server);
+  spdlog::info("serving metrics address={} port={}", address->host, health_->port());
+  loops_.start("health", [this](std::stop_token stop) {
+    health_->serve(stop);
+    return base::Duration{std::chrono::hours{1}};
+  });
+  return {};
+}
+
+base::Status Worker::start() {
+  if (base::Status status = serve_health(); !status) return status;
+  if (base::Status status = switcher_.start(); !status) return status;
+  metrics_.set_policy(switcher_.policy());
+  const base::Result<Journal> journal = keeper_.adopt();
+  if (journal) {
+    spdlog::info("took over pods={} timetable={}", journal->pods.size(),
+                 !journal->timetable.empty());
+  } else if (journal.error().code != base::Code::kNotFound) {
+    spdlog::error("the journal is of no use error=\"{}\"", journal.error().message);
+  }
+  const base::Result<kube::NodeTopology> topology = read_topology(options_.cpu_directory);
+  if (!topology) spdlog::warn("topology is unknown error=\"{}\"", topology.error().message);
+  AgentParts parts{.node = options_.node_name,
+                   .clock = clock_,
+                   .watch = watch_,
+                   .keeper = keeper_,
+                   .switcher = switcher_,
+                   .metrics = metrics_,
+                   .report = [this](NodeFacts facts) { report(std::move(facts)); }};
+  if (topology) parts.topology = *topology;
+  agent_ = std::make_unique<Agent>(std::move(parts), journal ? journal->lease : std::nullopt);
+  agent_->step();  // What was adopted takes its turns before the API server has said a word.
+  watch_.start(loops_);
+  loops_.start("status", [this](std::stop_token) { return status_writer_.step(); },
+               &status_waker_);
+  return {};
+}
+
+void Worker::wait(base::Duration timeout) {
+  std::array<pollfd, 3> fds{pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+                            pollfd{.fd = wake_up_.get(), .events = POLLIN, .revents = 0},
+                            pollfd{.fd = switcher_.news_fd(), .events = POLLIN, .revents = 0}};
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
+  const std::chrono::nanoseconds rest = timeout - seconds;
+  const timespec relative{.tv_sec = seconds.count(), .tv_nsec = rest.count()};
+  if (::ppoll(fds.data(), fds.size(), &relative, nullptr) <= 0) return;
+  signalfd_siginfo signal{};
+  if (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) agent_->request_stop();
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = ::read(wake_up_.get(), &count, sizeof count);
+  switcher_.clear_news();
+}
+
+int Worker::run() {
+  spdlog::info("running node={} version={} cgroup_root={} run_dir={} policy={} pid={}",
+               options_.node_name, KUBEGANG_VERSION, cgroups_.root(), options_.run_directory,
+               to_string(switcher_.policy()), ::getpid());
+  while (!agent_->stop_requested()) {
+    const base::Duration next = agent_->step();
+    ready_.store(agent_->ready());
+    shared_.keeper_beat().fetch_add(1);
+    wait(next);
+  }
+  return stop();
+}
+
+int Worker::stop() {
+  const base::Duration since = clock_.monotonic();
+  loops_.request_stop();
+  client_.request_stop();
+  while (true) {
+    agent_->step();
+    shared_.keeper_beat().fetch_add(1);
+    const base::Duration waited = clock_.monotonic() - since;
+    if (agent_->stopped()) {
+      agent_->step();  // The journal names nobody any more.
+      spdlog::info("stopped, everything is thawed node={} took_ms={}", options_.node_name,
+                   waited.count() / 1000);
+      return 0;
+    }
+    if (waited > kStopWithin) {
+      spdlog::error("stopped, but not everything is thawed node={}", options_.node_name);
+      return 1;
+    }
+    wait(std::chrono::milliseconds{5});
+  }
+}
+
+}  // namespace
+
+int run_worker(const Options& options) {
+  lock_memory();
+  const base::Result<FileDescriptor> lock = lock_run_directory(options.run_directory);
+  if (!lock) return failed(lock.error());
+  base::Result<PodCgroups> cgroups =
+      PodCgroups::open(options.cgroup_root, options.kubelet_cgroup_root);
+  if (!cgroups) return failed(cgroups.error());
+  base::Result<SharedState> shared =
+      SharedState::create(options.run_directory + "/" + kSharedStateName);
+  if (!shared) return failed(shared.error());
+  const RealSwitchClock clock;
+  const base::Result<std::unique_ptr<kube::HttpTransport>> transport =
+      make_transport(options, clock);
+  if (!transport) return failed(transport.error());
+  Worker worker{options, **transport, *std::move(cgroups), *std::move(shared)};
+  if (const base::Status status = worker.start(); !status) return failed(status.error());
+  const int code = worker.run();
+  spdlog::shutdown();
+  // No waiting for calls to an API server that may be slow: everything that counts is done.
+  std::_Exit(code);
+}
+
+}  // namespace agent

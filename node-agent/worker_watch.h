@@ -1,0 +1,49 @@
+// When the supervisor has to act: the worker ended, or its loops do not beat any more. Pure; stepped
+// with the time and the beats.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "scheduler/base/time.h"
+
+namespace agent {
+
+inline constexpr base::Duration kHangAfter = std::chrono::seconds{5};
+// A longer pause between two looks is the supervisor's own (the machine slept, the container was
+// stopped) and says nothing about the worker.
+inline constexpr base::Duration kLookGapMax = std::chrono::seconds{1};
+
+class WorkerWatch {
+ public:
+  // A new worker was started: its first beats may take as long as any.
+  void started(base::Duration now) {
+    seen_at_ = now;
+    quiet_ = base::Duration{0};
+    beats_.reset();
+  }
+
+  // Whether one of the two loops has not beaten for kHangAfter.
+  bool hangs(std::uint64_t keeper_beat, std::uint64_t switcher_beat, base::Duration now) {
+    const base::Duration gap = now - seen_at_;
+    seen_at_ = now;
+    if (!beats_ || (beats_->keeper != keeper_beat && beats_->switcher != switcher_beat)) {
+      beats_ = Beats{keeper_beat, switcher_beat};
+      quiet_ = base::Duration{0};
+      return false;
+    }
+    quiet_ += gap < kLookGapMax ? gap : kLookGapMax;
+    return quiet_ >= kHangAfter;
+  }
+
+ private:
+  struct Beats {
+    std::uint64_t keeper;
+    std::uint64_t switcher;
+  };
+  std::optional<Beats> beats_;  // when both had last moved on
+  base::Duration seen_at_{};
+  base::Duration quiet_{};
+};
+
+}  // namespace agent
