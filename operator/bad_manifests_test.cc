@@ -1,0 +1,82 @@
+// The table of bad manifests, on the operator: what the API server's schema lets through (CEL is
+// not evaluated in memory) must be refused here, in a sentence that names the field.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "e2e/contract/bad_manifests.h"
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+
+class BadManifests : public testing::TestWithParam<contract::BadManifest> {};
+
+std::vector<contract::BadManifest> table() {
+  auto loaded = contract::load_bad_manifests(KUBEGANG_SOURCE_DIR "/e2e/contract/bad_manifests");
+  if (!loaded.ok()) return {};
+  std::vector<contract::BadManifest> ours;
+  for (auto& one : *loaded) {
+    // A NodeTimetable is written by the operator itself and judged by the agent.
+    const bool timetable = one.refused.find("\"NodeTimetable\"") != std::string::npos;
+    if (one.rejected_by != contract::RejectedBy::kSchema && !timetable) {
+      ours.push_back(std::move(one));
+    }
+  }
+  return ours;
+}
+
+TEST_P(BadManifests, AreRefusedByTheOperator) {
+  World world{{.nodes = {"n1", "n2"}}};
+  bool has_partition = false;
+  const auto note = [&](const json& object) {
+    has_partition = has_partition || object["kind"] == "Partition";
+  };
+  for (const std::string& text : GetParam().before) note(json::parse(text));
+  const json refused = json::parse(GetParam().refused);
+  note(refused);
+  if (!has_partition) {
+    world.apply(partition("batch", {{"nodes", {{"hostlist", "n[1-2]"}}}, {"default", true}}));
+  }
+  for (const std::string& text : GetParam().before) {
+    world.apply(json::parse(text));
+    world.run_for(seconds{1});
+  }
+  world.apply(refused);
+  world.run_for(seconds{1});
+  const std::string says =
+      world.condition(refused["kind"], refused["metadata"]["name"], "Accepted");
+  EXPECT_EQ(says.rfind("False", 0), 0U) << says << "\n" << refused.dump();
+  EXPECT_NE(says.find(GetParam().operator_names), std::string::npos)
+      << "want: " << GetParam().operator_names << "\ngot:  " << says;
+}
+
+}  // namespace
+}  // namespace control
+
+namespace contract {
+void PrintTo(const BadManifest& manifest, std::ostream* out) {
+  *out << manifest.name;
+}
+}  // namespace contract
+
+namespace control {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(Table, BadManifests, testing::ValuesIn(table()), [](const auto& one) {
+  std::string name = one.param.name;
+  for (char& c : name) {
+    if (c == '-' || c == '.') c = '_';
+  }
+  return name;
+});
+
+TEST(BadManifestTable, IsThere) {
+  EXPECT_GE(table().size(), 15U);
+}
+
+}  // namespace
+}  // namespace control

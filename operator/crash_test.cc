@@ -1,0 +1,215 @@
+// Crashes between any two writes, a paused old leader, and an API server in bad health.
+// Safety throughout (never two incarnations, never a pod without an allocation, never two gangs on
+// a node at once); liveness afterwards (every job ends).
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+int rounds(int normal) {
+  return std::getenv("KUBEGANG_LONG") != nullptr ? normal * 50 : normal;
+}
+
+// Two partitions over the same nodes: gangs that take turns below, and preemption from above.
+void furnish(World& world, const std::string& mode) {
+  json config = linear_config("4s");
+  config["spec"]["preemptMode"] = mode;
+  config["spec"]["requeue"] = {{"delay", "2s"}, {"maxBatch", 100}};
+  config["spec"]["killWait"] = "2s";
+  world.apply(config);
+  world.apply(partition("low", {{"nodes", {{"hostlist", "n[1-3]"}}},
+                                {"default", true},
+                                {"overSubscribe", {{"policy", "Force"}, {"maxShare", 3}}}}));
+  world.apply(partition("high", {{"nodes", {{"hostlist", "n[1-3]"}}},
+                                 {"priorityTier", 2},
+                                 {"overSubscribe", {{"policy", "Force"}, {"maxShare", 1}}}}));
+}
+
+std::vector<std::string> submit_some(World& world, base::Prng& prng, int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) {
+    const std::string name = "job-" + std::to_string(i);
+    const int nodes = 1 + static_cast<int>(prng.below(3));
+    const std::string work = std::to_string(4 + prng.below(12)) + "s";
+    json more = json::object();
+    if (prng.below(3) == 0) more["partitions"] = json::array({"high"});
+    json notes = json::object();
+    if (prng.below(8) == 0) notes["test/exit-code"] = "1";
+    world.apply(gang_job(name, nodes, work, more, notes));
+    names.push_back(name);
+    world.run_for(seconds{prng.below(4)});
+  }
+  return names;
+}
+
+bool all_ended(const World& world, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const kube::Job job = world.job(name);
+    if (!job.status.state || !kube::is_final(*job.status.state)) return false;
+  }
+  return true;
+}
+
+std::string states(const World& world, const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    const kube::Job job = world.job(name);
+    text += name + "=" + world.state(name) + "(" + job.status.reason + ") ";
+  }
+  return text;
+}
+
+class Crashes : public testing::TestWithParam<const char*> {};
+
+TEST_P(Crashes, AtRandomWritesLoseNothingAndRunNothingTwice) {
+  int crashes = 0;
+  for (int round = 0; round < rounds(4); ++round) {
+    SCOPED_TRACE("seed " + std::to_string(round));
+    World world{{.seed = static_cast<std::uint64_t>(round) + 1,
+                 .nodes = {"n1", "n2", "n3"},
+                 .crash_per_mille = 60}};
+    base::Prng prng{static_cast<std::uint64_t>(round) + 77};
+    furnish(world, GetParam());
+    const auto names = submit_some(world, prng, 5);
+    world.run_for(seconds{60});
+    crashes += world.crashes();
+    // Faults off: everything ends.
+    world.set_crash_per_mille(0);
+    EXPECT_TRUE(world.run_until([&] { return all_ended(world, names); }, minutes{10}))
+        << states(world, names) << "\n"
+        << world.log_tail();
+    const auto violations = world.violations();
+    ASSERT_TRUE(violations.empty()) << testing::PrintToString(violations) << world.log_tail();
+  }
+  EXPECT_GT(crashes, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Crashes, testing::Values("Suspend", "Requeue", "Cancel"),
+                         [](const auto& mode) { return std::string{mode.param}; });
+
+// A restart in the middle of a rotation: nobody loses a turn.
+TEST(Restart, InTheMiddleOfARotationChangesNothing) {
+  World world{{}};
+  world.apply(linear_config("4s"));
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-16]"}}},
+                                  {"default", true},
+                                  {"overSubscribe", {{"policy", "Force"}, {"maxShare", 4}}}}));
+  world.apply(gang_job("first", 5, ""));
+  world.run_for(seconds{6});
+  world.apply(gang_job("second", 5, ""));
+  world.run_for(seconds{22});
+  const auto before = world.timetable("n12").spec;
+  for (int i = 0; i < 6; ++i) {
+    world.restart_operator();
+    world.run_for(seconds{7});
+  }
+  const auto after = world.timetable("n12").spec;
+  // The published function is the same, so it was not written again.
+  EXPECT_EQ(before.timetable.cycle, after.timetable.cycle);
+  EXPECT_EQ(before.revision, after.revision) << world.log_tail();
+  EXPECT_NEAR(std::chrono::duration<double>(world.ran("first")).count(),
+              std::chrono::duration<double>(world.ran("second")).count(), 13);
+  EXPECT_EQ(world.job("first").status.starts, 1);
+  EXPECT_TRUE(world.violations().empty()) << testing::PrintToString(world.violations());
+}
+
+TEST(Restart, JobNumbersAreNeverGivenTwice) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}}));
+  std::set<std::int64_t> numbers;
+  for (int i = 0; i < 4; ++i) {
+    const std::string name = "j" + std::to_string(i);
+    world.apply(gang_job(name, 1, "1s"));
+    world.run_for(seconds{2});
+    numbers.insert(world.job(name).status.job_id.value_or(0));
+    world.restart_operator();
+  }
+  EXPECT_EQ(numbers.size(), 4U);
+}
+
+// A job had ended, its nodes' timetables were not yet written: those that it stood above go on.
+TEST(Restart, AfterAJobEndedFillsTheHoleThatItLeft) {
+  World world{{.nodes = {"n1", "n2", "n3"}}};
+  furnish(world, "Suspend");
+  world.apply(gang_job("below", 2, "20s"));
+  world.run_for(seconds{6});
+  world.apply(gang_job("above", 2, "5s", {{"partitions", json::array({"high"})}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("below") == "Suspended"; }, seconds{30}));
+  world.crash_after("final");
+  ASSERT_TRUE(world.run_until([&] { return world.crashes() == 1; }, minutes{1}));
+  EXPECT_TRUE(world.run_until([&] { return world.state("below") == "Completed"; }, minutes{3}))
+      << world.log_tail();
+}
+
+// The old leader was paused with decisions unwritten; a new one went on. What the old one then
+// tries to write must not take effect.
+TEST(TwoOperators, ThePausedOneCannotUndoTheNewOnesWork) {
+  World world{{}};
+  world.apply(linear_config("4s"));
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-16]"}}},
+                                  {"default", true},
+                                  {"overSubscribe", {{"policy", "Force"}, {"maxShare", 4}}}}));
+  world.apply(gang_job("first", 5, ""));
+  world.run_for(seconds{6});
+  world.apply(gang_job("second", 5, ""));
+  // It decides, but does not get to write.
+  auto old = world.take_process();
+  old->pump_without_writes();
+  ASSERT_GT(old->writer().queued_count(), 0U);
+  world.restart_operator();
+  world.run_for(seconds{20});
+  const kube::JobStatus before = world.job("second").status;
+  ASSERT_EQ(before.starts, 1);
+  // It wakes up and goes on as if nothing had happened.
+  for (int i = 0; i < 5; ++i) (void)old->pump();
+  EXPECT_GT(old->fenced_by(), 0);
+  world.run_for(seconds{20});
+  EXPECT_EQ(world.job("second").status.term, before.term);
+  EXPECT_EQ(world.job("second").status.starts, 1);
+  EXPECT_EQ(world.pods_of("second").size(), 5U);
+  EXPECT_TRUE(world.violations().empty()) << testing::PrintToString(world.violations());
+}
+
+TEST(ApiServer, InBadHealthDelaysButLosesNothing) {
+  for (int round = 0; round < rounds(3); ++round) {
+    SCOPED_TRACE("seed " + std::to_string(round));
+    World world{{.seed = static_cast<std::uint64_t>(round) + 100, .nodes = {"n1", "n2", "n3"}}};
+    base::Prng prng{static_cast<std::uint64_t>(round) + 7};
+    furnish(world, "Suspend");
+    using Kind = devcluster::Fault::Kind;
+    for (int i = 0; i < 60; ++i) {
+      const Kind kinds[] = {Kind::kStatus, Kind::kResetBefore, Kind::kResetAfter};
+      const int codes[] = {500, 503, 409, 429};
+      const char* resources[] = {"jobs", "pods", "nodetimetables"};
+      world.server().inject({.kind = kinds[prng.below(3)],
+                             .verb = "",
+                             .resource = resources[prng.below(3)],
+                             .user_agent = "operator",
+                             .code = codes[prng.below(4)]});
+    }
+    const auto names = submit_some(world, prng, 4);
+    world.run_for(seconds{30});
+    world.server().compact();
+    world.server().drop_watches();
+    world.server().clear_faults();
+    EXPECT_TRUE(world.run_until([&] { return all_ended(world, names); }, minutes{10}))
+        << states(world, names) << "\n"
+        << world.log_tail();
+    EXPECT_TRUE(world.violations().empty())
+        << testing::PrintToString(world.violations()) << world.log_tail();
+  }
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,84 @@
+// What reaches the operator's loop from other threads: changed objects from the informers and the
+// results of writes. Changes of one object between two looks are one change.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "kube/api/job.h"
+#include "kube/api/node.h"
+#include "kube/api/node_timetable.h"
+#include "kube/api/partition.h"
+#include "kube/api/pod.h"
+#include "kube/api/qos.h"
+#include "kube/api/scheduler_config.h"
+#include "kube/run_loop.h"
+
+namespace control {
+
+// The newest state by key; null = gone. An object that was deleted and made again is one change:
+// compare UIDs.
+template <typename T>
+using Changes = std::map<kube::ObjectKey, std::shared_ptr<const T>>;
+
+class Inbox {
+ public:
+  struct Batch {
+    std::tuple<Changes<kube::Job>, Changes<kube::Pod>, Changes<kube::Node>,
+               Changes<kube::NodeTimetable>, Changes<kube::Partition>, Changes<kube::Qos>,
+               Changes<kube::SchedulerConfig>>
+        changes;
+    std::vector<std::function<void()>> done;  // to be called on the loop's thread, in order
+
+    template <typename T>
+    const Changes<T>& of() const {
+      return std::get<Changes<T>>(changes);
+    }
+  };
+
+  // Woken whenever something arrives. Must live longer than this.
+  explicit Inbox(kube::Waker& waker) : waker_{waker} {}
+
+  template <typename T>
+  void changed(std::shared_ptr<const T> object) {
+    kube::ObjectKey key = kube::key_of(object->metadata);
+    put<T>(std::move(key), std::move(object));
+  }
+  template <typename T>
+  void deleted(const T& last) {
+    put<T>(kube::key_of(last.metadata), nullptr);
+  }
+  void completed(std::function<void()> done) {
+    {
+      const std::lock_guard lock{mu_};
+      batch_.done.push_back(std::move(done));
+    }
+    waker_.wake();
+  }
+
+  Batch take() {
+    const std::lock_guard lock{mu_};
+    return std::exchange(batch_, {});
+  }
+
+ private:
+  template <typename T>
+  void put(kube::ObjectKey key, std::shared_ptr<const T> object) {
+    {
+      const std::lock_guard lock{mu_};
+      std::get<Changes<T>>(batch_.changes).insert_or_assign(std::move(key), std::move(object));
+    }
+    waker_.wake();
+  }
+
+  kube::Waker& waker_;
+  std::mutex mu_;
+  Batch batch_;  // guarded by mu_
+};
+
+}  // namespace control

@@ -1,0 +1,22 @@
+// What can be said about one Job object alone: the OpenAPI bounds and CEL rules of its CRD once
+// more (it may have been stored under an older one), and fields whose feature does not exist. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kube/api/job.h"
+
+namespace control {
+
+// Whole sentences that name the field, the value and what to do; empty = legal. The template is
+// checked by check_template.
+std::vector<std::string> check_job(const kube::Job& job);
+
+// What may not change: of an allocated job everything but suspend, cancel, the requests, timeLimit,
+// priority and nice; of any job podPolicy, and cancel and the requests backwards. The template is
+// not looked at (TemplateBook notices).
+std::vector<std::string> check_change(const kube::JobSpec& before, const kube::JobSpec& now,
+                                      bool is_allocated);
+
+}  // namespace control

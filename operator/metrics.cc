@@ -1,0 +1,102 @@
+#include "operator/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <vector>
+
+#include "kube/health_server.h"
+
+namespace control {
+namespace {
+
+struct CounterField {
+  const char* name;
+  const char* help;
+  std::int64_t OperatorCounters::*field;
+};
+constexpr CounterField kCounters[] = {
+    {"kubegang_operator_events_total", "Events told to the scheduler.", &OperatorCounters::events},
+    {"kubegang_operator_decisions_total", "Decisions of the scheduler.",
+     &OperatorCounters::decisions},
+    {"kubegang_operator_starts_total", "Allocations given to jobs.", &OperatorCounters::starts},
+    {"kubegang_operator_status_writes_total", "Writes of statuses.",
+     &OperatorCounters::status_writes},
+    {"kubegang_operator_timetable_writes_total", "Writes of NodeTimetable specs.",
+     &OperatorCounters::timetable_writes},
+    {"kubegang_operator_pod_creates_total", "Pods asked for.", &OperatorCounters::pod_creates},
+    {"kubegang_operator_pod_deletes_total", "Pods asked to end.", &OperatorCounters::pod_deletes},
+    {"kubegang_operator_conflicts_total", "Writes that met a newer version.",
+     &OperatorCounters::conflicts},
+    {"kubegang_operator_write_failures_total", "Writes that failed otherwise.",
+     &OperatorCounters::write_failures},
+};
+
+struct GaugeField {
+  const char* state;
+  std::int64_t OperatorCounters::*field;
+};
+constexpr GaugeField kJobGauges[] = {{"pending", &OperatorCounters::jobs_pending},
+                                     {"running", &OperatorCounters::jobs_running},
+                                     {"suspended", &OperatorCounters::jobs_suspended}};
+
+}  // namespace
+
+struct Metrics::Families {
+  prometheus::Registry registry;
+  std::vector<prometheus::Counter*> counters;
+  std::vector<prometheus::Gauge*> jobs;
+  prometheus::Gauge* term = nullptr;
+  prometheus::Histogram* step_seconds = nullptr;
+  OperatorCounters last;
+};
+
+Metrics::Metrics() : families_{std::make_unique<Families>()} {
+  prometheus::Registry& registry = families_->registry;
+  for (const CounterField& field : kCounters) {
+    families_->counters.push_back(
+        &prometheus::BuildCounter().Name(field.name).Help(field.help).Register(registry).Add({}));
+  }
+  auto& jobs = prometheus::BuildGauge()
+                   .Name("kubegang_operator_jobs")
+                   .Help("Jobs by state, as last counted.")
+                   .Register(registry);
+  for (const GaugeField& field : kJobGauges) {
+    families_->jobs.push_back(&jobs.Add({{"state", field.state}}));
+  }
+  families_->term = &prometheus::BuildGauge()
+                         .Name("kubegang_operator_term")
+                         .Help("Term of this leader; 0 while it does not lead.")
+                         .Register(registry)
+                         .Add({});
+  families_->step_seconds =
+      &prometheus::BuildHistogram()
+           .Name("kubegang_operator_step_seconds")
+           .Help("Time that one round of the loop took.")
+           .Register(registry)
+           .Add({}, prometheus::Histogram::BucketBoundaries{1e-4, 1e-3, 1e-2, 1e-1, 1});
+}
+
+Metrics::~Metrics() = default;
+
+void Metrics::update(const OperatorCounters& counters, std::int64_t term, base::Duration took) {
+  for (std::size_t i = 0; i < families_->counters.size(); ++i) {
+    const auto field = kCounters[i].field;
+    families_->counters[i]->Increment(
+        static_cast<double>(counters.*field - families_->last.*field));
+  }
+  for (std::size_t i = 0; i < families_->jobs.size(); ++i) {
+    families_->jobs[i]->Set(static_cast<double>(counters.*kJobGauges[i].field));
+  }
+  families_->term->Set(static_cast<double>(term));
+  families_->step_seconds->Observe(std::chrono::duration<double>(took).count());
+  families_->last = counters;
+}
+
+std::string Metrics::render() const {
+  return kube::metrics_text(families_->registry);
+}
+
+}  // namespace control

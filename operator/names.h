@@ -1,0 +1,27 @@
+// The scheduler's enumerations in the API's spelling, and back.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "kube/api/job.h"
+#include "scheduler/decision.h"
+#include "scheduler/model/job.h"
+
+namespace control {
+
+// Slurm's name of the reason ("PartitionTimeLimit"); "" for none.
+std::string_view reason_name(sched::Reason reason);
+std::optional<sched::Reason> parse_reason(std::string_view name);
+
+kube::JobState state_of(sched::JobState state);
+sched::JobState state_of(kube::JobState state);
+
+kube::EndingVerdict verdict_of(sched::EndingVerdict verdict);
+// The verdict of a job that ended by itself. REQUIRES: state is final.
+kube::EndingVerdict verdict_of(sched::JobState state);
+// What a committed ending was: decided by the scheduler, or the job's own end.
+std::optional<sched::EndingVerdict> decided_verdict(kube::EndingVerdict verdict);
+std::optional<sched::JobState> own_verdict(kube::EndingVerdict verdict);
+
+}  // namespace control

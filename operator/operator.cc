@@ -1,0 +1,186 @@
+#include "operator/operator.h"
+
+#include <algorithm>
+
+#include "operator/wellknown.h"
+#include "scheduler/base/check.h"
+
+namespace control {
+namespace {
+
+// A reconciliation that goes on for so many rounds chases its own tail: a bug of ours.
+constexpr int kSettleRoundsMax = 10'000;
+constexpr base::Duration kRefreshPeriod = std::chrono::minutes{1};
+constexpr base::Duration kBudgetPeriod = std::chrono::milliseconds{50};  // 20 per second
+
+}  // namespace
+
+Operator::Operator(const kube::Clock& clock, kube::Client client, Inbox& inbox, Writer& writer,
+                   TemplateBook& templates, OperatorHooks hooks)
+    : clock_{clock},
+      client_{std::move(client)},
+      inbox_{inbox},
+      writer_{writer},
+      templates_{templates},
+      hooks_{std::move(hooks)} {}
+
+base::Instant Operator::step() {
+  if (fenced_) return base::kNever;
+  // Instants never go back, whatever the machine's clock does.
+  now_ = std::max(now_, clock_.wall());
+  ++counters_.steps;
+  // 1. What came in: changed objects and answers to writes.
+  take_inbox();
+  if (!restored_) restore();
+  if (fenced_) return base::kNever;
+  // 2. What became due.
+  fire_timers();
+  if (const auto due = scheduler_.next_due(); due && *due <= now_) tell(sched::Wake{});
+  // 3. What follows from it.
+  settle();
+  // 4. What has to be written.
+  take_plans();
+  pump_statuses();
+  pump_timetables();
+  settle();  // pods may be created once their timetables are found to be written
+  refresh_running();
+  pump_informing();
+  if (counts_dirty_) count_jobs();
+  return next_due();
+}
+
+void Operator::take_inbox() {
+  Inbox::Batch batch = inbox_.take();
+  apply_config_changes(batch);
+  apply_timetable_changes(batch);
+  apply_node_changes(batch);
+  apply_job_changes(batch);
+  apply_pod_changes(batch);
+  for (const auto& done : batch.done) done();
+}
+
+void Operator::fire_timers() {
+  while (!timers_.empty() && timers_.begin()->first <= now_) {
+    const std::string uid = timers_.begin()->second;
+    timers_.erase(timers_.begin());
+    if (JobRecord* job = find_job(uid)) {
+      job->timer = base::kNever;
+      touch(uid);
+      status_jobs_.insert(uid);
+    }
+  }
+  for (auto& [name, node] : nodes_) {
+    if (node.dirty && !node.is_flying && node.retry_at <= now_) dirty_nodes_.insert(name);
+  }
+  if (!without_id_.empty()) reserve_job_ids();
+}
+
+void Operator::settle() {
+  for (int round = 0;; ++round) {
+    CHECK(round < kSettleRoundsMax, "the operator does not settle");
+    if (config_dirty_) reconfigure();
+    tell_nodes();
+    if (nodes_dirty_) {
+      nodes_dirty_ = false;
+      update_capacity();
+      ensure_timetables();
+    }
+    if (dirty_jobs_.empty()) return;
+    const std::set<std::string> dirty = std::exchange(dirty_jobs_, {});
+    for (const std::string& uid : dirty) {
+      if (JobRecord* job = find_job(uid)) reconcile(*job);
+    }
+    handle_orphans();
+  }
+}
+
+void Operator::tell(const sched::Event& event) {
+  ++counters_.events;
+  plans_dirty_ = true;
+  scheduler_.step(now_, event);
+  for (const sched::Decision& decision : scheduler_.take_decisions()) {
+    ++counters_.decisions;
+    apply(decision);
+  }
+}
+
+base::Instant Operator::next_due() const {
+  base::Instant due = base::kNever;
+  const auto earlier = [&](base::Instant at) { due = std::min(due, at); };
+  if (const auto next = scheduler_.next_due()) earlier(*next);
+  if (!timers_.empty()) earlier(timers_.begin()->first);
+  for (const std::string& name : dirty_nodes_) {
+    const NodeRecord& node = nodes_.at(name);
+    if (!node.is_flying && node.retry_at > now_) earlier(node.retry_at);
+  }
+  if (!without_id_.empty() && !reserving_) earlier(std::max(reserve_retry_at_, now_));
+  for (const std::string& uid : status_jobs_) {
+    const auto found = jobs_.find(uid);
+    if (found == jobs_.end() || found->second->status.is_flying()) continue;
+    const Keeper<kube::Job>& status = found->second->status;
+    if (status.dirt == Dirt::kInforms) {
+      earlier(std::max(now_ + kBudgetPeriod, status.informed_at + kRefreshPeriod));
+    } else if (status.retry_at > now_) {
+      earlier(status.retry_at);
+    }
+  }
+  const auto keeper_due = [&](const auto& keeper) {
+    if (keeper.dirt == Dirt::kClean || keeper.is_flying() || keeper.gone) return;
+    const base::Instant informs =
+        std::max(now_ + kBudgetPeriod, keeper.informed_at + kRefreshPeriod);
+    earlier(keeper.dirt == Dirt::kInforms ? informs : std::max(keeper.retry_at, now_));
+  };
+  for (const auto& [name, keeper] : partition_status_) keeper_due(keeper);
+  for (const auto& [name, keeper] : qos_status_) keeper_due(keeper);
+  keeper_due(config_status_);
+  for (const auto& [key, retry_at] : orphans_) earlier(retry_at);
+  earlier(refreshed_at_ + kRefreshPeriod);
+  return due;
+}
+
+void Operator::set_timer(JobRecord& job, base::Instant at) {
+  if (job.timer <= at && job.timer > now_) return;
+  timers_.erase({job.timer, job.uid});
+  job.timer = at;
+  timers_.emplace(at, job.uid);
+}
+
+JobRecord* Operator::find_job(const std::string& uid) {
+  const auto found = jobs_.find(uid);
+  return found == jobs_.end() ? nullptr : found->second.get();
+}
+
+JobRecord* Operator::find_job(sched::JobId id) {
+  const auto found = uid_by_id_.find(id);
+  return found == uid_by_id_.end() ? nullptr : find_job(found->second);
+}
+
+void Operator::log(const std::string& message, const std::string& fields) const {
+  if (hooks_.log) hooks_.log(message, fields);
+}
+
+void Operator::warn(const std::string& message, const std::string& fields) const {
+  if (hooks_.warn) hooks_.warn(message, fields);
+}
+
+void Operator::event(const JobRecord& job, bool warning, const std::string& reason,
+                     const std::string& message) const {
+  if (!hooks_.event || job.deleted) return;
+  hooks_.event({.api_version = "kubegang.io/v1alpha1",
+                .kind = "Job",
+                .ns = job.key.ns,
+                .name = job.key.name,
+                .uid = job.uid,
+                .resource_version = job.status.stored.metadata.resource_version},
+               warning, reason, message);
+}
+
+void Operator::be_fenced(std::int64_t by_term) {
+  if (fenced_) return;
+  fenced_ = true;
+  warn("another operator leads",
+       "term=" + std::to_string(term_) + " by_term=" + std::to_string(by_term));
+  if (hooks_.fenced) hooks_.fenced(by_term);
+}
+
+}  // namespace control

@@ -1,0 +1,309 @@
+// Operator: the control loop. Objects that changed become events of the scheduler, its decisions
+// become writes. It holds no scheduling rule. One object, one thread: step() is called again when
+// the Inbox has something or at the instant that it returned; nothing in it blocks.
+//
+// What is written in which order (architecture.md 3, "Commit points") follows from state, not from
+// a script, so that it is the same after a crash: a timetable is written only when no commit point
+// of a job on that node is outstanding, pods are created only when the start is stored and the
+// timetables of their nodes are, pods are deleted only when the ending is stored, and an ending
+// waits for the claim or the readiness of its preemptor.
+//
+// A new leader's first step() restores (everything is in the API server): it needs complete first
+// lists in the Inbox.
+//
+// Files: operator.cc (the loop), operator_restore.cc, operator_config.cc, operator_nodes.cc,
+// operator_jobs.cc (users' wishes), operator_decisions.cc, operator_gang.cc (pods),
+// operator_timetables.cc, operator_status.cc.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kube/api/event.h"
+#include "kube/client.h"
+#include "kube/clock.h"
+#include "operator/allocation.h"
+#include "operator/config_acceptance.h"
+#include "operator/gang_observation.h"
+#include "operator/inbox.h"
+#include "operator/job_record.h"
+#include "operator/job_translation.h"
+#include "operator/keeper.h"
+#include "operator/node_translation.h"
+#include "operator/template_book.h"
+#include "operator/timetable_translation.h"
+#include "operator/writer.h"
+#include "scheduler/scheduler.h"
+
+namespace control {
+
+// Where the loop reports what it did; each may be absent. Called on the loop's thread.
+struct OperatorHooks {
+  // One line per decision that changed something: constant message, key=value pairs.
+  std::function<void(const std::string& message, const std::string& fields)> log;
+  std::function<void(const std::string& message, const std::string& fields)> warn;
+  // A Kubernetes Event.
+  std::function<void(const kube::ObjectReference& object, bool warning, const std::string& reason,
+                     const std::string& message)>
+      event;
+  // Somebody else leads with a higher term: nothing more may be written. The process should exit.
+  std::function<void(std::int64_t term)> fenced;
+};
+
+// For /metrics; as of the last step.
+struct OperatorCounters {
+  std::int64_t steps = 0;
+  std::int64_t events = 0;     // told to the scheduler
+  std::int64_t decisions = 0;  // taken from it
+  std::int64_t starts = 0;
+  std::int64_t status_writes = 0;
+  std::int64_t timetable_writes = 0;
+  std::int64_t pod_creates = 0;
+  std::int64_t pod_deletes = 0;
+  std::int64_t conflicts = 0;
+  std::int64_t write_failures = 0;
+  std::int64_t jobs_pending = 0;
+  std::int64_t jobs_running = 0;
+  std::int64_t jobs_suspended = 0;
+};
+
+class Operator {
+ public:
+  // All references must live longer than this, the client's transport too.
+  Operator(const kube::Clock& clock, kube::Client client, Inbox& inbox, Writer& writer,
+           TemplateBook& templates, OperatorHooks hooks);
+
+  // Of the election that made this process the leader. Before the first step.
+  void lead(std::int32_t lease_transitions) { lease_transitions_ = lease_transitions; }
+
+  // Does everything that is due. Returns when to be called again at the latest (wall clock).
+  // REQUIRES at the first call: the Inbox has complete first lists of all kinds.
+  base::Instant step();
+
+  std::int64_t term() const { return term_; }
+  bool is_fenced() const { return fenced_; }
+  const OperatorCounters& counters() const { return counters_; }
+
+ private:
+  struct NodeRecord {
+    std::shared_ptr<const kube::Node> node;            // null: gone
+    std::shared_ptr<const kube::NodeTimetable> table;  // newest seen; null: none
+    sched::NodeSpec told;                              // as the scheduler knows it
+    bool is_told = false;
+    bool in_partition = false;
+    // --- its timetable ---
+    std::optional<kube::NodeTimetableSpec> wanted;  // to be published; term and revision unset
+    kube::NodeTimetableSpec stored;                 // as last written or seen
+    bool exists = false;
+    std::string uid, version;
+    bool dirty = false;
+    bool is_flying = false;
+    base::Instant retry_at{};
+    int failures = 0;
+    // --- pods on it ---
+    std::map<kube::ObjectKey, kube::Bytes> foreign;  // memory that pods of others request
+    std::set<kube::ObjectKey> orphans;               // pods of ours whose job is gone
+    std::set<std::string> jobs;                      // UIDs of jobs with an allocation there
+  };
+  struct PodPlace {
+    std::string node;
+    std::string job_uid;  // "" = foreign
+  };
+
+  // --- the loop (operator.cc) ---
+  void take_inbox();
+  void fire_timers();
+  void settle();  // until nothing is dirty: reconcile jobs, tell the scheduler, take its decisions
+  void tell(const sched::Event& event);
+  base::Instant next_due() const;
+  void touch(const std::string& uid) { dirty_jobs_.insert(uid); }
+  void set_timer(JobRecord& job, base::Instant at);
+  JobRecord* find_job(const std::string& uid);
+  JobRecord* find_job(sched::JobId id);
+  void log(const std::string& message, const std::string& fields) const;
+  void warn(const std::string& message, const std::string& fields) const;
+  void event(const JobRecord& job, bool warning, const std::string& reason,
+             const std::string& message) const;
+  void be_fenced(std::int64_t by_term);
+
+  // --- restore (operator_restore.cc) ---
+  void restore();
+  std::int64_t highest_term() const;
+  std::optional<sched::RestoredJob> restored_job(JobRecord& job);
+  void restore_ending(JobRecord& job, sched::RestoredJob& restored);
+  void restore_claim(const JobRecord& job, sched::RestoredJob& restored) const;
+  std::vector<sched::NodePlan> published_plans();
+  std::optional<sched::JobId> listed_in_rotation(const std::string& uid, base::Instant as_of);
+  NodesByName nodes_by_name() const;
+
+  // --- configuration (operator_config.cc) ---
+  void apply_config_changes(const Inbox::Batch& batch);
+  void reconfigure();
+  void show_acceptance(const Acceptance& acceptance);
+  template <typename T>
+  void show_verdict(Keeper<T>& keeper, const T& object, const SpecVerdict& verdict);
+  void count_jobs();
+  std::optional<sched::JobId> next_job_id();
+  void reserve_job_ids();
+
+  // --- nodes (operator_nodes.cc) ---
+  void apply_node_changes(const Inbox::Batch& batch);
+  void tell_node(const std::string& name, NodeRecord& record);
+  void tell_nodes();
+  void update_capacity();
+  bool is_lost(const std::string& node) const;
+  std::vector<NodeSelectorFacts> selector_facts() const;
+
+  // --- users' wishes (operator_jobs.cc) ---
+  void apply_job_changes(const Inbox::Batch& batch);
+  void on_job(const std::shared_ptr<const kube::Job>& object);
+  void on_job_gone(JobRecord& job);
+  void judge(JobRecord& job);
+  void judge_waiting_jobs();
+  void refuse(JobRecord& job, const std::vector<std::string>& problems);
+  void judge_finished(JobRecord& job);
+  void refuse_change(JobRecord& job, const std::vector<std::string>& problems);
+  void show_accepted(JobRecord& job);
+  void submit(JobRecord& job, sched::JobRequest request);
+  void tell_wishes(JobRecord& job);
+  void forget(JobRecord& job);
+  void check_ttl(JobRecord& job);
+
+  // --- decisions (operator_decisions.cc) ---
+  void apply(const sched::Decision& decision);
+  void on(const sched::Start& start, JobRecord& job);
+  void on(const sched::Suspend& suspend, JobRecord& job);
+  void on(const sched::Resume& resume, JobRecord& job);
+  void on(const sched::End& end, JobRecord& job);
+  void on(const sched::Claim& claim, JobRecord& job);
+  void on(const sched::StateChange& change, JobRecord& job);
+  void on(const sched::Waits& waits, JobRecord& job);
+  void on(const sched::Refused& refused, JobRecord& job);
+  void finish(JobRecord& job, const sched::StateChange& change);
+  void take_slots(JobRecord& job);
+  void leave_nodes(JobRecord& job);
+  void clear_start(JobRecord& job);
+  void show_times(JobRecord& job);
+  void show_completing(JobRecord& job);
+
+  // --- pods (operator_gang.cc) ---
+  void apply_pod_changes(const Inbox::Batch& batch);
+  void place_pod(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
+  void reconcile(JobRecord& job);
+  void reconcile_ending(JobRecord& job);
+  void reconcile_running(JobRecord& job);
+  void delete_stale_pods(JobRecord& job);
+  void ready(JobRecord& job);
+  void end_by_itself(JobRecord& job, const GangFailure& failure);
+  void undo_start(JobRecord& job, StartUndo undo);
+  void finish_undo(JobRecord& job);
+  void launch(JobRecord& job, const std::vector<int>& missing);
+  void create_pods(JobRecord& job, const kube::Job& object);
+  void create_service(JobRecord& job, const kube::Job& object);
+  void on_pod_created(const std::string& uid, std::int64_t starts, const std::string& name,
+                      base::Result<kube::Pod> result);
+  void delete_pod(JobRecord& job, const kube::Pod& pod, std::optional<base::Instant> kill_at);
+  bool has_pods_left(const JobRecord& job) const;
+  void handle_orphans();
+
+  // --- timetables (operator_timetables.cc) ---
+  void take_plans();
+  void apply_timetable_changes(const Inbox::Batch& batch);
+  void ensure_timetables();
+  void pump_timetables();
+  bool may_write(const NodeRecord& node) const;
+  void write_timetable(const std::string& name, NodeRecord& node);
+  void on_timetable_written(const std::string& name, const kube::NodeTimetableSpec& spec,
+                            base::Result<kube::NodeTimetable> result,
+                            base::Result<kube::NodeTimetable> fresh);
+  bool timetables_are_written(const JobRecord& job) const;
+  std::optional<ListedJob> listed_job(sched::JobId id);
+
+  // --- statuses (operator_status.cc) ---
+  void pump_statuses();
+  void pump_informing();
+  void refresh_running();
+  // By name, or UID of a job; null: not known any more.
+  template <typename T>
+  using FindKeeper = Keeper<T>* (Operator::*)(const std::string&);
+  template <typename T>
+  void write_status(std::string point, const std::string& name, Keeper<T>& keeper,
+                    FindKeeper<T> find);
+  template <typename T>
+  void on_status_written(Keeper<T>& keeper, const base::Result<T>& result,
+                         const base::Result<T>& fresh);
+  Keeper<kube::Job>* job_keeper(const std::string& uid);
+  Keeper<kube::Partition>* partition_keeper(const std::string& name);
+  Keeper<kube::Qos>* qos_keeper(const std::string& name);
+  Keeper<kube::SchedulerConfig>* config_keeper(const std::string& name);
+  void write_job_status(JobRecord& job);
+  void observe_stored(JobRecord& job, const kube::Job& object);
+
+  const kube::Clock& clock_;
+  const kube::Client client_;
+  Inbox& inbox_;
+  Writer& writer_;
+  TemplateBook& templates_;
+  const OperatorHooks hooks_;
+  std::int32_t lease_transitions_ = 0;
+
+  base::Instant now_{};
+  std::int64_t term_ = 0;
+  bool restored_ = false;
+  bool fenced_ = false;
+  OperatorCounters counters_;
+  sched::Scheduler scheduler_{sched::Options{}};
+
+  // Objects.
+  std::map<std::string, std::unique_ptr<JobRecord>> jobs_;  // by UID
+  std::map<kube::ObjectKey, std::string> uid_of_;           // of the objects that exist
+  std::map<sched::JobId, std::string> uid_by_id_;
+  std::map<std::string, NodeRecord> nodes_;  // by name
+  std::map<kube::ObjectKey, PodPlace> pods_;
+  std::map<std::string, std::shared_ptr<const kube::Partition>> partitions_;
+  std::map<std::string, std::shared_ptr<const kube::Qos>> qos_;
+  std::shared_ptr<const kube::SchedulerConfig> config_;
+  std::map<std::string, Keeper<kube::Partition>> partition_status_;
+  std::map<std::string, Keeper<kube::Qos>> qos_status_;
+  Keeper<kube::SchedulerConfig> config_status_;
+  std::map<std::string, Keeper<kube::SchedulerConfig>> other_config_status_;  // not `default`
+
+  // In force.
+  sched::Configuration configuration_;
+  OperatorParameters parameters_;
+  std::map<std::string, PartitionCapacity> capacity_;
+
+  // To do.
+  std::set<std::string> dirty_jobs_;   // UIDs
+  std::set<std::string> status_jobs_;  // UIDs whose status may have to be written
+  std::set<std::string> dirty_nodes_;  // whose timetable may have to be written
+  std::set<std::pair<base::Instant, std::string>> timers_;
+  bool config_dirty_ = false;
+  bool nodes_dirty_ = false;      // capacity has to be worked out again
+  bool selectors_dirty_ = false;  // waiting jobs have to be judged again
+  bool plans_dirty_ = false;
+  bool counts_dirty_ = false;
+
+  std::map<kube::ObjectKey, base::Instant> orphans_;  // next try to delete each
+
+  // Job numbers.
+  std::int64_t next_id_ = 0;
+  std::int64_t ids_end_ = 0;  // first one that is not reserved
+  bool reserving_ = false;
+  base::Instant reserve_retry_at_{};
+  std::deque<std::string> without_id_;  // UIDs, in order of arrival
+
+  // Budget of writes that only inform.
+  double tokens_ = 0;
+  base::Instant tokens_at_{};
+  base::Instant refreshed_at_{};
+};
+
+}  // namespace control

@@ -1,0 +1,458 @@
+// Pods: what they say about their job, and making and ending them.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "operator/operator.h"
+#include "operator/pod_builder.h"
+#include "operator/units.h"
+#include "operator/wellknown.h"
+
+namespace control {
+namespace {
+
+constexpr base::Duration kAvoidNode = std::chrono::seconds{60};
+constexpr base::Duration kOrphanRetry = std::chrono::seconds{5};
+constexpr base::Duration kApiBackoffFirst = std::chrono::minutes{1};
+constexpr base::Duration kApiBackoffMax = std::chrono::minutes{30};
+
+// The UID of the Job of ours that controls the pod; "" for a foreign pod.
+std::string job_uid_of(const kube::Pod& pod) {
+  const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
+  if (owner == nullptr || owner->kind != kube::Job::kResource.kind ||
+      !owner->api_version.starts_with(std::string{kube::kGroup} + "/")) {
+    return "";
+  }
+  return owner->uid;
+}
+
+// Asks once more whether the pod's job is really gone.
+void delete_if_orphan(const kube::Client& client, const kube::ObjectKey& key) {
+  const auto pod = client.get<kube::Pod>(key);
+  if (!pod.ok() || pod->metadata.deletion_timestamp) return;
+  const kube::OwnerReference* owner = kube::controller_of(pod->metadata);
+  if (owner == nullptr) return;
+  const auto job = client.get<kube::Job>({key.ns, owner->name});
+  if (job.ok() ? job->metadata.uid == owner->uid : job.error().code != base::Code::kNotFound) {
+    return;
+  }
+  (void)client.remove<kube::Pod>(key, {.uid = pod->metadata.uid});
+}
+
+bool is_ready_job(const JobRecord& job) {
+  return kube::is_true(job.wanted().conditions, kReady);
+}
+
+}  // namespace
+
+void Operator::apply_pod_changes(const Inbox::Batch& batch) {
+  for (const auto& [key, pod] : batch.of<kube::Pod>()) place_pod(key, pod);
+}
+
+void Operator::place_pod(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod) {
+  const auto before = pods_.find(key);
+  if (before != pods_.end()) {
+    NodeRecord& node = nodes_[before->second.node];
+    if (node.foreign.erase(key) + node.orphans.erase(key) > 0) node.is_told = false;
+    orphans_.erase(key);
+    if (JobRecord* job = find_job(before->second.job_uid)) {
+      // A pod that was made again under its name has another UID: the old one is gone.
+      const auto known = job->pods.find(key.name);
+      if (known != job->pods.end() &&
+          (pod == nullptr || known->second->metadata.uid != pod->metadata.uid)) {
+        job->deleting.erase(known->second->metadata.uid);
+      }
+      job->pods.erase(key.name);
+      touch(job->uid);
+    }
+    pods_.erase(before);
+  }
+  if (pod == nullptr || !pod->spec.node_name) return;
+  const std::string& node_name = *pod->spec.node_name;
+  const std::string uid = job_uid_of(*pod);
+  NodeRecord& node = nodes_[node_name];
+  pods_[key] = {node_name, uid};
+  if (JobRecord* job = find_job(uid); job != nullptr && job->key.ns == key.ns) {
+    job->pods[key.name] = pod;
+    touch(uid);
+    return;
+  }
+  node.is_told = false;
+  if (uid.empty()) {
+    node.foreign[key] = memory_request(*pod);
+  } else if (!is_finished(*pod)) {
+    node.orphans.insert(key);
+    orphans_.try_emplace(key, base::Instant{});
+  }
+}
+
+void Operator::reconcile(JobRecord& job) {
+  if (job.deleted) {
+    if (!job.is_allocated() || !job.submitted) {
+      for (const auto& [name, pod] : job.pods) delete_pod(job, *pod, std::nullopt);
+      if (!has_pods_left(job) && job.creating.empty()) forget(job);
+      return;
+    }
+    if (!std::exchange(job.told_cancel, true)) tell(sched::Cancel{job.id});
+  } else {
+    if (job.is_final()) {
+      judge_finished(job);
+      return check_ttl(job);
+    }
+    judge(job);
+    tell_wishes(job);
+  }
+  if (!job.submitted || job.is_final()) return;
+  delete_stale_pods(job);
+  if (!job.is_allocated() || job.status.is_uncommitted()) return;
+  if (job.wanted().ending) {
+    reconcile_ending(job);
+  } else {
+    reconcile_running(job);
+  }
+}
+
+// Pods of earlier starts: whatever made them, they are not wanted any more.
+void Operator::delete_stale_pods(JobRecord& job) {
+  for (const auto& [name, pod] : job.pods) {
+    const bool current = std::any_of(job.slots.begin(), job.slots.end(),
+                                     [&](const PodSlot& slot) { return slot.name == name; });
+    // Between a requeue and the next start they may stay: their logs are still of use.
+    if (!current && (job.is_allocated() || !is_finished(*pod))) {
+      delete_pod(job, *pod, std::nullopt);
+    }
+  }
+}
+
+bool Operator::has_pods_left(const JobRecord& job) const {
+  return std::any_of(job.pods.begin(), job.pods.end(), [&](const auto& entry) {
+    return !is_finished(*entry.second) && !is_lost(entry.second->spec.node_name.value_or(""));
+  });
+}
+
+void Operator::reconcile_ending(JobRecord& job) {
+  const kube::JobEnding ending = *job.wanted().ending;
+  for (const auto& [name, pod] : job.pods) delete_pod(job, *pod, ending.grace_end);
+  if (has_pods_left(job) || !job.creating.empty()) return;
+  if (job.undo) return finish_undo(job);
+  tell(sched::JobGone{.job = job.id,
+                      .verdict = sched::JobState::kFailed,  // of no meaning: the ending is decided
+                      .exit_code = ending.exit_code.value_or(0)});
+}
+
+void Operator::reconcile_running(JobRecord& job) {
+  for (const PodSlot& slot : job.slots) {
+    if (!is_lost(slot.node)) continue;
+    return end_by_itself(job, {.state = sched::JobState::kNodeFail,
+                               .lost_member = true,
+                               .message = "node " + slot.node + " is gone"});
+  }
+  GangView view{.slots = job.slots,
+                .pods = &job.pods,
+                .failing_since = &job.failing_since,
+                .settle = parameters_.settle,
+                .ready = is_ready_job(job)};
+  const kube::Condition* ready_condition = kube::find_condition(job.wanted().conditions, kReady);
+  if (!view.ready && job.object->spec.start_timeout && ready_condition != nullptr &&
+      ready_condition->last_transition_time) {
+    view.start_deadline = *ready_condition->last_transition_time + *job.object->spec.start_timeout;
+  }
+  const GangObservation seen = observe_gang(view, now_);
+  std::map<std::string, base::Instant> failing;
+  for (const std::string& name : seen.failing) {
+    const auto since = job.failing_since.find(name);
+    failing[name] = since == job.failing_since.end() ? now_ : since->second;
+  }
+  job.failing_since = std::move(failing);
+  if (seen.look_again) set_timer(job, *seen.look_again);
+
+  if (seen.launch) {
+    return undo_start(
+        job, {.avoid_nodes = seen.launch->refused_by_kubelet
+                                 ? std::vector<std::string>{seen.launch->node}
+                                 : std::vector<std::string>{},
+              .avoid_for = seen.launch->refused_by_kubelet ? kAvoidNode : base::Duration{0},
+              .hold = !seen.launch->refused_by_kubelet,
+              .message = seen.launch->message});
+  }
+  if (!view.ready && (seen.all_finished || seen.failure) && seen.first_started) {
+    // It ends without having been ready: its times come from its containers.
+    job.wanted().start_time = seen.first_started;
+    const base::Instant end = seen.last_finished.value_or(now_);
+    job.wanted().run_time =
+        kube::RunTime{std::max(end - *seen.first_started, base::Duration{0}), end};
+  }
+  if (seen.failure) return end_by_itself(job, *seen.failure);
+  if (seen.all_succeeded) {
+    tell(sched::JobGone{.job = job.id, .verdict = sched::JobState::kCompleted, .exit_code = 0});
+    return;
+  }
+  if (view.ready) {
+    if (seen.missing.empty()) return;
+    const PodSlot& slot = job.slots[static_cast<std::size_t>(seen.missing.front())];
+    return end_by_itself(job,
+                         {.state = sched::JobState::kNodeFail,
+                          .lost_member = true,
+                          .message = "pod " + slot.name + " on node " + slot.node + " is gone"});
+  }
+  if (!seen.missing.empty()) return launch(job, seen.missing);
+  if (!seen.settled_at) return;
+  if (*seen.settled_at > now_) return set_timer(job, *seen.settled_at);
+  ready(job);
+}
+
+void Operator::ready(JobRecord& job) {
+  kube::JobStatus& wanted = job.wanted();
+  kube::set_condition(wanted.conditions,
+                      {.type = std::string{kReady},
+                       .status = kube::ConditionStatus::kTrue,
+                       .last_transition_time = now_,
+                       .reason = "Settled",
+                       .message = "all its pods run"},
+                      now_);
+  wanted.start_time = now_;
+  job.api_refusals = 0;
+  job.status.mark(Dirt::kCommit);
+  status_jobs_.insert(job.uid);
+  log("ready", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id));
+  tell(sched::JobReady{job.id});
+  show_times(job);
+}
+
+// The job's own end while other pods of it may still be there: they are torn down.
+void Operator::end_by_itself(JobRecord& job, const GangFailure& failure) {
+  const bool may_requeue =
+      job.object->spec.requeue.value_or(configuration_.cluster.requeue_default);
+  sched::JobState state = failure.state;
+  const bool requeue = failure.lost_member && may_requeue;
+  if (requeue) state = sched::JobState::kNodeFail;  // the scheduler requeues it then
+  kube::JobEnding ending;
+  ending.verdict = requeue                                  ? kube::EndingVerdict::kRequeue
+                   : state == sched::JobState::kNodeFail    ? kube::EndingVerdict::kNodeFail
+                   : state == sched::JobState::kOutOfMemory ? kube::EndingVerdict::kOutOfMemory
+                                                            : kube::EndingVerdict::kFailed;
+  ending.reason = failure.lost_member ? "LostMember" : "NonZeroExitCode";
+  if (state == sched::JobState::kOutOfMemory) ending.reason = "OutOfMemory";
+  ending.exit_code = failure.exit_code;
+  ending.since = now_;
+  job.wanted().ending = ending;
+  job.wanted().message = job.end_message = failure.message;
+  show_completing(job);
+  job.status.mark(Dirt::kCommit);
+  status_jobs_.insert(job.uid);
+  touch(job.uid);
+  log("job ends", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
+                      " verdict=" + std::string{kube::to_string(ending.verdict)} + " why=\"" +
+                      failure.message + "\"");
+  event(job, true, "Ending", failure.message);
+  tell(sched::JobEnding{.job = job.id, .verdict = state, .exit_code = failure.exit_code});
+}
+
+// Nothing of the start is to stay: its pods go first, then the scheduler hears of it.
+void Operator::undo_start(JobRecord& job, StartUndo undo) {
+  const bool may_requeue =
+      job.object->spec.requeue.value_or(configuration_.cluster.requeue_default);
+  if (undo.hold && !may_requeue) {
+    return end_by_itself(job, {.exit_code = 1, .message = undo.message});
+  }
+  kube::JobEnding ending;
+  ending.verdict = kube::EndingVerdict::kRequeue;
+  ending.reason = std::string{undo.hold ? kLaunchFailed : kStartUndone};
+  ending.since = now_;
+  job.wanted().ending = ending;
+  job.wanted().message = undo.message;
+  job.undo = std::move(undo);
+  show_completing(job);
+  job.status.mark(Dirt::kCommit);
+  status_jobs_.insert(job.uid);
+  touch(job.uid);
+  warn("start undone", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) + " why=\"" +
+                           job.undo->message + "\"");
+  event(job, true, "StartUndone", job.undo->message.substr(0, 1000));
+}
+
+void Operator::finish_undo(JobRecord& job) {
+  const StartUndo undo = *std::exchange(job.undo, std::nullopt);
+  sched::StartRefused refused{.job = job.id,
+                              .avoid_nodes = undo.avoid_nodes,
+                              .avoid_for = undo.avoid_for,
+                              .hold = undo.hold,
+                              .message = undo.message};
+  if (undo.api_refused) {
+    refused.avoid_for = std::min(
+        kApiBackoffFirst * (std::int64_t{1} << std::min(job.api_refusals, 10)), kApiBackoffMax);
+    ++job.api_refusals;
+  }
+  tell(refused);
+}
+
+void Operator::launch(JobRecord& job, const std::vector<int>& missing) {
+  if (job.deleted || job.launching || !timetables_are_written(job)) return;
+  const bool all_under_way = std::all_of(missing.begin(), missing.end(), [&](int index) {
+    return job.creating.contains(job.slots[static_cast<std::size_t>(index)].name);
+  });
+  if (all_under_way) return;
+  if (job.pods_retry_at > now_) return set_timer(job, job.pods_retry_at);
+  job.launching = true;
+  // The informers keep no templates: it is read when it is needed.
+  writer_.submit(
+      {.point = "template-read", .run = [this, client = client_, key = job.key, uid = job.uid] {
+         auto object = std::make_shared<base::Result<kube::Job>>(client.get<kube::Job>(key));
+         return [this, uid, object] {
+           JobRecord* known = find_job(uid);
+           if (known == nullptr) return;
+           known->launching = false;
+           touch(uid);
+           if (!object->ok()) {
+             known->pods_retry_at = now_ + retry_delay(++known->pods_failures);
+             return;
+           }
+           if ((*object)->metadata.uid != uid || known->deleted || !known->is_allocated() ||
+               known->wanted().ending || known->status.is_uncommitted()) {
+             return;
+           }
+           create_pods(*known, **object);
+         };
+       }});
+}
+
+void Operator::create_pods(JobRecord& job, const kube::Job& object) {
+  kube::Job source = object;
+  source.status = job.wanted();
+  const PodOptions options{.kill_wait = configuration_.cluster.kill_wait};
+  if (needs_service(source, job.slots.size()) && !job.service_made) create_service(job, source);
+  const std::int64_t starts = job.wanted().starts.value_or(0);
+  for (const PodSlot& slot : job.slots) {
+    if (job.pods.contains(slot.name) || job.creating.contains(slot.name)) continue;
+    auto built = build_pod(source, slot, job.slots, options);
+    if (!built.ok()) return undo_start(job, {.hold = true, .message = built.error().message});
+    job.creating.insert(slot.name);
+    ++counters_.pod_creates;
+    auto pod = std::make_shared<const nlohmann::json>(std::move(*built));
+    writer_.submit({.point = "pod-create",
+                    .run = [this, client = client_, pod, uid = job.uid, starts, name = slot.name,
+                            ns = job.key.ns] {
+                      auto result = std::make_shared<base::Result<kube::Pod>>(
+                          client.create_json<kube::Pod>(ns, *pod));
+                      if (!result->ok() && result->error().code == base::Code::kAlreadyExists) {
+                        *result = client.get<kube::Pod>({ns, name});
+                      }
+                      return [this, uid, starts, name, result] {
+                        on_pod_created(uid, starts, name, std::move(*result));
+                      };
+                    }});
+  }
+}
+
+void Operator::create_service(JobRecord& job, const kube::Job& object) {
+  job.service_made = true;
+  writer_.submit({.point = "service-create",
+                  .run = [this, client = client_, service = build_service(object), uid = job.uid] {
+                    auto result = client.create(service);
+                    if (!result.ok() && result.error().code == base::Code::kAlreadyExists) {
+                      result = client.get<kube::Service>(kube::key_of(service.metadata));
+                      if (result.ok()) {
+                        const auto* owner = kube::controller_of(result->metadata);
+                        if (owner == nullptr || owner->uid != uid) {
+                          result = base::Error{base::Code::kAlreadyExists,
+                                               "service " + service.metadata.name +
+                                                   " exists and is not the job's; rename the job "
+                                                   "or set spec.network to None"};
+                        }
+                      }
+                    }
+                    return [this, uid, status = result.status()] {
+                      JobRecord* known = find_job(uid);
+                      if (known == nullptr || status.ok()) return;
+                      ++counters_.write_failures;
+                      warn("service not made", "job=" + kube::to_string(known->key) + " error=\"" +
+                                                   status.error().message + "\"");
+                      event(*known, true, "ServiceNotMade", status.error().message);
+                    };
+                  }});
+}
+
+void Operator::on_pod_created(const std::string& uid, std::int64_t starts, const std::string& name,
+                              base::Result<kube::Pod> result) {
+  JobRecord* job = find_job(uid);
+  if (job == nullptr || job->wanted().starts.value_or(0) != starts) return;
+  job->creating.erase(name);
+  touch(uid);
+  if (result.ok() && job_uid_of(*result) == uid) {
+    job->pods_failures = 0;
+    if (!job->pods.contains(name)) {
+      const kube::ObjectKey key = kube::key_of(result->metadata);
+      place_pod(key, std::make_shared<const kube::Pod>(std::move(*result)));
+    }
+    return;
+  }
+  if (job->wanted().ending) return;
+  if (result.ok()) {
+    return undo_start(
+        *job, {.hold = true,
+               .message = "a pod named " + name + " exists and is not this job's; delete it"});
+  }
+  ++counters_.write_failures;
+  switch (result.error().code) {
+    case base::Code::kInvalidArgument:
+    case base::Code::kPermissionDenied:
+    case base::Code::kTooLarge:
+      return undo_start(*job, {.api_refused = true, .message = result.error().message});
+    case base::Code::kUnauthenticated:
+    case base::Code::kNotFound:
+    case base::Code::kAlreadyExists:
+    case base::Code::kConflict:
+    case base::Code::kGone:
+    case base::Code::kUnavailable:
+    case base::Code::kTimeout:
+    case base::Code::kCancelled:
+    case base::Code::kInternal:
+      job->pods_retry_at = now_ + retry_delay(++job->pods_failures);
+  }
+}
+
+void Operator::delete_pod(JobRecord& job, const kube::Pod& pod,
+                          std::optional<base::Instant> kill_at) {
+  const std::string& uid = pod.metadata.uid;
+  const bool lost = is_lost(pod.spec.node_name.value_or(""));
+  if (is_finished(pod) && job.wanted().ending) return;  // its log stays until the next start
+  if (pod.metadata.deletion_timestamp && !lost) return;
+  if (!job.deleting.insert(uid).second) return;
+  ++counters_.pod_deletes;
+  kube::DeleteOptions options{.uid = uid};
+  if (lost) {
+    options.grace_period = std::chrono::seconds{0};  // no kubelet will ever confirm it
+  } else if (kill_at && !is_finished(pod)) {
+    // Zero would remove the record of a process that may still run.
+    options.grace_period =
+        std::chrono::seconds{std::max<std::int64_t>(whole_seconds_up(*kill_at - now_), 1)};
+  }
+  writer_.submit({.point = "pod-delete",
+                  .run = [this, client = client_, key = kube::key_of(pod.metadata), options,
+                          job_uid = job.uid, uid] {
+                    const auto status = client.remove<kube::Pod>(key, options);
+                    return [this, key, job_uid, uid, status] {
+                      JobRecord* known = find_job(job_uid);
+                      if (known == nullptr || status.ok()) return;
+                      const auto code = status.error().code;
+                      if (code == base::Code::kNotFound || code == base::Code::kConflict) return;
+                      ++counters_.write_failures;
+                      known->deleting.erase(uid);
+                      set_timer(*known, now_ + std::chrono::milliseconds{500});
+                    };
+                  }});
+}
+
+// Pods of jobs that do not exist any more, found by a new leader: garbage collection ends them, and
+// should it be off, we do. Their nodes take nothing new until they are gone.
+void Operator::handle_orphans() {
+  for (auto& [key, retry_at] : orphans_) {
+    if (retry_at > now_) continue;
+    retry_at = now_ + kOrphanRetry;
+    writer_.submit({.point = "orphan-delete", .run = [client = client_, pod_key = key] {
+                      delete_if_orphan(client, pod_key);
+                      return [] {};
+                    }});
+  }
+}
+
+}  // namespace control

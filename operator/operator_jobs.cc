@@ -1,0 +1,303 @@
+// What users want of their jobs: submission, changes, holds, suspension, cancelling, deletion.
+#include <algorithm>
+
+#include "operator/job_check.h"
+#include "operator/operator.h"
+#include "operator/wellknown.h"
+
+namespace control {
+namespace {
+
+std::string join(const std::vector<std::string>& sentences) {
+  std::string text;
+  for (const std::string& sentence : sentences) text += (text.empty() ? "" : "; ") + sentence;
+  return text;
+}
+
+}  // namespace
+
+void Operator::apply_job_changes(const Inbox::Batch& batch) {
+  // New jobs get their numbers in the order in which they were made, as far as it is known.
+  std::vector<std::shared_ptr<const kube::Job>> objects;
+  for (const auto& [key, object] : batch.of<kube::Job>()) {
+    const auto known = uid_of_.find(key);
+    if (known != uid_of_.end() && (object == nullptr || object->metadata.uid != known->second)) {
+      const std::string uid = known->second;
+      uid_of_.erase(known);
+      if (JobRecord* job = find_job(uid)) on_job_gone(*job);
+    }
+    if (object != nullptr) objects.push_back(object);
+  }
+  std::stable_sort(objects.begin(), objects.end(), [](const auto& a, const auto& b) {
+    if (a->metadata.creation_timestamp != b->metadata.creation_timestamp) {
+      return a->metadata.creation_timestamp < b->metadata.creation_timestamp;
+    }
+    return is_newer_version(b->metadata.resource_version, a->metadata.resource_version);
+  });
+  for (const auto& object : objects) on_job(object);
+}
+
+void Operator::on_job(const std::shared_ptr<const kube::Job>& object) {
+  const std::string& uid = object->metadata.uid;
+  std::unique_ptr<JobRecord>& slot = jobs_[uid];
+  if (slot == nullptr) {
+    slot = std::make_unique<JobRecord>();
+    slot->key = kube::key_of(object->metadata);
+    slot->uid = uid;
+    slot->object = object;
+    slot->basis = object->spec;
+    slot->pod_template = templates_.find(uid);
+    if (slot->pod_template == nullptr) {
+      slot->pod_template = std::make_shared<const TemplateFacts>();
+    }
+    slot->status.stored.metadata.name = slot->key.name;
+    slot->status.stored.metadata.ns = slot->key.ns;
+    slot->status.stored.metadata.uid = uid;
+    slot->status.stored.metadata.resource_version = object->metadata.resource_version;
+    slot->status.stored.status = object->status;
+    slot->status.wanted = object->status;
+    uid_of_[slot->key] = uid;
+    // After the restore, a number in the status of a new job was not given by us.
+    if (!restored_ && object->status.job_id) {
+      slot->id = sched::JobId{*object->status.job_id};
+      uid_by_id_[slot->id] = uid;
+    }
+    if (restored_) touch(uid);
+    return;
+  }
+  JobRecord& job = *slot;
+  if (object->metadata.generation >= job.object->metadata.generation) {
+    job.judge_again =
+        job.judge_again || object->metadata.generation != job.object->metadata.generation;
+    job.object = object;
+  }
+  if (const auto facts = templates_.find(uid); facts != nullptr && facts != job.pod_template) {
+    job.pod_template = facts;
+    job.judge_again = true;
+  }
+  observe_stored(job, *object);
+  touch(uid);
+}
+
+void Operator::on_job_gone(JobRecord& job) {
+  job.deleted = true;
+  job.status.gone = true;
+  log("job deleted", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id));
+  touch(job.uid);
+}
+
+// Whether the job is legal, and what of it changed: REQUIRES that it is not final.
+void Operator::judge(JobRecord& job) {
+  if (!std::exchange(job.judge_again, false)) return;
+  if (job.id.value() == 0) {
+    const auto id = next_job_id();
+    if (!id) {
+      if (std::find(without_id_.begin(), without_id_.end(), job.uid) == without_id_.end()) {
+        without_id_.push_back(job.uid);
+      }
+      job.judge_again = true;
+      reserve_job_ids();
+      return;
+    }
+    job.id = *id;
+    uid_by_id_[job.id] = job.uid;
+    job.wanted().job_id = job.id.value();
+  }
+  if (!job.wanted().submit_time) {
+    job.wanted().submit_time = job.object->metadata.creation_timestamp.value_or(now_);
+  }
+  const auto facts = selector_facts();
+  JobVerdict verdict = translate_job(*job.object, *job.pod_template, job.id,
+                                     *job.wanted().submit_time, {configuration_, capacity_, facts});
+  if (job.submitted) {
+    auto changes = check_change(job.basis, job.object->spec, job.is_allocated());
+    if (job.is_allocated() && !job.pod_template->problems.empty()) {
+      changes.push_back(job.pod_template->problems.front());
+    }
+    if (!changes.empty()) return refuse_change(job, changes);
+  }
+  if (!verdict.request) {
+    if (!job.is_allocated()) refuse(job, verdict.problems);
+    return;
+  }
+  sched::JobRequest request = std::move(*verdict.request);
+  job.basis = job.object->spec;
+  if (!job.submitted) return submit(job, std::move(request));
+  show_accepted(job);
+  if (job.request == request) return;
+  const bool held = job.request.hold;
+  job.request = std::move(request);
+  tell(sched::Update{job.request});
+  if (job.request.hold != held) {
+    if (job.request.hold) {
+      tell(sched::Hold{.job = job.id});
+    } else {
+      tell(sched::Release{job.id});
+    }
+  }
+}
+
+void Operator::refuse(JobRecord& job, const std::vector<std::string>& problems) {
+  if (job.submitted) {
+    job.submitted = false;
+    tell(sched::Forget{job.id});
+  }
+  const std::string message = join(problems);
+  kube::JobStatus& wanted = job.wanted();
+  const bool changed = kube::set_condition(wanted.conditions,
+                                           {.type = std::string{kAccepted},
+                                            .status = kube::ConditionStatus::kFalse,
+                                            .observed_generation = job.object->metadata.generation,
+                                            .reason = "Invalid",
+                                            .message = message},
+                                           now_);
+  if (!changed && wanted.message == message) return;
+  wanted.state = kube::JobState::kPending;
+  wanted.reason = "NotAccepted";
+  wanted.message = message;
+  wanted.node_list_or_reason = "(NotAccepted)";
+  job.status.mark(Dirt::kUrgent);
+  status_jobs_.insert(job.uid);
+  log("job refused", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
+                         " message=\"" + message + "\"");
+  event(job, true, "Refused", message.substr(0, 1000));
+}
+
+// Nothing can be asked of a job that has ended; what cannot be taken back is said all the same.
+void Operator::judge_finished(JobRecord& job) {
+  if (!std::exchange(job.judge_again, false)) return;
+  const auto changes = check_change(job.basis, job.object->spec, false);
+  if (!changes.empty()) refuse_change(job, changes);
+}
+
+// The job goes on as it was.
+void Operator::refuse_change(JobRecord& job, const std::vector<std::string>& problems) {
+  const std::string message = join(problems) + "; the job goes on as it was";
+  if (!kube::set_condition(job.wanted().conditions,
+                           {.type = std::string{kAccepted},
+                            .status = kube::ConditionStatus::kFalse,
+                            .observed_generation = job.object->metadata.generation,
+                            .reason = "ChangeRefused",
+                            .message = message},
+                           now_)) {
+    return;
+  }
+  job.status.mark(Dirt::kUrgent);
+  status_jobs_.insert(job.uid);
+  log("change refused", "job=" + kube::to_string(job.key) + " message=\"" + message + "\"");
+  event(job, true, "ChangeRefused", message.substr(0, 1000));
+}
+
+void Operator::show_accepted(JobRecord& job) {
+  if (!kube::set_condition(job.wanted().conditions,
+                           {.type = std::string{kAccepted},
+                            .status = kube::ConditionStatus::kTrue,
+                            .observed_generation = job.object->metadata.generation,
+                            .reason = "Accepted",
+                            .message = "the job is in the queue"},
+                           now_)) {
+    return;
+  }
+  job.status.mark(Dirt::kInforms);
+  status_jobs_.insert(job.uid);
+}
+
+void Operator::submit(JobRecord& job, sched::JobRequest request) {
+  job.submitted = true;
+  job.request = std::move(request);
+  job.told_suspend = job.request.suspend;
+  kube::JobStatus& wanted = job.wanted();
+  wanted.state = kube::JobState::kPending;
+  wanted.reason.clear();
+  wanted.message.clear();
+  wanted.node_list_or_reason = "(None)";
+  if (!wanted.observed) {
+    wanted.observed = kube::JobObserved{job.object->spec.requeue_request.value_or(0),
+                                        job.object->spec.release_request.value_or(0)};
+  }
+  show_accepted(job);
+  job.status.mark(Dirt::kUrgent);
+  status_jobs_.insert(job.uid);
+  counts_dirty_ = true;
+  log("job submitted", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id));
+  tell(sched::Submit{job.request});
+}
+
+// Everything in the spec that is a command rather than a property.
+void Operator::tell_wishes(JobRecord& job) {
+  if (!job.submitted) return;
+  const kube::JobSpec& spec = job.object->spec;
+  if (spec.cancel.value_or(false) && !job.told_cancel) {
+    job.told_cancel = true;
+    tell(sched::Cancel{job.id});
+  }
+  const bool suspend = spec.suspend.value_or(false);
+  if (suspend != job.told_suspend) {
+    job.told_suspend = suspend;
+    if (suspend) {
+      tell(sched::UserSuspend{job.id});
+    } else {
+      tell(sched::UserResume{job.id});
+    }
+  }
+  if (!job.wanted().observed) job.wanted().observed.emplace();
+  kube::JobObserved& observed = *job.wanted().observed;
+  if (const auto wish = spec.requeue_request.value_or(0); wish > observed.requeue_request) {
+    observed.requeue_request = wish;
+    job.status.mark(Dirt::kUrgent);
+    status_jobs_.insert(job.uid);
+    tell(sched::Requeue{job.id});
+  }
+  if (const auto wish = spec.release_request.value_or(0); wish > observed.release_request) {
+    observed.release_request = wish;
+    job.wanted().held.reset();
+    job.status.mark(Dirt::kUrgent);
+    status_jobs_.insert(job.uid);
+    tell(sched::Release{job.id});
+  }
+}
+
+void Operator::judge_waiting_jobs() {
+  for (const auto& [uid, job] : jobs_) {
+    if (job->is_final() || job->is_allocated() || job->deleted) continue;
+    job->judge_again = true;
+    touch(uid);
+  }
+}
+
+// Of a deleted job whose pods are gone.
+void Operator::forget(JobRecord& job) {
+  if (job.submitted) tell(sched::Forget{job.id});
+  for (const PodSlot& slot : job.slots) {
+    const auto node = nodes_.find(slot.node);
+    if (node != nodes_.end()) node->second.jobs.erase(job.uid);
+  }
+  templates_.forget(job.uid);
+  uid_by_id_.erase(job.id);
+  timers_.erase({job.timer, job.uid});
+  status_jobs_.erase(job.uid);
+  counts_dirty_ = true;
+  jobs_.erase(job.uid);  // `job` is gone now
+}
+
+void Operator::check_ttl(JobRecord& job) {
+  const auto ttl = job.object->spec.ttl_after_finished;
+  if (!ttl || !job.wanted().end_time || job.deleted) return;
+  const base::Instant at = *job.wanted().end_time + *ttl;
+  if (at > now_) return set_timer(job, at);
+  set_timer(job, now_ + std::chrono::minutes{1});  // should the deletion fail
+  log("job is deleted after its time to live", "job=" + kube::to_string(job.key));
+  writer_.submit(
+      {.point = "job-delete", .run = [this, client = client_, key = job.key, uid = job.uid] {
+         const auto status = client.remove<kube::Job>(
+             key, {.uid = uid, .propagation = kube::Propagation::kBackground});
+         return [this, key, status] {
+           if (status.ok() || status.error().code == base::Code::kNotFound) return;
+           ++counters_.write_failures;
+           warn("job not deleted",
+                "job=" + kube::to_string(key) + " error=\"" + status.error().message + "\"");
+         };
+       }});
+}
+
+}  // namespace control

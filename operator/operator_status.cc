@@ -1,0 +1,230 @@
+// Statuses: base states and commit points at once, what only informs within its budget.
+#include <algorithm>
+#include <type_traits>
+
+#include "operator/operator.h"
+#include "operator/wellknown.h"
+
+namespace control {
+namespace {
+
+constexpr double kInformingPerSecond = 20;
+constexpr base::Duration kInformingPeriod = std::chrono::minutes{1};  // of one object
+constexpr base::Duration kRefreshPeriod = std::chrono::minutes{1};
+
+// Which commit point a status write is, for crash tests and logs.
+std::string point_of(const JobRecord& job) {
+  if (job.status.dirt != Dirt::kCommit) return "status";
+  const kube::JobStatus& wanted = job.wanted();
+  if (job.is_final()) return "final";
+  if (!job.is_allocated()) return wanted.claim ? "claim" : "requeued";
+  if (wanted.ending) return "ending";
+  return kube::is_true(wanted.conditions, kReady) ? "ready" : "start";
+}
+
+}  // namespace
+
+void Operator::pump_statuses() {
+  for (auto it = status_jobs_.begin(); it != status_jobs_.end();) {
+    JobRecord* job = find_job(*it);
+    if (job == nullptr || job->status.gone ||
+        (job->status.dirt == Dirt::kClean && !job->status.is_flying())) {
+      if (job != nullptr) job->status.dirt = Dirt::kClean;
+      it = status_jobs_.erase(it);
+      continue;
+    }
+    ++it;
+    if (job->status.is_flying() || job->status.dirt <= Dirt::kInforms ||
+        job->status.retry_at > now_) {
+      continue;
+    }
+    if (job->commit_after) {
+      const JobRecord* first = find_job(*job->commit_after);
+      if (first != nullptr && first->status.is_uncommitted()) continue;
+      job->commit_after.reset();
+    }
+    write_job_status(*job);
+  }
+  for (auto& [name, keeper] : partition_status_) {
+    if (keeper.dirt > Dirt::kInforms) {
+      write_status<kube::Partition>("partition-status", name, keeper, &Operator::partition_keeper);
+    }
+  }
+  for (auto& [name, keeper] : qos_status_) {
+    if (keeper.dirt > Dirt::kInforms) {
+      write_status<kube::Qos>("qos-status", name, keeper, &Operator::qos_keeper);
+    }
+  }
+  if (config_status_.dirt > Dirt::kInforms) {
+    write_status<kube::SchedulerConfig>("config-status", std::string{kube::kSchedulerConfigName},
+                                        config_status_, &Operator::config_keeper);
+  }
+  for (auto& [name, keeper] : other_config_status_) {
+    if (keeper.dirt > Dirt::kInforms) {
+      write_status<kube::SchedulerConfig>("config-status", name, keeper, &Operator::config_keeper);
+    }
+  }
+}
+
+void Operator::write_job_status(JobRecord& job) {
+  job.wanted().term = term_;
+  write_status<kube::Job>(point_of(job), job.uid, job.status, &Operator::job_keeper);
+}
+
+// Writes that only inform share a budget, the head of the queue first, each object once a minute.
+void Operator::pump_informing() {
+  const auto passed = std::chrono::duration<double>(now_ - tokens_at_).count();
+  tokens_ = std::min(kInformingPerSecond, tokens_ + passed * kInformingPerSecond);
+  tokens_at_ = now_;
+  const auto is_due = [&](const auto& keeper) {
+    return keeper.dirt == Dirt::kInforms && !keeper.is_flying() && !keeper.gone &&
+           keeper.retry_at <= now_ && keeper.informed_at + kInformingPeriod <= now_;
+  };
+  for (auto& [name, keeper] : partition_status_) {
+    if (tokens_ < 1 || !is_due(keeper)) continue;
+    tokens_ -= 1;
+    write_status<kube::Partition>("partition-status", name, keeper, &Operator::partition_keeper);
+  }
+  for (auto& [name, keeper] : qos_status_) {
+    if (tokens_ < 1 || !is_due(keeper)) continue;
+    tokens_ -= 1;
+    write_status<kube::Qos>("qos-status", name, keeper, &Operator::qos_keeper);
+  }
+  if (tokens_ < 1) return;
+  std::vector<JobRecord*> due;
+  for (const std::string& uid : status_jobs_) {
+    JobRecord* job = find_job(uid);
+    if (job != nullptr && is_due(job->status)) due.push_back(job);
+  }
+  const auto before = [](const JobRecord* a, const JobRecord* b) {
+    const auto priority = [](const JobRecord* job) { return job->wanted().priority.value_or(0); };
+    return std::pair{-priority(a), a->id} < std::pair{-priority(b), b->id};
+  };
+  const auto count = std::min(due.size(), static_cast<std::size_t>(tokens_));
+  std::partial_sort(due.begin(), due.begin() + static_cast<std::ptrdiff_t>(count), due.end(),
+                    before);
+  for (std::size_t i = 0; i < count; ++i) {
+    tokens_ -= 1;
+    write_job_status(*due[i]);
+  }
+}
+
+// Once a minute: run times and the state that follows the slices, of jobs that run.
+void Operator::refresh_running() {
+  if (refreshed_at_ + kRefreshPeriod > now_) return;
+  refreshed_at_ = now_;
+  for (const auto& [uid, job] : jobs_) {
+    if (!job->is_allocated() || !job->submitted || job->deleted || job->wanted().ending) continue;
+    const auto view = scheduler_.job(job->id, now_);
+    if (!view || !view->ready) continue;
+    if (view->run_time ==
+        (job->wanted().run_time ? job->wanted().run_time->elapsed : base::Duration{-1})) {
+      continue;
+    }
+    show_times(*job);
+    job->status.mark(Dirt::kInforms);
+    status_jobs_.insert(uid);
+  }
+}
+
+// The newest stored version, as the informer saw it.
+void Operator::observe_stored(JobRecord& job, const kube::Job& object) {
+  Keeper<kube::Job>& keeper = job.status;
+  if (keeper.is_flying() || !is_newer_version(object.metadata.resource_version,
+                                              keeper.stored.metadata.resource_version)) {
+    return;
+  }
+  if (object.status.term.value_or(0) > term_) return be_fenced(*object.status.term);
+  keeper.stored.metadata.resource_version = object.metadata.resource_version;
+  if (keeper.stored.status == object.status) return;
+  // Somebody else changed the status: ours is written again.
+  keeper.stored.status = object.status;
+  keeper.mark(Dirt::kUrgent);
+  status_jobs_.insert(job.uid);
+}
+
+template <typename T>
+void Operator::write_status(std::string point, const std::string& name, Keeper<T>& keeper,
+                            FindKeeper<T> find) {
+  if (keeper.is_flying() || keeper.gone || keeper.retry_at > now_) return;
+  if (keeper.dirt == Dirt::kInforms) keeper.informed_at = now_;
+  keeper.flying = std::exchange(keeper.dirt, Dirt::kClean);
+  ++counters_.status_writes;
+  T to = keeper.stored;
+  to.status = keeper.wanted;
+  writer_.submit(
+      {.point = std::move(point),
+       .run = [this, client = client_, from = keeper.stored, to = std::move(to), name, find] {
+         auto result = std::make_shared<base::Result<T>>(client.patch_status_from(from, to));
+         auto fresh = std::make_shared<base::Result<T>>(base::Error{});
+         if (!result->ok() && result->error().code == base::Code::kConflict) {
+           *fresh = client.get<T>(kube::key_of(from.metadata));
+         }
+         return [this, name, find, result, fresh] {
+           if (Keeper<T>* known = (this->*find)(name)) {
+             on_status_written(*known, *result, *fresh);
+           }
+         };
+       }});
+}
+
+template <typename T>
+void Operator::on_status_written(Keeper<T>& keeper, const base::Result<T>& result,
+                                 const base::Result<T>& fresh) {
+  const Dirt flown = std::exchange(keeper.flying, Dirt::kClean);
+  const T* newest = result.ok() ? &*result : fresh.ok() ? &*fresh : nullptr;
+  if constexpr (std::is_same_v<T, kube::Job>) {
+    if (newest != nullptr && newest->status.term.value_or(0) > term_) {
+      return be_fenced(*newest->status.term);
+    }
+  }
+  if (newest != nullptr && newest->metadata.uid == keeper.stored.metadata.uid) {
+    keeper.stored.metadata.resource_version = newest->metadata.resource_version;
+    keeper.stored.status = newest->status;
+  } else if (newest != nullptr || (!result.ok() && result.error().code == base::Code::kNotFound) ||
+             (!fresh.ok() && fresh.error().code == base::Code::kNotFound)) {
+    keeper.gone = true;  // deleted; another object may bear its name by now
+  }
+  if (result.ok()) {
+    keeper.failures = 0;
+    return;
+  }
+  keeper.mark(flown);
+  if (result.error().code == base::Code::kConflict) {
+    ++counters_.conflicts;
+    if (newest != nullptr) return;
+  }
+  if (keeper.gone) return;
+  ++counters_.write_failures;
+  keeper.retry_at = now_ + retry_delay(++keeper.failures);
+  warn("status not written", "object=" + kube::to_string(kube::key_of(keeper.stored.metadata)) +
+                                 " error=\"" + result.error().message + "\"");
+}
+
+// Also wakes what waits for this job's commit points.
+Keeper<kube::Job>* Operator::job_keeper(const std::string& uid) {
+  JobRecord* job = find_job(uid);
+  if (job == nullptr) return nullptr;
+  touch(uid);
+  status_jobs_.insert(uid);
+  for (const PodSlot& slot : job->slots) dirty_nodes_.insert(slot.node);
+  return &job->status;
+}
+
+Keeper<kube::Partition>* Operator::partition_keeper(const std::string& name) {
+  const auto found = partition_status_.find(name);
+  return found == partition_status_.end() ? nullptr : &found->second;
+}
+
+Keeper<kube::Qos>* Operator::qos_keeper(const std::string& name) {
+  const auto found = qos_status_.find(name);
+  return found == qos_status_.end() ? nullptr : &found->second;
+}
+
+Keeper<kube::SchedulerConfig>* Operator::config_keeper(const std::string& name) {
+  if (name == kube::kSchedulerConfigName) return &config_status_;
+  const auto found = other_config_status_.find(name);
+  return found == other_config_status_.end() ? nullptr : &found->second;
+}
+
+}  // namespace control

@@ -1,0 +1,259 @@
+// The operator against the in-memory API server and nodes in virtual time.
+#include "operator/operator.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "operator/testing/world.h"
+#include "operator/wellknown.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::Test;
+
+json force(const std::string& nodes = "n[12-16]", const json& more = json::object()) {
+  json spec{{"nodes", {{"hostlist", nodes}}},
+            {"default", true},
+            {"overSubscribe", {{"policy", "Force"}, {"maxShare", 4}}}};
+  spec.update(more);
+  return spec;
+}
+
+void expect_no_violations(const World& world) {
+  const auto violations = world.violations();
+  EXPECT_TRUE(violations.empty()) << testing::PrintToString(violations) << world.log_tail();
+}
+
+TEST(Operator, RunsAJobFromSubmissionToItsEnd) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("one", 3, "20s"));
+  ASSERT_TRUE(world.run_until([&] { return world.state("one") == "Running"; }, seconds{5}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("one").status.allocation->node_list, "n[12-14]");
+  EXPECT_EQ(world.job("one").status.job_id, 1);
+  const auto pods = world.pods_of("one");
+  ASSERT_EQ(pods.size(), 3U);
+  EXPECT_EQ(pods[0].metadata.labels.at(std::string{kLabelPartition}), "batch");
+
+  ASSERT_TRUE(world.run_until([&] { return world.state("one") == "Completed"; }, minutes{1}))
+      << world.log_tail();
+  const kube::JobStatus status = world.job("one").status;
+  EXPECT_EQ(status.exit_code, 0);
+  EXPECT_TRUE(kube::is_true(status.conditions, kFinished));
+  EXPECT_TRUE(status.end_time.has_value());
+  expect_no_violations(world);
+}
+
+// 14.1: two jobs that fill the nodes take turns, and nobody writes anything for it.
+TEST(Operator, TwoFullSizeJobsTakeTurns) {
+  World world{{}};
+  world.apply(linear_config("4s"));
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("first", 5, ""));
+  world.run_for(seconds{6});
+  world.apply(gang_job("second", 5, ""));
+  world.run_for(seconds{20});
+  const auto first_before = world.ran("first");
+  const auto second_before = world.ran("second");
+  world.server().clear_request_log();
+  const base::Instant quiet = world.clock().wall();
+  world.run_for(seconds{80});
+  // 80 s are 20 slices: 40 s each, a tick's width apart at most.
+  EXPECT_NEAR(std::chrono::duration<double>(world.ran("first") - first_before).count(), 40, 4);
+  EXPECT_NEAR(std::chrono::duration<double>(world.ran("second") - second_before).count(), 40, 4);
+  for (const auto& write : world.server().writes_since(quiet)) {
+    // Counts and run times may be shown; nothing else is to be said.
+    EXPECT_TRUE(write.kind.resource == "jobs" || write.kind.resource == "partitions")
+        << write.kind.verb << " " << write.kind.resource;
+  }
+  expect_no_violations(world);
+}
+
+TEST(Operator, AHighTierSuspendsALowOneAndGivesBack) {
+  World world{{}};
+  world.apply(linear_config("4s"));
+  world.apply(partition(
+      "low", force("n[12-16]", {{"overSubscribe", {{"policy", "Force"}, {"maxShare", 1}}}})));
+  world.apply(partition("high", {{"nodes", {{"hostlist", "n[12-16]"}}},
+                                 {"priorityTier", 2},
+                                 {"overSubscribe", {{"policy", "Force"}, {"maxShare", 1}}}}));
+  world.apply(gang_job("low-job", 5, "60s"));
+  world.run_for(seconds{10});
+  world.apply(gang_job("high-job", 3, "20s", {{"partitions", json::array({"high"})}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("low-job") == "Suspended"; }, seconds{20}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("low-job").status.reason, "Preempted");
+  ASSERT_TRUE(world.run_until([&] { return world.state("high-job") == "Completed"; }, minutes{1}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("low-job") == "Completed"; }, minutes{2}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("low-job").status.restarts.value_or(0), 0);
+  expect_no_violations(world);
+}
+
+TEST(Operator, AHighTierRequeuesALowOne) {
+  World world{{}};
+  json config = linear_config("4s");
+  config["spec"]["preemptMode"] = "Requeue";
+  config["spec"]["requeue"] = {{"delay", "5s"}};
+  config["spec"]["killWait"] = "2s";
+  world.apply(config);
+  world.apply(partition("low", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}}));
+  world.apply(partition("high", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"priorityTier", 2}}));
+  world.apply(gang_job("low-job", 5, "30s"));
+  world.run_for(seconds{10});
+  world.apply(gang_job("high-job", 3, "20s", {{"partitions", json::array({"high"})}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("high-job") == "Running"; }, minutes{3}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("low-job").status.restarts, 1);
+  ASSERT_TRUE(world.run_until([&] { return world.state("low-job") == "Completed"; }, minutes{5}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("low-job").status.starts, 2);
+  EXPECT_EQ(world.state("high-job"), "Completed");
+  expect_no_violations(world);
+}
+
+TEST(Operator, TheFirstFailureEndsTheGang) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("bad", 3, "5s", {}, {{"test/exit-code", "3"}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("bad") == "Failed"; }, minutes{2}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("bad").status.exit_code, 3);
+  world.apply(gang_job("big", 3, "5s", {}, {{"test/oom", "true"}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("big") == "OutOfMemory"; }, minutes{2}))
+      << world.log_tail();
+  expect_no_violations(world);
+}
+
+TEST(Operator, CancelHoldSuspendAndRequeueAreObeyed) {
+  World world{{}};
+  json config = linear_config("4s");
+  config["spec"]["requeue"] = {{"delay", "1s"}};
+  world.apply(config);
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("held", 1, "5s", {{"hold", true}}));
+  world.apply(gang_job("other", 2, ""));
+  world.run_for(seconds{10});
+  EXPECT_EQ(world.state("held"), "Pending");
+  EXPECT_EQ(world.job("held").status.reason, "JobHeldUser");
+  world.patch_job("held", {{"hold", false}});
+  world.patch_job("other", {{"suspend", true}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("held") == "Completed"; }, minutes{1}));
+  EXPECT_EQ(world.state("other"), "Suspended");
+  EXPECT_EQ(world.job("other").status.reason, "User");
+  const auto ran = world.ran("other");
+  world.run_for(seconds{20});
+  EXPECT_EQ(world.ran("other"), ran) << world.log_tail();
+  world.patch_job("other", {{"suspend", false}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("other") == "Running"; }, seconds{30}));
+  world.patch_job("other", {{"requeueRequest", 1}});
+  ASSERT_TRUE(world.run_until([&] { return world.job("other").status.restarts == 1; }, minutes{1}))
+      << world.log_tail();
+  ASSERT_TRUE(world.run_until([&] { return world.state("other") == "Running"; }, minutes{3}))
+      << world.log_tail();
+  world.patch_job("other", {{"cancel", true}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("other") == "Cancelled"; }, minutes{1}))
+      << world.log_tail();
+  expect_no_violations(world);
+}
+
+TEST(Operator, ADeletedJobFreesItsNodesWhenItsPodsAreGone) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}}));
+  world.apply(gang_job("gone", 5, ""));
+  world.run_for(seconds{5});
+  world.apply(gang_job("next", 5, "5s"));
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.state("next"), "Pending");
+  world.remove_job("gone");
+  ASSERT_TRUE(world.run_until([&] { return world.state("next") == "Completed"; }, minutes{3}))
+      << world.log_tail();
+  EXPECT_TRUE(world.pods_of("gone").empty());
+  expect_no_violations(world);
+}
+
+TEST(Operator, AStartThatKubeletRefusesIsUndoneAndTriedElsewhere) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}}));
+  world.apply(
+      gang_job("moved", 2, "5s", {}, {{"test/refuse", "OutOfcpu"}, {"test/refusals", "1"}}));
+  ASSERT_TRUE(world.run_until([&] { return world.job("moved").status.starts >= 2; }, minutes{3}))
+      << world.log_tail();
+  ASSERT_TRUE(world.run_until([&] { return world.state("moved") == "Running"; }, minutes{3}));
+  EXPECT_EQ(world.job("moved").status.restarts.value_or(0), 0);
+  expect_no_violations(world);
+}
+
+TEST(Operator, AnImageThatCannotBePulledIsHeld) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("typo", 2, "", {}, {{"test/waiting", "ErrImagePull"}}));
+  world.run_for(seconds{50});
+  EXPECT_EQ(world.state("typo"), "Running");  // it may be a passing fault
+  world.run_for(seconds{40});
+  const kube::JobStatus status = world.job("typo").status;
+  EXPECT_EQ(kube::to_string(*status.state), "Pending");
+  EXPECT_EQ(status.reason, "LaunchFailedRequeuedHeld") << world.log_tail();
+  ASSERT_TRUE(status.held.has_value());
+  EXPECT_NE(status.message.find("ErrImagePull"), std::string::npos) << status.message;
+  EXPECT_TRUE(world.pods_of("typo").empty());
+}
+
+TEST(Operator, AJobWhoseNodeVanishesIsRequeued) {
+  World world{{}};
+  json config = linear_config();
+  config["spec"]["requeue"] = {{"delay", "1s"}};
+  world.apply(config);
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("survivor", 2, "20s"));
+  world.run_for(seconds{10});
+  world.node("n12").power_off();
+  world.node("n12").set_ready(false);
+  world.run_for(seconds{30});
+  EXPECT_EQ(world.state("survivor"), "Running");  // the node may come back
+  ASSERT_TRUE(world.client().remove<kube::Node>({"", "n12"}).ok());
+  ASSERT_TRUE(world.run_until([&] { return world.state("survivor") == "Completed"; }, minutes{5}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("survivor").status.restarts, 1);
+  expect_no_violations(world);
+}
+
+TEST(Operator, AFinishedJobIsDeletedAfterItsTimeToLive) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("short", 1, "5s", {{"ttlAfterFinished", "30s"}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("short") == "Completed"; }, minutes{1}));
+  world.run_for(seconds{20});
+  EXPECT_EQ(world.state("short"), "Completed");
+  world.run_for(seconds{20});
+  EXPECT_EQ(world.state("short"), "");
+}
+
+TEST(Operator, ARefusedJobIsSubmittedOnceItIsLegal) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(gang_job("early", 2, "5s"));
+  world.run_for(seconds{2});
+  EXPECT_EQ(world.condition("Job", "early", "Accepted").rfind("False: Invalid: spec.partitions", 0),
+            0U)
+      << world.condition("Job", "early", "Accepted");
+  world.apply(partition("batch", force()));
+  ASSERT_TRUE(world.run_until([&] { return world.state("early") == "Completed"; }, minutes{1}))
+      << world.log_tail();
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,40 @@
+// The command line of kubegang-operator.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kube/api/meta.h"
+#include "scheduler/base/time.h"
+
+namespace control {
+
+struct Options {
+  std::string kubeconfig;  // "" = $KUBECONFIG, in-cluster, ~/.kube/config
+  std::string context;
+  std::string ns = "kubegang-system";
+  std::string lease_name = "kubegang-operator";
+  std::string identity;  // "" = host name, process and start time
+  bool leader_elect = true;
+  base::Duration lease_duration = std::chrono::seconds{15};
+  base::Duration renew_deadline = std::chrono::seconds{10};
+  base::Duration retry_period = std::chrono::seconds{2};
+  std::string metrics_host = "0.0.0.0";
+  int metrics_port = 8080;
+  int writers = 16;  // writes under way at the same time
+  std::string log_level = "info";
+
+  kube::ObjectKey lease() const { return {ns, lease_name}; }
+};
+
+struct ParsedOptions {
+  Options options;
+  std::optional<int> exit_code;  // present: print `text` and end (0 for --help, 2 for usage)
+  std::string text;
+};
+
+// `arguments` without the program's name.
+ParsedOptions parse_options(std::vector<std::string> arguments);
+
+}  // namespace control

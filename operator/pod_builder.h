@@ -1,0 +1,35 @@
+// The pods and the Service of one start of a job, as JSON to create. Pure.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+
+#include "kube/api/job.h"
+#include "kube/api/service.h"
+#include "operator/pod_slots.h"
+#include "scheduler/base/result.h"
+#include "scheduler/base/time.h"
+
+namespace control {
+
+struct PodOptions {
+  base::Duration kill_wait = std::chrono::seconds{30};  // default termination grace period
+};
+
+// The pod of `slot`: the template's, with node, names, labels, SLURM_* environment, requests of 1m
+// per CPU, limits and the Job as controller. What the template says wins where it may: environment
+// by the same name, its grace period, its own labels but ours. REQUIRES: the job has its template,
+// which check_template found legal, a committed allocation, and slots = pod_slots of it.
+// kInvalidArgument: the template does not decode, or its memory limits cannot be kept.
+base::Result<nlohmann::json> build_pod(const kube::Job& job, const PodSlot& slot,
+                                       std::span<const PodSlot> slots, const PodOptions& options);
+
+// Jobs of more than one pod have stable host names <job>-<index>.<job>, unless network is None.
+bool needs_service(const kube::Job& job, std::size_t pods_count);
+kube::Service build_service(const kube::Job& job);
+
+// "2(x3),1": a value per node, run-length encoded as Slurm does it.
+std::string per_node_list(std::span<const int> values);
+
+}  // namespace control

@@ -1,0 +1,43 @@
+// Which pods one start of a job has: names, nodes and shares. A pure function of the job's UID, its
+// number of starts and its committed allocation, so it is the same after a crash.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/api/job.h"
+#include "scheduler/base/result.h"
+
+namespace control {
+
+struct PodSlot {
+  std::string name;
+  std::string node;
+  int index = 0;       // of the pod in its job, from 0
+  int node_index = 0;  // SLURM_NODEID
+  int first_task = 0;  // SLURM_PROCID of its first task
+  int tasks = 1;       // that it stands for
+  int cpus = 0;        // 0: not limited
+  std::string cores;   // core numbers on its node; "" = all
+  std::optional<kube::Bytes> memory;
+  friend bool operator==(const PodSlot&, const PodSlot&) = default;
+};
+
+// <job>-<5 characters of hash(uid, starts)>-<index>: incarnations and jobs that are made again
+// under the same name never collide.
+std::string pod_name(std::string_view job, std::string_view uid, std::int64_t starts, int index);
+
+struct JobIdentity {
+  std::string_view name;
+  std::string_view uid;
+  std::int64_t starts = 0;
+};
+// One pod per node, or one per task with PerTask (CPUs and memory of a node shared out evenly).
+// kInvalidArgument when the allocation is not what encode_allocation writes.
+base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
+                                             const kube::Allocation& allocation,
+                                             kube::PodPolicy policy);
+
+}  // namespace control

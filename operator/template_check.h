@@ -1,0 +1,38 @@
+// What a Job's pod template asks for, as far as it matters after its JSON was dropped, and what in
+// it cannot be granted. A template never changes, so it is read once. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kube/api/pod.h"
+#include "kube/api/raw_json.h"
+
+namespace control {
+
+struct ContainerMemory {
+  std::string container;
+  std::optional<kube::Bytes> limit;
+  friend bool operator==(const ContainerMemory&, const ContainerMemory&) = default;
+};
+
+struct TemplateFacts {
+  // Whole sentences that name the field, the value and what to do. Empty = legal.
+  std::vector<std::string> problems;
+  kube::Labels node_selector;
+  std::vector<kube::Toleration> tolerations;
+  std::optional<std::int64_t> grace_seconds;  // terminationGracePeriodSeconds
+  std::vector<ContainerMemory> memory;        // one per container
+  std::size_t init_containers_count = 0;
+  std::size_t text_hash = 0;  // of the JSON, to notice that it changed though it may not
+  friend bool operator==(const TemplateFacts&, const TemplateFacts&) = default;
+};
+
+// Checks everything about the template that can be said without the rest of the job: the CEL rules
+// of the CRD once more, and programs that start tasks themselves (srun, mpirun).
+TemplateFacts check_template(const kube::RawJson& pod_template);
+
+}  // namespace control

@@ -1,0 +1,255 @@
+#include "operator/testing/fake_node.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "kube/api/node.h"
+#include "kube/api/time_format.h"
+#include "scheduler/base/check.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+
+constexpr base::Duration kSettle = seconds{3};  // settle, and the whole second of startedAt
+
+std::string annotation(const std::map<std::string, json>& all, const std::string& uid,
+                       const std::string& name) {
+  const auto found = all.find(uid);
+  return found == all.end() ? "" : found->second.value("test/" + name, "");
+}
+
+}  // namespace
+
+FakeNode::FakeNode(kube::Client client, const kube::Clock& clock, FakeNodeOptions options)
+    : client_{std::move(client)}, clock_{clock}, options_{std::move(options)} {
+  last_ = clock_.wall();
+}
+
+void FakeNode::create() {
+  const json node{
+      {"apiVersion", "v1"},
+      {"kind", "Node"},
+      {"metadata", {{"name", options_.name}}},
+      {"status",
+       {{"capacity", {{"cpu", std::to_string(options_.cpus)}, {"memory", options_.memory}}},
+        {"allocatable", {{"cpu", std::to_string(options_.cpus)}, {"memory", options_.memory}}},
+        {"conditions",
+         json::array({{{"type", "Ready"},
+                       {"status", "True"},
+                       {"reason", "KubeletReady"},
+                       {"message", "ready"},
+                       {"lastTransitionTime", kube::format_time(clock_.wall())}}})}}}};
+  const auto created = client_.create_json<kube::Node>("", node);
+  CHECK(created.ok(), created.error().message);
+  const auto patched =
+      client_.patch_status<kube::Node>({"", options_.name}, {{"status", node["status"]}});
+  CHECK(patched.ok(), patched.error().message);
+}
+
+void FakeNode::set_ready(bool ready) {
+  const json conditions = json::array({{{"type", "Ready"},
+                                        {"status", ready ? "True" : "Unknown"},
+                                        {"reason", "Test"},
+                                        {"message", "test"},
+                                        {"lastTransitionTime", kube::format_time(clock_.wall())}}});
+  (void)client_.patch_status<kube::Node>({"", options_.name},
+                                         {{"status", {{"conditions", conditions}}}});
+}
+
+void FakeNode::step(std::int64_t server_version) {
+  const base::Instant now = clock_.wall();
+  const base::Instant from = std::exchange(last_, now);
+  if (!is_on_) return;
+  pass_time(from, now);
+  start_what_is_due();
+  if (std::exchange(seen_, server_version) == server_version) return;
+  report();
+  std::map<std::string, bool> seen;
+  (void)client_.list_json(
+      kube::Pod::kResource, {.field_selector = "spec.nodeName=" + options_.name},
+      [&](const json& item) {
+        const auto pod = kube::decode<kube::Pod>(item);
+        CHECK(pod.ok(), pod.ok() ? "" : pod.error().message);
+        seen[pod->metadata.uid] = true;
+        annotations_[pod->metadata.uid] = item["metadata"].value("annotations", json::object());
+        look_at(*pod);
+      },
+      [] {});
+  std::erase_if(processes_, [&](const auto& entry) { return !seen.contains(entry.first); });
+}
+
+void FakeNode::look_at(const kube::Pod& pod) {
+  const base::Instant now = clock_.wall();
+  const std::string& uid = pod.metadata.uid;
+  const auto [entry, fresh] = processes_.try_emplace(uid);
+  Process& process = entry->second;
+  if (fresh) {
+    process.uid = uid;
+    process.ns = pod.metadata.ns;
+    process.name = pod.metadata.name;
+    const auto* owner = kube::controller_of(pod.metadata);
+    process.job_uid = owner == nullptr ? "" : owner->uid;
+    process.container = pod.spec.containers.front().name;
+    process.accepted_at = now;
+    process.finished = pod.status.phase == kube::PodPhase::kSucceeded ||
+                       pod.status.phase == kube::PodPhase::kFailed;
+  }
+  if (pod.metadata.deletion_timestamp) {
+    // The program ends at SIGTERM, and the record with it.
+    process.finished = true;
+    (void)client_.remove<kube::Pod>({process.ns, process.name},
+                                    {.uid = uid, .grace_period = seconds{0}});
+    return;
+  }
+  if (process.finished || process.started_at) return;
+  if (const std::string reason = annotation(annotations_, uid, "refuse"); !reason.empty()) {
+    const std::string times = annotation(annotations_, uid, "refusals");
+    if (times.empty() || refusals_[process.job_uid] < std::stoi(times)) {
+      ++refusals_[process.job_uid];
+      process.finished = true;
+      patch_status(process, {{"phase", "Failed"}, {"reason", reason}, {"message", "no room"}});
+      return;
+    }
+  }
+}
+
+void FakeNode::start_what_is_due() {
+  for (auto& [uid, process] : processes_) {
+    if (process.finished || process.started_at || process.waits) continue;
+    if (clock_.wall() >= process.accepted_at + options_.start_delay) start(process);
+  }
+}
+
+void FakeNode::start(Process& process) {
+  const base::Instant now = clock_.wall();
+  const std::string& name = process.container;
+  const std::string waiting = annotation(annotations_, process.uid, "waiting");
+  if (!waiting.empty()) {
+    process.waits = true;
+    patch_status(process, {{"phase", "Pending"},
+                           {"containerStatuses",
+                            json::array({{{"name", name},
+                                          {"ready", false},
+                                          {"restartCount", 0},
+                                          {"image", "x"},
+                                          {"imageID", ""},
+                                          {"state", {{"waiting", {{"reason", waiting}}}}}}})}});
+    return;
+  }
+  process.started_at = now;
+  patch_status(
+      process,
+      {{"phase", "Running"},
+       {"startTime", kube::format_time(now)},
+       {"containerStatuses",
+        json::array({{{"name", name},
+                      {"ready", true},
+                      {"restartCount", 0},
+                      {"image", "x"},
+                      {"imageID", ""},
+                      {"state", {{"running", {{"startedAt", kube::format_time(now)}}}}}}})}});
+}
+
+void FakeNode::finish(Process& process, int exit_code, const std::string& reason) {
+  process.finished = true;
+  const std::string now = kube::format_time(clock_.wall());
+  patch_status(process, {{"phase", exit_code == 0 ? "Succeeded" : "Failed"},
+                         {"containerStatuses",
+                          json::array({{{"name", "main"},
+                                        {"ready", false},
+                                        {"restartCount", 0},
+                                        {"image", "x"},
+                                        {"imageID", ""},
+                                        {"state",
+                                         {{"terminated",
+                                           {{"exitCode", exit_code},
+                                            {"reason", reason},
+                                            {"startedAt", kube::format_time(*process.started_at)},
+                                            {"finishedAt", now}}}}}}})}});
+}
+
+// A listed pod that has settled runs when the timetable says so; others run.
+bool FakeNode::is_frozen(const Process& process, base::Instant t) const {
+  if (!table_ || !process.started_at) return false;
+  if (t < *process.started_at + kSettle) return false;
+  const auto& pods = table_->spec.pods;
+  const auto listed = std::find_if(pods.begin(), pods.end(), [&](const kube::TimetablePod& pod) {
+    return pod.ns == process.ns && pod.name == process.name && pod.job_uid == process.job_uid;
+  });
+  if (listed == pods.end()) return false;
+  return !timetable::runs_at(table_->spec.timetable,
+                             static_cast<std::uint16_t>(listed - pods.begin()), t);
+}
+
+void FakeNode::pass_time(base::Instant from, base::Instant to) {
+  std::vector<const Process*> running;
+  for (auto& [uid, process] : processes_) {
+    if (process.finished || !process.started_at || is_frozen(process, from)) continue;
+    process.ran += to - from;
+    ran_[process.name] = process.ran;
+    if (from >= *process.started_at + kSettle) running.push_back(&process);
+    const std::string work = annotation(annotations_, uid, "work");
+    if (work.empty() || process.ran < kube::parse_duration(work).value()) continue;
+    if (annotation(annotations_, uid, "oom") == "true") {
+      finish(process, 137, "OOMKilled");
+      continue;
+    }
+    const std::string code = annotation(annotations_, uid, "exit-code");
+    const int exit_code = code.empty() ? 0 : std::stoi(code);
+    finish(process, exit_code, exit_code == 0 ? "Completed" : "Error");
+  }
+  for (std::size_t i = 1; i < running.size(); ++i) {
+    if (running[i]->job_uid == running[0]->job_uid || to == from) continue;
+    overlaps_.push_back(kube::format_micro_time(from) + ": " + running[0]->name + " and " +
+                        running[i]->name + " ran together on " + options_.name);
+  }
+}
+
+// What the agent does with its NodeTimetable.
+void FakeNode::report() {
+  auto table = client_.get<kube::NodeTimetable>({"", options_.name});
+  if (!table.ok()) {
+    table_.reset();
+    return;
+  }
+  const bool stale =
+      table_ && table->metadata.uid == table_->metadata.uid &&
+      (table->spec.term < table_->spec.term || table->spec.revision < table_->spec.revision);
+  const bool valid = timetable::validate(table->spec.timetable).ok();
+  CHECK(valid, "an invalid timetable was published for " + options_.name);
+  CHECK(!stale, "a stale timetable was published for " + options_.name);
+  const bool news = !table_ || table_->metadata.uid != table->metadata.uid ||
+                    table_->spec.revision != table->spec.revision;
+  table_ = std::move(*table);
+  if (!news) return;
+  (void)client_.patch_status<kube::NodeTimetable>(
+      {"", options_.name},
+      {{"status",
+        {{"observedRevision", table_->spec.revision},
+         {"topology",
+          {{"sockets", 1},
+           {"coresPerSocket", options_.cpus},
+           {"threadsPerCore", 1},
+           {"cpuIDs", "0-" + std::to_string(options_.cpus - 1)}}},
+         {"conditions",
+          json::array({{{"type", "Ready"},
+                        {"status", "True"},
+                        {"reason", "Obeying"},
+                        {"message", "obeying"},
+                        {"lastTransitionTime", kube::format_time(clock_.wall())}}})}}}});
+}
+
+void FakeNode::patch_status(const Process& process, const json& status) {
+  (void)client_.patch_status<kube::Pod>({process.ns, process.name}, {{"status", status}},
+                                        {.uid = process.uid});
+}
+
+base::Duration FakeNode::ran(const std::string& pod) const {
+  const auto found = ran_.find(pod);
+  return found == ran_.end() ? base::Duration{0} : found->second;
+}
+
+}  // namespace control

@@ -1,0 +1,84 @@
+// A node in virtual time: a kubelet that "runs" pods by letting time pass for them, and an agent
+// that freezes them by the NodeTimetable, as the real ones do (settle rule, thaw on deletion). It
+// checks, on the way, that no two gangs run on the node at the same time.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kube/api/node_timetable.h"
+#include "kube/api/pod.h"
+#include "kube/client.h"
+#include "kube/clock.h"
+
+namespace control {
+
+struct FakeNodeOptions {
+  std::string name;
+  int cpus = 8;
+  std::string memory = "16Gi";
+  base::Duration start_delay = std::chrono::milliseconds{300};  // until a pod's container runs
+};
+
+// How a pod behaves; from annotations of the template, so that tests say it in the job:
+//   test/work: "30s"        how long its program runs (default: for ever)
+//   test/exit-code: "3"     with what it ends
+//   test/refuse: "OutOfcpu" kubelet refuses it with this reason, the first `test/refusals` times
+//   test/waiting: "ErrImagePull"  its container never starts, for this reason
+//   test/oom: "true"        it is killed for memory when its work is done
+class FakeNode {
+ public:
+  FakeNode(kube::Client client, const kube::Clock& clock, FakeNodeOptions options);
+
+  // Creates the Node object, ready.
+  void create();
+  // Lets the time since the last step pass for its pods, and looks at the API server unless it is
+  // still at the version that was seen last.
+  void step(std::int64_t server_version);
+  // The machine is off: nothing happens on it any more, and kubelet is not heard.
+  void power_off() { is_on_ = false; }
+  void set_ready(bool ready);
+
+  const std::string& name() const { return options_.name; }
+  // "t: a and b ran together on n1", … since the start.
+  const std::vector<std::string>& overlaps() const { return overlaps_; }
+  // Time that the pod has run.
+  base::Duration ran(const std::string& pod) const;
+
+ private:
+  struct Process {
+    std::string uid, ns, name, job_uid, container;
+    bool waits = false;  // its container cannot be started
+    base::Instant accepted_at{};
+    std::optional<base::Instant> started_at;
+    base::Duration ran{};
+    std::optional<base::Instant> deleted_at;
+    bool finished = false;
+  };
+
+  void look_at(const kube::Pod& pod);
+  void start_what_is_due();
+  void start(Process& process);
+  void finish(Process& process, int exit_code, const std::string& reason);
+  void pass_time(base::Instant from, base::Instant to);
+  bool is_frozen(const Process& process, base::Instant t) const;
+  void report();
+  void patch_status(const Process& process, const nlohmann::json& status);
+
+  kube::Client client_;
+  const kube::Clock& clock_;
+  const FakeNodeOptions options_;
+  bool is_on_ = true;
+  base::Instant last_{};
+  std::int64_t seen_ = -1;
+  std::map<std::string, Process> processes_;  // by pod UID
+  std::map<std::string, nlohmann::json> annotations_;
+  std::map<std::string, base::Duration> ran_;
+  std::map<std::string, int> refusals_;  // by job UID
+  std::optional<kube::NodeTimetable> table_;
+  bool reported_ = false;
+  std::vector<std::string> overlaps_;
+};
+
+}  // namespace control

@@ -1,0 +1,349 @@
+#include "operator/testing/world.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "kube/api/namespace.h"
+#include "kube/api/time_format.h"
+#include "operator/wellknown.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+
+constexpr kube::ClientOptions kFast{.rate = {.per_second = 1'000'000, .burst = 1'000'000}};
+constexpr int kPumpRoundsMax = 2'000;
+constexpr std::size_t kLogTail = 60;
+constexpr const char* kNamespace = "team-a";
+
+}  // namespace
+
+OperatorProcess::OperatorProcess(devcluster::ApiServer& server, kube::ManualClock& clock,
+                                 std::uint64_t seed, std::int32_t lease_transitions,
+                                 std::vector<std::string>& log)
+    : server_{server},
+      transport_{server, "operator"},
+      sleeper_{clock},
+      client_{transport_, clock, sleeper_, kFast},
+      inbox_{waker_},
+      writer_{inbox_, seed},
+      informers_{client_, clock, inbox_, templates_, [](std::string_view, const base::Error&) {}},
+      operator_{
+          clock,
+          client_,
+          inbox_,
+          writer_,
+          templates_,
+          {.log = [&log](const std::string& message,
+                         const std::string& fields) { log.push_back(message + " " + fields); },
+           .warn =
+               [&log](const std::string& message, const std::string& fields) {
+                 log.push_back("WARN " + message + " " + fields);
+               },
+           .event = {},
+           .fenced = [this](std::int64_t term) { fenced_by_ = term; }}} {
+  operator_.lead(lease_transitions);
+}
+
+// Watches are asked only when something changed.
+bool OperatorProcess::look_around() {
+  const std::int64_t version = server_.resource_version();
+  if (version == seen_ && informers_.have_synced()) return true;
+  for (auto& [name, step] : informers_.steps()) (void)step({});
+  if (informers_.have_synced()) seen_ = version;
+  return informers_.have_synced();
+}
+
+void OperatorProcess::pump_without_writes() {
+  if (look_around()) (void)operator_.step();
+}
+
+bool OperatorProcess::pump() {
+  for (int round = 0; round < kPumpRoundsMax; ++round) {
+    if (!look_around()) continue;
+    const base::Instant due = operator_.step();
+    if (fenced_by_ != 0) return true;
+    bool wrote = false;
+    // A few at a time, so that what is queued later may overtake.
+    for (int i = 0; i < 3; ++i) {
+      switch (writer_.run_one()) {
+        case ManualWriter::Outcome::kNothing:
+          break;
+        case ManualWriter::Outcome::kDone:
+          wrote = true;
+          break;
+        case ManualWriter::Outcome::kCrashedBefore:
+        case ManualWriter::Outcome::kCrashedAfter:
+          return false;
+      }
+    }
+    (void)due;
+    if (!wrote) return true;
+  }
+  ADD_FAILURE() << "the operator does not come to rest";
+  return true;
+}
+
+World::World(Options options)
+    : options_{std::move(options)},
+      server_{clock_, {.seed = options_.seed}},
+      transport_{server_, "test"},
+      sleeper_{clock_},
+      client_{transport_, clock_, sleeper_, kFast} {
+  const auto loaded = server_.load_crds(KUBEGANG_SOURCE_DIR "/crds");
+  EXPECT_TRUE(loaded.ok());
+  kube::Namespace ns;
+  ns.metadata.name = kNamespace;
+  EXPECT_TRUE(client_.create(ns).ok());
+  for (const std::string& name : options_.nodes) {
+    nodes_.push_back(std::make_unique<FakeNode>(
+        client_, clock_, FakeNodeOptions{.name = name, .cpus = options_.cpus}));
+    nodes_.back()->create();
+  }
+  restart_operator();
+}
+
+void World::restart_operator() {
+  process_.reset();
+  process_ = std::make_unique<OperatorProcess>(
+      server_, clock_, options_.seed * 1'000 + static_cast<std::uint64_t>(transitions_),
+      transitions_, log_);
+  process_->writer().crash_at_random(options_.crash_per_mille);
+  ++transitions_;
+}
+
+void World::set_crash_per_mille(int value) {
+  options_.crash_per_mille = value;
+  if (process_) process_->writer().crash_at_random(value);
+}
+
+void World::apply(const json& given) {
+  json object = given;
+  const std::string kind = object["kind"];
+  std::string path = "/apis/kubegang.io/v1alpha1/";
+  if (kind == "Job") {
+    object["metadata"]["namespace"] = kNamespace;
+    path += std::string{"namespaces/"} + kNamespace + "/jobs";
+  } else {
+    path += kind == "Partition"       ? "partitions"
+            : kind == "QOS"           ? "qos"
+            : kind == "NodeTimetable" ? "nodetimetables"
+                                      : "schedulerconfigs";
+  }
+  const std::string name = object["metadata"]["name"];
+  auto made = client_.call_json(kube::Method::kPost, path, &object);
+  if (!made.ok() && made.error().code == base::Code::kAlreadyExists) {
+    made = client_.call_json(kube::Method::kPatch, path + "/" + name, &object);
+  }
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  if (object.contains("status")) {
+    const json status{{"status", object["status"]}};
+    const auto patched =
+        client_.call_json(kube::Method::kPatch, path + "/" + name + "/status", &status);
+    ASSERT_TRUE(patched.ok()) << patched.error().message;
+  }
+}
+
+void World::remove_job(const std::string& name) {
+  EXPECT_TRUE(client_.remove<kube::Job>({kNamespace, name}).ok());
+}
+
+void World::patch_job(const std::string& name, const json& spec) {
+  const auto patched = client_.patch<kube::Job>({kNamespace, name}, {{"spec", spec}});
+  EXPECT_TRUE(patched.ok()) << patched.error().message;
+}
+
+void World::pump() {
+  std::int64_t before = -1;
+  while (before != server_.resource_version()) {
+    before = server_.resource_version();
+    while (process_ && !process_->pump()) {
+      ++crashes_;
+      log_.push_back("--- crash");
+      check_pods();
+      restart_operator();
+    }
+    for (auto& node : nodes_) node->step(before);
+    if (before != checked_) check_pods();
+    checked_ = before;
+  }
+}
+
+void World::run_for(base::Duration duration) {
+  const base::Instant end = clock_.wall() + duration;
+  pump();
+  while (clock_.wall() < end) {
+    clock_.advance(std::min(tick, end - clock_.wall()));
+    pump();
+  }
+}
+
+bool World::run_until(const std::function<bool()>& condition, base::Duration limit) {
+  const base::Instant end = clock_.wall() + limit;
+  pump();
+  while (!condition()) {
+    if (clock_.wall() >= end) return false;
+    clock_.advance(tick);
+    pump();
+  }
+  return true;
+}
+
+kube::Job World::job(const std::string& name) const {
+  auto job = client_.get<kube::Job>({kNamespace, name});
+  return job.ok() ? *job : kube::Job{};
+}
+
+std::string World::state(const std::string& name) const {
+  const kube::Job found = job(name);
+  return found.status.state ? std::string{kube::to_string(*found.status.state)} : "";
+}
+
+std::string World::condition(const std::string& kind, const std::string& name,
+                             const std::string& type) const {
+  kube::Conditions conditions;
+  if (kind == "Job") conditions = job(name).status.conditions;
+  if (kind == "Partition") {
+    const auto object = client_.get<kube::Partition>({"", name});
+    if (object.ok()) conditions = object->status.conditions;
+  }
+  if (kind == "QOS") {
+    const auto object = client_.get<kube::Qos>({"", name});
+    if (object.ok()) conditions = object->status.conditions;
+  }
+  if (kind == "SchedulerConfig") {
+    const auto object = client_.get<kube::SchedulerConfig>({"", name});
+    if (object.ok()) conditions = object->status.conditions;
+  }
+  const kube::Condition* found = kube::find_condition(conditions, type);
+  if (found == nullptr) return "";
+  return std::string{kube::to_string(found->status)} + ": " + found->reason + ": " + found->message;
+}
+
+std::vector<kube::Pod> World::pods() const {
+  auto list = client_.list<kube::Pod>();
+  EXPECT_TRUE(list.ok());
+  return list.ok() ? std::move(list->items) : std::vector<kube::Pod>{};
+}
+
+std::vector<kube::Pod> World::pods_of(const std::string& job) const {
+  std::vector<kube::Pod> found;
+  for (kube::Pod& pod : pods()) {
+    if (pod.metadata.labels[std::string{kLabelJob}] == job) found.push_back(std::move(pod));
+  }
+  return found;
+}
+
+kube::NodeTimetable World::timetable(const std::string& node) const {
+  auto table = client_.get<kube::NodeTimetable>({"", node});
+  return table.ok() ? *table : kube::NodeTimetable{};
+}
+
+FakeNode& World::node(const std::string& name) {
+  for (auto& node : nodes_) {
+    if (node->name() == name) return *node;
+  }
+  ADD_FAILURE() << "no node " << name;
+  return *nodes_.front();
+}
+
+base::Duration World::ran(const std::string& name) {
+  for (const kube::Pod& pod : pods_of(name)) {
+    if (pod.metadata.labels.at(std::string{kLabelTask}) == "0") {
+      return node(*pod.spec.node_name).ran(pod.metadata.name);
+    }
+  }
+  return {};
+}
+
+// Safety, from the API server alone.
+void World::check_pods() {
+  std::map<std::string, kube::Job> jobs;
+  const auto list = client_.list<kube::Job>();
+  if (!list.ok()) return;
+  for (const kube::Job& one : list->items) jobs[one.metadata.uid] = one;
+  std::map<std::string, std::set<std::string>> incarnations;  // by job UID
+  for (const kube::Pod& pod : pods()) {
+    if (pod.status.phase == kube::PodPhase::kSucceeded ||
+        pod.status.phase == kube::PodPhase::kFailed || pod.metadata.deletion_timestamp) {
+      continue;
+    }
+    const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
+    const auto known = owner == nullptr ? jobs.end() : jobs.find(owner->uid);
+    if (known == jobs.end()) continue;  // a deleted job's, or foreign
+    const kube::JobStatus& status = known->second.status;
+    const std::string start = pod.metadata.labels.at(std::string{kLabelStart});
+    incarnations[owner->uid].insert(start);
+    if (incarnations[owner->uid].size() > 1) {
+      violations_.push_back("two incarnations of " + known->second.metadata.name);
+    }
+    if (!status.allocation || std::to_string(status.starts.value_or(0)) != start) {
+      violations_.push_back("pod " + pod.metadata.name + " without an allocation");
+    }
+  }
+}
+
+std::vector<std::string> World::violations() const {
+  std::vector<std::string> all = violations_;
+  for (const auto& node : nodes_) {
+    all.insert(all.end(), node->overlaps().begin(), node->overlaps().end());
+  }
+  if (all.size() > 10) all.resize(10);
+  return all;
+}
+
+std::string World::log_tail() const {
+  std::string text;
+  const std::size_t first = log_.size() > kLogTail ? log_.size() - kLogTail : 0;
+  for (std::size_t i = first; i < log_.size(); ++i) text += log_[i] + "\n";
+  for (const std::string& name : options_.nodes) {
+    text += name + ": " + kube::encode(timetable(name))["spec"].dump() + "\n";
+  }
+  for (const kube::Pod& pod : pods()) {
+    text += "pod " + pod.metadata.name + " on " + pod.spec.node_name.value_or("") + " " +
+            std::string{kube::to_string(pod.status.phase.value_or(kube::PodPhase::kUnknown))} +
+            (pod.metadata.deletion_timestamp ? " (being deleted)" : "") + "\n";
+  }
+  const auto all = client_.list<kube::Job>();
+  for (const kube::Job& one : all->items) {
+    text += "job " + one.metadata.name + " " + kube::encode(one)["status"].dump() + "\n";
+  }
+  return text + "now " + kube::format_micro_time(clock_.wall()) + "\n";
+}
+
+json linear_config(const std::string& slice) {
+  return {{"apiVersion", "kubegang.io/v1alpha1"},
+          {"kind", "SchedulerConfig"},
+          {"metadata", {{"name", "default"}}},
+          {"spec", {{"select", {{"type", "Linear"}, {"memory", false}}}, {"timeSlice", slice}}}};
+}
+
+json partition(const std::string& name, const json& spec) {
+  return {{"apiVersion", "kubegang.io/v1alpha1"},
+          {"kind", "Partition"},
+          {"metadata", {{"name", name}}},
+          {"spec", spec}};
+}
+
+json gang_job(const std::string& name, int nodes, const std::string& work, const json& more,
+              const json& annotations) {
+  json notes = annotations.is_object() ? annotations : json::object();
+  if (!work.empty()) notes["test/work"] = work;
+  json spec{{"nodes", {{"min", nodes}}},
+            {"template",
+             {{"metadata", {{"annotations", notes}}},
+              {"spec",
+               {{"containers", json::array({{{"name", "main"},
+                                             {"image", "busybox"},
+                                             {"command", json::array({"sleep", "300"})}}})}}}}}};
+  if (more.is_object()) spec.update(more);
+  return {{"apiVersion", "kubegang.io/v1alpha1"},
+          {"kind", "Job"},
+          {"metadata", {{"name", name}}},
+          {"spec", spec}};
+}
+
+}  // namespace control

@@ -1,0 +1,33 @@
+// Units at the edge between Kubernetes and the scheduler.
+#pragma once
+
+#include <cstdint>
+
+#include "kube/api/quantity.h"
+#include "scheduler/base/time.h"
+#include "scheduler/model/ids.h"
+
+namespace control {
+
+inline constexpr std::int64_t kBytesPerMiB = std::int64_t{1} << 20U;
+
+// Rounded up: a job gets what it asked for at least.
+inline sched::MemoryMiB mib_of(kube::Bytes bytes) {
+  return sched::MemoryMiB{(bytes.value() + kBytesPerMiB - 1) / kBytesPerMiB};
+}
+// Rounded down: what a node has at least.
+inline sched::MemoryMiB whole_mib_of(kube::Bytes bytes) {
+  return sched::MemoryMiB{bytes.value() / kBytesPerMiB};
+}
+inline kube::Bytes bytes_of(sched::MemoryMiB memory) {
+  return kube::Bytes{memory.value() * kBytesPerMiB};
+}
+
+inline std::int64_t whole_seconds_up(base::Duration d) {
+  return std::chrono::ceil<std::chrono::seconds>(d).count();
+}
+inline std::int64_t whole_seconds_down(base::Duration d) {
+  return std::chrono::floor<std::chrono::seconds>(d).count();
+}
+
+}  // namespace control
