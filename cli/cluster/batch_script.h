@@ -1,0 +1,24 @@
+// A batch script as a pod's command: its text is handed to the interpreter that its first line
+// names, so it needs no file in the image. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/base/result.h"
+
+namespace cli {
+
+// One argument of a program may not be longer (Linux, MAX_ARG_STRLEN, with its final zero byte).
+inline constexpr std::size_t kScriptArgumentBytesMax = 131'071;
+
+// {"/bin/bash", "-c", script, name, arguments…}. kInvalidArgument: an interpreter that does not
+// take a program as an argument, a script that is too long, a zero byte, or a call of srun, mpirun
+// or mpiexec: the job's pods are its tasks, there is nothing to launch them with.
+base::Result<std::vector<std::string>> script_command(std::string_view script,
+                                                      const std::string& name,
+                                                      std::span<const std::string> arguments);
+
+}  // namespace cli

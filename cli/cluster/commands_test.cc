@@ -1,0 +1,212 @@
+// The commands that talk to a cluster, against the in-memory API server.
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/testing/program_fixture.h"
+
+namespace cli {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+class ClusterCommands : public ProgramTest {
+ protected:
+  // Two gangs of n[12-13] that take turns of 30 s; `first` runs in the slot that is now.
+  void add_two_gangs() {
+    const kube::Job first = add_job("team-a", "first", {},
+                                    {.state = kube::JobState::kRunning,
+                                     .job_id = 1,
+                                     .priority = 100,
+                                     .allocation = on("n[12-13]"),
+                                     .partition = "batch",
+                                     .start_time = now() - seconds{40},
+                                     .run_time = kube::RunTime{seconds{40}, now()},
+                                     .conditions = ready()});
+    const kube::Job second = add_job("team-b", "second", {},
+                                     {.state = kube::JobState::kRunning,
+                                      .job_id = 2,
+                                      .priority = 99,
+                                      .allocation = on("n[12-13]"),
+                                      .partition = "batch",
+                                      .start_time = now() - seconds{10},
+                                      .run_time = kube::RunTime{seconds{0}, now()},
+                                      .conditions = ready()});
+    for (const char* node : {"n12", "n13"}) {
+      kube::NodeTimetable timetable;
+      timetable.metadata.name = node;
+      timetable.spec.term = 1;
+      timetable.spec.revision = 1;
+      timetable.spec.as_of = now();
+      timetable.spec.pods = {{.ns = "team-a",
+                              .name = "first-x-0",
+                              .job_uid = first.metadata.uid,
+                              .row = kube::TimetableRow::kActive,
+                              .ran = seconds{40}},
+                             {.ns = "team-b",
+                              .name = "second-x-0",
+                              .job_uid = second.metadata.uid,
+                              .row = kube::TimetableRow::kWaiting,
+                              .ran = seconds{0}}};
+      timetable.spec.timetable.slice = seconds{30};
+      timetable.spec.timetable.pods_count = 2;
+      timetable.spec.timetable.cycle = {{0}, {1}};  // kStart is at an even slot
+      const auto created = client_.create(timetable);
+      ASSERT_TRUE(created.ok()) << created.error().message;
+    }
+  }
+};
+
+TEST_F(ClusterCommands, QueueShowsExactStatesFromTheTimetables) {
+  add_two_gangs();
+  add_job("team-a", "third", {.partitions = {"batch"}, .nodes = kube::JobNodes{.min = 3}},
+          {.state = kube::JobState::kPending, .reason = "Resources", .job_id = 3});
+  add_job("team-a", "done", {}, {.state = kube::JobState::kCompleted, .job_id = 4});
+
+  clock_.advance(seconds{10});
+  const Ran early = run({"queue", "-A"});
+  EXPECT_EQ(early.code, kExitOk) << early.err;
+  EXPECT_EQ(early.out,
+            "   JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
+            "       3     batch    third   team-a PD       0:00      3 (Resources)\n"
+            "       1     batch    first   team-a  R       0:50      2 n[12-13]\n"
+            "       2     batch   second   team-b  S       0:00      2 n[12-13]\n");
+
+  // Half a slot into the other one's turn, without any write in between.
+  clock_.advance(seconds{35});
+  const Ran late = run({"queue", "-n", "team-b"});
+  EXPECT_EQ(late.out,
+            "   JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
+            "       2     batch   second   team-b  R       0:15      2 n[12-13]\n");
+}
+
+TEST_F(ClusterCommands, QueueAsJson) {
+  add_two_gangs();
+  const Ran ran = run({"queue", "-A", "-o", "json"});
+  const nlohmann::json json = nlohmann::json::parse(ran.out);
+  ASSERT_EQ(json["jobs"].size(), 2U);
+  EXPECT_EQ(json["jobs"][0]["state"], "R");
+  EXPECT_EQ(json["jobs"][1]["state"], "S");
+  EXPECT_EQ(json["jobs"][0]["runSeconds"], 40.0);
+}
+
+TEST_F(ClusterCommands, QueueTellsWhatItCannotReach) {
+  server_.fail_next("list", "jobs", 403);
+  const Ran ran = run({"queue"});
+  EXPECT_EQ(ran.code, kExitFailed);
+  EXPECT_THAT(ran.err, HasSubstr("kubectl-gang queue: "));
+}
+
+TEST_F(ClusterCommands, ExplainSaysWhyAJobWaits) {
+  add_job("default", "big", {.nodes = kube::JobNodes{.min = 3}},
+          {.state = kube::JobState::kPending,
+           .reason = "Resources",
+           .message = "needs 3 nodes; 2 idle, 1 could be preempted, 4 are held by tier 2",
+           .job_id = 7,
+           .conditions = {{.type = "Accepted",
+                           .status = kube::ConditionStatus::kTrue,
+                           .last_transition_time = kube::ManualClock::kStart}}});
+  const Ran ran = run({"explain", "7"});
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_EQ(ran.out,
+            "Job         default/big (7)\n"
+            "State       Pending\n"
+            "Reason      Resources\n"
+            "Message     needs 3 nodes; 2 idle, 1 could be preempted, 4 are held by tier 2\n"
+            "Condition   Accepted=True\n");
+  const Ran none = run({"explain", "8"});
+  EXPECT_EQ(none.code, kExitFailed);
+  EXPECT_EQ(none.err, "kubectl-gang explain: there is no job 8 in namespace default\n");
+}
+
+TEST_F(ClusterCommands, ControlChangesOneFieldOfTheSpec) {
+  add_job("default", "j", {},
+          {.state = kube::JobState::kRunning,
+           .job_id = 1,
+           .allocation = on("n1"),
+           .conditions = ready()});
+  const auto spec = [&] { return client_.get<kube::Job>({"default", "j"})->spec; };
+  EXPECT_EQ(run({"suspend", "j"}).out, "job.kubegang.io/j suspended\n");
+  EXPECT_EQ(spec().suspend, true);
+  EXPECT_EQ(run({"resume", "1"}).code, kExitOk);
+  EXPECT_EQ(spec().suspend, false);
+  EXPECT_EQ(run({"requeue", "j"}).code, kExitOk);
+  EXPECT_EQ(spec().requeue_request, 1);
+  EXPECT_EQ(run({"requeue", "j"}).code, kExitOk);
+  EXPECT_EQ(spec().requeue_request, 2);
+  EXPECT_EQ(run({"cancel", "j"}).code, kExitOk);
+  EXPECT_EQ(spec().cancel, true);
+  // 13.2: a running job is not held; R2.3: what is not suspended is not resumed.
+  EXPECT_EQ(run({"hold", "j"}).err,
+            "kubectl-gang: job j: it runs; a running job is suspended, not held\n");
+  EXPECT_EQ(run({"resume", "j"}).err, "kubectl-gang: job j: it is not suspended by its user\n");
+}
+
+TEST_F(ClusterCommands, HoldAndReleaseOfAWaitingJob) {
+  add_job("default", "j", {},
+          {.state = kube::JobState::kPending,
+           .held = kube::JobHeld{"JobHoldMaxRequeue"},
+           .observed = kube::JobObserved{.release_request = 4}});
+  EXPECT_EQ(run({"hold", "j"}).code, kExitOk);
+  EXPECT_EQ(client_.get<kube::Job>({"default", "j"})->spec.hold, true);
+  EXPECT_EQ(run({"release", "j"}).code, kExitOk);
+  const kube::JobSpec spec = client_.get<kube::Job>({"default", "j"})->spec;
+  EXPECT_EQ(spec.hold, false);
+  EXPECT_EQ(spec.release_request, 5);  // above what was done already
+}
+
+TEST_F(ClusterCommands, ControlGoesOnAfterAFailure) {
+  add_job("default", "b", {}, {.state = kube::JobState::kPending});
+  const Ran ran = run({"cancel", "a", "b"});
+  EXPECT_EQ(ran.code, kExitFailed);
+  EXPECT_EQ(ran.out, "job.kubegang.io/b cancelled\n");
+  EXPECT_THAT(ran.err, HasSubstr("default/a"));
+}
+
+TEST_F(ClusterCommands, InfoShowsPartitionsAndNodeStates) {
+  kube::Partition partition;
+  partition.metadata.name = "batch";
+  partition.spec.nodes.hostlist = "n[1-4]";
+  partition.spec.is_default = true;
+  ASSERT_TRUE(client_.create(partition).ok());
+  for (const char* name : {"n1", "n2", "n3", "n4"}) {
+    nlohmann::json node = {
+        {"apiVersion", "v1"},
+        {"kind", "Node"},
+        {"metadata", {{"name", name}}},
+        {"spec", {{"unschedulable", std::string{name} == "n4"}}},
+        {"status",
+         {{"allocatable", {{"cpu", "8"}}},
+          {"conditions",
+           {{{"type", "Ready"}, {"status", std::string{name} == "n3" ? "False" : "True"}}}}}}};
+    ASSERT_TRUE(client_.create_json<kube::Node>("", node).ok());
+  }
+  add_job("default", "j", {},
+          {.state = kube::JobState::kRunning, .allocation = on("n1"), .conditions = ready()});
+  const Ran ran = run({"info"});
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_EQ(ran.out,
+            "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+            "batch*       up   infinite      1  alloc n1\n"
+            "batch*       up   infinite      1   down n3\n"
+            "batch*       up   infinite      1  drain n4\n"
+            "batch*       up   infinite      1   idle n2\n");
+}
+
+TEST_F(ClusterCommands, WrongCommandLinesExitWithTwo) {
+  EXPECT_EQ(run({}).code, kExitUsage);
+  EXPECT_EQ(run({"frobnicate"}).code, kExitUsage);
+  EXPECT_EQ(run({"queue", "--nope"}).code, kExitUsage);
+  EXPECT_EQ(run({"explain"}).code, kExitUsage);
+  EXPECT_EQ(run({"submit"}).code, kExitUsage);
+  EXPECT_EQ(run({"--help"}).code, kExitOk);
+  for (const char* command : {"queue", "submit", "info", "explain", "suspend", "simulate"}) {
+    const Ran help = run({command, "--help"});
+    EXPECT_EQ(help.code, kExitOk) << command;
+    std::istringstream lines{help.out};
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
+}  // namespace
+}  // namespace cli

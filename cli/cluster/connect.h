@@ -1,0 +1,29 @@
+// From kubectl's options to a session over HTTPS.
+#pragma once
+
+#include <memory>
+
+#include "cli/cluster/session.h"
+#include "kube/http_transport.h"
+#include "kube/sleeper.h"
+
+namespace cli {
+
+// Keeps what a session stands on.
+class Connection {
+ public:
+  // Reads the kubeconfig; connects to nothing yet. The error names the file and what is wrong.
+  static base::Result<std::unique_ptr<Connection>> open(const ConnectOptions& options);
+
+  const Session& session() const { return *session_; }
+
+ private:
+  Connection() = default;
+
+  kube::SystemClock clock_;
+  kube::ThreadSleeper sleeper_;
+  std::unique_ptr<kube::HttpTransport> transport_;
+  std::optional<Session> session_;
+};
+
+}  // namespace cli

@@ -1,0 +1,113 @@
+#include "cli/cluster/control.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/cluster/read.h"
+
+namespace cli {
+namespace {
+
+using nlohmann::json;
+
+const char* past_tense(ControlVerb verb) {
+  switch (verb) {
+    case ControlVerb::kSuspend:
+      return "suspended";
+    case ControlVerb::kResume:
+      return "resumed";
+    case ControlVerb::kCancel:
+      return "cancelled";
+    case ControlVerb::kRequeue:
+      return "requeued";
+    case ControlVerb::kHold:
+      return "held";
+    case ControlVerb::kRelease:
+      return "released";
+  }
+  return "changed";
+}
+
+bool is_allocated(const kube::Job& job) {
+  return job.status.state == kube::JobState::kRunning ||
+         job.status.state == kube::JobState::kSuspended;
+}
+
+// A request counter, one higher than what was asked and what was done.
+std::int64_t raised(const std::optional<std::int64_t>& asked, std::int64_t done) {
+  return std::max(asked.value_or(0), done) + 1;
+}
+
+// The change of the spec, or why it makes no sense now (R2.3, 13.2).
+base::Result<json> spec_change(const kube::Job& job, ControlVerb verb) {
+  const kube::JobObserved done = job.status.observed.value_or(kube::JobObserved{});
+  if (job.status.state && kube::is_final(*job.status.state)) {
+    return base::invalid_argument("it has ended (" + std::string{to_string(*job.status.state)} +
+                                  ")");
+  }
+  switch (verb) {
+    case ControlVerb::kSuspend:
+      return json{{"suspend", true}};
+    case ControlVerb::kResume:
+      if (!job.spec.suspend.value_or(false)) {
+        return base::invalid_argument("it is not suspended by its user");
+      }
+      return json{{"suspend", false}};
+    case ControlVerb::kCancel:
+      return json{{"cancel", true}};
+    case ControlVerb::kRequeue:
+      if (!is_allocated(job)) return base::invalid_argument("it does not run");
+      return json{{"requeueRequest", raised(job.spec.requeue_request, done.requeue_request)}};
+    case ControlVerb::kHold:
+      if (is_allocated(job)) {
+        return base::invalid_argument("it runs; a running job is suspended, not held");
+      }
+      return json{{"hold", true}};
+    case ControlVerb::kRelease: {
+      json change = {{"hold", false}};
+      if (job.status.held) {
+        change["releaseRequest"] = raised(job.spec.release_request, done.release_request);
+      }
+      return change;
+    }
+  }
+  return base::invalid_argument("unknown command");
+}
+
+base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
+                                   const std::string& name, Output output) {
+  // The counters are relative, so a change in between is read again.
+  constexpr int kTriesMax = 5;
+  base::Result<kube::Job> job = find_job(session, name, output);
+  for (int attempt = 0; job.ok(); ++attempt) {
+    const base::Result<json> change = spec_change(*job, verb);
+    if (!change) return change.error().with_context("job " + name);
+    base::Result<kube::Job> changed = session.client.patch<kube::Job>(
+        kube::key_of(job->metadata), json{{"spec", *change}},
+        {.resource_version = job->metadata.resource_version, .uid = job->metadata.uid});
+    if (changed || changed.error().code != base::Code::kConflict || attempt + 1 == kTriesMax) {
+      return changed;
+    }
+    job = find_job(session, name, output);
+  }
+  return job;
+}
+
+}  // namespace
+
+int run_control(const Session& session, ControlVerb verb, const std::vector<std::string>& jobs,
+                Output output) {
+  int code = kExitOk;
+  for (const std::string& name : jobs) {
+    const base::Result<kube::Job> changed = change_job(session, verb, name, output);
+    if (changed) {
+      output.out << "job.kubegang.io/" << changed->metadata.name << " " << past_tense(verb) << "\n";
+    } else {
+      output.err << "kubectl-gang: " << changed.error().message << "\n";
+      code = kExitFailed;
+    }
+  }
+  return code;
+}
+
+}  // namespace cli

@@ -1,0 +1,129 @@
+#include "cli/cluster/explain.h"
+
+#include <algorithm>
+
+#include "cli/cluster/read.h"
+#include "cli/slurm/quantities.h"
+#include "kube/api/time_format.h"
+
+namespace cli {
+namespace {
+
+// "  Label      text", the text broken at blanks.
+std::string paragraph(const std::string& label, const std::string& text) {
+  constexpr std::size_t kLabelWidth = 12;
+  constexpr std::size_t kColumns = 80;
+  std::string out = label + std::string(kLabelWidth - std::min(kLabelWidth, label.size()), ' ');
+  std::size_t column = out.size();
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (column > kLabelWidth && column + 1 + word.size() > kColumns) {
+      out += "\n" + std::string(kLabelWidth, ' ');
+      column = kLabelWidth;
+    } else if (column > kLabelWidth) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out + "\n";
+}
+
+std::string instant(const std::optional<base::Instant>& t) {
+  return t ? kube::format_time(*t) : "";
+}
+
+void add(std::string& out, const std::string& label, const std::string& text) {
+  if (!text.empty()) out += paragraph(label, text);
+}
+
+std::string ending_text(const kube::JobEnding& ending) {
+  std::string text = "ends as " + std::string{to_string(ending.verdict)};
+  if (!ending.reason.empty()) text += ", " + ending.reason;
+  if (!ending.by.empty()) text += ", for " + ending.by;
+  if (ending.grace_end) text += "; killed at " + kube::format_time(*ending.grace_end);
+  return text;
+}
+
+}  // namespace
+
+std::string explanation(const kube::Job& job, const Timetables& timetables,
+                        const std::vector<kube::Event>& events, base::Instant now) {
+  const JobMoment moment = job_moment(job, timetables, now);
+  const kube::JobStatus& status = job.status;
+  std::string out;
+  add(out, "Job",
+      job.metadata.ns + "/" + job.metadata.name +
+          (status.job_id ? " (" + std::to_string(*status.job_id) + ")" : ""));
+  std::string state = status.state ? std::string{to_string(*status.state)}
+                                   : std::string{"not seen by an operator yet"};
+  if (moment.code == "S" && status.state != kube::JobState::kSuspended) state += ", suspended now";
+  if (moment.code == "R" && status.state == kube::JobState::kSuspended) state += ", runs now";
+  if (moment.code == "CF") state += ", its pods start";
+  if (moment.code == "CG") state += ", its pods end";
+  add(out, "State", state);
+  if (status.allocation) {
+    add(out, "Partition", status.partition);
+    add(out, "Nodes", status.allocation->node_list);
+    add(out, "Run time", format_run_time(moment.run_time));
+  }
+  if (!status.allocation || moment.code == "S") add(out, "Reason", status.reason);
+  add(out, "Message", status.message);
+  if (status.held) add(out, "Held", status.held->reason + "; kubectl gang release ends that");
+  if (job.spec.hold.value_or(false))
+    add(out, "Held", "by its user; kubectl gang release ends that");
+  if (status.priority) add(out, "Priority", std::to_string(*status.priority));
+  add(out, "Submitted", instant(status.submit_time));
+  if (!status.allocation) {
+    add(out, "Eligible", instant(status.eligible_time));
+    add(out, "Expected", instant(status.expected_start_time));
+  }
+  add(out, "Started", instant(status.start_time));
+  add(out, "Ended", instant(status.end_time));
+  if (status.claim) {
+    add(out, "Claim",
+        "waits for its victims on " + status.claim->node_list +
+            (status.claim->until ? " until " + instant(status.claim->until) : ""));
+  }
+  if (status.ending) add(out, "Ending", ending_text(*status.ending));
+  if (status.exit_code) add(out, "Exit code", std::to_string(*status.exit_code));
+  for (const kube::Condition& condition : status.conditions) {
+    std::string text = condition.type + "=" + std::string{to_string(condition.status)};
+    if (!condition.reason.empty()) text += " " + condition.reason;
+    if (!condition.message.empty()) text += ": " + condition.message;
+    add(out, "Condition", text);
+  }
+  for (const kube::Event& event : events) {
+    add(out, "Event", instant(event.last_timestamp) + " " + event.reason + ": " + event.message);
+  }
+  return out;
+}
+
+int run_explain(const Session& session, const std::string& name, Output output) {
+  const auto fail = [&](const base::Error& error) {
+    output.err << "kubectl-gang explain: " << error.message << "\n";
+    return kExitFailed;
+  };
+  const base::Result<kube::Job> job = find_job(session, name, output);
+  if (!job) return fail(job.error());
+  const base::Result<Timetables> timetables = read_timetables(session, output);
+  if (!timetables) return fail(timetables.error());
+  base::Result<kube::ObjectList<kube::Event>> events = session.client.list<kube::Event>(
+      {.ns = session.ns, .field_selector = "involvedObject.name=" + job->metadata.name});
+  if (!events) return fail(events.error());
+  std::vector<kube::Event> of_job;
+  for (kube::Event& event : events->items) {
+    if (event.involved_object.uid == job->metadata.uid) of_job.push_back(std::move(event));
+  }
+  std::sort(of_job.begin(), of_job.end(), [](const kube::Event& a, const kube::Event& b) {
+    return a.last_timestamp < b.last_timestamp;
+  });
+  output.out << explanation(*job, *timetables, of_job, session.clock.wall());
+  return kExitOk;
+}
+
+}  // namespace cli

@@ -1,0 +1,20 @@
+// `kubectl gang explain JOB`: why a job waits, or where it is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/cluster/job_time.h"
+#include "cli/cluster/session.h"
+#include "cli/program.h"
+#include "kube/api/event.h"
+
+namespace cli {
+
+// For people; lines of at most 80 columns where names allow it.
+std::string explanation(const kube::Job& job, const Timetables& timetables,
+                        const std::vector<kube::Event>& events, base::Instant now);
+
+int run_explain(const Session& session, const std::string& job, Output output);
+
+}  // namespace cli

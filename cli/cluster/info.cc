@@ -1,0 +1,152 @@
+#include "cli/cluster/info.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/cluster/read.h"
+#include "cli/slurm/hostlist.h"
+#include "cli/slurm/quantities.h"
+#include "cli/table.h"
+#include "scheduler/model/cluster.h"
+
+namespace cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// CPUs of running jobs by node name.
+std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>& jobs) {
+  std::map<std::string, std::int64_t> cpus;
+  for (const kube::Job& job : jobs) {
+    const bool active = job.status.state == kube::JobState::kRunning ||
+                        job.status.state == kube::JobState::kSuspended;
+    if (!active || !job.status.allocation) continue;
+    for (const kube::NodeAllocation& part : job.status.allocation->nodes) {
+      const base::Result<std::vector<std::string>> names = expand_hostlist(part.nodes);
+      if (!names) continue;
+      // No count = all of the node's.
+      constexpr std::int64_t kWhole = std::int64_t{1} << 31U;
+      for (const std::string& name : *names) cpus[name] += part.cpu_count.value_or(kWhole);
+    }
+  }
+  return cpus;
+}
+
+std::string node_state(const kube::Node& node, std::int64_t allocated) {
+  if (!kube::is_true(node.status.conditions, "Ready")) return "down";
+  if (node.spec.unschedulable) return allocated > 0 ? "drng" : "drain";
+  if (allocated == 0) return "idle";
+  const auto cpus = node.status.allocatable.find("cpu");
+  const bool full = cpus == node.status.allocatable.end() || allocated >= cpus->second.units();
+  return full ? "alloc" : "mix";
+}
+
+const char* partition_state(kube::PartitionState state) {
+  switch (state) {
+    case kube::PartitionState::kUp:
+      return "up";
+    case kube::PartitionState::kDown:
+      return "down";
+    case kube::PartitionState::kDrain:
+      return "drain";
+    case kube::PartitionState::kInactive:
+      return "inact";
+  }
+  return "?";
+}
+
+bool has_node(const kube::PartitionSpec& spec, const std::set<std::string>& listed,
+              const kube::Node& node) {
+  if (spec.nodes.selector) return kube::matches(*spec.nodes.selector, node.metadata.labels);
+  return listed.count(node.metadata.name) != 0;
+}
+
+}  // namespace
+
+std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
+                                 const std::vector<kube::Node>& nodes,
+                                 const std::vector<kube::Job>& jobs) {
+  const std::map<std::string, std::int64_t> allocated = allocated_cpus(jobs);
+  std::vector<const kube::Partition*> sorted;
+  for (const kube::Partition& partition : partitions) sorted.push_back(&partition);
+  std::sort(sorted.begin(), sorted.end(), [](const kube::Partition* a, const kube::Partition* b) {
+    return a->metadata.name < b->metadata.name;
+  });
+  std::vector<InfoLine> lines;
+  for (const kube::Partition* partition : sorted) {
+    // What is in force, if anything was accepted yet.
+    const kube::PartitionSpec& spec =
+        partition->status.accepted ? *partition->status.accepted : partition->spec;
+    std::set<std::string> listed;
+    if (spec.nodes.hostlist) {
+      const base::Result<std::vector<std::string>> names = expand_hostlist(*spec.nodes.hostlist);
+      if (names) listed.insert(names->begin(), names->end());
+    }
+    std::map<std::string, std::vector<std::string>> by_state;
+    for (const kube::Node& node : nodes) {
+      if (!has_node(spec, listed, node)) continue;
+      const auto cpus = allocated.find(node.metadata.name);
+      by_state[node_state(node, cpus == allocated.end() ? 0 : cpus->second)].push_back(
+          node.metadata.name);
+    }
+    if (by_state.empty()) by_state["n/a"] = {};
+    for (auto& [state, names] : by_state) {
+      std::sort(names.begin(), names.end(), sched::natural_less);
+      lines.push_back(
+          {.partition = partition->metadata.name + (spec.is_default.value_or(false) ? "*" : ""),
+           .available = partition_state(spec.state.value_or(kube::PartitionState::kUp)),
+           .time_limit = spec.limits && spec.limits->max_time ? format_limit(spec.limits->max_time)
+                                                              : "infinite",
+           .state = state,
+           .nodes = std::move(names)});
+    }
+  }
+  return lines;
+}
+
+std::string format_info(const std::vector<InfoLine>& lines) {
+  // sinfo's widths (sinfo(1), default format).
+  const std::array<Column, 6> columns = {Column{"PARTITION", 9, true}, Column{"AVAIL", 5},
+                                         Column{"TIMELIMIT", 10},      Column{"NODES", 6},
+                                         Column{"STATE", 6},           Column{"NODELIST", 0, true}};
+  std::vector<std::vector<std::string>> rows;
+  for (const InfoLine& line : lines) {
+    rows.push_back({line.partition, line.available, line.time_limit,
+                    std::to_string(line.nodes.size()), line.state, compress_hostlist(line.nodes)});
+  }
+  return format_table(columns, rows);
+}
+
+int run_info(const Session& session, const InfoOptions& options, Output output) {
+  const auto fail = [&](const base::Error& error) {
+    output.err << "kubectl-gang info: " << error.message << "\n";
+    return kExitFailed;
+  };
+  const auto partitions = list_all<kube::Partition>(session, "", output);
+  if (!partitions) return fail(partitions.error());
+  const auto nodes = list_all<kube::Node>(session, "", output);
+  if (!nodes) return fail(nodes.error());
+  const auto jobs = list_all<kube::Job>(session, "", output);
+  if (!jobs) return fail(jobs.error());
+  const std::vector<InfoLine> lines = info_lines(*partitions, *nodes, *jobs);
+  if (!options.json) {
+    output.out << format_info(lines);
+    return kExitOk;
+  }
+  Json json = Json::array();
+  for (const InfoLine& line : lines) {
+    json.push_back({{"partition", line.partition},
+                    {"available", line.available},
+                    {"timeLimit", line.time_limit},
+                    {"state", line.state},
+                    {"nodes", line.nodes.size()},
+                    {"nodeList", compress_hostlist(line.nodes)}});
+  }
+  output.out << json.dump(2) << "\n";
+  return kExitOk;
+}
+
+}  // namespace cli

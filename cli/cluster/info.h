@@ -1,0 +1,37 @@
+// `kubectl gang info`: partitions and the states of their nodes, as sinfo shows them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/cluster/session.h"
+#include "cli/program.h"
+#include "kube/api/job.h"
+#include "kube/api/node.h"
+#include "kube/api/partition.h"
+
+namespace cli {
+
+struct InfoLine {
+  std::string partition;  // with '*' behind the default one
+  std::string available;  // up, down, drain, inact
+  std::string time_limit;
+  std::string state;  // idle, mix, alloc, down, drain, drng
+  std::vector<std::string> nodes;
+  friend bool operator==(const InfoLine&, const InfoLine&) = default;
+};
+
+// One line per partition and state of nodes; a partition without nodes has one line too. Partitions
+// in the order of their names. `cpus` of a node are those of its allocatable resources.
+std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
+                                 const std::vector<kube::Node>& nodes,
+                                 const std::vector<kube::Job>& jobs);
+
+std::string format_info(const std::vector<InfoLine>& lines);
+
+struct InfoOptions {
+  bool json = false;
+};
+int run_info(const Session& session, const InfoOptions& options, Output output);
+
+}  // namespace cli

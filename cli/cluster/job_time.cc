@@ -1,0 +1,112 @@
+#include "cli/cluster/job_time.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/slurm/hostlist.h"
+#include "timetable/timetable.h"
+
+namespace cli {
+namespace {
+
+// The job's pod on one of its nodes that lists it.
+struct Listed {
+  const kube::NodeTimetable* timetable = nullptr;
+  std::uint16_t pod = 0;
+};
+
+std::optional<Listed> find_listed(const kube::Job& job, const Timetables& timetables) {
+  if (!job.status.allocation) return std::nullopt;
+  const base::Result<std::vector<std::string>> nodes =
+      expand_hostlist(job.status.allocation->node_list);
+  if (!nodes) return std::nullopt;
+  for (const std::string& node : *nodes) {
+    const auto found = timetables.find(node);
+    if (found == timetables.end()) continue;
+    const kube::NodeTimetableSpec& spec = found->second.spec;
+    if (!timetable::validate(spec.timetable)) continue;
+    for (std::size_t i = 0; i < spec.pods.size(); ++i) {
+      if (spec.pods[i].job_uid == job.metadata.uid) {
+        return Listed{&found->second, static_cast<std::uint16_t>(i)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// Run time by the timetable: what the pod had run at `asOf`, and what it ran since (or runs from
+// now until then: asOf may lie ahead).
+base::Duration run_time_listed(const Listed& listed, base::Instant now) {
+  const kube::NodeTimetableSpec& spec = listed.timetable->spec;
+  const base::Duration ran = spec.pods[listed.pod].ran;
+  if (!spec.as_of) return ran;
+  const base::Duration between = timetable::run_time(
+      spec.timetable, listed.pod, std::min(*spec.as_of, now), std::max(*spec.as_of, now));
+  return std::max(base::Duration{0}, *spec.as_of <= now ? ran + between : ran - between);
+}
+
+base::Duration run_time_in_status(const kube::Job& job, base::Instant now, bool runs) {
+  if (!job.status.run_time) {
+    // Not written yet: since its start it has run all the time.
+    return runs && job.status.start_time ? std::max(base::Duration{0}, now - *job.status.start_time)
+                                         : base::Duration{0};
+  }
+  base::Duration elapsed = job.status.run_time->elapsed;
+  if (runs && job.status.run_time->as_of) {
+    elapsed += std::max(base::Duration{0}, now - *job.status.run_time->as_of);
+  }
+  return elapsed;
+}
+
+}  // namespace
+
+JobMoment job_moment(const kube::Job& job, const Timetables& timetables, base::Instant now) {
+  const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
+  const bool completing = kube::is_true(job.status.conditions, "Completing");
+  const bool active = state == kube::JobState::kRunning || state == kube::JobState::kSuspended;
+  if (!active || !job.status.allocation) {
+    return {.code = completing ? "CG" : state_code(state),
+            .run_time = active || kube::is_final(state) ? run_time_in_status(job, now, false)
+                                                        : base::Duration{0}};
+  }
+  if (!kube::is_true(job.status.conditions, "Ready")) {
+    return {.code = completing ? "CG" : "CF", .run_time = base::Duration{0}};
+  }
+  if (const std::optional<Listed> listed = find_listed(job, timetables)) {
+    const bool runs = timetable::runs_at(listed->timetable->spec.timetable, listed->pod, now);
+    return {.code = completing ? "CG" : (runs ? "R" : "S"),
+            .run_time = run_time_listed(*listed, now)};
+  }
+  // Nothing contends for its nodes: it runs.
+  return {.code = completing ? "CG" : "R", .run_time = run_time_in_status(job, now, !completing)};
+}
+
+std::string state_code(kube::JobState state) {
+  switch (state) {
+    case kube::JobState::kPending:
+      return "PD";
+    case kube::JobState::kRunning:
+      return "R";
+    case kube::JobState::kSuspended:
+      return "S";
+    case kube::JobState::kCompleted:
+      return "CD";
+    case kube::JobState::kFailed:
+      return "F";
+    case kube::JobState::kCancelled:
+      return "CA";
+    case kube::JobState::kTimeout:
+      return "TO";
+    case kube::JobState::kPreempted:
+      return "PR";
+    case kube::JobState::kNodeFail:
+      return "NF";
+    case kube::JobState::kOutOfMemory:
+      return "OOM";
+    case kube::JobState::kDeadline:
+      return "DL";
+  }
+  return "?";
+}
+
+}  // namespace cli

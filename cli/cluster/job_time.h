@@ -1,0 +1,31 @@
+// A job's exact state and run time at an instant. Slices are no writes to the API: both follow from
+// the job's status and the timetables of its nodes (architecture.md 2 and 3).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kube/api/job.h"
+#include "kube/api/node_timetable.h"
+#include "scheduler/base/time.h"
+
+namespace cli {
+
+// The timetables by node name.
+using Timetables = std::map<std::string, kube::NodeTimetable>;
+
+struct JobMoment {
+  // squeue's code: PD, R, S, CF (allocated, not all pods run yet), CG (ended, pods not gone yet),
+  // CD, F, CA, TO, PR, NF, OOM, DL.
+  std::string code;
+  base::Duration run_time{};  // without suspended time
+  friend bool operator==(const JobMoment&, const JobMoment&) = default;
+};
+
+JobMoment job_moment(const kube::Job& job, const Timetables& timetables, base::Instant now);
+
+// "PD" for kPending and so on.
+std::string state_code(kube::JobState state);
+
+}  // namespace cli

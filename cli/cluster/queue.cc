@@ -1,0 +1,147 @@
+#include "cli/cluster/queue.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "cli/cluster/read.h"
+#include "cli/slurm/hostlist.h"
+#include "cli/slurm/quantities.h"
+#include "cli/table.h"
+#include "kube/sleeper.h"
+
+namespace cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+int state_rank(const std::string& code) {
+  constexpr std::array<std::string_view, 5> kOrder = {"PD", "CF", "R", "S", "CG"};
+  return static_cast<int>(std::find(kOrder.begin(), kOrder.end(), code) - kOrder.begin());
+}
+
+std::string partition_of(const kube::Job& job) {
+  if (!job.status.partition.empty()) return job.status.partition;
+  std::string names;
+  for (const std::string& name : job.spec.partitions) {
+    names += (names.empty() ? "" : ",") + name;
+  }
+  return names.empty() ? "(default)" : names;
+}
+
+int node_count(const kube::Job& job) {
+  if (job.status.allocation) {
+    const base::Result<std::vector<std::string>> nodes =
+        expand_hostlist(job.status.allocation->node_list);
+    if (nodes) return static_cast<int>(nodes->size());
+  }
+  return job.spec.nodes ? job.spec.nodes->min.value_or(1) : 1;
+}
+
+QueueLine queue_line(const kube::Job& job, const Timetables& timetables, base::Instant now) {
+  QueueLine line;
+  if (job.status.job_id) line.job_id = std::to_string(*job.status.job_id);
+  line.partition = partition_of(job);
+  line.name = job.metadata.name;
+  line.user = job.metadata.ns;
+  line.moment = job_moment(job, timetables, now);
+  line.nodes = node_count(job);
+  if (job.status.allocation) {
+    line.nodes_or_reason = job.status.allocation->node_list;
+  } else {
+    line.nodes_or_reason = "(" + (job.status.reason.empty() ? "None" : job.status.reason) + ")";
+  }
+  line.priority = job.status.priority.value_or(0);
+  return line;
+}
+
+std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
+  Json jobs = Json::array();
+  for (const QueueLine& line : lines) {
+    jobs.push_back({{"jobID", line.job_id.empty() ? Json(nullptr) : Json(std::stoll(line.job_id))},
+                    {"partition", line.partition},
+                    {"name", line.name},
+                    {"namespace", line.user},
+                    {"state", line.moment.code},
+                    {"runSeconds", static_cast<double>(line.moment.run_time.count()) / 1e6},
+                    {"nodes", line.nodes},
+                    {"nodeListOrReason", line.nodes_or_reason},
+                    {"priority", line.priority}});
+  }
+  const Json all = {{"asOf", static_cast<double>(base::micros_since_epoch(now)) / 1e6},
+                    {"jobs", jobs}};
+  return all.dump(2) + "\n";
+}
+
+base::Status print_queue(const Session& session, const QueueOptions& options, Output output) {
+  base::Result<std::vector<kube::Job>> jobs =
+      list_all<kube::Job>(session, options.all_namespaces ? "" : session.ns, output);
+  if (!jobs) return jobs.error();
+  const base::Result<Timetables> timetables = read_timetables(session, output);
+  if (!timetables) return timetables.error();
+  const base::Instant now = session.clock.wall();
+  std::vector<QueueLine> lines = queue_lines(*jobs, *timetables, now);
+  if (!options.partition.empty()) {
+    lines.erase(
+        std::remove_if(lines.begin(), lines.end(),
+                       [&](const QueueLine& l) { return l.partition != options.partition; }),
+        lines.end());
+  }
+  output.out << (options.json ? queue_json(lines, now) : format_queue(lines));
+  return {};
+}
+
+}  // namespace
+
+std::vector<QueueLine> queue_lines(const std::vector<kube::Job>& jobs, const Timetables& timetables,
+                                   base::Instant now) {
+  std::vector<QueueLine> lines;
+  for (const kube::Job& job : jobs) {
+    const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
+    const bool completing = kube::is_true(job.status.conditions, "Completing");
+    if (kube::is_final(state) && !completing) continue;
+    lines.push_back(queue_line(job, timetables, now));
+  }
+  const auto key = [](const QueueLine& line) {
+    return std::tuple{line.partition, state_rank(line.moment.code),
+                      -line.priority, line.job_id.size(),
+                      line.job_id,    line.user,
+                      line.name};
+  };
+  std::sort(lines.begin(), lines.end(),
+            [&](const QueueLine& a, const QueueLine& b) { return key(a) < key(b); });
+  return lines;
+}
+
+std::string format_queue(const std::vector<QueueLine>& lines) {
+  // squeue's widths (squeue(1), default format).
+  const std::array<Column, 8> columns = {Column{"JOBID", 8}, Column{"PARTITION", 9},
+                                         Column{"NAME", 8},  Column{"USER", 8},
+                                         Column{"ST", 2},    Column{"TIME", 10},
+                                         Column{"NODES", 6}, Column{"NODELIST(REASON)", 0, true}};
+  std::vector<std::vector<std::string>> rows;
+  for (const QueueLine& line : lines) {
+    rows.push_back({line.job_id, line.partition, line.name, line.user, line.moment.code,
+                    format_run_time(line.moment.run_time), std::to_string(line.nodes),
+                    line.nodes_or_reason});
+  }
+  return format_table(columns, rows);
+}
+
+int run_queue(const Session& session, const QueueOptions& options, Output output) {
+  kube::ThreadSleeper sleeper;
+  for (std::int64_t round = 1;; ++round) {
+    if (options.watch && !options.json) output.out << "\033[H\033[2J";
+    const base::Status status = print_queue(session, options, output);
+    if (!status) {
+      output.err << "kubectl-gang queue: " << status.error().message << "\n";
+      return kExitFailed;
+    }
+    output.out.flush();
+    if (!options.watch || round == options.watch_rounds_max) return kExitOk;
+    if (!sleeper.sleep(std::chrono::seconds{1}, {})) return kExitOk;
+  }
+}
+
+}  // namespace cli

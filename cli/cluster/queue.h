@@ -1,0 +1,42 @@
+// `kubectl gang queue`: jobs as squeue shows them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/cluster/job_time.h"
+#include "cli/cluster/session.h"
+#include "cli/program.h"
+
+namespace cli {
+
+struct QueueOptions {
+  bool all_namespaces = false;
+  std::string partition;  // empty = all
+  bool json = false;
+  bool watch = false;                 // again every second until interrupted
+  std::int64_t watch_rounds_max = 0;  // 0 = no end
+};
+
+struct QueueLine {
+  std::string job_id;  // empty before an operator has seen it
+  std::string partition;
+  std::string name;
+  std::string user;  // the namespace
+  JobMoment moment;
+  int nodes = 0;
+  std::string nodes_or_reason;
+  std::int64_t priority = 0;
+};
+
+// Jobs that are not finished, in squeue's order: partition, waiting before running before
+// suspended, higher priority first, then by id.
+std::vector<QueueLine> queue_lines(const std::vector<kube::Job>& jobs, const Timetables& timetables,
+                                   base::Instant now);
+
+// Exactly squeue's columns.
+std::string format_queue(const std::vector<QueueLine>& lines);
+
+int run_queue(const Session& session, const QueueOptions& options, Output output);
+
+}  // namespace cli

@@ -1,0 +1,327 @@
+#include "cli/cluster/submit.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/cluster/batch_script.h"
+#include "cli/files.h"
+#include "cli/slurm/hostlist.h"
+#include "cli/slurm/text.h"
+#include "cli/yaml_text.h"
+
+namespace cli {
+namespace {
+
+constexpr std::size_t kNameBytesMax = 45;  // with '-' and the five characters of generateName: 51
+
+// A DNS label that begins with a letter.
+std::string object_name(std::string_view wanted) {
+  std::string name;
+  for (const char c : lower_case(wanted)) {
+    const bool usable = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (usable) name += c;
+    if (!usable && !name.empty() && name.back() != '-') name += '-';
+  }
+  while (!name.empty() && (name.front() == '-' || (name.front() >= '0' && name.front() <= '9'))) {
+    name.erase(0, 1);
+  }
+  name = name.substr(0, kNameBytesMax);
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return name.empty() ? "job" : name;
+}
+
+std::string base_name(const std::string& path) {
+  std::string name = path.substr(path.rfind('/') + 1);
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
+}
+
+// The value of a long option, "--image=X" or "--image X"; nothing = another option.
+// kInvalidArgument: the value is missing.
+base::Result<std::optional<std::string>> long_value(std::span<const std::string> arguments,
+                                                    std::size_t& i, const std::string& name) {
+  const std::string& word = arguments[i];
+  const bool joined = word.substr(0, name.size() + 1) == name + "=";
+  if (!joined && word != name) return std::optional<std::string>{};
+  std::string value;
+  if (joined) value = word.substr(name.size() + 1);
+  if (!joined && i + 1 < arguments.size()) value = arguments[++i];
+  if (value.empty()) return base::invalid_argument(name + ": a value is missing");
+  return std::optional<std::string>{value};
+}
+
+bool read_format(const std::string& text, SubmitOutput& output) {
+  if (text == "yaml") output = SubmitOutput::kYaml;
+  if (text == "json") output = SubmitOutput::kJson;
+  if (text == "name") output = SubmitOutput::kName;
+  return text == "yaml" || text == "json" || text == "name";
+}
+
+// Reads one of submit's own options at arguments[i]; false = it is none.
+base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t& i,
+                            SubmitArguments& own) {
+  const std::string& word = arguments[i];
+  if (word == "-h" || word == "--help") {
+    own.help = true;
+    return true;
+  }
+  // -o is sbatch's output file, unless it names a format.
+  if (word == "-o" && i + 1 < arguments.size() && read_format(arguments[i + 1], own.output)) {
+    ++i;
+    return true;
+  }
+  if (word.substr(0, 2) == "-o" && read_format(word.substr(2), own.output)) return true;
+  if (word.substr(0, 9) == "--output=" && read_format(word.substr(9), own.output)) return true;
+  if (word == "--dry-run" || word == "--dry-run=client" || word == "--dry-run=server") {
+    own.dry_run = word == "--dry-run=server" ? DryRun::kServer : DryRun::kClient;
+    return true;
+  }
+  if (word.substr(0, 10) == "--dry-run=") {
+    return base::invalid_argument(word + ": say client or server");
+  }
+  for (const auto& [name, field] :
+       {std::pair{"--image", &own.image}, std::pair{"--namespace", &own.connect.ns},
+        std::pair{"--kubeconfig", &own.connect.kubeconfig},
+        std::pair{"--context", &own.connect.context}}) {
+    const base::Result<std::optional<std::string>> value = long_value(arguments, i, name);
+    if (!value) return value.error();
+    if (!*value) continue;
+    *field = **value;
+    return true;
+  }
+  return false;
+}
+
+// The command of the pods from a script, whose #SBATCH lines go to the reader.
+base::Status read_script(std::span<const std::string> words, SbatchReader& reader,
+                         SubmitRequest& request) {
+  const std::string& path = words.front();
+  const base::Result<std::string> script = read_file(path, kBatchScriptBytesMax);
+  if (!script) return script.error();
+  const base::Status directives = reader.add_script(*script);
+  if (!directives) return directives.error().with_context(path);
+  request.name = path == "-" ? "sbatch" : base_name(path);
+  base::Result<std::vector<std::string>> command =
+      script_command(*script, request.name, words.subspan(1));
+  if (!command) return command.error().with_context(path);
+  request.command = std::move(command).value();
+  return {};
+}
+
+base::Error no_field(const char* option) {
+  return base::invalid_argument(std::string{option} +
+                                ": the Job API has no such field yet; leave it out");
+}
+
+base::Status check_fields(const sched::JobRequest& request) {
+  if (request.tasks_per_socket) return no_field("--ntasks-per-socket");
+  if (request.tasks_per_core) return no_field("--ntasks-per-core");
+  if (request.min_cpus_per_node) return no_field("--mincpus");
+  if (request.sockets_per_node) return no_field("--sockets-per-node");
+  if (request.cores_per_socket) return no_field("--cores-per-socket");
+  if (request.threads_per_core) return no_field("--threads-per-core");
+  if (request.overcommit) return no_field("--overcommit");
+  if (request.time_limit == kUnlimited || request.time_min == kUnlimited) {
+    return base::invalid_argument(
+        "--time UNLIMITED: leave it out; the partition's default holds then");
+  }
+  return {};
+}
+
+kube::Bytes bytes(sched::MemoryMiB amount) {
+  return kube::Bytes{amount.value() << 20U};
+}
+
+kube::JobSpec job_spec(const sched::JobRequest& request) {
+  kube::JobSpec spec;
+  spec.partitions = request.partitions;
+  if (request.nodes_given || request.min_nodes > 1) {
+    spec.nodes = kube::JobNodes{.min = request.min_nodes, .max = {}};
+    if (request.max_nodes != request.min_nodes) spec.nodes->max = request.max_nodes;
+  }
+  spec.tasks = request.tasks;
+  spec.tasks_per_node = request.tasks_per_node;
+  if (request.cpus_per_task != 1) spec.cpus_per_task = request.cpus_per_task;
+  if (const auto* per_cpu = std::get_if<sched::MemoryPerCpu>(&request.memory)) {
+    spec.memory_per_cpu = bytes(per_cpu->amount);
+  } else if (const auto* per_node = std::get_if<sched::MemoryPerNode>(&request.memory)) {
+    spec.memory_per_node = bytes(per_node->amount);
+  }
+  spec.time_limit = request.time_limit;
+  spec.time_min = request.time_min;
+  spec.begin_time = request.begin_time;
+  spec.deadline = request.deadline;
+  switch (request.sharing) {
+    case sched::Sharing::kAny:
+      break;
+    case sched::Sharing::kOverSubscribe:
+      spec.sharing = kube::JobSharing::kOverSubscribe;
+      break;
+    case sched::Sharing::kNode:
+      spec.sharing = kube::JobSharing::kNode;
+      break;
+    case sched::Sharing::kUser:
+      spec.sharing = kube::JobSharing::kUser;
+      break;
+  }
+  if (!request.required_nodes.empty()) spec.node_list = compress_hostlist(request.required_nodes);
+  if (!request.excluded_nodes.empty()) {
+    spec.exclude_nodes = compress_hostlist(request.excluded_nodes);
+  }
+  if (request.contiguous) spec.contiguous = true;
+  if (!request.constraint.empty()) spec.constraint = request.constraint;
+  if (!request.qos.empty()) spec.qos = request.qos;
+  if (request.priority) spec.priority = request.priority->value();
+  if (request.nice != 0) spec.nice = request.nice;
+  if (request.hold) spec.hold = true;
+  spec.requeue = request.requeue;
+  return spec;
+}
+
+}  // namespace
+
+base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
+                                                    Now now) {
+  SubmitArguments read;
+  SbatchReader checked{now};
+  std::size_t i = 0;
+  for (; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word.size() < 2 || word.front() != '-' || word == "--") break;
+    const base::Result<bool> own = read_own(arguments, i, read);
+    if (!own) return own.error();
+    if (read.help) return read;
+    if (*own) continue;
+    const std::size_t first = i;
+    const base::Status status = checked.add_option(arguments, i);
+    if (!status) return status.error();
+    for (std::size_t at = first; at <= i; ++at) read.sbatch.push_back(arguments[at]);
+  }
+  const bool dashes = i < arguments.size() && arguments[i] == "--";
+  read.is_script = i < arguments.size() && !dashes;
+  if (dashes) ++i;
+  read.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.end());
+  if (dashes && read.command.empty()) {
+    return base::invalid_argument("--: a command is missing behind it");
+  }
+  const base::Result<BatchOptions> options = checked.finish();
+  if (!options) return options.error();
+  if (options->wrap && !read.command.empty()) {
+    return base::invalid_argument("--wrap: a script or a command is given too");
+  }
+  if (!options->wrap && read.command.empty()) {
+    return base::invalid_argument("say what to run: a batch script, --wrap=COMMAND, or -- COMMAND");
+  }
+  return read;
+}
+
+base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, Now now) {
+  SubmitRequest request;
+  request.image = arguments.image;
+  SbatchReader reader{now};
+  if (arguments.is_script) {
+    const base::Status status = read_script(arguments.command, reader, request);
+    if (!status) return status.error();
+  } else if (!arguments.command.empty()) {
+    request.command = arguments.command;
+    request.name = base_name(arguments.command.front());
+  }
+  const base::Status added = reader.add(arguments.sbatch, "");
+  if (!added) return added.error();
+  base::Result<BatchOptions> options = reader.finish();
+  if (!options) return options.error();
+  request.options = std::move(options).value();
+  if (request.options.wrap && request.command.empty()) {
+    base::Result<std::vector<std::string>> command =
+        script_command("#!/bin/sh\n" + *request.options.wrap, "wrap", {});
+    if (!command) return command.error().with_context("--wrap");
+    request.command = std::move(command).value();
+    request.name = "wrap";
+  }
+  if (!request.options.request.name.empty()) request.name = request.options.request.name;
+  return request;
+}
+
+base::Result<kube::Job> job_object(const SubmitRequest& request, const std::string& ns) {
+  const sched::JobRequest& asked = request.options.request;
+  const base::Status fields = check_fields(asked);
+  if (!fields) return fields.error();
+  kube::Job job;
+  job.metadata.ns = ns;
+  job.metadata.generate_name = object_name(request.name) + "-";
+  job.spec = job_spec(asked);
+  nlohmann::json container = {
+      {"name", "main"}, {"image", request.image}, {"command", request.command}};
+  if (request.options.working_directory) {
+    container["workingDir"] = *request.options.working_directory;
+  }
+  job.spec.pod_template = kube::RawJson{nlohmann::json{{"spec", {{"containers", {container}}}}}};
+  return job;
+}
+
+int run_submit(const Session* session, const std::string& ns, const SubmitArguments& arguments,
+               const SubmitRequest& request, Output output) {
+  const auto fail = [&](const base::Error& error) {
+    output.err << "kubectl-gang submit: " << error.message << "\n";
+    return kExitFailed;
+  };
+  for (const std::string& warning : request.options.warnings) {
+    output.err << "kubectl-gang submit: warning: " << warning << "\n";
+  }
+  base::Result<kube::Job> job = job_object(request, ns);
+  if (!job) return fail(job.error());
+  if (arguments.dry_run != DryRun::kClient) {
+    job =
+        session->client.create<kube::Job>(*job, {.dry_run = arguments.dry_run == DryRun::kServer});
+    if (!job) return fail(job.error());
+  }
+  const char* const note = arguments.dry_run == DryRun::kClient   ? " (dry run)"
+                           : arguments.dry_run == DryRun::kServer ? " (server dry run)"
+                                                                  : "";
+  switch (arguments.output) {
+    case SubmitOutput::kName:
+      output.out << "job.kubegang.io/"
+                 << (job->metadata.name.empty() ? job->metadata.generate_name + "…"
+                                                : job->metadata.name)
+                 << " created" << note << "\n";
+      break;
+    case SubmitOutput::kJson:
+      output.out << kube::encode(*job).dump(2) << "\n";
+      break;
+    case SubmitOutput::kYaml:
+      output.out << yaml_text(kube::encode(*job));
+      break;
+  }
+  return kExitOk;
+}
+
+std::string submit_help() {
+  return R"(Submit a batch script or a command as a gang job.
+
+Usage: kubectl gang submit [OPTIONS] SCRIPT [ARGUMENTS]
+       kubectl gang submit [OPTIONS] --wrap=COMMAND
+       kubectl gang submit [OPTIONS] -- COMMAND [ARGUMENTS]
+
+The script's #SBATCH lines are read; options on the command line beat them. The
+script runs once on each of the job's nodes; SCRIPT may be - (standard input).
+
+Options are sbatch's:
+  -N, --nodes MIN[-MAX]        nodes            -n, --ntasks N         tasks
+  -c, --cpus-per-task N                         --ntasks-per-node N
+  --mem SIZE, --mem-per-cpu SIZE                -p, --partition NAME[,NAME]
+  -t, --time LIMIT, --time-min LIMIT            -b, --begin, --deadline INSTANT
+  -w, --nodelist, -x, --exclude HOSTLIST        -C, --constraint EXPRESSION
+  -s, --oversubscribe, --exclusive[=user]       --contiguous
+  -J, --job-name NAME          -q, --qos NAME   -H, --hold
+  --nice[=N], --priority N     --requeue, --no-requeue
+  -D, --chdir DIRECTORY
+
+and these:
+  --image IMAGE                container image (default debian:stable-slim)
+  --dry-run[=client|server]    send nothing, or let the server check it only
+  -o yaml|json|name            print the object
+  --namespace NAME, --kubeconfig FILE, --context NAME
+)";
+}
+
+}  // namespace cli

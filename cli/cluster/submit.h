@@ -1,0 +1,57 @@
+// `kubectl gang submit`: a batch script or a command becomes a Job object.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/cluster/session.h"
+#include "cli/program.h"
+#include "cli/slurm/sbatch.h"
+#include "kube/api/job.h"
+
+namespace cli {
+
+inline constexpr const char* kImageDefault = "debian:stable-slim";
+
+enum class SubmitOutput { kName, kYaml, kJson };
+enum class DryRun { kNone, kClient, kServer };
+
+// The command line after `submit`.
+struct SubmitArguments {
+  std::vector<std::string> sbatch;   // sbatch's options, in order
+  std::vector<std::string> command;  // behind `--`; else the script and its arguments
+  bool is_script = false;
+  std::string image = kImageDefault;
+  DryRun dry_run = DryRun::kNone;
+  SubmitOutput output = SubmitOutput::kName;
+  ConnectOptions connect;
+  bool help = false;
+};
+
+// An error is wrong usage. sbatch's options are checked here and read as sbatch reads them; a
+// `-o yaml` or `-o json` is the output's format.
+base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
+                                                    Now now);
+
+struct SubmitRequest {
+  BatchOptions options;
+  std::vector<std::string> command;  // of the pods' one container
+  std::string name;                  // the object's name begins with it
+  std::string image = kImageDefault;
+};
+
+// Reads the script, if there is one: its #SBATCH lines first, then the command line's options.
+base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, Now now);
+
+// kInvalidArgument: an option that the Job API has no field for.
+base::Result<kube::Job> job_object(const SubmitRequest& request, const std::string& ns);
+
+// Creates it. `session` is null when nothing is to be sent (DryRun::kClient).
+int run_submit(const Session* session, const std::string& ns, const SubmitArguments& arguments,
+               const SubmitRequest& request, Output output);
+
+std::string submit_help();
+
+}  // namespace cli

@@ -1,0 +1,163 @@
+#include "cli/cluster/submit.h"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/cluster/batch_script.h"
+#include "cli/testing/program_fixture.h"
+
+namespace cli {
+namespace {
+
+using std::chrono::minutes;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+class Submit : public ProgramTest {
+ protected:
+  // A file of this test, removed with it.
+  std::string script(const std::string& name, const std::string& text) {
+    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+    directory_ = std::filesystem::path{testing::TempDir()} /
+                 (std::string{"submit_"} + test->name() + std::to_string(::getpid()));
+    std::filesystem::create_directories(directory_);
+    const std::filesystem::path path = directory_ / name;
+    std::ofstream{path} << text;
+    return path.string();
+  }
+  ~Submit() override {
+    if (!directory_.empty()) std::filesystem::remove_all(directory_);
+  }
+
+  kube::Job only_job() {
+    const auto jobs = client_.list<kube::Job>();
+    EXPECT_TRUE(jobs.ok());
+    EXPECT_EQ(jobs->items.size(), 1U);
+    return jobs->items.empty() ? kube::Job{} : jobs->items.front();
+  }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(Submit, CommandBecomesAJob) {
+  const Ran ran = run({"submit", "-N2-4", "-n4", "-p", "batch,low", "-t", "5", "--mem=1G",
+                       "--exclusive", "-w", "n[1-2]", "--nice=5", "--image", "busybox:1",
+                       "--namespace", "team-a", "--", "/bin/sleep", "300"});
+  ASSERT_EQ(ran.code, kExitOk) << ran.err;
+  const kube::Job job = only_job();
+  EXPECT_EQ(ran.out, "job.kubegang.io/" + job.metadata.name + " created\n");
+  EXPECT_EQ(job.metadata.ns, "team-a");
+  EXPECT_EQ(job.metadata.name.substr(0, 6), "sleep-");
+  EXPECT_EQ(job.spec.nodes, (kube::JobNodes{.min = 2, .max = 4}));
+  EXPECT_EQ(job.spec.tasks, 4);
+  EXPECT_EQ(job.spec.partitions, (Words{"batch", "low"}));
+  EXPECT_EQ(job.spec.time_limit, minutes{5});
+  EXPECT_EQ(job.spec.memory_per_node, kube::Bytes{std::int64_t{1} << 30U});
+  EXPECT_EQ(job.spec.sharing, kube::JobSharing::kNode);
+  EXPECT_EQ(job.spec.node_list, "n[1-2]");
+  EXPECT_EQ(job.spec.nice, 5);
+  const nlohmann::json container = job.spec.pod_template.json()["spec"]["containers"][0];
+  EXPECT_EQ(container["image"], "busybox:1");
+  EXPECT_EQ(container["command"], (Words{"/bin/sleep", "300"}));
+}
+
+TEST_F(Submit, ScriptsDirectivesAreReadAndTheCommandLineBeatsThem) {
+  const std::string text = "#!/bin/bash -e\n#SBATCH -N2 -J load\n#SBATCH -t 10\nhostname\n";
+  const Ran ran = run({"submit", "-t", "20", script("job.sh", text), "one", "two"});
+  ASSERT_EQ(ran.code, kExitOk) << ran.err;
+  const kube::Job job = only_job();
+  EXPECT_EQ(job.metadata.name.substr(0, 5), "load-");
+  EXPECT_EQ(job.spec.nodes, kube::JobNodes{.min = 2});
+  EXPECT_EQ(job.spec.time_limit, minutes{20});
+  EXPECT_EQ(job.spec.pod_template.json()["spec"]["containers"][0]["command"],
+            (Words{"/bin/bash", "-e", "-c", text, "job", "one", "two"}));
+}
+
+TEST_F(Submit, WrapIsAShellCommand) {
+  ASSERT_EQ(run({"submit", "--wrap=hostname; date"}).code, kExitOk);
+  EXPECT_EQ(only_job().spec.pod_template.json()["spec"]["containers"][0]["command"],
+            (Words{"/bin/sh", "-c", "#!/bin/sh\nhostname; date", "wrap"}));
+}
+
+TEST_F(Submit, DryRunPrintsTheObjectAndSendsNothing) {
+  const Ran ran = run({"submit", "-N1", "--dry-run", "-o", "yaml", "--", "true"});
+  ASSERT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("kind: Job\n"));
+  EXPECT_THAT(ran.out, HasSubstr("- \"true\""));  // else YAML would read a boolean
+  EXPECT_EQ(client_.list<kube::Job>()->items.size(), 0U);
+  EXPECT_EQ(run({"submit", "--dry-run=server", "--", "true"}).code, kExitOk);
+  EXPECT_EQ(client_.list<kube::Job>()->items.size(), 0U);
+}
+
+TEST_F(Submit, WrongCommandLinesAreUsageErrors) {
+  const std::vector<std::pair<Words, std::string>> cases = {
+      {{"submit", "--array=1-2", "--", "x"}, "--array: not supported yet; leave it out"},
+      {{"submit", "-N0", "--", "x"}, "-N \"0\": must be from 1 to 1000000"},
+      {{"submit", "-N1"}, "say what to run: a batch script, --wrap=COMMAND, or -- COMMAND"},
+      {{"submit", "--"}, "--: a command is missing behind it"},
+      {{"submit", "--wrap=x", "--", "y"}, "--wrap: a script or a command is given too"},
+      {{"submit", "--dry-run=maybe", "--", "y"}, "--dry-run=maybe: say client or server"},
+  };
+  for (const auto& [arguments, want] : cases) {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.code, kExitUsage) << want;
+    EXPECT_EQ(ran.err, "kubectl-gang submit: " + want + "\nRun kubectl-gang submit --help.\n");
+  }
+}
+
+TEST_F(Submit, TellsWhatTheServerOrTheScriptRefuse) {
+  EXPECT_EQ(run({"submit", "/does/not/exist.sh"}).err,
+            "kubectl-gang submit: read /does/not/exist.sh: No such file or directory\n");
+  EXPECT_EQ(run({"submit", "--ntasks-per-core=1", "--", "x"}).err,
+            "kubectl-gang submit: --ntasks-per-core: the Job API has no such field yet; leave it "
+            "out\n");
+  const Ran launcher = run({"submit", script("mpi.sh", "#!/bin/sh\ncd /tmp && srun ./a.out\n")});
+  EXPECT_EQ(launcher.code, kExitFailed);
+  EXPECT_THAT(launcher.err, HasSubstr("line 2: calls srun, which is not there"));
+  server_.fail_next("create", "jobs", 403);
+  const Ran refused = run({"submit", "--", "x"});
+  EXPECT_EQ(refused.code, kExitFailed);
+  EXPECT_THAT(refused.err, HasSubstr("kubectl-gang submit: "));
+}
+
+TEST_F(Submit, OutputFileIsAWarning) {
+  const Ran ran = run({"submit", "-o", "out.txt", "--", "true"});
+  EXPECT_EQ(ran.code, kExitOk);
+  EXPECT_EQ(ran.err,
+            "kubectl-gang submit: warning: -o has no effect: a job's output is the log of its "
+            "pods\n");
+}
+
+TEST(BatchScript, FindsLaunchersWhereTheyAreCommands) {
+  const auto refused = [](const std::string& script) {
+    return !script_command(script, "s", {}).ok();
+  };
+  for (const char* line : {"srun hostname", "  /usr/bin/srun x", "a && srun b", "if mpirun x; then",
+                           "X=1 srun y", "out=$(srun z)", "exec mpiexec -n 4 a", "(srun a)",
+                           "a | srun b", "for i in 1; do srun a"}) {
+    EXPECT_TRUE(refused(line)) << line;
+  }
+  for (const char* line : {"echo srun", "# srun x", "./mysrun", "module load mpirun", "srunner",
+                           "grep -c srun log", "echo done # then srun"}) {
+    EXPECT_FALSE(refused(line)) << line;
+  }
+}
+
+TEST(BatchScript, HonoursTheFirstLine) {
+  const auto command = [](const std::string& script) { return *script_command(script, "s", {}); };
+  EXPECT_EQ(command("date\n"), (Words{"/bin/sh", "-c", "date\n", "s"}));
+  EXPECT_EQ(command("#!/usr/bin/env python3\nprint(1)\n"),
+            (Words{"/usr/bin/env", "python3", "-c", "#!/usr/bin/env python3\nprint(1)\n", "s"}));
+  EXPECT_EQ(script_command("#!/opt/tool\n", "s", {}).error().message,
+            "line 1: the interpreter \"tool\" takes no program as an argument; put the script into "
+            "the image and submit its path after --");
+  EXPECT_FALSE(script_command("#!\n", "s", {}).ok());
+  EXPECT_FALSE(script_command(std::string(200'000, 'x'), "s", {}).ok());
+  EXPECT_FALSE(script_command(std::string{"a\0b", 3}, "s", {}).ok());
+}
+
+}  // namespace
+}  // namespace cli

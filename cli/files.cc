@@ -1,0 +1,54 @@
+#include "cli/files.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+namespace cli {
+namespace {
+
+base::Error failed(const std::string& what, const std::string& path) {
+  const int error = errno;
+  const base::Code code = error == ENOENT   ? base::Code::kNotFound
+                          : error == EACCES ? base::Code::kPermissionDenied
+                                            : base::Code::kInvalidArgument;
+  return {code, what + " " + path + ": " + std::strerror(error)};
+}
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+}  // namespace
+
+base::Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
+  const bool standard_input = path == "-";
+  const File file{standard_input ? stdin : std::fopen(path.c_str(), "rb"),
+                  standard_input ? [](std::FILE*) { return 0; } : &std::fclose};
+  if (file == nullptr) return failed("read", path);
+  std::string text;
+  std::array<char, 65'536> buffer{};
+  while (true) {
+    const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get());
+    text.append(buffer.data(), count);
+    if (text.size() > bytes_max) {
+      return base::Error{base::Code::kTooLarge,
+                         "read " + path + ": larger than " + std::to_string(bytes_max) + " bytes"};
+    }
+    if (count < buffer.size()) break;
+  }
+  if (std::ferror(file.get()) != 0) return failed("read", path);
+  return text;
+}
+
+base::Status write_file(const std::string& path, std::string_view text) {
+  File file{std::fopen(path.c_str(), "wb"), &std::fclose};
+  if (file == nullptr) return failed("write", path);
+  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size()) {
+    return failed("write", path);
+  }
+  if (std::fclose(file.release()) != 0) return failed("write", path);
+  return {};
+}
+
+}  // namespace cli

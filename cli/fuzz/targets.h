@@ -1,0 +1,15 @@
+// What the fuzzers run on each input: a reader, and what must hold of whatever it accepts. Plain
+// functions, so that the corpora also run as ordinary tests with g++. A broken property aborts.
+#pragma once
+
+#include <string_view>
+
+namespace cli {
+
+void fuzz_hostlist(std::string_view input);
+void fuzz_time_string(std::string_view input);
+void fuzz_slurm_conf(std::string_view input);
+void fuzz_sbatch(std::string_view input);
+void fuzz_scenario(std::string_view input);
+
+}  // namespace cli

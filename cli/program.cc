@@ -1,0 +1,181 @@
+#include "cli/program.h"
+
+#include <CLI/CLI.hpp>
+#include <optional>
+
+#include "cli/cluster/control.h"
+#include "cli/cluster/explain.h"
+#include "cli/cluster/info.h"
+#include "cli/cluster/queue.h"
+#include "cli/cluster/submit.h"
+#include "cli/local_zone.h"
+#include "cli/simulate_command.h"
+
+namespace cli {
+namespace {
+
+// Everything that a command line can say, and what it chose.
+struct Commands {
+  ConnectOptions connect;
+  QueueOptions queue;
+  InfoOptions info;
+  SimulateOptions simulate;
+  std::vector<std::string> jobs;
+  // What to do with the session; empty = no cluster is needed.
+  std::function<int(const Session&)> on_cluster;
+};
+
+void add_connection(CLI::App& command, ConnectOptions& connect) {
+  command.add_option("-n,--namespace", connect.ns, "namespace (default: the context's)");
+  command.add_option("--kubeconfig", connect.kubeconfig, "kubeconfig file");
+  command.add_option("--context", connect.context, "context in the kubeconfig");
+}
+
+void add_json(CLI::App& command, bool& json) {
+  command
+      .add_option_function<std::string>(
+          "-o,--output", [&](const std::string& format) { json = format == "json"; },
+          "json: for programs")
+      ->check(CLI::IsMember({"json"}));
+}
+
+void add_queue(CLI::App& app, Commands& commands, Output output) {
+  CLI::App& command = *app.add_subcommand("queue", "Show jobs, as squeue does.");
+  add_connection(command, commands.connect);
+  command.add_flag("-A,--all-namespaces", commands.queue.all_namespaces, "jobs of all namespaces");
+  command.add_option("-p,--partition", commands.queue.partition, "jobs of this partition only");
+  command.add_flag("-w,--watch", commands.queue.watch, "again every second");
+  add_json(command, commands.queue.json);
+  command.callback([&commands, output] {
+    commands.on_cluster = [&commands, output](const Session& session) {
+      return run_queue(session, commands.queue, output);
+    };
+  });
+}
+
+void add_info(CLI::App& app, Commands& commands, Output output) {
+  CLI::App& command = *app.add_subcommand("info", "Show partitions and nodes, as sinfo does.");
+  add_connection(command, commands.connect);
+  add_json(command, commands.info.json);
+  command.callback([&commands, output] {
+    commands.on_cluster = [&commands, output](const Session& session) {
+      return run_info(session, commands.info, output);
+    };
+  });
+}
+
+void add_explain(CLI::App& app, Commands& commands, Output output) {
+  CLI::App& command = *app.add_subcommand("explain", "Show why a job waits, or where it runs.");
+  add_connection(command, commands.connect);
+  command.add_option("JOB", commands.jobs, "name or number")->required()->expected(1);
+  command.callback([&commands, output] {
+    commands.on_cluster = [&commands, output](const Session& session) {
+      return run_explain(session, commands.jobs.front(), output);
+    };
+  });
+}
+
+void add_control(CLI::App& app, Commands& commands, Output output) {
+  struct Verb {
+    const char* name;
+    const char* help;
+    ControlVerb verb;
+  };
+  for (const Verb& verb :
+       {Verb{"suspend", "Stop jobs; they keep their place.", ControlVerb::kSuspend},
+        Verb{"resume", "Let suspended jobs run again.", ControlVerb::kResume},
+        Verb{"cancel", "End jobs, as scancel does.", ControlVerb::kCancel},
+        Verb{"requeue", "End running jobs and queue them again.", ControlVerb::kRequeue},
+        Verb{"hold", "Keep waiting jobs from starting.", ControlVerb::kHold},
+        Verb{"release", "End a hold.", ControlVerb::kRelease}}) {
+    CLI::App& command = *app.add_subcommand(verb.name, verb.help);
+    add_connection(command, commands.connect);
+    command.add_option("JOB", commands.jobs, "names or numbers")->required();
+    command.callback([&commands, output, what = verb.verb] {
+      commands.on_cluster = [&commands, output, what](const Session& session) {
+        return run_control(session, what, commands.jobs, output);
+      };
+    });
+  }
+}
+
+void add_simulate(CLI::App& app, SimulateOptions& options) {
+  CLI::App& command =
+      *app.add_subcommand("simulate", "Show what the scheduler would decide, without a cluster.");
+  command.add_option("FILE", options.file, "scenario file; - reads standard input")->required();
+  command.add_option("--at", options.at, "show the queue at these instants (seconds): 30,60")
+      ->delimiter(',');
+  command.add_option("--svg", options.svg, "write a picture of nodes and time");
+  add_json(command, options.json);
+}
+
+int usage(Output output, const char* command, const base::Error& error) {
+  output.err << "kubectl-gang " << command << ": " << error.message << "\n"
+             << "Run kubectl-gang " << command << " --help.\n";
+  return kExitUsage;
+}
+
+int on_session(const WithSession& with_session, const ConnectOptions& connect,
+               const std::function<int(const Session&)>& use, Output output) {
+  const base::Result<int> code = with_session(connect, use);
+  if (code) return *code;
+  output.err << "kubectl-gang: " << code.error().message << "\n";
+  return kExitFailed;
+}
+
+// submit's options are sbatch's, which follow other rules than kubectl's (-n is --ntasks).
+int submit(std::span<const std::string> words, const WithSession& with_session, Output output) {
+  const Now now = local_now();
+  const base::Result<SubmitArguments> arguments = read_submit_arguments(words, now);
+  if (!arguments) return usage(output, "submit", arguments.error());
+  if (arguments->help) {
+    output.out << submit_help();
+    return kExitOk;
+  }
+  const base::Result<SubmitRequest> request = read_submit(*arguments, now);
+  if (!request) {
+    output.err << "kubectl-gang submit: " << request.error().message << "\n";
+    return kExitFailed;
+  }
+  if (arguments->dry_run == DryRun::kClient) {
+    return run_submit(nullptr, arguments->connect.ns, *arguments, *request, output);
+  }
+  return on_session(
+      with_session, arguments->connect,
+      [&](const Session& session) {
+        return run_submit(&session, session.ns, *arguments, *request, output);
+      },
+      output);
+}
+
+}  // namespace
+
+int run_program(std::span<const std::string> arguments, const WithSession& with_session,
+                Output output) {
+  if (!arguments.empty() && arguments.front() == "submit") {
+    return submit(arguments.subspan(1), with_session, output);
+  }
+  CLI::App app{"Gang jobs on Kubernetes, as Slurm's users know them.", "kubectl-gang"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", KUBEGANG_VERSION);
+  app.get_formatter()->column_width(26);
+  Commands commands;
+  add_queue(app, commands, output);
+  app.add_subcommand("submit", "Submit a batch script or a command, as sbatch does.");
+  add_info(app, commands, output);
+  add_explain(app, commands, output);
+  add_control(app, commands, output);
+  add_simulate(app, commands.simulate);
+
+  std::vector<std::string> reversed{arguments.rbegin(), arguments.rend()};
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error, output.out, output.err);
+    return code == 0 ? kExitOk : kExitUsage;
+  }
+  if (!commands.on_cluster) return run_simulate(commands.simulate, output);
+  return on_session(with_session, commands.connect, commands.on_cluster, output);
+}
+
+}  // namespace cli

@@ -1,0 +1,48 @@
+#include "cli/report/told_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json step_json(const simulate::Scenario& scenario, const simulate::Step& step) {
+  const auto label = [&](sched::JobId id) { return scenario.job(id).label; };
+  Json json = {{"t", static_cast<double>(base::micros_since_epoch(step.at)) / 1e6}};
+  for (const simulate::StartedJob& start : step.started) {
+    Json nodes = Json::object();
+    for (const simulate::PlacedNode& node : start.nodes) {
+      nodes[node.name] = {{"cpus", node.cpus}, {"memory", node.memory.value()}};
+    }
+    json["start"].push_back(
+        {{"job", label(start.job)}, {"partition", start.partition}, {"nodes", nodes}});
+  }
+  for (const simulate::Victim& victim : step.victims) {
+    json["preempt"].push_back(
+        {{"job", label(victim.job)}, {"mode", victim.requeued ? "requeue" : "cancel"}});
+  }
+  json["suspended"] = Json::array();
+  for (const sched::JobId id : step.suspended) json["suspended"].push_back(label(id));
+  return json;
+}
+
+}  // namespace
+
+std::string told_json(const simulate::Scenario& scenario, const simulate::ToldReport& report) {
+  Json jobs = Json::object();
+  for (std::size_t i = 0; i < report.outcomes.size(); ++i) {
+    const simulate::JobOutcome& outcome = report.outcomes[i];
+    if (!outcome.submitted) continue;
+    jobs[scenario.jobs[i].label] = {{"state", simulate::state_name(outcome.state)},
+                                    {"restarts", outcome.restarts}};
+  }
+  std::string text = "{\"scenario\": " + Json(scenario.name).dump() +
+                     ",\n \"jobs\": " + jobs.dump() + ",\n \"steps\": [";
+  for (std::size_t i = 0; i < report.steps.size(); ++i) {
+    text += (i == 0 ? "\n  " : ",\n  ") + step_json(scenario, report.steps[i]).dump();
+  }
+  return text + "\n ]}\n";
+}
+
+}  // namespace cli

@@ -1,0 +1,53 @@
+#include "cli/report/told_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "cli/slurm/hostlist.h"
+
+namespace cli {
+
+std::string told_text(const simulate::Scenario& scenario, const simulate::ToldReport& report) {
+  std::string text;
+  std::vector<sched::JobId> before;
+  for (const simulate::Step& step : report.steps) {
+    std::array<char, 32> time{};
+    std::snprintf(time.data(), time.size(), "%10.3f  ",
+                  static_cast<double>(base::micros_since_epoch(step.at)) / 1e6);
+    const auto add = [&](sched::JobId job, const std::string& what) {
+      text += time.data() + scenario.job(job).label + " " + what + "\n";
+    };
+    for (const simulate::StartedJob& start : step.started) {
+      std::vector<std::string> nodes;
+      for (const simulate::PlacedNode& node : start.nodes) nodes.push_back(node.name);
+      add(start.job, "starts in " + start.partition + " on " + compress_hostlist(nodes));
+    }
+    for (const simulate::Victim& victim : step.victims) {
+      add(victim.job, victim.requeued ? "is requeued for another" : "is cancelled for another");
+    }
+    const auto was = [&](sched::JobId job) {
+      return std::find(before.begin(), before.end(), job) != before.end();
+    };
+    const auto is = [&](sched::JobId job) {
+      return std::find(step.suspended.begin(), step.suspended.end(), job) != step.suspended.end();
+    };
+    for (const sched::JobId job : step.suspended) {
+      if (!was(job)) add(job, "is suspended");
+    }
+    for (const sched::JobId job : before) {
+      if (!is(job)) add(job, "is suspended no more");
+    }
+    before = step.suspended;
+  }
+  text += "\n";
+  for (std::size_t i = 0; i < report.outcomes.size(); ++i) {
+    if (!report.outcomes[i].submitted) continue;
+    text += scenario.jobs[i].label + ": " +
+            std::string{simulate::state_name(report.outcomes[i].state)} + ", " +
+            std::to_string(report.outcomes[i].restarts) + " restarts\n";
+  }
+  return text;
+}
+
+}  // namespace cli

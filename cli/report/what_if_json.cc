@@ -1,0 +1,95 @@
+#include "cli/report/what_if_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/report/what_if_text.h"
+
+namespace cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double seconds(base::Duration duration) {
+  return static_cast<double>(duration.count()) / 1e6;
+}
+double seconds(base::Instant t) {
+  return seconds(t - base::Instant{});
+}
+Json seconds_or_null(const std::optional<base::Instant>& t) {
+  return t ? Json(seconds(*t)) : Json(nullptr);
+}
+
+Json job_json(const simulate::Scenario& scenario, const simulate::JobHistory& job,
+              base::Instant end) {
+  Json placements = Json::array();
+  base::Duration ran{0};
+  for (const simulate::Placement& placement : job.placements) {
+    const base::Duration run = simulate::run_time(placement, placement.from, end);
+    ran += run;
+    placements.push_back(
+        {{"from", seconds(placement.from)},
+         {"to", placement.to == base::kNever ? Json(nullptr) : Json(seconds(placement.to))},
+         {"partition", placement.partition},
+         {"nodeList", node_list(scenario, placement)},
+         {"runSeconds", seconds(run)}});
+  }
+  Json json = {{"state", simulate::state_name(job.state)},
+               {"restarts", job.restarts},
+               {"submit", seconds_or_null(job.submitted)},
+               {"end", seconds_or_null(job.ended)},
+               {"runSeconds", seconds(ran)},
+               {"preempted", job.was_preempted},
+               {"placements", placements}};
+  if (job.state == sched::JobState::kPending && !job.waits.empty()) {
+    json["reason"] = simulate::reason_name(job.waits.back().reason);
+    json["message"] = job.waits.back().message;
+  }
+  return json;
+}
+
+Json queue_json(const simulate::Scenario& scenario, const simulate::WhatIf& result,
+                base::Instant t) {
+  Json jobs = Json::array();
+  for (std::size_t i = 0; i < result.jobs.size(); ++i) {
+    const std::optional<simulate::QueueRow> row = simulate::queue_row(result.jobs[i], t);
+    if (!row) continue;
+    jobs.push_back({{"job", scenario.jobs[i].label},
+                    {"state", simulate::state_code(row->state)},
+                    {"runSeconds", seconds(row->run_time)},
+                    {"nodeList", row->placement != nullptr ? node_list(scenario, *row->placement)
+                                                           : std::string{}},
+                    {"reason", simulate::reason_name(row->reason)},
+                    {"message", row->message}});
+  }
+  return {{"t", seconds(t)}, {"jobs", jobs}};
+}
+
+Json spread_json(const simulate::Totals::Spread& spread) {
+  return {{"mean", seconds(spread.mean)},
+          {"median", seconds(spread.median)},
+          {"p95", seconds(spread.p95)},
+          {"max", seconds(spread.max)}};
+}
+
+}  // namespace
+
+std::string what_if_json(const simulate::Scenario& scenario, const simulate::WhatIf& result,
+                         std::span<const base::Instant> at) {
+  Json json = {{"scenario", scenario.name}, {"jobs", Json::object()}, {"queues", Json::array()}};
+  for (std::size_t i = 0; i < result.jobs.size(); ++i) {
+    json["jobs"][scenario.jobs[i].label] = job_json(scenario, result.jobs[i], result.end);
+  }
+  for (const base::Instant t : at) json["queues"].push_back(queue_json(scenario, result, t));
+  const simulate::Totals& totals = result.totals;
+  json["totals"] = {{"seconds", seconds(totals.span)},
+                    {"cpuSeconds", totals.cpu_seconds},
+                    {"usedCPUSeconds", totals.used_cpu_seconds},
+                    {"ended", totals.finished},
+                    {"requeues", totals.requeues},
+                    {"preemptedJobs", totals.preempted_jobs},
+                    {"wait", spread_json(totals.wait)},
+                    {"response", spread_json(totals.response)}};
+  return json.dump(1) + "\n";
+}
+
+}  // namespace cli

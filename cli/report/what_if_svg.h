@@ -1,0 +1,18 @@
+// A what-if simulation as a picture: one row per node, time to the right, one colour per job.
+#pragma once
+
+#include <string>
+
+#include "scheduler/simulate/what_if.h"
+
+namespace cli {
+
+// Height of a mark: the share of the node's cores that the job's gang has, times the share of the
+// time that it runs there; jobs that take turns faster than a picture can show are stacked.
+// Size: bounded by kSvgColumns marks per node, neighbours that are alike joined; at most
+// kSvgNodesMax nodes are drawn, and it says so.
+inline constexpr std::size_t kSvgColumns = 960;
+inline constexpr std::size_t kSvgNodesMax = 512;
+std::string what_if_svg(const simulate::Scenario& scenario, const simulate::WhatIf& result);
+
+}  // namespace cli

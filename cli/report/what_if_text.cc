@@ -1,0 +1,165 @@
+#include "cli/report/what_if_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "cli/slurm/hostlist.h"
+#include "cli/slurm/quantities.h"
+#include "cli/table.h"
+
+namespace cli {
+namespace {
+
+using simulate::JobHistory;
+using simulate::Placement;
+using simulate::Scenario;
+using simulate::WhatIf;
+
+std::string partition_asked(const Scenario& scenario, const simulate::Job& job) {
+  if (!job.request.partitions.empty()) {
+    std::string names;
+    for (const std::string& name : job.request.partitions) {
+      names += (names.empty() ? "" : ",") + name;
+    }
+    return names;
+  }
+  for (const sched::PartitionConfig& partition : scenario.configuration.partitions) {
+    if (partition.is_default) return partition.name;
+  }
+  return "(default)";
+}
+
+std::vector<std::string> queue_line(const Scenario& scenario, std::size_t index,
+                                    const simulate::QueueRow& row) {
+  const simulate::Job& job = scenario.jobs[index];
+  const std::string partition =
+      row.placement != nullptr ? row.placement->partition : partition_asked(scenario, job);
+  const std::size_t nodes = row.placement != nullptr
+                                ? row.placement->parts.size()
+                                : static_cast<std::size_t>(job.request.min_nodes);
+  const std::string where = row.placement != nullptr
+                                ? node_list(scenario, *row.placement)
+                                : "(" + std::string{simulate::reason_name(row.reason)} + ")";
+  return {std::to_string(index + 1),
+          partition,
+          job.label,
+          job.request.user,
+          std::string{simulate::state_code(row.state)},
+          format_run_time(row.run_time),
+          std::to_string(nodes),
+          where};
+}
+
+// What a job does in [from, to), as one character.
+std::string strip_cell(const JobHistory& job, base::Instant from, base::Instant to) {
+  if (!job.submitted || *job.submitted >= to || (job.ended && *job.ended <= from)) return " ";
+  base::Duration runs{0};
+  bool placed = false;
+  for (const Placement& placement : job.placements) {
+    if (placement.from >= to || placement.to <= from) continue;
+    placed = true;
+    runs += simulate::run_time(placement, from, to);
+  }
+  if (!placed) return ".";
+  if (runs == base::Duration{0}) return "-";
+  const std::int64_t quarters = runs * 4 / (to - from);
+  constexpr std::array<const char*, 5> kShades = {"░", "▒", "▓", "█", "█"};
+  return kShades[static_cast<std::size_t>(std::min<std::int64_t>(quarters, 4))];
+}
+
+std::string axis(base::Instant end, std::size_t label_width, std::size_t columns) {
+  const std::string last = format_run_time(end - base::Instant{});
+  std::string line(label_width + 1, ' ');
+  line += "0";
+  const std::size_t blanks = columns > last.size() + 1 ? columns - last.size() - 1 : 1;
+  return line + std::string(blanks, ' ') + last + "\n";
+}
+
+std::string spread_line(const char* what, const simulate::Totals::Spread& spread) {
+  std::array<char, 160> line{};
+  std::snprintf(line.data(), line.size(), "%-18s mean %s, median %s, 95 %% %s, most %s\n", what,
+                format_run_time(spread.mean).c_str(), format_run_time(spread.median).c_str(),
+                format_run_time(spread.p95).c_str(), format_run_time(spread.max).c_str());
+  return line.data();
+}
+
+}  // namespace
+
+std::string node_list(const Scenario& scenario, const Placement& placement) {
+  std::vector<std::string> names;
+  for (const Placement::Part& part : placement.parts) {
+    names.push_back(scenario.nodes[part.node].name);
+  }
+  return compress_hostlist(names);
+}
+
+std::string queue_at(const Scenario& scenario, const WhatIf& result, base::Instant t) {
+  const std::array<Column, 8> columns = {Column{"JOBID", 8}, Column{"PARTITION", 9},
+                                         Column{"NAME", 8},  Column{"USER", 8},
+                                         Column{"ST", 2},    Column{"TIME", 10},
+                                         Column{"NODES", 6}, Column{"NODELIST(REASON)", 0, true}};
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < result.jobs.size(); ++i) {
+    const std::optional<simulate::QueueRow> row = simulate::queue_row(result.jobs[i], t);
+    if (row) rows.push_back(queue_line(scenario, i, *row));
+  }
+  return "At " + format_run_time(t - base::Instant{}) + ":\n" + format_table(columns, rows);
+}
+
+std::string strips(const Scenario& scenario, const WhatIf& result) {
+  constexpr std::size_t kColumns = 80;
+  constexpr std::size_t kLabelMax = 16;
+  if (result.end <= base::Instant{}) return "";
+  const std::size_t count = std::min(kStripsMax, result.jobs.size());
+  std::size_t label_width = 3;
+  for (std::size_t i = 0; i < count; ++i) {
+    label_width = std::max(label_width, std::min(kLabelMax, scenario.jobs[i].label.size()));
+  }
+  const std::size_t cells = kColumns - label_width - 1;
+  const std::int64_t span = result.end.time_since_epoch().count();
+  const auto edge = [&](std::size_t cell) {
+    return base::Instant{
+        base::Duration{span / static_cast<std::int64_t>(cells) * static_cast<std::int64_t>(cell) +
+                       span % static_cast<std::int64_t>(cells) * static_cast<std::int64_t>(cell) /
+                           static_cast<std::int64_t>(cells)}};
+  };
+  std::string text = axis(result.end, label_width, cells);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string label = scenario.jobs[i].label.substr(0, kLabelMax);
+    label.resize(label_width, ' ');
+    text += label + " ";
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+      if (edge(cell + 1) > edge(cell)) {
+        text += strip_cell(result.jobs[i], edge(cell), edge(cell + 1));
+      }
+    }
+    text += "\n";
+  }
+  if (result.jobs.size() > count) {
+    text += "… and " + std::to_string(result.jobs.size() - count) + " more jobs\n";
+  }
+  return text + "█ runs  ▓▒░ takes turns  - suspended  . waits\n";
+}
+
+std::string totals_text(const Scenario& scenario, const WhatIf& result) {
+  const simulate::Totals& totals = result.totals;
+  std::array<char, 160> line{};
+  const double utilisation = totals.cpu_seconds == 0
+                                 ? 0
+                                 : 100.0 * static_cast<double>(totals.used_cpu_seconds) /
+                                       static_cast<double>(totals.cpu_seconds);
+  std::string text = "Simulated          " + format_run_time(totals.span) + ", " +
+                     std::to_string(scenario.jobs.size()) + " jobs on " +
+                     std::to_string(scenario.nodes.size()) + " nodes\n";
+  std::snprintf(line.data(), line.size(), "Utilisation        %.1f %%\n", utilisation);
+  text += line.data();
+  text += "Ended              " + std::to_string(totals.finished) + " jobs\n";
+  text += spread_line("Wait", totals.wait);
+  text += spread_line("Response", totals.response);
+  text += "Preempted          " + std::to_string(totals.preempted_jobs) + " jobs, " +
+          std::to_string(totals.requeues) + " requeues\n";
+  return text;
+}
+
+}  // namespace cli

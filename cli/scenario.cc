@@ -1,0 +1,290 @@
+#include "cli/scenario.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "cli/scenario_inputs.h"
+#include "cli/slurm/conf.h"
+#include "cli/slurm/conf_actions.h"
+#include "cli/yaml_file.h"
+#include "scheduler/model/legality.h"
+
+namespace cli {
+namespace {
+
+using base::Status;
+using simulate::Scenario;
+
+class Reader {
+ public:
+  explicit Reader(const std::string& file) : file_{file} {}
+
+  base::Result<Scenario> read(const YAML::Node& root);
+
+ private:
+  Status read_head(const std::map<std::string, const Entry*>& by_key);
+  Status read_nodes(const YAML::Node& list);
+  Status read_node(const YAML::Node& map);
+  Status read_conf(const YAML::Node& map);
+  Status read_partitions(const YAML::Node& list);
+  Status read_qos(const YAML::Node& list);
+  Status read_users(const YAML::Node& list);
+  Status read_inputs(const YAML::Node& list);
+  Status check_partitions(const Place& where) const;
+  std::vector<std::string> node_names() const;
+
+  YamlFile file_;
+  Scenario scenario_;
+  PartitionKeys partition_keys_;
+  std::optional<std::set<std::string>> users_;
+};
+
+base::Result<Scenario> Reader::read(const YAML::Node& root) {
+  const base::Result<Entries> all = file_.entries(root, "a scenario");
+  if (!all) return all.error();
+  constexpr std::array<std::string_view, 10> kKeys = {
+      "name",  "description", "nodes",    "conf", "partitions",
+      "users", "qos",         "topology", "end",  "inputs"};
+  std::map<std::string, const Entry*> by_key;
+  for (const Entry& entry : *all) {
+    if (std::find(kKeys.begin(), kKeys.end(), entry.key) == kKeys.end()) {
+      return at(entry.place, unknown_word("key", entry.key, kKeys));
+    }
+    by_key[entry.key] = &entry;
+  }
+  for (const char* needed : {"nodes", "partitions", "inputs"}) {
+    if (by_key.count(needed) == 0) {
+      return at(file_.place(root), std::string{needed} + ": is missing");
+    }
+  }
+  const Status head = read_head(by_key);
+  if (!head) return head.error();
+  // Later sections refer to earlier ones.
+  using Section = Status (Reader::*)(const YAML::Node&);
+  constexpr std::array<std::pair<const char*, Section>, 6> kSections = {
+      {{"nodes", &Reader::read_nodes},
+       {"conf", &Reader::read_conf},
+       {"qos", &Reader::read_qos},
+       {"users", &Reader::read_users},
+       {"partitions", &Reader::read_partitions},
+       {"inputs", &Reader::read_inputs}}};
+  for (const auto& [key, section] : kSections) {
+    const auto found = by_key.find(key);
+    if (found == by_key.end()) continue;
+    const Status status = (this->*section)(found->second->value);
+    if (!status) return status.error();
+  }
+  return std::move(scenario_);
+}
+
+// name and end; what is not there yet; the defaults of an absent conf.
+Status Reader::read_head(const std::map<std::string, const Entry*>& by_key) {
+  if (const auto topology = by_key.find("topology"); topology != by_key.end()) {
+    return at(topology->second->place, not_supported("topology"));
+  }
+  if (const auto entry = by_key.find("name"); entry != by_key.end()) {
+    const base::Result<std::string> name = word(*entry->second);
+    if (!name) return name.error();
+    scenario_.name = *name;
+  }
+  if (const auto entry = by_key.find("end"); entry != by_key.end()) {
+    const base::Result<base::Duration> end = seconds(*entry->second);
+    if (!end) return end.error();
+    scenario_.end = base::Instant{*end};
+  }
+  return by_key.count("conf") == 0 ? read_conf(YAML::Node{YAML::NodeType::Map}) : Status{};
+}
+
+Status Reader::read_nodes(const YAML::Node& list) {
+  if (!list.IsSequence() || list.size() == 0) {
+    return at(file_.place(list), "nodes: must be a list of at least one node");
+  }
+  for (const YAML::Node& map : list) {
+    const Status status = read_node(map);
+    if (!status) return status;
+  }
+  std::vector<std::string> names = node_names();
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end())
+    return at(file_.place(list), "nodes: " + quoted(*twice) + " is there twice");
+  return {};
+}
+
+Status Reader::read_node(const YAML::Node& map) {
+  // The scenario's short names of the keys of a NodeName line.
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kKeys = {
+      {{"name", "NodeName"},
+       {"sockets", "Sockets"},
+       {"cores", "CoresPerSocket"},
+       {"threads", "ThreadsPerCore"},
+       {"memory", "RealMemory"},
+       {"cpus", "CPUs"},
+       {"features", "Features"},
+       {"weight", "Weight"},
+       {"gres", "Gres"},
+       {"tmpdisk", "TmpDisk"}}};
+  const base::Result<Entries> all = file_.entries(map, "a node");
+  if (!all) return all.error();
+  std::vector<KeyValue> keys;
+  for (const Entry& entry : *all) {
+    const auto known = std::find_if(kKeys.begin(), kKeys.end(),
+                                    [&](const auto& key) { return key.first == entry.key; });
+    if (known == kKeys.end()) {
+      std::vector<std::string_view> names;
+      for (const auto& key : kKeys) names.push_back(key.first);
+      return at(entry.place, unknown_word("key of a node", entry.key, names));
+    }
+    std::string value;
+    if (entry.value.IsSequence()) {
+      for (const YAML::Node& item : entry.value) {
+        if (!item.IsScalar()) return at(entry.place, entry.key + ": must be a list of words");
+        value += (value.empty() ? "" : ",") + item.Scalar();
+      }
+    } else {
+      const base::Result<std::string> text = word(entry);
+      if (!text) return text.error();
+      value = *text;
+    }
+    keys.push_back({std::string{known->second}, value});
+  }
+  const base::Result<std::vector<sched::NodeSpec>> nodes = read_node_keys(keys);
+  if (!nodes) return at(file_.place(map), nodes.error());
+  if (scenario_.nodes.size() + nodes->size() > kScenarioNodesMax) {
+    return at(file_.place(map), "more than " + std::to_string(kScenarioNodesMax) + " nodes");
+  }
+  scenario_.nodes.insert(scenario_.nodes.end(), nodes->begin(), nodes->end());
+  return {};
+}
+
+Status Reader::read_conf(const YAML::Node& map) {
+  // What the recordings were made with where a scenario says nothing.
+  const std::vector<KeyValue> defaults = {{"SchedulerType", "sched/builtin"},
+                                          {"TaskPlugin", "task/none"},
+                                          {"PriorityType", "priority/basic"}};
+  const base::Result<std::vector<KeyValue>> keys = file_.key_values(map, "conf", defaults);
+  if (!keys) return keys.error();
+  base::Result<sched::ClusterParameters> cluster = read_cluster_keys(*keys);
+  if (!cluster) {
+    // The line of the key that is at fault, if one alone is.
+    for (const auto& item : map) {
+      const std::vector<KeyValue> alone = {{item.first.Scalar(), item.second.Scalar()}};
+      const base::Result<sched::ClusterParameters> tried = read_cluster_keys(alone);
+      if (!tried && tried.error() == cluster.error()) {
+        return at(file_.place(item.first), tried.error());
+      }
+    }
+    return at(file_.place(map), cluster.error());
+  }
+  scenario_.configuration.cluster = std::move(cluster).value();
+  return {};
+}
+
+Status Reader::read_partitions(const YAML::Node& list) {
+  if (!list.IsSequence() || list.size() == 0) {
+    return at(file_.place(list), "partitions: must be a list of at least one partition");
+  }
+  for (const YAML::Node& map : list) {
+    base::Result<std::vector<KeyValue>> keys = file_.key_values(map, "a partition", {});
+    if (!keys) return keys.error();
+    for (KeyValue& key : *keys) {
+      if (key.key == "name") key.key = "PartitionName";
+    }
+    base::Result<sched::PartitionConfig> partition = read_partition_keys(*keys, node_names());
+    if (!partition) return at(file_.place(map), partition.error());
+    scenario_.configuration.partitions.push_back(std::move(partition).value());
+    partition_keys_.push_back(std::move(keys).value());
+    const Status status = check_partitions(file_.place(map));
+    if (!status) return status;
+  }
+  const Status legal = check_legal(scenario_.configuration);
+  return legal ? legal : at(file_.place(list), legal.error());
+}
+
+// The partition that was read last, against those before it and the nodes.
+Status Reader::check_partitions(const Place& where) const {
+  const std::vector<sched::PartitionConfig>& all = scenario_.configuration.partitions;
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    if (all[i].name == all.back().name) {
+      return at(where, "partition " + quoted(all[i].name) + " is there twice");
+    }
+  }
+  const std::vector<std::string> names = node_names();
+  const std::set<std::string> known{names.begin(), names.end()};
+  for (const std::string& node : all.back().nodes) {
+    if (known.count(node) == 0) {
+      return at(where,
+                "partition " + all.back().name + ": Nodes: there is no node " + quoted(node));
+    }
+  }
+  return {};
+}
+
+Status Reader::read_qos(const YAML::Node& list) {
+  if (!list.IsSequence()) return at(file_.place(list), "qos: must be a list");
+  for (const YAML::Node& map : list) {
+    const base::Result<std::vector<KeyValue>> keys = file_.key_values(map, "a QOS", {});
+    if (!keys) return keys.error();
+    base::Result<sched::QosConfig> qos = read_qos_keys(*keys);
+    if (!qos) return at(file_.place(map), qos.error());
+    for (const sched::QosConfig& other : scenario_.configuration.qos) {
+      if (other.name == qos->name) {
+        return at(file_.place(map), "QOS " + quoted(qos->name) + " is there twice");
+      }
+    }
+    scenario_.configuration.qos.push_back(std::move(qos).value());
+  }
+  return {};
+}
+
+Status Reader::read_users(const YAML::Node& list) {
+  if (!list.IsSequence()) return at(file_.place(list), "users: must be a list of names");
+  users_ = std::set<std::string>{"root"};
+  for (const YAML::Node& name : list) {
+    if (!name.IsScalar()) return at(file_.place(name), "users: must be a list of names");
+    users_->insert(name.Scalar());
+  }
+  return {};
+}
+
+Status Reader::read_inputs(const YAML::Node& list) {
+  return ScenarioInputs{file_, scenario_, partition_keys_, users_}.read(list);
+}
+
+std::vector<std::string> Reader::node_names() const {
+  std::vector<std::string> names;
+  names.reserve(scenario_.nodes.size());
+  for (const sched::NodeSpec& node : scenario_.nodes) names.push_back(node.name);
+  return names;
+}
+
+}  // namespace
+
+base::Status check_legal(const sched::Configuration& configuration) {
+  for (const sched::ConfigIssue& issue : sched::check(configuration)) {
+    if (issue.severity == sched::IssueSeverity::kError) {
+      return base::invalid_argument(issue.message + " (" + issue.rule + ")");
+    }
+  }
+  return {};
+}
+
+base::Result<simulate::Scenario> read_scenario(std::string_view text, const std::string& file) {
+  if (text.size() > kScenarioBytesMax) {
+    return base::invalid_argument(file + ": larger than " + std::to_string(kScenarioBytesMax) +
+                                  " bytes");
+  }
+  try {
+    return Reader{file}.read(YAML::Load(std::string{text}));
+  } catch (const YAML::Exception& error) {
+    return base::invalid_argument(file + ":" + std::to_string(error.mark.line + 1) + ": " +
+                                  error.msg);
+  }
+}
+
+}  // namespace cli

@@ -1,0 +1,384 @@
+#include "cli/scenario_inputs.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cli/scenario.h"
+#include "cli/slurm/conf.h"
+#include "cli/slurm/conf_actions.h"
+#include "cli/slurm/hostlist.h"
+#include "cli/slurm/quantities.h"
+#include "cli/slurm/sbatch.h"
+
+namespace cli {
+namespace {
+
+constexpr std::array<std::string_view, 13> kKinds = {
+    "submit", "pass",    "slice",  "end",     "timeLimit", "suspend", "resume",
+    "hold",   "release", "cancel", "requeue", "node",      "scontrol"};
+
+// What may stand beside the key that names the kind; `t` and `refused` always may.
+std::vector<std::string_view> companions(std::string_view kind) {
+  if (kind == "submit") return {"args", "run", "user", "mode"};
+  if (kind == "end") return {"exit", "signal"};
+  if (kind == "node") return {"state"};
+  return {};
+}
+
+}  // namespace
+
+ScenarioInputs::ScenarioInputs(const YamlFile& file, simulate::Scenario& scenario,
+                               PartitionKeys partition_keys,
+                               std::optional<std::set<std::string>> users)
+    : file_{file},
+      scenario_{scenario},
+      users_{std::move(users)},
+      partition_keys_{std::move(partition_keys)},
+      configuration_{scenario.configuration} {
+  for (const sched::NodeSpec& node : scenario.nodes) node_names_.push_back(node.name);
+  known_nodes_.insert(node_names_.begin(), node_names_.end());
+}
+
+base::Result<std::string> ScenarioInputs::kind_of(const Entries& entries,
+                                                  const Place& place) const {
+  std::string kind;
+  for (const Entry& entry : entries) {
+    if (std::find(kKinds.begin(), kKinds.end(), entry.key) == kKinds.end()) continue;
+    if (!kind.empty()) return at(entry.place, "an input has one of " + kind + " and " + entry.key);
+    kind = entry.key;
+  }
+  if (!kind.empty()) return kind;
+  for (const Entry& entry : entries) {
+    if (entry.key != "t") return at(entry.place, unknown_word("input", entry.key, kKinds));
+  }
+  return at(place, unknown_word("input", "", kKinds));
+}
+
+base::Result<ScenarioInputs::RawInput> ScenarioInputs::read_raw(const YAML::Node& map) const {
+  const base::Result<Entries> all = file_.entries(map, "an input");
+  if (!all) return all.error();
+  RawInput input;
+  input.place = file_.place(map);
+  const base::Result<std::string> kind = kind_of(*all, input.place);
+  if (!kind) return kind.error();
+  input.kind = *kind;
+  std::vector<std::string_view> allowed = companions(input.kind);
+  allowed.insert(allowed.end(), {"t", "refused", input.kind});
+  for (const Entry& entry : *all) {
+    if (std::find(allowed.begin(), allowed.end(), entry.key) == allowed.end()) {
+      return at(entry.place, unknown_word("key of the input " + input.kind, entry.key, allowed));
+    }
+    input.fields[entry.key] = entry;
+  }
+  if (input.fields.count("t") == 0) return at(input.place, "t: is missing");
+  const base::Result<base::Duration> t = seconds(input.fields["t"]);
+  if (!t) return t.error();
+  input.at = base::Instant{*t};
+  if (const auto refused = input.fields.find("refused"); refused != input.fields.end()) {
+    const base::Result<std::string> text = word(refused->second);
+    if (!text) return text.error();
+    const base::Result<bool> read = parse_boolean("refused", *text);
+    if (!read) return at(refused->second.place, read.error());
+    input.refused = *read;
+  }
+  return input;
+}
+
+base::Status ScenarioInputs::read(const YAML::Node& list) {
+  if (!list.IsSequence()) return at(file_.place(list), "inputs: must be a list");
+  if (list.size() > kScenarioInputsMax) {
+    return at(file_.place(list), "inputs: more than " + std::to_string(kScenarioInputsMax));
+  }
+  for (const YAML::Node& map : list) {
+    const base::Result<RawInput> raw = read_raw(map);
+    if (!raw) return raw.error();
+    if (!scenario_.inputs.empty() && raw->at < scenario_.inputs.back().at) {
+      return at(raw->place, "t: is before that of the input above it");
+    }
+    simulate::Input input{.at = raw->at, .happening = {}};
+    if (!raw->refused) {
+      base::Result<simulate::Happening> read = happening(*raw);
+      if (!read) return read.error();
+      input.happening = std::move(read).value();
+    }
+    scenario_.inputs.push_back(std::move(input));
+  }
+  return {};
+}
+
+base::Result<simulate::Happening> ScenarioInputs::happening(const RawInput& input) {
+  if (input.kind == "submit") return submit(input);
+  if (input.kind == "pass") return pass(input);
+  if (input.kind == "end") return end(input);
+  if (input.kind == "node") return node_state(input);
+  if (input.kind == "scontrol") return scontrol(input);
+  if (input.kind == "slice") {
+    const Entry& entry = input.fields.at("slice");
+    const base::Result<std::string> text = word(entry);
+    if (!text) return text.error();
+    if (*text != "true") return at(entry.place, "slice " + quoted(*text) + ": must be true");
+    return simulate::Happening{simulate::TellSlice{}};
+  }
+  return command(input);
+}
+
+base::Result<simulate::Happening> ScenarioInputs::submit(const RawInput& input) {
+  const Entry& entry = input.fields.at("submit");
+  const base::Result<std::string> label = word(entry);
+  if (!label) return label.error();
+  if (label->empty()) return at(entry.place, "submit: the job's name is missing");
+  if (jobs_by_label_.count(*label) != 0) {
+    return at(entry.place, "submit " + quoted(*label) + ": there is such a job already");
+  }
+  simulate::Job job;
+  job.label = *label;
+  base::Status status = read_job(input, job);
+  if (status) status = check_names(input, job);
+  if (!status) return status.error();
+  if (job.request.name.empty()) job.request.name = *label;
+  job.request.id = sched::JobId{static_cast<std::int64_t>(scenario_.jobs.size()) + 1};
+  job.request.submit_time = input.at;
+  jobs_by_label_[*label] = job.request.id;
+  requests_.push_back(job.request);
+  const simulate::SubmitJob submitted{job.request.id};
+  scenario_.jobs.push_back(std::move(job));
+  return simulate::Happening{submitted};
+}
+
+// What stands beside `submit`.
+base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job) const {
+  if (const auto args = input.fields.find("args"); args != input.fields.end()) {
+    const base::Result<std::string> text = word(args->second);
+    if (!text) return text.error();
+    const base::Result<std::string> line = with_job_ids(*text);
+    if (!line) return at(args->second.place, line.error());
+    base::Result<BatchOptions> options = read_sbatch_line(*line, {.instant = input.at});
+    if (!options) return at(args->second.place, options.error().with_context("args"));
+    job.request = std::move(options->request);
+  }
+  if (const auto run = input.fields.find("run"); run != input.fields.end()) {
+    const base::Result<base::Duration> work = seconds(run->second);
+    if (!work) return work.error();
+    job.work = *work;
+  }
+  if (const auto mode = input.fields.find("mode"); mode != input.fields.end()) {
+    const base::Result<std::string> text = word(mode->second);
+    if (!text) return text.error();
+    job.ignores_term = *text == "ignoreterm";
+  }
+  job.request.user = "root";
+  if (const auto user = input.fields.find("user"); user != input.fields.end()) {
+    const base::Result<std::string> text = word(user->second);
+    if (!text) return text.error();
+    if (users_ && users_->count(*text) == 0) {
+      return at(user->second.place, "user " + quoted(*text) + ": is not among the users");
+    }
+    job.request.user = *text;
+  }
+  return {};
+}
+
+base::Status ScenarioInputs::check_names(const RawInput& input, simulate::Job& job) const {
+  const auto named = [](const auto& list, const std::string& name) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const auto& item) { return item.name == name; });
+  };
+  sched::JobRequest& request = job.request;
+  const sched::Configuration& configuration = scenario_.configuration;
+  // sacctmgr gives everybody the QOS `normal`.
+  if (request.qos.empty() && named(configuration.qos, "normal")) request.qos = "normal";
+  if (!request.qos.empty() && !named(configuration.qos, request.qos)) {
+    return at(input.place, "args: there is no QOS " + quoted(request.qos));
+  }
+  for (const std::string& name : request.partitions) {
+    if (!named(configuration.partitions, name)) {
+      return at(input.place, "args: there is no partition " + quoted(name));
+    }
+  }
+  for (const auto* list : {&request.required_nodes, &request.excluded_nodes}) {
+    for (const std::string& name : *list) {
+      if (known_nodes_.count(name) == 0) {
+        return at(input.place, "args: there is no node " + quoted(name));
+      }
+    }
+  }
+  return {};
+}
+
+base::Result<simulate::Happening> ScenarioInputs::pass(const RawInput& input) const {
+  const Entry& entry = input.fields.at("pass");
+  const base::Result<std::string> text = word(entry);
+  if (!text) return text.error();
+  simulate::TellPass pass;
+  pass.main = *text == "main" || *text == "both";
+  pass.backfill = *text == "backfill" || *text == "both";
+  if (!pass.main && !pass.backfill) {
+    return at(entry.place, unknown_word("pass", *text, {"main", "backfill", "both"}));
+  }
+  return simulate::Happening{pass};
+}
+
+base::Result<int> ScenarioInputs::number(const RawInput& input, const std::string& key,
+                                         int otherwise, IntegerRange range) const {
+  const auto found = input.fields.find(key);
+  if (found == input.fields.end()) return otherwise;
+  const base::Result<std::string> text = word(found->second);
+  if (!text) return text.error();
+  const base::Result<std::int64_t> read = parse_integer(key, *text, range);
+  if (!read) return at(found->second.place, read.error());
+  return static_cast<int>(*read);
+}
+
+base::Result<simulate::Happening> ScenarioInputs::end(const RawInput& input) const {
+  const base::Result<sched::JobId> id = job(input.fields.at("end"));
+  if (!id) return id.error();
+  const base::Result<int> exit_code = number(input, "exit", 0, {.min = 0, .max = 255});
+  if (!exit_code) return exit_code.error();
+  const base::Result<int> signal = number(input, "signal", 0, {.min = 0, .max = 64});
+  if (!signal) return signal.error();
+  return simulate::Happening{simulate::TellEnd{*id, *exit_code, *signal}};
+}
+
+base::Result<simulate::Happening> ScenarioInputs::command(const RawInput& input) const {
+  const base::Result<sched::JobId> id = job(input.fields.at(input.kind));
+  if (!id) return id.error();
+  using simulate::CommandKind;
+  constexpr std::array<std::pair<std::string_view, CommandKind>, 6> kCommands = {
+      {{"suspend", CommandKind::kSuspend},
+       {"resume", CommandKind::kResume},
+       {"hold", CommandKind::kHold},
+       {"release", CommandKind::kRelease},
+       {"cancel", CommandKind::kCancel},
+       {"requeue", CommandKind::kRequeue}}};
+  for (const auto& [name, kind] : kCommands) {
+    if (name == input.kind) return simulate::Happening{simulate::Command{kind, *id}};
+  }
+  return simulate::Happening{simulate::TellTimeLimit{*id}};
+}
+
+base::Result<simulate::Happening> ScenarioInputs::node_state(const RawInput& input) const {
+  const Entry& entry = input.fields.at("node");
+  const base::Result<std::string> text = word(entry);
+  if (!text) return text.error();
+  const base::Result<std::vector<std::string>> names = expand_hostlist(*text);
+  if (!names) return at(entry.place, names.error().with_context("node"));
+  for (const std::string& name : *names) {
+    if (known_nodes_.count(name) == 0) {
+      return at(entry.place, "node: there is no node " + quoted(name));
+    }
+  }
+  const auto state = input.fields.find("state");
+  if (state == input.fields.end()) return at(input.place, "state: is missing");
+  const base::Result<std::string> wanted = word(state->second);
+  if (!wanted) return wanted.error();
+  simulate::SetNodeState change{.nodes = *names, .state = sched::NodeState::kUp};
+  const base::Status chosen = choose(change.state, "state", *wanted,
+                                     {{"DOWN", sched::NodeState::kDown},
+                                      {"DRAIN", sched::NodeState::kDrain},
+                                      {"RESUME", sched::NodeState::kUp}});
+  if (!chosen) return at(state->second.place, chosen.error());
+  return simulate::Happening{std::move(change)};
+}
+
+base::Result<simulate::Happening> ScenarioInputs::scontrol(const RawInput& input) {
+  const Entry& entry = input.fields.at("scontrol");
+  const base::Result<std::string> text = word(entry);
+  if (!text) return text.error();
+  const base::Result<std::string> line = with_job_ids(*text);
+  if (!line) return at(entry.place, line.error());
+  const base::Result<std::vector<std::string>> words = split_words(*line);
+  if (!words) return at(entry.place, words.error());
+  const auto refuse = [&] {
+    return at(entry.place, "scontrol " + quoted(*text) +
+                               ": supported are update PartitionName=… KEY=VALUE … and update "
+                               "JobId=… TimeLimit=… Priority=… Nice=…");
+  };
+  if (words->size() < 3 || !same_word(words->front(), "update")) return refuse();
+  std::vector<KeyValue> keys;
+  for (std::size_t i = 1; i < words->size(); ++i) {
+    const auto [key, value] = split_option((*words)[i]);
+    keys.push_back({std::string{key}, std::string{value}});
+  }
+  base::Result<simulate::Happening> read = base::invalid_argument("");
+  if (same_word(keys.front().key, "PartitionName")) {
+    read = scontrol_partition(keys);
+  } else if (same_word(keys.front().key, "JobId")) {
+    read = scontrol_job(keys);
+  } else {
+    return refuse();
+  }
+  if (!read) return at(entry.place, read.error().with_context("scontrol"));
+  return read;
+}
+
+base::Result<simulate::Happening> ScenarioInputs::scontrol_partition(
+    const std::vector<KeyValue>& keys) {
+  for (std::size_t i = 0; i < configuration_.partitions.size(); ++i) {
+    if (configuration_.partitions[i].name != keys.front().value) continue;
+    std::vector<KeyValue> all = partition_keys_[i];
+    all.insert(all.end(), keys.begin() + 1, keys.end());
+    base::Result<sched::PartitionConfig> updated = read_partition_keys(all, node_names_);
+    if (!updated) return updated.error();
+    sched::Configuration changed = configuration_;
+    changed.partitions[i] = std::move(updated).value();
+    const base::Status legal = check_legal(changed);
+    if (!legal) return legal.error();
+    partition_keys_[i] = std::move(all);
+    configuration_ = std::move(changed);
+    return simulate::Happening{simulate::SetConfiguration{configuration_}};
+  }
+  return base::invalid_argument("there is no partition " + quoted(keys.front().value));
+}
+
+base::Result<simulate::Happening> ScenarioInputs::scontrol_job(const std::vector<KeyValue>& keys) {
+  const base::Result<std::int64_t> number = parse_integer(
+      "JobId", keys.front().value, {.min = 1, .max = static_cast<std::int64_t>(requests_.size())});
+  if (!number) return number.error();
+  simulate::UpdateJob update{requests_[sched::JobId{*number}.index() - 1]};
+  for (std::size_t i = 1; i < keys.size(); ++i) {
+    base::Status status;
+    if (same_word(keys[i].key, "TimeLimit")) {
+      const auto limit = parse_limit("TimeLimit", keys[i].value);
+      status = limit.status();
+      if (limit) update.request.time_limit = limit->value_or(kUnlimited);
+    } else if (same_word(keys[i].key, "Priority")) {
+      std::uint32_t priority = 0;
+      status = set_integer(priority, "Priority", keys[i].value, {.min = 1, .max = 4'294'967'293});
+      update.request.priority = sched::Priority{priority};
+    } else if (same_word(keys[i].key, "Nice")) {
+      status = set_integer(update.request.nice, "Nice", keys[i].value, {.min = 0});
+    } else {
+      status = unknown_word("update JobId", keys[i].key, {"TimeLimit", "Priority", "Nice"});
+    }
+    if (!status) return status.error();
+  }
+  requests_[sched::JobId{*number}.index() - 1] = update.request;
+  return simulate::Happening{std::move(update)};
+}
+
+base::Result<sched::JobId> ScenarioInputs::job(const Entry& entry) const {
+  const base::Result<std::string> label = word(entry);
+  if (!label) return label.error();
+  const auto found = jobs_by_label_.find(*label);
+  if (found == jobs_by_label_.end()) {
+    return at(entry.place, entry.key + " " + quoted(*label) + ": no such job was submitted before");
+  }
+  return found->second;
+}
+
+// Puts job ids in the place of {LABEL}.
+base::Result<std::string> ScenarioInputs::with_job_ids(std::string text) const {
+  for (std::size_t open = text.find('{'); open != std::string::npos; open = text.find('{', open)) {
+    const std::size_t close = text.find('}', open);
+    if (close == std::string::npos) return base::invalid_argument("no } for the {");
+    const std::string label = text.substr(open + 1, close - open - 1);
+    const auto found = jobs_by_label_.find(label);
+    if (found == jobs_by_label_.end()) {
+      return base::invalid_argument("{" + label + "}: no such job was submitted before");
+    }
+    text.replace(open, close - open + 1, to_string(found->second));
+  }
+  return text;
+}
+
+}  // namespace cli

@@ -1,0 +1,136 @@
+#include "cli/scenario.h"
+
+#include <gtest/gtest.h>
+
+namespace cli {
+namespace {
+
+using std::chrono::seconds;
+
+// A file around these inputs; its first input is on line 8.
+std::string file_with(const std::string& inputs) {
+  return "nodes:\n"
+         "- {name: 'n[1-2]', cores: 4, memory: 8000}\n"
+         "conf:\n"
+         "  SelectType: select/linear\n"
+         "partitions:\n"
+         "- {name: p, Default: 'YES', OverSubscribe: FORCE}\n"
+         "inputs:\n" +
+         inputs;
+}
+
+std::string refusal(const std::string& text) {
+  const base::Result<simulate::Scenario> read = read_scenario(text, "f");
+  EXPECT_FALSE(read.ok()) << text;
+  return read.ok() ? "" : read.error().message;
+}
+
+TEST(ScenarioFile, ReadsWhatHappens) {
+  const base::Result<simulate::Scenario> read =
+      read_scenario("name: x\nend: 9\n" + file_with("- {t: 0.5, submit: A, args: -N2, run: 7}\n"
+                                                    "- {t: 1, hold: A}\n"),
+                    "f");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->name, "x");
+  EXPECT_EQ(read->end, base::Instant{seconds{9}});
+  EXPECT_EQ(read->nodes.size(), 2U);
+  EXPECT_EQ(read->nodes[1].cpus, 4);
+  // What the recordings were made with, where a file says nothing.
+  EXPECT_EQ(read->configuration.cluster.scheduler, sched::SchedulerType::kBuiltin);
+  EXPECT_FALSE(read->configuration.cluster.task_affinity);
+  EXPECT_EQ(read->configuration.partitions[0].nodes, (std::vector<std::string>{"n1", "n2"}));
+  ASSERT_EQ(read->jobs.size(), 1U);
+  EXPECT_EQ(read->jobs[0].label, "A");
+  EXPECT_EQ(read->jobs[0].work, seconds{7});
+  EXPECT_EQ(read->jobs[0].request.min_nodes, 2);
+  EXPECT_EQ(read->jobs[0].request.id, sched::JobId{1});
+  ASSERT_EQ(read->inputs.size(), 2U);
+  EXPECT_EQ(read->inputs[0].at, base::Instant{std::chrono::milliseconds{500}});
+  EXPECT_FALSE(read->timing_is_told());
+}
+
+TEST(ScenarioFile, TimingIsToldByAPassASliceOrAnEnd) {
+  for (const char* input : {"- {t: 1, pass: main}\n", "- {t: 1, slice: true}\n"}) {
+    EXPECT_TRUE(read_scenario(file_with(input), "f")->timing_is_told()) << input;
+  }
+}
+
+TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
+  const std::string submit = "- {t: 0, submit: A}\n";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"nodes: []\npartitions: []\ninput: []\n",
+       "f:3: key \"input\": unknown; allowed are name, description, nodes, conf, partitions, "
+       "users, qos, topology, end and inputs"},
+      {"nodes: []\npartitions: []\ninputs: []\n",
+       "f:1: nodes: must be a list of at least one node"},
+      {"nodes: 1\npartitions: []\n", "f:1: inputs: is missing"},
+      {file_with("- {t: 0, submit: A, nodes: 2}\n"),
+       "f:8: key of the input submit \"nodes\": unknown; allowed are args, run, user, mode, t, "
+       "refused and submit"},
+      {file_with("- {t: 0, sumbit: A}\n"),
+       "f:8: input \"sumbit\": unknown; allowed are submit, pass, slice, end, timeLimit, suspend, "
+       "resume, hold, release, cancel, requeue, node and scontrol"},
+      {file_with(submit + "- {t: 1, end: B}\n"),
+       "f:9: end \"B\": no such job was submitted before"},
+      {file_with(submit + "- {t: 1, submit: A}\n"),
+       "f:9: submit \"A\": there is such a job already"},
+      {file_with("- {t: 5, pass: main}\n- {t: 4, pass: main}\n"),
+       "f:9: t: is before that of the input above it"},
+      {file_with("- {t: -1, pass: main}\n"), "f:8: t \"-1\": must be seconds from 0 to 3153600000"},
+      {file_with("- {t: .nan, pass: main}\n"),
+       "f:8: t \".nan\": must be seconds from 0 to 3153600000"},
+      {file_with("- {submit: A}\n"), "f:8: t: is missing"},
+      {file_with("- {t: 0, pass: maine}\n"),
+       "f:8: pass \"maine\": unknown; allowed are main, backfill and both"},
+      {file_with("- {t: 0, submit: A, args: -N0}\n"),
+       "f:8: args: -N \"0\": must be from 1 to 1000000"},
+      {file_with("- {t: 0, submit: A, args: -p q}\n"), "f:8: args: there is no partition \"q\""},
+      {file_with("- {t: 0, submit: A, args: -w n7}\n"), "f:8: args: there is no node \"n7\""},
+      {file_with("- {t: 0, submit: A, args: --qos=x}\n"), "f:8: args: there is no QOS \"x\""},
+      {file_with("- {t: 0, node: n7, state: DOWN}\n"), "f:8: node: there is no node \"n7\""},
+      {file_with("- {t: 0, node: n1, state: OFF}\n"),
+       "f:8: state \"OFF\": unknown; allowed are DOWN, DRAIN and RESUME"},
+      {file_with("- {t: 0, t: 1}\n"), "f:8: an input: the key \"t\" is there twice"},
+      {file_with("- {t: 0, scontrol: reconfigure}\n"),
+       "f:8: scontrol \"reconfigure\": supported are update PartitionName=… KEY=VALUE … and update "
+       "JobId=… TimeLimit=… Priority=… Nice=…"},
+      {"nodes:\n- {name: n1, sockts: 2}\npartitions: []\ninputs: []\n",
+       "f:2: key of a node \"sockts\": unknown; allowed are name, sockets, cores, threads, memory, "
+       "cpus, features, weight, gres and tmpdisk"},
+      {"nodes:\n- {name: n1}\n- {name: n1}\npartitions: []\ninputs: []\n",
+       "f:2: nodes: \"n1\" is there twice"},
+      {"nodes:\n- {name: n1}\nconf:\n  SchedulerTimeSlice: 1\npartitions: []\ninputs: []\n",
+       "f:4: SchedulerTimeSlice \"1\": must be from 5 to 65533 seconds"},
+      {"nodes:\n- {name: n1}\npartitions:\n- {name: p, Nodes: n2}\ninputs: []\n",
+       "f:4: partition p: Nodes: there is no node \"n2\""},
+      {"nodes: [\n", "f:2: end of sequence flow not found"},
+  };
+  for (const auto& [text, want] : cases) EXPECT_EQ(refusal(text), want);
+}
+
+TEST(ScenarioFile, RefusesAnIllegalConfiguration) {
+  // C1: SUSPEND needs GANG.
+  const std::string text =
+      "nodes:\n- {name: n1}\nconf: {PreemptMode: SUSPEND, PreemptType: preempt/partition_prio}\n"
+      "partitions:\n- {name: p}\ninputs: []\n";
+  EXPECT_NE(refusal(text).find("(C1)"), std::string::npos) << refusal(text);
+}
+
+TEST(ScenarioFile, PutsJobIdsInThePlaceOfNames) {
+  const base::Result<simulate::Scenario> read =
+      read_scenario(file_with("- {t: 0, submit: A, args: -t1}\n"
+                              "- {t: 1, scontrol: 'update JobId={A} TimeLimit=2'}\n"
+                              "- {t: 2, scontrol: 'update PartitionName=p OverSubscribe=FORCE:3'}\n"
+                              "- {t: 3, scontrol: 'update PartitionName=p PriorityTier=7'}\n"),
+                    "f");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const auto& update = std::get<simulate::UpdateJob>(*read->inputs[1].happening);
+  EXPECT_EQ(update.request.time_limit, std::chrono::minutes{2});
+  const auto& change = std::get<simulate::SetConfiguration>(*read->inputs[3].happening);
+  EXPECT_EQ(change.configuration.partitions[0].max_share, 3);  // of the change before
+  EXPECT_EQ(change.configuration.partitions[0].priority_tier, 7);
+  EXPECT_EQ(read->configuration.partitions[0].max_share, 4);
+}
+
+}  // namespace
+}  // namespace cli

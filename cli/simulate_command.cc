@@ -1,0 +1,80 @@
+#include "cli/simulate_command.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "cli/files.h"
+#include "cli/report/told_json.h"
+#include "cli/report/told_text.h"
+#include "cli/report/what_if_json.h"
+#include "cli/report/what_if_svg.h"
+#include "cli/report/what_if_text.h"
+#include "cli/scenario.h"
+#include "cli/slurm/text.h"
+#include "scheduler/simulate/told.h"
+#include "scheduler/simulate/what_if.h"
+
+namespace cli {
+namespace {
+
+int fail(Output output, const base::Error& error) {
+  output.err << "kubectl-gang simulate: " << error.message << "\n";
+  return kExitFailed;
+}
+
+int usage(Output output, const std::string& what) {
+  output.err << "kubectl-gang simulate: " << what << "\n";
+  return kExitUsage;
+}
+
+// "30" or "7.5".
+std::optional<base::Instant> instant(const std::string& text) {
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != 0 || !std::isfinite(seconds) || seconds < 0 || seconds > 3e9) {
+    return std::nullopt;
+  }
+  return base::Instant{base::Duration{std::llround(seconds * 1e6)}};
+}
+
+int what_if(const SimulateOptions& options, const std::vector<base::Instant>& at,
+            const simulate::Scenario& scenario, Output output) {
+  const base::Result<simulate::WhatIf> result = simulate::run_what_if(scenario);
+  if (!result) return fail(output, result.error().with_context(options.file));
+  if (!options.svg.empty()) {
+    const base::Status written = write_file(options.svg, what_if_svg(scenario, *result));
+    if (!written) return fail(output, written.error());
+  }
+  if (options.json) {
+    output.out << what_if_json(scenario, *result, at);
+    return kExitOk;
+  }
+  for (const base::Instant t : at) output.out << queue_at(scenario, *result, t) << "\n";
+  output.out << strips(scenario, *result) << "\n" << totals_text(scenario, *result);
+  return kExitOk;
+}
+
+}  // namespace
+
+int run_simulate(const SimulateOptions& options, Output output) {
+  std::vector<base::Instant> at;
+  for (const std::string& text : options.at) {
+    const std::optional<base::Instant> t = instant(text);
+    if (!t) return usage(output, "--at " + quoted(text) + ": not seconds from 0 on");
+    at.push_back(*t);
+  }
+  const base::Result<std::string> text = read_file(options.file, kScenarioBytesMax);
+  if (!text) return fail(output, text.error());
+  const base::Result<simulate::Scenario> scenario = read_scenario(*text, options.file);
+  if (!scenario) return fail(output, scenario.error());
+  if (!scenario->timing_is_told()) return what_if(options, at, *scenario, output);
+  if (!at.empty() || !options.svg.empty()) {
+    return usage(output, "--at and --svg are for scenarios without told timing; " + options.file +
+                             " tells passes, slices or ends");
+  }
+  const simulate::ToldReport report = simulate::run_told(*scenario);
+  output.out << (options.json ? told_json(*scenario, report) : told_text(*scenario, report));
+  return kExitOk;
+}
+
+}  // namespace cli

@@ -1,0 +1,116 @@
+// `simulate` from the file to what it prints.
+#include "cli/simulate_command.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/files.h"
+
+namespace cli {
+namespace {
+
+using testing::HasSubstr;
+
+class SimulateCommand : public testing::Test {
+ protected:
+  SimulateCommand() {
+    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+    directory_ = std::filesystem::path{testing::TempDir()} /
+                 (std::string{"simulate_"} + test->name() + std::to_string(::getpid()));
+    std::filesystem::create_directories(directory_);
+  }
+  ~SimulateCommand() override { std::filesystem::remove_all(directory_); }
+
+  std::string file(const std::string& name) const { return (directory_ / name).string(); }
+
+  int run(const std::string& scenario, SimulateOptions options) {
+    options.file = file("s.yaml");
+    EXPECT_TRUE(write_file(options.file, scenario).ok());
+    out_.str("");
+    err_.str("");
+    return run_simulate(options, {.out = out_, .err = err_});
+  }
+
+  std::filesystem::path directory_;
+  std::ostringstream out_, err_;
+};
+
+// The first example of the gang scheduling guide (14.1), ticks on the grid of 30 s. By hand: A
+// alone is FILLER until the tick at 30, then it has a slot of its own until 60; B 60–90, A 90–120,
+// B 120–150, A 150–180 (120 s of work done at 180), B from there on: 180–240.
+constexpr const char* kTwoGangs = R"(
+name: two gangs
+nodes:
+- {name: 'n[12-16]', cores: 8, memory: 16000}
+conf: {SelectType: select/linear, PreemptMode: GANG, SchedulerTimeSlice: 30}
+partitions:
+- {name: active, Default: 'YES', OverSubscribe: FORCE}
+inputs:
+- {t: 0, submit: A, args: -N5, run: 120}
+- {t: 10, submit: B, args: -N5, run: 120}
+)";
+
+TEST_F(SimulateCommand, ShowsQueueStripsAndTotals) {
+  ASSERT_EQ(run(kTwoGangs, {.at = {"10", "75"}}), kExitOk) << err_.str();
+  EXPECT_THAT(
+      out_.str(),
+      HasSubstr("At 1:15:\n"
+                "   JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
+                "       1    active        A     root  S       1:00      5 n[12-16]\n"
+                "       2    active        B     root  R       0:15      5 n[12-16]\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("Utilisation        100.0 %\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("Ended              2 jobs\n"));
+}
+
+TEST_F(SimulateCommand, WhatIfAsJson) {
+  ASSERT_EQ(run(kTwoGangs, {.json = true, .at = {"75"}}), kExitOk) << err_.str();
+  const nlohmann::json json = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(json["jobs"]["A"]["end"], 180.0);
+  EXPECT_EQ(json["jobs"]["B"]["end"], 240.0);
+  EXPECT_EQ(json["jobs"]["B"]["runSeconds"], 120.0);
+  EXPECT_EQ(json["queues"][0]["jobs"][0]["state"], "S");
+  EXPECT_EQ(json["totals"]["response"]["max"], 230.0);
+}
+
+TEST_F(SimulateCommand, WritesAPicture) {
+  ASSERT_EQ(run(kTwoGangs, {.svg = file("p.svg")}), kExitOk) << err_.str();
+  const base::Result<std::string> svg = read_file(file("p.svg"), 1U << 20U);
+  ASSERT_TRUE(svg.ok());
+  EXPECT_THAT(*svg, HasSubstr(">n12</text>"));
+  EXPECT_THAT(*svg, HasSubstr("<title>B</title>"));
+  EXPECT_THAT(*svg, HasSubstr("</svg>"));
+}
+
+TEST_F(SimulateCommand, ToldTimingForPeople) {
+  const std::string told = std::string{kTwoGangs} + "- {t: 11, pass: main}\n- {t: 20, end: A}\n";
+  ASSERT_EQ(run(told, {}), kExitOk) << err_.str();
+  EXPECT_EQ(out_.str(),
+            "    11.000  A starts in active on n[12-16]\n"
+            "    11.000  B starts in active on n[12-16]\n"
+            "    11.000  B is suspended\n"
+            "    20.000  B is suspended no more\n"
+            "\n"
+            "A: COMPLETED, 0 restarts\n"
+            "B: RUNNING, 0 restarts\n");
+  EXPECT_EQ(run(told, {.at = {"5"}}), kExitUsage);
+}
+
+TEST_F(SimulateCommand, SaysWhatIsWrong) {
+  EXPECT_EQ(run(kTwoGangs, {.at = {"soon"}}), kExitUsage);
+  EXPECT_EQ(err_.str(), "kubectl-gang simulate: --at \"soon\": not seconds from 0 on\n");
+  EXPECT_EQ(run("nodes: 1\n", {}), kExitFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("s.yaml:1: "));
+  EXPECT_EQ(run(std::string{kTwoGangs} + "- {t: 11, submit: C}\n", {}), kExitFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("job C: say how many seconds it runs (run)"));
+  SimulateOptions missing;
+  missing.file = file("none.yaml");
+  EXPECT_EQ(run_simulate(missing, {.out = out_, .err = err_}), kExitFailed);
+  EXPECT_EQ(run(kTwoGangs, {.svg = file("no/such/p.svg")}), kExitFailed);
+}
+
+}  // namespace
+}  // namespace cli

@@ -1,0 +1,48 @@
+#include "cli/table.h"
+
+#include <algorithm>
+
+#include "scheduler/base/check.h"
+
+namespace cli {
+namespace {
+
+// UTF-8 continuation bytes take no place on the screen.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
+
+}  // namespace
+
+std::string format_table(std::span<const Column> columns,
+                         std::span<const std::vector<std::string>> rows) {
+  std::vector<std::size_t> widths;
+  for (const Column& column : columns) {
+    widths.push_back(std::max(column.width_min, width_of(column.title)));
+  }
+  for (const std::vector<std::string>& row : rows) {
+    CHECK(row.size() == columns.size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  std::string text;
+  const auto add_line = [&](const auto& value_at) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const std::string& value = value_at(i);
+      const std::string blanks(widths[i] - width_of(value), ' ');
+      if (i != 0) text += ' ';
+      if (!columns[i].left) text += blanks;
+      text += value;
+      if (columns[i].left && i + 1 != columns.size()) text += blanks;
+    }
+    text += '\n';
+  };
+  add_line([&](std::size_t i) -> const std::string& { return columns[i].title; });
+  for (const std::vector<std::string>& row : rows) {
+    add_line([&](std::size_t i) -> const std::string& { return row[i]; });
+  }
+  return text;
+}
+
+}  // namespace cli

@@ -1,0 +1,22 @@
+// Text tables as Slurm prints them: right-aligned columns with a least width, grown to the longest
+// value, one blank between.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+struct Column {
+  std::string title;
+  std::size_t width_min = 0;
+  bool left = false;  // left-aligned; in the last column without blanks behind it
+};
+
+// Title line and rows, each ended by a newline. REQUIRES: every row has one value per column.
+std::string format_table(std::span<const Column> columns,
+                         std::span<const std::vector<std::string>> rows);
+
+}  // namespace cli

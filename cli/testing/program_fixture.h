@@ -1,0 +1,94 @@
+// Runs kubectl-gang in process against the in-memory API server.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/cluster/session.h"
+#include "cli/program.h"
+#include "e2e/devcluster/api_server/api_server.h"
+#include "e2e/devcluster/api_server/in_process_transport.h"
+#include "kube/api/job.h"
+#include "kube/api/namespace.h"
+#include "kube/api/node.h"
+#include "kube/api/node_timetable.h"
+#include "kube/api/partition.h"
+#include "kube/testing/manual_clock.h"
+#include "kube/testing/manual_sleeper.h"
+
+namespace cli {
+
+class ProgramTest : public testing::Test {
+ protected:
+  struct Ran {
+    int code = 0;
+    std::string out;
+    std::string err;
+  };
+
+  ProgramTest() {
+    const base::Status crds = server_.load_crds(KUBEGANG_SOURCE_DIR "/crds");
+    EXPECT_TRUE(crds.ok()) << crds.error().message;
+    for (const char* name : {"team-a", "team-b"}) {
+      kube::Namespace ns;
+      ns.metadata.name = name;
+      EXPECT_TRUE(client_.create(ns).ok()) << name;
+    }
+  }
+
+  Ran run(const std::vector<std::string>& arguments) {
+    std::ostringstream out;
+    std::ostringstream err;
+    const int code =
+        run_program(arguments,
+                    [this](const ConnectOptions& options,
+                           const std::function<int(const Session&)>& use) -> base::Result<int> {
+                      return use({.client = client_,
+                                  .clock = clock_,
+                                  .ns = options.ns.empty() ? "default" : options.ns});
+                    },
+                    {.out = out, .err = err});
+    return {code, out.str(), err.str()};
+  }
+
+  base::Instant now() const { return clock_.wall(); }
+
+  // A job as the operator would leave it: spec and status as given.
+  kube::Job add_job(const std::string& ns, const std::string& name, kube::JobSpec spec,
+                    kube::JobStatus status) {
+    kube::Job job;
+    job.metadata.ns = ns;
+    job.metadata.name = name;
+    job.spec = std::move(spec);
+    job.spec.pod_template = *kube::RawJson::parse_text(
+        R"({"spec": {"containers": [{"name": "main", "image": "busybox"}]}})");
+    base::Result<kube::Job> created = client_.create(job);
+    EXPECT_TRUE(created.ok()) << created.error().message;
+    kube::Job changed = *created;
+    changed.status = std::move(status);
+    base::Result<kube::Job> written = client_.patch_status_from(*created, changed);
+    EXPECT_TRUE(written.ok()) << written.error().message;
+    return *written;
+  }
+
+  static kube::Allocation on(const std::string& nodes) {
+    return {.node_list = nodes, .cpus = 8, .nodes = {{.nodes = nodes, .cpu_count = 8}}};
+  }
+  static kube::Conditions ready() {
+    return {{.type = "Ready",
+             .status = kube::ConditionStatus::kTrue,
+             .last_transition_time = kube::ManualClock::kStart,
+             .reason = "AllPodsRun"}};
+  }
+
+  kube::ManualClock clock_;
+  kube::ManualSleeper sleeper_{clock_};
+  devcluster::ApiServer server_{clock_};
+  devcluster::InProcessTransport transport_{server_};
+  kube::Client client_{transport_, clock_, sleeper_, {}};
+};
+
+}  // namespace cli

@@ -1,0 +1,62 @@
+#include "cli/yaml_file.h"
+
+#include <cmath>
+#include <set>
+
+namespace cli {
+
+base::Error at(const Place& place, const base::Error& error) {
+  return error.with_context(place.file + ":" + std::to_string(place.line));
+}
+
+base::Error at(const Place& place, const std::string& message) {
+  return at(place, base::invalid_argument(message));
+}
+
+base::Result<Entries> YamlFile::entries(const YAML::Node& map, const std::string& what) const {
+  if (!map.IsMap()) return at(place(map), what + ": must be a map of keys and values");
+  Entries all;
+  std::set<std::string> seen;
+  for (const auto& item : map) {
+    if (!item.first.IsScalar()) return at(place(item.first), what + ": a key must be a word");
+    Entry entry{item.first.Scalar(), item.second, place(item.first)};
+    if (!seen.insert(entry.key).second) {
+      return at(entry.place, what + ": the key " + quoted(entry.key) + " is there twice");
+    }
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+base::Result<std::string> word(const Entry& entry) {
+  if (!entry.value.IsScalar()) return at(entry.place, entry.key + ": must be a single value");
+  return entry.value.Scalar();
+}
+
+base::Result<base::Duration> seconds(const Entry& entry) {
+  constexpr double kSecondsMax = 100.0 * 365 * 24 * 3600;
+  const base::Result<std::string> text = word(entry);
+  if (!text) return text.error();
+  double value = 0;
+  if (!YAML::convert<double>::decode(entry.value, value) || !std::isfinite(value) || value < 0 ||
+      value > kSecondsMax) {
+    return at(entry.place,
+              entry.key + " " + quoted(*text) + ": must be seconds from 0 to 3153600000");
+  }
+  return base::Duration{std::llround(value * 1e6)};
+}
+
+base::Result<std::vector<KeyValue>> YamlFile::key_values(const YAML::Node& map,
+                                                         const std::string& what,
+                                                         std::vector<KeyValue> first) const {
+  const base::Result<Entries> all = entries(map, what);
+  if (!all) return all.error();
+  for (const Entry& entry : *all) {
+    const base::Result<std::string> value = word(entry);
+    if (!value) return value.error();
+    first.push_back({entry.key, *value});
+  }
+  return first;
+}
+
+}  // namespace cli
