@@ -1,0 +1,174 @@
+// Pods that end gracefully, garbage collection, namespaces that go with all they hold. A real
+// cluster needs its controller manager for the latter two.
+#include "e2e/contract/contract_fixture.h"
+
+namespace contract {
+namespace {
+
+json owned_by(json object, const json& owner, bool controller = true) {
+  object["metadata"]["ownerReferences"] = {{{"apiVersion", owner["apiVersion"]},
+                                            {"kind", owner["kind"]},
+                                            {"name", owner["metadata"]["name"]},
+                                            {"uid", owner["metadata"]["uid"]},
+                                            {"controller", controller}}};
+  return object;
+}
+
+TEST_P(ApiServerContract, PodsGetTheirDefaults) {
+  const json created = create(core("pods"), pod("a"));
+  EXPECT_EQ(created["spec"]["restartPolicy"], "Always");
+  EXPECT_EQ(created["spec"]["terminationGracePeriodSeconds"], 30);
+  EXPECT_EQ(created["spec"]["schedulerName"], "default-scheduler");
+  EXPECT_EQ(created["status"]["phase"], "Pending");
+  EXPECT_EQ(created["status"]["qosClass"], "BestEffort");
+}
+
+TEST_P(ApiServerContract, PodsWithoutContainersAreInvalid) {
+  json object = pod("a");
+  object["spec"]["containers"] = json::array();
+  const Reply empty = post(core("pods"), object);
+  EXPECT_EQ(empty.status, 422);
+  EXPECT_NE(empty.message().find("spec.containers: Required value"), std::string::npos)
+      << empty.message();
+  object = pod("a");
+  object["spec"]["containers"].push_back(object["spec"]["containers"][0]);
+  const Reply twice = post(core("pods"), object);
+  EXPECT_EQ(twice.status, 422);
+  EXPECT_NE(twice.message().find("spec.containers[1].name: Duplicate value: \"main\""),
+            std::string::npos)
+      << twice.message();
+}
+
+TEST_P(ApiServerContract, APodsSpecCannotChange) {
+  create(core("pods"), pod("a", "node-1"));
+  const Reply refused = merge_patch(core("pods", "a"), {{"spec", {{"restartPolicy", "Never"}}}});
+  EXPECT_EQ(refused.status, 422);
+  EXPECT_NE(refused.message().find("pod updates may not change fields other than"),
+            std::string::npos)
+      << refused.message();
+}
+
+TEST_P(ApiServerContract, APodsStatusIsWrittenApart) {
+  create(core("pods"), pod("a", "node-1"));
+  const json status = merge_patch(core("pods", "a") + "/status",
+                                  {{"status", {{"phase", "Running"}, {"podIP", "10.0.0.1"}}}})
+                          .body;
+  EXPECT_EQ(status["status"]["phase"], "Running");
+  const json labelled = merge_patch(core("pods", "a"), {{"metadata", {{"labels", {{"a", "b"}}}}},
+                                                        {"status", {{"phase", "Failed"}}}})
+                            .body;
+  EXPECT_EQ(labelled["status"]["phase"], "Running");
+  EXPECT_EQ(labelled["metadata"]["labels"]["a"], "b");
+}
+
+TEST_P(ApiServerContract, APodWithoutANodeGoesAtOnce) {
+  create(core("pods"), pod("a"));
+  const Reply deleted = remove(core("pods", "a"));
+  EXPECT_EQ(deleted.status, 200);
+  EXPECT_EQ(deleted.body["kind"], "Pod");
+  EXPECT_EQ(get(core("pods", "a")).status, 404);
+}
+
+TEST_P(ApiServerContract, APodOnANodeStaysUntilItsKubeletDeletesIt) {
+  const std::string rv = list_rv(core("pods"));
+  create(core("pods"), pod("a", "node-1"));
+  const json marked = remove(core("pods", "a")).body;
+  EXPECT_EQ(marked["metadata"]["deletionGracePeriodSeconds"], 30);
+  EXPECT_TRUE(marked["metadata"].contains("deletionTimestamp"));
+  const json still = get(core("pods", "a")).body;
+  EXPECT_EQ(still["metadata"]["deletionTimestamp"], marked["metadata"]["deletionTimestamp"]);
+  // A second deletion may only shorten the time.
+  EXPECT_EQ(remove(core("pods", "a") + "?gracePeriodSeconds=5")
+                .body["metadata"]["deletionGracePeriodSeconds"],
+            5);
+  EXPECT_EQ(remove(core("pods", "a") + "?gracePeriodSeconds=20")
+                .body["metadata"]["deletionGracePeriodSeconds"],
+            5);
+  remove(core("pods", "a"),
+         {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"gracePeriodSeconds", 0}});
+  EXPECT_EQ(get(core("pods", "a")).status, 404);
+  const auto events = watch(core("pods") + "?watch=true&resourceVersion=" + rv,
+                            [](const auto& seen) { return seen.back()["type"] == "DELETED"; });
+  EXPECT_EQ(summary(events).front(), "ADDED a");
+  EXPECT_EQ(summary(events).back(), "DELETED a");
+}
+
+TEST_P(ApiServerContract, AFinishedPodGoesAtOnce) {
+  create(core("pods"), pod("a", "node-1"));
+  merge_patch(core("pods", "a") + "/status", {{"status", {{"phase", "Succeeded"}}}});
+  remove(core("pods", "a"));
+  EXPECT_EQ(get(core("pods", "a")).status, 404);
+}
+
+TEST_P(ApiServerContract, EvictionDeletesThePod) {
+  create(core("pods"), pod("a", "node-1"));
+  const Reply evicted =
+      post(core("pods", "a") + "/eviction", {{"apiVersion", "policy/v1"},
+                                             {"kind", "Eviction"},
+                                             {"metadata", {{"name", "a"}, {"namespace", ns_}}}});
+  EXPECT_EQ(evicted.status, 201) << evicted.body;
+  EXPECT_TRUE(get(core("pods", "a")).body["metadata"].contains("deletionTimestamp"));
+}
+
+TEST_P(ApiServerContract, ChildrenGoWhenTheirOwnerHasGone) {
+  const json owner = create(widgets(), widget("owner"));
+  create(core("configmaps"), owned_by(config_map("child"), owner));
+  const json child = get(core("configmaps", "child")).body;
+  create(core("configmaps"), owned_by(config_map("grandchild"), child));
+  remove(widgets("owner"),
+         {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"propagationPolicy", "Background"}});
+  EXPECT_TRUE(eventually([&] { return get(core("configmaps", "child")).status == 404; }));
+  EXPECT_TRUE(eventually([&] { return get(core("configmaps", "grandchild")).status == 404; }));
+}
+
+TEST_P(ApiServerContract, OrphansStayWithoutTheReference) {
+  const json owner = create(widgets(), widget("owner"));
+  create(core("configmaps"), owned_by(config_map("child"), owner));
+  remove(widgets("owner"),
+         {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"propagationPolicy", "Orphan"}});
+  EXPECT_TRUE(eventually([&] {
+    const Reply child = get(core("configmaps", "child"));
+    return child.status == 200 && !child.body["metadata"].contains("ownerReferences");
+  }));
+}
+
+TEST_P(ApiServerContract, AChildOfAVanishedOwnerGoesToo) {
+  const json owner = create(widgets(), widget("owner"));
+  remove(widgets("owner"));
+  create(core("configmaps"), owned_by(config_map("late"), owner));
+  EXPECT_TRUE(eventually([&] { return get(core("configmaps", "late")).status == 404; }));
+}
+
+TEST_P(ApiServerContract, AChildOfTwoOwnersStaysWithTheSecond) {
+  const json first = create(widgets(), widget("first"));
+  const json second = create(widgets(), widget("second"));
+  json child = owned_by(config_map("child"), first);
+  child["metadata"]["ownerReferences"].push_back(
+      owned_by(config_map("x"), second, false)["metadata"]["ownerReferences"][0]);
+  create(core("configmaps"), child);
+  remove(widgets("first"),
+         {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"propagationPolicy", "Background"}});
+  EXPECT_TRUE(eventually([&] {
+    const Reply left = get(core("configmaps", "child"));
+    return left.status == 200 && left.body["metadata"]["ownerReferences"].size() == 1;
+  }));
+  EXPECT_EQ(get(core("configmaps", "child")).body["metadata"]["ownerReferences"][0]["name"],
+            "second");
+}
+
+TEST_P(ApiServerContract, ANamespaceGoesWithAllThatItHolds) {
+  create(widgets(), widget("a"));
+  create(core("pods"), pod("p", "node-1"));
+  const Reply deleted = remove("/api/v1/namespaces/" + ns_);
+  EXPECT_EQ(deleted.status, 200);
+  // The pod has a kubelet to wait for; nothing new may come meanwhile.
+  const Reply refused = post(core("configmaps"), config_map("late"));
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_NE(refused.message().find("because it is being terminated"), std::string::npos);
+  EXPECT_EQ(get("/api/v1/namespaces/" + ns_).body["status"]["phase"], "Terminating");
+  remove(core("pods", "p") + "?gracePeriodSeconds=0");
+  EXPECT_TRUE(eventually([&] { return get("/api/v1/namespaces/" + ns_).status == 404; }));
+}
+
+}  // namespace
+}  // namespace contract

@@ -1,0 +1,215 @@
+// The API server through the eyes of a real kubectl, where one is installed: what the README and
+// the demo tell people to type. The server runs in a process of its own.
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+extern char** environ;
+
+namespace {
+
+struct Output {
+  int exit_code = -1;
+  std::string text;  // stdout and stderr
+};
+
+Output run(const std::string& command) {
+  Output output;
+  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return output;
+  std::array<char, 4096> buffer{};
+  while (const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    output.text.append(buffer.data(), size);
+  }
+  const int status = ::pclose(pipe);
+  output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return output;
+}
+
+// A child whose standard output is read line by line, and whose standard input ends with this
+// object.
+class Child {
+ public:
+  // False: it could not be started.
+  bool start(std::vector<std::string> words) {
+    std::array<int, 2> in{}, out{};
+    if (::pipe2(in.data(), O_CLOEXEC) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) return false;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    const int error =
+        ::posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    ::close(in[0]);
+    ::close(out[1]);
+    input_ = in[1];
+    output_ = ::fdopen(out[0], "r");
+    return error == 0;
+  }
+  ~Child() {
+    if (input_ >= 0) ::close(input_);
+    if (output_ != nullptr) ::fclose(output_);
+    if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
+  }
+  // Waits for it; "" at the end.
+  std::string line() {
+    std::array<char, 4096> buffer{};
+    return std::fgets(buffer.data(), buffer.size(), output_) == nullptr ? "" : buffer.data();
+  }
+  void terminate() { ::kill(pid_, SIGTERM); }
+
+ private:
+  pid_t pid_ = -1;
+  int input_ = -1;
+  FILE* output_ = nullptr;
+};
+
+class Kubectl : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (run("kubectl version --client").exit_code != 0) {
+      GTEST_SKIP() << "kubectl is not installed: not tried";
+    }
+    folder_ = std::filesystem::temp_directory_path() /
+              ("kubegang-kubectl-test-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+    ASSERT_TRUE(server_.start({KUBEGANG_BINARY_DIR "/tests/devcluster_api_server_program",
+                               KUBEGANG_SOURCE_DIR "/crds", kubeconfig()}));
+    ASSERT_TRUE(server_.line().starts_with("https://"));
+    std::ofstream{folder_ / "objects.yaml"}
+        << "apiVersion: kubegang.io/v1alpha1\n"
+           "kind: Partition\n"
+           "metadata: {name: batch}\n"
+           "spec: {nodes: {hostlist: \"n[12-16]\"}, overSubscribe: {policy: Force, maxShare: 4}}\n"
+           "---\n"
+           "apiVersion: kubegang.io/v1alpha1\n"
+           "kind: Job\n"
+           "metadata: {name: myload}\n"
+           "spec:\n"
+           "  partitions: [batch]\n"
+           "  nodes: {min: 5}\n"
+           "  template: {spec: {containers: [{name: main, image: busybox, command: [sleep, "
+           "\"9\"]}]}}\n"
+           "---\n"
+           "apiVersion: v1\n"
+           "kind: Pod\n"
+           "metadata: {name: p}\n"
+           "spec: {nodeName: n12, containers: [{name: main, image: busybox}]}\n";
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+
+  std::string kubeconfig() const { return folder_ / "kubeconfig"; }
+  std::string cache() const { return folder_ / "cache"; }
+  std::string command(const std::string& arguments) const {
+    return "kubectl --kubeconfig=" + kubeconfig() + " --cache-dir=" + cache() + " " + arguments;
+  }
+  // Runs kubectl, expects success, returns what it printed.
+  std::string kubectl(const std::string& arguments) {
+    const Output output = run(command(arguments));
+    EXPECT_EQ(output.exit_code, 0) << arguments << "\n" << output.text;
+    return output.text;
+  }
+  void expect_text(const std::string& arguments, const std::vector<std::string>& wanted) {
+    const std::string text = kubectl(arguments);
+    for (const std::string& part : wanted) {
+      EXPECT_NE(text.find(part), std::string::npos) << arguments << " lacks " << part << "\n"
+                                                    << text;
+    }
+  }
+  std::string apply() { return "apply -f " + (folder_ / "objects.yaml").string(); }
+
+  std::filesystem::path folder_;
+  Child server_;
+};
+
+TEST_F(Kubectl, AppliesGetsDescribesAndDeletes) {
+  expect_text(apply(), {"partition.kubegang.io/batch created", "job.kubegang.io/myload created"});
+  expect_text(apply(), {"partition.kubegang.io/batch unchanged", "pod/p unchanged"});
+  expect_text("get partitions", {"NAME", "STATE", "TIER", "OVERSUBSCRIBE", "Force", "AGE"});
+  expect_text("get gjob -o wide", {"NODELIST(REASON)", "CPUS", "PRIORITY", "myload", "batch"});
+  expect_text("get kubegang -A", {"partition.kubegang.io/batch", "job.kubegang.io/myload"});
+  expect_text("get gjob myload -o yaml", {"kind: Job", "podPolicy: PerNode", "generation: 1"});
+  expect_text("get pods -o wide", {"READY", "Pending", "n12"});
+  expect_text("describe gjob myload", {"Name:         myload", "Partitions:", "Events:"});
+  expect_text("describe pod p", {"Node:             n12", "QoS Class:"});
+  expect_text("logs p", {"hello from default/p/main"});
+  expect_text("patch gjob myload --type=merge -p '{\"spec\":{\"hold\":true}}'", {"patched"});
+  expect_text("get gjob myload -o jsonpath='{.spec.hold}/{.metadata.generation}'", {"true/2"});
+  expect_text("label gjob myload team=a", {"labeled"});
+  expect_text("get gjob -l team=a -o name", {"job.kubegang.io/myload"});
+  expect_text("delete gjob myload", {"deleted"});
+  expect_text("delete pod p --grace-period=0 --force", {"deleted"});
+  EXPECT_NE(run(command("get gjob myload")).exit_code, 0);
+}
+
+TEST_F(Kubectl, CreatesWhatItSendsAsProtobuf) {
+  expect_text("create namespace team-a", {"namespace/team-a created"});
+  expect_text("-n team-a create configmap c --from-literal=a=b", {"created"});
+  expect_text("-n team-a create secret generic s --from-literal=a=b", {"created"});
+  expect_text("-n team-a create serviceaccount bot", {"created"});
+  expect_text("-n team-a get configmap c -o jsonpath='{.data.a}'", {"b"});
+  expect_text("-n team-a get secret s -o jsonpath='{.data.a}'", {"Yg=="});
+  expect_text("auth can-i create jobs.kubegang.io", {"yes"});
+  expect_text("delete namespace team-a", {"deleted"});
+}
+
+TEST_F(Kubectl, ExplainsAndListsResources) {
+  expect_text("explain gjob.spec.nodes",
+              {"KIND:       Job", "min	<integer> -required-", "Fewest nodes."});
+  expect_text("explain partition", {"A set of nodes with a scheduling policy"});
+  expect_text("api-resources --api-group=kubegang.io",
+              {"gjob,gjobs", "part", "schedulerconfigs", "nodetimetables", "qos"});
+  expect_text("get crd", {"jobs.kubegang.io", "CREATED AT"});
+  expect_text("wait --for=condition=established crd/jobs.kubegang.io --timeout=5s",
+              {"condition met"});
+}
+
+TEST_F(Kubectl, RefusesWhatIsWrongInASentence) {
+  std::ofstream{folder_ / "bad.yaml"}
+      << "apiVersion: kubegang.io/v1alpha1\n"
+         "kind: Partition\n"
+         "metadata: {name: bad}\n"
+         "spec: {nodes: {hostlist: n1}, oversubscribe: {policy: Force}}\n";
+  const Output unknown = run(command("apply -f " + (folder_ / "bad.yaml").string()));
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_NE(unknown.text.find("unknown field \"spec.oversubscribe\""), std::string::npos)
+      << unknown.text;
+  const Output server_side =
+      run(command("apply --server-side -f " + (folder_ / "objects.yaml").string()));
+  EXPECT_EQ(server_side.exit_code, 1);
+  EXPECT_NE(server_side.text.find("server-side apply is not served"), std::string::npos)
+      << server_side.text;
+}
+
+TEST_F(Kubectl, WatchesWithATable) {
+  kubectl(apply());
+  Child watcher;
+  ASSERT_TRUE(watcher.start(
+      {"kubectl", "--kubeconfig=" + kubeconfig(), "--cache-dir=" + cache(), "get", "gjob", "-w"}));
+  EXPECT_NE(watcher.line().find("NODELIST(REASON)"), std::string::npos);
+  EXPECT_TRUE(watcher.line().starts_with("myload"));
+  kubectl("annotate gjob myload step=1");
+  EXPECT_TRUE(watcher.line().starts_with("myload"));
+  watcher.terminate();
+}
+
+}  // namespace

@@ -1,0 +1,72 @@
+#include "e2e/devcluster/api_server/connection_threads.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace devcluster {
+namespace {
+
+thread_local int connection_socket = -1;  // the duplicate that this thread has registered
+
+}  // namespace
+
+void ConnectionRegistry::register_socket(int socket) {
+  if (connection_socket >= 0) return;
+  connection_socket = ::dup(socket);
+  if (connection_socket < 0) return;
+  const std::scoped_lock lock{mu_};
+  sockets_.insert(connection_socket);
+}
+
+void ConnectionRegistry::release() {
+  if (connection_socket < 0) return;
+  const int socket = std::exchange(connection_socket, -1);
+  const std::scoped_lock lock{mu_};
+  sockets_.erase(socket);
+  ::close(socket);
+}
+
+void ConnectionRegistry::break_all() {
+  const std::scoped_lock lock{mu_};
+  for (const int socket : sockets_) ::shutdown(socket, SHUT_RDWR);
+}
+
+void ConnectionThreads::enqueue(std::function<void()> connection) {
+  const std::scoped_lock lock{mu_};
+  waiting_.push_back(std::move(connection));
+  if (idle_count_ < waiting_.size() && threads_.size() < threads_max_) {
+    threads_.emplace_back([this] { run(); });
+  }
+  changed_.notify_one();
+}
+
+void ConnectionThreads::run() {
+  std::unique_lock lock{mu_};
+  while (true) {
+    ++idle_count_;
+    changed_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+    --idle_count_;
+    if (waiting_.empty()) return;
+    const std::function<void()> connection = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    connection();
+    registry_.release();
+    lock.lock();
+  }
+}
+
+void ConnectionThreads::shutdown() {
+  std::vector<std::thread> threads;
+  {
+    const std::scoped_lock lock{mu_};
+    stopping_ = true;
+    threads.swap(threads_);
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace devcluster

@@ -1,0 +1,95 @@
+#include "e2e/devcluster/apply.h"
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "e2e/devcluster/api_server/yaml_json.h"
+
+namespace devcluster {
+namespace {
+
+using base::Code;
+using base::Error;
+using nlohmann::json;
+
+Code code_of(int http_status) {
+  switch (http_status) {
+    case 400:
+    case 422:
+      return Code::kInvalidArgument;
+    case 401:
+      return Code::kUnauthenticated;
+    case 403:
+      return Code::kPermissionDenied;
+    case 404:
+      return Code::kNotFound;
+    case 409:
+      return Code::kConflict;
+    case 410:
+      return Code::kGone;
+    default:
+      return Code::kUnavailable;
+  }
+}
+
+std::string plural_of(const std::string& kind) {
+  std::string out = kind;
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out == "qos" ? out : out + "s";
+}
+
+std::string text_at(const json& object, const char* pointer) {
+  return object.value(json::json_pointer{pointer}, std::string{});
+}
+
+}  // namespace
+
+base::Result<std::vector<json>> read_manifests(const std::string& path) {
+  const base::Result<std::vector<std::string>> documents = read_yaml_file(path);
+  if (!documents.ok()) return documents.error();
+  std::vector<json> out;
+  for (const std::string& document : *documents) out.push_back(json::parse(document));
+  return out;
+}
+
+std::string collection_path(const json& object) {
+  const std::string version = text_at(object, "/apiVersion");
+  std::string path = (version == "v1" ? "/api/" : "/apis/") + version;
+  if (const std::string ns = text_at(object, "/metadata/namespace"); !ns.empty()) {
+    path += "/namespaces/" + ns;
+  }
+  return path + "/" + plural_of(text_at(object, "/kind"));
+}
+
+base::Result<json> call_api(kube::Transport& transport, kube::Method method,
+                            const std::string& path, const json& body) {
+  kube::Request request{.method = method, .path = path};
+  if (!body.is_null()) request.body = body.dump();
+  if (method == kube::Method::kPatch) request.content_type = "application/merge-patch+json";
+  const base::Result<kube::Response> response = transport.send(request);
+  if (!response.ok()) return response.error();
+  json answer = json::parse(response->body, nullptr, false);
+  if (response->status >= 200 && response->status < 300) return answer;
+  std::string message = "HTTP " + std::to_string(response->status);
+  if (answer.is_object()) message = answer.value("message", message);
+  return Error{code_of(response->status), message};
+}
+
+base::Result<json> get_api(kube::Transport& transport, const std::string& path) {
+  return call_api(transport, kube::Method::kGet, path, nullptr);
+}
+
+base::Status apply_object(kube::Transport& transport, const json& object) {
+  const std::string query = "?fieldValidation=Strict&fieldManager=kubegang-devcluster";
+  const std::string collection = collection_path(object);
+  const base::Result<json> created =
+      call_api(transport, kube::Method::kPost, collection + query, object);
+  if (created.ok() || created.error().code != Code::kConflict) return created.status();
+  return call_api(transport, kube::Method::kPatch,
+                  collection + "/" + text_at(object, "/metadata/name") + query, object)
+      .status();
+}
+
+}  // namespace devcluster

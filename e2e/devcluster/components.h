@@ -1,0 +1,65 @@
+// The cluster's own programs, as local processes: the operator and the nodes' agents. Each runs in
+// a cgroup of its own below the instance's, is told to stop by SIGTERM, and writes a log file.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "e2e/devcluster/kubelet/cgroup.h"
+#include "e2e/devcluster/kubelet/spawn.h"
+#include "scheduler/base/result.h"
+#include "scheduler/base/time.h"
+
+namespace devcluster {
+
+struct ComponentSpec {
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;
+  std::string log_path;
+};
+
+// One thread.
+class Components {
+ public:
+  // Their cgroups are made below `root`/system.
+  explicit Components(CgroupRoot root) : root_{std::move(root)} {}
+  Components(const Components&) = delete;
+  Components& operator=(const Components&) = delete;
+  ~Components();  // kills what is left
+
+  // REQUIRES: no component of that name runs.
+  base::Status start(const std::string& name, ComponentSpec spec);
+  // Once more, as it was started the last time. REQUIRES: it was, and has ended.
+  base::Status start_again(const std::string& name);
+  // kNotFound: there is none, or it has ended.
+  base::Status signal(const std::string& name, int signal_number);
+  // SIGKILL, and waits for its end. Nothing if it does not run.
+  void kill(const std::string& name);
+  // How it ended; nothing when it has not within `patience`.
+  std::optional<ExitStatus> wait(const std::string& name, base::Duration patience);
+
+  bool runs(const std::string& name);
+  pid_t pid(const std::string& name) const;  // 0: does not run
+  // It and its children.
+  std::vector<pid_t> processes(const std::string& name) const;
+  std::vector<std::string> names() const;
+
+  // SIGTERM to all, then SIGKILL to those that have not ended within `patience`.
+  void stop_all(base::Duration patience);
+
+ private:
+  struct Component {
+    ComponentSpec spec;
+    std::optional<Child> child;
+    std::optional<ExitStatus> ended;
+  };
+
+  CgroupRoot cgroup_of(const std::string& name) const;
+
+  CgroupRoot root_;
+  std::map<std::string, Component> components_;
+};
+
+}  // namespace devcluster

@@ -1,0 +1,28 @@
+// The first example of Slurm's gang scheduling guide, played (slurm-semantics 14.1): a partition of
+// five nodes, two jobs of five nodes each, from the files in examples/, and a report of what the
+// processes themselves measured.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "e2e/devcluster/devcluster.h"
+#include "e2e/devcluster/interrupts.h"
+#include "scheduler/base/time.h"
+
+namespace devcluster {
+
+struct DemoOptions {
+  base::Duration slice = std::chrono::seconds{2};
+  base::Duration duration = std::chrono::seconds{60};  // from the moment both jobs are ready
+  std::string shown_directory;                         // as the user wrote it
+  std::string examples_directory;
+};
+
+// Plays it on a terminal as a picture, elsewhere as a line per change; writes report.json into the
+// cluster's directory. The exit code: 0; 1 when something failed or a figure is not as it has to
+// be; 130 after Ctrl-C. Ends within a bounded time.
+int play_demo(const kube::Clock& clock, Devcluster& cluster, const DemoOptions& options,
+              Interrupts& interrupts);
+
+}  // namespace devcluster

@@ -1,0 +1,107 @@
+#include "e2e/devcluster/demo/picture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "e2e/devcluster/demo/report.h"
+
+namespace devcluster {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Picture two_jobs() {
+  return {.title = "demo",
+          .jobs = {{"first", "batch", "R", seconds{41}, seconds{30}, 5, "n[12-16]"},
+                   {"second", "batch", "S", seconds{30}, seconds{41}, 5, "n[12-16]"}},
+          .strips = {{"n12", {{0U}, {0U}, {1U}, {}, {{}, true}}}},
+          .cell_length = milliseconds{500},
+          .footer = {"look inside"}};
+}
+
+TEST(Picture, ShowsTheTableAsSqueueDoesAndAStripPerNode) {
+  EXPECT_THAT(
+      render(two_jobs(), {.columns = 80}),
+      ElementsAre(
+          "demo", "", "JOB        PARTITION ST       TIME  SUSPENDED NODES NODELIST(REASON)",
+          "first      batch     R        0:41       0:30     5 n[12-16]",
+          "second     batch     S        0:30       0:41     5 n[12-16]", "", "n12 ##=.!",
+          "    # first  = second  ! both, while one starts  column = 500 ms", "", "look inside"));
+}
+
+TEST(Picture, FitsIntoEightyColumns) {
+  Picture picture = two_jobs();
+  picture.jobs[0].nodes_or_reason = std::string(200, 'x');
+  picture.footer = {std::string(200, 'y')};
+  picture.strips[0].cells.assign(strip_columns({.columns = 80}, 3), StripCell{0U});
+  for (const std::string& line : render(picture, {.columns = 80})) EXPECT_LE(line.size(), 80U);
+}
+
+TEST(SqueueTime, HasHoursAndDaysOnlyWhenThereAreAny) {
+  EXPECT_EQ(squeue_time(milliseconds{7900}), "0:07");
+  EXPECT_EQ(squeue_time(seconds{754}), "12:34");
+  EXPECT_EQ(squeue_time(seconds{3723}), "1:02:03");
+  EXPECT_EQ(squeue_time(hours{48} + seconds{1}), "2-00:00:01");
+}
+
+Report good_report() {
+  Report report{.slice = seconds{2}};
+  report.findings = {.slices = 20,
+                     .switches = 100,
+                     .settling_overlap = milliseconds{2300},
+                     .gap_micros = {500, 900},
+                     .skew_micros = {1000, 5000},
+                     .lost_percent = 0.12345,
+                     .jobs = {{"first", 20.0, 20.0, 10}, {"second", 19.5, 20.5, 10}}};
+  return report;
+}
+
+TEST(Report, HasExactlyTheDocumentedKeys) {
+  const nlohmann::json json = report_json(good_report());
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  EXPECT_THAT(
+      keys, ElementsAre("api_writes_per_switch", "gap_us_p50", "gap_us_p99", "jobs", "lost_percent",
+                        "overlap_us_max", "overlap_us_total", "settling_overlap_us", "skew_us_p50",
+                        "skew_us_p99", "slices", "switches"));
+  EXPECT_EQ(json["lost_percent"], 0.123);
+  EXPECT_EQ(
+      json["jobs"][0],
+      (nlohmann::json{
+          {"name", "first"}, {"run_seconds", 20.0}, {"suspended_seconds", 20.0}, {"turns", 10}}));
+}
+
+TEST(Report, HasNothingToComplainAboutWhenAllIsAsExpected) {
+  EXPECT_THAT(complaints(good_report()), IsEmpty());
+}
+
+TEST(Report, FailsOnOneMicrosecondOfOverlap) {
+  Report report = good_report();
+  report.findings.overlap_total = report.findings.overlap_max = base::Duration{1};
+  ASSERT_EQ(complaints(report).size(), 1U);
+  EXPECT_TRUE(complaints(report)[0].hard);
+}
+
+TEST(Report, FailsWhenNobodySwitchedOrAJobGotMoreThanHalfASliceLess) {
+  Report report = good_report();
+  report.findings.switches = 0;
+  report.findings.jobs[1].run_seconds = 18.9;
+  EXPECT_EQ(complaints(report).size(), 2U);
+}
+
+TEST(Report, OnlyRemarksOnSkewAndLossOfABusyMachine) {
+  Report report = good_report();
+  report.findings.skew_micros = {4000, 30000};
+  report.findings.lost_percent = 3;
+  ASSERT_EQ(complaints(report).size(), 2U);
+  for (const Complaint& complaint : complaints(report)) EXPECT_FALSE(complaint.hard);
+}
+
+}  // namespace
+}  // namespace devcluster

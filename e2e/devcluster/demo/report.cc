@@ -1,0 +1,133 @@
+#include "e2e/devcluster/demo/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace devcluster {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kSkewMicrosP50Max = 3'000;
+constexpr std::int64_t kSkewMicrosP99Max = 20'000;
+constexpr double kLostPercentMax = 2.0;
+// Settling is 2 s from the whole second of the slowest pod's start; the rest is slack for the start
+// itself and for a busy machine.
+constexpr std::chrono::seconds kSettlingOverlapMax{5};
+
+double rounded(double value, double unit) {
+  return std::round(value / unit) * unit;
+}
+
+double three_digits(double value) {
+  return rounded(value * 1000.0, 1.0) / 1000.0;
+}
+
+double seconds(base::Duration duration) {
+  return static_cast<double>(duration.count()) / 1e6;
+}
+
+std::string number(double value, int digits) {
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  return text.data();
+}
+
+std::string millis(std::int64_t micros) {
+  return number(static_cast<double>(micros) / 1000.0, 2) + " ms";
+}
+
+}  // namespace
+
+json report_json(const Report& report) {
+  const probe::Findings& found = report.findings;
+  json jobs = json::array();
+  for (const probe::JobShare& job : found.jobs) {
+    jobs.push_back({{"name", job.name},
+                    {"run_seconds", three_digits(job.run_seconds)},
+                    {"suspended_seconds", three_digits(job.suspended_seconds)},
+                    {"turns", job.turns}});
+  }
+  return {{"slices", found.slices},
+          {"switches", found.switches},
+          {"overlap_us_total", found.overlap_total.count()},
+          {"overlap_us_max", found.overlap_max.count()},
+          {"settling_overlap_us", found.settling_overlap.count()},
+          {"gap_us_p50", found.gap_micros.p50},
+          {"gap_us_p99", found.gap_micros.p99},
+          {"skew_us_p50", found.skew_micros.p50},
+          {"skew_us_p99", found.skew_micros.p99},
+          {"lost_percent", three_digits(found.lost_percent)},
+          {"api_writes_per_switch", three_digits(report.api_writes_per_switch)},
+          {"jobs", std::move(jobs)}};
+}
+
+std::vector<Complaint> complaints(const Report& report) {
+  const probe::Findings& found = report.findings;
+  std::vector<Complaint> out;
+  const auto complain = [&](bool hard, std::string sentence) {
+    out.push_back({std::move(sentence), hard});
+  };
+  if (found.switches == 0) complain(true, "the gangs did not take turns: no switch was seen");
+  if (found.overlap_total > base::Duration{}) {
+    complain(true, "both gangs made progress on one node for " +
+                       std::to_string(found.overlap_total.count()) + " us in all, " +
+                       std::to_string(found.overlap_max.count()) + " us at once: want 0");
+  }
+  if (found.settling_overlap > kSettlingOverlapMax) {
+    complain(true, "both gangs ran on one node for " + number(seconds(found.settling_overlap), 1) +
+                       " s while one settled: want about 2 s");
+  }
+  if (report.api_writes_per_switch > 0) {
+    complain(true, "a switch cost " + number(report.api_writes_per_switch, 3) +
+                       " writes of pods or timetables: want 0");
+  }
+  if (found.jobs.size() >= 2) {
+    const auto [least, most] = std::minmax_element(
+        found.jobs.begin(), found.jobs.end(),
+        [](const auto& a, const auto& b) { return a.run_seconds < b.run_seconds; });
+    if (most->run_seconds - least->run_seconds > seconds(report.slice) / 2) {
+      complain(true, "job " + most->name + " ran " + number(most->run_seconds, 3) + " s, job " +
+                         least->name + " " + number(least->run_seconds, 3) +
+                         " s: want them within half a slice");
+    }
+  }
+  if (found.skew_micros.p50 > kSkewMicrosP50Max || found.skew_micros.p99 > kSkewMicrosP99Max) {
+    complain(false, "the nodes of a gang were up to " + millis(found.skew_micros.p50) +
+                        " (p50) and " + millis(found.skew_micros.p99) +
+                        " (p99) apart: 3 and 20 ms are usual on an idle machine");
+  }
+  if (found.lost_percent > kLostPercentMax) {
+    complain(false, number(found.lost_percent, 1) +
+                        " % of the work was lost: at most 2 % is usual on an idle machine");
+  }
+  return out;
+}
+
+std::vector<std::string> report_lines(const Report& report) {
+  const probe::Findings& found = report.findings;
+  std::vector<std::string> lines;
+  lines.push_back("slices " + std::to_string(found.slices) + " of " +
+                  number(seconds(report.slice), 1) + " s, switches " +
+                  std::to_string(found.switches) + " (all nodes)");
+  lines.push_back("overlap " + std::to_string(found.overlap_total.count()) +
+                  " us; while the second job settled " +
+                  number(seconds(found.settling_overlap), 1) + " s");
+  lines.push_back("gap at a switch " + millis(found.gap_micros.p50) + " (p50), " +
+                  millis(found.gap_micros.p99) + " (p99)");
+  lines.push_back("skew between the nodes " + millis(found.skew_micros.p50) + " (p50), " +
+                  millis(found.skew_micros.p99) + " (p99)");
+  lines.push_back("work lost " + number(found.lost_percent, 2) + " %, API writes per switch " +
+                  number(report.api_writes_per_switch, 2));
+  for (const probe::JobShare& job : found.jobs) {
+    lines.push_back("job " + job.name + ": ran " + number(job.run_seconds, 2) + " s, suspended " +
+                    number(job.suspended_seconds, 2) + " s, " + std::to_string(job.turns) +
+                    " turns");
+  }
+  return lines;
+}
+
+}  // namespace devcluster

@@ -1,0 +1,252 @@
+#include "e2e/devcluster/devcluster.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "e2e/devcluster/apply.h"
+#include "e2e/devcluster/pod_log.h"
+
+namespace devcluster {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Code;
+using base::Error;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kLedPatience{20};
+constexpr seconds kStopPatience{5};
+constexpr milliseconds kKubeletWait{1000};
+constexpr std::string_view kAgentPrefix = "agent-";
+constexpr std::string_view kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr const char* kLeasePath =
+    "/apis/coordination.k8s.io/v1/namespaces/kubegang-system/leases/kubegang-operator";
+
+std::vector<std::string> names_of(const std::vector<NodeSpec>& nodes) {
+  std::vector<std::string> out;
+  for (const NodeSpec& node : nodes) out.push_back(node.name);
+  return out;
+}
+
+// The processors that the node claims to have, as the kernel would list them: one socket, one
+// thread per core. The agent reads that instead of this machine's, or nodes would change their size
+// when their agent is heard of.
+void write_processors(const std::string& state_directory, const NodeSpec& node) {
+  std::error_code error;
+  const std::int64_t count = std::max<std::int64_t>(1, node.cpu.value() / 1000);
+  for (std::int64_t cpu = 0; cpu < count; ++cpu) {
+    const std::string topology = state_directory + "/cpu/cpu" + std::to_string(cpu) + "/topology";
+    fs::create_directories(topology, error);
+    std::ofstream{topology + "/physical_package_id"} << "0\n";
+    std::ofstream{topology + "/core_id"} << cpu << "\n";
+  }
+  std::ofstream{state_directory + "/cpu/online"}
+      << (count == 1 ? "0" : "0-" + std::to_string(count - 1)) << "\n";
+}
+
+}  // namespace
+
+std::string agent_name(std::string_view node) {
+  return std::string{kAgentPrefix} + std::string{node};
+}
+
+Devcluster::Devcluster(const kube::Clock& clock, DevclusterConfig config)
+    : clock_{clock}, config_{std::move(config)}, stamps_{config_.directory + "/stamps"} {}
+
+base::Result<std::unique_ptr<Devcluster>> Devcluster::start(const kube::Clock& clock,
+                                                            DevclusterConfig config) {
+  std::unique_ptr<Devcluster> cluster{new Devcluster{clock, std::move(config)}};
+  sweep_dead_instances();
+  for (const auto step :
+       {&Devcluster::prepare_directory, &Devcluster::start_servers, &Devcluster::start_nodes}) {
+    const base::Status status = ((*cluster).*step)();
+    if (!status.ok()) return status.error();
+  }
+  if (cluster->config_.with_agents) {
+    for (const NodeSpec& node : cluster->config_.nodes) {
+      const base::Status status = cluster->start_agent(node.name);
+      if (!status.ok()) return status.error();
+    }
+  }
+  if (cluster->config_.with_operator) {
+    const OperatorSpec& spec = cluster->config_.operator_spec;
+    if (const base::Status status = cluster->start_operator(spec); !status.ok()) {
+      return status.error();
+    }
+    if (const base::Status status = cluster->wait_until_led(spec.name); !status.ok()) {
+      return status.error();
+    }
+  }
+  return cluster;
+}
+
+Devcluster::~Devcluster() {
+  if (components_) components_->stop_all(kStopPatience);
+  front_end_.reset();
+  for (std::jthread* thread : {&feed_thread_, &kubelet_thread_}) thread->request_stop();
+  if (kubelet_) kubelet_->wake();
+  for (std::jthread* thread : {&feed_thread_, &kubelet_thread_}) {
+    if (thread->joinable()) thread->join();
+  }
+  kubelet_.reset();
+  components_.reset();
+  guardian_.reset();
+}
+
+base::Status Devcluster::prepare_directory() {
+  std::error_code error;
+  for (const char* part : {"/logs", "/state"}) {
+    fs::remove_all(config_.directory + part, error);
+    fs::create_directories(config_.directory + part, error);
+    if (error) {
+      return Error{Code::kPermissionDenied,
+                   "make " + config_.directory + part + ": " + error.message()};
+    }
+  }
+  for (const NodeSpec& node : config_.nodes) {
+    write_processors(config_.directory + "/state/" + node.name, node);
+  }
+  return stamps_.prepare(node_names());
+}
+
+base::Status Devcluster::start_servers() {
+  base::Result<CgroupRoot> root = make_cgroup_root(config_.cgroup_version, instance_name());
+  if (!root.ok()) return root.error().with_context("the devcluster freezes real processes");
+  cgroup_ = std::move(root).value();
+  base::Result<Guardian> guardian =
+      Guardian::start(config_.program_directory + "/kubegang-devcluster", cgroup_,
+                      config_.directory + "/logs/guardian.log");
+  if (!guardian.ok()) {
+    (void)destroy_cgroup(cgroup_.version, cgroup_.path, kStopPatience);
+    return guardian.error();
+  }
+  guardian_.emplace(std::move(guardian).value());
+  api_server_ = std::make_unique<ApiServer>(clock_);
+  if (const base::Status status = api_server_->load_crds(config_.crds_directory); !status.ok()) {
+    return status;
+  }
+  transport_ = std::make_unique<InProcessTransport>(*api_server_, "devcluster");
+  // Where the operator's Lease is; an installation makes it.
+  return apply_object(
+      *transport_,
+      {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "kubegang-system"}}}});
+}
+
+base::Status Devcluster::start_nodes() {
+  kubelet_ = std::make_unique<Kubelet>(
+      clock_, *transport_,
+      KubeletConfig{.nodes = config_.nodes,
+                    .cgroup = cgroup_,
+                    .log_directory = config_.directory + "/logs/pods",
+                    .environment = {{"PATH", config_.program_directory + ":" + std::string{kPath}},
+                                    {"KUBEGANG_STAMP_FILE", stamps_.file_pattern()}},
+                    .log = config_.log});
+  api_server_->set_pod_log_hook(pod_log_hook(*kubelet_));
+  if (const base::Status status = kubelet_->register_nodes(); !status.ok()) return status;
+  base::Result<std::unique_ptr<HttpsFrontEnd>> front_end =
+      HttpsFrontEnd::start(*api_server_, clock_, {.port = config_.port});
+  if (!front_end.ok()) return front_end.error();
+  front_end_ = std::move(front_end).value();
+  if (const base::Status status = front_end_->write_kubeconfig(kubeconfig_path()); !status.ok()) {
+    return status;
+  }
+  give_to_invoking_user(config_.directory);
+  give_to_invoking_user(kubeconfig_path());
+  feed_thread_ = std::jthread{[this](std::stop_token stop) { kubelet_->follow_pods(stop); }};
+  kubelet_thread_ = std::jthread{[this](std::stop_token stop) {
+    while (!stop.stop_requested()) kubelet_->step(kKubeletWait);
+  }};
+  components_ = std::make_unique<Components>(cgroup_);
+  return {};
+}
+
+// The Lease names its holder as soon as there is one.
+base::Status Devcluster::wait_until_led(const std::string& name) {
+  const auto deadline = std::chrono::steady_clock::now() + kLedPatience;
+  while (std::chrono::steady_clock::now() < deadline) {
+    const base::Result<kube::Response> response = transport_->send({.path = kLeasePath});
+    if (response.ok() && response->status == 200) {
+      const auto lease = nlohmann::json::parse(response->body, nullptr, false);
+      const nlohmann::json::json_pointer holder{"/spec/holderIdentity"};
+      if (!lease.value(holder, std::string{}).empty()) return {};
+    }
+    if (!components_->runs(name)) {
+      return Error{Code::kUnavailable,
+                   "the operator has ended: see " + config_.directory + "/logs/" + name + ".log"};
+    }
+    ::poll(nullptr, 0, 5);
+  }
+  return Error{Code::kTimeout, "the operator does not lead after 20 s: see " + config_.directory +
+                                   "/logs/operator.log"};
+}
+
+std::vector<std::string> Devcluster::node_names() const {
+  return names_of(config_.nodes);
+}
+
+ComponentSpec Devcluster::agent_spec(const std::string& node) const {
+  const std::string state = config_.directory + "/state/" + node;
+  return {.argv = {config_.program_directory + "/kubegang-agent", "--kubeconfig", kubeconfig_path(),
+                   "--node-name", node, "--cgroup-root", kubelet_->node_cgroup(node), "--run-dir",
+                   state, "--cpu-dir", state + "/cpu", "--metrics-address", "127.0.0.1:0"},
+          .environment = {"PATH=" + std::string{kPath}},
+          .log_path = config_.directory + "/logs/" + agent_name(node) + ".log"};
+}
+
+ComponentSpec Devcluster::operator_spec(const OperatorSpec& spec) const {
+  ComponentSpec out{.argv = {config_.program_directory + "/kubegang-operator", "--kubeconfig",
+                             kubeconfig_path(), "--listen", "127.0.0.1:0"},
+                    .environment = {"PATH=" + std::string{kPath}},
+                    .log_path = config_.directory + "/logs/" + spec.name + ".log"};
+  out.argv.insert(out.argv.end(), spec.arguments.begin(), spec.arguments.end());
+  out.environment.insert(out.environment.end(), spec.environment.begin(), spec.environment.end());
+  return out;
+}
+
+base::Status Devcluster::start_agent(const std::string& node) {
+  return components_->start(agent_name(node), agent_spec(node));
+}
+
+base::Status Devcluster::start_operator(const OperatorSpec& spec) {
+  return components_->start(spec.name, operator_spec(spec));
+}
+
+std::vector<std::string> Devcluster::restart_ended() {
+  std::vector<std::string> lines;
+  for (const std::string& name : components_->names()) {
+    if (components_->runs(name)) continue;
+    const std::optional<ExitStatus> ended = components_->wait(name, base::Duration{0});
+    const base::Status again = components_->start_again(name);
+    lines.push_back(name + " ended with " + std::to_string(ended ? ended->exit_code : 0) +
+                    (again.ok() ? ", started again" : ": " + again.error().message));
+  }
+  return lines;
+}
+
+base::Result<std::string> find_upwards(const std::string& start, const std::string& name) {
+  std::error_code error;
+  for (fs::path at = fs::absolute(start, error); !at.empty(); at = at.parent_path()) {
+    if (fs::is_directory(at / name, error)) return (at / name).string();
+    if (at == at.root_path()) break;
+  }
+  return Error{Code::kNotFound, "no folder " + name + "/ in " + start + " or above it"};
+}
+
+void give_to_invoking_user(const std::string& path) {
+  const char* uid = std::getenv("SUDO_UID");
+  const char* gid = std::getenv("SUDO_GID");
+  if (uid == nullptr || gid == nullptr || ::geteuid() != 0) return;
+  (void)!::chown(path.c_str(), static_cast<uid_t>(std::strtoul(uid, nullptr, 10)),
+                 static_cast<gid_t>(std::strtoul(gid, nullptr, 10)));
+}
+
+}  // namespace devcluster

@@ -1,0 +1,36 @@
+#include "e2e/devcluster/freeze_watch.h"
+
+#include <poll.h>
+
+namespace devcluster {
+namespace {
+
+constexpr std::chrono::milliseconds kEvery{10};
+
+}  // namespace
+
+FreezeWatch::FreezeWatch(const kube::Clock& clock, const Kubelet& kubelet)
+    : clock_{clock}, kubelet_{kubelet}, thread_{[this](std::stop_token stop) { watch(stop); }} {}
+
+void FreezeWatch::watch(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    for (const PodPlace& pod : kubelet_.places()) {
+      {
+        const std::lock_guard lock{mutex_};
+        if (seen_.contains(pod.name)) continue;
+      }
+      if (!is_frozen(pod.cgroup)) continue;
+      const base::Instant now = clock_.wall();
+      const std::lock_guard lock{mutex_};
+      seen_.emplace(pod.name, now);
+    }
+    ::poll(nullptr, 0, static_cast<int>(kEvery.count()));
+  }
+}
+
+std::map<std::string, base::Instant> FreezeWatch::first_freezes() const {
+  const std::lock_guard lock{mutex_};
+  return seen_;
+}
+
+}  // namespace devcluster

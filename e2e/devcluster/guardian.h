@@ -1,0 +1,46 @@
+// Nothing of a devcluster survives it: everything it starts is below one cgroup, and a guardian
+// process, in a session of its own, thaws, kills and removes that cgroup when the devcluster's
+// process is gone, however it went (SIGKILL too).
+#pragma once
+
+#include <string>
+
+#include "e2e/devcluster/kubelet/cgroup.h"
+#include "e2e/devcluster/kubelet/spawn.h"
+#include "e2e/devcluster/kubelet/unique_fd.h"
+#include "scheduler/base/result.h"
+
+namespace devcluster {
+
+// "kubegang-devcluster-<pid>-<start time of the process>": the name of our cgroup, by which a later
+// devcluster knows whether we are still there.
+std::string instance_name();
+
+// Whether the process that gave itself this instance name has ended. False for any other name.
+bool is_dead_instance(const std::string& name);
+
+// Destroys the cgroups of devclusters that have ended, guardian and all.
+void sweep_dead_instances();
+
+class Guardian {
+ public:
+  // Runs `program guard …`, whose main program calls guard(). Its messages go to `log_path`.
+  static base::Result<Guardian> start(const std::string& program, const CgroupRoot& root,
+                                      const std::string& log_path);
+  Guardian(Guardian&&) = default;
+  Guardian& operator=(Guardian&&) = delete;
+  // Lets it do its work, and waits for the end of it.
+  ~Guardian();
+
+ private:
+  Guardian(Child child, UniqueFd lifeline);
+
+  Child child_;
+  UniqueFd lifeline_;  // the guardian reads the other end: closed = we are gone
+};
+
+// The guardian's own work: waits until nobody holds the other end of `lifeline_fd`, then destroys
+// the cgroup. The exit code of its program.
+int guard(int lifeline_fd, const CgroupRoot& root);
+
+}  // namespace devcluster

@@ -1,0 +1,166 @@
+// The process kubelet: runs the pods of one or more nodes as local processes, each pod in its own
+// cgroup laid out as kubelet's cgroupfs driver lays it out below the node's directory,
+//   <instance>/<node>/kubepods[/burstable|/besteffort]/pod<uid>/<container id>
+// and reports as kubelet does. Images are ignored (an event on each pod says so), there are no
+// namespaces, volumes, probes or restarts: a pod needs a `command` and restartPolicy Never.
+//
+// An image name that begins with "invalid:" cannot be pulled (ErrImagePull). What is refused or not
+// supported ends in the pod's status with a sentence.
+//
+// Two threads: one in follow_pods(), one that calls step() for as long as the kubelet lives. All
+// other public functions may be called from any thread. One process start costs about 1 ms on v2.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "e2e/devcluster/kubelet/cgroup.h"
+#include "e2e/devcluster/kubelet/pod_machine.h"
+#include "e2e/devcluster/kubelet/pod_status.h"
+#include "e2e/devcluster/kubelet/spawn.h"
+#include "kube/clock.h"
+#include "kube/transport.h"
+#include "scheduler/base/result.h"
+
+namespace devcluster {
+
+struct KubeletConfig {
+  std::vector<NodeSpec> nodes;
+  CgroupRoot cgroup;          // of the instance; the nodes' directories are made below it
+  std::string log_directory;  // <namespace>_<pod>_<uid>/<container>.log below it
+  // Of every container; $(NAMESPACE), $(POD) and $(NODE) in the values are expanded.
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::function<void(std::string_view)> log = [](std::string_view) {};  // one line, any thread
+};
+
+// Where a pod is on its node.
+struct PodPlace {
+  std::string namespace_name;
+  std::string name;
+  std::string node;
+  std::string cgroup;
+};
+
+// A container's output.
+struct LogFile {
+  std::string path;
+  std::shared_ptr<const std::atomic<bool>> ended;  // nothing will be added any more
+};
+
+enum class NodeFault {
+  kPoweredOff,  // its processes die, nobody reports anything
+  kCutOff,      // its processes go on, but nothing is heard of it and it hears nothing
+};
+
+class Kubelet {
+ public:
+  Kubelet(const kube::Clock& clock, kube::Transport& transport, KubeletConfig config);
+  // Kills what is left and removes the nodes' cgroups. REQUIRES: no thread is in it any more.
+  ~Kubelet();
+
+  // Creates the Node objects, or adopts those that exist, and the nodes' cgroups.
+  base::Status register_nodes();
+
+  // Returns when `stop` is requested.
+  void follow_pods(std::stop_token stop);
+
+  // Does what is due, then waits for the next thing, `wait_max` at most.
+  void step(base::Duration wait_max);
+  // Ends a wait in step().
+  void wake();
+
+  // The node's directory in the cgroup hierarchy: what its agent takes for the root of kubepods.
+  std::string node_cgroup(std::string_view node) const;
+
+  // The node disappears, or is there again (with kPoweredOff: rebooted, its pods have failed). The
+  // Node's Ready condition follows, as the node lifecycle controller would have it.
+  void fail_node(const std::string& node, NodeFault fault);
+  void restore_node(const std::string& node);
+
+  // Where the container writes to. Empty name = the pod's first container. kNotFound: no such pod
+  // or container here.
+  base::Result<LogFile> find_log(const std::string& namespace_name, const std::string& pod,
+                                 const std::string& container) const;
+  // Of all pods that it has taken since it began, also of those that are gone.
+  std::vector<PodPlace> places() const;
+  // What it has written so far.
+  base::Result<std::string> read_log(const std::string& namespace_name, const std::string& pod,
+                                     const std::string& container) const;
+
+ private:
+  struct Pod;
+  struct PodSeen {
+    std::shared_ptr<const PodSpec> spec;
+    std::optional<base::Duration> deletion_grace;
+  };
+  struct PodGone {
+    std::string uid;
+  };
+  struct PodsListed {
+    std::set<std::string> uids;
+  };
+  struct NodeFails {
+    std::string node;
+    NodeFault fault = NodeFault::kPoweredOff;
+  };
+  struct NodeRestored {
+    std::string node;
+  };
+  struct LogOwner {
+    std::shared_ptr<const PodSpec> spec;
+    std::shared_ptr<std::atomic<bool>> ended;
+  };
+  using Event = std::variant<PodSeen, PodGone, PodsListed, NodeFails, NodeRestored>;
+  struct Node;
+
+  Now now() const;
+  void post(Event event);
+  void handle(PodSeen event);
+  void handle(const PodGone& event);
+  void handle(const PodsListed& event);
+  void handle(const NodeFails& event);
+  void handle(const NodeRestored& event);
+
+  void admit(Pod& pod);
+  std::optional<std::pair<std::string, std::string>> refusal(const PodSpec& spec) const;
+  void carry_out(Pod& pod, Actions actions);
+  Actions start_container(Pod& pod, ContainerIndex index);
+  base::Result<SpawnSpec> container_command(Pod& pod, ContainerIndex index);
+  void reap_children();
+  void flush(Pod& pod);
+  void collect_garbage();
+  void wait_for_work(base::Duration wait_max);
+  base::Status write_status(const Pod& pod);
+  base::Status remove_object(const Pod& pod);
+  void write_image_event(const Pod& pod);
+  void write_node_ready(const std::string& node, bool ready);
+  std::string pod_directory(const PodSpec& pod) const;
+
+  const kube::Clock& clock_;
+  kube::Transport& transport_;
+  const KubeletConfig config_;
+  UniqueFd wake_fd_;
+
+  // Of the thread in step() only.
+  std::map<std::string, Node, std::less<>> nodes_;
+  std::map<std::string, std::unique_ptr<Pod>> pods_;  // by UID
+  std::set<std::string> garbage_;                     // cgroups that could not be removed yet
+  std::uint32_t pods_started_ = 0;
+
+  mutable std::mutex mutex_;
+  std::deque<Event> events_;                    // GUARDED_BY(mutex_)
+  std::map<std::string, LogOwner> log_owners_;  // by namespace/name, GUARDED_BY(mutex_)
+};
+
+}  // namespace devcluster

@@ -1,0 +1,222 @@
+#include "e2e/devcluster/kubelet/pod_machine.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/base/check.h"
+
+namespace devcluster {
+namespace {
+
+using State = ContainerRecord::State;
+
+constexpr int kExitCodeStartError = 128;  // what containerd reports when exec failed
+constexpr int kExitCodeUnknown = 255;     // and what a container that vanished is given
+
+ContainerIndex at(std::size_t index) {
+  return ContainerIndex{static_cast<std::int32_t>(index)};
+}
+
+bool terminated(const ContainerRecord& record) {
+  return record.state == State::kTerminated;
+}
+bool failed(const ContainerRecord& record) {
+  return terminated(record) && record.exit.exit_code != 0;
+}
+
+}  // namespace
+
+std::string_view to_string(PodPhase phase) {
+  switch (phase) {
+    case PodPhase::kPending:
+      return "Pending";
+    case PodPhase::kRunning:
+      return "Running";
+    case PodPhase::kSucceeded:
+      return "Succeeded";
+    case PodPhase::kFailed:
+      return "Failed";
+  }
+  return "";
+}
+
+PodMachine::PodMachine(PodSpec spec)
+    : spec_{std::move(spec)},
+      records_(spec_.init_containers.size() + spec_.containers.size()),
+      asked_(records_.size(), false) {
+  for (std::size_t i = init_count(); init_count() > 0 && i < records_.size(); ++i) {
+    records_[i].reason = "PodInitializing";
+  }
+}
+
+const ContainerSpec& PodMachine::container(ContainerIndex index) const {
+  CHECK(index.index() < records_.size());
+  return is_init(index) ? spec_.init_containers[index.index()]
+                        : spec_.containers[index.index() - init_count()];
+}
+
+ContainerRecord& PodMachine::record(ContainerIndex index) {
+  CHECK(index.index() < records_.size());
+  return records_[index.index()];
+}
+
+bool PodMachine::is_init(ContainerIndex index) const {
+  return index.index() < init_count();
+}
+
+bool PodMachine::initialized() const {
+  return std::all_of(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(init_count()),
+                     [](const auto& record) { return terminated(record) && !failed(record); });
+}
+
+bool PodMachine::init_failed() const {
+  return std::any_of(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(init_count()),
+                     failed);
+}
+
+bool PodMachine::anything_runs() const {
+  return std::any_of(records_.begin(), records_.end(),
+                     [](const auto& record) { return record.state == State::kRunning; });
+}
+
+PodPhase PodMachine::phase() const {
+  if (refused_ || init_failed()) return PodPhase::kFailed;
+  const auto mains = records_.begin() + static_cast<std::ptrdiff_t>(init_count());
+  if (std::all_of(mains, records_.end(), terminated)) {
+    return std::any_of(mains, records_.end(), failed) ? PodPhase::kFailed : PodPhase::kSucceeded;
+  }
+  // A container that waits keeps the pod Pending, also beside one that runs.
+  const bool one_waits = std::any_of(
+      mains, records_.end(), [](const auto& record) { return record.state == State::kWaiting; });
+  return !initialized() || one_waits ? PodPhase::kPending : PodPhase::kRunning;
+}
+
+// What follows from the records now: the next init container, the containers, or the end.
+Actions PodMachine::go_on() {
+  Actions actions{WriteStatus{}};
+  if (deleting_ || phase() == PodPhase::kFailed) {
+    if (deleting_ && !anything_runs() && !removed_) {
+      removed_ = true;
+      deadline_.reset();
+      abandon_waiting();
+      actions.emplace_back(RemovePod{});
+    }
+    return actions;
+  }
+  const auto ask = [&](std::size_t index) {
+    if (asked_[index]) return;
+    asked_[index] = true;
+    actions.emplace_back(StartContainer{at(index)});
+  };
+  for (std::size_t i = 0; i < init_count(); ++i) {
+    if (terminated(records_[i])) continue;
+    ask(i);
+    return actions;
+  }
+  for (std::size_t i = init_count(); i < records_.size(); ++i) ask(i);
+  return actions;
+}
+
+// A pod that is deleted before a container started: that one never runs.
+void PodMachine::abandon_waiting() {
+  for (ContainerRecord& entry : records_) {
+    if (entry.state != State::kWaiting) continue;
+    entry.state = State::kTerminated;
+    entry.reason = "ContainerStatusUnknown";
+    entry.message = "the pod was deleted before the container started";
+    entry.exit = {.exit_code = 137};
+  }
+}
+
+Actions PodMachine::admit(Now now) {
+  admitted_at_ = now.wall;
+  return go_on();
+}
+
+Actions PodMachine::refuse(std::string reason, std::string message, Now now) {
+  admitted_at_ = now.wall;
+  refused_ = true;
+  reason_ = std::move(reason);
+  message_ = std::move(message);
+  return {WriteStatus{}};
+}
+
+Actions PodMachine::started(ContainerIndex index, std::string id, Now now) {
+  ContainerRecord& entry = record(index);
+  entry.state = State::kRunning;
+  entry.reason.clear();
+  entry.message.clear();
+  entry.id = std::move(id);
+  entry.started_at = now.wall;
+  // A deletion that came in between has signalled those that ran then.
+  if (deleting_) return {WriteStatus{}, SignalContainer{index, SIGTERM}};
+  return {WriteStatus{}};
+}
+
+Actions PodMachine::start_failed(ContainerIndex index, std::string reason, std::string message,
+                                 Now now) {
+  ContainerRecord& entry = record(index);
+  entry.state = State::kTerminated;
+  entry.reason = std::move(reason);
+  entry.message = std::move(message);
+  entry.started_at = base::Instant{};
+  entry.finished_at = now.wall;
+  entry.exit = {.exit_code = kExitCodeStartError};
+  return go_on();
+}
+
+Actions PodMachine::start_blocked(ContainerIndex index, std::string reason, std::string message) {
+  ContainerRecord& entry = record(index);
+  entry.reason = std::move(reason);
+  entry.message = std::move(message);
+  return {WriteStatus{}};
+}
+
+Actions PodMachine::exited(ContainerIndex index, ExitStatus exit, Now now) {
+  ContainerRecord& entry = record(index);
+  if (entry.state != State::kRunning) return {};
+  entry.state = State::kTerminated;
+  entry.reason = exit.exit_code == 0 ? "Completed" : "Error";
+  entry.finished_at = now.wall;
+  entry.exit = exit;
+  return go_on();
+}
+
+Actions PodMachine::delete_requested(base::Duration grace, Now now) {
+  const base::Duration deadline = now.monotonic + grace;
+  if (deleting_) {
+    if (deadline_ && deadline < *deadline_) deadline_ = deadline;
+    return {};
+  }
+  deleting_ = true;
+  if (!anything_runs()) return go_on();
+  deadline_ = deadline;
+  Actions actions;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (records_[i].state == State::kRunning) actions.emplace_back(SignalContainer{at(i), SIGTERM});
+  }
+  return actions;
+}
+
+Actions PodMachine::tick(Now now) {
+  if (!deadline_ || now.monotonic < *deadline_) return {};
+  deadline_.reset();
+  return {KillPod{}};
+}
+
+Actions PodMachine::node_rebooted(Now now) {
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    ContainerRecord& entry = records_[i];
+    if (entry.state == State::kTerminated) continue;
+    entry.state = State::kTerminated;
+    entry.reason = "ContainerStatusUnknown";
+    entry.message = "the node restarted while the container ran";
+    entry.finished_at = now.wall;
+    entry.exit = {.exit_code = kExitCodeUnknown};
+  }
+  return go_on();
+}
+
+}  // namespace devcluster

@@ -1,0 +1,160 @@
+#include "e2e/devcluster/kubelet/pod_machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+namespace devcluster {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+
+ContainerIndex index(std::int32_t value) {
+  return ContainerIndex{value};
+}
+Now at(int second) {
+  return {base::Instant{seconds{1000 + second}}, base::Duration{seconds{second}}};
+}
+
+PodSpec pod(std::size_t init_count, std::size_t containers_count) {
+  PodSpec spec{.namespace_name = "default", .name = "a-0", .uid = "u"};
+  spec.init_containers.resize(init_count);
+  spec.containers.resize(containers_count);
+  return spec;
+}
+
+TEST(PodMachine, RunsInitContainersOneAfterTheOtherThenAllContainersAtOnce) {
+  PodMachine machine{pod(2, 2)};
+  EXPECT_THAT(machine.admit(at(0)), ElementsAre(WriteStatus{}, StartContainer{index(0)}));
+  EXPECT_EQ(machine.records()[2].reason, "PodInitializing");
+  EXPECT_THAT(machine.started(index(0), "i0", at(0)), ElementsAre(WriteStatus{}));
+  EXPECT_THAT(machine.exited(index(0), {}, at(1)),
+              ElementsAre(WriteStatus{}, StartContainer{index(1)}));
+  EXPECT_THAT(machine.started(index(1), "i1", at(1)), ElementsAre(WriteStatus{}));
+  EXPECT_FALSE(machine.initialized());
+  EXPECT_THAT(machine.exited(index(1), {}, at(2)),
+              ElementsAre(WriteStatus{}, StartContainer{index(2)}, StartContainer{index(3)}));
+  EXPECT_TRUE(machine.initialized());
+  EXPECT_EQ(machine.phase(), PodPhase::kPending);
+  EXPECT_THAT(machine.started(index(2), "c0", at(2)), ElementsAre(WriteStatus{}));
+  EXPECT_EQ(machine.phase(), PodPhase::kPending);
+  EXPECT_THAT(machine.started(index(3), "c1", at(2)), ElementsAre(WriteStatus{}));
+  EXPECT_EQ(machine.phase(), PodPhase::kRunning);
+  EXPECT_EQ(machine.records()[3].started_at, at(2).wall);
+}
+
+TEST(PodMachine, SucceedsWhenAllContainersExitWithZero) {
+  PodMachine machine{pod(0, 2)};
+  machine.admit(at(0));
+  machine.started(index(0), "a", at(0));
+  machine.started(index(1), "b", at(0));
+  machine.exited(index(0), {}, at(1));
+  EXPECT_EQ(machine.phase(), PodPhase::kRunning);
+  machine.exited(index(1), {}, at(2));
+  EXPECT_EQ(machine.phase(), PodPhase::kSucceeded);
+  EXPECT_EQ(machine.records()[1].reason, "Completed");
+}
+
+TEST(PodMachine, FailsWithTheExitCodeOfTheOneThatFailed) {
+  PodMachine machine{pod(0, 1)};
+  machine.admit(at(0));
+  machine.started(index(0), "a", at(0));
+  machine.exited(index(0), {.exit_code = 137, .signal = SIGKILL}, at(1));
+  EXPECT_EQ(machine.phase(), PodPhase::kFailed);
+  EXPECT_EQ(machine.records()[0].reason, "Error");
+  EXPECT_EQ(machine.records()[0].exit, (ExitStatus{.exit_code = 137, .signal = SIGKILL}));
+}
+
+TEST(PodMachine, StartsNoContainerAfterAFailedInitContainer) {
+  PodMachine machine{pod(1, 1)};
+  machine.admit(at(0));
+  machine.started(index(0), "a", at(0));
+  EXPECT_THAT(machine.exited(index(0), {.exit_code = 3}, at(1)), ElementsAre(WriteStatus{}));
+  EXPECT_EQ(machine.phase(), PodPhase::kFailed);
+}
+
+TEST(PodMachine, TerminatesContainerThatCannotStart) {
+  PodMachine machine{pod(0, 1)};
+  machine.admit(at(0));
+  EXPECT_THAT(machine.start_failed(index(0), "StartError", "exec: no", at(0)),
+              ElementsAre(WriteStatus{}));
+  EXPECT_EQ(machine.phase(), PodPhase::kFailed);
+  EXPECT_EQ(machine.records()[0].exit.exit_code, 128);
+}
+
+TEST(PodMachine, StaysPendingWhileAnImageCannotBePulled) {
+  PodMachine machine{pod(0, 1)};
+  machine.admit(at(0));
+  EXPECT_THAT(machine.start_blocked(index(0), "ErrImagePull", "no"), ElementsAre(WriteStatus{}));
+  EXPECT_EQ(machine.phase(), PodPhase::kPending);
+  EXPECT_EQ(machine.records()[0].reason, "ErrImagePull");
+  // And it can be deleted without a process to wait for.
+  EXPECT_THAT(machine.delete_requested(seconds{30}, at(1)),
+              ElementsAre(WriteStatus{}, RemovePod{}));
+}
+
+TEST(PodMachine, SendsSigtermThenSigkillAfterTheGracePeriodAndRemovesWhenAllHasEnded) {
+  PodMachine machine{pod(0, 2)};
+  machine.admit(at(0));
+  machine.started(index(0), "a", at(0));
+  machine.started(index(1), "b", at(0));
+  EXPECT_THAT(machine.delete_requested(seconds{5}, at(10)),
+              ElementsAre(SignalContainer{index(0), SIGTERM}, SignalContainer{index(1), SIGTERM}));
+  EXPECT_THAT(machine.exited(index(0), {}, at(11)), ElementsAre(WriteStatus{}));
+  EXPECT_EQ(machine.deadline(), base::Duration{seconds{15}});
+  EXPECT_THAT(machine.tick(at(14)), ElementsAre());
+  EXPECT_THAT(machine.tick(at(15)), ElementsAre(KillPod{}));
+  EXPECT_THAT(machine.tick(at(16)), ElementsAre());
+  EXPECT_THAT(machine.exited(index(1), {.exit_code = 137, .signal = SIGKILL}, at(16)),
+              ElementsAre(WriteStatus{}, RemovePod{}));
+}
+
+TEST(PodMachine, ObeysTheShorterOfTwoGracePeriods) {
+  PodMachine machine{pod(0, 1)};
+  machine.admit(at(0));
+  machine.started(index(0), "a", at(0));
+  machine.delete_requested(seconds{30}, at(0));
+  EXPECT_THAT(machine.delete_requested(seconds{2}, at(1)), ElementsAre());
+  EXPECT_EQ(machine.deadline(), base::Duration{seconds{3}});
+  machine.delete_requested(seconds{60}, at(1));
+  EXPECT_EQ(machine.deadline(), base::Duration{seconds{3}});
+}
+
+TEST(PodMachine, RemovesAPodThatHadEndedAtOnce) {
+  PodMachine machine{pod(0, 1)};
+  machine.admit(at(0));
+  machine.started(index(0), "a", at(0));
+  machine.exited(index(0), {}, at(1));
+  EXPECT_THAT(machine.delete_requested(seconds{30}, at(2)),
+              ElementsAre(WriteStatus{}, RemovePod{}));
+  EXPECT_EQ(machine.phase(), PodPhase::kSucceeded);
+}
+
+TEST(PodMachine, SignalsAContainerThatStartedAfterTheDeletion) {
+  PodMachine machine{pod(0, 2)};
+  machine.admit(at(0));
+  machine.started(index(0), "a", at(0));
+  machine.delete_requested(seconds{5}, at(1));
+  EXPECT_THAT(machine.started(index(1), "b", at(1)),
+              ElementsAre(WriteStatus{}, SignalContainer{index(1), SIGTERM}));
+}
+
+TEST(PodMachine, FailsAfterARebootOfItsNode) {
+  PodMachine machine{pod(0, 1)};
+  machine.admit(at(0));
+  machine.started(index(0), "a", at(0));
+  EXPECT_THAT(machine.node_rebooted(at(9)), ElementsAre(WriteStatus{}));
+  EXPECT_EQ(machine.phase(), PodPhase::kFailed);
+  EXPECT_EQ(machine.records()[0].exit.exit_code, 255);
+}
+
+TEST(PodMachine, IsFailedWithTheReasonWhenRefused) {
+  PodMachine machine{pod(0, 1)};
+  EXPECT_THAT(machine.refuse("OutOfcpu", "no", at(0)), ElementsAre(WriteStatus{}));
+  EXPECT_EQ(machine.phase(), PodPhase::kFailed);
+  EXPECT_EQ(machine.reason(), "OutOfcpu");
+}
+
+}  // namespace
+}  // namespace devcluster

@@ -1,0 +1,184 @@
+#include "e2e/devcluster/kubelet/pod_status.h"
+
+#include <sys/utsname.h>
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+namespace devcluster {
+namespace {
+
+using nlohmann::json;
+using State = ContainerRecord::State;
+
+constexpr const char* kKubeletVersion = "v1.34.0-kubegang-devcluster";
+
+std::string container_id(const ContainerRecord& record) {
+  return record.id.empty() ? std::string{} : "process://" + record.id;
+}
+
+json terminated_state(const ContainerRecord& record) {
+  json out{{"exitCode", record.exit.exit_code},
+           {"reason", record.reason},
+           {"startedAt", rfc3339_seconds(record.started_at)},
+           {"finishedAt", rfc3339_seconds(record.finished_at)}};
+  if (record.exit.signal != 0) out["signal"] = record.exit.signal;
+  if (!record.message.empty()) out["message"] = record.message;
+  if (!record.id.empty()) out["containerID"] = container_id(record);
+  return out;
+}
+
+json container_state(const ContainerRecord& record) {
+  switch (record.state) {
+    case State::kWaiting: {
+      json waiting{{"reason", record.reason}};
+      if (!record.message.empty()) waiting["message"] = record.message;
+      return {{"waiting", waiting}};
+    }
+    case State::kRunning:
+      return {{"running", {{"startedAt", rfc3339_seconds(record.started_at)}}}};
+    case State::kTerminated:
+      return {{"terminated", terminated_state(record)}};
+  }
+  return json::object();
+}
+
+json container_status(const PodMachine& pod, std::size_t index) {
+  const ContainerSpec& spec = pod.container(ContainerIndex{static_cast<std::int32_t>(index)});
+  const ContainerRecord& record = pod.records()[index];
+  const bool init = index < pod.init_count();
+  const bool running = record.state == State::kRunning;
+  const bool ended_well = record.state == State::kTerminated && record.exit.exit_code == 0;
+  return {{"name", spec.name},
+          {"image", spec.image},
+          {"imageID", ""},
+          {"containerID", container_id(record)},
+          {"ready", init ? ended_well : running},
+          {"started", running},
+          {"restartCount", 0},
+          {"state", container_state(record)},
+          {"lastState", json::object()}};
+}
+
+json condition(const char* type, bool value, const char* reason_when_false, base::Instant since) {
+  json out{{"type", type},
+           {"status", value ? "True" : "False"},
+           {"lastProbeTime", nullptr},
+           {"lastTransitionTime", rfc3339_seconds(since)}};
+  if (!value && *reason_when_false != '\0') out["reason"] = reason_when_false;
+  return out;
+}
+
+base::Instant latest_change(const PodMachine& pod) {
+  base::Instant latest = pod.admitted_at();
+  for (const ContainerRecord& record : pod.records()) {
+    latest = std::max({latest, record.started_at, record.finished_at});
+  }
+  return latest;
+}
+
+json conditions(const PodMachine& pod) {
+  const PodPhase phase = pod.phase();
+  const bool ended = phase == PodPhase::kSucceeded || phase == PodPhase::kFailed;
+  const char* not_ready = phase == PodPhase::kSucceeded ? "PodCompleted"
+                          : phase == PodPhase::kFailed  ? "PodFailed"
+                                                        : "ContainersNotReady";
+  const bool ready = phase == PodPhase::kRunning && !ended;
+  const base::Instant since = latest_change(pod);
+  return json::array(
+      {condition("PodScheduled", true, "", pod.admitted_at()),
+       condition("Initialized", pod.initialized(), "ContainersNotInitialized", since),
+       condition("ContainersReady", ready, not_ready, since),
+       condition("Ready", ready, not_ready, since)});
+}
+
+json ready_condition(bool ready, base::Instant now) {
+  const std::string time = rfc3339_seconds(now);
+  return {
+      {"type", "Ready"},
+      {"status", ready ? "True" : "Unknown"},
+      {"reason", ready ? "KubeletReady" : "NodeStatusUnknown"},
+      {"message", ready ? "the process kubelet is ready" : "Kubelet stopped posting node status."},
+      {"lastHeartbeatTime", time},
+      {"lastTransitionTime", time}};
+}
+
+}  // namespace
+
+std::string rfc3339_seconds(base::Instant time) {
+  if (time == base::Instant{}) return "1970-01-01T00:00:00Z";
+  const std::time_t seconds =
+      std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return std::string{text.data(), length};
+}
+
+json pod_status_patch(const PodMachine& pod, const DownwardFacts& facts) {
+  json status{{"phase", to_string(pod.phase())},
+              {"startTime", rfc3339_seconds(pod.admitted_at())},
+              {"qosClass", to_string(qos_class(pod.spec()))}};
+  if (!pod.reason().empty()) {
+    status["reason"] = pod.reason();
+    status["message"] = pod.message();
+  } else {
+    status["hostIP"] = facts.host_ip;
+    status["hostIPs"] = json::array({{{"ip", facts.host_ip}}});
+    status["podIP"] = facts.pod_ip;
+    status["podIPs"] = json::array({{{"ip", facts.pod_ip}}});
+    status["conditions"] = conditions(pod);
+    json init = json::array();
+    json mains = json::array();
+    for (std::size_t i = 0; i < pod.records().size(); ++i) {
+      (i < pod.init_count() ? init : mains).push_back(container_status(pod, i));
+    }
+    if (!init.empty()) status["initContainerStatuses"] = std::move(init);
+    status["containerStatuses"] = std::move(mains);
+  }
+  return {{"metadata", {{"uid", pod.spec().uid}}}, {"status", std::move(status)}};
+}
+
+json node_object(const NodeSpec& node, base::Instant now) {
+  utsname system{};
+  ::uname(&system);
+  json labels{
+      {"kubernetes.io/hostname", node.name},
+      {"kubernetes.io/os", "linux"},
+      {"kubernetes.io/arch", std::string_view{system.machine} == "x86_64" ? "amd64" : "arm64"}};
+  for (const auto& [name, value] : node.labels) labels[name] = value;
+  const json amounts{{"cpu", node.cpu.value() % 1000 == 0 ? std::to_string(node.cpu.value() / 1000)
+                                                          : std::to_string(node.cpu.value()) + "m"},
+                     {"memory", std::to_string(node.memory.value() / 1024) + "Ki"},
+                     {"pods", std::to_string(node.pods_max)}};
+  return {{"apiVersion", "v1"},
+          {"kind", "Node"},
+          {"metadata", {{"name", node.name}, {"labels", labels}}},
+          {"spec", json::object()},
+          {"status",
+           {{"capacity", amounts},
+            {"allocatable", amounts},
+            {"addresses", json::array({{{"type", "InternalIP"}, {"address", "127.0.0.1"}},
+                                       {{"type", "Hostname"}, {"address", node.name}}})},
+            {"conditions", json::array({ready_condition(true, now)})},
+            {"nodeInfo",
+             {{"kubeletVersion", kKubeletVersion},
+              {"containerRuntimeVersion", "process://" KUBEGANG_VERSION},
+              {"kernelVersion", system.release},
+              {"osImage", "local processes"},
+              {"operatingSystem", "linux"},
+              {"architecture", labels["kubernetes.io/arch"]},
+              {"machineID", ""},
+              {"systemUUID", ""},
+              {"bootID", ""},
+              {"kubeProxyVersion", ""}}}}}};
+}
+
+json node_ready_patch(bool ready, base::Instant now) {
+  return {{"status", {{"conditions", json::array({ready_condition(ready, now)})}}}};
+}
+
+}  // namespace devcluster

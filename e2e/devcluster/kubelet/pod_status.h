@@ -1,0 +1,36 @@
+// A pod's status as kubelet writes it, and the Node object that kubelet registers: pure functions
+// to JSON. SOURCE: kubernetes.io API reference, PodStatus and NodeStatus; times have whole seconds.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "e2e/devcluster/kubelet/pod_machine.h"
+#include "e2e/devcluster/kubelet/pod_spec.h"
+#include "scheduler/base/time.h"
+
+namespace devcluster {
+
+// "2026-01-01T00:00:00Z".
+std::string rfc3339_seconds(base::Instant time);
+
+// Merge patch for the status subresource. `uid` in it makes the server refuse it for another pod of
+// the same name.
+nlohmann::json pod_status_patch(const PodMachine& pod, const DownwardFacts& facts);
+
+struct NodeSpec {
+  std::string name;
+  MilliCpu cpu{8000};
+  MemoryBytes memory{std::int64_t{16} << 30};
+  std::int32_t pods_max = 110;
+  std::map<std::string, std::string> labels;
+};
+
+// A Node that is Ready. Pods get addresses below 127.0.0.0/8: they are processes of this machine.
+nlohmann::json node_object(const NodeSpec& node, base::Instant now);
+
+// Merge patch of the Ready condition: True with KubeletReady, or Unknown as the node lifecycle
+// controller writes it when a kubelet has fallen silent.
+nlohmann::json node_ready_patch(bool ready, base::Instant now);
+
+}  // namespace devcluster

@@ -1,0 +1,265 @@
+#include "e2e/devcluster/kubelet/spawn.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <string_view>
+#include <system_error>
+
+namespace devcluster {
+namespace {
+
+using base::Code;
+using base::Error;
+
+// What the child needs, made ready by the parent: after clone3 in a program with threads the child
+// may only make system calls.
+struct ChildPlan {
+  const char* program = nullptr;
+  char* const* argv = nullptr;
+  char* const* environment = nullptr;
+  const char* working_dir = nullptr;
+  int input_fd = -1;
+  int output_fd = -1;
+  int error_fd = -1;              // the step that failed and its errno go there
+  int procs_fd = -1;              // v1: cgroup.procs
+  const int* kept_fds = nullptr;  // ascending
+  std::size_t kept_fds_count = 0;
+};
+
+enum class Step : std::int32_t { kCgroup, kWorkingDir, kOutput, kExec };
+
+struct Failure {
+  Step step = Step::kExec;
+  std::int32_t error_number = 0;
+};
+
+// The kernel's own struct for rt_sigaction on x86-64 and arm64; glibc's has another layout.
+struct KernelSigaction {
+  void (*handler)(int) = nullptr;
+  unsigned long flags = 0;
+  void (*restorer)() = nullptr;
+  std::uint64_t mask = 0;
+};
+
+constexpr int kSignalsMax = 64;
+
+[[gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] long raw(
+    long number, long a = 0, long b = 0, long c = 0, long d = 0) {
+  return ::syscall(number, a, b, c, d);
+}
+
+template <typename T>
+[[gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] long address(
+    const T* pointer) {
+  return static_cast<long>(reinterpret_cast<std::uintptr_t>(pointer));
+}
+
+[[noreturn, gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] void
+child_fail(const ChildPlan& plan, Step step) {
+  const Failure failure{step, errno};
+  raw(SYS_write, plan.error_fd, address(&failure), sizeof failure);
+  raw(SYS_exit_group, 127);
+  __builtin_unreachable();
+}
+
+// Closes everything from 3 up but the kept ones and the error pipe (which exec closes).
+[[gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] void
+mark_close_on_exec(const ChildPlan& plan) {
+  raw(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
+  for (std::size_t i = 0; i < plan.kept_fds_count; ++i) {
+    raw(SYS_fcntl, plan.kept_fds[i], F_SETFD, 0);
+  }
+}
+
+[[noreturn, gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] void
+run_child(const ChildPlan& plan) {
+  if (plan.procs_fd >= 0 && raw(SYS_write, plan.procs_fd, address("0"), 1) != 1) {
+    child_fail(plan, Step::kCgroup);
+  }
+  raw(SYS_setsid);
+  const KernelSigaction by_default;
+  for (int number = 1; number <= kSignalsMax; ++number) {
+    if (number == SIGKILL || number == SIGSTOP) continue;
+    raw(SYS_rt_sigaction, number, address(&by_default), 0, sizeof by_default.mask);
+  }
+  const std::uint64_t nothing_blocked = 0;
+  raw(SYS_rt_sigprocmask, SIG_SETMASK, address(&nothing_blocked), 0, sizeof nothing_blocked);
+  if (raw(SYS_chdir, address(plan.working_dir)) != 0) child_fail(plan, Step::kWorkingDir);
+  if (raw(SYS_dup3, plan.input_fd, 0, 0) < 0 || raw(SYS_dup3, plan.output_fd, 1, 0) < 0 ||
+      raw(SYS_dup3, plan.output_fd, 2, 0) < 0) {
+    child_fail(plan, Step::kOutput);
+  }
+  mark_close_on_exec(plan);
+  raw(SYS_execve, address(plan.program), address(plan.argv), address(plan.environment));
+  child_fail(plan, Step::kExec);
+}
+
+std::string error_text(int error_number) {
+  return std::generic_category().message(error_number);
+}
+
+Code code_of(int error_number) {
+  switch (error_number) {
+    case ENOENT:
+    case ENOTDIR:
+      return Code::kNotFound;
+    case EACCES:
+    case EPERM:
+      return Code::kPermissionDenied;
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+      return Code::kUnavailable;
+    default:
+      return Code::kInvalidArgument;
+  }
+}
+
+Error failure_error(const SpawnSpec& spec, const Failure& failure) {
+  const std::string text = error_text(failure.error_number);
+  const Code code = code_of(failure.error_number);
+  switch (failure.step) {
+    case Step::kCgroup:
+      return {code, "enter cgroup " + spec.cgroup->path + ": " + text};
+    case Step::kWorkingDir:
+      return {code, "chdir to \"" + spec.working_dir + "\": " + text};
+    case Step::kOutput:
+      return {code, "redirect output to " + spec.output_path + ": " + text};
+    case Step::kExec:
+      return {code, "exec: \"" + spec.argv[0] + "\": " + text};
+  }
+  return {Code::kInternal, text};
+}
+
+std::string path_of(const std::vector<std::string>& environment) {
+  constexpr std::string_view kName = "PATH=";
+  for (const std::string& entry : environment) {
+    if (entry.starts_with(kName)) return entry.substr(kName.size());
+  }
+  return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  out.reserve(strings.size() + 1);
+  for (const std::string& text : strings) out.push_back(const_cast<char*>(text.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+// The one system call: clone3 as fork, into the cgroup on v2. Everything the child needs is in
+// `plan`.
+base::Result<Child> clone_child(const SpawnSpec& spec, ChildPlan plan) {
+  UniqueFd cgroup;
+  int pidfd = -1;
+  clone_args arguments{};
+  arguments.flags = CLONE_PIDFD;
+  arguments.pidfd = static_cast<__u64>(address(&pidfd));
+  arguments.exit_signal = SIGCHLD;
+  if (spec.cgroup && spec.cgroup->version == CgroupVersion::kV2) {
+    cgroup.reset(::open(spec.cgroup->path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!cgroup.valid()) return failure_error(spec, {Step::kCgroup, errno});
+    arguments.flags |= CLONE_INTO_CGROUP;
+    arguments.cgroup = static_cast<__u64>(cgroup.get());
+  } else if (spec.cgroup) {
+    cgroup.reset(::open((spec.cgroup->path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+    if (!cgroup.valid()) return failure_error(spec, {Step::kCgroup, errno});
+    plan.procs_fd = cgroup.get();
+  }
+  // The child must not run a handler of ours before it has reset them.
+  sigset_t all{};
+  sigset_t before{};
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+  if (pid == 0) run_child(plan);
+  const int clone_errno = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid < 0) return Error{code_of(clone_errno), "start process: " + error_text(clone_errno)};
+  return Child{static_cast<pid_t>(pid), UniqueFd{pidfd}};
+}
+
+}  // namespace
+
+base::Result<std::string> find_executable(const std::string& name,
+                                          const std::string& path_variable) {
+  if (name.find('/') != std::string::npos) return name;
+  const Error missing{Code::kNotFound,
+                      "exec: \"" + name + "\": executable file not found in $PATH"};
+  if (name.empty()) return missing;
+  for (std::size_t begin = 0; begin <= path_variable.size();) {
+    const std::size_t end = std::min(path_variable.find(':', begin), path_variable.size());
+    const std::string candidate = path_variable.substr(begin, end - begin) + "/" + name;
+    struct stat info {};
+    if (end > begin && ::stat(candidate.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+        ::access(candidate.c_str(), X_OK) == 0) {
+      return candidate;
+    }
+    begin = end + 1;
+  }
+  return missing;
+}
+
+base::Result<Child> spawn(const SpawnSpec& spec) {
+  if (spec.argv.empty()) return base::invalid_argument("no command given");
+  const base::Result<std::string> program =
+      find_executable(spec.argv[0], path_of(spec.environment));
+  if (!program.ok()) return program.error();
+
+  const UniqueFd input{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+  const UniqueFd output{
+      ::open(spec.output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
+  if (!output.valid()) return failure_error(spec, {Step::kOutput, errno});
+  std::array<int, 2> pipe_fds{};
+  if (::pipe2(pipe_fds.data(), O_CLOEXEC) != 0) {
+    return Error{code_of(errno), "pipe: " + error_text(errno)};
+  }
+  const UniqueFd error_reader{pipe_fds[0]};
+  UniqueFd error_writer{pipe_fds[1]};
+  const std::vector<char*> argv = pointers(spec.argv);
+  const std::vector<char*> environment = pointers(spec.environment);
+
+  base::Result<Child> child = clone_child(spec, {.program = program->c_str(),
+                                                 .argv = argv.data(),
+                                                 .environment = environment.data(),
+                                                 .working_dir = spec.working_dir.c_str(),
+                                                 .input_fd = input.get(),
+                                                 .output_fd = output.get(),
+                                                 .error_fd = error_writer.get(),
+                                                 .kept_fds = spec.inherited_fds.data(),
+                                                 .kept_fds_count = spec.inherited_fds.size()});
+  error_writer.reset();
+  if (!child.ok()) return child;
+  Failure failure;
+  ssize_t count = 0;
+  do {  // Ends when exec has closed the child's end of the pipe.
+    count = ::read(error_reader.get(), &failure, sizeof failure);
+  } while (count < 0 && errno == EINTR);
+  if (count != sizeof failure) return child;
+  ::waitpid(child->pid, nullptr, 0);
+  return failure_error(spec, failure);
+}
+
+std::optional<ExitStatus> reap(const Child& child) {
+  siginfo_t info{};
+  if (::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED | WNOHANG) != 0) {
+    return ExitStatus{.exit_code = 255};  // reaped by somebody else: the status is lost
+  }
+  if (info.si_pid == 0) return std::nullopt;
+  if (info.si_code == CLD_EXITED) return ExitStatus{.exit_code = info.si_status};
+  return ExitStatus{.exit_code = 128 + info.si_status, .signal = info.si_status};
+}
+
+}  // namespace devcluster

@@ -1,0 +1,133 @@
+// With real processes; the cgroup tests need a writable hierarchy.
+#include "e2e/devcluster/kubelet/spawn.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace devcluster {
+namespace {
+
+using testing::HasSubstr;
+
+class Spawn : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "spawn-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  SpawnSpec shell(const std::string& script) const {
+    return {.argv = {"sh", "-c", script},
+            .environment = {"PATH=/usr/bin:/bin", "NAME=value"},
+            .working_dir = directory_,
+            .output_path = directory_ + "/out"};
+  }
+  std::string output() const {
+    std::ifstream in{directory_ + "/out"};
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+  static ExitStatus wait_for(const Child& child) {
+    pollfd fd{child.pidfd.get(), POLLIN, 0};
+    ::poll(&fd, 1, -1);
+    return reap(child).value_or(ExitStatus{.exit_code = -1});
+  }
+
+  std::string directory_;
+};
+
+TEST_F(Spawn, RunsTheCommandWithItsEnvironmentDirectoryAndOutput) {
+  const auto child = spawn(shell("echo $NAME; pwd; echo problem >&2; exit 3"));
+  ASSERT_TRUE(child.ok()) << child.error().message;
+  EXPECT_EQ(wait_for(*child), (ExitStatus{.exit_code = 3}));
+  EXPECT_EQ(output(), "value\n" + directory_ + "\nproblem\n");
+}
+
+TEST_F(Spawn, ReportsTheSignalThatEndedTheProcess) {
+  const auto child = spawn(shell("kill -TERM $$"));
+  ASSERT_TRUE(child.ok());
+  EXPECT_EQ(wait_for(*child), (ExitStatus{.exit_code = 143, .signal = SIGTERM}));
+}
+
+TEST_F(Spawn, HasDefaultHandlersAndNothingBlocked) {
+  ::signal(SIGPIPE, SIG_IGN);
+  const auto child = spawn(shell("grep -E 'SigBlk|SigIgn' /proc/self/status"));
+  ASSERT_TRUE(child.ok());
+  wait_for(*child);
+  EXPECT_THAT(output(), HasSubstr("SigBlk:\t0000000000000000"));
+  EXPECT_THAT(output(), HasSubstr("SigIgn:\t0000000000000000"));
+}
+
+TEST_F(Spawn, InheritsNoDescriptorOfOurs) {
+  const auto child = spawn(shell("ls /proc/self/fd | wc -l"));
+  ASSERT_TRUE(child.ok());
+  wait_for(*child);
+  EXPECT_EQ(output(), "4\n");  // 0, 1, 2 and the one that ls reads the directory with
+}
+
+TEST_F(Spawn, SaysThatACommandIsNotFound) {
+  SpawnSpec spec = shell("");
+  spec.argv = {"no-such-program"};
+  const auto child = spawn(spec);
+  ASSERT_FALSE(child.ok());
+  EXPECT_EQ(child.error().message, "exec: \"no-such-program\": executable file not found in $PATH");
+}
+
+TEST_F(Spawn, SaysWhyExecFailed) {
+  SpawnSpec spec = shell("");
+  spec.argv = {"/dev/null"};
+  const auto child = spawn(spec);
+  ASSERT_FALSE(child.ok());
+  EXPECT_EQ(child.error().code, base::Code::kPermissionDenied);
+  spec = shell("true");
+  spec.working_dir = "/no/such/directory";
+  EXPECT_THAT(spawn(spec).error().message, HasSubstr("chdir to \"/no/such/directory\""));
+}
+
+class SpawnIntoCgroup : public Spawn, public testing::WithParamInterface<CgroupVersion> {};
+
+TEST_P(SpawnIntoCgroup, IsThereBeforeItsProgramBegins) {
+  const auto root = make_cgroup_root(GetParam(), "kubegang-spawn-test-" + std::to_string(getpid()));
+  if (!root.ok()) GTEST_SKIP() << root.error().message;
+  SpawnSpec spec = shell("cat /proc/self/cgroup; sleep 1000 & sleep 1000");
+  spec.cgroup = CgroupRoot{root->version, root->path + "/pod/container"};
+  ASSERT_TRUE(make_cgroup(spec.cgroup->path).ok());
+  const auto child = spawn(spec);
+  ASSERT_TRUE(child.ok()) << child.error().message;
+  EXPECT_FALSE(processes_below(root->path).empty());
+  EXPECT_TRUE(destroy_cgroup(root->version, root->path, std::chrono::seconds{5}).ok());
+  EXPECT_EQ(wait_for(*child), (ExitStatus{.exit_code = 137, .signal = SIGKILL}));
+  EXPECT_FALSE(cgroup_exists(root->path));
+}
+
+TEST_P(SpawnIntoCgroup, FrozenProcessesDieWhenTheCgroupIsDestroyed) {
+  const auto root = make_cgroup_root(GetParam(), "kubegang-spawn-test-" + std::to_string(getpid()));
+  if (!root.ok()) GTEST_SKIP() << root.error().message;
+  SpawnSpec spec = shell("sleep 1000");
+  spec.cgroup = CgroupRoot{root->version, root->path + "/pod"};
+  ASSERT_TRUE(make_cgroup(spec.cgroup->path).ok());
+  const auto child = spawn(spec);
+  ASSERT_TRUE(child.ok()) << child.error().message;
+  const bool v1 = root->version == CgroupVersion::kV1;
+  std::ofstream{root->path + (v1 ? "/pod/freezer.state" : "/pod/cgroup.freeze")}
+      << (v1 ? "FROZEN" : "1");
+  EXPECT_TRUE(destroy_cgroup(root->version, root->path, std::chrono::seconds{5}).ok());
+  wait_for(*child);
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, SpawnIntoCgroup,
+                         testing::Values(CgroupVersion::kV1, CgroupVersion::kV2),
+                         [](const auto& version) { return std::string{to_string(version.param)}; });
+
+}  // namespace
+}  // namespace devcluster

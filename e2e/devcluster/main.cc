@@ -1,0 +1,201 @@
+// kubegang-devcluster: a cluster on this machine, without a cluster.
+//
+//   up      runs until Ctrl-C
+//   demo    plays the first example and reports
+//   bench   measures how long things take
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "cli/slurm/hostlist.h"
+#include "e2e/devcluster/bench.h"
+#include "e2e/devcluster/demo.h"
+#include "e2e/devcluster/devcluster.h"
+#include "e2e/devcluster/guardian.h"
+#include "e2e/devcluster/interrupts.h"
+#include "kube/api/quantity.h"
+#include "kube/api/time_format.h"
+#include "kube/clock.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using base::Result;
+using devcluster::CgroupVersion;
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+constexpr std::chrono::milliseconds kSliceMin{100};
+constexpr std::chrono::seconds kLookEvery{1};
+
+struct Options {
+  std::string directory = "build/devcluster";
+  std::string nodes = "n[12-16]";
+  double cpus = 8;
+  double memory_gib = 16;
+  std::string cgroup = "auto";
+  int port = 0;
+  std::string slice = "2s";
+  std::string duration = "60s";
+  std::string out;
+  bool no_operator = false;
+  bool no_agents = false;
+  bool verbose = false;
+};
+
+int fail(const std::string& message) {
+  std::fprintf(stderr, "kubegang-devcluster: %s\n", message.c_str());
+  return kExitFailed;
+}
+
+// A command-line duration; the message names the option.
+std::string check_duration(const std::string& text) {
+  const auto parsed = kube::parse_duration(text);
+  if (!parsed.ok()) return parsed.error().message;
+  return *parsed < kSliceMin ? "\"" + text + "\" is less than 100ms" : std::string{};
+}
+
+Result<devcluster::DevclusterConfig> config_of(const Options& options) {
+  devcluster::DevclusterConfig config;
+  std::error_code error;
+  config.directory = fs::absolute(options.directory, error).lexically_normal();
+  config.program_directory = fs::read_symlink("/proc/self/exe", error).parent_path();
+  Result<std::string> crds = devcluster::find_upwards(config.program_directory, "crds");
+  if (!crds.ok()) return crds.error();
+  config.crds_directory = std::move(crds).value();
+  Result<std::vector<std::string>> names = cli::expand_hostlist(options.nodes);
+  if (!names.ok()) return names.error().with_context("--nodes " + options.nodes);
+  for (const std::string& name : *names) {
+    config.nodes.push_back(
+        {.name = name,
+         .cpu = devcluster::MilliCpu{static_cast<std::int64_t>(options.cpus * 1000)},
+         .memory = devcluster::MemoryBytes{
+             static_cast<std::int64_t>(options.memory_gib * 1024 * 1024 * 1024)}});
+  }
+  if (options.cgroup == "v1") config.cgroup_version = CgroupVersion::kV1;
+  if (options.cgroup == "v2") config.cgroup_version = CgroupVersion::kV2;
+  config.port = options.port;
+  config.with_operator = !options.no_operator;
+  config.with_agents = !options.no_agents;
+  if (options.verbose) {
+    config.log = [](std::string_view line) {
+      std::fprintf(stderr, "kubelet: %.*s\n", static_cast<int>(line.size()), line.data());
+    };
+  }
+  return config;
+}
+
+void say_how_to_look_inside(const Options& options) {
+  std::printf("Look inside: KUBECONFIG=%s/kubeconfig kubectl get partitions,gjobs,nodetimetables\n",
+              options.directory.c_str());
+  std::fflush(stdout);
+}
+
+int up(const Options& options, devcluster::Interrupts& interrupts) {
+  auto config = config_of(options);
+  if (!config.ok()) return fail(config.error().message);
+  const kube::SystemClock clock;
+  auto cluster = devcluster::Devcluster::start(clock, std::move(config).value());
+  if (!cluster.ok()) return fail(cluster.error().message);
+  std::printf("devcluster: %s, nodes %s, logs in %s/logs. Ctrl-C ends it.\n",
+              (*cluster)->url().c_str(), options.nodes.c_str(), options.directory.c_str());
+  say_how_to_look_inside(options);
+  while (!interrupts.wait(kLookEvery)) {
+    for (const std::string& line : (*cluster)->restart_ended()) {
+      std::printf("%s\n", line.c_str());
+      std::fflush(stdout);
+    }
+  }
+  return 0;
+}
+
+int demo(const Options& options, devcluster::Interrupts& interrupts) {
+  auto config = config_of(options);
+  if (!config.ok()) return fail(config.error().message);
+  const auto examples = devcluster::find_upwards(config->program_directory, "examples");
+  if (!examples.ok()) return fail(examples.error().message);
+  const kube::SystemClock clock;
+  auto cluster = devcluster::Devcluster::start(clock, std::move(config).value());
+  if (!cluster.ok()) return fail(cluster.error().message);
+  say_how_to_look_inside(options);
+  return devcluster::play_demo(clock, **cluster,
+                               {.slice = *kube::parse_duration(options.slice),
+                                .duration = *kube::parse_duration(options.duration),
+                                .shown_directory = options.directory,
+                                .examples_directory = *examples},
+                               interrupts);
+}
+
+int bench(const Options& options, devcluster::Interrupts& interrupts) {
+  auto config = config_of(options);
+  if (!config.ok()) return fail(config.error().message);
+  const auto examples = devcluster::find_upwards(config->program_directory, "examples");
+  if (!examples.ok()) return fail(examples.error().message);
+  const kube::SystemClock clock;
+  const base::Status status = devcluster::run_bench(
+      clock, *config, {.examples_directory = *examples, .out = options.out}, interrupts);
+  return status.ok() ? 0 : fail(status.error().message);
+}
+
+void add_cluster_options(CLI::App& app, Options& options) {
+  app.add_option("--dir", options.directory,
+                 "folder for kubeconfig, logs and reports (default " + options.directory + ")");
+  app.add_option("--nodes", options.nodes, "hostlist of its nodes (default n[12-16])");
+  app.add_option("--cpus", options.cpus, "CPUs that each node claims to have (default 8)")
+      ->check(CLI::Range(0.1, 4096.0));
+  app.add_option("--memory", options.memory_gib, "GiB that each node claims to have (default 16)")
+      ->check(CLI::Range(0.1, 65536.0));
+  app.add_option("--cgroup", options.cgroup, "which hierarchy pods are put into (default auto)")
+      ->check(CLI::IsMember({"auto", "v1", "v2"}));
+  app.add_option("--port", options.port, "of the API server (default 0: any free one)")
+      ->check(CLI::Range(0, 65535));
+  app.add_flag("--verbose", options.verbose, "say what the process kubelet has trouble with");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "A Kubernetes cluster for kubegang on this machine: an in-memory API server, nodes that "
+      "run pods as local processes, the operator and the agents."};
+  app.require_subcommand(1);
+  Options options;
+  CLI::App* up_command = app.add_subcommand("up", "run a cluster until Ctrl-C");
+  add_cluster_options(*up_command, options);
+  up_command->add_flag("--no-operator", options.no_operator, "you start it yourself");
+  up_command->add_flag("--no-agents", options.no_agents, "you start them yourself");
+  CLI::App* demo_command = app.add_subcommand("demo", "two gangs take turns on five nodes");
+  add_cluster_options(*demo_command, options);
+  demo_command->add_option("--slice", options.slice, "length of a turn, from 100ms (default 2s)")
+      ->check(check_duration);
+  demo_command->add_option("--duration", options.duration, "how long they take turns (default 60s)")
+      ->check(check_duration);
+  CLI::App* bench_command =
+      app.add_subcommand("bench", "measure start times and what idling costs");
+  add_cluster_options(*bench_command, options);
+  bench_command->add_option("--out", options.out, "JSON file for the figures")->required();
+  CLI::App* guard_command = app.add_subcommand("guard", "");  // internal: guardian.h
+  guard_command->group("");
+  int lifeline = -1;
+  devcluster::CgroupRoot root;
+  std::string version;
+  guard_command->add_option("--lifeline", lifeline)->required();
+  guard_command->add_option("--cgroup", root.path)->required();
+  guard_command->add_option("--version", version)->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  if (guard_command->parsed()) {
+    root.version = version == "v1" ? CgroupVersion::kV1 : CgroupVersion::kV2;
+    return devcluster::guard(lifeline, root);
+  }
+  devcluster::Interrupts interrupts;
+  if (up_command->parsed()) return up(options, interrupts);
+  if (demo_command->parsed()) return demo(options, interrupts);
+  return bench(options, interrupts);
+}

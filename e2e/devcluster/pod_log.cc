@@ -1,0 +1,106 @@
+#include "e2e/devcluster/pod_log.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+namespace devcluster {
+namespace {
+
+constexpr std::chrono::milliseconds kLookEvery{50};
+constexpr std::size_t kReadBytesMax = 65536;
+
+// Where the last `lines` lines begin.
+std::int64_t tail_offset(const std::string& path, std::int64_t lines) {
+  std::ifstream in{path};
+  std::ostringstream stream;
+  stream << in.rdbuf();
+  const std::string text = std::move(stream).str();
+  std::size_t at = text.size();
+  if (at > 0 && text[at - 1] == '\n') --at;
+  for (; at > 0; --at) {
+    if (text[at - 1] == '\n' && --lines <= 0) break;
+  }
+  return lines <= 0 ? static_cast<std::int64_t>(at) : 0;
+}
+
+class LogStream final : public BodyStream {
+ public:
+  LogStream(LogFile log, const PodLogRequest& request)
+      : log_{std::move(log)},
+        file_{::open(log_.path.c_str(), O_RDONLY | O_CLOEXEC)},
+        follow_{request.follow},
+        bytes_left_{request.limit_bytes.value_or(INT64_MAX)} {
+    if (request.tail_lines && *request.tail_lines == 0) {
+      ::lseek(file_.get(), 0, SEEK_END);
+    } else if (request.tail_lines) {
+      ::lseek(file_.get(), tail_offset(log_.path, *request.tail_lines), SEEK_SET);
+    }
+  }
+
+  StreamState read(std::string& out, base::Duration wait) override {
+    const auto deadline = std::chrono::steady_clock::now() + wait;
+    while (!cancelled_.load()) {
+      const bool was_ended = log_.ended->load();  // before reading: what came until then is read
+      if (read_more(out)) return bytes_left_ == 0 ? StreamState::kEnd : StreamState::kOpen;
+      if (!follow_ || was_ended) return StreamState::kEnd;
+      const auto left = deadline - std::chrono::steady_clock::now();
+      if (left <= left.zero()) return StreamState::kOpen;
+      const auto pause = std::min<std::chrono::nanoseconds>(left, kLookEvery);
+      ::poll(nullptr, 0,
+             static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(pause).count()));
+    }
+    return StreamState::kEnd;
+  }
+
+  void cancel() override { cancelled_.store(true); }
+
+ private:
+  bool read_more(std::string& out) {
+    std::array<char, kReadBytesMax> buffer{};
+    const auto wanted = static_cast<std::size_t>(
+        std::min<std::int64_t>(bytes_left_, static_cast<std::int64_t>(buffer.size())));
+    const ssize_t count = file_.valid() ? ::read(file_.get(), buffer.data(), wanted) : 0;
+    if (count <= 0) return false;
+    out.append(buffer.data(), static_cast<std::size_t>(count));
+    bytes_left_ -= count;
+    return true;
+  }
+
+  const LogFile log_;
+  const UniqueFd file_;
+  const bool follow_;
+  std::int64_t bytes_left_;
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace
+
+PodLogHook pod_log_hook(const Kubelet& kubelet) {
+  return [&kubelet](const PodLogRequest& request) -> base::Result<std::shared_ptr<BodyStream>> {
+    if (request.timestamps || request.since_seconds) {
+      return base::invalid_argument(
+          "timestamps and sinceSeconds are not supported: the devcluster keeps a process's output "
+          "as "
+          "it is, without times");
+    }
+    if (request.previous) {
+      return base::Error{base::Code::kNotFound,
+                         "previous terminated container in pod \"" + request.pod + "\" not found"};
+    }
+    base::Result<LogFile> log = kubelet.find_log(request.ns, request.pod, request.container);
+    if (!log.ok()) return log.error();
+    return std::shared_ptr<BodyStream>{
+        std::make_shared<LogStream>(std::move(log).value(), request)};
+  };
+}
+
+}  // namespace devcluster

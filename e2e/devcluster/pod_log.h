@@ -1,0 +1,14 @@
+// GET …/pods/NAME/log of the devcluster: the file that the process kubelet writes, as the stream
+// that the API server sends.
+#pragma once
+
+#include "e2e/devcluster/api_server/api_server.h"
+#include "e2e/devcluster/kubelet/kubelet.h"
+
+namespace devcluster {
+
+// `kubelet` must outlive the server's requests. Refused with a sentence: timestamps and
+// sinceSeconds (a process's output has no times), previous (a container runs once).
+PodLogHook pod_log_hook(const Kubelet& kubelet);
+
+}  // namespace devcluster

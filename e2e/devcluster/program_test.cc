@@ -1,0 +1,202 @@
+// kubegang-devcluster as a user starts and ends it: whatever happens to it, nothing is left.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "e2e/devcluster/apply.h"
+#include "e2e/devcluster/guardian.h"
+#include "e2e/devcluster/kubelet/spawn.h"
+#include "e2e/devcluster/testing/eventually.h"
+#include "kube/clock.h"
+#include "kube/http_transport.h"
+#include "kube/transport_config.h"
+
+namespace devcluster {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+constexpr const char* kProgram = KUBEGANG_BINARY_DIR "/bin/kubegang-devcluster";
+
+std::string read_file(const std::string& path) {
+  std::ifstream in{path};
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
+}
+
+class Program : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto root =
+        make_cgroup_root(std::nullopt, "kubegang-program-" + std::to_string(getpid()));
+    if (!root.ok()) GTEST_SKIP() << root.error().message;
+    (void)destroy_cgroup(root->version, root->path, seconds{1});
+    std::string pattern = testing::TempDir() + "program-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override {
+    if (child_) {
+      ::kill(child_->pid, SIGKILL);
+      EXPECT_TRUE(eventually([&] { return cgroups().empty(); }));
+    }
+    if (!directory_.empty()) fs::remove_all(directory_);
+  }
+
+  void start(std::vector<std::string> arguments) {
+    std::vector<std::string> argv{kProgram};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    auto child = spawn({.argv = argv,
+                        .environment = {"PATH=/usr/bin:/bin"},
+                        .output_path = directory_ + "/output"});
+    ASSERT_TRUE(child.ok()) << child.error().message;
+    child_ = std::move(child).value();
+  }
+  void up() {
+    start({"up", "--no-operator", "--no-agents", "--nodes", "n[1-2]", "--dir", directory_});
+    ASSERT_TRUE(eventually([&] { return output().find("Look inside") != std::string::npos; }))
+        << output();
+    const auto config = kube::load_kubeconfig(directory_ + "/kubeconfig");
+    ASSERT_TRUE(config.ok()) << config.error().message;
+    auto transport = kube::HttpTransport::create(*config, clock_);
+    ASSERT_TRUE(transport.ok()) << transport.error().message;
+    transport_ = std::move(transport).value();
+  }
+  // A pod that ignores SIGTERM, running and frozen.
+  void freeze_a_pod() {
+    const json pod{{"apiVersion", "v1"},
+                   {"kind", "Pod"},
+                   {"metadata", {{"name", "a"}, {"namespace", "default"}}},
+                   {"spec",
+                    {{"nodeName", "n1"},
+                     {"restartPolicy", "Never"},
+                     {"containers",
+                      {{{"name", "main"},
+                        {"image", "x"},
+                        {"command", {"sh", "-c", "trap '' TERM; while :; do sleep 1; done"}}}}}}}};
+    const auto applied = apply_object(*transport_, pod);
+    ASSERT_TRUE(applied.ok()) << applied.error().message;
+    ASSERT_TRUE(eventually([&] {
+      const auto found = get_api(*transport_, "/api/v1/namespaces/default/pods/a");
+      return found.ok() && (*found)["status"]["phase"] == "Running";
+    }));
+    for (const std::string& cgroup : cgroups()) {
+      const bool v1 = fs::exists(cgroup + "/freezer.state");
+      std::ofstream{cgroup + (v1 ? "/n1/kubepods/besteffort/freezer.state"
+                                 : "/n1/kubepods/besteffort/cgroup.freeze")}
+          << (v1 ? "FROZEN" : "1");
+    }
+  }
+
+  // Of the program's instance, in all hierarchies.
+  std::vector<std::string> cgroups() const {
+    std::vector<std::string> out;
+    const std::string prefix = "kubegang-devcluster-" + std::to_string(child_->pid) + "-";
+    for (const CgroupMount& mount : parse_mountinfo(read_file("/proc/self/mountinfo"))) {
+      for (const auto& entry : fs::directory_iterator{mount.path}) {
+        if (entry.path().filename().string().starts_with(prefix)) out.push_back(entry.path());
+      }
+    }
+    return out;
+  }
+  std::string output() const { return read_file(directory_ + "/output"); }
+  std::optional<ExitStatus> wait() {
+    pollfd fd{child_->pidfd.get(), POLLIN, 0};
+    ::poll(&fd, 1, 15'000);
+    return reap(*child_);
+  }
+
+  const kube::SystemClock clock_;
+  std::string directory_;
+  std::optional<Child> child_;
+  std::unique_ptr<kube::Transport> transport_;
+};
+
+TEST_F(Program, LeavesNothingBehindAfterCtrlC) {
+  ASSERT_NO_FATAL_FAILURE(up());
+  ASSERT_NO_FATAL_FAILURE(freeze_a_pod());
+  ::kill(child_->pid, SIGINT);
+  EXPECT_EQ(wait(), ExitStatus{.exit_code = 0});
+  EXPECT_TRUE(cgroups().empty());
+}
+
+TEST_F(Program, LeavesNothingBehindWhenItIsKilled) {
+  ASSERT_NO_FATAL_FAILURE(up());
+  ASSERT_NO_FATAL_FAILURE(freeze_a_pod());
+  std::vector<pid_t> pids;
+  for (const std::string& cgroup : cgroups()) pids = processes_below(cgroup);
+  ASSERT_FALSE(pids.empty());
+  ::kill(child_->pid, SIGKILL);
+  EXPECT_TRUE(eventually([&] { return cgroups().empty(); }));
+  // Gone, or a zombie that the machine's init has not looked at yet.
+  for (const pid_t pid : pids) {
+    const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
+    EXPECT_TRUE(stat.empty() || stat.find(") Z") != std::string::npos) << stat;
+  }
+}
+
+TEST_F(Program, ShowsTheLogOfAPodThatRuns) {
+  ASSERT_NO_FATAL_FAILURE(up());
+  const json pod{{"apiVersion", "v1"},
+                 {"kind", "Pod"},
+                 {"metadata", {{"name", "a"}, {"namespace", "default"}}},
+                 {"spec",
+                  {{"nodeName", "n2"},
+                   {"restartPolicy", "Never"},
+                   {"containers",
+                    {{{"name", "main"},
+                      {"image", "x"},
+                      {"command", {"sh", "-c", "echo one; echo two; sleep 1000"}}}}}}}};
+  ASSERT_TRUE(apply_object(*transport_, pod).ok());
+  const auto log = [&](const std::string& query) {
+    const auto answer = transport_->send({.path = "/api/v1/namespaces/default/pods/a/log" + query});
+    return answer.ok() ? answer->body : answer.error().message;
+  };
+  EXPECT_TRUE(eventually([&] { return log("") == "one\ntwo\n"; })) << log("");
+  EXPECT_EQ(log("?tailLines=1"), "two\n");
+  EXPECT_EQ(log("?limitBytes=2"), "on");
+  EXPECT_THAT(log("?timestamps=true"), HasSubstr("without times"));
+}
+
+TEST_F(Program, SaysThatAPortIsInUse) {
+  ASSERT_NO_FATAL_FAILURE(up());
+  const std::string text = output();
+  const auto colon = text.find("127.0.0.1:") + 10;
+  const std::string port = text.substr(colon, text.find(',', colon) - colon);
+  const auto second = spawn({.argv = {kProgram, "up", "--no-operator", "--no-agents", "--port",
+                                      port, "--dir", directory_ + "/second"},
+                             .environment = {"PATH=/usr/bin:/bin"},
+                             .output_path = directory_ + "/second-output"});
+  ASSERT_TRUE(second.ok());
+  pollfd fd{second->pidfd.get(), POLLIN, 0};
+  ::poll(&fd, 1, 10'000);
+  EXPECT_EQ(reap(*second), ExitStatus{.exit_code = 1});
+  EXPECT_THAT(read_file(directory_ + "/second-output"), HasSubstr(port));
+}
+
+TEST_F(Program, ExitsWithTwoOnAWrongCommandLine) {
+  start({"demo", "--slice", "5ms"});
+  EXPECT_EQ(wait(), ExitStatus{.exit_code = 2});
+  EXPECT_THAT(output(), HasSubstr("less than 100ms"));
+}
+
+TEST(Instances, AreDeadWhenTheirProcessIsGone) {
+  EXPECT_FALSE(is_dead_instance(instance_name()));
+  EXPECT_TRUE(is_dead_instance("kubegang-devcluster-" + std::to_string(getpid()) + "-1"));
+  EXPECT_TRUE(is_dead_instance("kubegang-devcluster-999999999-1"));
+  EXPECT_FALSE(is_dead_instance("system.slice"));
+}
+
+}  // namespace
+}  // namespace devcluster

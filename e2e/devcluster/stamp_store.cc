@@ -1,0 +1,79 @@
+#include "e2e/devcluster/stamp_store.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace devcluster {
+
+namespace fs = std::filesystem;
+
+base::Status StampStore::prepare(const std::vector<std::string>& nodes) {
+  std::error_code error;
+  fs::remove_all(directory_, error);
+  for (const std::string& node : nodes) {
+    fs::create_directories(directory_ + "/" + node, error);
+    if (error) {
+      return base::Error{base::Code::kPermissionDenied,
+                         "make " + directory_ + "/" + node + ": " + error.message()};
+    }
+  }
+  return {};
+}
+
+probe::Gang StampStore::gang(const std::string& job,
+                             const std::map<std::string, base::Instant>& first_freezes) const {
+  probe::Gang out{.name = job};
+  std::error_code error;
+  for (const auto& node : fs::directory_iterator{directory_, error}) {
+    for (const auto& file : fs::directory_iterator{node.path(), error}) {
+      // <job>-<five characters of a hash>-<index>
+      const std::string stem = file.path().stem();
+      const auto index_dash = stem.rfind('-');
+      const auto hash_dash =
+          index_dash == std::string::npos ? std::string::npos : stem.rfind('-', index_dash - 1);
+      if (hash_dash == std::string::npos || stem.substr(0, hash_dash) != job) continue;
+      base::Result<probe::Stamps> stamps = probe::read_stamps(file.path());
+      if (!stamps.ok()) continue;
+      auto& runs = out.nodes[node.path().filename()];
+      if (const auto frozen = first_freezes.find(stem); frozen != first_freezes.end()) {
+        out.touched[node.path().filename()] = frozen->second;
+      }
+      runs.insert(runs.end(), stamps->runs.begin(), stamps->runs.end());
+    }
+  }
+  for (auto& [node, runs] : out.nodes) {
+    std::sort(runs.begin(), runs.end(),
+              [](const probe::Run& a, const probe::Run& b) { return a.begin < b.begin; });
+  }
+  return out;
+}
+
+std::vector<NodeStrip> node_strips(const std::vector<std::string>& nodes,
+                                   const std::vector<probe::Gang>& gangs, base::Instant now,
+                                   base::Duration cell, std::size_t columns) {
+  const base::Instant end = base::slot_begin(base::slot_of(now, cell), cell);
+  std::vector<NodeStrip> strips;
+  for (const std::string& node : nodes) {
+    NodeStrip strip{.node = node, .cells = std::vector<StripCell>(columns)};
+    for (std::size_t gang = 0; gang < gangs.size(); ++gang) {
+      const auto found = gangs[gang].nodes.find(node);
+      if (found == gangs[gang].nodes.end()) continue;
+      for (std::size_t column = 0; column < columns; ++column) {
+        const base::Instant from = end - cell * static_cast<std::int64_t>(columns - column);
+        base::Duration ran{};
+        for (const probe::Run& run : found->second) {
+          const auto inside = std::min(run.end, from + cell) - std::max(run.begin, from);
+          ran += std::max(base::Duration{}, inside);
+        }
+        if (ran < cell / 2) continue;
+        StripCell& one = strip.cells[column];
+        one.several = one.job.has_value();
+        one.job = gang;
+      }
+    }
+    strips.push_back(std::move(strip));
+  }
+  return strips;
+}
+
+}  // namespace devcluster

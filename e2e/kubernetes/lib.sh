@@ -1,0 +1,72 @@
+# Shared by the scripts of this folder (sourced, not run): where things are, and what they are called.
+# A cluster is one etcd and one control plane in the host's namespaces, on the address of a bridge that
+# only this machine has, and nodes that are sets of Linux namespaces with a containerd and a kubelet each.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+repo=$(cd "$here/../.." && pwd)
+state=${KUBEGANG_CLUSTER_DIR:-$repo/build/kubernetes}  # everything of one cluster
+cache=${KUBEGANG_TOOLS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kubegang}
+
+bridge=kgbr0
+bridge_ip=172.30.0.1
+node_count=${KUBEGANG_NODES:-3}
+kubernetes_version=v1.34.4
+registry=registry.e2e  # images are imported, never pulled; the host part needs a dot
+
+log() { printf '%s\n' "$*" >&2; }
+die() { log "$0: $*"; exit 1; }
+
+require_root() { [[ $(id -u) -eq 0 ]] || die "needs root: it makes namespaces, a bridge and cgroups"; }
+
+node_ip() { echo "172.30.0.$((10 + $1))"; }       # of node number N
+node_cidr() { echo "10.244.$1.0/24"; }            # of its pods
+node_dir() { echo "$state/nodes/n$1"; }
+
+# The folder of the built Kubernetes programs; its name is a hash of what they are built from.
+tools_bin() {
+  local key
+  key=$( (cat "$here/tools/go.mod" "$here/tools/go.sum" "$here/build-tools"; go version) | sha256sum | cut -c1-16)
+  echo "$cache/kubernetes-$key"
+}
+
+# wait_for SECONDS WHAT COMMAND…   polls ten times a second
+wait_for() {
+  local end=$((SECONDS + $1)) what=$2
+  shift 2
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < end)) || { log "gave up waiting for $what"; return 1; }
+    sleep 0.1
+  done
+}
+
+# The process ids below a cgroup hierarchy's kg-* folders are the nodes' only.
+hierarchies() { awk '$3 == "cgroup" || $3 == "cgroup2" {print $2}' /proc/mounts; }
+
+# On cgroup v1 a frozen process cannot be killed: everything of a node is thawed before it ends.
+thaw_node() {  # N
+  local hierarchy file
+  for hierarchy in $(hierarchies); do
+    [[ -d $hierarchy/kg-n$1 ]] || continue
+    while IFS= read -r file; do
+      case $file in
+        */cgroup.freeze) echo 0 >"$file" 2>/dev/null || true ;;
+        *) echo THAWED >"$file" 2>/dev/null || true ;;
+      esac
+    done < <(find "$hierarchy/kg-n$1" -depth \( -name cgroup.freeze -o -name freezer.state \) 2>/dev/null)
+  done
+}
+
+remove_node_cgroups() {  # N
+  local hierarchy attempt
+  for attempt in 1 2 3 4 5 6 7 8 9 10; do
+    for hierarchy in $(hierarchies); do
+      [[ -d $hierarchy/kg-n$1 ]] || continue
+      find "$hierarchy/kg-n$1" -depth -type d -exec rmdir {} + 2>/dev/null || true
+    done
+    compgen -G "/sys/fs/cgroup/*/kg-n$1" >/dev/null || compgen -G "/sys/fs/cgroup/kg-n$1" >/dev/null || return 0
+    thaw_node "$1"
+    sleep 0.3
+  done
+  log "cgroups of n$1 could not be removed (attempt $attempt)"
+}

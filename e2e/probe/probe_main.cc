@@ -1,0 +1,95 @@
+// kubegang-probe: a job's program that can say afterwards when it really ran (stamp_file.h).
+//
+// It works 0.2 ms of every millisecond. Where KUBEGANG_STAMP_FILE is set (the devcluster does that
+// for every container) it stamps that file, elsewhere it only works.
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "e2e/probe/stamp_file.h"
+#include "e2e/probe/work_loop.h"
+
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+base::Instant now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return base::instant_from_micros(std::int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000);
+}
+
+void sleep_until(base::Instant instant) {
+  const std::int64_t micros = base::micros_since_epoch(instant);
+  const timespec time{micros / 1'000'000, micros % 1'000'000 * 1000};
+  while (::clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &time, nullptr) != 0) {
+  }
+}
+
+// Looks at the clock until 0.2 ms have passed; every look proves that we run.
+void work(base::Instant begin, probe::StampWriter* stamps) {
+  for (base::Instant t = begin; t < begin + probe::kWork; t = now()) {
+    if (stamps != nullptr) stamps->stamp(t);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Works 0.2 ms of every millisecond and stamps a file with the times it ran."};
+  std::int64_t seconds = 0;
+  std::string path;
+  app.add_option("--seconds", seconds, "end after that many seconds (default: never)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--stamps", path, "the file to stamp (default: $KUBEGANG_STAMP_FILE, or none)");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  if (path.empty()) path = variable("KUBEGANG_STAMP_FILE");
+  std::optional<probe::StampWriter> stamps;
+  if (!path.empty()) {
+    base::Result<probe::StampWriter> writer = probe::StampWriter::create(path);
+    if (!writer.ok()) {
+      std::fprintf(stderr, "kubegang-probe: %s\n", writer.error().message.c_str());
+      return kExitFailed;
+    }
+    stamps.emplace(std::move(writer).value());
+  }
+  ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);  // wake on time
+  std::printf("kubegang-probe: job %s, node %s of %s, %s\n", variable("SLURM_JOB_ID").c_str(),
+              variable("SLURM_NODEID").c_str(), variable("SLURM_NNODES").c_str(),
+              path.empty() ? "no stamps" : ("stamps " + path).c_str());
+  std::fflush(stdout);
+
+  const base::Instant begin = now();
+  // A prime number of microseconds apart for neighbouring process ids.
+  const base::Duration phase{std::int64_t{::getpid()} * 191 % probe::kPeriod.count()};
+  probe::WorkLoop loop{begin, phase};
+  std::int64_t pieces = 0;
+  while (seconds == 0 || now() < begin + std::chrono::seconds{seconds}) {
+    sleep_until(loop.due());
+    const base::Instant t = now();
+    if (stamps) stamps->stamp(t);
+    if (!loop.begin(t)) continue;
+    work(t, stamps ? &*stamps : nullptr);
+    if (stamps) stamps->count_progress();
+    ++pieces;
+  }
+  std::printf("kubegang-probe: %lld pieces of work\n", static_cast<long long>(pieces));
+  return 0;
+}

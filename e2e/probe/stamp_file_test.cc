@@ -1,0 +1,91 @@
+#include "e2e/probe/stamp_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "e2e/probe/work_loop.h"
+
+namespace probe {
+namespace {
+
+using base::instant_from_micros;
+using testing::ElementsAre;
+
+std::string path_of(const std::string& name) {
+  return testing::TempDir() + name + "-" + std::to_string(::getpid());
+}
+
+TEST(StampFile, KeepsRunsAndBeginsANewOneAfterABreak) {
+  const std::string path = path_of("runs");
+  auto writer = StampWriter::create(path);
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  writer->stamp(instant_from_micros(1'000));
+  writer->count_progress();
+  writer->stamp(instant_from_micros(11'000));  // just not too long a break
+  writer->count_progress();
+  writer->stamp(instant_from_micros(21'001));
+  const auto stamps = read_stamps(path);
+  ASSERT_TRUE(stamps.ok());
+  EXPECT_THAT(stamps->runs,
+              ElementsAre(probe::Run{instant_from_micros(1'000), instant_from_micros(11'000), 2},
+                          probe::Run{instant_from_micros(21'001), instant_from_micros(21'001), 0}));
+  EXPECT_EQ(stamps->runs_lost, 0);
+  ::unlink(path.c_str());
+}
+
+TEST(StampFile, StandsStillWhenTheClockStepsBack) {
+  const std::string path = path_of("back");
+  auto writer = StampWriter::create(path);
+  ASSERT_TRUE(writer.ok());
+  writer->stamp(instant_from_micros(50'000));
+  writer->stamp(instant_from_micros(40'000));
+  EXPECT_THAT(read_stamps(path)->runs,
+              ElementsAre(probe::Run{instant_from_micros(50'000), instant_from_micros(50'000), 0}));
+  ::unlink(path.c_str());
+}
+
+TEST(StampFile, OverwritesTheOldestRunAndSaysSo) {
+  const std::string path = path_of("ring");
+  auto writer = StampWriter::create(path);
+  ASSERT_TRUE(writer.ok());
+  for (std::int64_t i = 0; i < std::int64_t{kRunsMax} + 3; ++i) {
+    writer->stamp(instant_from_micros(i * 20'000));
+  }
+  const auto stamps = read_stamps(path);
+  ASSERT_TRUE(stamps.ok());
+  EXPECT_EQ(stamps->runs.size(), kRunsMax);
+  EXPECT_EQ(stamps->runs_lost, 3);
+  EXPECT_EQ(stamps->runs.front().begin, instant_from_micros(60'000));
+  ::unlink(path.c_str());
+}
+
+TEST(StampFile, RefusesAnotherKindOfFile) {
+  const std::string path = path_of("other");
+  std::ofstream{path} << "text";
+  EXPECT_EQ(read_stamps(path).error().code, base::Code::kInvalidArgument);
+  ::unlink(path.c_str());
+  EXPECT_EQ(read_stamps(path).error().code, base::Code::kNotFound);
+}
+
+TEST(WorkLoop, WorksOnEveryInstantOfItsPhase) {
+  WorkLoop loop{instant_from_micros(100), std::chrono::microseconds{300}};
+  EXPECT_EQ(loop.due(), instant_from_micros(300));
+  EXPECT_TRUE(loop.begin(instant_from_micros(350)));
+  EXPECT_EQ(loop.due(), instant_from_micros(1'300));
+  EXPECT_TRUE(loop.begin(instant_from_micros(1'300)));
+  EXPECT_EQ(loop.due(), instant_from_micros(2'300));
+}
+
+TEST(WorkLoop, DoesNotMakeUpForInstantsThatItMissed) {
+  WorkLoop loop{instant_from_micros(0), std::chrono::microseconds{0}};
+  EXPECT_TRUE(loop.begin(instant_from_micros(0)));
+  // Frozen from 1,000 to 101,500: the instants in between are lost, the next one is 102,000.
+  EXPECT_FALSE(loop.begin(instant_from_micros(101'500)));
+  EXPECT_EQ(loop.due(), instant_from_micros(102'000));
+}
+
+}  // namespace
+}  // namespace probe

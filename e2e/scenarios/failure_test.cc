@@ -1,0 +1,236 @@
+// What fails, and what must go on: operators that are killed, paused and doubled, agents, watches
+// and nodes (architecture.md 3 and 5).
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+
+#include "e2e/scenarios/harness.h"
+
+namespace scenarios {
+namespace {
+
+using nlohmann::json;
+using testing::Each;
+
+class FailureScenario : public Scenario {
+ protected:
+  bool begin(const ClusterOptions& options) {
+    start(options);
+    return !IsSkipped() && !HasFatalFailure();
+  }
+  void ready(const std::string& name) {
+    submit({.name = name, .nodes_count = options_.nodes_count});
+    ASSERT_NO_FATAL_FAILURE(wait_ready(name));
+  }
+  void wait_for_turns(const std::vector<std::string>& names) {
+    ASSERT_NO_FATAL_FAILURE(wait_until("the jobs take turns", [&] {
+      const Instant to = now();
+      const auto slots = owners_of_slots(
+          node(0), to - options_.slice * static_cast<std::int64_t>(2 * names.size() + 2), to,
+          names);
+      for (std::size_t i = names.size(); i < slots.size(); ++i) {
+        if (slots[i].empty() || slots[i] != slots[i - names.size()]) return false;
+        if (slots[i] == slots[i - 1]) return false;
+      }
+      return slots.size() > names.size();
+    }));
+  }
+  // Pods that are there in order: one on each node, of the job's first start.
+  void expect_one_start(const std::string& name) {
+    EXPECT_EQ(pods(name).size(), static_cast<std::size_t>(options_.nodes_count)) << name;
+    EXPECT_EQ(job(name).status.starts.value_or(0), 1) << name;
+    EXPECT_EQ(job(name).status.restarts.value_or(0), 0) << name;
+  }
+};
+
+TEST_F(FailureScenario, AnOperatorKilledInTheMiddleOfARotationCostsNobodyATurn) {
+  if (!begin({.nodes_count = 2})) return;
+  ASSERT_NO_FATAL_FAILURE(ready("first"));
+  ASSERT_NO_FATAL_FAILURE(ready("second"));
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
+  const Instant from = now();
+  cluster_->components().kill(std::string{devcluster::kOperator});
+  pass(seconds{1});
+  start_operator();
+  pass(seconds{5});  // it leads after two, and looks at everything
+  expect_strict_turns(from, now(), {"first", "second"});
+  expect_one_start("first");
+  expect_one_start("second");
+  EXPECT_EQ(state("first"), "Running");
+}
+
+// The operator dies at a commit point while a second job starts beside a first, or ends; its
+// successor goes on from what the API server has.
+class CommitPoint : public FailureScenario, public testing::WithParamInterface<const char*> {};
+
+TEST_P(CommitPoint, OfASecondJobsStartLosesNothing) {
+  if (!begin({.nodes_count = 2})) return;
+  ASSERT_NO_FATAL_FAILURE(ready("first"));
+  cluster_->components().kill(std::string{devcluster::kOperator});
+  start_operator(std::string{devcluster::kOperator},
+                 {std::string{"KUBEGANG_CRASH_AT="} + GetParam()});
+  const Instant from = now();
+  submit({.name = "second", .nodes_count = 2});
+  ASSERT_NO_FATAL_FAILURE(wait_for_operators_end());
+  start_operator();
+  ASSERT_NO_FATAL_FAILURE(wait_ready("second"));
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
+  const Instant rotating = now();
+  pass(seconds{1});
+  expect_strict_turns(rotating, now(), {"first", "second"});
+  expect_one_start("first");
+  expect_one_start("second");
+  EXPECT_LT(*job("first").status.start_time, from);
+}
+
+INSTANTIATE_TEST_SUITE_P(Points, CommitPoint,
+                         testing::Values("before:start", "after:start", "before:timetable",
+                                         "after:timetable", "before:pod-create", "after:pod-create",
+                                         "before:ready", "after:ready", "after:timetable:3"),
+                         [](const auto& point) {
+                           std::string name{point.param};
+                           for (char& c : name) {
+                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+                           }
+                           return name;
+                         });
+
+class EndingPoint : public FailureScenario, public testing::WithParamInterface<const char*> {};
+
+TEST_P(EndingPoint, OfACancelledJobLosesNothing) {
+  if (!begin({.nodes_count = 2})) return;
+  ASSERT_NO_FATAL_FAILURE(ready("first"));
+  ASSERT_NO_FATAL_FAILURE(ready("second"));
+  cluster_->components().kill(std::string{devcluster::kOperator});
+  start_operator(std::string{devcluster::kOperator},
+                 {std::string{"KUBEGANG_CRASH_AT="} + GetParam()});
+  patch(job_path("second"), {{"spec", {{"cancel", true}}}});
+  ASSERT_NO_FATAL_FAILURE(wait_for_operators_end());
+  start_operator();
+  ASSERT_NO_FATAL_FAILURE(wait_state("second", "Cancelled"));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("second's pods are gone", [&] { return pods("second").empty(); }));
+  // Until the successor leads, the old timetable is in force: the second job's slots stay empty.
+  ASSERT_NO_FATAL_FAILURE(wait_until("nobody is left to take turns with", [&] {
+    const std::vector<kube::NodeTimetable> all = timetables();
+    return std::all_of(all.begin(), all.end(),
+                       [](const kube::NodeTimetable& one) { return one.spec.pods.empty(); });
+  }));
+  pass(seconds{1});
+  const Instant from = now();
+  pass(seconds{1});
+  EXPECT_THAT(owners_of_slots(node(0), from, now(), {"first", "second"}), Each("first"));
+  expect_one_start("first");
+}
+
+INSTANTIATE_TEST_SUITE_P(Points, EndingPoint,
+                         testing::Values("before:ending", "after:ending", "before:pod-delete",
+                                         "after:pod-delete", "before:final", "after:final"),
+                         [](const auto& point) {
+                           std::string name{point.param};
+                           for (char& c : name) {
+                             if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+                           }
+                           return name;
+                         });
+
+// The old leader wakes up and still believes that it leads.
+TEST_F(FailureScenario, APausedLeaderThatComesBackCannotUndoTheNewOnesWork) {
+  if (!begin({.nodes_count = 2})) return;
+  ASSERT_NO_FATAL_FAILURE(ready("first"));
+  ASSERT_NO_FATAL_FAILURE(ready("second"));
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
+  const std::string old_one{devcluster::kOperator};
+  ASSERT_TRUE(cluster_->components().signal(old_one, SIGSTOP).ok());
+  const std::int64_t old_term = timetables().front().spec.term;
+  start_operator("operator-2");
+  submit({.name = "third", .nodes_count = 2});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("third"));
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second", "third"}));
+  EXPECT_GT(timetables().front().spec.term, old_term);
+  const Instant from = now();
+  ASSERT_TRUE(cluster_->components().signal(old_one, SIGCONT).ok());
+  pass(seconds{4});
+  EXPECT_GT(timetables().front().spec.term, old_term);
+  EXPECT_EQ(overlap_since(from, {"first", "second", "third"}), Duration{});
+  const auto slots = owners_of_slots(node(0), from, now(), {"first", "second", "third"});
+  for (std::size_t i = 3; i < slots.size(); ++i) EXPECT_EQ(slots[i], slots[i - 3]);
+  for (const char* name : {"first", "second", "third"}) expect_one_start(name);
+  EXPECT_FALSE(cluster_->components().runs(old_one)) << "it cannot renew, so it ends";
+}
+
+TEST_F(FailureScenario, AnAgentThatRestartsTakesItsPodsUpAgain) {
+  if (!begin({.nodes_count = 2})) return;
+  ASSERT_NO_FATAL_FAILURE(ready("first"));
+  ASSERT_NO_FATAL_FAILURE(ready("second"));
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
+  const std::string agent = devcluster::agent_name(node(0));
+  const Instant from = now();
+  cluster_->components().kill(agent);
+  ASSERT_TRUE(cluster_->components().start_again(agent).ok());
+  pass(seconds{1});
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
+  EXPECT_EQ(overlap_since(from, {"first", "second"}), Duration{});
+  EXPECT_EQ(state("first"), "Running");
+}
+
+TEST_F(FailureScenario, DroppedWatchesAndForgottenVersionsAreCaughtUp) {
+  if (!begin({.nodes_count = 2})) return;
+  ASSERT_NO_FATAL_FAILURE(ready("first"));
+  cluster_->api_server().lose_next_event("jobs");
+  submit({.name = "lost", .nodes_count = 2});
+  cluster_->api_server().drop_watches();
+  cluster_->api_server().compact();
+  ASSERT_NO_FATAL_FAILURE(wait_ready("lost"));
+  cluster_->api_server().reset_watches();
+  cluster_->api_server().compact();
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "lost"}));
+  const Instant from = now();
+  pass(seconds{1});
+  expect_strict_turns(from, now(), {"first", "lost"});
+}
+
+TEST_F(FailureScenario, AServerThatFailsNowAndThenDelaysOnly) {
+  if (!begin({.nodes_count = 2})) return;
+  ASSERT_NO_FATAL_FAILURE(ready("first"));
+  using devcluster::Fault;
+  submit({.name = "second", .nodes_count = 2});
+  for (const char* verb : {"create", "update", "patch"}) {
+    cluster_->api_server().inject(
+        {.verb = verb, .user_agent = "kubegang", .code = 503, .count = 2});
+    cluster_->api_server().inject(
+        {.kind = Fault::Kind::kResetAfter, .verb = verb, .user_agent = "kubegang", .count = 2});
+  }
+  ASSERT_NO_FATAL_FAILURE(wait_ready("second"));
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
+  expect_one_start("second");
+}
+
+// A node that loses power: the job keeps its allocation until its pods there are confirmed gone;
+// then it is requeued or ends, as its rule says. The other job's nodes do not care.
+TEST_F(FailureScenario, ANodeThatVanishesTakesOnlyItsJobWithIt) {
+  if (!begin({.nodes_count = 3})) return;
+  submit({.name = "pair", .nodes_count = 2, .patch = R"({"spec": {"requeue": false}})"});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
+  submit({.name = "single", .nodes_count = 1});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("single"));
+  ASSERT_EQ(job("single").status.allocation->node_list, "n14");
+  cluster_->components().kill(devcluster::agent_name(node(1)));
+  cluster_->kubelet().fail_node(node(1), devcluster::NodeFault::kPoweredOff);
+  pass(seconds{1});
+  EXPECT_EQ(state("pair"), "Running") << "not confirmed gone yet";
+  // The machine comes back: its pods have failed, that is the confirmation.
+  cluster_->kubelet().restore_node(node(1));
+  ASSERT_TRUE(cluster_->components().start_again(devcluster::agent_name(node(1))).ok());
+  ASSERT_NO_FATAL_FAILURE(wait_until("pair has ended", [&] {
+    const std::string now_in = state("pair");
+    return now_in == "NodeFail" || now_in == "Failed";
+  }));
+  EXPECT_TRUE(runs_now("single"));
+  EXPECT_EQ(job("single").status.starts.value_or(0), 1);
+}
+
+}  // namespace
+}  // namespace scenarios

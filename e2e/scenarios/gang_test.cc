@@ -1,0 +1,232 @@
+// The guide's worked examples and what users do to jobs, with real processes (slurm-semantics 14).
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "e2e/scenarios/harness.h"
+
+namespace scenarios {
+namespace {
+
+using nlohmann::json;
+using testing::Each;
+using testing::IsEmpty;
+
+class GangScenario : public Scenario {
+ protected:
+  bool begin(const ClusterOptions& options = {}) {
+    start(options);
+    return !IsSkipped() && !HasFatalFailure();
+  }
+  // Two jobs of all nodes that take turns.
+  void two_in_turn() {
+    for (const char* name : {"first", "second"}) {
+      submit({.name = name, .nodes_count = options_.nodes_count});
+      ASSERT_NO_FATAL_FAILURE(wait_ready(name));
+    }
+    ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
+  }
+  // Until the last slots on n12 had one owner each, the jobs in turn.
+  void wait_for_turns(const std::vector<std::string>& names) {
+    ASSERT_NO_FATAL_FAILURE(wait_until("the jobs take turns", [&] {
+      const Instant to = now();
+      const Instant from = to - options_.slice * static_cast<std::int64_t>(2 * names.size() + 1);
+      std::vector<std::string> seen;
+      for (const std::string& owner : owners_of_slots(node(0), from, to, names)) {
+        if (owner.empty() || owner.find('+') != std::string::npos) return false;
+        if (!seen.empty() && seen.back() == owner) return false;
+        seen.push_back(owner);
+      }
+      for (const std::string& name : names) {
+        if (std::find(seen.begin(), seen.end(), name) == seen.end()) return false;
+      }
+      return true;
+    }));
+  }
+};
+
+// Slurm-semantics 14.1.
+TEST_F(GangScenario, TwoFullSizeJobsTakeStrictTurns) {
+  if (!begin()) return;
+  ASSERT_NO_FATAL_FAILURE(two_in_turn());
+  const Instant from = now();
+  pass(seconds{3});
+  expect_strict_turns(from, now(), {"first", "second"});
+}
+
+// R6.6, the first-slice rule: the incumbent runs until the second boundary after the newcomer
+// joined, and the newcomer's processes see no run time between their settling and that.
+TEST_F(GangScenario, TheNewcomerRunsAfterTheSecondBoundary) {
+  if (!begin({.slice = milliseconds{500}})) return;
+  ASSERT_NO_FATAL_FAILURE(two_in_turn());
+  const Instant ready = *job("second").status.start_time;
+  const auto gang = cluster_->stamps().gang("second");
+  for (const auto& [node, runs] : gang.nodes) {
+    const auto turns = probe::merge_runs(runs, probe::turn_gap(options_.slice));
+    ASSERT_GE(turns.size(), 2U) << node;
+    EXPECT_LT(turns[0].end, ready + milliseconds{300}) << node;
+    EXPECT_GT(turns[1].begin, ready + options_.slice) << node;
+    // No later than the plan may begin (lead), plus two boundaries.
+    EXPECT_LT(turns[1].begin, ready + options_.lead + 3 * options_.slice) << node;
+  }
+}
+
+// Slurm-semantics 14.2: the job beside the two that conflict never gets a stop signal.
+TEST_F(GangScenario, PartialOverlapLeavesTheThirdJobAlone) {
+  if (!begin()) return;
+  submit({.name = "nine", .nodes_count = 3});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("nine"));
+  submit({.name = "ten", .nodes_count = 2});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("ten"));
+  submit({.name = "eleven", .nodes_count = 3});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("eleven"));
+  EXPECT_EQ(job("nine").status.allocation->node_list, "n[12-14]");
+  EXPECT_EQ(job("ten").status.allocation->node_list, "n[15-16]");
+  EXPECT_EQ(job("eleven").status.allocation->node_list, "n[12-14]");
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"nine", "eleven"}));
+  const Instant from = now();
+  pass(seconds{2});
+  expect_strict_turns(from, now(), {"nine", "eleven"});
+  for (const char* on : {"n15", "n16"}) {
+    EXPECT_EQ(frozen_time(pod_cgroup_of("ten", on)).value_or(Duration{}), Duration{}) << on;
+  }
+  EXPECT_TRUE(runs_now("ten"));
+}
+
+// Slurm-semantics 14.3: 14 runs beside 12 while 13, which needs all nodes, waits for its turn.
+TEST_F(GangScenario, LocalBackfillingRunsTheSmallJobBesideTheOther) {
+  if (!begin()) return;
+  submit({.name = "twelve", .nodes_count = 3});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("twelve"));
+  submit({.name = "thirteen", .nodes_count = 5});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("thirteen"));
+  submit({.name = "fourteen", .nodes_count = 2});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("fourteen"));
+  EXPECT_EQ(job("twelve").status.allocation->node_list, "n[12-14]");
+  EXPECT_EQ(job("fourteen").status.allocation->node_list, "n[15-16]");
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"twelve", "thirteen"}));
+  pass(milliseconds{800});
+  const Instant from = now();
+  pass(seconds{2});
+  const Instant to = now();
+  expect_strict_turns(from, to, {"twelve", "thirteen"});
+  // On n15, 14 runs in the slots in which 12 runs on n12.
+  const auto on_12 = owners_of_slots("n12", from, to, {"twelve", "thirteen"});
+  const auto on_15 = owners_of_slots("n15", from, to, {"fourteen", "thirteen"});
+  ASSERT_EQ(on_12.size(), on_15.size());
+  for (std::size_t i = 0; i < on_12.size(); ++i) {
+    EXPECT_EQ(on_15[i], on_12[i] == "twelve" ? "fourteen" : "thirteen") << "slot " << i;
+  }
+  EXPECT_EQ(overlap_since(from, {"thirteen", "fourteen"}), Duration{});
+}
+
+// A newcomer that fits beside the gang whose turn it is runs at once, not at the next boundary.
+TEST_F(GangScenario, ANewcomerThatFitsBesideTheRunningGangIsNotHeldUp) {
+  if (!begin({.slice = seconds{3}})) return;
+  submit({.name = "three", .nodes_count = 3});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("three"));
+  submit({.name = "more", .nodes_count = 3});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("more"));
+  submit({.name = "beside", .nodes_count = 2});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("beside"));
+  pass(milliseconds{400});
+  EXPECT_TRUE(runs_now("beside"));
+}
+
+TEST_F(GangScenario, AJobDeletedWhileFrozenHandlesItsSigterm) {
+  if (!begin({.nodes_count = 2, .slice = seconds{4}})) return;
+  submit({.name = "first", .nodes_count = 2});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("first"));
+  const std::string marker = directory_ + "/marker";
+  submit({.name = "second",
+          .nodes_count = 2,
+          .command = {
+              "sh", "-c",
+              "trap 'echo term >> " + marker + "; exit 0' TERM; while :; do sleep 0.02; done"}});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("second"));
+  const std::string cgroup = pod_cgroup_of("second", node(0));
+  ASSERT_NO_FATAL_FAILURE(wait_until("second is frozen", [&] { return is_frozen(cgroup); }));
+  remove(job_path("second"));
+  ASSERT_NO_FATAL_FAILURE(wait_until(
+      "its pods are gone", [&] { return pods("second").empty(); }, seconds{3}));
+  std::ifstream in{marker};
+  std::string one, two;
+  in >> one >> two;
+  EXPECT_EQ(one + two, "termterm");
+  ASSERT_NO_FATAL_FAILURE(wait_until("first runs alone", [&] { return runs_now("first"); }));
+}
+
+TEST_F(GangScenario, AJobThatIsDoneBeforeItIsReadyCompletesAndStopsNobody) {
+  if (!begin({.nodes_count = 2})) return;
+  submit({.name = "first", .nodes_count = 2});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("first"));
+  submit({.name = "quick", .nodes_count = 2, .command = {"true"}});
+  ASSERT_NO_FATAL_FAILURE(wait_state("quick", "Completed"));
+  pass(milliseconds{500});
+  EXPECT_EQ(job("quick").status.exit_code.value_or(-1), 0);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(frozen_time(pod_cgroup_of("first", node(i))).value_or(Duration{}), Duration{});
+  }
+  EXPECT_TRUE(runs_now("first"));
+}
+
+TEST_F(GangScenario, AFailedProcessEndsTheWholeGang) {
+  if (!begin({.nodes_count = 2})) return;
+  submit(
+      {.name = "first",
+       .nodes_count = 2,
+       .command = {"sh", "-c", "if [ $SLURM_NODEID = 1 ]; then sleep 1; exit 7; fi; sleep 1000"}});
+  ASSERT_NO_FATAL_FAILURE(wait_state("first", "Failed"));
+  EXPECT_EQ(job("first").status.exit_code.value_or(-1), 7);
+  ASSERT_NO_FATAL_FAILURE(wait_until("no process is left", [&] {
+    return devcluster::processes_below(cluster_->kubelet().node_cgroup(node(0))).empty();
+  }));
+}
+
+TEST_F(GangScenario, WhenOneOfTwoEndsTheOtherRunsAlone) {
+  if (!begin({.nodes_count = 2})) return;
+  ASSERT_NO_FATAL_FAILURE(two_in_turn());
+  patch(job_path("second"), {{"spec", {{"cancel", true}}}});
+  ASSERT_NO_FATAL_FAILURE(wait_state("second", "Cancelled"));
+  pass(milliseconds{500});
+  const Instant from = now();
+  pass(seconds{1});
+  EXPECT_THAT(owners_of_slots(node(0), from, now(), {"first", "second"}), Each("first"));
+}
+
+TEST_F(GangScenario, AUserSuspendsAndResumesOneOfTwo) {
+  if (!begin({.nodes_count = 2})) return;
+  ASSERT_NO_FATAL_FAILURE(two_in_turn());
+  patch(job_path("first"), {{"spec", {{"suspend", true}}}});
+  ASSERT_NO_FATAL_FAILURE(wait_state("first", "Suspended"));
+  pass(milliseconds{600});
+  Instant from = now();
+  pass(seconds{1});
+  EXPECT_THAT(owners_of_slots(node(0), from, now(), {"first", "second"}), Each("second"));
+  EXPECT_TRUE(is_frozen(pod_cgroup_of("first", node(0))));
+  patch(job_path("first"), {{"spec", {{"suspend", false}}}});
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
+  from = now();
+  pass(seconds{1});
+  expect_strict_turns(from, now(), {"first", "second"});
+}
+
+TEST_F(GangScenario, ThreeJobsGetAThirdEach) {
+  if (!begin({.nodes_count = 2})) return;
+  for (const char* name : {"a", "b", "c"}) {
+    submit({.name = name, .nodes_count = 2});
+    ASSERT_NO_FATAL_FAILURE(wait_ready(name));
+  }
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"a", "b", "c"}));
+  pass(seconds{1});
+  const Instant from = now();
+  pass(seconds{3});
+  const auto slots = owners_of_slots(node(0), from, now(), {"a", "b", "c"});
+  for (std::size_t i = 3; i < slots.size(); ++i) EXPECT_EQ(slots[i], slots[i - 3]);
+  EXPECT_EQ(overlap_since(from, {"a", "b", "c"}), Duration{});
+}
+
+}  // namespace
+}  // namespace scenarios

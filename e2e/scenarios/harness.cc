@@ -1,0 +1,345 @@
+#include "e2e/scenarios/harness.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "e2e/devcluster/api_server/yaml_json.h"
+#include "e2e/devcluster/apply.h"
+#include "e2e/devcluster/testing/eventually.h"
+#include "kube/api/time_format.h"
+
+namespace scenarios {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kProgramDirectory = KUBEGANG_BINARY_DIR "/bin";
+constexpr const char* kCrdsDirectory = KUBEGANG_SOURCE_DIR "/crds";
+constexpr std::size_t kLogLinesShown = 40;
+
+devcluster::OperatorSpec operator_spec(const std::string& name,
+                                       const std::vector<std::string>& environment) {
+  return {.name = name,
+          .arguments = {"--lease-duration", "2s", "--renew-deadline", "1500ms", "--retry-period",
+                        "200ms", "--log-level", "debug"},
+          .environment = environment};
+}
+
+std::string tail(const std::string& path) {
+  std::ifstream in{path};
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  std::string out;
+  const std::size_t first = lines.size() > kLogLinesShown ? lines.size() - kLogLinesShown : 0;
+  for (std::size_t i = first; i < lines.size(); ++i) out += lines[i] + "\n";
+  return out;
+}
+
+}  // namespace
+
+void Scenario::start(const ClusterOptions& options) {
+  options_ = options;
+  const auto probe_root =
+      devcluster::make_cgroup_root(std::nullopt, "kubegang-scenario-" + std::to_string(::getpid()));
+  if (!probe_root.ok()) GTEST_SKIP() << probe_root.error().message;
+  (void)devcluster::destroy_cgroup(probe_root->version, probe_root->path, seconds{1});
+  std::string pattern = testing::TempDir() + "scenario-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  directory_ = pattern;
+  devcluster::DevclusterConfig config{
+      .directory = directory_,
+      .program_directory = kProgramDirectory,
+      .crds_directory = kCrdsDirectory,
+      .with_operator = options.with_operator,
+      .operator_spec =
+          operator_spec(std::string{devcluster::kOperator}, options.operator_environment)};
+  for (std::int32_t i = 0; i < options.nodes_count; ++i) {
+    config.nodes.push_back({.name = node(i)});
+  }
+  auto cluster = devcluster::Devcluster::start(clock_, std::move(config));
+  ASSERT_TRUE(cluster.ok()) << cluster.error().message;
+  cluster_ = std::move(cluster).value();
+  apply({{"apiVersion", "kubegang.io/v1alpha1"},
+         {"kind", "SchedulerConfig"},
+         {"metadata", {{"name", "default"}}},
+         {"spec",
+          {{"select", {{"type", "Linear"}, {"memory", false}}},
+           {"timeSlice", kube::format_duration(options.slice)},
+           {"killWait", "2s"},
+           {"timetable",
+            {{"settle", kube::format_duration(options.settle)},
+             {"lead", kube::format_duration(options.lead)}}}}}});
+  if (!options.with_partition) return;
+  apply({{"apiVersion", "kubegang.io/v1alpha1"},
+         {"kind", "Partition"},
+         {"metadata", {{"name", "batch"}}},
+         {"spec",
+          {{"nodes", {{"hostlist", "n[12-" + std::to_string(11 + options.nodes_count) + "]"}}},
+           {"default", true},
+           {"overSubscribe", {{"policy", "Force"}, {"maxShare", 4}}}}}});
+  if (!options.with_operator) return;
+  // A node takes jobs as soon as its agent has been heard of.
+  ASSERT_NO_FATAL_FAILURE(wait_until("all agents are ready", [&] {
+    const auto all = timetables();
+    return std::ssize(all) == options_.nodes_count &&
+           std::all_of(all.begin(), all.end(), [](const kube::NodeTimetable& timetable) {
+             return kube::is_true(timetable.status.conditions, "Ready");
+           });
+  }));
+}
+
+void Scenario::TearDown() {
+  if (cluster_ && HasFailure()) {
+    for (const std::string& name : cluster_->components().names()) {
+      std::printf("--- end of %s.log\n%s", name.c_str(),
+                  tail(directory_ + "/logs/" + name + ".log").c_str());
+    }
+  }
+  cluster_.reset();
+  if (!directory_.empty() && !HasFailure()) std::filesystem::remove_all(directory_);
+}
+
+json Scenario::get(const std::string& path) {
+  const auto answer = devcluster::get_api(cluster_->transport(), path);
+  return answer.ok() ? *answer : json{};
+}
+
+void Scenario::apply(const json& object) {
+  const auto status = devcluster::apply_object(cluster_->transport(), object);
+  EXPECT_TRUE(status.ok()) << status.error().message;
+}
+
+void Scenario::apply_yaml(const std::string& text) {
+  const auto documents = devcluster::yaml_documents(text);
+  ASSERT_TRUE(documents.ok()) << documents.error().message;
+  for (const std::string& document : *documents) apply(json::parse(document));
+}
+
+void Scenario::patch(const std::string& path, const json& merge_patch) {
+  const auto answer =
+      devcluster::call_api(cluster_->transport(), kube::Method::kPatch, path, merge_patch);
+  EXPECT_TRUE(answer.ok()) << answer.error().message;
+}
+
+void Scenario::remove(const std::string& path) {
+  const auto answer =
+      devcluster::call_api(cluster_->transport(), kube::Method::kDelete, path, nullptr);
+  EXPECT_TRUE(answer.ok()) << answer.error().message;
+}
+
+void Scenario::start_operator(const std::string& name,
+                              const std::vector<std::string>& environment) {
+  const auto status = cluster_->start_operator(operator_spec(name, environment));
+  ASSERT_TRUE(status.ok()) << status.error().message;
+}
+
+void Scenario::wait_for_operators_end(const std::string& name) {
+  ASSERT_TRUE(cluster_->components().wait(name, seconds{20}).has_value())
+      << name << " has not ended";
+}
+
+std::string Scenario::job_path(const std::string& name) {
+  return "/apis/kubegang.io/v1alpha1/namespaces/default/jobs/" + name;
+}
+
+void Scenario::submit(const JobOptions& options) {
+  json object{{"apiVersion", "kubegang.io/v1alpha1"},
+              {"kind", "Job"},
+              {"metadata", {{"name", options.name}, {"namespace", "default"}}},
+              {"spec",
+               {{"partitions", {options.partition}},
+                {"nodes", {{"min", options.nodes_count}}},
+                {"template",
+                 {{"spec",
+                   {{"containers",
+                     {{{"name", "main"}, {"image", "none"}, {"command", options.command}}}}}}}}}}};
+  object.merge_patch(json::parse(options.patch));
+  apply(object);
+}
+
+kube::Job Scenario::job(const std::string& name) {
+  const auto found = kube::decode<kube::Job>(get(job_path(name)));
+  return found.ok() ? *found : kube::Job{};
+}
+
+bool Scenario::job_exists(const std::string& name) {
+  return get(job_path(name)).is_object();
+}
+
+std::string Scenario::state(const std::string& name) {
+  const kube::Job found = job(name);
+  return found.status.state ? std::string{to_string(*found.status.state)} : std::string{};
+}
+
+bool Scenario::is_ready(const std::string& name) {
+  return kube::is_true(job(name).status.conditions, "Ready");
+}
+
+std::vector<json> Scenario::pods(const std::string& job_name) {
+  const json list =
+      get("/api/v1/namespaces/default/pods?labelSelector=kubegang.io/job=" + job_name);
+  std::vector<json> out;
+  if (list.is_object()) {
+    for (const json& item : list["items"]) out.push_back(item);
+  }
+  return out;
+}
+
+std::vector<kube::NodeTimetable> Scenario::timetables() {
+  const auto view = devcluster::read_cluster(cluster_->transport());
+  return view.ok() ? view->timetables : std::vector<kube::NodeTimetable>{};
+}
+
+void Scenario::wait_until(const std::string& what, const std::function<bool()>& condition,
+                          milliseconds patience) {
+  ASSERT_TRUE(devcluster::eventually(condition, patience)) << "still not: " << what;
+}
+
+void Scenario::wait_ready(const std::string& name) {
+  ASSERT_NO_FATAL_FAILURE(wait_until("job " + name + " ready", [&] { return is_ready(name); }))
+      << get(job_path(name)).dump(1);
+}
+
+void Scenario::wait_state(const std::string& name, const std::string& wanted) {
+  ASSERT_TRUE(devcluster::eventually([&] { return state(name) == wanted; }, seconds{20}))
+      << "job " << name << " is not " << wanted << ": " << get(job_path(name))["status"].dump(1);
+}
+
+void Scenario::pass(milliseconds time) {
+  (void)devcluster::eventually([] { return false; }, time);
+}
+
+std::vector<std::string> Scenario::owners(const std::string& node, std::int64_t slot,
+                                          const std::vector<std::string>& job_names) const {
+  const Instant from = base::slot_begin(slot, options_.slice);
+  const Instant to = from + options_.slice;
+  std::vector<std::pair<Duration, std::string>> shares;
+  for (const std::string& name : job_names) {
+    const probe::Gang gang = cluster_->stamps().gang(name);
+    const auto found = gang.nodes.find(node);
+    if (found == gang.nodes.end()) continue;
+    Duration ran{};
+    for (const probe::Run& run : found->second) {
+      ran += std::max(Duration{}, std::min(run.end, to) - std::max(run.begin, from));
+    }
+    shares.emplace_back(ran, name);
+  }
+  std::sort(shares.rbegin(), shares.rend());
+  // A busy machine may keep a process waiting for much of its slot, but not for all of it.
+  std::vector<std::string> out;
+  if (!shares.empty() && shares[0].first >= options_.slice / 20) out.push_back(shares[0].second);
+  if (shares.size() > 1 && shares[1].first >= options_.slice * 2 / 5) {
+    out.push_back(shares[1].second);
+  }
+  return out;
+}
+
+std::vector<std::string> Scenario::owners_of_slots(
+    const std::string& node, Instant from, Instant to,
+    const std::vector<std::string>& job_names) const {
+  std::vector<std::string> out;
+  const std::int64_t first =
+      base::slot_of(base::boundary_at_or_after(from, options_.slice), options_.slice);
+  const std::int64_t last = base::slot_of(to, options_.slice);
+  for (std::int64_t slot = first; slot < last; ++slot) {
+    std::string text;
+    for (const std::string& name : owners(node, slot, job_names)) {
+      text += (text.empty() ? "" : "+") + name;
+    }
+    out.push_back(std::move(text));
+  }
+  return out;
+}
+
+Duration Scenario::overlap_since(Instant from, const std::vector<std::string>& job_names) const {
+  std::vector<probe::Gang> gangs;
+  for (const std::string& name : job_names) gangs.push_back(cluster_->stamps().gang(name));
+  Duration total{};
+  for (std::size_t a = 0; a < gangs.size(); ++a) {
+    for (std::size_t b = a + 1; b < gangs.size(); ++b) {
+      for (const auto& [node, runs] : gangs[a].nodes) {
+        const auto other = gangs[b].nodes.find(node);
+        if (other == gangs[b].nodes.end()) continue;
+        for (const probe::Interval& piece : probe::overlaps(runs, other->second)) {
+          total += std::max(Duration{}, piece.to - std::max(piece.from, from));
+        }
+      }
+    }
+  }
+  return total;
+}
+
+bool Scenario::runs_now(const std::string& name) const {
+  const Instant at = now();
+  const probe::Gang gang = cluster_->stamps().gang(name);
+  return !gang.nodes.empty() &&
+         std::all_of(gang.nodes.begin(), gang.nodes.end(), [&](const auto& entry) {
+           return !entry.second.empty() && at - entry.second.back().end < milliseconds{50};
+         });
+}
+
+void Scenario::expect_strict_turns(Instant from, Instant to,
+                                   const std::vector<std::string>& job_names) {
+  EXPECT_EQ(overlap_since(from, job_names), Duration{});
+  std::map<std::string, std::size_t> jobs_on;  // by node
+  for (const std::string& name : job_names) {
+    for (const auto& [node, runs] : cluster_->stamps().gang(name).nodes) ++jobs_on[node];
+  }
+  for (const auto& [node, count] : jobs_on) {
+    if (count < job_names.size()) continue;  // not all of them share it
+    const std::vector<std::string> slots = owners_of_slots(node, from, to, job_names);
+    const Instant begin = base::boundary_at_or_after(from, options_.slice);
+    // Which job begins, by the first slot that had one owner.
+    std::optional<std::size_t> offset;
+    std::size_t checked = 0;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      // A boundary that was missed is seen in the slot after it too.
+      const Instant slot_begin = begin + options_.slice * static_cast<std::int64_t>(i);
+      if (stalls_.stalled(slot_begin - milliseconds{10}, slot_begin + options_.slice)) continue;
+      const auto owner = std::find(job_names.begin(), job_names.end(), slots[i]);
+      const auto number = static_cast<std::size_t>(owner - job_names.begin());
+      if (!offset && owner != job_names.end()) {
+        offset = (number + job_names.size() - i % job_names.size()) % job_names.size();
+      }
+      const std::size_t turn = (i + offset.value_or(0)) % job_names.size();
+      EXPECT_EQ(slots[i], job_names[turn]) << node << ", slot " << i << " of " << slots.size();
+      ++checked;
+    }
+    EXPECT_GE(checked, 2U) << node << ": the machine stood still all the time";
+  }
+}
+
+std::string Scenario::pod_cgroup_of(const std::string& job_name, const std::string& node) {
+  for (const json& pod : pods(job_name)) {
+    if (pod["spec"]["nodeName"] != node) continue;
+    const std::string qos = pod["status"].value("qosClass", "BestEffort");
+    return cluster_->kubelet().node_cgroup(node) + "/kubepods/" +
+           (qos == "Guaranteed"  ? ""
+            : qos == "Burstable" ? "burstable/"
+                                 : "besteffort/") +
+           "pod" + pod["metadata"]["uid"].get<std::string>();
+  }
+  return {};
+}
+
+bool Scenario::is_frozen(const std::string& cgroup) const {
+  return devcluster::is_frozen(cgroup);
+}
+
+std::optional<Duration> Scenario::frozen_time(const std::string& cgroup) const {
+  std::ifstream stat{cgroup + "/cgroup.stat.local"};
+  std::string name;
+  for (std::int64_t value = 0; stat >> name >> value;) {
+    if (name == "frozen_usec") return Duration{value};
+  }
+  return std::nullopt;
+}
+
+}  // namespace scenarios

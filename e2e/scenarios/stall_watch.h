@@ -1,0 +1,32 @@
+// Knows when this machine stood still. A test that demands switches on time must not fail because a
+// virtual machine was paused or all its CPUs were taken away: a thread of the highest real-time
+// priority wakes every few milliseconds, and when even that one is late, nobody could have been in
+// time.
+#pragma once
+
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "e2e/probe/analysis.h"
+#include "kube/clock.h"
+
+namespace scenarios {
+
+class StallWatch {
+ public:
+  explicit StallWatch(const kube::Clock& clock);
+
+  // Whether the machine stood still for a while in [from, to).
+  bool stalled(base::Instant from, base::Instant to) const;
+
+ private:
+  void watch(std::stop_token stop);
+
+  const kube::Clock& clock_;
+  mutable std::mutex mutex_;
+  std::vector<probe::Interval> stalls_;  // GUARDED_BY(mutex_)
+  std::jthread thread_;
+};
+
+}  // namespace scenarios
