@@ -82,7 +82,9 @@ int run(std::vector<std::string> arguments) {
   set_up_log(options.log_level);
   const bool is_worker = std::getenv(kWorkerVariable) != nullptr;
   if (!is_worker) {
-    if (const base::Status status = check_cgroup_root(options.cgroup_root); !status) {
+    if (const base::Status status =
+            check_cgroup_root(options.cgroup_root, options.kubelet_cgroup_root);
+        !status) {
       return sentence(status.error());
     }
     std::error_code error;

@@ -15,8 +15,9 @@ constexpr char kAbout[] =
 
 void add_places(CLI::App& app, Options& options) {
   app.add_option("--cgroup-root", options.cgroup_root,
-                 "directory that holds kubepods or kubepods.slice, in the cgroup v2 or v1 freezer "
-                 "hierarchy (found by itself when absent)");
+                 "directory that holds kubepods or kubepods.slice: one in the cgroup v2 or v1 freezer "
+                 "hierarchy, or one where the node's kubepods is mounted (found by itself when "
+                 "absent)");
   app.add_option("--kubelet-cgroup-root", options.kubelet_cgroup_root,
                  "kubelet's own --cgroup-root below that directory, if it has one");
   app.add_option("--run-dir", options.run_directory,

@@ -103,6 +103,12 @@ bool is_pod_directory_name(std::string_view name, std::string_view uid) {
   return name.size() > unit.size() && name.ends_with(unit);
 }
 
+std::vector<std::string> kubepods_paths(std::string_view kubelet_root) {
+  std::vector<std::string> parts = split(kubelet_root);
+  parts.emplace_back("kubepods");
+  return {systemd_path(parts), join(parts)};
+}
+
 std::vector<std::string> candidate_paths(std::string_view uid, QosClass qos,
                                          std::string_view kubelet_root) {
   std::vector<std::string> parts = split(kubelet_root);

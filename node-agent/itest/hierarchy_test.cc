@@ -1,0 +1,133 @@
+// A container is given the kubepods subtree alone, mounted below a plain directory: real cgroups,
+// bind mounts in a mount namespace of the test's own.
+#include "node-agent/hierarchy.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <iostream>
+
+#include "node-agent/pod_cgroups.h"
+#include "node-agent/testing/real_cgroups.h"
+#include "node-agent/testing/temporary_directory.h"
+
+namespace agent {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::CgroupVersion;
+using testing::RealCgroups;
+
+constexpr int kCannotMount = 77;
+
+// In a process with mounts of its own. Returns its exit code: what `body` returned, or
+// kCannotMount.
+int in_own_mounts(const std::function<int()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool alone = ::unshare(CLONE_NEWNS) == 0 &&
+                       ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+    ::_exit(alone ? body() : kCannotMount);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+bool bind_mount(const std::string& from, const fs::path& to, bool read_only = false) {
+  fs::create_directories(to);
+  if (::mount(from.c_str(), to.c_str(), nullptr, MS_BIND, nullptr) != 0) return false;
+  return !read_only ||
+         ::mount(nullptr, to.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0;
+}
+
+class MountedKubepodsTest : public ::testing::TestWithParam<CgroupVersion> {
+ protected:
+  void SetUp() override {
+    if (const auto missing = RealCgroups::missing(GetParam())) {
+      GTEST_SKIP() << "SKIPPED: " << *missing;
+    }
+    cgroups_ = std::make_unique<RealCgroups>(GetParam());
+    cgroups_->add_pod("some-uid");
+  }
+  std::string kubepods() const { return cgroups_->root() + "/kubepods"; }
+  // 0 when `expect` held of what the check said.
+  int check(const std::function<bool()>& mount, const std::string& kubelet_root,
+            const std::function<bool(const base::Status&)>& expect) {
+    return in_own_mounts([&] {
+      if (!mount()) return kCannotMount;
+      const base::Status status = check_cgroup_root(directory_.path(), kubelet_root);
+      if (expect(status)) return 0;
+      std::cerr << (status ? "accepted" : status.error().message) << "\n";
+      return 1;
+    });
+  }
+  static bool says(const base::Status& status, const std::string& what) {
+    return !status && status.error().message.find(what) != std::string::npos;
+  }
+
+  std::unique_ptr<RealCgroups> cgroups_;
+  testing::TemporaryDirectory directory_;
+};
+
+#define EXPECT_HELD(code)                                                              \
+  if (const int got = (code); got == kCannotMount) {                                   \
+    GTEST_SKIP() << "SKIPPED: no mount namespace of its own can be made here";         \
+  } else {                                                                             \
+    EXPECT_EQ(got, 0);                                                                 \
+  }
+
+TEST_P(MountedKubepodsTest, IsAcceptedBelowAPlainDirectoryAndItsPodsAreFound) {
+  const fs::path place = fs::path{directory_.path()} / "kubepods";
+  EXPECT_HELD(check([&] { return bind_mount(kubepods(), place); }, "", [&](const base::Status& status) {
+    if (!status) return false;
+    const base::Result<PodCgroups> tree = PodCgroups::open(directory_.path(), "");
+    if (!tree) return false;
+    const base::Result<PodCgroup> pod = tree->find("some-uid", kube::QosClass::kBurstable);
+    return pod.ok() && open_freezer(*pod).ok();
+  }));
+}
+
+TEST_P(MountedKubepodsTest, IsAcceptedInSystemdsSpellingAndBelowKubeletsOwnRoot) {
+  const fs::path root = directory_.path();
+  EXPECT_HELD(check([&] { return bind_mount(kubepods(), root / "kubepods.slice"); }, "",
+                    [](const base::Status& status) { return status.ok(); }));
+  EXPECT_HELD(check([&] { return bind_mount(kubepods(), root / "kubelet/kubepods"); }, "kubelet",
+                    [](const base::Status& status) { return status.ok(); }));
+}
+
+TEST_P(MountedKubepodsTest, IsRefusedWhenItIsReadOnlyMissingOrPlain) {
+  const fs::path place = fs::path{directory_.path()} / "kubepods";
+  EXPECT_HELD(check([&] { return bind_mount(kubepods(), place, /*read_only=*/true); }, "",
+                    [](const base::Status& status) { return says(status, "read-only"); }));
+  EXPECT_HELD(check([] { return true; }, "", [](const base::Status& status) {
+    return says(status, "not a cgroup file system") && says(status, "/kubepods.slice");
+  }));
+  fs::create_directories(place);
+  EXPECT_HELD(check([] { return true; }, "", [](const base::Status& status) {
+    return says(status, "mount the node's kubepods there");
+  }));
+}
+
+TEST_P(MountedKubepodsTest, OfAnotherControllerHasNoFreezer) {
+  if (!fs::is_directory("/sys/fs/cgroup/pids") || !fs::is_directory("/sys/fs/cgroup/freezer")) {
+    GTEST_SKIP() << "SKIPPED: no cgroup v1 hierarchy of the controller pids is mounted here";
+  }
+  const std::string other = "/sys/fs/cgroup/pids/kubegang-test-" + std::to_string(::getpid());
+  fs::create_directory(other);
+  EXPECT_HELD(check([&] { return bind_mount(other, fs::path{directory_.path()} / "kubepods"); }, "",
+                    [](const base::Status& status) { return says(status, "has no freezer"); }));
+  fs::remove(other);
+}
+
+INSTANTIATE_TEST_SUITE_P(Real, MountedKubepodsTest,
+                         ::testing::Values(CgroupVersion::kV2, CgroupVersion::kV1),
+                         [](const auto& version) { return to_string(version.param); });
+
+}  // namespace
+}  // namespace agent
