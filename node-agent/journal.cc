@@ -50,6 +50,8 @@ bool parse_line(std::string_view line, Journal& journal) {
     journal.pods.push_back(std::move(pod));
   } else if (word == "timetable") {
     journal.timetable = line;
+  } else if (word == "incomplete") {
+    journal.incomplete = true;
   } else {
     return false;
   }
@@ -87,6 +89,7 @@ std::string format_journal(const Journal& journal) {
     text += "pod " + pod.uid + " " + pod.name + " " + pod.job_uid + " " + pod.path + "\n";
   }
   if (!journal.timetable.empty()) text += "timetable " + journal.timetable + "\n";
+  if (journal.incomplete) text += "incomplete\n";
   return text + "end\n";
 }
 
@@ -102,6 +105,29 @@ base::Result<Journal> parse_journal(std::string_view text) {
     }
   }
   return base::invalid_argument("journal: cut off");
+}
+
+Journal salvage_journal(std::string_view text) {
+  Journal journal;
+  while (!text.empty()) {
+    if (text.find('\n') == std::string_view::npos) break;  // Cut off in this line.
+    (void)parse_line(take(text, '\n'), journal);
+  }
+  journal.incomplete = true;
+  return journal;
+}
+
+base::Result<Journal> JournalFile::read_or_salvage(std::string_view boot_id,
+                                                   std::string& why) const {
+  base::Result<Journal> journal = read(boot_id);
+  if (journal || journal.error().code == base::Code::kNotFound) return journal;
+  why = journal.error().message;
+  const base::Result<std::string> text = read_whole(path_);
+  Journal left = text ? salvage_journal(*text) : Journal{.incomplete = true};
+  // The file is on tmpfs, hence of this boot; but a time of another boot would mean nothing.
+  if (left.boot_id != boot_id) left.lease.reset();
+  left.boot_id = boot_id;
+  return left;
 }
 
 base::Result<Journal> JournalFile::read(std::string_view boot_id) const {

@@ -8,7 +8,9 @@
 //   lease <monotonic us> <renew time us, or ->
 //   pod <uid> <namespace>/<name> <job uid> <cgroup path>
 //   timetable <NodeTimetable as one line of JSON>
+//   incomplete
 //   end
+// "incomplete" as long as it may lack pods that we froze: it was made out of a damaged one.
 #pragma once
 
 #include <optional>
@@ -29,6 +31,7 @@ struct Journal {
   std::optional<LeaseSeen> lease{};
   std::vector<PodIdentity> pods{};
   std::string timetable{};  // JSON; "" = none
+  bool incomplete = false;
 
   friend bool operator==(const Journal&, const Journal&) = default;
 };
@@ -36,6 +39,8 @@ struct Journal {
 std::string format_journal(const Journal& journal);
 // kInvalidArgument names the line.
 base::Result<Journal> parse_journal(std::string_view text);
+// What can still be read of a damaged one: the lines that are whole. Never fails; `incomplete`.
+Journal salvage_journal(std::string_view text);
 
 // One file of that format. One thread.
 class JournalFile {
@@ -44,6 +49,8 @@ class JournalFile {
 
   // kNotFound: there is none, or it is of an earlier boot; kInvalidArgument: damaged.
   base::Result<Journal> read(std::string_view boot_id) const;
+  // The same, but of a damaged one what can be read of it, and `why` says what is wrong.
+  base::Result<Journal> read_or_salvage(std::string_view boot_id, std::string& why) const;
   // Atomic: a reader sees the old one or the new one.
   base::Status write(const Journal& journal) const;
 

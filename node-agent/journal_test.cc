@@ -46,6 +46,38 @@ TEST(Journal, RefusesWhatIsDamaged) {
   EXPECT_FALSE(parse_journal("kubegang-agent-journal 1\npod u1\nend\n").ok());
 }
 
+TEST(Journal, SalvagesTheLinesThatAreWhole) {
+  std::string text = format_journal(example());
+  Journal all = example();
+  all.incomplete = true;
+  EXPECT_EQ(salvage_journal(text.substr(0, text.size() - 4)), all);
+  Journal without_first = all;
+  without_first.pods.erase(without_first.pods.begin());
+  text.replace(text.find("pod u1"), 6, "pxd u1");
+  EXPECT_EQ(salvage_journal(text), without_first);
+  // A line that is cut off does not count.
+  EXPECT_EQ(salvage_journal("boot b\npod u1 ns/a j1 kubepods/po"),
+            (Journal{.boot_id = "b", .incomplete = true}));
+  EXPECT_EQ(salvage_journal(""), Journal{.incomplete = true});
+}
+
+TEST(Journal, OfADamagedOneTheLeaseCountsOnlyIfItIsOfThisBoot) {
+  const testing::TemporaryDirectory directory;
+  const JournalFile file{directory.path() + "/journal"};
+  ASSERT_TRUE(file.write(example()).ok());
+  std::ofstream{file.path(), std::ios::app} << "x";
+  std::string why;
+  ASSERT_TRUE(file.read_or_salvage("boot-1", why).ok());
+  EXPECT_EQ(why, "");  // what is behind the end does not matter
+  std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) - 5);
+  const base::Result<Journal> left = file.read_or_salvage("boot-2", why);
+  ASSERT_TRUE(left.ok());
+  EXPECT_NE(why, "");
+  EXPECT_EQ(left->pods, example().pods);
+  EXPECT_EQ(left->lease, std::nullopt);
+  EXPECT_EQ(file.read_or_salvage("boot-1", why)->lease, example().lease);
+}
+
 TEST(Journal, SaysThatItCannotBeWritten) {
   const base::Status status = JournalFile{"/proc/no/journal"}.write(example());
   ASSERT_FALSE(status.ok());

@@ -51,25 +51,56 @@ Keeper::Keeper(std::string node, JournalFile journal, std::string boot_id, PodOp
       opener_{opener},
       sink_{sink} {}
 
-base::Result<Journal> Keeper::adopt() {
-  base::Result<Journal> journal = journal_file_.read(boot_id_);
-  if (!journal) return journal;
-  journal_ = *journal;
-  for (const PodIdentity& pod : journal_.pods) {
-    base::Result<PodOpener::Opened> opened = opener_.open_at(pod.path, pod.uid);
-    if (!opened) continue;  // Gone meanwhile.
-    const Requested requested = opened->freezer->requested();
-    if (requested.result != IoResult::kOk) continue;
-    known_[pod.uid] = std::make_shared<PodControl>(
-        pod, opened->freezer,
-        requested.wish == Wish::kFrozen ? Found::kFrozenByUs : Found::kRunning);
-    settled_.insert(pod.uid);
+Keeper::Adopted Keeper::adopt(const std::map<std::string, FreezeState>& last_shown) {
+  Adopted adopted;
+  base::Result<Journal> journal = journal_file_.read_or_salvage(boot_id_, adopted.damage);
+  if (!journal) return adopted;
+  adopted.found = true;
+  adopted.journal = *std::move(journal);
+  incomplete_ = adopted.journal.incomplete;
+  if (adopted.damage.empty()) journal_ = adopted.journal;  // Else it is written anew at once.
+  for (const PodIdentity& pod : adopted.journal.pods) {
+    adopt_pod(pod, opener_.open_at(pod.path, pod.uid), /*only_if_frozen=*/false);
   }
-  if (!journal_.timetable.empty()) {
-    base::Result<kube::NodeTimetable> timetable = timetable_from_json(journal_.timetable);
+  for (const auto& [uid, state] : last_shown) {
+    if (state == FreezeState::kForeign) shown_as_foreign_.insert(uid);
+    if (!incomplete_ || known_.contains(uid) || !is_off_or_on_its_way(state)) continue;
+    const base::Result<PodOpener::Opened> opened =
+        opener_.open(uid, kube::QosClass::kBurstable);
+    adopt_pod({.uid = uid}, opened, /*only_if_frozen=*/true);
+  }
+  if (!adopted.journal.timetable.empty()) {
+    base::Result<kube::NodeTimetable> timetable = timetable_from_json(adopted.journal.timetable);
     if (timetable && timetable->metadata.name == node_) gate_.offer(*timetable);
   }
-  return journal;
+  return adopted;
+}
+
+void Keeper::adopt_pod(const PodIdentity& identity, const base::Result<PodOpener::Opened>& opened,
+                       bool only_if_frozen) {
+  if (!opened) return;  // Gone meanwhile.
+  const Requested requested = opened->freezer->requested();
+  if (requested.result != IoResult::kOk) return;
+  if (only_if_frozen && requested.wish != Wish::kFrozen) return;
+  PodIdentity who = identity;
+  who.path = opened->path;
+  known_[who.uid] = std::make_shared<PodControl>(
+      who, opened->freezer,
+      requested.wish == Wish::kFrozen ? Found::kFrozenByUs : Found::kRunning);
+  settled_.insert(who.uid);
+}
+
+// The last part of taking over with a damaged journal, see adopt(): once.
+void Keeper::mend(const World& world) {
+  if (!incomplete_ || !world.pods_known || !world.timetable_known) return;
+  for (const auto& [key, facts] : world.pods) {
+    if (facts.node != node_ || facts.job_uid.empty() || facts.finished) continue;
+    if (known_.contains(facts.uid) || shown_as_foreign_.contains(facts.uid)) continue;
+    adopt_pod({.uid = facts.uid, .name = kube::to_string(key), .job_uid = facts.job_uid},
+              opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable)),
+              /*only_if_frozen=*/true);
+  }
+  incomplete_ = false;
 }
 
 void Keeper::wake_at(base::Duration at) {
@@ -101,6 +132,7 @@ std::optional<base::Duration> Keeper::step(const World& world) {
   next_step_.reset();
   // 1. Which timetable is in force, and where each pod that it lists stands.
   take_timetable(world);
+  mend(world);
   placed_ = place_pods(world);
 
   // 2. What the switcher has to do.
@@ -293,6 +325,7 @@ void Keeper::write_journal(const World& world, Assignment& assignment) {
     timetable_json_ = json_of_ ? timetable_to_json(*json_of_) : "";
   }
   next.timetable = timetable_json_;
+  next.incomplete = incomplete_;
   if (next == journal_ && journal_error_.empty()) return;
   const base::Status status = journal_file_.write(next);
   if (status) {

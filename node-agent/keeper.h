@@ -98,9 +98,21 @@ class Keeper {
          AssignmentSink& sink);
 
   // Once, before the first step: takes over from the process before this one. What the journal
-  // names is under control from the first step on. Returns what was found, for the log.
-  // An unreadable journal is an Error, and the agent starts with nothing.
-  base::Result<Journal> adopt();
+  // names is under control from the first step on. `last_shown`: in which state the pods were that
+  // the process before showed last (shared_state.h), by UID.
+  //
+  // Everything that we froze is in a whole journal, so what is frozen beside it is foreign, and left
+  // alone. A damaged journal may lack pods of ours. Then ours is, of what is asked frozen at pod
+  // level: what its readable lines name; what `last_shown` has as frozen by us; and, once the API
+  // server has told, every pod on this node that a kubegang Job controls and that was not shown as
+  // foreign: nobody else is meant to freeze those. What of it the timetable lists takes its turns,
+  // the rest is thawed.
+  struct Adopted {
+    bool found = false;  // there was a journal of this boot
+    Journal journal{};
+    std::string damage{};  // what is wrong with it; "" = it is whole
+  };
+  Adopted adopt(const std::map<std::string, FreezeState>& last_shown = {});
 
   // Returns when to step again if nothing happens before (monotonic).
   std::optional<base::Duration> step(const World& world);
@@ -132,6 +144,9 @@ class Keeper {
     std::optional<ControlledPod> controlled;
   };
 
+  void adopt_pod(const PodIdentity& identity, const base::Result<PodOpener::Opened>& opened,
+                 bool only_if_frozen);
+  void mend(const World& world);
   void take_timetable(const World& world);
   std::vector<Placed> place_pods(const World& world);
   Placed place(const World& world, std::uint16_t index, const kube::TimetablePod& listed);
@@ -167,6 +182,8 @@ class Keeper {
   std::shared_ptr<const kube::NodeTimetable> submitted_timetable_;
   bool submitted_once_ = false;
   Journal journal_;  // as last written
+  bool incomplete_ = false;                // it may lack pods that we froze; see adopt()
+  std::set<std::string> shown_as_foreign_;  // by the process before
   std::string timetable_json_;
   std::shared_ptr<const kube::NodeTimetable> json_of_;
   std::string journal_error_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "node-agent/testing/fake_node.h"
 
@@ -33,6 +34,9 @@ class KeeperTest : public ::testing::Test {
     for (const PodIdentity& pod : node_.journal().pods) uids.push_back(pod.uid);
     std::sort(uids.begin(), uids.end());
     return uids;
+  }
+  void damage_journal(const std::string& text) {
+    std::ofstream{node_.directory() + "/journal"} << text;
   }
   FakeNode node_;
 };
@@ -256,6 +260,88 @@ TEST_F(KeeperTest, ThawsAfterARestartWhatIsNotListedAnyMore) {
   EXPECT_TRUE(node_.runs("b"));
   node_.run_for(milliseconds{200});
   EXPECT_THAT(journaled(), ElementsAre("uid-a"));
+}
+
+// A damaged journal: what is ours must not look foreign, and what is foreign must stay so.
+TEST_F(KeeperTest, MendsADamagedJournalFromThePodsThatAKubegangJobControls) {
+  two_gangs();
+  node_.add_pod("c", "c");
+  node_.add_pod("alien", "alien").metadata.owner_references[0].kind = "ReplicaSet";
+  node_.publish(node_.timetable({"a", "b", "c", "alien"}, {{0}, {1}}));
+  node_.step();
+  node_.cgroup("alien").wish = Wish::kFrozen;  // by somebody else
+  ASSERT_FALSE(node_.runs("b") || node_.runs("c"));
+  damage_journal("");
+  node_.restart_agent();
+  node_.publish(node_.timetable({"a", "b", "alien"}, {{0}, {1}}));  // c is not listed any more
+  node_.step();
+  EXPECT_TRUE(node_.runs("a"));
+  EXPECT_FALSE(node_.runs("b"));
+  EXPECT_TRUE(node_.runs("c"));
+  EXPECT_EQ(node_.view("b").state, FreezeState::kFrozen);
+  node_.run_for(milliseconds{1500});
+  EXPECT_FALSE(node_.runs("a"));
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_TRUE(node_.runs("c"));
+  EXPECT_EQ(node_.cgroup("alien").writes, 0U);
+  EXPECT_FALSE(node_.journal().incomplete);
+}
+
+TEST_F(KeeperTest, MendsADamagedJournalFromItsReadableLinesWithoutTheApiServer) {
+  two_gangs();
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  // Its last lines are lost, the timetable among them: nothing says whose turn it is (rule 8).
+  std::string text = format_journal(node_.journal());
+  damage_journal(text.substr(0, text.find("timetable ")));
+  node_.restart_agent(/*pods_known=*/false);
+  node_.step();
+  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
+  EXPECT_TRUE(node_.journal().incomplete);  // so that the next agent mends it too, if this one dies
+
+  // One line in the middle is lost: the rest goes on.
+  node_.restart_agent();
+  node_.run_for(milliseconds{2100});
+  ASSERT_NE(node_.runs("a"), node_.runs("b"));
+  text = format_journal(node_.journal());
+  text[text.find("lease ") == text.npos ? text.find("boot ") : text.find("lease ")] = 'X';
+  damage_journal(text);
+  node_.restart_agent(/*pods_known=*/false);
+  node_.run_for(milliseconds{1000});
+  EXPECT_NE(node_.runs("a"), node_.runs("b"));
+}
+
+TEST_F(KeeperTest, MendsADamagedJournalFromWhatTheProcessBeforeShowed) {
+  two_gangs();
+  node_.cgroup("a").wish = Wish::kFrozen;  // by somebody else, and seen to be
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.run_for(milliseconds{100});
+  ASSERT_EQ(node_.view("a").state, FreezeState::kForeign);
+  ASSERT_FALSE(node_.runs("b"));
+  damage_journal("nonsense\n");
+  node_.restart_agent(/*pods_known=*/false, /*with_shown=*/true);
+  node_.step();
+  EXPECT_TRUE(node_.runs("b"));  // nothing says that it has to stand still
+  node_.world().pods_known = true;
+  node_.world().timetable_known = true;
+  node_.run_for(seconds{3});
+  EXPECT_FALSE(node_.runs("b"));
+  EXPECT_EQ(node_.cgroup("a").writes, 0U);
+  EXPECT_EQ(node_.view("a").state, FreezeState::kForeign);
+}
+
+TEST_F(KeeperTest, AnAgentThatDiesWhileItMendsLeavesTheRestToTheNext) {
+  two_gangs();
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  damage_journal("");
+  node_.restart_agent(/*pods_known=*/false);
+  node_.step();  // writes a journal that knows nothing of b
+  ASSERT_FALSE(node_.runs("b"));
+  node_.restart_agent();
+  node_.run_for(milliseconds{1500});
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_FALSE(node_.runs("a"));
 }
 
 TEST_F(KeeperTest, LeavesAForeignFreezeAloneAndReportsIt) {

@@ -129,14 +129,14 @@ void Supervisor::thaw_everything() {
     spdlog::error("cannot thaw error=\"{}\"", cgroups.error().message);
     return;
   }
+  std::string damage;
   const base::Result<Journal> journal =
-      JournalFile{options_.run_directory + "/" + kJournalName}.read(read_boot_id());
-  if (!journal) {
-    if (journal.error().code != base::Code::kNotFound) {
-      spdlog::error("cannot read the journal error=\"{}\"", journal.error().message);
-    }
-    return;
+      JournalFile{options_.run_directory + "/" + kJournalName}.read_or_salvage(read_boot_id(),
+                                                                               damage);
+  if (!damage.empty()) {
+    spdlog::error("the journal is damaged: thawing what is left of it error=\"{}\"", damage);
   }
+  if (!journal) return;  // There is none: nothing was ever frozen.
   ThawResult result;
   for (int attempt = 0; attempt < kThawAttemptsMax; ++attempt) {
     result = thaw_journaled(*journal, *cgroups);

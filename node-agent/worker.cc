@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -94,6 +95,7 @@ class Worker {
 
  private:
   base::Status serve_health();
+  std::map<std::string, FreezeState> last_shown() const;
   base::Status is_ready() const;
   int stop();
   void wait(base::Duration timeout);
@@ -182,16 +184,28 @@ base::Status Worker::serve_health() {
   return {};
 }
 
+// What the worker before this one showed last.
+std::map<std::string, FreezeState> Worker::last_shown() const {
+  std::map<std::string, FreezeState> states;
+  const std::optional<std::vector<SharedState::Shown>> shown = shared_.read();
+  if (!shown) return states;
+  for (const SharedState::Shown& pod : *shown) {
+    if (!pod.uid.empty() && pod.state) states[pod.uid] = *pod.state;
+  }
+  return states;
+}
+
 base::Status Worker::start() {
   if (base::Status status = serve_health(); !status) return status;
   if (base::Status status = switcher_.start(); !status) return status;
   metrics_.set_policy(switcher_.policy());
-  const base::Result<Journal> journal = keeper_.adopt();
-  if (journal) {
-    spdlog::info("took over pods={} timetable={}", journal->pods.size(),
-                 !journal->timetable.empty());
-  } else if (journal.error().code != base::Code::kNotFound) {
-    spdlog::error("the journal is of no use error=\"{}\"", journal.error().message);
+  const Keeper::Adopted adopted = keeper_.adopt(last_shown());
+  if (!adopted.damage.empty()) {
+    spdlog::error("the journal is damaged: taking over what is left error=\"{}\"", adopted.damage);
+  }
+  if (adopted.found) {
+    spdlog::info("took over pods={} timetable={}", adopted.journal.pods.size(),
+                 !adopted.journal.timetable.empty());
   }
   const base::Result<kube::NodeTopology> topology = read_topology(options_.cpu_directory);
   if (!topology) spdlog::warn("topology is unknown error=\"{}\"", topology.error().message);
@@ -203,7 +217,7 @@ base::Status Worker::start() {
                    .metrics = metrics_,
                    .report = [this](NodeFacts facts) { report(std::move(facts)); }};
   if (topology) parts.topology = *topology;
-  agent_ = std::make_unique<Agent>(std::move(parts), journal ? journal->lease : std::nullopt);
+  agent_ = std::make_unique<Agent>(std::move(parts), adopted.journal.lease);
   agent_->step();  // What was adopted takes its turns before the API server has said a word.
   watch_.start(loops_);
   loops_.start("status", [this](std::stop_token) { return status_writer_.step(); },

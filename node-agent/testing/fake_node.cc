@@ -45,7 +45,11 @@ FakeNode::FakeNode() {
 }
 FakeNode::~FakeNode() = default;
 
-void FakeNode::restart_agent(bool pods_known) {
+void FakeNode::restart_agent(bool pods_known, bool with_shown) {
+  std::map<std::string, FreezeState> shown;
+  for (const PodView& pod : with_shown ? keeper_->pods() : std::vector<PodView>{}) {
+    if (pod.state) shown[pod.uid] = *pod.state;
+  }
   keeper_.reset();
   sink_.reset();
   core_.reset();
@@ -58,7 +62,7 @@ void FakeNode::restart_agent(bool pods_known) {
   sink_ = std::make_unique<Sink>(*core_);
   keeper_ = std::make_unique<Keeper>("n1", JournalFile{directory_.path() + "/journal"}, "boot-1",
                                      *opener_, *sink_);
-  (void)keeper_->adopt();
+  (void)keeper_->adopt(shown);
 }
 
 kube::Pod& FakeNode::add_pod(const std::string& name, const std::string& job) {

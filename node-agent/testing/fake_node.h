@@ -22,8 +22,9 @@ class FakeNode {
   FakeNode();
   ~FakeNode();
 
-  // The agent's process ends without a word, and a new one starts: journal and kernel stay.
-  void restart_agent(bool pods_known = true);
+  // The agent's process ends without a word, and a new one starts: journal and kernel stay. It is
+  // told what the one before showed last, as in shared_state.h, if `with_shown`.
+  void restart_agent(bool pods_known = true, bool with_shown = false);
 
   // A pod of job `job` that has been running for an hour, with its cgroup.
   kube::Pod& add_pod(const std::string& name, const std::string& job);
