@@ -24,6 +24,7 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions&
       .client =
           kube::Client{*connection->transport_, connection->clock_, connection->sleeper_, client},
       .clock = connection->clock_,
+      .sleeper = connection->sleeper_,
       .ns = options.ns.empty() ? config->ns : options.ns});
   return connection;
 }

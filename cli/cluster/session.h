@@ -6,6 +6,7 @@
 
 #include "kube/client.h"
 #include "kube/clock.h"
+#include "kube/sleeper.h"
 #include "scheduler/base/result.h"
 
 namespace cli {
@@ -20,6 +21,7 @@ struct ConnectOptions {
 struct Session {
   kube::Client client;
   const kube::Clock& clock;
+  kube::Sleeper& sleeper;
   std::string ns;
 };
 

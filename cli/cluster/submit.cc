@@ -12,6 +12,8 @@
 namespace cli {
 namespace {
 
+constexpr base::Duration kWaitPollEvery = std::chrono::seconds{1};
+constexpr int kExitCodeMax = 255;
 constexpr std::size_t kNameBytesMax = 45;  // with '-' and the five characters of generateName: 51
 
 // A DNS label that begins with a letter.
@@ -74,6 +76,10 @@ base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t&
   if (word.substr(0, 9) == "--output=" && read_format(word.substr(9), own.output)) return true;
   if (word == "--dry-run" || word == "--dry-run=client" || word == "--dry-run=server") {
     own.dry_run = word == "--dry-run=server" ? DryRun::kServer : DryRun::kClient;
+    return true;
+  }
+  if (word == "-W" || word == "--wait") {
+    own.wait = true;
     return true;
   }
   if (word.substr(0, 10) == "--dry-run=") {
@@ -178,6 +184,29 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
   return spec;
 }
 
+// SOURCE: sbatch.1, --wait: does not exit before the job has ended, and exits with its exit code.
+base::Result<int> wait_for_end(const Session& session, const kube::Job& submitted, Output output) {
+  const kube::ObjectKey key = kube::key_of(submitted.metadata);
+  for (;;) {
+    const base::Result<kube::Job> job = session.client.get<kube::Job>(key);
+    if (!job) return job.error();
+    if (job->metadata.uid != submitted.metadata.uid) {
+      return base::Error{base::Code::kNotFound,
+                         "job " + kube::to_string(key) + " is gone, another has its name"};
+    }
+    const kube::JobStatus& status = job->status;
+    if (status.state && kube::is_final(*status.state)) {
+      output.out << "job.kubegang.io/" << key.name << " " << kube::to_string(*status.state) << "\n";
+      if (*status.state == kube::JobState::kCompleted) return kExitOk;
+      const auto code = status.exit_code.value_or(0);
+      return code > 0 && code <= kExitCodeMax ? static_cast<int>(code) : kExitFailed;
+    }
+    if (const base::Status slept = session.sleeper.sleep(kWaitPollEvery, {}); !slept) {
+      return slept.error();
+    }
+  }
+}
+
 }  // namespace
 
 base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
@@ -211,6 +240,9 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
   }
   if (!options->wrap && read.command.empty()) {
     return base::invalid_argument("say what to run: a batch script, --wrap=COMMAND, or -- COMMAND");
+  }
+  if (read.wait && read.dry_run != DryRun::kNone) {
+    return base::invalid_argument("--wait: with --dry-run there is no job to wait for");
   }
   return read;
 }
@@ -255,7 +287,10 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
   if (request.options.working_directory) {
     container["workingDir"] = *request.options.working_directory;
   }
-  job.spec.pod_template = kube::RawJson{nlohmann::json{{"spec", {{"containers", {container}}}}}};
+  // A batch program has no business with the API server: its pods get no token. So may somebody
+  // submit who may not create pods (the chart's admission policies).
+  job.spec.pod_template = kube::RawJson{nlohmann::json{
+      {"spec", {{"automountServiceAccountToken", false}, {"containers", {container}}}}}};
   return job;
 }
 
@@ -292,7 +327,10 @@ int run_submit(const Session* session, const std::string& ns, const SubmitArgume
       output.out << yaml_text(kube::encode(*job));
       break;
   }
-  return kExitOk;
+  if (!arguments.wait) return kExitOk;
+  output.out.flush();
+  const base::Result<int> code = wait_for_end(*session, *job, output);
+  return code ? *code : fail(code.error());
 }
 
 std::string submit_help() {
@@ -320,6 +358,7 @@ and these:
   --image IMAGE                container image (default debian:stable-slim)
   --dry-run[=client|server]    send nothing, or let the server check it only
   -o yaml|json|name            print the object
+  -W, --wait                   wait for the job's end and exit with its exit code
   --namespace NAME, --kubeconfig FILE, --context NAME
 )";
 }

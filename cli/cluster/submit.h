@@ -25,6 +25,7 @@ struct SubmitArguments {
   bool is_script = false;
   std::string image = kImageDefault;
   DryRun dry_run = DryRun::kNone;
+  bool wait = false;  // for the job's end, and exit as it did
   SubmitOutput output = SubmitOutput::kName;
   ConnectOptions connect;
   bool help = false;

@@ -76,6 +76,58 @@ TEST_F(Submit, ScriptsDirectivesAreReadAndTheCommandLineBeatsThem) {
             (Words{"/bin/bash", "-e", "-c", text, "job", "one", "two"}));
 }
 
+// Each sleep is a second in which nothing happens; the job ends in the third.
+class EndsTheJob final : public kube::Sleeper {
+ public:
+  EndsTheJob(const kube::Client& client, kube::JobStatus end) : client_{client}, end_{end} {}
+
+  base::Status sleep(base::Duration, std::stop_token) override {
+    if (++sleeps_count_ < 3) return {};
+    const auto jobs = client_.list<kube::Job>();
+    if (!jobs) return jobs.error();
+    kube::Job changed = jobs->items.at(0);
+    changed.status = end_;
+    const auto written = client_.patch_status_from(jobs->items.at(0), changed);
+    return written ? base::Status{} : base::Status{written.error()};
+  }
+  int sleeps_count() const { return sleeps_count_; }
+
+ private:
+  const kube::Client& client_;
+  kube::JobStatus end_;
+  int sleeps_count_ = 0;
+};
+
+TEST_F(Submit, WaitEndsWithTheJobAndExitsAsItDid) {
+  EndsTheJob sleeper{client_, {.state = kube::JobState::kFailed, .exit_code = 7}};
+  session_sleeper_ = &sleeper;
+  const Ran ran = run({"submit", "--wait", "--", "false"});
+  EXPECT_EQ(ran.code, 7) << ran.err;
+  EXPECT_EQ(sleeper.sleeps_count(), 3);
+  EXPECT_THAT(ran.out, HasSubstr(" Failed\n"));
+}
+
+TEST_F(Submit, WaitExitsWithZeroWhenTheJobCompletes) {
+  EndsTheJob sleeper{client_, {.state = kube::JobState::kCompleted, .exit_code = 0}};
+  session_sleeper_ = &sleeper;
+  EXPECT_EQ(run({"submit", "-W", "--", "true"}).code, kExitOk);
+}
+
+TEST_F(Submit, WaitExitsWithOneWhenTheJobEndsWithoutAnExitCode) {
+  EndsTheJob sleeper{client_, {.state = kube::JobState::kCancelled}};
+  session_sleeper_ = &sleeper;
+  EXPECT_EQ(run({"submit", "-W", "--", "true"}).code, kExitFailed);
+}
+
+TEST_F(Submit, WaitAndDryRunExcludeEachOther) {
+  EXPECT_EQ(run({"submit", "-W", "--dry-run", "--", "true"}).code, kExitUsage);
+}
+
+TEST_F(Submit, PodsGetNoToken) {
+  ASSERT_EQ(run({"submit", "--", "true"}).code, kExitOk);
+  EXPECT_EQ(only_job().spec.pod_template.json()["spec"]["automountServiceAccountToken"], false);
+}
+
 TEST_F(Submit, WrapIsAShellCommand) {
   ASSERT_EQ(run({"submit", "--wrap=hostname; date"}).code, kExitOk);
   EXPECT_EQ(only_job().spec.pod_template.json()["spec"]["containers"][0]["command"],

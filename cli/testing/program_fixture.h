@@ -48,6 +48,7 @@ class ProgramTest : public testing::Test {
                            const std::function<int(const Session&)>& use) -> base::Result<int> {
                       return use({.client = client_,
                                   .clock = clock_,
+                                  .sleeper = *session_sleeper_,
                                   .ns = options.ns.empty() ? "default" : options.ns});
                     },
                     {.out = out, .err = err});
@@ -89,6 +90,7 @@ class ProgramTest : public testing::Test {
   devcluster::ApiServer server_{clock_};
   devcluster::InProcessTransport transport_{server_};
   kube::Client client_{transport_, clock_, sleeper_, {}};
+  kube::Sleeper* session_sleeper_ = &sleeper_;  // of commands that wait
 };
 
 }  // namespace cli
