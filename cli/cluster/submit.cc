@@ -358,7 +358,7 @@ and these:
   --image IMAGE                container image (default debian:stable-slim)
   --dry-run[=client|server]    send nothing, or let the server check it only
   -o yaml|json|name            print the object
-  -W, --wait                   wait for the job's end and exit with its exit code
+  -W, --wait                   wait for the job's end, exit with its exit code
   --namespace NAME, --kubeconfig FILE, --context NAME
 )";
 }
