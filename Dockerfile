@@ -1,0 +1,22 @@
+# Both images; the tests build the same trees without Docker (e2e/kubernetes/image-tree).
+#   docker build --target operator -t kubegang/operator:0.1.0 .
+#   docker build --target agent    -t kubegang/agent:0.1.0 .
+FROM debian:bookworm-slim AS build
+WORKDIR /src
+COPY tools/install-packages tools/packages.txt tools/
+RUN tools/install-packages tools/packages.txt
+COPY . .
+RUN cmake --preset release \
+ && cmake --build --preset release --target kubegang-operator kubegang-agent kubectl-gang \
+ && e2e/kubernetes/image-tree /tree/operator build/bin/kubegang-operator build/bin/kubectl-gang \
+ && e2e/kubernetes/image-tree /tree/agent build/bin/kubegang-agent
+
+# Nothing but the program and the shared libraries that it needs: no shell, no package manager.
+FROM scratch AS agent
+COPY --from=build /tree/agent /
+ENTRYPOINT ["/kubegang-agent"]
+
+FROM scratch AS operator
+COPY --from=build /tree/operator /
+USER 65532:65532
+ENTRYPOINT ["/kubegang-operator"]
