@@ -15,11 +15,16 @@ app.kubernetes.io/name: kubegang
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* The labels that select the pods of one component: dict root, component. */}}
+{{- define "kubegang.componentSelector" -}}
+app.kubernetes.io/component: {{ .component }}
+{{ include "kubegang.selector" .root }}
+{{- end }}
+
 {{- define "kubegang.image" -}}
 {{ .root.Values.image.registry }}{{ .repository }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
 {{- end }}
 
-{{/* Cluster-scoped names carry the release, so that two releases are told apart by a clear error. */}}
 {{- define "kubegang.operatorUser" -}}
 system:serviceaccount:{{ .Release.Namespace }}:kubegang-operator
 {{- end }}
@@ -27,10 +32,45 @@ system:serviceaccount:{{ .Release.Namespace }}:kubegang-operator
 system:serviceaccount:{{ .Release.Namespace }}:kubegang-agent
 {{- end }}
 
+{{/* Binds the policy `name` everywhere. */}}
 {{- define "kubegang.policyBinding" }}
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: {{ .name }}, labels: {{ include "kubegang.inlineLabels" .root }}}
 spec: {policyName: {{ .name }}, validationActions: [Deny]}
+{{- end }}
+
+{{/*
+CEL: the pod spec in `variables.pod` and the annotations in `variables.annotations` stay within what
+the Pod Security level `baseline` allows. Needs `variables.containers`, all containers of the pod.
+SOURCE: Kubernetes, Pod Security Standards, baseline; the API server enforces the same in a namespace
+of that level, this holds in namespaces that say nothing.
+*/}}
+{{- define "kubegang.withinBaseline" -}}
+!variables.pod.?hostNetwork.orValue(false) && !variables.pod.?hostIPC.orValue(false) && !variables.pod.?hostPID.orValue(false)
+&& variables.pod.?volumes.orValue([]).all(v, !has(v.hostPath))
+&& variables.pod.?securityContext.?sysctls.orValue([]).all(s, s.name in [
+  'kernel.shm_rmid_forced', 'net.ipv4.ip_local_port_range', 'net.ipv4.ip_unprivileged_port_start', 'net.ipv4.tcp_syncookies',
+  'net.ipv4.ping_group_range', 'net.ipv4.ip_local_reserved_ports', 'net.ipv4.tcp_keepalive_time', 'net.ipv4.tcp_fin_timeout',
+  'net.ipv4.tcp_keepalive_intvl', 'net.ipv4.tcp_keepalive_probes', 'net.ipv4.tcp_rmem', 'net.ipv4.tcp_wmem'])
+&& variables.annotations.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/') || variables.annotations[k] != 'unconfined')
+&& variables.contexts.all(c,
+  c.?seccompProfile.?type.orValue('') != 'Unconfined' && c.?appArmorProfile.?type.orValue('') != 'Unconfined'
+  && c.?seLinuxOptions.?type.orValue('') in ['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t']
+  && c.?seLinuxOptions.?user.orValue('') == '' && c.?seLinuxOptions.?role.orValue('') == ''
+  && !c.?windowsOptions.?hostProcess.orValue(false)
+  && !c.?privileged.orValue(false) && c.?procMount.orValue('Default') == 'Default'
+  && c.?capabilities.?add.orValue([]).all(a, a in ['AUDIT_WRITE', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'MKNOD',
+    'NET_BIND_SERVICE', 'SETFCAP', 'SETGID', 'SETPCAP', 'SETUID', 'SYS_CHROOT']))
+&& variables.containers.all(c, c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0))
+{{- end }}
+
+{{/* CEL: true when the request's namespace has the labels of admissionPolicies.jobNamespaceLabels. */}}
+{{- define "kubegang.jobNamespace" -}}
+{{- $terms := list }}
+{{- range $key, $value := .Values.admissionPolicies.jobNamespaceLabels }}
+{{- $terms = append $terms (printf "namespaceObject.metadata.?labels[?%s].orValue('') == %s" ($key | squote) (toString $value | squote)) }}
+{{- end }}
+{{- $terms | join " && " | default "true" }}
 {{- end }}

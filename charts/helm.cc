@@ -1,0 +1,98 @@
+#include "charts/helm.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "e2e/devcluster/api_server/yaml_json.h"
+
+namespace charts {
+namespace {
+
+constexpr char kChart[] = KUBEGANG_SOURCE_DIR "/charts/kubegang";
+
+bool is_program(const std::filesystem::path& path) {
+  return std::filesystem::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0;
+}
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// As in e2e/kubernetes/lib.sh.
+std::string tools_cache() {
+  if (std::string given = variable("KUBEGANG_TOOLS_CACHE"); !given.empty()) return given;
+  const std::string cache = variable("XDG_CACHE_HOME");
+  return (cache.empty() ? variable("HOME") + "/.cache" : cache) + "/kubegang";
+}
+
+}  // namespace
+
+std::string helm_program() {
+  if (const std::string given = variable("KUBEGANG_HELM"); is_program(given)) return given;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator{tools_cache(), none}) {
+    const bool complete = std::filesystem::exists(entry.path() / "complete");
+    if (complete && is_program(entry.path() / "helm")) return entry.path() / "helm";
+  }
+  std::istringstream path{variable("PATH")};
+  for (std::string folder; std::getline(path, folder, ':');) {
+    if (is_program(folder + "/helm")) return folder + "/helm";
+  }
+  return "";
+}
+
+HelmRun run_helm(const std::string& arguments) {
+  HelmRun run;
+  FILE* const pipe = ::popen(("'" + helm_program() + "' " + arguments + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return {.exit_code = -1, .output = "popen failed"};
+  std::array<char, 65536> buffer{};
+  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    run.output.append(buffer.data(), got);
+  }
+  const int status = ::pclose(pipe);
+  run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return run;
+}
+
+HelmRun run_template(const std::string& options, const std::string& ns) {
+  return run_helm("template kubegang " + std::string{kChart} + " --kube-version 1.34.4 --namespace " +
+                  ns + " " + options);
+}
+
+std::vector<nlohmann::json> render(const std::string& options) {
+  const HelmRun run = run_template(options);
+  EXPECT_EQ(run.exit_code, 0) << options << "\n" << run.output;
+  if (run.exit_code != 0) return {};
+  const auto documents = devcluster::yaml_documents(run.output);
+  EXPECT_TRUE(documents.ok()) << options << "\n" << documents.error().message;
+  if (!documents.ok()) return {};
+  std::vector<nlohmann::json> objects;
+  for (const std::string& document : *documents) {
+    nlohmann::json object = nlohmann::json::parse(document);
+    if (!object.is_null()) objects.push_back(std::move(object));
+  }
+  return objects;
+}
+
+std::string id_of(const nlohmann::json& object) {
+  return object.value("kind", "") + "/" +
+         object.value("/metadata/name"_json_pointer, std::string{});
+}
+
+nlohmann::json find(const std::vector<nlohmann::json>& objects, const std::string& id) {
+  for (const nlohmann::json& object : objects) {
+    if (id_of(object) == id) return object;
+  }
+  ADD_FAILURE() << "the chart renders no " << id;
+  return nullptr;
+}
+
+}  // namespace charts

@@ -1,0 +1,34 @@
+// Runs Helm on our chart, for tests.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace charts {
+
+// The helm program: $KUBEGANG_HELM, what e2e/kubernetes/build-tools has built, or one in $PATH; ""
+// when there is none.
+std::string helm_program();
+
+struct HelmRun {
+  int exit_code = 0;
+  std::string output;  // both streams
+};
+// `helm ARGUMENTS`, through a shell: the arguments are of our tests.
+HelmRun run_helm(const std::string& arguments);
+
+// `helm template` of the chart with these options, such as "--set operator.replicas=2".
+HelmRun run_template(const std::string& options, const std::string& ns = "kubegang-system");
+
+// The objects of `helm template` with these options. Fails the running
+// test, and returns nothing, when Helm refuses.
+std::vector<nlohmann::json> render(const std::string& options = "");
+
+// "kind/name", the way that tests name objects.
+std::string id_of(const nlohmann::json& object);
+
+// The one with that id; fails the running test, and returns null, when there is none.
+nlohmann::json find(const std::vector<nlohmann::json>& objects, const std::string& id);
+
+}  // namespace charts
