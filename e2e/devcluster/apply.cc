@@ -5,33 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "e2e/devcluster/api_server/yaml_json.h"
+#include "kube/api_error.h"
 
 namespace devcluster {
 namespace {
 
-using base::Code;
-using base::Error;
 using nlohmann::json;
-
-Code code_of(int http_status) {
-  switch (http_status) {
-    case 400:
-    case 422:
-      return Code::kInvalidArgument;
-    case 401:
-      return Code::kUnauthenticated;
-    case 403:
-      return Code::kPermissionDenied;
-    case 404:
-      return Code::kNotFound;
-    case 409:
-      return Code::kConflict;
-    case 410:
-      return Code::kGone;
-    default:
-      return Code::kUnavailable;
-  }
-}
 
 std::string plural_of(const std::string& kind) {
   std::string out = kind;
@@ -70,11 +49,10 @@ base::Result<json> call_api(kube::Transport& transport, kube::Method method,
   if (method == kube::Method::kPatch) request.content_type = "application/merge-patch+json";
   const base::Result<kube::Response> response = transport.send(request);
   if (!response.ok()) return response.error();
-  json answer = json::parse(response->body, nullptr, false);
-  if (response->status >= 200 && response->status < 300) return answer;
-  std::string message = "HTTP " + std::to_string(response->status);
-  if (answer.is_object()) message = answer.value("message", message);
-  return Error{code_of(response->status), message};
+  if (response->status < 200 || response->status >= 300) {
+    return kube::error_from_response(*response);
+  }
+  return json::parse(response->body, nullptr, false);
 }
 
 base::Result<json> get_api(kube::Transport& transport, const std::string& path) {
@@ -86,7 +64,7 @@ base::Status apply_object(kube::Transport& transport, const json& object) {
   const std::string collection = collection_path(object);
   const base::Result<json> created =
       call_api(transport, kube::Method::kPost, collection + query, object);
-  if (created.ok() || created.error().code != Code::kConflict) return created.status();
+  if (created.ok() || created.error().code != base::Code::kAlreadyExists) return created.status();
   return call_api(transport, kube::Method::kPatch,
                   collection + "/" + text_at(object, "/metadata/name") + query, object)
       .status();

@@ -188,12 +188,18 @@ ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& r
   }
   const RestRequest rest_request{info, request, type, representation.value_or(Representation{})};
   std::optional<Outcome<RestResult>> outcome;
-  {
-    const std::scoped_lock lock{mu_};
-    outcome.emplace(rest_.handle(rest_request));
+  try {
+    {
+      const std::scoped_lock lock{mu_};
+      outcome.emplace(rest_.handle(rest_request));
+    }
+    if (!outcome->ok()) return error_answer(outcome->error());
+    return encode(rest_request, **outcome);
+  } catch (const json::exception& error) {  // a type that check_types() should have refused
+    ApiError internal = error_of_code(500, 0);
+    internal.message = std::string{"Internal error occurred: "} + error.what();
+    return error_answer(internal);
   }
-  if (!outcome->ok()) return error_answer(outcome->error());
-  return encode(rest_request, **outcome);
 }
 
 ApiAnswer ApiServer::Impl::encode(const RestRequest& request, const RestResult& result) const {

@@ -194,5 +194,122 @@ TEST_F(ApiServerTest, KnobsWorkOverTheDebugPaths) {
   EXPECT_EQ(get("/debug/requests")["counts"].size(), 2U);  // list nodes, create /debug/faults
 }
 
+// Every path of the value, the value itself first.
+void paths_of(const json& value, const json::json_pointer& at, std::vector<json::json_pointer>& all) {
+  all.push_back(at);
+  if (!value.is_structured()) return;
+  for (const auto& [key, child] : value.items()) paths_of(child, at / key, all);
+}
+
+json parse_json(const char* text) { return json::parse(text); }
+
+struct Sample {
+  std::string collection;
+  json object;
+};
+
+std::vector<Sample> samples() {
+  return {
+      {kPods, parse_json(R"({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "p", "generateName": "p-", "namespace": "default",
+          "labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["x.io/y"],
+          "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u",
+                               "controller": true}]},
+        "spec": {"nodeName": "n1", "restartPolicy": "Never", "terminationGracePeriodSeconds": 3,
+          "containers": [{"name": "main", "image": "x", "command": ["a"], "env": [{"name": "A"}],
+                          "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}}],
+          "initContainers": [{"name": "init", "image": "x"}], "tolerations": [{"key": "k"}]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}],
+          "containerStatuses": [{"name": "main", "ready": true, "restartCount": 1,
+            "state": {"terminated": {"exitCode": 1, "reason": "Error"}}}],
+          "initContainerStatuses": [{"state": {"waiting": {"reason": "X"}}}]}})")},
+      {"/api/v1/nodes", parse_json(R"({"apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": "p", "labels": {"node-role.kubernetes.io/x": ""}},
+        "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}], "unschedulable": true},
+        "status": {"capacity": {"cpu": "1"}, "conditions": [{"type": "Ready", "status": "True"}],
+          "addresses": [{"type": "InternalIP", "address": "1.2.3.4"}],
+          "nodeInfo": {"kubeletVersion": "v1"}}})")},
+      {"/api/v1/namespaces/default/services", parse_json(R"({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "p"}, "spec": {"type": "ClusterIP", "clusterIP": "None",
+          "selector": {"a": "b"}, "ports": [{"port": 80, "protocol": "TCP"}]}})")},
+      {"/api/v1/namespaces/default/events", parse_json(R"({"apiVersion": "v1", "kind": "Event",
+        "metadata": {"name": "p"}, "reason": "R", "message": "m", "type": "Normal", "count": 2,
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": "n"},
+        "firstTimestamp": "2026-01-01T00:00:00Z", "source": {"component": "c"}})")},
+      {"/apis/coordination.k8s.io/v1/namespaces/default/leases",
+       parse_json(R"({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "p"}, "spec": {"holderIdentity": "h", "leaseDurationSeconds": 3}})")},
+      {"/api/v1/namespaces/default/configmaps", parse_json(R"({"apiVersion": "v1",
+        "kind": "ConfigMap", "metadata": {"name": "p"}, "data": {"a": "b"}})")},
+      {"/api/v1/namespaces", parse_json(R"({"apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": "p"}, "spec": {}, "status": {"phase": "Active"}})")},
+      {"/apis/kubegang.io/v1alpha1/namespaces/default/jobs",
+       parse_json(R"({"apiVersion": "kubegang.io/v1alpha1", "kind": "Job",
+        "metadata": {"name": "p", "labels": {"a": "b"}},
+        "spec": {"nodes": 2, "partitions": ["a"], "template": {"spec": {"containers":
+          [{"name": "main", "image": "x"}]}}}})")},
+      {"/apis/kubegang.io/v1alpha1/nodetimetables",
+       parse_json(R"({"apiVersion": "kubegang.io/v1alpha1", "kind": "NodeTimetable",
+        "metadata": {"name": "p"}, "spec": {"term": 1, "revision": 2, "slice": "1s",
+          "pods": [{"namespace": "default", "name": "x", "jobUID": "u", "row": "Active"}],
+          "plan": [{"until": "2026-01-01T00:00:00Z", "run": [0]}], "cycle": [[0]]}})")},
+  };
+}
+
+// A value of another type anywhere is refused or ignored; it never stays behind to break later calls.
+TEST_F(ApiServerTest, WrongTypesAnywhereAreTheClientsError) {
+  ASSERT_TRUE(server_.load_crds(KUBEGANG_SOURCE_DIR "/crds").ok());
+  const std::vector<json> wrong = {nullptr, 5, -0.5, "x", "", true, json::array(), json::object(),
+                                   json::array({1}), json::array({nullptr}), {{"a", 1}}};
+  for (const Sample& sample : samples()) {
+    const std::string path = sample.collection + "/p";
+    std::vector<json::json_pointer> paths;
+    paths_of(sample.object, json::json_pointer{}, paths);
+    for (const json::json_pointer& at : paths) {
+      for (const json& value : wrong) {
+        json object = sample.object;
+        object[at] = value;
+        const auto fine = [&](const kube::Response& response, const char* verb) {
+          EXPECT_LT(response.status, 500)
+              << verb << " " << path << " " << at << " = " << value << "\n" << response.body;
+        };
+        fine(call(kube::Method::kPost, sample.collection, object), "create");
+        fine(call(kube::Method::kPost, sample.collection, sample.object), "create");
+        fine(call(kube::Method::kPatch, path, object, "application/merge-patch+json"), "patch");
+        fine(call(kube::Method::kPatch, path + "/status", object, "application/merge-patch+json"),
+             "patch status");
+        fine(call(kube::Method::kPut, path, object), "update");
+        kube::Request table;
+        table.path = sample.collection + "?fieldSelector=spec.nodeName%3Dn1";
+        table.accept = "application/json;as=Table;g=meta.k8s.io;v=v1";
+        const auto listed = transport_.send(table);
+        ASSERT_TRUE(listed.ok());
+        fine(*listed, "table");
+        table.path = sample.collection;
+        fine(*transport_.send(table), "table");
+        fine(call(kube::Method::kPatch, path, {{"metadata", {{"finalizers", nullptr}}}},
+                  "application/merge-patch+json"),
+             "release");
+        fine(call(kube::Method::kDelete, path + "?gracePeriodSeconds=0"), "delete");
+        ASSERT_FALSE(testing::Test::HasFailure());
+      }
+    }
+  }
+}
+
+TEST_F(ApiServerTest, DeepNestingIsRefused) {
+  std::string deep = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"p"},"data":)";
+  deep += std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  kube::Request request;
+  request.method = kube::Method::kPost;
+  request.path = "/api/v1/namespaces/default/configmaps";
+  request.content_type = "application/json";
+  request.body = deep;
+  const auto response = transport_.send(request);
+  ASSERT_TRUE(response.ok());
+  EXPECT_EQ(response->status, 400);
+  EXPECT_NE(response->body.find("nested"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace devcluster

@@ -68,12 +68,22 @@ class DuplicateFinder {
   std::vector<Level> levels_;
 };
 
+// Copying, comparing and writing JSON recurse.
+constexpr int kDepthMax = 1000;
+
 Outcome<json> parse_any(std::string_view text, std::vector<std::string>& duplicates) {
   DuplicateFinder finder{duplicates};
+  bool too_deep = false;
   try {
-    return json::parse(text, [&](int, json::parse_event_t event, json& parsed) {
-      return finder.on_event(event, parsed);
+    json value = json::parse(text, [&](int depth, json::parse_event_t event, json& parsed) {
+      too_deep = too_deep || depth > kDepthMax;
+      return !too_deep && finder.on_event(event, parsed);
     });
+    if (too_deep) {
+      return bad_request("the object provided is unrecognized: it is nested more than " +
+                         std::to_string(kDepthMax) + " levels deep");
+    }
+    return value;
   } catch (const json::exception& error) {
     return bad_request(std::string{"the object provided is unrecognized (must be JSON): "} +
                        error.what());

@@ -197,7 +197,7 @@ std::string qos_class(const json& spec) {
 
 void default_pod(json& pod) {
   json& spec = pod["spec"];
-  if (!spec.is_object()) return;
+  if (!spec.is_object()) spec = json::object();
   const json defaults = {{"restartPolicy", "Always"},
                          {"dnsPolicy", "ClusterFirst"},
                          {"schedulerName", "default-scheduler"},
@@ -304,7 +304,8 @@ void default_builtin(const ResourceType& type, json& object) {
   if (type.plural == "namespaces") {
     if (!object.contains("spec")) object["spec"] = json::object();
     if (!object["status"].contains("phase")) object["status"]["phase"] = "Active";
-    object["metadata"]["labels"]["kubernetes.io/metadata.name"] = object["metadata"]["name"];
+    object["metadata"]["labels"]["kubernetes.io/metadata.name"] =
+        object["metadata"].value("name", "");
   }
   if (type.plural == "secrets" && !object.contains("type")) object["type"] = "Opaque";
   if (type.plural == "nodes" && !object.contains("spec")) object["spec"] = json::object();

@@ -7,6 +7,7 @@
 #include "e2e/devcluster/api_server/json_text.h"
 #include "e2e/devcluster/api_server/object_rules.h"
 #include "e2e/devcluster/api_server/rest.h"
+#include "e2e/devcluster/api_server/wire_types.h"
 #include "kube/api/time_format.h"
 
 namespace devcluster {
@@ -58,12 +59,6 @@ std::optional<ApiError> adopt_identity(const RestRequest& request, json& object)
   }
   json& metadata = object["metadata"];
   if (metadata.is_null()) metadata = json::object();
-  if (!metadata.is_object()) return bad_request("metadata must be an object");
-  for (const char* field : {"name", "generateName", "namespace", "uid", "resourceVersion"}) {
-    if (metadata.contains(field) && !metadata[field].is_string()) {
-      return bad_request(std::string{"metadata."} + field + " must be a string");
-    }
-  }
   if (!request.info.name.empty()) {
     const std::string name = metadata.value("name", "");
     if (!name.empty() && name != request.info.name) {
@@ -240,6 +235,7 @@ Outcome<RestResult> Rest::create(const RestRequest& request) {
   auto parsed = parse_object(request.api.http.body, request.api.http.content_type, duplicates);
   if (!parsed.ok()) return parsed.error();
   json object = std::move(*parsed);
+  if (auto error = check_types(type, object)) return *error;
   if (auto error = adopt_identity(request, object)) return *error;
   if (type.plural == "events" && type.group == "events.k8s.io") event_to_core(object);
   if (auto error = admit_fields(request, object, duplicates, result.warnings)) return *error;
@@ -300,6 +296,7 @@ Outcome<RestResult> Rest::replace(const RestRequest& request) {
   std::vector<std::string> duplicates;
   auto wanted = parse_object(request.api.http.body, request.api.http.content_type, duplicates);
   if (!wanted.ok()) return wanted.error();
+  if (auto error = check_types(*request.type, *wanted)) return *error;
   if (request.type->custom &&
       wanted->value("metadata", json::object()).value("resourceVersion", "").empty()) {
     return invalid(request.type->group, request.type->plural, request.info.name,
@@ -317,6 +314,7 @@ Outcome<RestResult> Rest::patch(const RestRequest& request) {
                             request.api.http.body, request.api.http.content_type, duplicates);
   if (!wanted.ok() && (current || wanted.error().code == 415)) return wanted.error();
   if (!current) return not_found(request.type->group_resource(), request.info.name);
+  if (auto error = check_types(*request.type, *wanted)) return *error;
   return write_existing(request, current, std::move(*wanted), std::move(duplicates));
 }
 

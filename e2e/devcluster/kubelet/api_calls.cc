@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "e2e/devcluster/kubelet/pod_status.h"
+#include "kube/api_error.h"
 
 namespace devcluster {
 namespace {
@@ -16,35 +17,14 @@ using nlohmann::json;
 
 constexpr const char* kMergePatch = "application/merge-patch+json";
 
-Code code_of(int http_status) {
-  switch (http_status) {
-    case 400:
-    case 422:
-      return Code::kInvalidArgument;
-    case 401:
-      return Code::kUnauthenticated;
-    case 403:
-      return Code::kPermissionDenied;
-    case 404:
-      return Code::kNotFound;
-    case 409:
-      return Code::kConflict;
-    case 410:
-      return Code::kGone;
-    default:
-      return Code::kUnavailable;
-  }
-}
-
 // The answer's body, or the error that its status is.
 base::Result<json> call(kube::Transport& transport, const kube::Request& request) {
   const base::Result<kube::Response> response = transport.send(request);
   if (!response.ok()) return response.error();
-  json body = json::parse(response->body, nullptr, false);
-  if (response->status >= 200 && response->status < 300) return body;
-  std::string message = "HTTP " + std::to_string(response->status);
-  if (body.is_object()) message = body.value("message", message);
-  return Error{code_of(response->status), message};
+  if (response->status < 200 || response->status >= 300) {
+    return kube::error_from_response(*response);
+  }
+  return json::parse(response->body, nullptr, false);
 }
 
 std::string pod_path(const PodSpec& pod) {
@@ -68,7 +48,7 @@ std::string decode_base64(const std::string& text) {
 base::Status create_or_adopt_node(kube::Transport& transport, const json& node) {
   const base::Result<json> created = call(
       transport, {.method = kube::Method::kPost, .path = "/api/v1/nodes", .body = node.dump()});
-  if (!created.ok() && created.error().code != Code::kConflict) return created.error();
+  if (!created.ok() && created.error().code != Code::kAlreadyExists) return created.error();
   // Create does not take the status of a kind with a status subresource.
   return patch_node_status(transport, node["metadata"]["name"].get<std::string>(),
                            {{"status", node["status"]}});
