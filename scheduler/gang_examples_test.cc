@@ -149,5 +149,22 @@ TEST_F(GangExamples, HoleIsFilledAtOnceByTheFirstInTheList) {
   expect_at(90, {2, 3}, {"S(50)", "R(0)"});
 }
 
+// architecture.md 2: a node lists its pods only when one of them is off at some time. The hole is filled
+// at the boundary here, since less than `lead` is left in the slot; until then the partner is listed.
+TEST_F(GangExamples, WhoIsAloneSinceTheBoundaryIsNotListedAnyMore) {
+  Configuration configuration = gang_linear({partition("active", five)});
+  configuration.cluster.timetable_lead = seconds(2);
+  Driver leading{configuration, five};
+  for (std::int64_t id = 1; id <= 2; ++id) leading.step(at(1), Submit{job(id, 5)});
+  leading.run_until(at(119));
+  ASSERT_EQ(leading.state(1), "S(89)");
+  leading.step(at(119), JobGone{JobId{2}});
+  leading.run_until(at(119));
+  EXPECT_EQ(leading.published().begin()->second.entries.size(), 1U);
+  leading.run_until(at(121));
+  EXPECT_EQ(leading.state(1), "R(90)");
+  for (const auto& [node, plan] : leading.published()) EXPECT_TRUE(plan.entries.empty());
+}
+
 }  // namespace
 }  // namespace sched::testing

@@ -186,9 +186,10 @@ std::vector<NodePlan> NodePlans::take(base::Instant now, const RunTime& run_time
     }
     Full full = plan_of(node, now, run_time);
     const auto before = published_.find(node);
-    if (before == published_.end() ? !full.needed : same_from(full.plan, before->second, now)) {
-      continue;
-    }
+    const bool stands = before == published_.end()
+                            ? !full.needed
+                            : full.needed && same_from(full.plan, before->second, now);
+    if (stands) continue;
     if (full.needed) {
       published_[node] = full.plan;
     } else {
