@@ -44,6 +44,7 @@ struct JobRecord {
   bool told_cancel = false;
   bool judge_again = true;  // its spec, or what it is judged against, changed
   int api_refusals = 0;     // in a row, of its pods, by the API server
+  std::string pod_warning;  // why the API server would refuse its pods, as tried while it waited
 
   // --- the present start ---
   std::vector<PodSlot> slots;  // of status.wanted.allocation

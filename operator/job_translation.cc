@@ -233,7 +233,9 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
   const bool object_is_legal = verdict.problems.empty();
   verdict.problems.insert(verdict.problems.end(), pod_template.problems.begin(),
                           pod_template.problems.end());
+  const std::size_t problems_before = verdict.problems.size();
   const auto partitions = find_partitions(job.spec, context, verdict.problems);
+  verdict.partition_missing = verdict.problems.size() > problems_before;
   if (const std::string qos = job.spec.qos.value_or(""); !qos.empty()) {
     const auto& known = context.configuration.qos;
     if (std::none_of(known.begin(), known.end(), [&](const auto& q) { return q.name == qos; })) {

@@ -39,6 +39,7 @@ struct JobContext {
 struct JobVerdict {
   std::optional<sched::JobRequest> request;  // present iff there is no problem
   std::vector<std::string> problems;         // whole sentences: field, value, what to do
+  bool partition_missing = false;            // one of them: a partition that does not exist
 };
 
 // The job's request under this number and submit time. Checks what check_job and check_template

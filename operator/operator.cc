@@ -42,6 +42,7 @@ base::Instant Operator::step() {
   take_plans();
   pump_statuses();
   pump_timetables();
+  pump_taints();
   settle();  // pods may be created once their timetables are found to be written
   refresh_running();
   pump_informing();
@@ -113,6 +114,12 @@ base::Instant Operator::next_due() const {
     const NodeRecord& node = nodes_.at(name);
     if (!node.is_flying && node.retry_at > now_) earlier(node.retry_at);
   }
+  for (const std::string& name : untainted_) {
+    const auto node = nodes_.find(name);
+    if (node == nodes_.end() || node->second.is_tainting) continue;
+    if (node->second.taint_retry_at > now_) earlier(node->second.taint_retry_at);
+  }
+  if (!to_try_.empty()) earlier(now_ + kBudgetPeriod);
   if (!without_id_.empty() && !reserving_) earlier(std::max(reserve_retry_at_, now_));
   for (const std::string& uid : status_jobs_) {
     const auto found = jobs_.find(uid);

@@ -12,8 +12,8 @@
 // lists in the Inbox.
 //
 // Files: operator.cc (the loop), operator_restore.cc, operator_config.cc, operator_nodes.cc,
-// operator_jobs.cc (users' wishes), operator_decisions.cc, operator_gang.cc (pods),
-// operator_timetables.cc, operator_status.cc.
+// operator_taints.cc, operator_jobs.cc (users' wishes), operator_trial.cc, operator_decisions.cc, operator_gang.cc
+// (pods), operator_timetables.cc, operator_status.cc.
 #pragma once
 
 #include <cstdint>
@@ -107,6 +107,10 @@ class Operator {
     bool is_flying = false;
     base::Instant retry_at{};
     int failures = 0;
+    // --- its taint ---
+    bool wants_taint = false;
+    bool is_tainting = false;  // a write is under way
+    base::Instant taint_retry_at{};
     // --- pods on it ---
     std::map<kube::ObjectKey, kube::Bytes> foreign;  // memory that pods of others request
     std::set<kube::ObjectKey> orphans;               // pods of ours whose job is gone
@@ -161,6 +165,12 @@ class Operator {
   bool is_lost(const std::string& node) const;
   std::vector<NodeSelectorFacts> selector_facts() const;
 
+  // --- taints (operator_taints.cc) ---
+  void choose_taints();
+  bool taint_differs(const NodeRecord& record) const;
+  void pump_taints();
+  void write_taint(const std::string& name, NodeRecord& record);
+
   // --- users' wishes (operator_jobs.cc) ---
   void apply_job_changes(const Inbox::Batch& batch);
   void on_job(const std::shared_ptr<const kube::Job>& object);
@@ -169,6 +179,9 @@ class Operator {
   void judge_waiting_jobs();
   void refuse(JobRecord& job, const std::vector<std::string>& problems);
   void judge_finished(JobRecord& job);
+  void pump_trials();  // these three: operator_trial.cc
+  void try_pod(const JobRecord& job);
+  void on_pod_tried(const std::string& uid, const base::Status& status);
   void refuse_change(JobRecord& job, const std::vector<std::string>& problems);
   void show_accepted(JobRecord& job);
   void submit(JobRecord& job, sched::JobRequest request);
@@ -284,6 +297,7 @@ class Operator {
   std::set<std::string> dirty_jobs_;   // UIDs
   std::set<std::string> status_jobs_;  // UIDs whose status may have to be written
   std::set<std::string> dirty_nodes_;  // whose timetable may have to be written
+  std::set<std::string> untainted_;    // whose taint may have to be written
   std::set<std::pair<base::Instant, std::string>> timers_;
   bool config_dirty_ = false;
   bool nodes_dirty_ = false;      // capacity has to be worked out again
@@ -299,6 +313,7 @@ class Operator {
   bool reserving_ = false;
   base::Instant reserve_retry_at_{};
   std::deque<std::string> without_id_;  // UIDs, in order of arrival
+  std::deque<std::string> to_try_;      // UIDs of jobs of which a pod is to be tried
 
   // Budget of writes that only inform.
   double tokens_ = 0;

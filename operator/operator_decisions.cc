@@ -40,6 +40,7 @@ void Operator::apply(const sched::Decision& decision) {
 void Operator::on(const sched::Start& start, JobRecord& job) {
   ++counters_.starts;
   clear_start(job);
+  if (!std::exchange(job.pod_warning, {}).empty()) show_accepted(job);
   kube::JobStatus& wanted = job.wanted();
   wanted.state = kube::JobState::kRunning;
   wanted.reason.clear();

@@ -117,7 +117,9 @@ void Operator::judge(JobRecord& job) {
     if (!changes.empty()) return refuse_change(job, changes);
   }
   if (!verdict.request) {
-    if (!job.is_allocated()) refuse(job, verdict.problems);
+    // A job whose partition was deleted stays in the queue as PartitionInactive (api.md).
+    const bool waits_for_partition = job.submitted && verdict.partition_missing;
+    if (!job.is_allocated() && !waits_for_partition) refuse(job, verdict.problems);
     return;
   }
   sched::JobRequest request = std::move(*verdict.request);
@@ -189,13 +191,17 @@ void Operator::refuse_change(JobRecord& job, const std::vector<std::string>& pro
 }
 
 void Operator::show_accepted(JobRecord& job) {
-  if (!kube::set_condition(job.wanted().conditions,
-                           {.type = std::string{kAccepted},
-                            .status = kube::ConditionStatus::kTrue,
-                            .observed_generation = job.object->metadata.generation,
-                            .reason = "Accepted",
-                            .message = "the job is in the queue"},
-                           now_)) {
+  const bool warns = !job.pod_warning.empty();
+  if (!kube::set_condition(
+          job.wanted().conditions,
+          {.type = std::string{kAccepted},
+           .status = kube::ConditionStatus::kTrue,
+           .observed_generation = job.object->metadata.generation,
+           .reason = warns ? "AcceptedWithWarning" : "Accepted",
+           .message = warns ? "the job is in the queue; the API server would refuse its pods now: " +
+                                  job.pod_warning
+                            : "the job is in the queue"},
+          now_)) {
     return;
   }
   job.status.mark(Dirt::kInforms);
@@ -219,6 +225,7 @@ void Operator::submit(JobRecord& job, sched::JobRequest request) {
   job.status.mark(Dirt::kUrgent);
   status_jobs_.insert(job.uid);
   counts_dirty_ = true;
+  to_try_.push_back(job.uid);
   log("job submitted", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id));
   tell(sched::Submit{job.request});
 }

@@ -90,6 +90,7 @@ void Operator::update_capacity() {
       capacity.cpus_per_node_max = std::max(capacity.cpus_per_node_max, found->second.told.cpus);
     }
   }
+  choose_taints();
   if (std::exchange(selectors_dirty_, false) || capacity_ != before) judge_waiting_jobs();
 }
 

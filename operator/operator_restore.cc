@@ -78,7 +78,11 @@ std::optional<sched::RestoredJob> Operator::restored_job(JobRecord& job) {
       translate_job(*job.object, *job.pod_template, job.id, status.submit_time.value_or(now_),
                     {configuration_, capacity_, facts});
   const bool allocated = status.allocation.has_value();
-  if (!verdict.request && !allocated) return std::nullopt;  // judged anew by the loop
+  const bool waits_for_partition =
+      verdict.partition_missing && kube::is_true(status.conditions, kAccepted);
+  if (!verdict.request && !allocated && !waits_for_partition) {
+    return std::nullopt;  // judged anew by the loop
+  }
 
   sched::RestoredJob restored;
   // What runs goes on, whatever its spec would be worth today.
@@ -111,7 +115,7 @@ std::optional<sched::RestoredJob> Operator::restored_job(JobRecord& job) {
     decoded = DecodedAllocation{};
   }
   restored.allocation = std::move(decoded->allocation);
-  restored.partition = scheduler_.find_partition(status.partition);
+  restored.partition = scheduler_.known_partition(status.partition);
   restored.state = status.state == kube::JobState::kSuspended ? sched::JobState::kSuspended
                                                               : sched::JobState::kRunning;
   restored.ready = kube::is_true(status.conditions, kReady);

@@ -90,6 +90,7 @@ void Operator::pump_informing() {
     tokens_ -= 1;
     write_status<kube::Qos>("qos-status", name, keeper, &Operator::qos_keeper);
   }
+  pump_trials();
   if (tokens_ < 1) return;
   std::vector<JobRecord*> due;
   for (const std::string& uid : status_jobs_) {

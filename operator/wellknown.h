@@ -21,6 +21,7 @@ inline constexpr std::string_view kLabelStart = "kubegang.io/start";
 inline constexpr std::string_view kLabelWeight = "kubegang.io/weight";
 // Taint of a Node whose partition says taintNodes.
 inline constexpr std::string_view kTaintManaged = "kubegang.io/managed";
+inline constexpr std::string_view kTaintManagedEffect = "NoSchedule";
 // Set by people on a Node whose machine is off for certain: its pods are gone.
 inline constexpr std::string_view kTaintOutOfService = "node.kubernetes.io/out-of-service";
 

@@ -43,6 +43,7 @@ class Engine {
   std::optional<base::Instant> next_due() const;
   std::vector<NodePlan> take_plans(base::Instant now);
   const Cluster& cluster() const { return cluster_; }
+  PartitionIndex known_partition(const std::string& name) { return cluster_.known_partition(name); }
   // Empty, or what is inconsistent; for tests. Cost: O(everything).
   std::string check_invariants() const;
   std::string save();
@@ -137,6 +138,8 @@ class Engine {
 
   // --- gang ---
   bool gang_on() const { return cluster_.parameters().gang; }
+  // Jobs of a removed partition run on outside the gang. REQUIRES: job.partition.
+  bool takes_turns(const Job& job) const { return gang_on() && cluster_.exists(*job.partition); }
   gang::Newcomer newcomer(const Job& job) const;
   void gang_start(Job& job);
   void gang_gone(Job& job);

@@ -17,7 +17,7 @@ gang::Newcomer Engine::newcomer(const Job& job) const {
 }
 
 void Engine::gang_start(Job& job) {
-  if (!gang_on()) return;
+  if (!takes_turns(job)) return;
   if (!options_.told_timing) {
     components_.start(job, now_);
     after_gang();
@@ -101,7 +101,7 @@ void Engine::gang_rebuild() {
   if (gang_on()) world_.emplace(cluster_, gang::unit_of(cluster_.parameters()));
   const auto add = [&](Job& job) {
     if (!job.allocated() || !job.ready || job.completing() || job.cores_released) return;
-    if (!gang_on()) {  // jobs that the gang had stopped go on
+    if (!takes_turns(job)) {  // jobs that the gang had stopped go on
       job.in_gang = false;
       if (!job.suspended() || job.user_suspended) return;
       set_state(job, JobState::kRunning);
@@ -114,24 +114,27 @@ void Engine::gang_rebuild() {
   };
   for (const gang::Place& place : places) add(*jobs_.find(place.job));
   for (const auto& [order, job] : allocated_) {
-    if (gang_on() && !world_->contains(job->id)) add(*job);
+    if (takes_turns(*job) && !world_->contains(job->id)) add(*job);
   }
   if (!gang_on()) return;
   world_->refill_all();
   apply_gang_actions();
 }
 
+// Jobs that the gang had stopped go on when there is no gang any more, or their partition was removed.
 void Engine::rebuild_components() {
   std::vector<Job*> tracked;
   for (const auto& [order, job] : allocated_) {
-    const bool may = job->ready && !job->user_suspended;
-    if (gang_on() && may) tracked.push_back(job);
-    if (gang_on() || !job->in_gang) continue;
-    components_.leave(*job, now_);  // jobs that the gang had stopped go on
+    const bool sliced = takes_turns(*job);
+    if (sliced && job->ready && !job->user_suspended) tracked.push_back(job);
+    if (sliced || !job->in_gang) continue;
+    components_.leave(*job, now_);
     if (job->suspended()) {
       set_state(*job, JobState::kRunning);
+      job->reason = Reason::kNone;
       decisions_.push_back(Resume{job->id});
     }
+    if (!job->limit_timer) arm_time_limit(*job);
   }
   if (gang_on()) components_.rebuild(tracked, now_);
   after_gang();

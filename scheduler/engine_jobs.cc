@@ -273,7 +273,7 @@ void Engine::enqueue(Job& job) {
     unexplained_.insert(job.id);
   }
   if (job.queued_in.empty()) {
-    set_reason(job, refusal.value_or(Reason::kPartitionConfig));
+    set_reason(job, refusal.value_or(Reason::kPartitionInactive));  // all were removed
   } else if (job.reason != Reason::kResources && job.reason != Reason::kPriority) {
     set_reason(job, Reason::kNone);
   }

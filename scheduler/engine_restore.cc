@@ -153,7 +153,7 @@ void Engine::restore_clock(Job& job, const std::map<JobId, const NodePlan*>& pla
 void Engine::restore_rotation(const std::vector<NodePlan>& published) {
   components_.restore_published(published, now_);
   for (const auto& [order, job] : allocated_) {
-    if (!job->ready || job->user_suspended || job->in_gang) continue;
+    if (!job->ready || job->user_suspended || job->in_gang || !takes_turns(*job)) continue;
     components_.start(*job, now_);
   }
   for (const JobId id : components_.take_touched()) {

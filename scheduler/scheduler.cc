@@ -47,6 +47,10 @@ const std::string& Scheduler::partition_name(PartitionIndex partition) const {
 std::optional<NodeIndex> Scheduler::find_node(std::string_view name) const {
   return (*impl_)->cluster().find_node(name);
 }
+PartitionIndex Scheduler::known_partition(const std::string& name) {
+  return (*impl_)->known_partition(name);
+}
+
 std::optional<PartitionIndex> Scheduler::find_partition(std::string_view name) const {
   return (*impl_)->cluster().find_partition(name);
 }

@@ -121,6 +121,9 @@ class Scheduler {
   const std::string& partition_name(PartitionIndex partition) const;
   std::optional<NodeIndex> find_node(std::string_view name) const;
   std::optional<PartitionIndex> find_partition(std::string_view name) const;
+  // Also one that was removed, or that this scheduler has never heard of (it counts as removed): jobs
+  // that run in it are restored all the same.
+  PartitionIndex known_partition(const std::string& name);
 
   // Empty, or which invariant is broken (6.13; shares, memory, all or nothing). Cost: O(everything); for
   // tests.

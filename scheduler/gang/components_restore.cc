@@ -217,6 +217,7 @@ void Components::restore_published(const std::vector<NodePlan>& published, base:
     for (const NodeTimetableEntry& entry : plan.entries) {
       Job* job = jobs_.find(entry.job);
       if (job == nullptr || !job->allocated() || !job->ready || job->user_suspended) continue;
+      if (!cluster_.exists(*job->partition)) continue;  // it runs on outside the gang
       job->in_gang = true;
       listed.insert(entry.job);
       plans_of[entry.job].push_back(&plan);

@@ -209,6 +209,18 @@ NodeSet Cluster::named(const std::vector<std::string>& names) const {
   return set;
 }
 
+PartitionIndex Cluster::known_partition(const std::string& name) {
+  const auto [at, is_new] = partition_by_name_.try_emplace(
+      name, PartitionIndex{static_cast<std::int32_t>(partitions_.size())});
+  if (is_new) {
+    Partition& removed = partitions_.emplace_back();
+    removed.config.name = name;
+    removed.order = -1;
+    settled_ = false;
+  }
+  return at->second;
+}
+
 std::optional<PartitionIndex> Cluster::find_partition(std::string_view name) const {
   const auto at = partition_by_name_.find(name);
   if (at == partition_by_name_.end() || !exists(at->second)) return std::nullopt;
