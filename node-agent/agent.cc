@@ -30,6 +30,7 @@ std::string short_state(const PodView& pod) {
 Agent::Agent(AgentParts parts, std::optional<LeaseSeen> before)
     : parts_{std::move(parts)}, lease_watch_{before, parts_.clock.monotonic()} {
   world_.lease = lease_watch_.seen();
+  if (parts_.topology) world_.cpu_ids = parts_.topology->cpu_ids;
 }
 
 base::Duration Agent::step() {
@@ -168,10 +169,11 @@ void Agent::log_changes(const std::vector<PodView>& pods) {
   std::map<std::string, std::string> states;
   for (const PodView& pod : pods) {
     const std::string state = short_state(pod);
-    states[pod.name] = state + pod.note;
+    states[pod.name] = state + pod.note + pod.cpu_note;
     const auto before = logged_pods_.find(pod.name);
     if (before != logged_pods_.end() && before->second == states[pod.name]) continue;
-    spdlog::info("pod={} state={} cgroup={} note=\"{}\"", pod.name, state, pod.path, pod.note);
+    spdlog::info("pod={} state={} cgroup={} note=\"{}\" cpus=\"{}\"", pod.name, state, pod.path,
+                 pod.note, pod.cpu_note);
   }
   for (const auto& [name, state] : logged_pods_) {
     if (!states.contains(name)) spdlog::info("pod={} state=unlisted", name);

@@ -49,7 +49,8 @@ Keeper::Keeper(std::string node, JournalFile journal, std::string boot_id, PodOp
       journal_file_{std::move(journal)},
       boot_id_{std::move(boot_id)},
       opener_{opener},
-      sink_{sink} {}
+      sink_{sink},
+      cpu_sets_{opener} {}
 
 Keeper::Adopted Keeper::adopt(const std::map<std::string, FreezeState>& last_shown) {
   Adopted adopted;
@@ -191,6 +192,7 @@ Keeper::Placed Keeper::place(const World& world, std::uint16_t index,
     view.note = "finished";
     return {std::move(view), std::nullopt};
   }
+  bind_to_cpus(world, facts, listed, view);
   const std::optional<Rule> rule = rule_of(world, facts);
   view.standing = PodStanding::kSettling;
   if (!rule) return {std::move(view), std::nullopt};
@@ -198,6 +200,20 @@ Keeper::Placed Keeper::place(const World& world, std::uint16_t index,
   if (!control) return {std::move(view), std::nullopt};
   view.standing = *rule == Rule::kDeleted ? PodStanding::kExempt : PodStanding::kControlled;
   return {std::move(view), ControlledPod{.control = control, .index = index, .rule = *rule}};
+}
+
+// Also while it starts: a program may read at its start how many CPUs it has.
+void Keeper::bind_to_cpus(const World& world, const PodFacts& facts,
+                          const kube::TimetablePod& listed, PodView& view) {
+  if (listed.cpuset.empty() || facts.ending_within) return;
+  const CpuSets::Outcome outcome =
+      cpu_sets_.apply({.uid = facts.uid,
+                       .qos = facts.qos.value_or(kube::QosClass::kBurstable),
+                       .cpus = listed.cpuset,
+                       .online = world.cpu_ids},
+                      world.monotonic);
+  view.cpu_note = outcome.note;
+  wake_at(outcome.again_at);
 }
 
 // The API server has not answered yet: the pods that the journal names go on as they were.
@@ -274,6 +290,7 @@ std::shared_ptr<PodControl> Keeper::known_or_open(const World& world, const PodF
       retry != retries_.end() && world.monotonic < retry->second.at) {
     wake_at(retry->second.at);
     view.note = retry->second.why;
+    view.denied = retry->second.denied;
     return nullptr;
   }
   base::Result<PodOpener::Opened> opened =
@@ -282,7 +299,9 @@ std::shared_ptr<PodControl> Keeper::known_or_open(const World& world, const PodF
                                      : Requested{.result = IoResult::kGone};
   if (requested.result != IoResult::kOk) {
     view.note = opened ? "its cgroup cannot be read" : opened.error().message;
-    retries_[facts.uid] = {.at = world.monotonic + kOpenRetryAfter, .why = view.note};
+    view.denied = !opened && opened.error().code == base::Code::kPermissionDenied;
+    retries_[facts.uid] = {
+        .at = world.monotonic + kOpenRetryAfter, .why = view.note, .denied = view.denied};
     wake_at(world.monotonic + kOpenRetryAfter);
     return nullptr;
   }
@@ -364,6 +383,8 @@ void Keeper::forget_the_thawed(const World& world) {
     return !exist.contains(uid) && !known_.contains(uid);
   };
   std::erase_if(settled_, is_over);
+  std::erase_if(shown_as_foreign_, is_over);
+  cpu_sets_.forget_all_but(exist);
   std::erase_if(settling_since_, [&](const auto& entry) { return is_over(entry.first); });
   std::erase_if(retries_, [&](const auto& entry) { return is_over(entry.first); });
 }
@@ -373,12 +394,17 @@ std::vector<PodView> Keeper::pods() const {
   views.reserve(placed_.size());
   for (const Placed& placed : placed_) {
     PodView& view = views.emplace_back(placed.view);
-    if (!placed.controlled) continue;
+    if (!placed.controlled) {
+      // Not looked at yet by this process: the next one is to know what the one before knew.
+      if (shown_as_foreign_.contains(view.uid)) view.state = FreezeState::kForeign;
+      continue;
+    }
     const PodControl& control = *placed.controlled->control;
     view.state = control.state.load(std::memory_order_acquire);
     view.path = control.identity.path;
     if (control.denied.load(std::memory_order_relaxed)) {
       view.note = "the kernel refuses the write to its freezer";
+      view.denied = true;
     }
     const std::int64_t micros = control.last_switch_micros.load(std::memory_order_relaxed);
     if (micros != 0) view.last_switch = base::instant_from_micros(micros);

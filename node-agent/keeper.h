@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "node-agent/assignment.h"
+#include "node-agent/cpu_sets.h"
 #include "node-agent/journal.h"
 #include "node-agent/pod_facts.h"
 #include "node-agent/timetable_gate.h"
@@ -36,6 +37,9 @@ class PodOpener {
   // kNotFound: not there (yet, or any more).
   virtual base::Result<Opened> open(const std::string& uid, kube::QosClass qos) = 0;
   virtual base::Result<Opened> open_at(const std::string& path, const std::string& uid) = 0;
+  // Binds the pod to the CPUs, see cpuset_file.h. kNotFound as above.
+  virtual base::Status bind(const std::string& uid, kube::QosClass qos,
+                            const std::string& cpus) = 0;
 };
 
 // Takes assignments; the real one is switcher.h.
@@ -69,6 +73,7 @@ struct World {
   bool failed_open = false;
   bool kill_switch = false;
   bool stopping = false;
+  std::string cpu_ids{};  // of this node; "" = not known
 };
 
 // Where a listed pod stands (design/freezer.md 5.2); of a controlled one the FreezeState says more.
@@ -89,7 +94,9 @@ struct PodView {
   std::optional<FreezeState> state{};
   std::string path{};
   std::string note{};  // why it is refused or what its cgroup lacks; "" = nothing to say
+  bool denied = false;  // the agent lacks the right to its freezer, see `note`
   std::optional<base::Instant> last_switch{};
+  std::string cpu_note{};  // why it is not bound to its CPUs; "" = it is, or has none to be bound to
 };
 
 class Keeper {
@@ -138,6 +145,7 @@ class Keeper {
   struct Retry {
     base::Duration at{};
     std::string why{};
+    bool denied = false;
   };
   struct Placed {
     PodView view;
@@ -155,6 +163,8 @@ class Keeper {
   std::optional<Rule> rule_of(const World& world, const PodFacts& facts);
   Rule rule_of_ending(const World& world, const PodFacts& facts, const PodControl& control);
   bool is_settled(const World& world, const PodFacts& facts);
+  void bind_to_cpus(const World& world, const PodFacts& facts, const kube::TimetablePod& listed,
+                    PodView& view);
   std::shared_ptr<PodControl> known_or_open(const World& world, const PodFacts& facts,
                                             PodView& view);
   void add_the_unlisted(std::vector<ControlledPod>& pods) const;
@@ -168,6 +178,7 @@ class Keeper {
   PodOpener& opener_;
   AssignmentSink& sink_;
 
+  CpuSets cpu_sets_;
   TimetableGate gate_;
   GateVerdict last_verdict_ = GateVerdict::kUnchanged;
   std::map<GateVerdict, std::uint64_t> ignored_;

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "node-agent/lease_watch.h"
 #include "node-agent/testing/fake_node.h"
+#include "scheduler/base/prng.h"
 
 namespace agent {
 namespace {
@@ -135,6 +137,95 @@ TEST_F(KeeperTest, KeepsTheLastValidTimetableInForceAndSaysWhy) {
   EXPECT_FALSE(node_.runs("a"));
   EXPECT_THAT(node_.keeper().timetable_complaint(), HasSubstr("pod index 7 out of range"));
   EXPECT_EQ(node_.keeper().timetable()->spec.revision, 1);
+}
+
+// The last valid one stays in force, whatever is wrong with the new one.
+TEST_F(KeeperTest, ObeysNoTimetableThatIsInvalid) {
+  struct Wrong {
+    const char* why;
+    void (*make)(kube::NodeTimetableSpec&);
+  };
+  const Wrong wrongs[] = {
+      {"cycle: empty", [](auto& spec) { spec.timetable.cycle.clear(); }},
+      {"out of range", [](auto& spec) { spec.timetable.cycle = {{0}, {2}}; }},
+      {"do not ascend", [](auto& spec) { spec.timetable.cycle = {{1, 0}}; }},
+      {"slice: 0 us", [](auto& spec) { spec.timetable.slice = base::Duration{0}; }},
+      {"slice: -1 us", [](auto& spec) { spec.timetable.slice = base::Duration{-1}; }},
+      {"cycle: 65 slots", [](auto& spec) { spec.timetable.cycle.assign(65, {0}); }},
+      {"out of range",
+       [](auto& spec) { spec.timetable.plan = {{.until = base::kNever, .run = {0}}}; }},
+      {"is not after",
+       [](auto& spec) { spec.timetable.plan = {{.until = {}, .run = {}}, {.until = {}, .run = {}}}; }},
+      {"listed twice", [](auto& spec) { spec.pods[1] = spec.pods[0]; }},
+      {"jobUID is empty", [](auto& spec) { spec.pods[0].job_uid.clear(); }},
+      {"is negative", [](auto& spec) { spec.term = 1; spec.revision = -1; }},
+      {"10000 listed",
+       [](auto& spec) {
+         for (int i = 0; spec.pods.size() < 10'000; ++i) {
+           spec.pods.push_back({.ns = "x", .name = std::to_string(i), .job_uid = "j"});
+         }
+         spec.timetable.pods_count = spec.pods.size();
+       }},
+  };
+  two_gangs();
+  node_.step();
+  for (const Wrong& wrong : wrongs) {
+    SCOPED_TRACE(wrong.why);
+    kube::NodeTimetable bad = node_.timetable({"a", "b"}, {{}});
+    wrong.make(bad.spec);
+    // A revision that is lower is stale before it is invalid.
+    if (bad.spec.revision < 0) bad.metadata.uid = "another";
+    node_.publish(bad);
+    node_.run_for(milliseconds{2000});
+    EXPECT_NE(node_.runs("a"), node_.runs("b"));
+    EXPECT_THAT(node_.keeper().timetable_complaint(), HasSubstr(wrong.why));
+    EXPECT_EQ(node_.keeper().last_verdict(), GateVerdict::kInvalid);
+    EXPECT_EQ(node_.keeper().timetable()->spec.revision, 1);
+  }
+  node_.publish(node_.timetable({"a", "b"}, {{0, 1}}));
+  node_.step();
+  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
+  EXPECT_EQ(node_.keeper().timetable_complaint(), "");
+}
+
+TEST_F(KeeperTest, APlanInThePastOrTheFarFutureIsAsGoodAsAny) {
+  two_gangs();
+  kube::NodeTimetable past = node_.timetable({"a", "b"}, {{1}});
+  past.spec.timetable.plan = {{.until = timetable::kInstantMin, .run = {0}},
+                              {.until = node_.clock().wall() - hours{1}, .run = {0}}};
+  node_.publish(past);
+  node_.run_for(seconds{2});
+  EXPECT_TRUE(!node_.runs("a") && node_.runs("b"));
+  kube::NodeTimetable future = node_.timetable({"a", "b"}, {{1}});
+  future.spec.timetable.plan = {{.until = timetable::kInstantMax, .run = {0}}};
+  node_.publish(future);
+  node_.run_for(seconds{2});
+  EXPECT_TRUE(node_.runs("a") && !node_.runs("b"));
+}
+
+TEST_F(KeeperTest, TenThousandOtherPodsOnTheNodeAreNotTouched) {
+  two_gangs();
+  for (int i = 0; i < 10'000; ++i) node_.add_pod("other-" + std::to_string(i), "other");
+  node_.step();
+  node_.clock().advance(milliseconds{1000});
+  node_.step();
+  EXPECT_THAT(node_.log(), ElementsAre("freeze uid-b", "freeze uid-a", "thaw uid-b"));
+}
+
+TEST_F(KeeperTest, SaysThatAFreezerIsNotItsToOpenOrToWrite) {
+  two_gangs();
+  node_.cgroup("b").unreadable = true;
+  node_.cgroup("a").fail_next.assign(1000, IoResult::kDenied);
+  node_.run_for(milliseconds{1500});
+  EXPECT_TRUE(node_.view("a").denied);
+  EXPECT_THAT(node_.view("a").note, HasSubstr("refuses"));
+  EXPECT_TRUE(node_.view("b").denied);
+  EXPECT_THAT(node_.view("b").note, HasSubstr("Permission denied"));
+  node_.cgroup("b").unreadable = false;
+  node_.cgroup("a").fail_next.clear();
+  node_.run_for(seconds{4});
+  EXPECT_NE(node_.runs("a"), node_.runs("b"));
+  EXPECT_FALSE(node_.view("a").denied || node_.view("b").denied);
 }
 
 TEST_F(KeeperTest, ThawsEverythingWhenTheTimetableIsGone) {
@@ -392,6 +483,94 @@ TEST_F(KeeperTest, TreatsARecreatedPodOfTheSameNameAsANewOne) {
   EXPECT_TRUE(node_.runs("b2"));
   node_.run_for(seconds{3});
   EXPECT_FALSE(node_.runs("b2"));
+}
+
+// Goal: whatever happens, only what may run at t runs, up to the time that a freeze takes; a foreign
+// freeze is never written; and once all inputs stop and fail-open has passed, everything of ours runs.
+// Method: random events against the whole agent but its threads, in virtual time.
+TEST_F(KeeperTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythingDoes) {
+  constexpr std::uint64_t kSeed = 20260105;
+  base::Prng prng{kSeed};
+  const std::vector<std::string> names = {"a", "b", "c", "d", "e"};
+  for (const std::string& name : names) node_.add_pod(name, name);
+  node_.add_pod("foreign", "foreign");
+  node_.cgroup("foreign").wish = Wish::kFrozen;
+  LeaseWatch lease{std::nullopt, node_.clock().monotonic()};
+  base::Instant renewed{seconds{1}};
+  kube::NodeTimetable newest = node_.timetable({"foreign"}, {{}});
+  node_.publish(newest);
+  const auto pass = [&](base::Duration span) {
+    node_.world().failed_open =
+        lease.failed_open(node_.clock().monotonic(), node_.world().settings.fail_open_after);
+    node_.world().lease = lease.seen();
+    node_.run_for(span);
+  };
+  int looks = 0;
+  pass(milliseconds{100});  // It is seen to be foreign before a journal is damaged.
+  for (int round = 0; round < 400; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
+    if (prng.below(10) != 0) {
+      renewed += seconds{1};
+      lease.read(renewed, node_.clock().monotonic());
+    }
+    switch (prng.below(8)) {
+      case 0:
+      case 1:
+      case 2: {
+        std::vector<std::string> listed;
+        for (const std::string& name : names) {
+          if (prng.below(5) != 0) listed.push_back(name);
+        }
+        listed.push_back("foreign");
+        std::vector<timetable::PodSet> cycle(1 + prng.below(4));
+        for (timetable::PodSet& slot : cycle) {
+          for (std::uint16_t pod = 0; pod < listed.size(); ++pod) {
+            if (prng.below(2) == 0) slot.push_back(pod);
+          }
+        }
+        newest = node_.timetable(listed, cycle);
+        node_.publish(newest);
+        break;
+      }
+      case 3: node_.restart_agent(/*pods_known=*/prng.below(2) == 0, /*with_shown=*/true); break;
+      case 4:
+        damage_journal(format_journal(node_.journal()).substr(0, prng.below(400)));
+        node_.restart_agent(/*pods_known=*/prng.below(2) == 0, /*with_shown=*/true);
+        break;
+      case 5: node_.clock().step_wall(seconds{static_cast<std::int64_t>(prng.below(7'201)) - 3'600});
+        break;
+      case 6: node_.clock().advance(milliseconds{static_cast<std::int64_t>(prng.below(5'000))}); break;
+      default:
+        node_.cgroup(names[prng.below(names.size())]).freeze_takes =
+            milliseconds{static_cast<std::int64_t>(prng.below(15))};
+    }
+    pass(milliseconds{400});
+    node_.world().pods_known = true;
+    node_.world().timetable_known = true;
+    pass(milliseconds{700});
+    ASSERT_EQ(node_.cgroup("foreign").writes, 0U);
+    // ε: a switch, a barrier, and the retry of what failed.
+    const timetable::Timetable& table = newest.spec.timetable;
+    const base::Instant now = node_.clock().wall();
+    const auto change = timetable::next_change(table, now - milliseconds{300});
+    if (change && *change <= now) continue;
+    for (std::uint16_t pod = 0; pod < newest.spec.pods.size(); ++pod) {
+      const std::string& name = newest.spec.pods[pod].name;
+      // After a crash with a damaged journal and a clock that was set back it settles once more.
+      if (node_.view(name).standing != PodStanding::kControlled || name == "foreign") continue;
+      const bool want =
+          node_.world().failed_open || timetable::runs_at(table, pod, now);
+      ASSERT_EQ(node_.runs(name), want) << name;
+      ++looks;
+    }
+  }
+  EXPECT_GT(looks, 400);
+  // The inputs stop: nobody renews the Lease any more.
+  pass(milliseconds{100});
+  node_.clock().advance(node_.world().settings.fail_open_after);
+  pass(seconds{1});
+  for (const std::string& name : names) EXPECT_TRUE(node_.runs(name)) << name;
+  EXPECT_EQ(node_.cgroup("foreign").writes, 0U);
 }
 
 TEST_F(KeeperTest, ThawsAllOfOursWhenItStops) {

@@ -15,8 +15,6 @@ kube::Condition condition(std::string type, bool status, std::string reason, std
           .message = std::move(message)};
 }
 
-bool is_denied(const PodView& pod) { return pod.state && !pod.note.empty(); }
-
 template <typename Predicate>
 std::vector<std::string> names_of_pods(const std::vector<PodView>& pods, Predicate belongs) {
   std::vector<std::string> names;
@@ -48,8 +46,12 @@ kube::Condition ready_condition(const NodeFacts& facts) {
     return condition(type, false, "InvalidTimetable", facts.timetable_complaint);
   }
   for (const PodView& pod : facts.pods) {
-    if (!is_denied(pod)) continue;
+    if (!pod.denied) continue;
     return condition(type, false, "CgroupUnwritable", "pod " + pod.name + ": " + pod.note);
+  }
+  for (const PodView& pod : facts.pods) {
+    if (pod.cpu_note.empty()) continue;
+    return condition(type, true, "CPUSetNotApplied", "pod " + pod.name + ": " + pod.cpu_note);
   }
   return condition(type, true, "Obeying", "");
 }

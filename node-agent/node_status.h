@@ -29,7 +29,8 @@ struct NodeFacts {
   std::optional<kube::NodeTopology> topology{};
 };
 
-// Ready=False says why nobody is sliced here, or why the newest timetable is not obeyed.
+// Ready=False says why nobody is sliced here, or why the newest timetable is not obeyed. Ready=True
+// with the reason CPUSetNotApplied names a pod that takes its turns unbound.
 kube::Condition ready_condition(const NodeFacts& facts);
 kube::Condition clock_condition(const NodeFacts& facts);
 

@@ -71,11 +71,23 @@ TEST(NodeStatus, NamesStuckExemptAndForeignPods) {
   EXPECT_THAT(status.foreign, ElementsAre("ns/e"));
 }
 
+TEST(NodeStatus, SaysWhichPodIsNotBoundToItsCpusAndIsReadyAllTheSame) {
+  NodeFacts facts = good();
+  facts.pods = {PodView{.name = "ns/a", .standing = PodStanding::kControlled},
+                PodView{.name = "ns/b", .standing = PodStanding::kControlled,
+                        .cpu_note = "its CPU set 9 is not there"}};
+  const kube::Condition ready = ready_condition(facts);
+  EXPECT_EQ(ready.status, kube::ConditionStatus::kTrue);
+  EXPECT_EQ(ready.reason, "CPUSetNotApplied");
+  EXPECT_EQ(ready.message, "pod ns/b: its CPU set 9 is not there");
+}
+
 TEST(NodeStatus, IsNotReadyForEachReasonThatKeepsItFromSlicing) {
   const auto reason = [](const NodeFacts& facts) { return ready_condition(facts).reason; };
   NodeFacts facts = good();
   facts.pods = {PodView{.name = "ns/a", .standing = PodStanding::kControlled,
-                        .state = FreezeState::kStuck, .note = "the kernel refuses"}};
+                        .state = FreezeState::kStuck, .note = "the kernel refuses",
+                        .denied = true}};
   EXPECT_EQ(reason(facts), "CgroupUnwritable");
   facts.verdict = GateVerdict::kInvalid;
   facts.timetable_complaint = "revision 18: cycle: empty";
@@ -106,7 +118,12 @@ TEST(Topology, CountsPackagesCoresAndThreads) {
   }
   EXPECT_EQ(*read_topology(directory.path()),
             (kube::NodeTopology{.sockets = 2, .cores_per_socket = 2, .threads_per_core = 2,
-                                .cpu_ids = "0-7"}));
+                                .cpu_ids = "0,4,1,5,2,6,3,7"}));
+  // CPU 7 is off: what is promised is there, and of the other cores their first thread alone.
+  std::ofstream{directory.path() + "/online"} << "0-6\n";
+  EXPECT_EQ(*read_topology(directory.path()),
+            (kube::NodeTopology{.sockets = 2, .cores_per_socket = 2, .threads_per_core = 1,
+                                .cpu_ids = "0-3"}));
   std::ofstream{directory.path() + "/online"} << "0-\n";
   EXPECT_THAT(read_topology(directory.path()).error().message, HasSubstr("\"0-\""));
   EXPECT_EQ(read_topology(directory.path() + "/none").error().code, base::Code::kNotFound);

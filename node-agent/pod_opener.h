@@ -1,6 +1,7 @@
 // Opens pods in the cgroup tree of this machine.
 #pragma once
 
+#include "node-agent/cpuset_file.h"
 #include "node-agent/keeper.h"
 #include "node-agent/pod_cgroups.h"
 
@@ -15,6 +16,11 @@ class CgroupPodOpener final : public PodOpener {
   }
   base::Result<Opened> open_at(const std::string& path, const std::string& uid) override {
     return opened(cgroups_.at(path, uid));
+  }
+  base::Status bind(const std::string& uid, kube::QosClass qos, const std::string& cpus) override {
+    const base::Result<PodCgroup> cgroup = cgroups_.find(uid, qos);
+    if (!cgroup) return cgroup.error();
+    return bind_to_cpus(*cgroup, cpus);
   }
 
  private:

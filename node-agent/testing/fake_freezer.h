@@ -27,9 +27,11 @@ class FakeKernel {
     base::Duration freeze_takes{0};  // knob: how long tasks go on after the write
     base::Duration frozen_from{0};   // monotonic
     bool removed = false;            // knob
+    bool unreadable = false;         // knob: it may not be opened
     bool kill_works_while_frozen = true;
     std::vector<IoResult> fail_next{};  // knob: results of the next writes, first one first
     std::size_t writes = 0;
+    std::string cpus{};  // that it is bound to; "" = all
   };
 
   Cgroup& cgroup(const std::string& name) { return cgroups_[name]; }

@@ -15,7 +15,16 @@ class FakeNode::Opener final : public PodOpener {
   }
   base::Result<Opened> open_at(const std::string& path, const std::string&) override {
     if (kernel_.cgroup(path).removed) return base::Error{base::Code::kNotFound, "no cgroup"};
+    if (kernel_.cgroup(path).unreadable) {
+      return base::Error{base::Code::kPermissionDenied, "open cgroup.freeze: Permission denied"};
+    }
     return Opened{.path = path, .freezer = kernel_.open(path)};
+  }
+  base::Status bind(const std::string& uid, kube::QosClass, const std::string& cpus) override {
+    FakeKernel::Cgroup& cgroup = kernel_.cgroup(uid);
+    if (cgroup.removed) return base::Error{base::Code::kNotFound, "no cgroup"};
+    cgroup.cpus = cpus;
+    return {};
   }
 
  private:

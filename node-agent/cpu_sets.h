@@ -1,0 +1,53 @@
+// Binds the listed pods to the CPUs that the timetable gives them, and keeps them there. What cannot
+// be bound runs unbound, is said in the status, and keeps nobody from taking turns.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "kube/api/pod.h"
+#include "scheduler/base/time.h"
+
+namespace agent {
+
+class PodOpener;
+
+// One thread.
+class CpuSets {
+ public:
+  // How often a pod is looked at whose set is applied, or cannot be, and one whose cgroup is not
+  // there yet.
+  static constexpr base::Duration kLookEvery = std::chrono::seconds{10};
+  static constexpr base::Duration kRetryAfter = std::chrono::milliseconds{100};
+
+  explicit CpuSets(PodOpener& opener) : opener_{opener} {}
+
+  struct Wanted {
+    std::string uid{};
+    kube::QosClass qos = kube::QosClass::kBurstable;
+    std::string cpus{};    // not empty
+    std::string online{};  // the node's CPUs; "" = not known: nothing is checked
+  };
+  struct Outcome {
+    std::string note{};  // what is not as wanted; "" = bound, or not there yet
+    base::Duration again_at{};
+  };
+  // Does what is due, at once when another set is wanted than last time.
+  Outcome apply(const Wanted& wanted, base::Duration now);
+
+  // Only these pods exist.
+  void forget_all_but(const std::set<std::string>& uids);
+
+ private:
+  struct Bound {
+    std::string cpus;
+    Outcome outcome;
+  };
+  Outcome bind(const Wanted& wanted, base::Duration now);
+
+  PodOpener& opener_;
+  std::map<std::string, Bound> bound_;  // by pod UID
+};
+
+}  // namespace agent
