@@ -11,7 +11,7 @@ constexpr char kAbout[] =
     "kubegang-agent: lets the gangs of this node take turns, as its NodeTimetable says, through the "
     "cgroup freezer.\n\nRuns as the pod's first process: a small supervisor that starts the worker "
     "and thaws everything if the worker ends or hangs.\n\nExit codes: 0 stopped, everything thawed; "
-    "1 failed; 2 wrong usage.";
+    "1 failed; 2 wrong usage; 3 another agent uses the run directory.";
 
 void add_places(CLI::App& app, Options& options) {
   app.add_option("--cgroup-root", options.cgroup_root,

@@ -152,6 +152,7 @@ std::optional<int> Supervisor::worker_ended(int status) {
   const bool got_to_work = state_.keeper_beat().load() > 0;
   const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   if (stopping_since_ && well) return 0;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kExitTaken) return kExitTaken;
   thaw_everything();
   if (stopping_since_) return kExitFailed;
   if (!got_to_work && WIFEXITED(status)) return WEXITSTATUS(status);

@@ -23,6 +23,10 @@ inline constexpr const char* kSharedStateName = "state";
 // Set in the worker's environment.
 inline constexpr const char* kWorkerVariable = "KUBEGANG_AGENT_WORKER";
 
+// Exit code of a worker, and of the program, whose run directory another agent uses: what that one has
+// frozen is none of our business.
+inline constexpr int kExitTaken = 3;
+
 // Returns the exit code of the program: after SIGTERM or SIGINT and a worker that thawed all of its
 // pods 0; the worker's own code if it never got to work (bad flags, no cgroups); 1 otherwise.
 // REQUIRES: SIGTERM, SIGINT and SIGCHLD are blocked; single-threaded.

@@ -39,18 +39,27 @@ namespace {
 constexpr base::Duration kStopWithin = std::chrono::milliseconds{1700};
 // Of one call to the API server: a stop waits for no call, but a hung one should not hold the next.
 constexpr base::Duration kCallTimeout = std::chrono::seconds{10};
+constexpr base::Duration kLockWithin = std::chrono::seconds{2};
+constexpr base::Duration kLockRetryAfter = std::chrono::milliseconds{10};
 
 int failed(const base::Error& error) {
   spdlog::error("cannot start error=\"{}\"", error.message);
   return 1;
 }
 
-// One agent per run directory: two would undo each other's work. Held until the process ends.
+// One agent per run directory: two would undo each other's work. Held until the process ends. The one
+// before us may be on its way out: a process that was killed holds its lock until it is torn down.
 base::Result<FileDescriptor> lock_run_directory(const std::string& directory) {
   FileDescriptor lock{
       ::open((directory + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (!lock.is_open()) return error_from_errno("run directory " + directory, errno);
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+  RealSwitchClock clock;
+  const base::Duration give_up = clock.monotonic() + kLockWithin;
+  bool locked = false;
+  while (!(locked = ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) && clock.monotonic() < give_up) {
+    clock.pause(kLockRetryAfter);
+  }
+  if (!locked) {
     return base::Error{base::Code::kAlreadyExists,
                        "run directory " + directory +
                            ": another kubegang-agent uses it: stop it, or give this one its own "
@@ -280,7 +289,10 @@ int Worker::stop() {
 int run_worker(const Options& options) {
   lock_memory();
   const base::Result<FileDescriptor> lock = lock_run_directory(options.run_directory);
-  if (!lock) return failed(lock.error());
+  if (!lock) {
+    failed(lock.error());
+    return lock.error().code == base::Code::kAlreadyExists ? kExitTaken : 1;
+  }
   base::Result<PodCgroups> cgroups =
       PodCgroups::open(options.cgroup_root, options.kubelet_cgroup_root);
   if (!cgroups) return failed(cgroups.error());

@@ -1,13 +1,17 @@
 // The pitfall matrix (design/freezer.md 2.5) with real processes in real cgroups: what the kernel
 // does, and that the switcher, on its own thread, copes with it.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/fs.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -16,6 +20,7 @@
 #include "node-agent/pod_cgroups.h"
 #include "node-agent/switcher.h"
 #include "node-agent/testing/real_cgroups.h"
+#include "node-agent/testing/temporary_directory.h"
 
 namespace agent {
 namespace {
@@ -220,6 +225,166 @@ TEST_P(PitfallsTest, ASigtermHandlerRunsOnceTheDeletedPodIsThawed) {
   submit(std::move(deleted));
   EXPECT_TRUE(eventually([] { return handled->load() == 101; }, milliseconds{500}));
   EXPECT_TRUE(has_state(0, FreezeState::kThawed));
+}
+
+TEST_P(PitfallsTest, ASigtermWithoutAHandlerEndsAFrozenTaskOnV2AndWaitsForTheThawOnV1) {
+  const std::string pod = add_pod();
+  const pid_t task = cgroups_->spawn(pod, [] {
+    for (;;) ::pause();
+  });
+  freeze_all();
+  ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
+  ::kill(task, SIGTERM);
+  const auto ended = [&] { return ::waitpid(task, nullptr, WNOHANG) == task; };
+  if (GetParam() == CgroupVersion::kV1) {
+    EXPECT_FALSE(eventually(ended, milliseconds{200}));
+    run_everything();
+  }
+  EXPECT_TRUE(eventually(ended));
+}
+
+TEST_P(PitfallsTest, CgroupKillEmptiesAFrozenPodAndItStaysFrozen) {
+  if (GetParam() == CgroupVersion::kV1) GTEST_SKIP() << "SKIPPED: cgroup v1 has no cgroup.kill";
+  const std::string pod = add_pod();
+  const pid_t task = cgroups_->spawn(pod, [] {
+    for (;;) ::pause();
+  });
+  freeze_all();
+  ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
+  std::ofstream{cgroups_->root() + "/" + pod + "/cgroup.kill"} << "1";
+  EXPECT_TRUE(eventually([&] { return ::waitpid(task, nullptr, WNOHANG) == task; }));
+  EXPECT_TRUE(cgroups_->is_asked_frozen(pod));
+  run_everything();
+  EXPECT_TRUE(has_state(0, FreezeState::kThawed));
+}
+
+TEST_P(PitfallsTest, ATaskThatIsMovedOutRunsAgainAndThePodStaysFrozen) {
+  const std::string pod = add_pod();
+  cgroups_->make("outside");
+  Progress& progress = cgroups_->spawn_counter(pod, milliseconds{1});
+  freeze_all();
+  ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
+  std::ifstream procs{cgroups_->root() + "/" + pod + "/cgroup.procs"};
+  pid_t task = 0;
+  ASSERT_TRUE(procs >> task);
+  std::ofstream{cgroups_->root() + "/outside/cgroup.procs"} << task;
+  EXPECT_TRUE(moves(progress));
+  EXPECT_TRUE(has_state(0, FreezeState::kFrozen));
+}
+
+TEST_P(PitfallsTest, ATaskThatMovesItselfInGoesOnWhenThePodIsThawed) {
+  const std::string pod = add_pod();
+  cgroups_->make("outside");
+  freeze_all();
+  ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
+  static std::atomic<int>* entered = static_cast<std::atomic<int>*>(
+      ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  entered->store(0);
+  const std::string procs = cgroups_->root() + "/" + pod + "/cgroup.procs";
+  cgroups_->spawn("outside", [procs] {
+    std::ofstream{procs} << ::getpid();
+    entered->store(1);
+    for (;;) ::pause();
+  });
+  EXPECT_FALSE(eventually([] { return entered->load() == 1; }, milliseconds{200}));
+  run_everything();
+  EXPECT_TRUE(eventually([] { return entered->load() == 1; }));
+}
+
+TEST_P(PitfallsTest, ANewChildCgroupOfAFrozenPodIsFrozenAndThawingItChangesNothing) {
+  const std::string pod = add_pod();
+  cgroups_->make("outside");
+  freeze_all();
+  ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
+  cgroups_->make(pod + "/container");
+  EXPECT_FALSE(cgroups_->is_asked_frozen(pod + "/container"));
+  EXPECT_TRUE(eventually([&] { return cgroups_->is_frozen(pod + "/container"); }));
+  Progress& progress = cgroups_->spawn_counter("outside", milliseconds{1});
+  std::ifstream procs{cgroups_->root() + "/outside/cgroup.procs"};
+  pid_t task = 0;
+  ASSERT_TRUE(procs >> task);
+  std::ofstream{cgroups_->root() + "/" + pod + "/container/cgroup.procs"} << task;
+  EXPECT_TRUE(eventually([&] { return stands_still(progress, milliseconds{20}); }));
+  cgroups_->set_frozen(pod + "/container", false);
+  EXPECT_TRUE(stands_still(progress));
+  run_everything();
+  EXPECT_TRUE(moves(progress));
+}
+
+// A small file system of its own that stands still while the test wants it.
+class FrozenFileSystem {
+ public:
+  explicit FrozenFileSystem(const std::string& directory) : mount_{directory + "/mount"} {
+    const std::string image = directory + "/image";
+    const std::string make = "mkdir " + mount_ + " && truncate -s 16M " + image +
+                             " && mkfs.ext2 -q " + image + " && mount -o loop " + image + " " +
+                             mount_ + " >/dev/null 2>&1";
+    mounted_ = std::system((make + " 2>/dev/null").c_str()) == 0;
+    if (mounted_) handle_ = FileDescriptor{::open(mount_.c_str(), O_RDONLY | O_CLOEXEC)};
+  }
+  ~FrozenFileSystem() {
+    if (!mounted_) return;
+    thaw();
+    handle_.reset();
+    // Lazily: a task may still have a file open.
+    [[maybe_unused]] const int status = std::system(("umount -l " + mount_).c_str());
+  }
+  FrozenFileSystem(const FrozenFileSystem&) = delete;
+  FrozenFileSystem& operator=(const FrozenFileSystem&) = delete;
+
+  bool is_there() const { return mounted_ && handle_.is_open(); }
+  const std::string& path() const { return mount_; }
+  bool freeze() { return ::ioctl(handle_.get(), FIFREEZE, 0) == 0; }
+  bool thaw() { return ::ioctl(handle_.get(), FITHAW, 0) == 0; }
+
+ private:
+  std::string mount_;
+  bool mounted_ = false;
+  FileDescriptor handle_;
+};
+
+TEST_P(PitfallsTest, AWriterToAFrozenFileSystemIsStuckOnV2AndHoldsUpNobody) {
+  testing::TemporaryDirectory directory;
+  FrozenFileSystem files{directory.path()};
+  if (!files.is_there()) {
+    GTEST_SKIP() << "SKIPPED: no file system can be made and mounted here (mkfs.ext2, loop devices)";
+  }
+  const std::string writer = add_pod();
+  const std::string other = add_pod();
+  const std::string file = files.path() + "/file";
+  Progress& beside = cgroups_->spawn_counter(writer, milliseconds{1});
+  Progress& incoming = cgroups_->spawn_counter(other, milliseconds{1});
+  const pid_t task = cgroups_->spawn(writer, [file] {
+    const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    for (;;) {
+      [[maybe_unused]] const ssize_t written = ::pwrite(fd, "x", 1, 0);
+      ::usleep(1'000);
+    }
+  });
+  submit(assignment({{0}}));
+  ASSERT_TRUE(has_state(1, FreezeState::kFrozen));
+  ASSERT_TRUE(eventually([&] { return ::access(file.c_str(), F_OK) == 0; }));
+  ASSERT_TRUE(files.freeze());
+  ASSERT_TRUE(eventually([&] {  // until the writer waits for the file system
+    std::ifstream stat{"/proc/" + std::to_string(task) + "/stat"};
+    std::string words;
+    std::getline(stat, words);
+    return words.find(") D ") != std::string::npos;
+  }));
+  submit(assignment({{1}}));
+  EXPECT_TRUE(moves(incoming));
+  EXPECT_TRUE(eventually([&] { return stands_still(beside, milliseconds{20}); }));
+  if (GetParam() == CgroupVersion::kV2) {
+    EXPECT_TRUE(has_state(0, FreezeState::kStuck, seconds{10}));
+    EXPECT_TRUE(cgroups_->is_asked_frozen(writer));
+  } else {
+    EXPECT_TRUE(has_state(0, FreezeState::kFrozen));
+  }
+  ASSERT_TRUE(files.thaw());
+  EXPECT_TRUE(has_state(0, FreezeState::kFrozen, seconds{10}));
+  run_everything();
+  EXPECT_TRUE(moves(beside));
 }
 
 TEST_P(PitfallsTest, AStoppedOrTracedMemberDoesNotHinderTheFreeze) {

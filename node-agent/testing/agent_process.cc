@@ -106,7 +106,8 @@ std::optional<int> AgentProcess::wait_for_end(base::Duration limit) {
 
 void AgentProcess::signal(int signal_number) const { ::kill(supervisor_, signal_number); }
 
-void AgentProcess::add_pod(const std::string& name, const std::string& job, int grace_seconds) {
+void AgentProcess::add_pod(const std::string& name, const std::string& job, int grace_seconds,
+                           base::Duration pause) {
   // A real one: the server collects pods whose owner does not exist.
   const nlohmann::json json = {
       {"apiVersion", "kubegang.io/v1alpha1"},
@@ -135,7 +136,7 @@ void AgentProcess::add_pod(const std::string& name, const std::string& job, int 
   pods_[name] = {.uid = created.metadata.uid,
                  .path = path,
                  .job = job_uid,
-                 .progress = &cgroups_.spawn_counter(path, std::chrono::milliseconds{1})};
+                 .progress = &cgroups_.spawn_counter(path, pause)};
   kube::Pod running = created;
   running.status.phase = kube::PodPhase::kRunning;
   running.status.qos_class = kube::QosClass::kBurstable;
