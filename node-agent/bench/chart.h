@@ -1,0 +1,13 @@
+// The benchmark's result as a drawing: slice length against lost work and overlap, ours and Slurm's
+// way.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace agent::bench {
+
+// `result`: {"cases": […]}; draws the cases loss/<n>ms and slurm_way/<n>ms that are in it.
+std::string draw_chart(const nlohmann::ordered_json& result);
+
+}  // namespace agent::bench

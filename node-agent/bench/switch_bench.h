@@ -1,0 +1,19 @@
+// switch/*: from the instant to the last thaw, ours beside a bare loop that does nothing but write
+// the same files and read back `frozen`. The two take turns, a few switches each, on the same pods.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace agent::bench {
+
+struct SwitchShape {
+  std::string name{};
+  int pods = 1;   // that go off, and as many that come on
+  int tasks = 1;  // busy ones in each
+};
+
+// {"name", "p50_us", "p99_us", "bare_p50_us", "policy"}. `rounds`: switches of each of the two.
+nlohmann::ordered_json measure_switch(const SwitchShape& shape, int rounds);
+
+}  // namespace agent::bench
