@@ -63,6 +63,18 @@ bool was_out_of_memory(const kube::Pod& pod) {
                      });
 }
 
+// The node went down under the container: nobody knows how its program would have ended.
+// SOURCE: containerd's CRI plugin after a reboot ("Unknown", 255), kubelet without a container
+// ("ContainerStatusUnknown", 137). A program that ends so by itself has the reason "Error".
+bool was_lost_with_its_node(const kube::Pod& pod) {
+  return std::any_of(pod.status.container_statuses.begin(), pod.status.container_statuses.end(),
+                     [](const kube::ContainerStatus& status) {
+                       return status.state.terminated &&
+                              (status.state.terminated->reason == "Unknown" ||
+                               status.state.terminated->reason == "ContainerStatusUnknown");
+                     });
+}
+
 bool is_disrupted(const kube::Pod& pod) {
   return pod.status.reason == "Evicted" || pod.status.reason == "NodeShutdown" ||
          pod.status.reason == "Terminated" || pod.status.reason == "NodeLost" ||
@@ -143,6 +155,12 @@ class Observer {
                        .lost_member = true,
                        .message = pod_text(pod) + " was evicted from node " + slot.node + ": " +
                                   (pod.status.message.empty() ? reason : pod.status.message)});
+    } else if (was_lost_with_its_node(pod)) {
+      add_failure(at, {.state = sched::JobState::kNodeFail,
+                       .exit_code = exit_code,
+                       .lost_member = true,
+                       .message = pod_text(pod) + " was lost when node " + slot.node +
+                                  " or its container runtime went down"});
     } else {
       add_failure(at, {.state = sched::JobState::kFailed,
                        .exit_code = exit_code,

@@ -105,6 +105,17 @@ TEST_F(GangObservationTest, TellsMemoryEvictionAndDeletionApart) {
   EXPECT_TRUE(observe(true).failure->lost_member);
 }
 
+// What a real kubelet says of the pods of a node that was powered off and came back.
+TEST_F(GangObservationTest, AMemberThatWentDownWithItsNodeIsLostAndHasNotFailed) {
+  running("b", kNow - seconds{100});
+  ended("a", 255, "Unknown");
+  ASSERT_TRUE(observe(true).failure.has_value());
+  EXPECT_TRUE(observe(true).failure->lost_member);
+  EXPECT_EQ(observe(true).failure->state, sched::JobState::kNodeFail);
+  ended("a", 255, "Error");
+  EXPECT_FALSE(observe(true).failure->lost_member);
+}
+
 TEST_F(GangObservationTest, KubeletsRefusalIsNoFailureOfTheJob) {
   running("a", kNow);
   pod("b").status.phase = kube::PodPhase::kFailed;
