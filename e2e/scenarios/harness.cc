@@ -216,73 +216,18 @@ void Scenario::pass(milliseconds time) {
   (void)devcluster::eventually([] { return false; }, time);
 }
 
-std::vector<std::string> Scenario::owners(const std::string& node, std::int64_t slot,
-                                          const std::vector<std::string>& job_names) const {
-  const Instant from = base::slot_begin(slot, options_.slice);
-  const Instant to = from + options_.slice;
-  std::vector<std::pair<Duration, std::string>> shares;
-  for (const std::string& name : job_names) {
-    const probe::Gang gang = cluster_->stamps().gang(name);
-    const auto found = gang.nodes.find(node);
-    if (found == gang.nodes.end()) continue;
-    Duration ran{};
-    for (const probe::Run& run : found->second) {
-      ran += std::max(Duration{}, std::min(run.end, to) - std::max(run.begin, from));
-    }
-    shares.emplace_back(ran, name);
-  }
-  std::sort(shares.rbegin(), shares.rend());
-  // A busy machine may keep a process waiting for much of its slot, but not for all of it.
-  std::vector<std::string> out;
-  if (!shares.empty() && shares[0].first >= options_.slice / 20) out.push_back(shares[0].second);
-  if (shares.size() > 1 && shares[1].first >= options_.slice * 2 / 5) {
-    out.push_back(shares[1].second);
-  }
-  return out;
-}
-
 std::vector<std::string> Scenario::owners_of_slots(
     const std::string& node, Instant from, Instant to,
     const std::vector<std::string>& job_names) const {
-  std::vector<std::string> out;
-  const std::int64_t first =
-      base::slot_of(base::boundary_at_or_after(from, options_.slice), options_.slice);
-  const std::int64_t last = base::slot_of(to, options_.slice);
-  for (std::int64_t slot = first; slot < last; ++slot) {
-    std::string text;
-    for (const std::string& name : owners(node, slot, job_names)) {
-      text += (text.empty() ? "" : "+") + name;
-    }
-    out.push_back(std::move(text));
-  }
-  return out;
+  return turns().owners_of_slots(node, from, to, job_names);
 }
 
 Duration Scenario::overlap_since(Instant from, const std::vector<std::string>& job_names) const {
-  std::vector<probe::Gang> gangs;
-  for (const std::string& name : job_names) gangs.push_back(cluster_->stamps().gang(name));
-  Duration total{};
-  for (std::size_t a = 0; a < gangs.size(); ++a) {
-    for (std::size_t b = a + 1; b < gangs.size(); ++b) {
-      for (const auto& [node, runs] : gangs[a].nodes) {
-        const auto other = gangs[b].nodes.find(node);
-        if (other == gangs[b].nodes.end()) continue;
-        for (const probe::Interval& piece : probe::overlaps(runs, other->second)) {
-          total += std::max(Duration{}, piece.to - std::max(piece.from, from));
-        }
-      }
-    }
-  }
-  return total;
+  return turns().overlap_since(from, job_names);
 }
 
 bool Scenario::runs_now(const std::string& name) const {
-  const Instant at = now();
-  const probe::Gang gang = cluster_->stamps().gang(name);
-  return !gang.nodes.empty() &&
-         std::all_of(gang.nodes.begin(), gang.nodes.end(), [&](const auto& entry) {
-           return !entry.second.empty() && at - entry.second.back().end < milliseconds{50};
-         });
+  return turns().runs_at(now(), name, milliseconds{50});
 }
 
 void Scenario::expect_strict_turns(Instant from, Instant to,

@@ -17,12 +17,11 @@
 #include "e2e/devcluster/devcluster.h"
 #include "e2e/probe/analysis.h"
 #include "e2e/scenarios/stall_watch.h"
+#include "e2e/scenarios/turns.h"
 #include "kube/clock.h"
 
 namespace scenarios {
 
-using base::Duration;
-using base::Instant;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -82,10 +81,7 @@ class Scenario : public testing::Test {
   void pass(milliseconds time);
   Instant now() const { return clock_.wall(); }
 
-  // By the stamps: who ran on the node in the slot (number floor(t / slice)): the job that ran
-  // most, and a second one if it had a good part of the slot too.
-  std::vector<std::string> owners(const std::string& node, std::int64_t slot,
-                                  const std::vector<std::string>& job_names) const;
+  Turns turns() const { return {cluster_->stamps(), options_.slice}; }
   // The owners of every whole slot in [from, to): one text per slot, "first" or "first+third" or
   // "".
   std::vector<std::string> owners_of_slots(const std::string& node, Instant from, Instant to,
