@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo bench check check-long cluster-up cluster-down format clean
+.PHONY: help deps build test demo bench check check-long cluster-up cluster-down e2e-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 SLICE ?= 2s
@@ -11,7 +11,7 @@ BUILD := build
 TEST_ARGS ?=
 
 help:  ## show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 deps:  ## install the Debian packages that are missing (root or sudo)
 	@tools/install-packages tools/packages.txt
@@ -40,6 +40,12 @@ check: deps  ## the tests of the pure parts under asan-ubsan
 check-long: deps  ## everything under asan-ubsan and tsan, fuzzing, more rounds: hours
 	@tools/install-packages tools/packages-check.txt
 	@tools/check --long
+
+e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go and minutes the first time; FILTER=Suite.*)
+	@tools/install-packages tools/packages-kubernetes.txt
+	@cmake --preset $(PRESET) >/dev/null
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target programs kubernetes_tests api_server_contract_test
+	@tools/as-root e2e/kubernetes/run-tests $(BUILD) $(FILTER)
 
 cluster-up:  ## a real Kubernetes of three nodes on this machine (root; Go and minutes the first time)
 	@tools/install-packages tools/packages-kubernetes.txt

@@ -186,7 +186,12 @@ json ApiServerContract::pod(const std::string& name, const std::string& node) co
                  {"spec",
                   {{"automountServiceAccountToken", false},
                    {"containers", {{{"name", "main"}, {"image", "registry.e2e/none:1"}}}}}}};
-  if (!node.empty()) object["spec"]["nodeName"] = node;
+  if (!node.empty()) {
+    object["spec"]["nodeName"] = node;
+  } else {
+    // It stays without one, also where there are nodes and a scheduler.
+    object["spec"]["nodeSelector"] = {{"contract", "no-such-node"}};
+  }
   return object;
 }
 

@@ -23,11 +23,19 @@ node_ip() { echo "172.30.0.$((10 + $1))"; }       # of node number N
 node_cidr() { echo "10.244.$1.0/24"; }            # of its pods
 node_dir() { echo "$state/nodes/n$1"; }
 
-# The folder of the built Kubernetes programs; its name is a hash of what they are built from.
+# tools_bin [MODULE]   the folder of programs built from tools/MODULE (default: kubernetes); its name is a
+# hash of what they are built from.
 tools_bin() {
-  local key
-  key=$( (cat "$here/tools/go.mod" "$here/tools/go.sum" "$here/build-tools"; go version) | sha256sum | cut -c1-16)
-  echo "$cache/kubernetes-$key"
+  local module=${1:-kubernetes} key
+  key=$( (cat "$here/tools/$module/go.mod" "$here/tools/$module/go.sum" "$here/build-tools"; go version) |
+    sha256sum | cut -c1-16)
+  echo "$cache/$module-$key"
+}
+
+# All clusters of a machine have the same addresses and node names.
+require_no_cluster() {
+  [[ ! -e $state/pids/etcd ]] || die "a cluster is up already ($state): make cluster-down"
+  ! ip link show "$bridge" >/dev/null 2>&1 || die "another cluster is up on this machine: it has the bridge $bridge"
 }
 
 # wait_for SECONDS WHAT COMMAND…   polls ten times a second

@@ -2,6 +2,7 @@
 //
 // It works 0.2 ms of every millisecond. Where KUBEGANG_STAMP_FILE is set (the devcluster does that
 // for every container) it stamps that file, elsewhere it only works.
+#include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,6 +71,8 @@ int main(int argc, char** argv) {
     }
     stamps.emplace(std::move(writer).value());
   }
+  // A container's first process is not ended by SIGTERM unless it says so.
+  ::signal(SIGTERM, [](int) { ::_exit(128 + SIGTERM); });
   ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);  // wake on time
   std::printf("kubegang-probe: job %s, node %s of %s, %s\n", variable("SLURM_JOB_ID").c_str(),
               variable("SLURM_NODEID").c_str(), variable("SLURM_NNODES").c_str(),

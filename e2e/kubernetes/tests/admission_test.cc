@@ -1,0 +1,208 @@
+// What the chart's admission policies deny, each with its sentence, to the tokens that they are
+// about (docs/security.md). What is allowed is shown beside it, or by all other tests.
+#include "e2e/devcluster/apply.h"
+#include "e2e/kubernetes/tests/harness.h"
+
+namespace kubernetes {
+namespace {
+
+constexpr const char* kTimetables = "/apis/kubegang.io/v1alpha1/nodetimetables/";
+
+class Admission : public Cluster {
+ protected:
+  // A service account of the test's namespace with a ClusterRole in one namespace.
+  std::string token_with_role(const std::string& account, const std::string& role,
+                              const std::string& in_namespace) {
+    apply({{"apiVersion", "v1"},
+           {"kind", "ServiceAccount"},
+           {"metadata", {{"name", account}, {"namespace", ns_}}}});
+    const json binding{
+        {"apiVersion", "rbac.authorization.k8s.io/v1"},
+        {"kind", "RoleBinding"},
+        {"metadata", {{"name", ns_ + "-" + account}, {"namespace", in_namespace}}},
+        {"roleRef",
+         {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "ClusterRole"}, {"name", role}}},
+        {"subjects",
+         {{{"kind", "ServiceAccount"}, {"name", account}, {"namespace", ns_}}}}};
+    apply(binding);
+    return token_of(ns_, account);
+  }
+  std::string agent_pod_on(const std::string& node) {
+    const json list = get(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
+                          "/pods?labelSelector=app.kubernetes.io/component=agent");
+    for (const json& pod : list["items"]) {
+      if (pod["spec"]["nodeName"] == node) return pod["metadata"]["name"];
+    }
+    return "";
+  }
+  // Policies and rights come into force a moment after they are made.
+  void expect_denied(const std::string& sentence,
+                     const std::function<base::Result<json>()>& request) {
+    std::string last = "it was allowed";
+    wait_until("denied with \"" + sentence + "\"", [&] {
+      const auto answer = request();
+      last = answer.ok() ? "it was allowed" : answer.error().message;
+      return !answer.ok() && answer.error().message.find(sentence) != std::string::npos;
+    }, seconds{10});
+    EXPECT_NE(last.find(sentence), std::string::npos) << last;
+  }
+  void expect_allowed(const std::function<base::Result<json>()>& request) {
+    std::string last;
+    wait_until("allowed", [&] {
+      const auto answer = request();
+      last = answer.ok() ? "" : answer.error().message;
+      return answer.ok();
+    }, seconds{10});
+    EXPECT_EQ(last, "");
+  }
+  std::string jobs() const { return "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs"; }
+  std::string pods_path() const { return "/api/v1/namespaces/" + ns_ + "/pods?dryRun=All"; }
+  static json bare_pod(const json& spec_patch = json::object(), bool owned = true) {
+    json pod{{"apiVersion", "v1"},
+             {"kind", "Pod"},
+             {"metadata", {{"name", "bare"}}},
+             {"spec",
+              {{"nodeName", "n1"}, {"containers", {{{"name", "main"}, {"image", kBusyboxImage}}}}}}};
+    if (owned) {
+      pod["metadata"]["ownerReferences"] = {{{"apiVersion", "kubegang.io/v1alpha1"},
+                                             {"kind", "Job"},
+                                             {"name", "owner"},
+                                             {"uid", "5ad1a1de-0000-4000-8000-000000000000"},
+                                             {"controller", true}}};
+    }
+    pod["spec"].merge_patch(spec_patch);
+    return pod;
+  }
+};
+
+using devcluster::call_api;
+using kube::Method;
+
+TEST_F(Admission, AnAgentWritesOnlyItsOwnNodesTimetableStatus) {
+  const auto agent = as(token_of(kSystemNamespace, "kubegang-agent", agent_pod_on("n1")));
+  const json status{{"status", {{"agentVersion", "e2e"}}}};
+  expect_allowed([&] {
+    return call_api(*agent, Method::kPatch, std::string{kTimetables} + "n1/status", status);
+  });
+  expect_denied("of its own node, which is n1", [&] {
+    return call_api(*agent, Method::kPatch, std::string{kTimetables} + "n2/status", status);
+  });
+  const auto unbound = as(token_of(kSystemNamespace, "kubegang-agent"));
+  expect_denied("bound to no node", [&] {
+    return call_api(*unbound, Method::kPatch, std::string{kTimetables} + "n1/status", status);
+  });
+}
+
+TEST_F(Admission, NobodyButTheOperatorWritesStatusesAndTimetables) {
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "mine", .patch = {{"spec", {{"hold", true}}}}}));
+  const std::string sentence = "only the kubegang operator writes timetables and statuses";
+  expect_denied(sentence, [&] {
+    return call(Method::kPatch, job_path("mine") + "/status", {{"status", {{"priority", 1}}}});
+  });
+  expect_denied(sentence, [&] {
+    return call(Method::kPatch, std::string{kTimetables} + "n1", {{"spec", {{"revision", 1000}}}});
+  });
+}
+
+TEST_F(Admission, ATermNeverGoesDown) {
+  const auto control = as(token_of(kSystemNamespace, "kubegang-operator"));
+  expect_denied("term", [&] {
+    return call_api(*control, Method::kPatch, std::string{kTimetables} + "n1",
+                    {{"spec", {{"term", 0}}}});
+  });
+}
+
+TEST_F(Admission, PrivilegedFieldsOfAJobNeedTheVerbOperate) {
+  const auto author = as(token_with_role("author", "edit", ns_));
+  const auto create = [&](const std::string& name, const json& spec) {
+    json object = job_object({.name = name, .patch = {{"spec", {{"hold", true}}}}});
+    object["spec"].merge_patch(spec);
+    return call_api(*author, Method::kPost, jobs(), object);
+  };
+  expect_allowed([&] { return create("plain", json::object()); });
+  expect_denied("spec.priority needs the verb operate", [&] {
+    return create("first-in-line", {{"priority", 100000}});
+  });
+  expect_denied("a negative spec.nice needs the verb operate",
+                [&] { return create("not-nice", {{"nice", -5}}); });
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "limited", .patch = {{"spec", {{"timeLimit", "1h"}}}}}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("limited"));
+  expect_denied("a longer spec.timeLimit of a running job needs the verb operate", [&] {
+    return call_api(*author, Method::kPatch, job_path("limited"),
+                    {{"spec", {{"timeLimit", "2h"}}}});
+  });
+  expect_allowed([&] {
+    return call_api(*author, Method::kPatch, job_path("limited"),
+                    {{"spec", {{"timeLimit", "30m"}}}});
+  });
+}
+
+TEST_F(Admission, APartitionNeedsTheVerbUse) {
+  const auto author = as(token_with_role("author", "edit", ns_));
+  const std::string binding =
+      "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/kubegang-use-all-partitions";
+  json kept = get(binding);
+  ASSERT_TRUE(kept.is_object());
+  kept["metadata"].erase("resourceVersion");
+  kept["metadata"].erase("uid");
+  ASSERT_NO_FATAL_FAILURE(remove(binding));
+  int number = 0;
+  expect_denied("you lack the verb use on one of the partitions " + ns_, [&] {
+    return call_api(*author, Method::kPost, jobs(),
+                    job_object({.name = "j" + std::to_string(++number),
+                                .patch = {{"spec", {{"hold", true}}}}}));
+  });
+  apply(kept);
+  expect_allowed([&] {
+    return call_api(*author, Method::kPost, jobs(),
+                    job_object({.name = "allowed", .patch = {{"spec", {{"hold", true}}}}}));
+  });
+}
+
+TEST_F(Admission, TheOperatorCreatesOnlyPodsOfJobsWithoutRightsOverANode) {
+  ASSERT_NO_FATAL_FAILURE(
+      patch("/api/v1/namespaces/" + ns_,
+            {{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", nullptr}}}}}}));
+  const auto control = as(token_of(kSystemNamespace, "kubegang-operator"));
+  const auto create = [&](const std::string& path, const json& pod) {
+    return [&control, path, pod] { return call_api(*control, Method::kPost, path, pod); };
+  };
+  expect_allowed(create(pods_path(), bare_pod()));
+  expect_denied("only pods that are controlled by a kubegang Job",
+                create(pods_path(), bare_pod(json::object(), false)));
+  expect_denied("only pods that name their node", create(pods_path(), bare_pod({{"nodeName", nullptr}})));
+  for (const char* closed : {"kube-system", kSystemNamespace}) {
+    expect_denied("no pods in kube-system and in its own namespace",
+                  create(std::string{"/api/v1/namespaces/"} + closed + "/pods?dryRun=All", bare_pod()));
+  }
+  const std::string rights = "need a namespace whose Pod Security level is privileged";
+  expect_denied(rights, create(pods_path(), bare_pod({{"hostNetwork", true}})));
+  expect_denied(rights, create(pods_path(), bare_pod({{"hostPID", true}})));
+  expect_denied(rights, create(pods_path(), bare_pod({{"volumes",
+                                                       {{{"name", "root"},
+                                                         {"hostPath", {{"path", "/"}}}}}}})));
+  expect_denied(rights,
+                create(pods_path(), bare_pod({{"containers",
+                                               {{{"name", "main"},
+                                                 {"image", kBusyboxImage},
+                                                 {"securityContext", {{"privileged", true}}}}}}})));
+}
+
+TEST_F(Admission, KubegangsNamespaceIsClosedForOtherPeoplesPodsAndTokens) {
+  const auto guest = as(token_with_role("guest", "admin", kSystemNamespace));
+  const std::string system = std::string{"/api/v1/namespaces/"} + kSystemNamespace;
+  expect_denied("are for its administrators", [&] {
+    return call_api(*guest, Method::kPost, system + "/pods?dryRun=All", bare_pod(json::object(), false));
+  });
+  expect_denied("are for its administrators", [&] {
+    return call_api(*guest, Method::kPost, system + "/serviceaccounts/kubegang-operator/token",
+                    {{"apiVersion", "authentication.k8s.io/v1"},
+                     {"kind", "TokenRequest"},
+                     {"spec", {{"expirationSeconds", 3600}}}});
+  });
+  (void)call(Method::kDelete, std::string{"/apis/rbac.authorization.k8s.io/v1/namespaces/"} +
+                                  kSystemNamespace + "/rolebindings/" + ns_ + "-guest");
+}
+
+}  // namespace
+}  // namespace kubernetes

@@ -1,0 +1,444 @@
+#include "e2e/kubernetes/tests/harness.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "e2e/devcluster/apply.h"
+#include "e2e/devcluster/cluster_view.h"
+#include "kube/http_transport.h"
+#include "kube/transport_config.h"
+
+namespace kubernetes {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kScripts = KUBEGANG_SOURCE_DIR "/e2e/kubernetes";
+constexpr Duration kSlice = milliseconds{500};  // values.yaml
+constexpr int kNodesCount = 3;
+constexpr std::size_t kNameLengthMax = 40;
+
+// The host's folders that may hold a node's kubepods, as the agents use them (install-chart).
+std::string freezer_root() {
+  return fs::exists("/sys/fs/cgroup/unified") ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup";
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
+    return std::isalnum(c) != 0 ? static_cast<char>(std::tolower(c)) : '-';
+  });
+  return text.substr(0, kNameLengthMax);
+}
+
+// One connection for all tests of the program.
+kube::Transport& administrator() {
+  static const kube::SystemClock clock;
+  static const std::unique_ptr<kube::HttpTransport> transport = [] {
+    const auto config = kube::load_kubeconfig(std::string{std::getenv(kStateVariable)} +
+                                              "/pki/admin.kubeconfig");
+    if (!config.ok()) throw std::runtime_error{config.error().message};
+    auto made = kube::HttpTransport::create(*config, clock);
+    if (!made.ok()) throw std::runtime_error{made.error().message};
+    return std::move(made).value();
+  }();
+  return *transport;
+}
+
+// As devcluster::eventually, but rarely enough for the machine's API server.
+bool eventually(const std::function<bool()>& condition, milliseconds patience,
+                milliseconds every = milliseconds{50}) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    ::poll(nullptr, 0, static_cast<int>(every.count()));
+  }
+  return true;
+}
+
+}  // namespace
+
+Output run(const std::string& command) {
+  Output output;
+  FILE* pipe = ::popen(("{ " + command + "; } 2>&1 </dev/null").c_str(), "r");
+  if (pipe == nullptr) return output;
+  std::array<char, 4096> buffer{};
+  while (const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    output.text.append(buffer.data(), size);
+  }
+  const int status = ::pclose(pipe);
+  output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return output;
+}
+
+std::string Cluster::state_directory() {
+  const char* directory = std::getenv(kStateVariable);
+  return directory == nullptr ? "" : directory;
+}
+
+void Cluster::SetUp() {
+  if (state_directory().empty()) {
+    GTEST_SKIP() << kStateVariable << " names no cluster: make e2e-kubernetes";
+  }
+  const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+  begin("t-" + lower(info->name()));
+}
+
+void Cluster::TearDown() {
+  if (ns_.empty()) return;
+  if (HasFailure()) show_failure();
+  end(ns_);
+}
+
+void Cluster::begin(const std::string& name) {
+  ns_ = name;
+  stamps_in_ = state_directory() + "/stamps/" + ns_;
+  devcluster::StampStore store{stamps_in_};
+  std::vector<std::string> nodes;
+  for (int n = 1; n <= kNodesCount; ++n) nodes.push_back(node(n));
+  ASSERT_TRUE(store.prepare(nodes).ok());
+  ASSERT_NO_FATAL_FAILURE(make_namespace(
+      ns_, {{"pod-security.kubernetes.io/enforce", "privileged"}}));  // stamps need a hostPath
+  ASSERT_NO_FATAL_FAILURE(make_partition(ns_));
+}
+
+void Cluster::end(const std::string& name) {
+  (void)call(kube::Method::kDelete, "/apis/kubegang.io/v1alpha1/namespaces/" + name + "/jobs");
+  EXPECT_TRUE(eventually(
+      [&] {
+        const json list = get("/api/v1/namespaces/" + name + "/pods");
+        return list.is_object() && list["items"].empty();
+      },
+      kPatience))
+      << "pods are left in " << name << "\n"
+      << run(kubectl("get pods -o wide -n " + name)).text;
+  (void)call(kube::Method::kDelete, "/api/v1/namespaces/" + name);
+  (void)call(kube::Method::kDelete, "/apis/kubegang.io/v1alpha1/partitions/" + name);
+}
+
+void Cluster::show_failure() {
+  std::printf("--- jobs, pods and timetables of %s\n%s\n", ns_.c_str(),
+              run(kubectl("get gjobs,pods -o wide -n " + ns_) + "; " +
+                  kubectl("get gjobs -o yaml -n " + ns_) + "; " + kubectl("get ntt -o yaml"))
+                  .text.c_str());
+}
+
+kube::Transport& Cluster::api() {
+  return administrator();
+}
+
+base::Result<json> Cluster::call(kube::Method method, const std::string& path, const json& body) {
+  return devcluster::call_api(api(), method, path, body);
+}
+
+json Cluster::get(const std::string& path) {
+  const auto answer = call(kube::Method::kGet, path);
+  return answer.ok() ? *answer : json{};
+}
+
+void Cluster::apply(const json& object) {
+  const auto status = devcluster::apply_object(api(), object);
+  ASSERT_TRUE(status.ok()) << status.error().message << "\n" << object.dump(1);
+}
+
+void Cluster::patch(const std::string& path, const json& merge_patch) {
+  const auto answer = call(kube::Method::kPatch, path, merge_patch);
+  ASSERT_TRUE(answer.ok()) << path << ": " << answer.error().message;
+}
+
+void Cluster::remove(const std::string& path, const json& options) {
+  const auto answer = call(kube::Method::kDelete, path, options);
+  ASSERT_TRUE(answer.ok()) << path << ": " << answer.error().message;
+}
+
+std::unique_ptr<kube::Transport> Cluster::as(const std::string& token) {
+  auto config = kube::load_kubeconfig(state_directory() + "/pki/admin.kubeconfig");
+  if (!config.ok()) return nullptr;
+  config->client_certificate_pem.clear();
+  config->client_key_pem.clear();
+  config->bearer_token = token;
+  auto made = kube::HttpTransport::create(*config, clock_);
+  return made.ok() ? std::move(made).value() : nullptr;
+}
+
+std::string Cluster::token_of(const std::string& ns, const std::string& account,
+                              const std::string& pod) {
+  json request{{"apiVersion", "authentication.k8s.io/v1"},
+               {"kind", "TokenRequest"},
+               {"spec", {{"expirationSeconds", 3600}}}};
+  if (!pod.empty()) {
+    request["spec"]["boundObjectRef"] = {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", pod}};
+  }
+  const auto answer = call(kube::Method::kPost,
+                           "/api/v1/namespaces/" + ns + "/serviceaccounts/" + account + "/token",
+                           request);
+  EXPECT_TRUE(answer.ok()) << answer.error().message;
+  return answer.ok() ? (*answer)["status"]["token"].get<std::string>() : "";
+}
+
+std::string Cluster::kubectl(const std::string& arguments) {
+  return "kubectl --kubeconfig " + state_directory() + "/pki/admin.kubeconfig " + arguments;
+}
+
+std::string Cluster::kubectl_gang(const std::string& arguments) {
+  return "KUBECONFIG=" + state_directory() +
+         "/pki/admin.kubeconfig " KUBEGANG_BINARY_DIR "/bin/kubectl-gang " + arguments;
+}
+
+void Cluster::make_namespace(const std::string& name, const json& labels) {
+  // One of the same name may still be on its way out (a test that is repeated).
+  ASSERT_NO_FATAL_FAILURE(wait_until("the namespace " + name + " can be made", [&] {
+    return call(kube::Method::kPost, "/api/v1/namespaces",
+                {{"apiVersion", "v1"},
+                 {"kind", "Namespace"},
+                 {"metadata", {{"name", name}, {"labels", labels}}}})
+        .ok();
+  }));
+  ASSERT_NO_FATAL_FAILURE(wait_until("the service account of " + name, [&] {
+    return get("/api/v1/namespaces/" + name + "/serviceaccounts/default").is_object();
+  }));
+}
+
+void Cluster::make_partition(const std::string& name, const json& spec_patch) {
+  json spec{{"nodes", {{"hostlist", "n[1-3]"}}},
+            {"overSubscribe", {{"policy", "Force"}, {"maxShare", 4}}}};
+  spec.merge_patch(spec_patch);
+  ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "kubegang.io/v1alpha1"},
+                                 {"kind", "Partition"},
+                                 {"metadata", {{"name", name}}},
+                                 {"spec", spec}}));
+}
+
+json Cluster::job_object(const JobOptions& options) const {
+  const bool is_probe = options.command.empty() && options.image.empty();
+  json container{{"name", "main"},
+                 {"image", !options.image.empty() ? options.image
+                           : is_probe             ? std::string{kProbeImage}
+                                                  : std::string{kBusyboxImage}},
+                 {"imagePullPolicy", "IfNotPresent"},
+                 {"env",
+                  {{{"name", "NODE"},
+                    {"valueFrom", {{"fieldRef", {{"fieldPath", "spec.nodeName"}}}}}},
+                   {{"name", "POD"},
+                    {"valueFrom", {{"fieldRef", {{"fieldPath", "metadata.name"}}}}}},
+                   {{"name", "KUBEGANG_STAMP_FILE"}, {"value", "/stamps/$(NODE)/$(POD).stamps"}}}},
+                 {"volumeMounts", {{{"name", "stamps"}, {"mountPath", "/stamps"}}}}};
+  if (!options.command.empty()) container["command"] = options.command;
+  json object{
+      {"apiVersion", "kubegang.io/v1alpha1"},
+      {"kind", "Job"},
+      {"metadata", {{"name", options.name}, {"namespace", ns_}}},
+      {"spec",
+       {{"partitions", {options.partition.empty() ? ns_ : options.partition}},
+        {"nodes", {{"min", options.nodes_count}}},
+        {"template",
+         {{"spec",
+           {{"automountServiceAccountToken", false},
+            {"containers", json::array({container})},
+            {"volumes", {{{"name", "stamps"}, {"hostPath", {{"path", stamps_in_}}}}}}}}}}}}};
+  object.merge_patch(options.patch);
+  return object;
+}
+
+void Cluster::submit(const JobOptions& options) {
+  ASSERT_NO_FATAL_FAILURE(apply(job_object(options)));
+}
+
+std::string Cluster::job_path(const std::string& name) const {
+  return "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs/" + name;
+}
+
+kube::Job Cluster::job(const std::string& name) {
+  const auto found = kube::decode<kube::Job>(get(job_path(name)));
+  return found.ok() ? *found : kube::Job{};
+}
+
+std::string Cluster::state(const std::string& name) {
+  const kube::Job found = job(name);
+  return found.status.state ? std::string{to_string(*found.status.state)} : std::string{};
+}
+
+bool Cluster::has_ended(const std::string& name) {
+  const kube::Job found = job(name);
+  return found.status.state && kube::is_final(*found.status.state);
+}
+
+std::string Cluster::status_text(const std::string& name) {
+  const json object = get(job_path(name));
+  return object.is_object() ? object.value("status", json::object()).dump(1) : "no such job";
+}
+
+std::vector<json> Cluster::pods(const std::string& job_name) {
+  const json list = get("/api/v1/namespaces/" + ns_ +
+                        "/pods?labelSelector=kubegang.io/job=" + job_name);
+  std::vector<json> out;
+  if (list.is_object()) out.assign(list["items"].begin(), list["items"].end());
+  return out;
+}
+
+json Cluster::pod_on(const std::string& job_name, const std::string& node_name) {
+  for (const json& pod : pods(job_name)) {
+    if (pod["spec"]["nodeName"] == node_name) return pod;
+  }
+  return nullptr;
+}
+
+std::vector<kube::NodeTimetable> Cluster::timetables() {
+  const auto view = devcluster::read_cluster(api());
+  return view.ok() ? view->timetables : std::vector<kube::NodeTimetable>{};
+}
+
+void Cluster::wait_until(const std::string& what, const std::function<bool()>& condition,
+                         milliseconds patience) {
+  ASSERT_TRUE(eventually(condition, patience)) << "still not: " << what;
+}
+
+void Cluster::wait_ready(const std::string& name) {
+  ASSERT_TRUE(eventually(
+      [&] { return kube::is_true(job(name).status.conditions, "Ready"); }, kPatience))
+      << "job " << name << " is not ready: " << status_text(name);
+}
+
+void Cluster::wait_state(const std::string& name, const std::string& wanted,
+                         milliseconds patience) {
+  ASSERT_TRUE(eventually([&] { return state(name) == wanted; }, patience))
+      << "job " << name << " is not " << wanted << ": " << status_text(name);
+}
+
+void Cluster::wait_reason(const std::string& name, const std::string& reason) {
+  ASSERT_TRUE(
+      eventually([&] { return job(name).status.reason == reason; }, kPatience))
+      << "job " << name << " has not the reason " << reason << ": " << status_text(name);
+}
+
+void Cluster::wait_nodes_ready() {
+  ASSERT_NO_FATAL_FAILURE(wait_until("all nodes and agents are ready", [&] {
+    const auto all = timetables();
+    if (std::count_if(all.begin(), all.end(), [](const kube::NodeTimetable& one) {
+          return kube::is_true(one.status.conditions, "Ready");
+        }) < kNodesCount) {
+      return false;
+    }
+    const json nodes = get("/api/v1/nodes");
+    return nodes.is_object() &&
+           std::all_of(nodes["items"].begin(), nodes["items"].end(), [](const json& one) {
+             for (const json& condition : one["status"]["conditions"]) {
+               if (condition["type"] == "Ready") return condition["status"] == "True";
+             }
+             return false;
+           });
+  }));
+}
+
+scenarios::Turns Cluster::turns() const {
+  return {devcluster::StampStore{stamps_in_}, kSlice};
+}
+
+void Cluster::wait_for_turns(const std::vector<std::string>& job_names) {
+  const Instant begin = now();
+  const auto take_turns = [&] {
+    const Instant to = now();
+    const Instant from =
+        std::max(begin, to - kSlice * static_cast<std::int64_t>(2 * job_names.size() + 2));
+    for (int n = 1; n <= kNodesCount; ++n) {
+      const auto slots = turns().owners_of_slots(node(n), from, to, job_names);
+      for (const std::string& name : job_names) {
+        if (std::count(slots.begin(), slots.end(), name) < 2) return false;
+      }
+      if (std::any_of(slots.begin(), slots.end(), [](const std::string& owners) {
+            return owners.find('+') != std::string::npos;
+          })) {
+        return false;
+      }
+    }
+    return true;
+  };
+  ASSERT_TRUE(eventually(take_turns, kPatience, milliseconds{200}))
+      << "they do not take turns on all nodes";
+}
+
+void Cluster::expect_turns_since(Instant from, const std::vector<std::string>& job_names) {
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns(job_names));
+  EXPECT_EQ(turns().overlap_since(from, job_names), Duration{});
+}
+
+void Cluster::expect_undisturbed(const std::string& job_name) {
+  const kube::Job found = job(job_name);
+  EXPECT_EQ(found.status.starts.value_or(0), 1) << job_name;
+  EXPECT_EQ(found.status.restarts.value_or(0), 0) << job_name;
+  ASSERT_TRUE(found.status.allocation) << status_text(job_name);
+  const std::vector<json> all = pods(job_name);
+  EXPECT_EQ(std::ssize(all), found.spec.nodes->min.value_or(0)) << job_name;
+  for (const json& pod : all) {
+    EXPECT_EQ(pod["status"]["phase"], "Running") << pod["metadata"]["name"];
+    for (const json& container : pod["status"]["containerStatuses"]) {
+      EXPECT_EQ(container["restartCount"], 0) << pod["metadata"]["name"];
+    }
+  }
+}
+
+Output Cluster::script(const std::string& command) const {
+  return run(std::string{kScripts} + "/" + command);
+}
+
+Output Cluster::on_node(int number, const std::string& command) const {
+  return script("node-exec " + std::to_string(number) + " " + command);
+}
+
+std::string Cluster::log_of_node(int number, const std::string& program) const {
+  std::ifstream in{state_directory() + "/nodes/" + node(number) + "/logs/" + program + ".log"};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+std::string Cluster::cgroup_of(const json& pod) const {
+  const std::string qos = pod["status"].value("qosClass", "BestEffort");
+  const std::string path = freezer_root() + "/kg-" + pod["spec"].value("nodeName", "") +
+                           "/kubepods/" +
+                           (qos == "Guaranteed"  ? ""
+                            : qos == "Burstable" ? "burstable/"
+                                                 : "besteffort/") +
+                           "pod" + pod["metadata"]["uid"].get<std::string>();
+  return fs::exists(path) ? path : "";
+}
+
+bool Cluster::is_frozen(const json& pod) const {
+  const std::string cgroup = cgroup_of(pod);
+  std::ifstream events{cgroup + "/cgroup.events"};
+  std::string name;
+  for (int value = 0; events >> name >> value;) {
+    if (name == "frozen") return value == 1;
+  }
+  return false;
+}
+
+bool Cluster::has_processes(const std::string& cgroup) const {
+  std::ifstream events{cgroup + "/cgroup.events"};
+  std::string name;
+  for (int value = 0; events >> name >> value;) {
+    if (name == "populated") return value == 1;
+  }
+  return false;
+}
+
+std::vector<int> Cluster::processes_of(const json& pod) const {
+  std::vector<int> out;
+  const std::string cgroup = cgroup_of(pod);
+  if (cgroup.empty()) return out;
+  std::error_code error;
+  for (const auto& entry : fs::recursive_directory_iterator{cgroup, error}) {
+    if (entry.path().filename() != "cgroup.procs") continue;
+    std::ifstream in{entry.path()};
+    for (int pid = 0; in >> pid;) {
+      const fs::path program = fs::read_symlink("/proc/" + std::to_string(pid) + "/exe", error);
+      if (program.filename() != "pause") out.push_back(pid);
+    }
+  }
+  return out;
+}
+
+}  // namespace kubernetes

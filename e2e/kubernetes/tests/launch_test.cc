@@ -1,0 +1,213 @@
+// Starts that a real cluster refuses: by the image, by the API server's admission, by kubelet. A
+// gang runs as a whole or not at all, the job says why in the words of who refused, and nothing is
+// left behind (architecture.md 5).
+#include <algorithm>
+#include <cstdlib>
+
+#include "e2e/kubernetes/tests/harness.h"
+
+namespace kubernetes {
+namespace {
+
+class Launch : public Cluster {
+ protected:
+  std::string message_of(const std::string& name) { return job(name).status.message; }
+  // The API server refuses the pods: the job waits, and says so in the server's words.
+  void expect_refused_by_the_server(const std::string& name, const std::string& sentence) {
+    ASSERT_NO_FATAL_FAILURE(wait_until(name + " says \"" + sentence + "\"", [&] {
+      return state(name) == "Pending" && message_of(name).find(sentence) != std::string::npos;
+    })) << status_text(name);
+    ASSERT_NO_FATAL_FAILURE(
+        wait_until("no pod is left", [&] { return pods(name).empty(); }));
+    EXPECT_EQ(job(name).status.restarts.value_or(0), 0);
+    EXPECT_FALSE(job(name).status.held) << status_text(name);
+  }
+  // A change of the template of job_object().
+  static json template_patch(const json& container, const json& pod_spec = json::object()) {
+    json spec = pod_spec;
+    if (!container.is_null()) spec["containers"] = json::array({container});
+    return {{"spec", {{"template", {{"spec", spec}}}}}};
+  }
+};
+
+TEST_F(Launch, AnImpossibleImageNameHoldsTheJob) {
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "typo", .image = "Registry.e2e/UPPER:1"}));
+  ASSERT_NO_FATAL_FAILURE(wait_reason("typo", "LaunchFailedRequeuedHeld"));
+  EXPECT_EQ(state("typo"), "Pending");
+  EXPECT_NE(message_of("typo").find("InvalidImageName"), std::string::npos) << status_text("typo");
+  ASSERT_NO_FATAL_FAILURE(wait_until("no pod is left", [&] { return pods("typo").empty(); }));
+}
+
+// Two nodes have the image under this name, the third has not: two pods start, the gang does not.
+class LaunchOfAPartialGang : public Launch {
+ protected:
+  static constexpr const char* kPartialImage = "registry.e2e/kubegang/probe:some-nodes";
+  void submit_partial(const json& spec_patch) {
+    for (const int n : {1, 2}) {
+      const Output tag = on_node(n, std::string{"ctr -n k8s.io images tag --force "} + kProbeImage +
+                                        " " + kPartialImage);
+      ASSERT_EQ(tag.exit_code, 0) << tag.text;
+    }
+    submit({.name = "partial", .image = kPartialImage, .patch = {{"spec", spec_patch}}});
+  }
+  void expect_held(const std::string& sentence) {
+    ASSERT_NO_FATAL_FAILURE(wait_until(
+        "the job is held",
+        [&] { return job("partial").status.reason == "LaunchFailedRequeuedHeld"; }, seconds{150}));
+    EXPECT_NE(message_of("partial").find(sentence), std::string::npos) << status_text("partial");
+    EXPECT_EQ(state("partial"), "Pending");
+    ASSERT_NO_FATAL_FAILURE(wait_until("no pod is left", [&] { return pods("partial").empty(); }));
+    EXPECT_FALSE(job("partial").status.start_time) << "it was ready";
+  }
+};
+
+TEST_F(LaunchOfAPartialGang, IsGivenUpAfterItsStartTimeout) {
+  ASSERT_NO_FATAL_FAILURE(submit_partial({{"startTimeout", "5s"}}));
+  ASSERT_NO_FATAL_FAILURE(expect_held("spec.startTimeout"));
+  // Nobody was frozen or held up by it.
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "next"}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("next"));
+}
+
+TEST_F(LaunchOfAPartialGang, IsGivenUpAMinuteAfterItsImageCouldNotBePulled) {
+  if (std::getenv("KUBEGANG_LONG") == nullptr) GTEST_SKIP() << "takes a minute: KUBEGANG_LONG=1\n";
+  ASSERT_NO_FATAL_FAILURE(submit_partial(json::object()));
+  ASSERT_NO_FATAL_FAILURE(expect_held("node n3"));
+}
+
+TEST_F(Launch, AQuotaKeepsTheGangPendingInTheServersWords) {
+  ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "v1"},
+                                 {"kind", "ResourceQuota"},
+                                 {"metadata", {{"name", "two-pods"}, {"namespace", ns_}}},
+                                 {"spec", {{"hard", {{"pods", "2"}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(wait_until("the quota is counted", [&] {
+    const json quota = get("/api/v1/namespaces/" + ns_ + "/resourcequotas/two-pods");
+    return quota.is_object() && quota["status"].contains("hard");
+  }));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "three"}));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_by_the_server("three", "exceeded quota"));
+  // What fits is not hindered by what waits.
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "two", .nodes_count = 2}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("two"));
+}
+
+TEST_F(Launch, ALimitRangeKeepsTheGangPendingInTheServersWords) {
+  ASSERT_NO_FATAL_FAILURE(
+      apply({{"apiVersion", "v1"},
+             {"kind", "LimitRange"},
+             {"metadata", {{"name", "small"}, {"namespace", ns_}}},
+             {"spec", {{"limits", {{{"type", "Container"}, {"max", {{"cpu", "1"}}}}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "big"}));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_by_the_server("big", "maximum cpu usage per Container"));
+}
+
+TEST_F(Launch, PodSecurityKeepsTheGangPendingInTheServersWords) {
+  ASSERT_NO_FATAL_FAILURE(
+      patch("/api/v1/namespaces/" + ns_,
+            {{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", "restricted"}}}}}}));
+  // Without the hostPath volume, which our own policy refuses already.
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "rooted", .patch = template_patch(
+      {{"name", "main"}, {"image", kProbeImage}}, {{"volumes", nullptr}})}));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_by_the_server("rooted", "violates PodSecurity"));
+}
+
+// A job's author gets no rights over a node by way of the operator.
+TEST_F(Launch, AHostPathIsRefusedWhereTheNamespacesLevelDoesNotAllowIt) {
+  ASSERT_NO_FATAL_FAILURE(
+      patch("/api/v1/namespaces/" + ns_,
+            {{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", nullptr}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "mounts"}));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_by_the_server("mounts", "hostPath"));
+}
+
+TEST_F(Launch, KubeletRefusesOutOfCpuAndTheGangStartsElsewhere) {
+  // A pod of somebody else on n1 that leaves less than the job's 4m; it asks for the rest of what
+  // the other pods there do not ask for.
+  const json pods_of_node = get("/api/v1/pods?fieldSelector=spec.nodeName=n1");
+  std::int64_t requested = 0;
+  for (const json& pod : pods_of_node["items"]) {
+    for (const json& container : pod["spec"]["containers"]) {
+      const std::string cpu =
+          container.value("/resources/requests/cpu"_json_pointer, std::string{"0"});
+      requested += cpu.ends_with('m') ? std::stol(cpu) : 1000 * std::stol(cpu);
+    }
+  }
+  ASSERT_NO_FATAL_FAILURE(
+      apply({{"apiVersion", "v1"},
+             {"kind", "Pod"},
+             {"metadata", {{"name", "big"}, {"namespace", ns_}}},
+             {"spec",
+              {{"nodeName", "n1"},
+               {"terminationGracePeriodSeconds", 0},
+               {"containers",
+                {{{"name", "main"},
+                  {"image", kBusyboxImage},
+                  {"command", {"sleep", "1000"}},
+                  {"resources",
+                   {{"requests", {{"cpu", std::to_string(4000 - requested) + "m"}}}}}}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(wait_until("the big pod runs", [&] {
+    return get("/api/v1/namespaces/" + ns_ + "/pods/big")["status"].value("phase", "") == "Running";
+  }));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
+  const kube::Job pair = job("pair");
+  EXPECT_EQ(pair.status.allocation->node_list, "n[2-3]") << status_text("pair");
+  EXPECT_EQ(pair.status.restarts.value_or(0), 0) << status_text("pair");
+  remove("/api/v1/namespaces/" + ns_ + "/pods/big");
+}
+
+TEST_F(Launch, ANamespaceThatEndsTakesItsJobsAlong) {
+  const std::string other = ns_ + "-ends";
+  ASSERT_NO_FATAL_FAILURE(
+      make_namespace(other, {{"pod-security.kubernetes.io/enforce", "privileged"}}));
+  json object = job_object({.name = "short-lived"});
+  object["metadata"]["namespace"] = other;
+  ASSERT_NO_FATAL_FAILURE(apply(object));
+  const std::string path = "/api/v1/namespaces/" + other;
+  ASSERT_NO_FATAL_FAILURE(wait_until("its pods run", [&] {
+    const json list = get(path + "/pods");
+    return list["items"].size() == 3 &&
+           std::all_of(list["items"].begin(), list["items"].end(), [](const json& pod) {
+             return pod["status"].value("phase", "") == "Running";
+           });
+  }));
+  ASSERT_NO_FATAL_FAILURE(remove(path));
+  ASSERT_NO_FATAL_FAILURE(wait_until("the namespace is gone", [&] { return get(path).is_null(); }));
+}
+
+// The node's taints are honoured although kube-scheduler is not asked.
+TEST_F(Launch, ATaintedNodeIsUsedOnlyByJobsThatTolerateIt) {
+  ASSERT_NO_FATAL_FAILURE(patch(
+      "/api/v1/nodes/n1",
+      {{"spec",
+        {{"taints", {{{"key", "e2e"}, {"value", "dedicated"}, {"effect", "NoSchedule"}}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
+  EXPECT_EQ(job("pair").status.allocation->node_list, "n[2-3]");
+  ASSERT_NO_FATAL_FAILURE(
+      submit({.name = "tolerant",
+              .patch = template_patch(
+                  nullptr, {{"tolerations", {{{"key", "e2e"}, {"operator", "Exists"}}}}})}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("tolerant"));
+  EXPECT_EQ(job("tolerant").status.allocation->node_list, "n[1-3]");
+  patch("/api/v1/nodes/n1", {{"spec", {{"taints", nullptr}}}});
+}
+
+TEST_F(Launch, ACordonedNodeGetsNoNewGangAndKeepsItsOwn) {
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "before"}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("before"));
+  ASSERT_EQ(run(kubectl("cordon n1")).exit_code, 0);
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "after", .nodes_count = 2}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("after"));
+  EXPECT_EQ(job("after").status.allocation->node_list, "n[2-3]");
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "waits"}));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("the third gang waits", [&] { return !job("waits").status.reason.empty(); }));
+  EXPECT_EQ(state("waits"), "Pending");
+  expect_undisturbed("before");
+  ASSERT_EQ(run(kubectl("uncordon n1")).exit_code, 0);
+  ASSERT_NO_FATAL_FAILURE(wait_ready("waits"));
+}
+
+}  // namespace
+}  // namespace kubernetes
