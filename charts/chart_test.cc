@@ -20,6 +20,7 @@
 #include "kube/testing/manual_sleeper.h"
 #include "node-agent/metrics.h"
 #include "node-agent/options.h"
+#include "node-agent/pod_cgroups.h"
 #include "operator/metrics.h"
 #include "operator/options.h"
 
@@ -39,6 +40,8 @@ const std::vector<std::string> kSwitches = {
     "agent.realtime=false",
     "agent.nodeSelector.pool=batch",
     "agent.maxUnavailable=2",
+    "agent.cgroupDriver=cgroupfs",
+    "agent.kubeletCgroupRoot=/kubelet",
     "image.registry=registry.example/",
     "image.pullSecrets[0].name=secret",
     "schedulerConfig.create=false",
@@ -146,7 +149,7 @@ TEST_F(Chart, RendersWithEverySwitchAloneAndWithAllButOne) {
 TEST_F(Chart, SchemaRefusesWrongValues) {
   for (const char* wrong :
        {"operator.replicas=-1", "operator.replicas=two", "operator.replica=2", "agent.realtime=maybe",
-        "agent.maxUnavailable=0", "agent.maxUnavailable=120%", "agent.cgroupRoot=relative",
+        "agent.maxUnavailable=0", "agent.maxUnavailable=120%", "agent.cgroupRoot=relative", "agent.cgroupDriver=none", "agent.kubeletCgroupRoot=../..",
         "image.pullPolicy=Sometimes", "image.registry=without-slash", "crds.enabled=perhaps",
         "metrics.serviceMonitor.interval=often", "metrics.prometheusRule.switchLatenessSeconds=0",
         "test.nodes=0", "unknown=1", "networkPolicy.apiServerPorts[0]=70000",
@@ -241,6 +244,31 @@ TEST_F(Chart, AgentIsConfined) {
             "10%");
 }
 
+// The mount is where the agent looks for it.
+TEST_F(Chart, AgentGetsTheCgroupsOfPodsOnly) {
+  for (const std::string kubelet_root : {"", "/kubelet", "/a-b/c"}) {
+    const std::vector<std::string> paths = agent::kubepods_paths(kubelet_root);  // systemd's, cgroupfs'
+    for (const bool systemd : {true, false}) {
+      const json daemon_set = find(
+          render(set({"agent.kubeletCgroupRoot=" + kubelet_root, "agent.cgroupRoot=/root/",
+                      std::string{"agent.cgroupDriver="} + (systemd ? "systemd" : "cgroupfs")})),
+          "DaemonSet/kubegang-agent");
+      const std::string kubepods = paths[systemd ? 0 : 1];
+      const json pod = daemon_set["spec"]["template"]["spec"];
+      const json volumes = json::parse(
+          R"([{"name": "run", "hostPath": {"path": "/run/kubegang", "type": "DirectoryOrCreate"}},
+              {"name": "kubepods", "hostPath": {"path": "/root/)" + kubepods +
+          R"(", "type": "Directory"}}])");
+      EXPECT_EQ(pod["volumes"], volumes);
+      EXPECT_EQ(pod["containers"][0]["volumeMounts"][1],
+                (json{{"name", "kubepods"}, {"mountPath", "/host/cgroup/" + kubepods}}));
+      const auto parsed = agent::parse_options(arguments_of(daemon_set));
+      EXPECT_EQ(parsed.options.cgroup_root, "/host/cgroup");
+      EXPECT_EQ(parsed.options.kubelet_cgroup_root, kubelet_root);
+    }
+  }
+}
+
 TEST_F(Chart, SeveralOperatorsAreSpreadAndKeptFromEviction) {
   const Objects objects = render(set({"operator.replicas=2"}));
   const json deployment = find(objects, "Deployment/kubegang-operator");
@@ -266,7 +294,7 @@ TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
     ++policies;
     EXPECT_EQ(object["spec"]["failurePolicy"], "Fail") << id_of(object);
   }
-  EXPECT_EQ(policies, 8);
+  EXPECT_EQ(policies, 9);
 }
 
 // 350,000 units a question, 1,000,000 an expression.

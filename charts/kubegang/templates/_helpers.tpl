@@ -32,6 +32,22 @@ system:serviceaccount:{{ .Release.Namespace }}:kubegang-operator
 system:serviceaccount:{{ .Release.Namespace }}:kubegang-agent
 {{- end }}
 
+{{/* Where kubelet keeps all pods' cgroups, below agent.cgroupRoot: "kubepods.slice", or "kubepods". */}}
+{{- define "kubegang.kubepods" -}}
+{{- $parts := append (splitList "/" .Values.agent.kubeletCgroupRoot | compact) "kubepods" }}
+{{- if eq .Values.agent.cgroupDriver "cgroupfs" }}
+{{- $parts | join "/" }}
+{{- else }}
+{{- /* systemd: "/a/b" is a.slice/a-b.slice, and a dash of a name becomes an underscore. */}}
+{{- $slices := list }}
+{{- range $i, $part := $parts }}
+{{- $name := slice $parts 0 (add1 $i | int) | join "/" | replace "-" "_" | replace "/" "-" }}
+{{- $slices = append $slices (printf "%s.slice" $name) }}
+{{- end }}
+{{- $slices | join "/" }}
+{{- end }}
+{{- end }}
+
 {{/* Binds the policy `name` everywhere. */}}
 {{- define "kubegang.policyBinding" }}
 ---
