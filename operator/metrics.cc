@@ -49,6 +49,7 @@ struct Metrics::Families {
   std::vector<prometheus::Counter*> counters;
   std::vector<prometheus::Gauge*> jobs;
   prometheus::Gauge* term = nullptr;
+  prometheus::Gauge* timetable_lag = nullptr;
   prometheus::Histogram* step_seconds = nullptr;
   OperatorCounters last;
 };
@@ -71,6 +72,12 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
                          .Help("Term of this leader; 0 while it does not lead.")
                          .Register(registry)
                          .Add({});
+  families_->timetable_lag =
+      &prometheus::BuildGauge()
+           .Name("kubegang_operator_timetable_lag_seconds")
+           .Help("For how long the slowest node that is up has not obeyed what was published for it.")
+           .Register(registry)
+           .Add({});
   families_->step_seconds =
       &prometheus::BuildHistogram()
            .Name("kubegang_operator_step_seconds")
@@ -91,6 +98,8 @@ void Metrics::update(const OperatorCounters& counters, std::int64_t term, base::
     families_->jobs[i]->Set(static_cast<double>(counters.*kJobGauges[i].field));
   }
   families_->term->Set(static_cast<double>(term));
+  families_->timetable_lag->Set(
+      std::chrono::duration<double>(counters.timetable_lag).count());
   families_->step_seconds->Observe(std::chrono::duration<double>(took).count());
   families_->last = counters;
 }

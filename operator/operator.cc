@@ -10,6 +10,7 @@ namespace {
 
 // A reconciliation that goes on for so many rounds chases its own tail: a bug of ours.
 constexpr int kSettleRoundsMax = 10'000;
+constexpr base::Duration kLagEvery = std::chrono::seconds{1};
 constexpr base::Duration kRefreshPeriod = std::chrono::minutes{1};
 constexpr base::Duration kBudgetPeriod = std::chrono::milliseconds{50};  // 20 per second
 
@@ -47,6 +48,7 @@ base::Instant Operator::step() {
   refresh_running();
   pump_informing();
   if (counts_dirty_) count_jobs();
+  if (now_ - lag_taken_at_ >= kLagEvery) take_lag();
   return next_due();
 }
 
@@ -58,6 +60,16 @@ void Operator::take_inbox() {
   apply_job_changes(batch);
   apply_pod_changes(batch);
   for (const auto& done : batch.done) done();
+}
+
+// A node that is down obeys nothing, and that is no news.
+void Operator::take_lag() {
+  lag_taken_at_ = now_;
+  counters_.timetable_lag = lag_.oldest(now_, [this](const std::string& name) {
+    const auto found = nodes_.find(name);
+    return found != nodes_.end() && found->second.in_partition &&
+           found->second.told.state != sched::NodeState::kDown;
+  });
 }
 
 void Operator::fire_timers() {

@@ -37,6 +37,7 @@
 #include "operator/job_translation.h"
 #include "operator/keeper.h"
 #include "operator/node_translation.h"
+#include "operator/observed_lag.h"
 #include "operator/template_book.h"
 #include "operator/timetable_translation.h"
 #include "operator/writer.h"
@@ -72,6 +73,7 @@ struct OperatorCounters {
   std::int64_t jobs_pending = 0;
   std::int64_t jobs_running = 0;
   std::int64_t jobs_suspended = 0;
+  base::Duration timetable_lag{0};  // of the node that has not obeyed for longest
 };
 
 class Operator {
@@ -123,6 +125,7 @@ class Operator {
 
   // --- the loop (operator.cc) ---
   void take_inbox();
+  void take_lag();
   void fire_timers();
   void settle();  // until nothing is dirty: reconcile jobs, tell the scheduler, take its decisions
   void tell(const sched::Event& event);
@@ -268,6 +271,8 @@ class Operator {
   std::int32_t lease_transitions_ = 0;
 
   base::Instant now_{};
+  ObservedLag lag_;
+  base::Instant lag_taken_at_{};
   std::int64_t term_ = 0;
   bool restored_ = false;
   bool fenced_ = false;

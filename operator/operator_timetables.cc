@@ -38,12 +38,14 @@ void Operator::apply_timetable_changes(const Inbox::Batch& batch) {
     node.table = object;
     if (agent_changed) node.is_told = false;
     if (object == nullptr) {
+      lag_.forget(key.name);
       node.exists = false;
       node.dirty = node.in_partition;
       if (node.dirty) dirty_nodes_.insert(key.name);
       nodes_dirty_ = true;
       continue;
     }
+    lag_.see(key.name, object->spec.revision, object->status.observed_revision, now_);
     if (restored_ && object->spec.term > term_) return be_fenced(object->spec.term);
     if (node.is_flying || (node.exists && node.uid == object->metadata.uid &&
                            !is_newer_version(object->metadata.resource_version, node.version))) {
