@@ -12,6 +12,8 @@ namespace {
 
 constexpr base::Duration kAvoidNode = std::chrono::seconds{60};
 constexpr base::Duration kOrphanRetry = std::chrono::seconds{5};
+// So long after its start a job waits for a service account that is not there yet.
+constexpr base::Duration kAccountPatience = std::chrono::seconds{15};
 constexpr base::Duration kApiBackoffFirst = std::chrono::minutes{1};
 constexpr base::Duration kApiBackoffMax = std::chrono::minutes{30};
 
@@ -40,6 +42,20 @@ void delete_if_orphan(const kube::Client& client, const kube::ObjectKey& key) {
 
 bool is_ready_job(const JobRecord& job) {
   return kube::is_true(job.wanted().conditions, kReady);
+}
+
+// A namespace that was made a moment ago has no service account; its controller makes it soon.
+// That is no refusal with a back-off of minutes.
+// SOURCE: the sentence of kube-apiserver's ServiceAccount admission plugin.
+bool lacks_account_still(const JobRecord& job, const base::Error& error, base::Instant now) {
+  if (error.code != base::Code::kPermissionDenied ||
+      error.message.find("error looking up service account") == std::string::npos) {
+    return false;
+  }
+  // Ready=False since the start.
+  const kube::Condition* ready = kube::find_condition(job.wanted().conditions, kReady);
+  return ready != nullptr && ready->last_transition_time &&
+         now < *ready->last_transition_time + kAccountPatience;
 }
 
 }  // namespace
@@ -396,6 +412,10 @@ void Operator::on_pod_created(const std::string& uid, std::int64_t starts, const
     case base::Code::kInvalidArgument:
     case base::Code::kPermissionDenied:
     case base::Code::kTooLarge:
+      if (lacks_account_still(*job, result.error(), now_)) {
+        job->pods_retry_at = now_ + retry_delay(++job->pods_failures);
+        return;
+      }
       return undo_start(*job, {.api_refused = true, .message = result.error().message});
     case base::Code::kUnauthenticated:
     case base::Code::kNotFound:

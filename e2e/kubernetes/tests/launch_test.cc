@@ -111,6 +111,19 @@ TEST_F(Launch, PodSecurityKeepsTheGangPendingInTheServersWords) {
   ASSERT_NO_FATAL_FAILURE(expect_refused_by_the_server("rooted", "violates PodSecurity"));
 }
 
+// As in a namespace that was made a moment ago: the account is there before a back-off of minutes.
+TEST_F(Launch, AServiceAccountThatComesALittleLaterIsWaitedFor) {
+  ASSERT_NO_FATAL_FAILURE(
+      submit({.name = "early", .patch = template_patch(nullptr, {{"serviceAccountName", "late"}})}));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("the job is allocated", [&] { return job("early").status.starts.has_value(); }));
+  ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "v1"},
+                                 {"kind", "ServiceAccount"},
+                                 {"metadata", {{"name", "late"}, {"namespace", ns_}}}}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("early"));
+  EXPECT_EQ(job("early").status.starts.value_or(0), 1) << status_text("early");
+}
+
 // A job's author gets no rights over a node by way of the operator.
 TEST_F(Launch, AHostPathIsRefusedWhereTheNamespacesLevelDoesNotAllowIt) {
   ASSERT_NO_FATAL_FAILURE(
