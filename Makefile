@@ -47,9 +47,13 @@ e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go and minutes th
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target programs kubernetes_tests api_server_contract_test
 	@tools/as-root e2e/kubernetes/run-tests $(BUILD) $(FILTER)
 
-cluster-up:  ## a real Kubernetes of three nodes on this machine (root; Go and minutes the first time)
+cluster-up: deps  ## a real Kubernetes of three nodes on this machine, kubegang installed (root; Go)
 	@tools/install-packages tools/packages-kubernetes.txt
+	@cmake --preset $(PRESET) >/dev/null
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target programs
+	@tools/as-root e2e/kubernetes/make-images $(BUILD)
 	@tools/as-root e2e/kubernetes/cluster-up
+	@tools/as-root e2e/kubernetes/install-chart
 
 cluster-down:  ## end it, leave nothing
 	@tools/as-root e2e/kubernetes/cluster-down
