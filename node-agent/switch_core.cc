@@ -171,7 +171,8 @@ void SwitchCore::read_back(base::Duration started) {
       const Observation seen = slots_[i].control->freezer->observe();
       return seen.frozen || seen.result == IoResult::kGone;
     });
-    if (!pending_.empty() && waited >= kReadBackSpin) clock_.pause(kReadBackPause);
+    if (pending_.empty() || waited < kReadBackSpin) continue;
+    clock_.pause(std::max<base::Duration>(kReadBackPauseMin, waited / kReadBackPausePart));
   }
 }
 

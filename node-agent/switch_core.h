@@ -27,9 +27,12 @@ namespace agent {
 inline constexpr base::Duration kClockStepMin = std::chrono::milliseconds{50};
 // Looks at pods keep this far away from a boundary.
 inline constexpr base::Duration kQuietBefore = std::chrono::milliseconds{1};
-// How long to read back without giving the CPU away, and how long to give it away then.
+// How long to read back without giving the CPU away, and how long to give it away then: an eighth of
+// what was waited so far, so that a look comes at most that much too late and a wait for the whole
+// barrier costs about fifty looks.
 inline constexpr base::Duration kReadBackSpin = std::chrono::microseconds{30};
-inline constexpr base::Duration kReadBackPause = std::chrono::microseconds{25};
+inline constexpr base::Duration kReadBackPauseMin = std::chrono::microseconds{5};
+inline constexpr int kReadBackPausePart = 8;
 
 struct SwitchWake {
   std::optional<base::Instant> boundary;     // wall clock: the next change of run(t)

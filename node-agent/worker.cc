@@ -10,12 +10,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <map>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "kube/client.h"
@@ -39,8 +41,17 @@ namespace {
 constexpr base::Duration kStopWithin = std::chrono::milliseconds{1700};
 // Of one call to the API server: a stop waits for no call, but a hung one should not hold the next.
 constexpr base::Duration kCallTimeout = std::chrono::seconds{10};
+constexpr base::Duration kNewsEvery = std::chrono::milliseconds{250};
 constexpr base::Duration kLockWithin = std::chrono::seconds{2};
 constexpr base::Duration kLockRetryAfter = std::chrono::milliseconds{10};
+
+// Whether one of them is ready before the time is over.
+bool poll_for(std::span<pollfd> fds, base::Duration timeout) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
+  const std::chrono::nanoseconds rest = timeout - seconds;
+  const timespec relative{.tv_sec = seconds.count(), .tv_nsec = rest.count()};
+  return ::ppoll(fds.data(), fds.size(), &relative, nullptr) > 0;
+}
 
 int failed(const base::Error& error) {
   spdlog::error("cannot start error=\"{}\"", error.message);
@@ -234,14 +245,17 @@ base::Status Worker::start() {
   return {};
 }
 
+// News of the switcher, several with every turn, are taken at most every kNewsEvery; whatever comes
+// from outside is taken at once.
 void Worker::wait(base::Duration timeout) {
-  std::array<pollfd, 3> fds{pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
-                            pollfd{.fd = wake_up_.get(), .events = POLLIN, .revents = 0},
-                            pollfd{.fd = switcher_.news_fd(), .events = POLLIN, .revents = 0}};
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
-  const std::chrono::nanoseconds rest = timeout - seconds;
-  const timespec relative{.tv_sec = seconds.count(), .tv_nsec = rest.count()};
-  if (::ppoll(fds.data(), fds.size(), &relative, nullptr) <= 0) return;
+  std::array<pollfd, 2> fds{pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+                            pollfd{.fd = wake_up_.get(), .events = POLLIN, .revents = 0}};
+  const base::Duration first = std::min(timeout, kNewsEvery);
+  if (!poll_for(fds, first) && timeout > first) {
+    std::array<pollfd, 3> all{fds[0], fds[1],
+                              pollfd{.fd = switcher_.news_fd(), .events = POLLIN, .revents = 0}};
+    poll_for(all, timeout - first);
+  }
   signalfd_siginfo signal{};
   if (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) agent_->request_stop();
   std::uint64_t count = 0;

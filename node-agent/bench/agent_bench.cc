@@ -93,7 +93,9 @@ int run(const Settings& settings) {
   }
   nlohmann::ordered_json result{{"cases", nlohmann::ordered_json::array()}};
   for (const Case& one : all_cases(settings)) {
-    if (one.name.find(settings.only) == std::string::npos) continue;
+    const bool wanted = settings.only.empty() || one.name == settings.only ||
+                        one.name.starts_with(settings.only + "/");
+    if (!wanted) continue;
     result["cases"].push_back(one.measure(one.name));
     std::printf("%s\n", result["cases"].back().dump().c_str());
     std::fflush(stdout);
@@ -111,7 +113,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Measures the node agent: switches, skew, lost work, its own cost. Needs root."};
   app.add_option("--out", settings.out, "the JSON file to write");
   app.add_option("--svg", settings.svg, "a drawing of lost work and overlap (default: none)");
-  app.add_option("--only", settings.only, "measure only cases whose name contains this");
+  app.add_option("--only", settings.only, "measure this case alone, or those below it (loss)");
   app.add_flag("--quick", settings.quick, "a tenth of the rounds: figures of little worth");
   app.add_option("--agent", settings.agent, "the program kubegang-agent");
   app.add_option("--crds", settings.crds, "folder of the CustomResourceDefinitions");
