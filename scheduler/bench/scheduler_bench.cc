@@ -2,203 +2,189 @@
 // inside the measured time; building credentials, saving state and messages to nodes, which slurmctld's
 // own figures include, are not: say so wherever the two stand side by side.
 //
-// real_time = one pass, tick or event; items_per_second = starts per second.
+// real_time = one pass, tick or event, on the wall clock; cpu_us = the same in CPU time of the thread;
+// items_per_second = starts per second.
 #include <benchmark/benchmark.h>
 
-#include <chrono>
+#include <malloc.h>
+
+#include <algorithm>
+#include <array>
+#include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "scheduler/scheduler.h"
+#include "scheduler/base/prng.h"
+#include "scheduler/bench/report.h"
+#include "scheduler/bench/workload.h"
+#include "scheduler/simulate/what_if.h"
 
+namespace bench {
 namespace {
 
 using namespace sched;  // NOLINT: a program, and everything in it is about the scheduler
 
-constexpr int kCoresPerNode = 16;
-
-struct Setup {
-  int nodes = 0;
-  Configuration configuration;
-};
-
-PartitionConfig partition(const std::string& name, OverSubscribe over = OverSubscribe::kNo,
-                          int share = 1, std::uint16_t tier = 1) {
-  PartitionConfig config;
-  config.name = name;
-  config.over_subscribe = over;
-  config.max_share = share;
-  config.priority_tier = tier;
-  return config;
-}
-
-Setup setup(int nodes, SelectType select, std::vector<PartitionConfig> partitions) {
-  Setup made{.nodes = nodes, .configuration = {}};
-  ClusterParameters& cluster = made.configuration.cluster;
-  cluster.select = select;
-  cluster.memory = false;
-  cluster.timetable_lead = base::Duration{0};
-  cluster.scheduler = SchedulerType::kBuiltin;
-  partitions.front().is_default = true;
-  for (PartitionConfig& config : partitions) {
-    for (int i = 0; i < nodes; ++i) config.nodes.push_back("n" + std::to_string(i));
-  }
-  made.configuration.partitions = std::move(partitions);
-  return made;
-}
-
-// A scheduler with told timing, and the clock of a benchmark.
-class Bench {
- public:
-  explicit Bench(const Setup& setup) : configuration_{setup.configuration}, scheduler_{{.told_timing = true}} {
-    configure();
-    for (int i = 0; i < setup.nodes; ++i) {
-      NodeSpec spec;
-      spec.name = "n" + std::to_string(i);
-      spec.cores_per_socket = spec.cpus = kCoresPerNode;
-      spec.memory = MemoryMiB{64'000};
-      step(NodeUpdate{spec});
-    }
-  }
-
-  void step(const Event& event) { scheduler_.step(now_, event); }
-  // Decisions of one step; what started is ready at once (told timing).
-  std::size_t take() { return scheduler_.take_decisions().size(); }
-  void pass() { step(Pass{.main = true, .backfill = false}); }
-  void submit(JobRequest request) {
-    request.id = JobId{++last_id_};
-    request.submit_time = now_;
-    step(Submit{std::move(request)});
-  }
-  void set_state(PartitionState state) {
-    for (PartitionConfig& config : configuration_.partitions) config.state = state;
-    configure();
-  }
-  void configure() { step(Configure{std::make_shared<const Configuration>(configuration_)}); }
-  std::int64_t last_id() const { return last_id_; }
-  Scheduler& scheduler() { return scheduler_; }
-
-  // Seconds that `work` takes.
-  template <typename Work>
-  static double seconds(const Work& work) {
-    const auto begin = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  }
-
- private:
-  Configuration configuration_;
-  Scheduler scheduler_;
-  base::Instant now_{};
-  std::int64_t last_id_ = 0;
-};
-
-JobRequest nodes_job(int count) {
-  JobRequest request;
-  request.min_nodes = count;
-  request.max_nodes = count;
-  request.nodes_given = true;
-  return request;
-}
-
-JobRequest tasks_job(int count) {
-  JobRequest request;
-  request.tasks = count;
-  return request;
-}
+// --- told timing: the work that slurmctld was timed with ---
 
 void start_all(benchmark::State& state, const Setup& made, const JobRequest& request) {
   const auto jobs = static_cast<int>(state.range(0));
+  Stopwatch stopwatch{state};
   for (auto _ : state) {
-    Bench bench{made};
-    bench.set_state(PartitionState::kDown);
-    for (int i = 0; i < jobs; ++i) bench.submit(request);
-    bench.take();
-    bench.set_state(PartitionState::kUp);
+    World world{made, Timing::kTold};
+    world.set_state(PartitionState::kDown);
+    for (int i = 0; i < jobs; ++i) world.submit(request);
+    world.take();
+    world.set_state(PartitionState::kUp);
     std::size_t decisions = 0;
-    state.SetIterationTime(Bench::seconds([&] {
-      bench.pass();
-      decisions = bench.take();
-    }));
+    stopwatch.measure([&] {
+      world.pass();
+      decisions = world.take();
+    });
     if (decisions < static_cast<std::size_t>(jobs)) state.SkipWithError("not all jobs started");
   }
   state.SetItemsProcessed(state.iterations() * jobs);
 }
 
 void linear_start(benchmark::State& state) {
-  start_all(state,
-            setup(static_cast<int>(state.range(0)), SelectType::kLinear, {partition("p")}),
+  start_all(state, setup(static_cast<int>(state.range(0)), SelectType::kLinear, {partition("p")}),
             nodes_job(1));
 }
-BENCHMARK(linear_start)->Name("LinearStart")->Arg(1000)->Arg(4000)->Arg(16000)->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK(linear_start)->Name("LinearStart")->Arg(1000)->Arg(4000)->Arg(10000)->Arg(100000)
+    ->UseManualTime()->Unit(benchmark::kMillisecond);
 
 void cons_tres_start(benchmark::State& state) {
   start_all(state,
             setup(static_cast<int>(state.range(0)) / 4, SelectType::kConsTres, {partition("p")}),
             tasks_job(1));
 }
-BENCHMARK(cons_tres_start)->Name("ConsTresStart")->Arg(1000)->Arg(4000)->Arg(16000)
+BENCHMARK(cons_tres_start)->Name("ConsTresStart")->Arg(1000)->Arg(4000)->Arg(10000)->Arg(100000)
     ->UseManualTime()->Unit(benchmark::kMillisecond);
 
 // A full cluster of 1,000 nodes and so many waiting jobs of 4 CPUs.
-std::unique_ptr<Bench> blocked(int waiting) {
-  auto bench = std::make_unique<Bench>(setup(1000, SelectType::kConsTres, {partition("p")}));
-  for (int i = 0; i < 1000; ++i) bench->submit(tasks_job(kCoresPerNode));
-  bench->pass();
-  for (int i = 0; i < waiting; ++i) bench->submit(tasks_job(4));
-  bench->pass();
-  bench->take();
-  return bench;
+std::unique_ptr<World> blocked(int waiting) {
+  auto world = std::make_unique<World>(setup(1000, SelectType::kConsTres, {partition("p")}),
+                                       Timing::kTold);
+  for (int i = 0; i < 1000; ++i) world->submit(tasks_job(kCoresPerNode));
+  world->pass();
+  for (int i = 0; i < waiting; ++i) world->submit(tasks_job(4));
+  world->pass();
+  world->take();
+  return world;
 }
 
 void blocked_pass(benchmark::State& state) {
-  const auto bench = blocked(static_cast<int>(state.range(0)));
+  const auto world = blocked(static_cast<int>(state.range(0)));
+  Stopwatch stopwatch{state};
   for (auto _ : state) {
-    bench->submit(tasks_job(4));  // so that nothing of the last pass holds
-    bench->step(Cancel{JobId{bench->last_id()}});
-    bench->configure();
-    bench->take();
-    state.SetIterationTime(Bench::seconds([&] {
-      bench->pass();
-      benchmark::DoNotOptimize(bench->take());
-    }));
+    world->configure();  // so that nothing of the last pass holds
+    world->take();
+    stopwatch.measure([&] {
+      world->pass();
+      benchmark::DoNotOptimize(world->take());
+    });
   }
 }
-BENCHMARK(blocked_pass)->Name("BlockedPass")->Arg(1000)->Arg(4000)->Arg(16000)->UseManualTime()
-    ->Unit(benchmark::kMicrosecond);
-
-void blocked_pass_unchanged(benchmark::State& state) {
-  const auto bench = blocked(static_cast<int>(state.range(0)));
-  for (auto _ : state) {
-    state.SetIterationTime(Bench::seconds([&] {
-      bench->pass();
-      benchmark::DoNotOptimize(bench->take());
-    }));
-  }
-}
-BENCHMARK(blocked_pass_unchanged)->Name("BlockedPassUnchanged")->Arg(1000)->Arg(4000)->Arg(16000)
+BENCHMARK(blocked_pass)->Name("BlockedPass")->Arg(1000)->Arg(4000)->Arg(10000)->Arg(100000)
     ->UseManualTime()->Unit(benchmark::kMicrosecond);
 
-void gang_tick(benchmark::State& state) {
-  const auto jobs = static_cast<int>(state.range(0));
-  Setup made = setup(jobs / 4, SelectType::kConsTres, {partition("p", OverSubscribe::kForce, 4)});
-  made.configuration.cluster.gang = true;
-  Bench bench{made};
-  for (int i = 0; i < jobs; ++i) bench.submit(tasks_job(kCoresPerNode));
-  bench.pass();
-  bench.take();
+void blocked_pass_unchanged(benchmark::State& state) {
+  const auto world = blocked(static_cast<int>(state.range(0)));
+  Stopwatch stopwatch{state};
   for (auto _ : state) {
-    state.SetIterationTime(Bench::seconds([&] {
-      bench.step(SliceEnd{});
-      benchmark::DoNotOptimize(bench.take());
-    }));
+    stopwatch.measure([&] {
+      world->pass();
+      benchmark::DoNotOptimize(world->take());
+    });
   }
 }
-BENCHMARK(gang_tick)->Name("GangTick")->Arg(1000)->Arg(10000)->Arg(40000)->UseManualTime()
+BENCHMARK(blocked_pass_unchanged)->Name("BlockedPassUnchanged")->Arg(1000)->Arg(4000)->Arg(10000)
+    ->Arg(100000)->UseManualTime()->Unit(benchmark::kMicrosecond);
+
+// --- gang ---
+
+// So many jobs, stacked four deep on a quarter as many nodes.
+Setup stacked_four_deep(int jobs) {
+  Setup made = setup(jobs / 4, SelectType::kConsTres, {partition("p", OverSubscribe::kForce, 4)});
+  made.configuration.cluster.gang = true;
+  return made;
+}
+
+// Told timing, so that the tick is really played: with its own timing the scheduler has published the
+// rotation ahead and a slice costs it nothing.
+void gang_tick(benchmark::State& state) {
+  const auto jobs = static_cast<int>(state.range(0));
+  World world{stacked_four_deep(jobs), Timing::kTold};
+  for (int i = 0; i < jobs; ++i) world.submit(tasks_job(kCoresPerNode));
+  world.pass();
+  world.take();
+  Stopwatch stopwatch{state};
+  for (auto _ : state) {
+    stopwatch.measure([&] {
+      world.step(SliceEnd{});
+      benchmark::DoNotOptimize(world.take());
+    });
+  }
+}
+BENCHMARK(gang_tick)->Name("GangTick")->Arg(1000)->Arg(10000)->Arg(100000)->UseManualTime()
     ->Unit(benchmark::kMillisecond);
+
+// A ring of 100 nodes with four jobs over each pair of neighbours, eight deep: one component of 400
+// jobs. All other nodes hold four jobs each, every node a component of its own. One job of the ring
+// ends: its successor starts, and run(t) of the ring's nodes is worked out anew.
+void project(benchmark::State& state) {
+  constexpr int kRingNodes = 100;
+  const auto nodes = static_cast<int>(state.range(0));
+  Setup made = setup(nodes, SelectType::kConsTres, {partition("p", OverSubscribe::kForce, 8)});
+  made.configuration.cluster.gang = true;
+  World world{made, Timing::kOwn};
+  const auto ring_job = [](int first) {
+    JobRequest request = nodes_job(2);
+    request.tasks = 2 * kCoresPerNode;
+    request.required_nodes = {node_name(first), node_name((first + 1) % kRingNodes)};
+    return request;
+  };
+  std::vector<JobId> ring;
+  for (int layer = 0; layer < 4; ++layer) {
+    for (int i = 0; i < kRingNodes; ++i) ring.push_back(world.submit(ring_job(i)));
+  }
+  for (int layer = 0; layer < 4; ++layer) {
+    for (int i = kRingNodes; i < nodes; ++i) {
+      JobRequest request = tasks_job(kCoresPerNode);
+      request.required_nodes = {node_name(i)};
+      world.submit(request);
+    }
+  }
+  const std::size_t jobs = ring.size() + 4 * static_cast<std::size_t>(nodes - kRingNodes);
+  if (world.settle() != jobs) state.SkipWithError("not all jobs started");
+  world.advance(std::chrono::seconds{100});  // joins that had to wait have happened
+  world.settle();
+  Stopwatch stopwatch{state};
+  std::size_t at = 0;
+  std::size_t plans = 0;
+  for (auto _ : state) {
+    const std::size_t before = world.plans();
+    stopwatch.measure([&] {
+      world.step(JobGone{ring[at]});
+      world.settle();
+    });
+    plans += world.plans() - before;
+    ring[at] = world.submit(ring_job(static_cast<int>(at) % kRingNodes));
+    at = (at + 37) % ring.size();
+    world.settle();
+    world.advance(std::chrono::seconds{100});
+    world.settle();
+  }
+  state.counters["plans"] =
+      benchmark::Counter(static_cast<double>(plans), benchmark::Counter::kAvgIterations);
+}
+BENCHMARK(project)->Name("Project")->Arg(1000)->Arg(10000)->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+// --- preemption ---
 
 // A cluster full of 1-node jobs of tier 1; a tier-2 job of a tenth of the nodes arrives.
 void preempt(benchmark::State& state, PreemptMode mode) {
@@ -215,49 +201,176 @@ void preempt(benchmark::State& state, PreemptMode mode) {
   JobRequest high = nodes_job(nodes / 10);
   high.tasks = nodes / 10 * kCoresPerNode;
   high.partitions = {"high"};
+  Stopwatch stopwatch{state};
   for (auto _ : state) {
-    Bench bench{made};
-    for (int i = 0; i < nodes; ++i) bench.submit(low);
-    bench.pass();
-    bench.take();
+    World world{made, Timing::kTold};
+    for (int i = 0; i < nodes; ++i) world.submit(low);
+    world.pass();
+    world.take();
     std::size_t decisions = 0;
-    state.SetIterationTime(Bench::seconds([&] {
-      bench.submit(high);
-      bench.pass();
-      decisions = bench.take();
-    }));
+    stopwatch.measure([&] {
+      world.submit(high);
+      world.pass();
+      decisions = world.take();
+    });
     if (decisions < static_cast<std::size_t>(nodes / 10)) state.SkipWithError("nobody preempted");
   }
 }
-BENCHMARK_CAPTURE(preempt, cancel, PreemptMode::kCancel)->Name("PreemptCancel")->Arg(1000)
-    ->Arg(5000)->Arg(10000)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(preempt, suspend, PreemptMode::kSuspend)->Name("Preempt")->Arg(1000)->Arg(5000)
     ->Arg(10000)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preempt, cancel, PreemptMode::kCancel)->Name("PreemptCancel")->Arg(1000)
+    ->Arg(5000)->Arg(10000)->UseManualTime()->Unit(benchmark::kMillisecond);
 
-// So many waiting jobs, half as many running on a tenth as many nodes: one ends, the next starts.
-void churn(benchmark::State& state) {
-  const auto waiting = static_cast<int>(state.range(0));
+// --- a busy cluster under its own timing ---
+
+// So many waiting jobs, half as many running on a tenth as many nodes: five on a node, side by side,
+// or, with gang, five deep.
+World busy_cluster(int waiting, bool gang) {
   const int nodes = waiting / 10, running = waiting / 2;
-  Bench bench{setup(nodes, SelectType::kConsTres, {partition("p")})};
-  const JobRequest request = tasks_job(3);  // five on a node
-  for (int i = 0; i < running + waiting; ++i) bench.submit(request);
-  bench.pass();
-  bench.take();
+  Setup made = setup(nodes, SelectType::kConsTres,
+                     {partition("p", gang ? OverSubscribe::kForce : OverSubscribe::kNo, 5)});
+  made.configuration.cluster.gang = gang;
+  World world{made, Timing::kOwn};
+  for (int i = 0; i < running + waiting; ++i) world.submit(tasks_job(gang ? kCoresPerNode : 3));
+  world.settle();
+  return world;
+}
+
+// One job ends, the next starts, and their nodes' timetables are made.
+void churn(benchmark::State& state, bool gang) {
+  const auto waiting = static_cast<int>(state.range(0));
+  World world = busy_cluster(waiting, gang);
+  const JobRequest request = tasks_job(gang ? kCoresPerNode : 3);
+  Stopwatch stopwatch{state};
   std::int64_t next = 1;
   for (auto _ : state) {
-    state.SetIterationTime(Bench::seconds([&] {
-      bench.step(JobGone{JobId{next}});
-      bench.pass();
-      benchmark::DoNotOptimize(bench.take());
-    }));
+    world.advance(std::chrono::milliseconds{10});
+    std::size_t started = 0;
+    stopwatch.measure([&] {
+      world.step(JobGone{JobId{next}});
+      started = world.settle();
+    });
+    if (started != 1) state.SkipWithError("the next job did not start");
+    world.step(Forget{JobId{next}});
     ++next;
-    bench.submit(request);
+    world.submit(request);
+    world.settle();
   }
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(churn)->Name("Churn")->Arg(1000)->Arg(10000)->Arg(100000)->UseManualTime()
-    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(churn, plain, false)->Name("Churn")->Arg(1000)->Arg(10000)->Arg(100000)
+    ->UseManualTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(churn, gang, true)->Name("ChurnGang")->Arg(1000)->Arg(10000)->Arg(100000)
+    ->UseManualTime()->Unit(benchmark::kMicrosecond);
+
+void restore(benchmark::State& state) {
+  const std::string saved = busy_cluster(static_cast<int>(state.range(0)) * 2, false).scheduler().save();
+  Stopwatch stopwatch{state};
+  for (auto _ : state) {
+    std::optional<base::Result<Scheduler>> restored;
+    stopwatch.measure([&] { restored.emplace(Scheduler::restore(saved)); });
+    if (!restored->ok()) state.SkipWithError("the saved state was refused");
+  }
+  state.counters["saved_mib"] = static_cast<double>(saved.size()) / (1 << 20);
+}
+BENCHMARK(restore)->Name("Restore")->Arg(500)->Arg(5000)->Arg(50000)->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+// Heap in use for the whole state: so many waiting and half as many running jobs. real_time is how long
+// it took to build.
+void memory(benchmark::State& state, bool gang) {
+  constexpr double kMibMax = 512;
+  const auto in_use = [] {
+    const struct mallinfo2 info = mallinfo2();
+    return static_cast<double>(info.uordblks + info.hblkhd) / (1 << 20);
+  };
+  for (auto _ : state) {
+    const double before = in_use();
+    std::optional<World> world;
+    Stopwatch{state}.measure([&] {
+      world.emplace(busy_cluster(static_cast<int>(state.range(0)), gang));
+    });
+    const double mib = in_use() - before;
+    state.counters["mib"] = mib;
+    if (mib > kMibMax) state.SkipWithError("more than 512 MiB");
+  }
+}
+BENCHMARK_CAPTURE(memory, plain, false)->Name("Memory")->Arg(1000)->Arg(10000)->Arg(100000)
+    ->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(memory, gang, true)->Name("MemoryGang")->Arg(1000)->Arg(10000)->Arg(100000)
+    ->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+
+// --- the simulator ---
+
+// A week of so many jobs on 64 nodes whose partition is stacked up to four deep, every tenth job in a
+// higher tier over it. The work is the same share of the cluster at each size.
+simulate::Scenario week(int jobs) {
+  constexpr int kNodes = 64;
+  constexpr std::int64_t kWeekSeconds = 7 * 24 * 3600;
+  simulate::Scenario scenario;
+  scenario.configuration = setup(kNodes, SelectType::kConsTres,
+                                 {partition("low", OverSubscribe::kForce, 4, 1),
+                                  partition("high", OverSubscribe::kForce, 1, 2)})
+                               .configuration;
+  ClusterParameters& cluster = scenario.configuration.cluster;
+  cluster.gang = true;
+  cluster.preempt_type = PreemptType::kPartitionPriority;
+  cluster.preempt_mode = PreemptMode::kSuspend;
+  for (int i = 0; i < kNodes; ++i) scenario.nodes.push_back(node(i));
+  base::Prng prng{7};
+  constexpr std::array<int, 7> kNodesOfJobs = {1, 1, 1, 2, 2, 4, 8};
+  constexpr std::array<int, 3> kTasksPerNode = {4, 8, 16};
+  std::vector<std::int64_t> submitted;
+  for (int i = 0; i < jobs; ++i) {
+    submitted.push_back(static_cast<std::int64_t>(prng.below(kWeekSeconds)));
+  }
+  std::sort(submitted.begin(), submitted.end());
+  for (int i = 0; i < jobs; ++i) {
+    const int count = kNodesOfJobs[prng.below(kNodesOfJobs.size())];
+    JobRequest request = nodes_job(count);
+    request.id = JobId{i + 1};
+    request.tasks = count * kTasksPerNode[prng.below(kTasksPerNode.size())];
+    request.partitions = {prng.below(10) == 0 ? "high" : "low"};
+    const auto work = static_cast<std::int64_t>(30 + prng.below(3'900)) * 10'000 / jobs;
+    scenario.jobs.push_back({.label = "j" + std::to_string(i),
+                             .request = request,
+                             .work = std::chrono::seconds{work}});
+    simulate::Input& input = scenario.inputs.emplace_back();
+    input.at = base::Instant{std::chrono::seconds{submitted[static_cast<std::size_t>(i)]}};
+    input.happening.emplace(simulate::SubmitJob{request.id});
+  }
+  return scenario;
+}
+
+void simulated_week(benchmark::State& state) {
+  const simulate::Scenario scenario = week(static_cast<int>(state.range(0)));
+  Stopwatch stopwatch{state};
+  for (auto _ : state) {
+    stopwatch.measure([&] {
+      const base::Result<simulate::WhatIf> result = simulate::run_what_if(scenario);
+      if (!result.ok() || result->totals.finished != state.range(0)) {
+        state.SkipWithError("not all jobs ended");
+      }
+    });
+  }
+}
+BENCHMARK(simulated_week)->Name("SimulatedWeek")->Arg(1000)->Arg(10000)->UseManualTime()
+    ->Iterations(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
+}  // namespace bench
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  const bool to_file = std::any_of(argv, argv + argc, [](const char* argument) {
+    return std::string_view{argument}.starts_with("--benchmark_out=");
+  });
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  bench::Scaling scaling;
+  bench::PlainNames<benchmark::ConsoleReporter> console{&scaling};
+  bench::PlainNames<benchmark::JSONReporter> json;
+  benchmark::RunSpecifiedBenchmarks(&console, to_file ? &json : nullptr);
+  bench::print_scaling(std::cout, scaling);
+  benchmark::Shutdown();
+  return 0;
+}

@@ -1,0 +1,184 @@
+// What the benchmarks are made of: clusters of equal nodes, jobs, a scheduler with the clock of a
+// benchmark, and the measuring of one piece of work.
+#pragma once
+
+#include <benchmark/benchmark.h>
+#include <time.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+
+namespace bench {
+
+inline constexpr int kCoresPerNode = 16;
+
+struct Setup {
+  int nodes = 0;
+  sched::Configuration configuration;
+};
+
+inline std::string node_name(int index) {
+  return "n" + std::to_string(index);
+}
+
+inline sched::NodeSpec node(int index) {
+  sched::NodeSpec spec;
+  spec.name = node_name(index);
+  spec.cores_per_socket = spec.cpus = kCoresPerNode;
+  spec.memory = sched::MemoryMiB{64'000};
+  return spec;
+}
+
+inline sched::PartitionConfig partition(const std::string& name,
+                                        sched::OverSubscribe over = sched::OverSubscribe::kNo,
+                                        int share = 1, std::uint16_t tier = 1) {
+  sched::PartitionConfig config;
+  config.name = name;
+  config.over_subscribe = over;
+  config.max_share = share;
+  config.priority_tier = tier;
+  return config;
+}
+
+// All partitions over all nodes; the first is the default one.
+inline Setup setup(int nodes, sched::SelectType select,
+                   std::vector<sched::PartitionConfig> partitions) {
+  Setup made{.nodes = nodes, .configuration = {}};
+  sched::ClusterParameters& cluster = made.configuration.cluster;
+  cluster.select = select;
+  cluster.memory = false;
+  cluster.scheduler = sched::SchedulerType::kBuiltin;
+  partitions.front().is_default = true;
+  for (sched::PartitionConfig& config : partitions) {
+    for (int i = 0; i < nodes; ++i) config.nodes.push_back(node_name(i));
+  }
+  made.configuration.partitions = std::move(partitions);
+  return made;
+}
+
+inline sched::JobRequest nodes_job(int count) {
+  sched::JobRequest request;
+  request.min_nodes = count;
+  request.max_nodes = count;
+  request.nodes_given = true;
+  return request;
+}
+
+inline sched::JobRequest tasks_job(int count) {
+  sched::JobRequest request;
+  request.tasks = count;
+  return request;
+}
+
+// Whose timing: told ticks and passes, as slurmctld was measured, or the scheduler's own.
+enum class Timing { kTold, kOwn };
+
+class World {
+ public:
+  World(const Setup& setup, Timing timing)
+      : timing_{timing},
+        configuration_{setup.configuration},
+        scheduler_{{.told_timing = timing == Timing::kTold}} {
+    if (timing == Timing::kTold) configuration_.cluster.timetable_lead = base::Duration{0};
+    configure();
+    for (int i = 0; i < setup.nodes; ++i) step(sched::NodeUpdate{node(i)});
+  }
+
+  void step(const sched::Event& event) { scheduler_.step(now_, event); }
+  void advance(base::Duration by) { now_ += by; }
+  // Decisions since the last call. With told timing what started is ready at once.
+  std::size_t take() { return scheduler_.take_decisions().size(); }
+  void pass() { step(sched::Pass{.main = true, .backfill = false}); }
+
+  // Own timing: everything that is due now, as the operator does it: wakes, decisions out, JobReady of
+  // what started, new timetables. Returns how many jobs started.
+  std::size_t settle() {
+    std::size_t started = 0;
+    while (true) {
+      for (const sched::Decision& decision : scheduler_.take_decisions()) {
+        if (const auto* start = std::get_if<sched::Start>(&decision)) {
+          ++started;
+          step(sched::JobReady{start->job});
+        }
+      }
+      const std::optional<base::Instant> due = scheduler_.next_due();
+      if (!due || *due > now_) break;
+      step(sched::Wake{});
+      plans_ += scheduler_.take_plans(now_).size();
+    }
+    plans_ += scheduler_.take_plans(now_).size();
+    benchmark::DoNotOptimize(scheduler_.take_decisions());
+    return started;
+  }
+
+  sched::JobId submit(sched::JobRequest request) {
+    request.id = sched::JobId{++last_id_};
+    request.submit_time = now_;
+    const sched::JobId id = request.id;
+    step(sched::Submit{std::move(request)});
+    return id;
+  }
+  void set_state(sched::PartitionState state) {
+    for (sched::PartitionConfig& config : configuration_.partitions) config.state = state;
+    configure();
+  }
+  void configure() {
+    step(sched::Configure{std::make_shared<const sched::Configuration>(configuration_)});
+  }
+  std::int64_t last_id() const { return last_id_; }
+  std::size_t plans() const { return plans_; }
+  base::Instant now() const { return now_; }
+  sched::Scheduler& scheduler() { return scheduler_; }
+
+ private:
+  const Timing timing_;
+  sched::Configuration configuration_;
+  sched::Scheduler scheduler_;
+  // A boundary of no slice, so that nothing happens by chance at the first instant.
+  base::Instant now_{base::Duration{1'000'001}};
+  std::int64_t last_id_ = 0;
+  std::size_t plans_ = 0;
+};
+
+// Measures pieces of work of one benchmark run: the wall clock is what is reported as real_time; the
+// thread's CPU time of the same pieces stands beside it as `cpu_us`, since it is not disturbed by what
+// else the machine does.
+class Stopwatch {
+ public:
+  explicit Stopwatch(benchmark::State& state) : state_{state} {}
+  ~Stopwatch() {
+    state_.counters["cpu_us"] = benchmark::Counter(cpu_seconds_ * 1e6, benchmark::Counter::kAvgIterations);
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+  template <typename Work>
+  void measure(const Work& work) {
+    const double cpu_before = cpu_now();
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    const auto end = std::chrono::steady_clock::now();
+    cpu_seconds_ += cpu_now() - cpu_before;
+    state_.SetIterationTime(std::chrono::duration<double>(end - begin).count());
+  }
+
+ private:
+  static double cpu_now() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+  }
+
+  benchmark::State& state_;
+  double cpu_seconds_ = 0;
+};
+
+}  // namespace bench
