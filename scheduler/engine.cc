@@ -79,10 +79,12 @@ void Engine::set_reason(Job& job, Reason reason, std::string message) {
 
 // The nodes' counters depend on the state; they are kept in step here.
 void Engine::set_state(Job& job, JobState state) {
-  if (job.allocated()) usage_.before_change(job);
+  const bool ran = job.running();
   job.state = state;
   job.select.state = state;
-  if (job.allocated()) usage_.after_change(job);
+  if (job.allocated() && !job.completing() && ran != job.running()) {
+    usage_.change_running(job, job.running());
+  }
 }
 
 void Engine::fire_timers() {

@@ -112,6 +112,8 @@ class Engine {
   bool try_record(PassState& pass, const QueueRecord& record);
   void fail_partition(PassState& pass, const Job& job, PartitionIndex partition);
   void skip_for_priority(Job& job);
+  void note_unexplained(JobId id);
+  void sort_unexplained();
   void skip_the_rest(const PassState& pass);
   void place(PassState& pass, Job& job, PartitionIndex partition);
   void expire_claims();
@@ -187,7 +189,7 @@ class Engine {
   std::set<JobId> claimants_;
   // Queued jobs whose reason is None or Resources; others may be among them. All that a pass does with
   // records behind the last partition's failure is to make their reason Priority.
-  std::set<JobId> unexplained_;
+  std::vector<JobId> unexplained_;  // some of them more than once
   std::set<JobId> waiting_resumes_;  // resumed by their users, no row is free yet
   std::uint64_t resumes_version_ = 0;  // when they were last tried
   std::set<std::string> removed_nodes_;  // that still have jobs

@@ -53,18 +53,15 @@ void Engine::on(const SliceEnd&) {
 
 // Per job the last word counts; all Suspends come before all Resumes.
 void Engine::apply_gang_actions() {
-  const std::vector<gang::Action> actions = world_->take_actions();
   std::vector<Job*> stopped;
   std::vector<Job*> resumed;
-  for (const gang::Action& action : actions) {
+  for (const gang::Action& action : world_->take_last_actions()) {
     Job& job = *jobs_.find(action.job);
     switch (action.kind) {
       case gang::ActionKind::kStop:
-        std::erase(resumed, &job);
         if (job.running()) stopped.push_back(&job);
         break;
       case gang::ActionKind::kResume:
-        std::erase(stopped, &job);
         if (job.suspended()) resumed.push_back(&job);
         break;
       case gang::ActionKind::kKill:

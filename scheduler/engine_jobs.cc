@@ -270,7 +270,7 @@ void Engine::enqueue(Job& job) {
     }
     job.queued_in.push_back(partition);
     queue_.insert(record_of(job, partition), cluster_);
-    unexplained_.insert(job.id);
+    note_unexplained(job.id);
   }
   if (job.queued_in.empty()) {
     set_reason(job, refusal.value_or(Reason::kPartitionInactive));  // all were removed

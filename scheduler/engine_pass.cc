@@ -11,6 +11,7 @@ struct Engine::PassState {
         claimed{cluster.no_nodes()},
         failed(static_cast<std::size_t>(cluster.partition_slots()), false),
         tested_in(failed.size(), 0),
+        available_in(failed.size()),
         left{queue.counts()},
         open{static_cast<int>(queue.size())} {
     left.resize(failed.size(), 0);
@@ -25,6 +26,17 @@ struct Engine::PassState {
     if (!failed[partition.index()]) open -= left[partition.index()];
     failed[partition.index()] = true;
   }
+  // Fewer nodes are left.
+  void shrink(const NodeSet& without) {
+    available -= without;
+    std::fill(available_in.begin(), available_in.end(), std::nullopt);
+  }
+  void claim(int rank) {
+    claimed.set(rank);
+    any_claimed = true;
+    std::fill(available_in.begin(), available_in.end(), std::nullopt);
+  }
+
   // All records of the job were reached, and it was tried in a partition that had not failed.
   bool has_its_reason(const Job& job) const {
     if (!tried.contains(job.id)) return false;
@@ -35,8 +47,10 @@ struct Engine::PassState {
 
   NodeSet available;  // A
   NodeSet claimed;    // by waiting preemptors that came earlier (P14)
+  bool any_claimed = false;
   std::vector<bool> failed;     // by PartitionIndex
   std::vector<int> tested_in;   // likewise
+  std::vector<std::optional<int>> available_in;  // nodes of A without claimed ones, likewise
   int tested = 0;
   std::vector<int> left;         // records not visited yet, by PartitionIndex
   int open;                      // those of them in partitions that have not failed
@@ -112,11 +126,11 @@ bool Engine::try_record(PassState& pass, const QueueRecord& record) {
   place(pass, job, record.partition);
   if (job.pending()) {
     pass.tried.insert(job.id);
-    unexplained_.insert(job.id);
+    note_unexplained(job.id);
   }
   if (job.claim) {
     for (const NodeAllocation& use : job.claim->nodes) {
-      if (cluster_.exists(use.node)) pass.claimed.set(cluster_.rank(use.node));
+      if (cluster_.exists(use.node)) pass.claim(cluster_.rank(use.node));
     }
   }
   return true;
@@ -129,28 +143,41 @@ void Engine::skip_for_priority(Job& job) {
   }
 }
 
+void Engine::note_unexplained(JobId id) {
+  if (!unexplained_.empty() && unexplained_.back() == id) return;
+  unexplained_.push_back(id);
+  if (unexplained_.size() > 2 * jobs_.size() + 1024) sort_unexplained();
+}
+
+void Engine::sort_unexplained() {
+  if (!std::is_sorted(unexplained_.begin(), unexplained_.end())) {
+    std::sort(unexplained_.begin(), unexplained_.end());
+  }
+  unexplained_.erase(std::unique(unexplained_.begin(), unexplained_.end()), unexplained_.end());
+}
+
 // Step 7 for all records behind the point where no partition was left that had not failed.
 void Engine::skip_the_rest(const PassState& pass) {
-  for (auto id = unexplained_.begin(); id != unexplained_.end();) {
-    Job* const job = jobs_.find(*id);
+  sort_unexplained();
+  std::erase_if(unexplained_, [&](JobId id) {
+    Job* const job = jobs_.find(id);
     const bool waits = job != nullptr && job->pending() && !job->queued_in.empty() && !job->held;
-    if (waits && !pass.preempting.contains(*id) && !pass.has_its_reason(*job)) {
+    if (waits && !pass.preempting.contains(id) && !pass.has_its_reason(*job)) {
       skip_for_priority(*job);
     }
-    const bool open = waits && (job->reason == Reason::kNone || job->reason == Reason::kResources);
-    id = open ? std::next(id) : unexplained_.erase(id);
-  }
+    return !(waits && (job->reason == Reason::kNone || job->reason == Reason::kResources));
+  });
 }
 
 // 10
 void Engine::fail_partition(PassState& pass, const Job& job, PartitionIndex partition) {
   const NodeCounts counts = node_counts(cluster_, job, partition);
   if (static_cast<int>(job.request.required_nodes.size()) >= counts.min) {
-    pass.available -= cluster_.named(job.request.required_nodes);
+    pass.shrink(cluster_.named(job.request.required_nodes));
     return;
   }
   pass.fail(partition);
-  pass.available -= cluster_.partition(partition).nodes;
+  pass.shrink(cluster_.partition(partition).nodes);
 }
 
 // Whether the limits of the job's QOS forbid it to start with so many CPUs. Cost: O(allocated jobs)
@@ -189,10 +216,13 @@ bool Engine::deadline_passed(Job& job) {
 void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
   const NodeCounts counts = node_counts(cluster_, job, partition);
   const Partition& where = cluster_.partition(partition);
-  NodeSet available = pass.available;
-  if (!pass.claimed.empty()) available -= pass.claimed;
-  if (available.count_and(where.nodes) < counts.min &&
-      where.nodes.count() >= counts.min) {  // 8
+  std::optional<NodeSet> unclaimed;
+  if (pass.any_claimed) unclaimed = pass.available - pass.claimed;
+  const NodeSet& available = unclaimed ? *unclaimed : pass.available;
+  std::optional<int>& available_count = pass.available_in[partition.index()];
+  if (!available_count) available_count = available.count_and(where.nodes);
+  if (*available_count < counts.min &&
+      static_cast<int>(where.nodes_ranked.size()) >= counts.min) {  // 8
     set_reason(job, Reason::kResources,
                "needs " + std::to_string(counts.min) +
                    " nodes; the others are down, drained or kept for higher tiers");

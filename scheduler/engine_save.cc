@@ -110,7 +110,7 @@ bool Engine::restore_books() {
     for (const PartitionIndex partition : job.queued_in) {
       if (!known(partition)) return false;
       queue_.insert(record_of(job, partition), cluster_);
-      unexplained_.insert(job.id);
+      note_unexplained(job.id);
     }
     if (!job.partition) continue;
     if (!known(*job.partition)) return false;

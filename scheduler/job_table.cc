@@ -3,7 +3,10 @@
 namespace sched {
 
 Job& JobTable::add(const JobRequest& request) {
-  CHECK(!by_id_.contains(request.id), to_string(request.id));
+  std::unique_ptr<Page>& page = pages_[page_of(request.id)];
+  if (!page) page = std::make_unique<Page>();
+  Job*& place = page->jobs[place_of(request.id)];
+  CHECK(place == nullptr, to_string(request.id));
   auto job = std::make_unique<Job>();
   job->id = request.id;
   job->table_order = next_order_++;
@@ -12,26 +15,30 @@ Job& JobTable::add(const JobRequest& request) {
   job->select.table_order = job->table_order;
   job->select.request = &job->request;
   Job& added = *job;
-  by_id_.emplace(added.id, &added);
+  place = &added;
+  ++page->jobs_count;
   by_order_.emplace_hint(by_order_.end(), added.table_order, std::move(job));
   return added;
 }
 
 void JobTable::erase(JobId id) {
-  const auto at = by_id_.find(id);
-  if (at == by_id_.end()) return;
-  by_order_.erase(at->second->table_order);
-  by_id_.erase(at);
-}
-
-Job* JobTable::find(JobId id) {
-  const auto at = by_id_.find(id);
-  return at == by_id_.end() ? nullptr : at->second;
+  const auto page = pages_.find(page_of(id));
+  if (page == pages_.end()) return;
+  Job*& place = page->second->jobs[place_of(id)];
+  if (place == nullptr) return;
+  by_order_.erase(place->table_order);
+  place = nullptr;
+  if (--page->second->jobs_count == 0) pages_.erase(page);
 }
 
 const Job* JobTable::find(JobId id) const {
-  const auto at = by_id_.find(id);
-  return at == by_id_.end() ? nullptr : at->second;
+  const auto page = pages_.find(page_of(id));
+  return page == pages_.end() ? nullptr : page->second->jobs[place_of(id)];
+}
+
+Job* JobTable::find(JobId id) {
+  const auto page = pages_.find(page_of(id));
+  return page == pages_.end() ? nullptr : page->second->jobs[place_of(id)];
 }
 
 }  // namespace sched

@@ -4,6 +4,7 @@
 // Records have stable addresses until they are erased; selectors keep pointers to Job::select.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,6 +16,10 @@
 #include "scheduler/decision.h"
 #include "scheduler/model/job.h"
 #include "scheduler/select/selector.h"
+
+namespace sched::gang {
+struct Component;
+}  // namespace sched::gang
 
 namespace sched {
 
@@ -99,6 +104,7 @@ struct Job {
   bool user_suspended = false;  // prio 0 in Slurm's terms (T10, T11)
   bool cores_released = false;  // T10: by a user's suspend of a running job
   bool in_gang = false;
+  gang::Component* component = nullptr;  // of a job with conflicts; gang::Components keeps it
 
   bool pending() const { return state == JobState::kPending; }
   bool allocated() const { return partition.has_value(); }
@@ -122,8 +128,19 @@ class JobTable {
   void set_next_order(std::int64_t order) { next_order_ = order; }
 
  private:
+  // Ids are dense, so they are looked up in pages: a page by its number, the job at its place in it.
+  static constexpr std::int64_t kPageJobs = 1024;
+  struct Page {
+    std::array<Job*, kPageJobs> jobs{};
+    int jobs_count = 0;
+  };
+  static std::int64_t page_of(JobId id) { return id.value() >> 10; }
+  static std::size_t place_of(JobId id) {
+    return static_cast<std::size_t>(id.value() & (kPageJobs - 1));
+  }
+
   std::map<std::int64_t, std::unique_ptr<Job>> by_order_;
-  std::map<JobId, Job*> by_id_;
+  std::map<std::int64_t, std::unique_ptr<Page>> pages_;
   std::int64_t next_order_ = 1;
 };
 

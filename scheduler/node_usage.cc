@@ -8,7 +8,7 @@ void NodeUsage::reset() {
   nodes_.assign(static_cast<std::size_t>(cluster_.node_slots()), Counters{});
   idle_ = shareable_ = NodeSet::all(cluster_.node_count());
   completing_ = cluster_.no_nodes();
-  owners_count_ = 0;
+  completing_count_ = owners_count_ = 0;
 }
 
 bool NodeUsage::owns_nodes(const Job& job) const {
@@ -33,23 +33,41 @@ void NodeUsage::remove(const Job& job) {
 }
 
 void NodeUsage::count(const Job& job, int delta) {
-  const bool completing = job.completing();
-  const bool running = job.running() && !completing;
+  if (job.completing()) {
+    count_completing(job, delta);
+  } else if (job.running()) {
+    count_running(job, delta);
+  }
+}
+
+void NodeUsage::count_completing(const Job& job, int delta) {
+  completing_count_ += delta;
   for (const NodeAllocation& use : job.allocation.nodes) {
     if (!cluster_.exists(use.node)) continue;
     Counters& node = nodes_[use.node.index()];
-    if (completing) node.completing += delta;
-    if (running) node.running += delta;
-    if (running && !job.sharing.shares_nodes) node.no_share += delta;
+    node.completing += delta;
     const int rank = cluster_.rank(use.node);
     idle_.assign(rank, node.running == 0 && node.completing == 0);
-    shareable_.assign(rank, node.no_share == 0);
     completing_.assign(rank, node.completing > 0);
   }
 }
 
+void NodeUsage::count_running(const Job& job, int delta) {
+  const bool shares = job.sharing.shares_nodes;
+  for (const NodeAllocation& use : job.allocation.nodes) {
+    if (!cluster_.exists(use.node)) continue;
+    Counters& node = nodes_[use.node.index()];
+    node.running += delta;
+    const int rank = cluster_.rank(use.node);
+    idle_.assign(rank, node.running == 0 && node.completing == 0);
+    if (shares) continue;
+    node.no_share += delta;
+    shareable_.assign(rank, node.no_share == 0);
+  }
+}
+
 void NodeUsage::restrict_to_user(const Job& job, bool exclusive_user, NodeSet& nodes) const {
-  if (!exclusive_user && owners_count_ == 0) return;
+  if (!restricts(exclusive_user)) return;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
     for (const Job* other : jobs_on(cluster_.node_at(rank))) {
       if (other->request.user == job.request.user) continue;

@@ -27,6 +27,8 @@ class NodeUsage {
   // usage.remove(job); change; usage.add(job) keeps the order of jobs_on(), hence these two.
   void before_change(const Job& job) { count(job, -1); }
   void after_change(const Job& job) { count(job, +1); }
+  // An allocated job that is not completing begins to count as running, or ends to.
+  void change_running(const Job& job, bool running) { count_running(job, running ? +1 : -1); }
 
   // Nodes without a running and without a completing job; suspended ones do not count (R4.4).
   const NodeSet& idle() const { return idle_; }
@@ -34,6 +36,9 @@ class NodeUsage {
   const NodeSet& shareable() const { return shareable_; }
   // Nodes on which a job is completing: no new job (R2.1).
   const NodeSet& completing() const { return completing_; }
+  bool any_completing() const { return completing_count_ > 0; }
+  // Whether restrict_to_user() may take nodes away.
+  bool restricts(bool exclusive_user) const { return exclusive_user || owners_count_ > 0; }
   // Allocated jobs of the node, in the order in which they came.
   const std::vector<const Job*>& jobs_on(NodeIndex node) const { return nodes_[node.index()].jobs; }
   // R7.30: the nodes that `job` may use as far as users are concerned, out of `nodes`.
@@ -47,11 +52,14 @@ class NodeUsage {
     std::vector<const Job*> jobs;
   };
   void count(const Job& job, int delta);
+  void count_running(const Job& job, int delta);
+  void count_completing(const Job& job, int delta);
   bool owns_nodes(const Job& job) const;
 
   const Cluster& cluster_;
   std::vector<Counters> nodes_;  // by NodeIndex
   NodeSet idle_, shareable_, completing_;
+  int completing_count_ = 0;  // completing jobs
   int owners_count_ = 0;  // jobs that keep other users off their nodes
 };
 

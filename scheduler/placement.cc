@@ -38,42 +38,45 @@ NodeCounts node_counts(const Cluster& cluster, const Job& job, PartitionIndex pa
 
 // What one call of place() works with.
 struct Placement::Attempt {
-  Attempt(const PlacementRequest& a_request, Selector& a_selector, const Cluster& cluster)
+  Attempt(const PlacementRequest& a_request, Selector& a_selector, const Cluster& cluster,
+          const Base& a_base)
       : request{a_request},
         selector{a_selector},
         partition{cluster.partition(a_request.partition)},
-        base{cluster.no_nodes()},
-        required{cluster.no_nodes()} {}
+        constraint{a_base.constraint},
+        base{a_base.nodes},
+        required{&a_base.required},
+        requires_nodes{a_base.required_count > 0} {}
 
   const PlacementRequest& request;
   Selector& selector;
   const Partition& partition;
-  Constraint constraint;
+  const Constraint& constraint;
   NodeCounts counts;
-  NodeSet base;      // nodes of the partition that fit the job's shape, constraint and exclusions
-  NodeSet required;  // --nodelist
+  const NodeSet& base;
+  const NodeSet* required;  // --nodelist, or what counted features have taken
+  bool requires_nodes;      // `required` is not empty
   PlacementOutcome outcome;
   std::vector<Candidate> candidates;
-  NodeSet victims_nodes;  // of running victims that refuse to share (3.6 step 4g)
   bool offers_victims = false;
   bool memory_short = false;
 };
 
 PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& request) {
-  Attempt attempt{request, selector, cluster_};
   Job& job = request.job;
+  find_base(job, request.partition);
+  Attempt attempt{request, selector, cluster_, base_};
   attempt.outcome.sharing =
       resolve_sharing(cluster_.parameters().select, attempt.partition, job.request.sharing);
   attempt.counts = node_counts(cluster_, job, request.partition);
   job.select.partition = request.partition;
-  find_base(attempt);
-  if (!attempt.base.contains(attempt.required) ||
-      static_cast<int>(job.request.required_nodes.size()) > attempt.required.count() ||
-      attempt.base.count() < attempt.counts.min) {
+  if (static_cast<int>(job.request.required_nodes.size()) > base_.required_count ||
+      base_.count < attempt.counts.min ||
+      (attempt.requires_nodes && !base_.nodes.contains(base_.required))) {
     classify(attempt);
     return std::move(attempt.outcome);
   }
-  if (!request.available.contains(attempt.required)) {  // 3.6 step 3
+  if (attempt.requires_nodes && !request.available.contains(base_.required)) {  // 3.6 step 3
     attempt.outcome.result = PlacementResult::kNotAvailable;
     attempt.outcome.message = "a required node is down, drained or kept for other jobs";
     return std::move(attempt.outcome);
@@ -93,24 +96,54 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
   return std::move(attempt.outcome);
 }
 
+namespace {
+
+// What of a request decides which nodes are its base; everything else at its default.
+JobRequest base_part(const JobRequest& request) {
+  JobRequest part;
+  part.tasks_per_node = request.tasks_per_node;
+  part.cpus_per_task = request.cpus_per_task;
+  part.min_cpus_per_node = request.min_cpus_per_node;
+  part.sockets_per_node = request.sockets_per_node;
+  part.cores_per_socket = request.cores_per_socket;
+  part.threads_per_core = request.threads_per_core;
+  part.overcommit = request.overcommit;
+  part.memory = request.memory;
+  part.required_nodes = request.required_nodes;
+  part.excluded_nodes = request.excluded_nodes;
+  part.constraint = request.constraint;
+  return part;
+}
+
+}  // namespace
+
 // 4.2 steps 1 to 3.
-void Placement::find_base(Attempt& attempt) const {
-  const Job& job = attempt.request.job;
+void Placement::find_base(const Job& job, PartitionIndex partition) {
+  JobRequest part = base_part(job.request);
+  if (base_.cluster_version == cluster_.version() && base_.partition == partition &&
+      base_.request == part) {
+    return;
+  }
+  base_ = Base{.cluster_version = cluster_.version(),
+               .partition = partition,
+               .request = std::move(part),
+               .constraint = {},
+               .nodes = cluster_.no_nodes(),
+               .required = cluster_.named(job.request.required_nodes)};
   if (auto constraint = Constraint::parse(job.request.constraint); constraint.ok()) {
-    attempt.constraint = *std::move(constraint);
+    base_.constraint = *std::move(constraint);
   }
   for (const NodeGroup& group : groups_.all()) {
     if (!group_fits(group.sample, job.request)) continue;
-    if (!attempt.constraint.matches(group.sample.features)) continue;
-    attempt.base |= group.nodes;
+    if (!base_.constraint.matches(group.sample.features)) continue;
+    base_.nodes |= group.nodes;
   }
-  attempt.base &= attempt.partition.nodes;
+  base_.nodes &= cluster_.partition(partition).nodes;
   for (const std::string& name : job.request.excluded_nodes) {
-    if (const auto node = cluster_.find_node(name)) attempt.base.reset(cluster_.rank(*node));
+    if (const auto node = cluster_.find_node(name)) base_.nodes.reset(cluster_.rank(*node));
   }
-  if (!job.request.required_nodes.empty()) {
-    attempt.required = cluster_.named(job.request.required_nodes);
-  }
+  base_.count = base_.nodes.count();
+  base_.required_count = base_.required.count();
 }
 
 bool Placement::try_all(Attempt& attempt) const {
@@ -121,34 +154,47 @@ bool Placement::try_all(Attempt& attempt) const {
   return false;
 }
 
+// 3.6 steps 4f and 4g: nodes that nobody keeps to himself, or only somebody who may be preempted.
+NodeSet Placement::allowed_nodes(const Attempt& attempt, bool exclusive_user) const {
+  NodeSet allowed = usage_.shareable();
+  usage_.restrict_to_user(attempt.request.job, exclusive_user, allowed);
+  if (!attempt.offers_victims) return allowed;
+  for (const Candidate& candidate : attempt.candidates) {
+    const Job& victim = *allocated_.at(candidate.job->table_order);
+    if (!victim.running() || victim.sharing.shares_nodes) continue;
+    for (const NodeAllocation& use : victim.allocation.nodes) {
+      if (cluster_.exists(use.node)) allowed.set(cluster_.rank(use.node));
+    }
+  }
+  return allowed;
+}
+
 // 3.6 step 4 for one alternative of a matching OR.
 bool Placement::try_alternative(Attempt& attempt, std::size_t alternative) const {
   const PlacementRequest& request = attempt.request;
+  const bool exclusive_user = attempt.partition.config.exclusive_user ||
+                              request.job.request.sharing == Sharing::kUser;
   NodeSet usable = attempt.base & request.available;
-  if (!preempt::enabled(cluster_)) {
-    usable &= attempt.outcome.sharing.shares_nodes ? usage_.shareable() : usage_.idle();
+  if (!preempt::enabled(cluster_) && !attempt.outcome.sharing.shares_nodes) {
+    usable &= usage_.idle();
   }
-  usable -= usage_.completing();
+  if (usage_.any_completing()) usable -= usage_.completing();
   if (request.now < request.job.avoid_until) {
     for (const NodeIndex node : request.job.avoid_nodes) {
       if (cluster_.exists(node)) usable.reset(cluster_.rank(node));
     }
   }
-  NodeSet allowed = usage_.shareable();
-  usage_.restrict_to_user(request.job, attempt.partition.config.exclusive_user ||
-                                           request.job.request.sharing == Sharing::kUser,
-                          allowed);
-  if (attempt.offers_victims) {  // 3.6 step 4g
-    for (const Candidate& candidate : attempt.candidates) {
-      const Job& victim = *allocated_.at(candidate.job->table_order);
-      if (!victim.running() || victim.sharing.shares_nodes) continue;
-      for (const NodeAllocation& use : victim.allocation.nodes) {
-        if (cluster_.exists(use.node)) allowed.set(cluster_.rank(use.node));
-      }
-    }
+  if (!attempt.offers_victims && !usage_.restricts(exclusive_user)) {
+    usable &= usage_.shareable();
+  } else {
+    usable &= allowed_nodes(attempt, exclusive_user);
   }
-  usable &= allowed;
   const std::vector<NodeGroup>& groups = groups_.all();
+  if (groups.size() == 1 && attempt.constraint.alternatives() == 0) {  // nothing to divide
+    return usable.count() >= attempt.counts.min &&
+           (!attempt.requires_nodes || usable.contains(*attempt.required)) &&
+           take_counted(attempt, usable);
+  }
   const bool linear = cluster_.parameters().select == SelectType::kLinear;
   const int wanted = std::max(attempt.counts.min, attempt.counts.req);
   NodeSet found = cluster_.no_nodes();
@@ -163,7 +209,7 @@ bool Placement::try_alternative(Attempt& attempt, std::size_t alternative) const
     const int count = found.count();
     if (count < (last ? attempt.counts.min : wanted) || count == tried) continue;
     tried = count;
-    if (!found.contains(attempt.required)) continue;
+    if (attempt.requires_nodes && !found.contains(*attempt.required)) continue;
     if (take_counted(attempt, found)) return true;
   }
   return false;
@@ -173,8 +219,9 @@ bool Placement::try_alternative(Attempt& attempt, std::size_t alternative) const
 bool Placement::take_counted(Attempt& attempt, const NodeSet& nodes) const {
   if (attempt.constraint.counted().empty()) return select(attempt, nodes, attempt.offers_victims);
   const NodeCounts counts = attempt.counts;
-  const NodeSet required = attempt.required;
-  NodeSet taken = required;
+  const NodeSet* const required = attempt.required;
+  const NodeSet none = cluster_.no_nodes();
+  NodeSet taken = *required;
   bool complete = true;
   for (const Constraint::Counted& counted : attempt.constraint.counted()) {
     NodeSet matching = cluster_.no_nodes();
@@ -187,7 +234,7 @@ bool Placement::take_counted(Attempt& attempt, const NodeSet& nodes) const {
     matching &= nodes;
     matching -= taken;
     attempt.counts = {counted.count, counted.count, counted.count};
-    attempt.required = cluster_.no_nodes();
+    attempt.required = &none;
     complete = select(attempt, matching, attempt.offers_victims);
     if (!complete) break;
     for (const NodeAllocation& use : attempt.outcome.allocation->nodes) {
@@ -195,19 +242,19 @@ bool Placement::take_counted(Attempt& attempt, const NodeSet& nodes) const {
     }
   }
   attempt.counts = counts;
-  attempt.required = taken;
+  attempt.required = &taken;
   complete = complete && select(attempt, nodes, attempt.offers_victims);
   attempt.required = required;
   return complete;
 }
 
-bool Placement::select(Attempt& attempt, NodeSet nodes, bool offer) const {
+bool Placement::select(Attempt& attempt, const NodeSet& nodes, bool offer) const {
   const SharingStatus& sharing = attempt.outcome.sharing;
   SelectRequest request{.job = &attempt.request.job.select,
                         .mode = SelectMode::kRunNow,
                         .now = attempt.request.now,
                         .nodes = nodes,
-                        .required = attempt.required,
+                        .required = *attempt.required,
                         .min_nodes = attempt.counts.min,
                         .req_nodes = attempt.counts.req,
                         .max_nodes = attempt.counts.max,
@@ -235,12 +282,12 @@ void Placement::classify(Attempt& attempt) const {
   outcome.allocation.reset();
   outcome.victims.clear();
   const auto could_run = [&](const NodeSet& nodes) {
-    if (!nodes.contains(attempt.required) || nodes.count() < attempt.counts.min) return false;
+    if (!nodes.contains(*attempt.required) || nodes.count() < attempt.counts.min) return false;
     const SelectRequest request{.job = &job.select,
                                 .mode = SelectMode::kTestOnly,
                                 .now = attempt.request.now,
                                 .nodes = nodes,
-                                .required = attempt.required,
+                                .required = *attempt.required,
                                 .min_nodes = attempt.counts.min,
                                 .req_nodes = attempt.counts.req,
                                 .max_nodes = attempt.counts.max,
@@ -253,7 +300,7 @@ void Placement::classify(Attempt& attempt) const {
   if (could_run(attempt.base & groups_.up())) {
     outcome.result = PlacementResult::kBusy;
     outcome.message = describe_busy(attempt);
-  } else if (static_cast<int>(job.request.required_nodes.size()) == attempt.required.count() &&
+  } else if (static_cast<int>(job.request.required_nodes.size()) == base_.required_count &&
              could_run(attempt.base)) {
     outcome.result = PlacementResult::kNotAvailable;
     outcome.message = "nodes that it needs are down or drained";

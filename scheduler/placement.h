@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/constraint.h"
 #include "scheduler/job_table.h"
 #include "scheduler/node_groups.h"
 #include "scheduler/node_usage.h"
@@ -60,11 +61,23 @@ class Placement {
 
  private:
   struct Attempt;
-  void find_base(Attempt& attempt) const;
+  // What a request is answered with before anybody's jobs are looked at; equal jobs in a row share it.
+  struct Base {
+    std::uint64_t cluster_version = 0;
+    PartitionIndex partition;
+    JobRequest request;  // as far as it counts here
+    Constraint constraint;
+    NodeSet nodes;  // of the partition, that fit the job's shape, constraint and exclusions
+    int count = 0;
+    NodeSet required;  // --nodelist
+    int required_count = 0;
+  };
+  void find_base(const Job& job, PartitionIndex partition);
   bool try_all(Attempt& attempt) const;
   bool try_alternative(Attempt& attempt, std::size_t alternative) const;
   bool take_counted(Attempt& attempt, const NodeSet& nodes) const;
-  bool select(Attempt& attempt, NodeSet nodes, bool offer) const;
+  NodeSet allowed_nodes(const Attempt& attempt, bool exclusive_user) const;
+  bool select(Attempt& attempt, const NodeSet& nodes, bool offer) const;
   void classify(Attempt& attempt) const;
   std::string describe_busy(const Attempt& attempt) const;
 
@@ -72,6 +85,7 @@ class Placement {
   const NodeGroups& groups_;
   const NodeUsage& usage_;
   const std::map<std::int64_t, Job*>& allocated_;
+  Base base_;
 };
 
 }  // namespace sched

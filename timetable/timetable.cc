@@ -73,22 +73,26 @@ bool contains(const PodSet& set, std::uint16_t pod) {
   return std::binary_search(set.begin(), set.end(), pod);
 }
 
-// Time that `pod` runs by the cycle alone from the epoch to t; negative before the epoch. Additive:
-// the time in [a, b) is cycle_time(b) - cycle_time(a).
-Duration cycle_time(const Timetable& timetable, std::uint16_t pod, Instant t) {
+// Time that `pod` runs by the cycle alone in [from, to).
+Duration cycle_time(const Timetable& timetable, std::uint16_t pod, Instant from, Instant to) {
   const auto length = static_cast<std::int64_t>(timetable.cycle.size());
-  const std::int64_t slot = base::slot_of(t, timetable.slice);
-  const std::size_t index = cycle_index(timetable, t);
-  const std::int64_t rounds = (slot - static_cast<std::int64_t>(index)) / length;
-  std::int64_t slots_per_round = 0;
-  std::int64_t slots_before = 0;
-  for (std::size_t i = 0; i < timetable.cycle.size(); ++i) {
-    if (!contains(timetable.cycle[i], pod)) continue;
-    ++slots_per_round;
-    if (i < index) ++slots_before;
+  const std::int64_t first = base::slot_of(from, timetable.slice);
+  const std::int64_t last = base::slot_of(to, timetable.slice);
+  // The slots first … last − 1 as a whole, then without what lies before `from`, and with what lies in
+  // the last one before `to`.
+  const std::int64_t rounds = (last - first) / length;
+  const std::int64_t rest = (last - first) % length;
+  const std::size_t begin = cycle_index(timetable, from);
+  std::int64_t slots = 0;
+  for (std::int64_t i = 0; i < (rounds > 0 ? length : rest); ++i) {
+    const std::size_t index = (begin + static_cast<std::size_t>(i)) % timetable.cycle.size();
+    if (contains(timetable.cycle[index], pod)) slots += i < rest ? rounds + 1 : rounds;
   }
-  Duration total = timetable.slice * (rounds * slots_per_round + slots_before);
-  if (contains(timetable.cycle[index], pod)) total += t - base::slot_begin(slot, timetable.slice);
+  Duration total = timetable.slice * slots;
+  if (contains(timetable.cycle[begin], pod)) total -= from - base::slot_begin(first, timetable.slice);
+  if (contains(timetable.cycle[cycle_index(timetable, to)], pod)) {
+    total += to - base::slot_begin(last, timetable.slice);
+  }
   return total;
 }
 
@@ -156,7 +160,7 @@ Duration run_time(const Timetable& timetable, std::uint16_t pod, Instant from, I
     if (contains(entry->run, pod)) total += end - at;
     at = end;
   }
-  if (at < to) total += cycle_time(timetable, pod, to) - cycle_time(timetable, pod, at);
+  if (at < to) total += cycle_time(timetable, pod, at, to);
   return total;
 }
 

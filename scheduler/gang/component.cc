@@ -46,6 +46,7 @@ class Projection {
     out_.kill_at.reset();
     out_.extend_at.reset();
     world_.take_actions();
+    world_.record_kills_only(true);
     play_pending();
     find_loop();
   }
@@ -58,9 +59,16 @@ class Projection {
       if (op.join && !world_.contains(*op.join)) out_.members.push_back(*op.join);
     }
     std::sort(out_.members.begin(), out_.members.end());
-    out_.index.clear();
-    for (std::size_t i = 0; i < out_.members.size(); ++i) {
-      out_.index.emplace(out_.members[i], static_cast<std::uint16_t>(i));
+    look_up_slots();
+  }
+
+  // After a change of who is in the world.
+  void look_up_slots() {
+    slots_.clear();
+    for (const JobId job : out_.members) {
+      const bool always = out_.dying.contains(job);
+      slots_.push_back({.in_world = world_.slot_of(job), .always = always,
+                        .never = !always && blocked_.contains(job)});
     }
   }
 
@@ -73,13 +81,16 @@ class Projection {
         }
       }
     }
+    if (!blocked_.empty()) look_up_slots();
   }
 
   timetable::PodSet running() const {
     timetable::PodSet run;
-    for (std::size_t i = 0; i < out_.members.size(); ++i) {
-      const JobId job = out_.members[i];
-      const bool runs = out_.dying.contains(job) || (world_.runs(job) && !blocked_.contains(job));
+    run.reserve(slots_.size());
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      const MemberSlot& slot = slots_[i];
+      const bool runs =
+          slot.always || (!slot.never && slot.in_world >= 0 && world_.runs(slot.in_world));
       if (runs) run.push_back(static_cast<std::uint16_t>(i));
     }
     return run;
@@ -113,6 +124,7 @@ class Projection {
       at_ = next;
       const bool last = pending.empty() || pending.back().at <= at_;
       happen(world_, pending, grid_, lookup_, at_);
+      look_up_slots();
       note_kills(at_);
       if (last) {
         out_.settled = at_;
@@ -154,7 +166,7 @@ class Projection {
     for (const auto& run : runs) all.insert(run.begin(), run.end());
     const bool starves = std::any_of(
         out_.members.begin(), out_.members.end(), [&](JobId job) {
-          return !all.contains(out_.index.at(job)) && !world_.shadowed(job) && !held(job);
+          return !all.contains(out_.pod_of(job)) && !world_.shadowed(job) && !held(job);
         });
     if (starves) {  // more than 64 jobs deep: project again when the window ends
       const auto end = base::slot_of(at_, grid_.slice) + static_cast<std::int64_t>(runs.size());
@@ -185,6 +197,7 @@ class Projection {
     World loop_world = at_first;
     for (std::size_t i = 0; i < from; ++i) loop_world.tick();
     loop_world.take_actions();
+    loop_world.record_kills_only(false);
     out_.loop_world = std::move(loop_world);
     const auto length = static_cast<std::int64_t>(end - from);
     out_.timeline.cycle.resize(end - from);
@@ -195,15 +208,35 @@ class Projection {
     }
   }
 
+  struct MemberSlot {  // of members[i]
+    std::int32_t in_world = -1;  // World::slot_of; -1 = it has not joined yet
+    bool always = false;         // dying
+    bool never = false;          // under a dying one
+  };
+
   Component& out_;
   const Grid& grid_;
   const Lookup& lookup_;
   World world_;
   base::Instant at_{};
+  std::vector<MemberSlot> slots_;
   std::set<JobId> blocked_;
 };
 
 }  // namespace
+
+void Component::index() {
+  cycle_slots.assign(members.size(), 0);
+  for (std::size_t i = 0; i < timeline.cycle.size(); ++i) {
+    for (const std::uint16_t pod : timeline.cycle[i]) cycle_slots[pod] |= std::uint64_t{1} << i;
+  }
+  places.assign(members.size(), -1);
+  for (std::size_t i = 0; i < settled_places.size(); ++i) {
+    const auto at = std::lower_bound(members.begin(), members.end(), settled_places[i].job);
+    if (at == members.end() || *at != settled_places[i].job) continue;
+    places[static_cast<std::size_t>(at - members.begin())] = static_cast<std::int32_t>(i);
+  }
+}
 
 void play(Component& component, const Grid& grid, const Lookup& lookup, base::Instant now,
           std::vector<Action>& kills) {
@@ -234,6 +267,7 @@ void play(Component& component, const Grid& grid, const Lookup& lookup, base::In
 
 void project(Component& component, const Grid& grid, const Lookup& lookup) {
   Projection{component, grid, lookup}.run();
+  component.index();
 }
 
 }  // namespace sched::gang

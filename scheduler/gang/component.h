@@ -6,8 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <algorithm>
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -30,15 +30,18 @@ struct PendingOp {
 using Lookup = std::function<Newcomer(JobId)>;
 
 struct Component {
-  World world;          // the state at `base`, after everything that happens at that instant
+  World world;          // the state at `base`, after everything that happens at that instant; in the
+                        // loop it may be behind by any number of ticks
   base::Instant base{};
   std::vector<PendingOp> pending{};  // ascending `at`, all after `base`
   std::set<JobId> dying{};  // killed under a shadow, pods not gone: they run, who overlaps them does not
   base::Instant collected_at{};  // when the last rewrite that could wait was decided
+  std::int64_t id = 0;                  // in Components
+  std::optional<base::Instant> due{};   // as the index of Components has it
+  std::optional<base::Instant> seen{};  // as of when it was last told who runs
 
   // --- the projection, by project() ---
-  std::vector<JobId> members{};              // index = pod of `timeline`
-  std::map<JobId, std::uint16_t> index{};
+  std::vector<JobId> members{};              // ascending; index = pod of `timeline`
   timetable::Timetable timeline{};           // valid from when it was worked out
   base::Instant settled{};                   // c: when the last pending op is done
   std::vector<Place> settled_places{};       // the lists then
@@ -47,15 +50,26 @@ struct Component {
   std::optional<base::Instant> kill_at{};    // a tick to come kills somebody
   std::optional<base::Instant> extend_at{};  // the projection ends here: play on and project again
 
-  bool has(JobId job) const { return index.contains(job); }
+  // What follows from the projection, for reading it fast; by pod. After project(), by index().
+  std::vector<std::uint64_t> cycle_slots{};  // bit i = it runs in slot i of the cycle
+  std::vector<std::int32_t> places{};        // its position in settled_places, or -1
+  void index();
+
+  // REQUIRES: a member.
+  std::uint16_t pod_of(JobId job) const {
+    const auto at = std::lower_bound(members.begin(), members.end(), job);
+    return static_cast<std::uint16_t>(at - members.begin());
+  }
   bool runs_at(JobId job, base::Instant t) const {
-    return timetable::runs_at(timeline, index.at(job), t);
+    return timetable::runs_at(timeline, pod_of(job), t);
   }
   // REQUIRES: from <= to, both not before the projection was worked out.
   base::Duration run_time(JobId job, base::Instant from, base::Instant to) const {
-    return timetable::run_time(timeline, index.at(job), from, to);
+    return timetable::run_time(timeline, pod_of(job), from, to);
   }
 };
+
+static_assert(timetable::kCycleSlotsMax <= 64, "a cycle's slots are the bits of a word");
 
 // Plays the component to `now`: pending ops and ticks, loops in closed form. Kills that happen are
 // appended to `kills`. Cost: O(loop + pending) ticks.

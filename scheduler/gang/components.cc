@@ -1,6 +1,7 @@
 #include "scheduler/gang/components.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "scheduler/base/check.h"
@@ -16,6 +17,33 @@ CoreSet sockets_of(const CoreSet& cores, const NodeSpec& node) {
     if (core + 1 >= kCoresPerNodeMax) break;
   }
   return sockets;
+}
+
+// Whether the two do not run at the same time where they have common units.
+bool related(const Cluster& cluster, const Job& a, const Job& b) {
+  return *a.partition == *b.partition ||
+         cluster.partition(*a.partition).tier() != cluster.partition(*b.partition).tier();
+}
+
+// Whether `job` has units in common with `use` on its node.
+bool share(const Cluster& cluster, const NodeAllocation& use, const Job& job) {
+  const auto& nodes = job.allocation.nodes;
+  const auto other = std::find_if(nodes.begin(), nodes.end(), [&](const NodeAllocation& its) {
+    return its.node == use.node;
+  });
+  if (other == nodes.end()) return false;
+  switch (unit_of(cluster.parameters())) {
+    case Unit::kNode:
+    case Unit::kCpuCount:
+      return true;
+    case Unit::kCore:
+      return use.cores.intersects(other->cores);
+    case Unit::kSocket:
+      break;
+  }
+  if (!cluster.exists(use.node)) return false;
+  const NodeSpec& node = cluster.node(use.node);
+  return sockets_of(use.cores, node).intersects(sockets_of(other->cores, node));
 }
 
 // k-way merge of lists, each in its order; the head with the lowest table order goes first.
@@ -51,65 +79,61 @@ Newcomer Components::newcomer(JobId id) const {
 }
 
 bool Components::conflicts(const Job& a, const Job& b) const {
-  const bool related =
-      *a.partition == *b.partition ||
-      cluster_.partition(*a.partition).tier() != cluster_.partition(*b.partition).tier();
-  if (!related) return false;
-  const Unit unit = unit_of(cluster_.parameters());
-  for (const NodeAllocation& x : a.allocation.nodes) {
-    for (const NodeAllocation& y : b.allocation.nodes) {
-      if (x.node != y.node) continue;
-      if (unit == Unit::kNode || unit == Unit::kCpuCount) return true;
-      if (unit == Unit::kCore && x.cores.intersects(y.cores)) return true;
-      if (unit == Unit::kSocket && cluster_.exists(x.node)) {
-        const NodeSpec& node = cluster_.node(x.node);
-        if (sockets_of(x.cores, node).intersects(sockets_of(y.cores, node))) return true;
-      }
-    }
+  if (!related(cluster_, a, b)) return false;
+  for (const NodeAllocation& use : a.allocation.nodes) {
+    if (share(cluster_, use, b)) return true;
   }
   return false;
 }
 
-// Tracked jobs in conflict with `job`.
-std::vector<Job*> Components::rivals(const Job& job) const {
-  std::set<JobId> seen;
-  std::vector<Job*> found;
+template <typename Visit>
+void Components::for_each_rival(const Job& job, const Visit& visit) const {
   for (const NodeAllocation& use : job.allocation.nodes) {
     if (!cluster_.exists(use.node)) continue;
     for (const Job* other : usage_.jobs_on(use.node)) {
-      if (other == &job || !other->in_gang || !seen.insert(other->id).second) continue;
-      if (conflicts(job, *other)) found.push_back(jobs_.find(other->id));
+      if (other == &job || !other->in_gang || !related(cluster_, job, *other)) continue;
+      if (share(cluster_, use, *other) && !visit(*other)) return;
     }
   }
+}
+
+bool Components::has_rivals(const Job& job) const {
+  bool found = false;
+  for_each_rival(job, [&](const Job&) {
+    found = true;
+    return false;
+  });
   return found;
 }
 
 // What a component of `seed` has to hold: its rivals, everybody in conflict on their nodes, and so on.
+// Nodes are never in two components.
 Components::Closure Components::closure(const Job& seed) const {
   Closure closure;
   std::set<JobId> seen{seed.id};
   std::vector<const Job*> open{&seed};
-  const auto reach = [&](Job* job) {
-    if (!seen.insert(job->id).second) return;
-    const auto at = component_of_.find(job->id);
-    if (at == component_of_.end()) {
-      closure.loose.push_back(job);
-      open.push_back(job);
-    } else if (closure.components.insert(at->second).second) {
-      for (const JobId member : components_.at(at->second)->members) {
-        if (seen.insert(member).second) open.push_back(jobs_.find(member));
+  const auto reach = [&](const Job& job) {
+    if (job.component == nullptr) {
+      if (!seen.insert(job.id).second) return;
+      closure.loose.push_back(jobs_.find(job.id));
+      open.push_back(&job);
+    } else if (closure.components.insert(job.component->id).second) {
+      for (const JobId member : job.component->members) {
+        if (member != seed.id) open.push_back(jobs_.find(member));
       }
-      open.push_back(job);
     }
   };
   while (!open.empty()) {
     const Job& job = *open.back();
     open.pop_back();
-    for (Job* rival : rivals(job)) reach(rival);
-    for (const NodeAllocation& use : job.allocation.nodes) {  // nodes are never in two components
+    for_each_rival(job, [&](const Job& rival) {
+      reach(rival);
+      return true;
+    });
+    for (const NodeAllocation& use : job.allocation.nodes) {
       if (!cluster_.exists(use.node)) continue;
       for (const Job* other : usage_.jobs_on(use.node)) {
-        if (component_of_.contains(other->id)) reach(jobs_.find(other->id));
+        if (other->component != nullptr && other->component != job.component) reach(*other);
       }
     }
   }
@@ -117,23 +141,98 @@ Components::Closure Components::closure(const Job& seed) const {
 }
 
 void Components::mark(const Job& job, base::Instant publish_at) {
-  for (const NodeAllocation& use : job.allocation.nodes) {
-    const auto [at, is_new] = dirty_.try_emplace(use.node, publish_at);
-    if (!is_new) at->second = std::min(at->second, publish_at);
-  }
+  for (const NodeAllocation& use : job.allocation.nodes) dirty_.mark(use.node, publish_at);
 }
 
+namespace {
+
+std::optional<base::Instant> due_of(const Component& component) {
+  std::optional<base::Instant> due;
+  const auto take = [&](base::Instant at) { due = due ? std::min(*due, at) : at; };
+  if (!component.pending.empty()) take(component.pending.front().at);
+  if (component.kill_at) take(*component.kill_at);
+  if (component.extend_at) take(*component.extend_at);
+  return due;
+}
+
+}  // namespace
+
+// To be called whenever something of due_of() has changed.
+void Components::schedule(Component& component) {
+  const std::optional<base::Instant> due = due_of(component);
+  if (due == component.due) return;
+  if (component.due) due_.erase({*component.due, component.id});
+  if (due) due_.emplace(*due, component.id);
+  component.due = due;
+}
+
+Component& Components::put_in(std::unique_ptr<Component> component) {
+  component->id = next_id_++;
+  return *components_.emplace(component->id, std::move(component)).first->second;
+}
+
+std::unique_ptr<Component> Components::take_out(std::int64_t id) {
+  const auto at = components_.find(id);
+  std::unique_ptr<Component> component = std::move(at->second);
+  components_.erase(at);
+  if (component->due) due_.erase({*component->due, id});
+  component->due.reset();
+  for (const JobId member : component->members) {
+    if (Job* job = jobs_.find(member)) job->component = nullptr;
+  }
+  return component;
+}
+
+// A timeline changes at boundaries of the grid and where an entry of its plan ends.
+void Components::quiet_no_longer_than(const Component& component, base::Instant now) {
+  const auto& plan = component.timeline.plan;
+  const auto entry = std::upper_bound(
+      plan.begin(), plan.end(), now,
+      [](base::Instant at, const timetable::PlanEntry& each) { return at < each.until; });
+  if (entry != plan.end()) quiet_until_ = std::min(quiet_until_, entry->until);
+}
+
+// Tells who has been turned since it was last asked.
+void Components::watch(Component& component, base::Instant now) {
+  if (!component.seen) {
+    touched_.insert(touched_.end(), component.members.begin(), component.members.end());
+  } else {
+    const auto before = timetable::run_at(component.timeline, *component.seen);
+    const auto after = timetable::run_at(component.timeline, now);
+    if (before.data() != after.data()) {
+      timetable::PodSet turned;
+      std::set_symmetric_difference(before.begin(), before.end(), after.begin(), after.end(),
+                                    std::back_inserter(turned));
+      for (const std::uint16_t pod : turned) touched_.push_back(component.members[pod]);
+    }
+  }
+  component.seen = now;
+}
+
+std::vector<JobId> Components::take_touched() {
+  std::vector<JobId> touched = std::exchange(touched_, {});
+  std::sort(touched.begin(), touched.end());
+  touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  return touched;
+}
+
+// Plays it to now, with what is due. The caller schedules it anew.
 void Components::bring(Component& component, base::Instant now) {
   const std::size_t kills_before = kills_.size();
   const base::Instant before = component.base;
   play(component, grid_, lookup(), now, kills_);
-  if (component.base != before) touched_.insert(component.members.begin(), component.members.end());
+  if (component.base != before) {
+    touched_.insert(touched_.end(), component.members.begin(), component.members.end());
+  }
   const bool ends = (component.extend_at && *component.extend_at <= now) ||
                     (component.kill_at && *component.kill_at <= now);
   if (kills_.size() == kills_before && !ends) return;
   settle_members(component);
   component.base = now;
   project(component, grid_, lookup());
+  component.seen = now;
+  touched_.insert(touched_.end(), component.members.begin(), component.members.end());
+  quiet_no_longer_than(component, now);
   for (const JobId member : component.members) mark(*jobs_.find(member), now);
 }
 
@@ -143,8 +242,8 @@ void Components::settle_members(const Component& component) {
   }
 }
 
-// One component out of the closure's, at now; its projection is stale.
-std::int64_t Components::merge(const Closure& closure, base::Instant now) {
+// One component out of the closure's, at now; its projection is stale, and so is who its members are.
+Component& Components::merge(const Closure& closure, base::Instant now) {
   auto merged = std::make_unique<Component>(
       Component{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = now});
   std::vector<std::vector<Place>> lists;
@@ -163,35 +262,33 @@ std::int64_t Components::merge(const Closure& closure, base::Instant now) {
   }
   std::stable_sort(merged->pending.begin(), merged->pending.end(),
                    [](const PendingOp& a, const PendingOp& b) { return a.at < b.at; });
-  for (const Place& place : merge_lists(std::move(lists), jobs_)) {
-    merged->world.append(newcomer(place.job), place);
+  World* const only = closure.components.size() == 1 && closure.loose.empty()
+                          ? &components_.at(*closure.components.begin())->world
+                          : nullptr;
+  if (only != nullptr && only->is_lean()) {
+    merged->world = std::move(*only);
+    merged->world.take_actions();
+  } else {
+    for (const Place& place : merge_lists(std::move(lists), jobs_)) {
+      merged->world.append(newcomer(place.job), place);
+    }
   }
   merged->world.recount();
-  for (const std::int64_t id : closure.components) drop(id);
-  const std::int64_t id = next_id_++;
-  for (const Job* job : closure.loose) component_of_[job->id] = id;
-  for (const JobId job : merged->world.jobs()) component_of_[job] = id;
-  for (const PendingOp& op : merged->pending) {
-    if (op.join) component_of_[*op.join] = id;
-  }
-  components_.emplace(id, std::move(merged));
-  return id;
-}
-
-void Components::drop(std::int64_t id) {
-  const auto at = components_.find(id);
-  for (const JobId member : at->second->members) component_of_.erase(member);
-  components_.erase(at);
+  for (const std::int64_t id : closure.components) take_out(id);
+  return put_in(std::move(merged));
 }
 
 // Projects, and tells whom it concerns.
-void Components::finish(std::int64_t id, base::Instant publish_at) {
-  Component& component = *components_.at(id);
+void Components::finish(Component& component, base::Instant now, base::Instant publish_at) {
   project(component, grid_, lookup());
+  component.seen = now;
+  quiet_no_longer_than(component, now);
+  schedule(component);
   for (const JobId member : component.members) {
-    component_of_[member] = id;
-    touched_.insert(member);
-    mark(*jobs_.find(member), publish_at);
+    Job& job = *jobs_.find(member);
+    job.component = &component;
+    touched_.push_back(member);
+    mark(job, publish_at);
   }
 }
 
@@ -216,13 +313,11 @@ void Components::start(Job& job, base::Instant now) {
   CHECK(!job.in_gang, to_string(job.id));
   const Closure around = closure(job);
   job.in_gang = true;
-  touched_.insert(job.id);
+  touched_.push_back(job.id);
   mark(job, now);
   if (around.components.empty() && around.loose.empty()) return;
-  const bool contended = !rivals(job).empty();
-  if (!contended) return;  // beside a component, in conflict with nobody
-  const std::int64_t id = merge(around, now);
-  Component& component = *components_.at(id);
+  if (!has_rivals(job)) return;  // beside a component, in conflict with nobody
+  Component& component = merge(around, now);
   World trial = component.world;
   trial.start(newcomer(job.id));
   base::Instant publish_at = now;
@@ -245,21 +340,19 @@ void Components::start(Job& job, base::Instant now) {
     std::stable_sort(component.pending.begin(), component.pending.end(),
                      [](const PendingOp& a, const PendingOp& b) { return a.at < b.at; });
   }
-  finish(id, publish_at);
+  finish(component, now, publish_at);
 }
 
 void Components::leave(Job& job, base::Instant now) {
   if (!job.in_gang) return;
   settle_(job);
   mark(job, now);
-  touched_.insert(job.id);
-  const auto at = component_of_.find(job.id);
-  if (at == component_of_.end()) {
+  touched_.push_back(job.id);
+  if (job.component == nullptr) {
     job.in_gang = false;
     return;
   }
-  const std::int64_t id = at->second;
-  Component& component = *components_.at(id);
+  Component& component = *job.component;
   bring(component, now);
   settle_members(component);
   component.base = now;
@@ -280,135 +373,129 @@ void Components::leave(Job& job, base::Instant now) {
     component.world = std::move(trial);
   }
   job.in_gang = false;
-  component_of_.erase(job.id);
-  split(id, now, now);
+  split(component.id, now, now);
 }
 
 void Components::set_held(Job& job, bool held, base::Instant now) {
-  const auto at = component_of_.find(job.id);
-  if (at == component_of_.end()) return;
-  Component& component = *components_.at(at->second);
+  if (job.component == nullptr) return;
+  Component& component = *job.component;
   bring(component, now);
   settle_members(component);
   component.base = now;
   component.world.set_held(job.id, held);
   component.world.take_actions();
-  finish(at->second, now);
+  finish(component, now, now);
 }
 
 void Components::set_dying(Job& job, base::Instant now) {
-  const auto at = component_of_.find(job.id);
-  if (at == component_of_.end()) return;
-  Component& component = *components_.at(at->second);
+  if (job.component == nullptr) return;
+  Component& component = *job.component;
   bring(component, now);
   settle_members(component);
   component.base = now;
   component.dying.insert(job.id);
-  finish(at->second, now);
+  finish(component, now, now);
 }
 
 // Groups of members that are still connected.
 std::vector<std::vector<JobId>> Components::parts(const Component& component) const {
-  std::vector<std::vector<JobId>> groups;
-  std::set<JobId> seen;
-  std::map<NodeIndex, std::vector<JobId>> on_node;
   std::vector<JobId> everybody = component.world.jobs();
   for (const PendingOp& op : component.pending) {
     if (op.join) everybody.push_back(*op.join);
   }
-  std::set<JobId> contended;
-  for (const JobId id : everybody) {
-    const Job& job = *jobs_.find(id);
-    if (rivals(job).empty()) continue;
-    contended.insert(id);
-    for (const NodeAllocation& use : job.allocation.nodes) on_node[use.node].push_back(id);
+  // Who is contended, and by node the positions of those in `everybody`.
+  std::vector<bool> contended(everybody.size(), false);
+  std::vector<std::pair<NodeIndex, std::size_t>> on_nodes;
+  for (std::size_t i = 0; i < everybody.size(); ++i) {
+    const Job& job = *jobs_.find(everybody[i]);
+    if (!has_rivals(job)) continue;
+    contended[i] = true;
+    for (const NodeAllocation& use : job.allocation.nodes) on_nodes.emplace_back(use.node, i);
   }
-  for (const JobId seed : everybody) {
-    if (!seen.insert(seed).second) continue;
-    std::vector<JobId> group{seed};
+  std::sort(on_nodes.begin(), on_nodes.end());
+  std::vector<std::vector<JobId>> groups;
+  std::vector<bool> seen(everybody.size(), false);
+  std::vector<std::size_t> group;
+  for (std::size_t seed = 0; seed < everybody.size(); ++seed) {
+    if (seen[seed]) continue;
+    seen[seed] = true;
+    group.assign(1, seed);
     for (std::size_t i = 0; i < group.size(); ++i) {
-      if (!contended.contains(group[i])) continue;
-      for (const NodeAllocation& use : jobs_.find(group[i])->allocation.nodes) {
-        for (const JobId other : on_node[use.node]) {
-          if (seen.insert(other).second) group.push_back(other);
+      if (!contended[group[i]]) continue;
+      for (const NodeAllocation& use : jobs_.find(everybody[group[i]])->allocation.nodes) {
+        auto at = std::lower_bound(on_nodes.begin(), on_nodes.end(),
+                                   std::pair{use.node, std::size_t{0}});
+        for (; at != on_nodes.end() && at->first == use.node; ++at) {
+          if (seen[at->second]) continue;
+          seen[at->second] = true;
+          group.push_back(at->second);
         }
       }
     }
-    groups.push_back(std::move(group));
+    std::vector<JobId>& jobs = groups.emplace_back();
+    for (const std::size_t position : group) jobs.push_back(everybody[position]);
   }
   return groups;
 }
 
 // After somebody left: the parts that are not connected any more go their own ways.
 void Components::split(std::int64_t id, base::Instant now, base::Instant publish_at) {
-  const std::vector<std::vector<JobId>> groups = parts(*components_.at(id));
-  std::unique_ptr<Component> whole = std::move(components_.at(id));
-  components_.erase(id);
+  std::vector<std::vector<JobId>> groups = parts(*components_.at(id));
+  std::unique_ptr<Component> whole = take_out(id);
   for (const JobId member : whole->members) {
-    component_of_.erase(member);
-    touched_.insert(member);
+    touched_.push_back(member);
     if (const Job* job = jobs_.find(member); job != nullptr && job->allocated()) {
       mark(*job, publish_at);
     }
   }
   const std::vector<Place> places = whole->world.places();
-  for (const std::vector<JobId>& group : groups) {
-    const std::set<JobId> in_group(group.begin(), group.end());
+  const bool lean = whole->world.is_lean();
+  for (std::vector<JobId>& group : groups) {
+    std::sort(group.begin(), group.end());
+    const auto in_group = [&](JobId job) {
+      return std::binary_search(group.begin(), group.end(), job);
+    };
     auto part = std::make_unique<Component>(
         Component{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = now});
     part->collected_at = whole->collected_at;
     bool all_run = true;
     for (const Place& place : places) {
-      if (!in_group.contains(place.job)) continue;
-      part->world.append(newcomer(place.job), place);
+      if (!in_group(place.job)) continue;
+      if (groups.size() > 1 || !lean) part->world.append(newcomer(place.job), place);
       all_run = all_run && place.resumed;
       if (whole->dying.contains(place.job)) part->dying.insert(place.job);
     }
+    if (groups.size() == 1 && lean) part->world = std::move(whole->world);
+    part->world.take_actions();
     part->world.recount();
     for (const PendingOp& op : whole->pending) {
-      if (op.join ? in_group.contains(*op.join) : !all_run) part->pending.push_back(op);
+      if (op.join ? in_group(*op.join) : !all_run) part->pending.push_back(op);
     }
     // Alone and running: it needs no list any more.
     if (group.size() == 1 && all_run && part->pending.empty() && part->dying.empty()) continue;
-    const std::int64_t part_id = next_id_++;
-    components_.emplace(part_id, std::move(part));
-    finish(part_id, publish_at);
+    finish(put_in(std::move(part)), now, publish_at);
   }
 }
 
-namespace {
-
-std::optional<base::Instant> due_of(const Component& component) {
-  std::optional<base::Instant> due;
-  const auto take = [&](base::Instant at) { due = due ? std::min(*due, at) : at; };
-  if (!component.pending.empty()) take(component.pending.front().at);
-  if (component.kill_at) take(*component.kill_at);
-  if (component.extend_at) take(*component.extend_at);
-  return due;
-}
-
-}  // namespace
-
 void Components::advance(base::Instant now) {
-  Ids all;
-  for (const auto& [id, component] : components_) all.insert(id);
-  advance_some(all, now);
+  advance_due(now);
+  if (now < quiet_until_) return;
+  quiet_until_ = grid_.next_boundary(now);
+  for (const auto& [id, component] : components_) {
+    watch(*component, now);
+    quiet_no_longer_than(*component, now);
+  }
 }
 
 void Components::advance_due(base::Instant now) {
-  Ids ids;
-  for (const auto& [id, component] : components_) {
-    if (const auto due = due_of(*component); due && *due <= now) ids.insert(id);
-  }
-  advance_some(ids, now);
-}
-
-void Components::advance_some(const Ids& ids, base::Instant now) {
+  Ids due;
+  for (auto at = due_.begin(); at != due_.end() && at->first <= now; ++at) due.insert(at->second);
   std::vector<std::int64_t> settled;
-  for (const std::int64_t id : ids) {
+  for (const std::int64_t id : due) {
     Component& component = *components_.at(id);
     const bool waited = !component.pending.empty();
     bring(component, now);
+    schedule(component);
     if (waited && component.pending.empty()) settled.push_back(id);
   }
   for (const std::int64_t id : settled) {  // who runs alone now needs no list any more
@@ -421,17 +508,8 @@ void Components::advance_some(const Ids& ids, base::Instant now) {
 }
 
 std::optional<base::Instant> Components::next_due() const {
-  std::optional<base::Instant> due;
-  const auto take = [&](base::Instant at) { due = due ? std::min(*due, at) : at; };
-  for (const auto& [id, component] : components_) {
-    if (const auto at = due_of(*component)) take(*at);
-  }
-  return due;
-}
-
-const Component* Components::component(const Job& job) const {
-  const auto at = component_of_.find(job.id);
-  return at == component_of_.end() ? nullptr : components_.at(at->second).get();
+  if (due_.empty()) return std::nullopt;
+  return due_.begin()->first;
 }
 
 bool Components::runs_at(const Job& job, base::Instant t) const {
@@ -442,11 +520,11 @@ bool Components::runs_at(const Job& job, base::Instant t) const {
 bool Components::ever_runs(const Job& job) const {
   const Component* part = component(job);
   if (part == nullptr) return true;
-  const std::uint16_t pod = part->index.at(job.id);
+  const std::uint16_t pod = part->pod_of(job.id);
   const auto lists = [&](const timetable::PodSet& run) {
     return std::binary_search(run.begin(), run.end(), pod);
   };
-  return std::any_of(part->timeline.cycle.begin(), part->timeline.cycle.end(), lists) ||
+  return part->cycle_slots[pod] != 0 ||
          std::any_of(part->timeline.plan.begin(), part->timeline.plan.end(),
                      [&](const timetable::PlanEntry& entry) { return lists(entry.run); });
 }
@@ -466,11 +544,15 @@ void Components::configure(base::Instant now) {
   }
   if (grid_.slice == parameters.time_slice) return;
   advance(now);
-  for (const auto& [id, component] : components_) settle_members(*component);
+  for (const auto& [id, component] : components_) {
+    bring(*component, now);
+    settle_members(*component);
+  }
   grid_.change_slice(parameters.time_slice, now);
+  quiet_until_ = base::Instant::min();
   for (auto& [id, component] : components_) {
     component->base = now;
-    finish(id, now);
+    finish(*component, now, now);
   }
 }
 
@@ -495,8 +577,7 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
   for (const auto& [id, component] : components_) {
     dying.insert(component->dying.begin(), component->dying.end());
   }
-  components_.clear();
-  component_of_.clear();
+  while (!components_.empty()) take_out(components_.begin()->first);
   for (Job* job : tracked) {
     if (!old.contains(job->id)) order.push_back(job->id);
   }
@@ -524,9 +605,7 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
     if (action.kind == ActionKind::kKill) kills_.push_back(action);
   }
   whole->members = whole->world.jobs();
-  const std::int64_t id = next_id_++;
-  components_.emplace(id, std::move(whole));
-  split(id, now, now);
+  split(put_in(std::move(whole)).id, now, now);
 }
 
 std::string Components::check_invariants(base::Instant now) const {
@@ -537,8 +616,8 @@ std::string Components::check_invariants(base::Instant now) const {
     if (in_between) continue;  // a hole that waits for its boundary
     if (std::string broken = component->world.check_invariants(); !broken.empty()) return broken;
     for (const JobId member : component->members) {
-      const auto at = component_of_.find(member);
-      if (at == component_of_.end() || at->second != id) return "job " + to_string(member) + " is lost";
+      const Job* job = jobs_.find(member);
+      if (job == nullptr || job->component != component.get()) return "job " + to_string(member) + " is lost";
     }
   }
   return {};

@@ -6,9 +6,12 @@
 // conflict arises it enters the component's list with that row. (With told timing one world holds all
 // jobs and a partition is turned as a whole, as in Slurm.)
 //
-// Cost: an event costs the component that it touches: its jobs × (pending slots + 64).
+// Cost: an event costs the component that it touches: its jobs × (pending slots + 64). Of the others
+// only those are looked at for which something is due, and all of them once per slot in which a caller
+// asks who runs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,6 +23,7 @@
 #include <vector>
 
 #include "scheduler/gang/component.h"
+#include "scheduler/gang/dirty_nodes.h"
 #include "scheduler/job_table.h"
 #include "scheduler/node_usage.h"
 
@@ -28,9 +32,6 @@ struct NodePlan;
 }  // namespace sched
 
 namespace sched::gang {
-
-// Nodes whose timetable may have changed, and when it is to be published at the latest.
-using DirtyNodes = std::map<NodeIndex, base::Instant>;
 
 class Components {
  public:
@@ -55,7 +56,8 @@ class Components {
   // job table and in NodeUsage. Invalid plans, and jobs in them that are not tracked, are left out.
   void restore_published(const std::vector<NodePlan>& published, base::Instant now);
 
-  // Everybody to now; or only those for whom something is due.
+  // Does what is due by now. advance() also says who has been turned since it was last asked: nothing
+  // in one slot, O(components) in the next.
   void advance(base::Instant now);
   void advance_due(base::Instant now);
   // When something has to be done at an instant of its own: a pending op, a kill by a tick, the end of a
@@ -64,7 +66,7 @@ class Components {
 
   // --- reading; t not before the last event ---
   // The component of a job with conflicts, or null.
-  const Component* component(const Job& job) const;
+  const Component* component(const Job& job) const { return job.component; }
   bool runs_at(const Job& job, base::Instant t) const;
   // Whether it runs at some slot to come.
   bool ever_runs(const Job& job) const;
@@ -74,7 +76,7 @@ class Components {
   bool conflicts(const Job& a, const Job& b) const;
 
   // Jobs whose clock, run state or reason may have changed since the last call, each once.
-  std::set<JobId> take_touched() { return std::exchange(touched_, {}); }
+  std::vector<JobId> take_touched();
   std::vector<Action> take_kills() { return std::exchange(kills_, {}); }
   DirtyNodes& dirty() { return dirty_; }
   void mark(const Job& job, base::Instant publish_at);
@@ -84,7 +86,6 @@ class Components {
   using Settle = std::function<void(Job&)>;
   void on_settle(Settle settle) { settle_ = std::move(settle); }
 
-  const std::map<std::int64_t, std::unique_ptr<Component>>& all() const { return components_; }
   std::string check_invariants(base::Instant now) const;
 
   // Everything, for save() and restore(); in gang/components_save.h. Reading REQUIRES that the job table
@@ -104,16 +105,23 @@ class Components {
   Lookup lookup() const {
     return [this](JobId id) { return newcomer(id); };
   }
-  std::vector<Job*> rivals(const Job& job) const;
+  // Calls visit(other) with each tracked job in conflict with `job`, once per common node, until it
+  // returns false.
+  template <typename Visit>
+  void for_each_rival(const Job& job, const Visit& visit) const;
+  bool has_rivals(const Job& job) const;
   Closure closure(const Job& seed) const;
-  std::int64_t merge(const Closure& closure, base::Instant now);
+  Component& merge(const Closure& closure, base::Instant now);
   void bring(Component& component, base::Instant now);
-  void advance_some(const Ids& ids, base::Instant now);
+  void watch(Component& component, base::Instant now);
+  void schedule(Component& component);
+  Component& put_in(std::unique_ptr<Component> component);
+  std::unique_ptr<Component> take_out(std::int64_t id);
+  void quiet_no_longer_than(const Component& component, base::Instant now);
   void settle_members(const Component& component);
-  void finish(std::int64_t id, base::Instant publish_at);
+  void finish(Component& component, base::Instant now, base::Instant publish_at);
   void split(std::int64_t id, base::Instant now, base::Instant publish_at);
   std::vector<std::vector<JobId>> parts(const Component& component) const;
-  void drop(std::int64_t id);
   // --- components_restore.cc ---
   void restore_group(const std::set<JobId>& group, std::vector<const NodePlan*> plans,
                      base::Instant now);
@@ -132,9 +140,10 @@ class Components {
   JobTable& jobs_;
   Grid grid_;
   std::map<std::int64_t, std::unique_ptr<Component>> components_;
-  std::map<JobId, std::int64_t> component_of_;
   std::int64_t next_id_ = 1;
-  std::set<JobId> touched_;
+  std::set<std::pair<base::Instant, std::int64_t>> due_;  // Component::due of those that have one
+  base::Instant quiet_until_ = base::Instant::min();  // until then nobody is turned that is not due
+  std::vector<JobId> touched_;
   std::vector<Action> kills_;
   DirtyNodes dirty_;
   Settle settle_;

@@ -143,7 +143,7 @@ std::unique_ptr<Component> Components::assemble(const std::vector<const NodePlan
 }
 
 bool Components::component_kills(const Job& job) const {
-  return newcomer(job.id).kill_under_shadow && !rivals(job).empty();
+  return newcomer(job.id).kill_under_shadow && has_rivals(job);
 }
 
 // Takes the published cycle over when the lists at its start, played, give just that.
@@ -190,7 +190,6 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
   }
   component.base = std::max(now, base::slot_begin(slot, slice));
   component.members = played.members;
-  component.index = played.index;
   component.dying = loop->dying;
   component.timeline = {.slice = slice, .pods_count = component.members.size()};
   component.timeline.cycle.resize(runs.size());
@@ -206,6 +205,7 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
   component.extend_at = played.extend_at;
   component.world.take_actions();
   component.loop_world->take_actions();
+  component.index();
   return true;
 }
 
@@ -225,7 +225,7 @@ void Components::restore_published(const std::vector<NodePlan>& published, base:
   }
   std::set<JobId> done;
   for (const JobId seed : listed) {
-    if (done.contains(seed) || rivals(*jobs_.find(seed)).empty()) continue;
+    if (done.contains(seed) || !has_rivals(*jobs_.find(seed))) continue;
     // Everybody in conflict on common nodes.
     std::set<JobId> group{seed};
     std::vector<JobId> open{seed};
@@ -236,7 +236,7 @@ void Components::restore_published(const std::vector<NodePlan>& published, base:
       for (const NodePlan* plan : plans_of[id]) {
         if (!plans.insert(plan).second) continue;
         for (const NodeTimetableEntry& entry : plan->entries) {
-          if (!listed.contains(entry.job) || rivals(*jobs_.find(entry.job)).empty()) continue;
+          if (!listed.contains(entry.job) || !has_rivals(*jobs_.find(entry.job))) continue;
           if (group.insert(entry.job).second) open.push_back(entry.job);
         }
       }
@@ -252,7 +252,6 @@ void Components::restore_group(const std::set<JobId>& group, std::vector<const N
             [](const NodePlan* a, const NodePlan* b) { return a->node < b->node; });
   base::Instant at = now;
   for (const NodePlan* plan : plans) at = std::max(at, plan->as_of);
-  const std::int64_t id = next_id_++;
   auto component = std::make_unique<Component>(
       Component{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = at});
   if (at > now || !adopt_cycle(*component, plans, group, now)) {
@@ -262,11 +261,13 @@ void Components::restore_group(const std::set<JobId>& group, std::vector<const N
     project(*component, grid_, lookup());
     if (at > now) keep_plan_until(*component, plans, now, at);
   }
-  for (const JobId member : component->members) {
-    component_of_[member] = id;
-    touched_.insert(member);
+  Component& added = put_in(std::move(component));
+  for (const JobId member : added.members) {
+    jobs_.find(member)->component = &added;
+    touched_.push_back(member);
   }
-  components_.emplace(id, std::move(component));
+  schedule(added);
+  quiet_until_ = base::Instant::min();
 }
 
 // run(t) for t < until stays what was published (architecture.md 2).

@@ -24,7 +24,11 @@ void Components::archive_world(A& a, World& world) const {
 template <typename A>
 void Components::archive(A& a) {
   visit(a, grid_);
-  save::all(a, next_id_, touched_, dirty_);
+  std::map<NodeIndex, base::Instant> dirty = dirty_.all();
+  save::all(a, next_id_, touched_, dirty);
+  if constexpr (A::kReads) {
+    for (const auto& [node, at] : dirty) dirty_.mark(node, at);
+  }
   std::vector<std::int64_t> ids;
   for (const auto& [id, component] : components_) ids.push_back(id);
   visit(a, ids);
@@ -45,12 +49,23 @@ void Components::archive(A& a) {
               c.settled_places, c.loop_start, c.kill_at, c.extend_at);
     if constexpr (A::kReads) {
       for (std::size_t i = 0; i < c.members.size(); ++i) {
-        if (jobs_.find(c.members[i]) == nullptr) return a.fail();
-        c.index.emplace(c.members[i], static_cast<std::uint16_t>(i));
-        component_of_[c.members[i]] = id;
+        Job* const job = jobs_.find(c.members[i]);
+        if (job == nullptr) return a.fail();
+        if (i > 0 && !(c.members[i - 1] < c.members[i])) return a.fail();
+        job->component = &c;
       }
-      const bool fits = c.index.size() == c.timeline.pods_count && !c.timeline.cycle.empty();
+      const auto known = [&](const timetable::PodSet& run) {
+        return std::all_of(run.begin(), run.end(),
+                           [&](std::uint16_t pod) { return pod < c.members.size(); });
+      };
+      const auto& cycle = c.timeline.cycle;
+      const bool fits = c.members.size() == c.timeline.pods_count && !cycle.empty() &&
+                        cycle.size() <= timetable::kCycleSlotsMax &&
+                        std::all_of(cycle.begin(), cycle.end(), known);
       if (!fits || !a.ok()) return a.fail();
+      c.id = id;
+      c.index();
+      schedule(c);
     }
   }
 }

@@ -11,7 +11,7 @@ void World::begin_rebuild(List& list) {
   std::fill(list.active.begin(), list.active.end(), Taken{});
   list.active_count = 0;
   list.jobs_active = 0;
-  list.shadows_changed = false;
+  list.shadows_changed = list.may_change = false;
   for_each_shadow(list, [&](const Entry& shadow) { occupy(list, shadow); });
 }
 
@@ -44,8 +44,13 @@ void World::refill(List& list, bool admit_new) {
   }
 }
 
+// A list is rebuilt already, and a rebuild would change nothing, unless somebody of it left, came back
+// or was put there as he was, or the shadows over it changed. Who merely came and runs, or came and does
+// not fit, changes nothing for the others.
 void World::refill_all() {
-  for (List& list : lists_) refill(list, true);
+  for (List& list : lists_) {
+    if (list.may_change || list.shadows_changed) refill(list, true);
+  }
 }
 
 // 6.6; the steps' numbers are the rule's.

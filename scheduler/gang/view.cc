@@ -18,6 +18,14 @@ std::vector<Place> World::places() const {
   return places;
 }
 
+bool World::is_lean() const {
+  std::size_t uses = 0;
+  for (const Entry& entry : entries_) {
+    if (entry.used) uses += entry.uses->size();
+  }
+  return nodes_.size() <= 2 * uses + 16 && entries_.size() <= 2 * index_of_.size() + 16;
+}
+
 std::vector<JobId> World::jobs() const {
   std::vector<JobId> jobs;
   for (const auto& [job, index] : index_of_) jobs.push_back(job);
@@ -25,28 +33,29 @@ std::vector<JobId> World::jobs() const {
 }
 
 bool World::runs(JobId job) const {
-  const auto at = index_of_.find(job);
-  return at != index_of_.end() && entries_[static_cast<std::size_t>(at->second)].resumed;
+  const std::int32_t index = index_of(job);
+  return index >= 0 && runs(index);
 }
 
 bool World::shadowed(JobId job) const {
-  const auto at = index_of_.find(job);
-  if (at == index_of_.end()) return false;
-  const Entry& entry = entries_[static_cast<std::size_t>(at->second)];
+  if (lists_.size() < 2) return false;
+  const std::int32_t index = index_of(job);
+  if (index < 0) return false;
+  const Entry& entry = entries_[static_cast<std::size_t>(index)];
   return shadow_over(lists_[static_cast<std::size_t>(entry.list)], entry).has_value();
 }
 
 bool World::conflict(JobId a, JobId b) const {
-  const Entry& x = entries_[static_cast<std::size_t>(index_of_.at(a))];
-  const Entry& y = entries_[static_cast<std::size_t>(index_of_.at(b))];
+  const Entry& x = entries_[static_cast<std::size_t>(index_of(a))];
+  const Entry& y = entries_[static_cast<std::size_t>(index_of(b))];
   const bool related = x.list == y.list || lists_[static_cast<std::size_t>(x.list)].tier !=
                                                lists_[static_cast<std::size_t>(y.list)].tier;
   return related && overlaps(x, y);
 }
 
 bool World::overlap(JobId a, JobId b) const {
-  return overlaps(entries_[static_cast<std::size_t>(index_of_.at(a))],
-                  entries_[static_cast<std::size_t>(index_of_.at(b))]);
+  return overlaps(entries_[static_cast<std::size_t>(index_of(a))],
+                  entries_[static_cast<std::size_t>(index_of(b))]);
 }
 
 std::vector<std::int32_t> World::signature() const {

@@ -20,13 +20,30 @@ Unit unit_of(const ClusterParameters& parameters) {
   return Unit::kCore;
 }
 
+namespace {
+
+// Where the key is, or would be, in a vector of pairs that is sorted by key.
+template <typename Pairs, typename Key>
+auto place_of(Pairs& pairs, Key key) {
+  return std::lower_bound(pairs.begin(), pairs.end(), key,
+                          [](const auto& pair, Key wanted) { return pair.first < wanted; });
+}
+
+}  // namespace
+
+std::int32_t World::index_of(JobId job) const {
+  const auto at = place_of(index_of_, job);
+  return at != index_of_.end() && at->first == job ? at->second : -1;
+}
+
 std::int32_t World::local_node(NodeIndex node) {
-  const auto [at, is_new] = local_of_.try_emplace(node, static_cast<std::int32_t>(nodes_.size()));
-  if (is_new) {
-    nodes_.push_back(node);
-    for (List& list : lists_) list.active.emplace_back();
-  }
-  return at->second;
+  const auto at = place_of(local_of_, node);
+  if (at != local_of_.end() && at->first == node) return at->second;
+  const auto local = static_cast<std::int32_t>(nodes_.size());
+  local_of_.insert(at, {node, local});
+  nodes_.push_back(node);
+  for (List& list : lists_) list.active.emplace_back();
+  return local;
 }
 
 std::size_t World::list_of(PartitionIndex partition) {
@@ -38,6 +55,7 @@ std::size_t World::list_of(PartitionIndex partition) {
   list.tier = cluster_->partition(partition).tier();
   list.order = cluster_->partition(partition).order;
   list.active.resize(nodes_.size());
+  list.may_change = true;  // the shadows over it are not in its map yet
   lists_.push_back(std::move(list));
   sort_lists();
   return list_of(partition);
@@ -78,13 +96,16 @@ std::int32_t World::make_entry(const Newcomer& newcomer) {
   entry.table_order = newcomer.table_order;
   entry.held = newcomer.held;
   entry.kill_under_shadow = newcomer.kill_under_shadow;
+  std::vector<Use> uses;
+  uses.reserve(newcomer.allocation->nodes.size());
   for (const NodeAllocation& use : newcomer.allocation->nodes) {
     CoreSet cores = use.cores;
     if (unit_ == Unit::kSocket && cluster_->exists(use.node)) {
       cores = whole_sockets(cores, cluster_->node(use.node));
     }
-    entry.uses.push_back({local_node(use.node), use.cpus, cores});
+    uses.push_back({local_node(use.node), use.cpus, cores});
   }
+  entry.uses = std::make_shared<const std::vector<Use>>(std::move(uses));
   const std::size_t list = list_of(newcomer.partition);
   entry.list = static_cast<std::int32_t>(list);
   std::int32_t index = static_cast<std::int32_t>(entries_.size());
@@ -95,14 +116,14 @@ std::int32_t World::make_entry(const Newcomer& newcomer) {
     vacant_.pop_back();
     entries_[static_cast<std::size_t>(index)] = std::move(entry);
   }
-  index_of_.emplace(newcomer.job, index);
+  index_of_.insert(place_of(index_of_, newcomer.job), {newcomer.job, index});
   lists_[list].entries.push_back(index);
   return index;
 }
 
 bool World::fits(const List& list, const Entry& entry) const {
   if (list.active_count == 0) return true;
-  for (const Use& use : entry.uses) {
+  for (const Use& use : *entry.uses) {
     const Taken& taken = list.active[static_cast<std::size_t>(use.node)];
     switch (unit_) {
       case Unit::kNode:
@@ -124,7 +145,7 @@ bool World::fits(const List& list, const Entry& entry) const {
 }
 
 void World::occupy(List& list, const Entry& entry) const {
-  for (const Use& use : entry.uses) {
+  for (const Use& use : *entry.uses) {
     Taken& taken = list.active[static_cast<std::size_t>(use.node)];
     taken.node = true;
     taken.cores |= use.cores;
@@ -142,8 +163,8 @@ void World::add(List& list, Entry& entry, EntryRow row) {
 }
 
 bool World::overlaps(const Entry& a, const Entry& b) const {
-  for (const Use& x : a.uses) {
-    for (const Use& y : b.uses) {
+  for (const Use& x : *a.uses) {
+    for (const Use& y : *b.uses) {
       if (x.node != y.node) continue;
       if (unit_ == Unit::kNode || unit_ == Unit::kCpuCount) return true;
       if (x.cores.intersects(y.cores)) return true;
@@ -178,22 +199,28 @@ void World::uncast(Entry& entry) {
   mark_lower(lists_[static_cast<std::size_t>(entry.list)].tier);
 }
 
+void World::act(const Entry& entry, ActionKind kind, std::optional<JobId> by) {
+  if (kills_only_ && kind != ActionKind::kKill) return;
+  actions_.push_back({entry.job, kind, by});
+  action_slots_.push_back(static_cast<std::int32_t>(&entry - entries_.data()));
+}
+
 // 6.4, with P17: killed only when a shadow is over this very job.
 void World::stop(List& list, Entry& entry) {
   entry.resumed = false;
   if (entry.kill_under_shadow) {
     if (const auto shadow = shadow_over(list, entry)) {
       entry.held = true;  // it never runs again
-      actions_.push_back({entry.job, ActionKind::kKill, shadow});
+      act(entry, ActionKind::kKill, shadow);
       return;
     }
   }
-  actions_.push_back({entry.job, ActionKind::kStop, std::nullopt});
+  act(entry, ActionKind::kStop);
 }
 
 void World::resume(Entry& entry) {
   entry.resumed = true;
-  actions_.push_back({entry.job, ActionKind::kResume, std::nullopt});
+  act(entry, ActionKind::kResume);
 }
 
 void World::start(const Newcomer& newcomer, bool refill) {
@@ -208,6 +235,8 @@ void World::start(const Newcomer& newcomer, bool refill) {
     return;
   }
   if (entry.resumed) stop(list, entry);
+  // Whoever was stopped before may fit: nobody has asked yet.
+  if (newcomer.suspended && !newcomer.held) list.may_change = true;
 }
 
 void World::append(const Newcomer& newcomer, const Place& place) {
@@ -216,6 +245,7 @@ void World::append(const Newcomer& newcomer, const Place& place) {
   entry.resumed = place.resumed;
   entry.held = place.held;
   entry.casts = place.resumed;
+  lists_[static_cast<std::size_t>(entry.list)].may_change = true;
 }
 
 void World::recount() {
@@ -230,17 +260,19 @@ void World::recount() {
       Entry& entry = entries_[static_cast<std::size_t>(index)];
       if (entry.row != EntryRow::kNone) add(list, entry, entry.row);
     }
+    list.may_change = true;
   }
 }
 
 void World::remove(JobId job, bool refill) {
-  const auto at = index_of_.find(job);
-  if (at == index_of_.end()) return;
+  const auto at = place_of(index_of_, job);
+  if (at == index_of_.end() || at->first != job) return;
   const std::int32_t index = at->second;
   Entry& entry = entries_[static_cast<std::size_t>(index)];
   uncast(entry);
   List& list = lists_[static_cast<std::size_t>(entry.list)];
   std::erase(list.entries, index);
+  list.may_change = true;
   entry = Entry{};
   entry.used = false;
   vacant_.push_back(index);
@@ -249,14 +281,32 @@ void World::remove(JobId job, bool refill) {
 }
 
 void World::set_held(JobId job, bool held) {
-  const auto at = index_of_.find(job);
-  if (at == index_of_.end()) return;
-  entries_[static_cast<std::size_t>(at->second)].held = held;
-  if (!held) refill_all();
+  const std::int32_t index = index_of(job);
+  if (index < 0) return;
+  Entry& entry = entries_[static_cast<std::size_t>(index)];
+  entry.held = held;
+  if (held) return;
+  lists_[static_cast<std::size_t>(entry.list)].may_change = true;
+  refill_all();
 }
 
 std::vector<Action> World::take_actions() {
+  action_slots_.clear();
   return std::exchange(actions_, {});
+}
+
+std::vector<Action> World::take_last_actions() {
+  std::vector<bool> seen(entries_.size(), false);
+  std::size_t kept = actions_.size();
+  for (std::size_t i = actions_.size(); i-- > 0;) {
+    const auto slot = static_cast<std::size_t>(action_slots_[i]);
+    const bool kill = actions_[i].kind == ActionKind::kKill;
+    if (!kill && seen[slot]) continue;
+    if (!kill) seen[slot] = true;
+    actions_[--kept] = actions_[i];
+  }
+  actions_.erase(actions_.begin(), actions_.begin() + static_cast<std::ptrdiff_t>(kept));
+  return take_actions();
 }
 
 }  // namespace sched::gang

@@ -5,13 +5,16 @@
 // A value: copying it copies the state, and equal states behave equally. Results of an operation are
 // appended to actions(); all stops of one rotation precede all its resumes (6.6).
 //
-// Cost: adding and removing O(jobs of the world) (refill_all), a tick O(jobs × nodes of a job).
+// Cost: adding a job O(its nodes) when it runs and nothing of lower tier is under it, else, and for
+// removing, O(jobs of the lists concerned); a tick O(jobs × nodes of a job). Copying is a handful of
+// allocations.
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scheduler/model/cluster.h"
@@ -80,13 +83,21 @@ class World {
   // 6.7
   void tick();
 
-  bool contains(JobId job) const { return index_of_.contains(job); }
+  bool contains(JobId job) const { return index_of(job) >= 0; }
   bool empty() const { return index_of_.empty(); }
   std::size_t size() const { return index_of_.size(); }
+  // Not much larger than its jobs make it: nodes of jobs that left stay until a world is made anew.
+  bool is_lean() const;
+  // From now on kills alone are recorded as actions, or everything again.
+  void record_kills_only(bool only) { kills_only_ = only; }
   // By partition (highest tier first), in list order.
   std::vector<Place> places() const;
   std::vector<JobId> jobs() const;
   bool runs(JobId job) const;
+  // Where the job is held here, for runs(slot): valid until a job is added or removed. REQUIRES:
+  // contains(job).
+  std::int32_t slot_of(JobId job) const { return index_of(job); }
+  bool runs(std::int32_t slot) const { return entries_[static_cast<std::size_t>(slot)].resumed; }
   // Under a shadow that it conflicts with: not stopped for others' turn (R6.34).
   bool shadowed(JobId job) const;
   // Whether two jobs would not run at the same time: of one partition, or of different tiers, with
@@ -98,6 +109,8 @@ class World {
   std::vector<std::int32_t> signature() const;
 
   std::vector<Action> take_actions();
+  // The same with the last stop or resume of each job only; of kills all.
+  std::vector<Action> take_last_actions();
 
   // I1 to I5 of 6.13; an empty string, or what is broken.
   std::string check_invariants() const;
@@ -113,7 +126,7 @@ class World {
     JobId job;
     std::int64_t table_order = 0;
     std::int32_t list = 0;  // index into lists_
-    std::vector<Use> uses;
+    std::shared_ptr<const std::vector<Use>> uses;  // never changes: copies of a world share it
     EntryRow row = EntryRow::kNone;
     bool resumed = false;  // sig
     bool held = false;
@@ -136,8 +149,11 @@ class World {
     int active_count = 0;
     int jobs_active = 0;           // active_count without the shadows
     bool shadows_changed = false;  // since the last rebuild (P1)
+    bool may_change = false;       // a rebuild could admit or stop somebody for another reason
   };
 
+  // Index into entries_, or -1.
+  std::int32_t index_of(JobId job) const;
   std::int32_t local_node(NodeIndex node);
   std::size_t list_of(PartitionIndex partition);
   std::int32_t make_entry(const Newcomer& newcomer);
@@ -161,6 +177,7 @@ class World {
   void cast(Entry& entry);
   void uncast(Entry& entry);
   void mark_lower(int tier);
+  void act(const Entry& entry, ActionKind kind, std::optional<JobId> by = std::nullopt);
   void stop(List& list, Entry& entry);
   void resume(Entry& entry);
   void begin_rebuild(List& list);
@@ -171,11 +188,13 @@ class World {
   Unit unit_;
   std::vector<Entry> entries_;
   std::vector<std::int32_t> vacant_;
-  std::map<JobId, std::int32_t> index_of_;
+  std::vector<std::pair<JobId, std::int32_t>> index_of_;  // by job
   std::vector<List> lists_;  // by tier, highest first; ties by the configuration's order
   std::vector<NodeIndex> nodes_;  // local → global
-  std::map<NodeIndex, std::int32_t> local_of_;
+  std::vector<std::pair<NodeIndex, std::int32_t>> local_of_;  // by node
+  bool kills_only_ = false;
   std::vector<Action> actions_;
+  std::vector<std::int32_t> action_slots_;  // whose they are: indexes into entries_
 };
 
 }  // namespace sched::gang

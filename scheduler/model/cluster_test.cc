@@ -112,5 +112,29 @@ TEST(NodeSet, WalksMembersAndGaps) {
   EXPECT_EQ(NodeSet::all(130).next_absent(0), 130);
 }
 
+// Sizes around the ends of words and of strides of words.
+TEST(NodeSet, SetsOfEverySizeEndWhereTheyShould) {
+  for (const int size : {0, 1, 63, 64, 65, 255, 256, 257, 1000}) {
+    const NodeSet all = NodeSet::all(size);
+    EXPECT_EQ(all.count(), size);
+    EXPECT_EQ(all.next(0), size == 0 ? -1 : 0);
+    EXPECT_EQ(all.next(size), -1);
+    EXPECT_EQ(all.next_absent(0), size);
+    const NodeSet none{size};
+    EXPECT_TRUE(none.empty());
+    EXPECT_EQ(all - all, none);
+    EXPECT_EQ(none | all, all);
+    EXPECT_TRUE(all.contains(none));
+    EXPECT_EQ(none.contains(all), size == 0);
+    if (size == 0) continue;
+    NodeSet last{size};
+    last.set(size - 1);
+    EXPECT_EQ((all & last).count(), 1);
+    EXPECT_EQ((all - last).next_absent(0), size - 1);
+    EXPECT_EQ(all.count_and(last), 1);
+    EXPECT_FALSE((all - last).contains(last));
+  }
+}
+
 }  // namespace
 }  // namespace sched

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "scheduler/base/bits.h"
+
 namespace sched {
 
 // A node with more cores is refused when it is added (Scheduler, NodeUpdate).
@@ -31,7 +33,9 @@ class CoreSet {
 
   constexpr int count() const {
     int total = 0;
-    for (const std::uint64_t word : words_) total += std::popcount(word);
+    for (const std::uint64_t word : words_) {  // most nodes have few cores
+      if (word != 0) total += base::bits_count(word);
+    }
     return total;
   }
   constexpr bool empty() const {
@@ -41,10 +45,9 @@ class CoreSet {
     return true;
   }
   constexpr bool intersects(const CoreSet& other) const {
-    for (std::size_t i = 0; i < kWords; ++i) {
-      if ((words_[i] & other.words_[i]) != 0) return true;
-    }
-    return false;
+    std::uint64_t common = 0;
+    for (std::size_t i = 0; i < kWords; ++i) common |= words_[i] & other.words_[i];
+    return common != 0;
   }
   constexpr bool contains(const CoreSet& other) const {
     for (std::size_t i = 0; i < kWords; ++i) {

@@ -10,17 +10,19 @@
 #include <cstdint>
 #include <vector>
 
+#include "scheduler/base/bits.h"
+
 namespace sched {
 
 class NodeSet {
  public:
   NodeSet() = default;
   // The empty set over ranks 0 … size − 1.
-  explicit NodeSet(int size) : size_{size}, words_((static_cast<std::size_t>(size) + 63) / 64) {}
+  explicit NodeSet(int size) : size_{size}, words_(words_for(size)) {}
   static NodeSet all(int size) {
     NodeSet set{size};
-    for (std::uint64_t& word : set.words_) word = ~std::uint64_t{0};
-    if (size % 64 != 0) set.words_.back() = (std::uint64_t{1} << (size % 64)) - 1;
+    for (std::size_t i = 0; i < word_of(size); ++i) set.words_[i] = ~std::uint64_t{0};
+    if (size % 64 != 0) set.words_[word_of(size)] = (std::uint64_t{1} << (size % 64)) - 1;
     return set;
   }
 
@@ -35,14 +37,15 @@ class NodeSet {
 
   int count() const {
     int total = 0;
-    for (const std::uint64_t word : words_) total += std::popcount(word);
+    for (const std::uint64_t word : words_) total += base::bits_count(word);
     return total;
   }
   // |this ∩ other| without building it.
   int count_and(const NodeSet& other) const {
     int total = 0;
-    for (std::size_t i = 0; i < words_.size(); ++i)
-      total += std::popcount(words_[i] & other.words_[i]);
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      total += base::bits_count(words_[i] & other.words_[i]);
+    }
     return total;
   }
   bool empty() const {
@@ -58,8 +61,10 @@ class NodeSet {
     return false;
   }
   bool contains(const NodeSet& other) const {
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      if ((other.words_[i] & ~words_[i]) != 0) return false;
+    for (std::size_t i = 0; i < words_.size(); i += kStride) {
+      std::uint64_t missing = 0;
+      for (std::size_t j = i; j < i + kStride; ++j) missing |= other.words_[j] & ~words_[j];
+      if (missing != 0) return false;
     }
     return true;
   }
@@ -88,16 +93,13 @@ class NodeSet {
   }
 
   NodeSet& operator|=(const NodeSet& other) {
-    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
-    return *this;
+    return combine(other, [](std::uint64_t a, std::uint64_t b) { return a | b; });
   }
   NodeSet& operator&=(const NodeSet& other) {
-    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= other.words_[i];
-    return *this;
+    return combine(other, [](std::uint64_t a, std::uint64_t b) { return a & b; });
   }
   NodeSet& operator-=(const NodeSet& other) {
-    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= ~other.words_[i];
-    return *this;
+    return combine(other, [](std::uint64_t a, std::uint64_t b) { return a & ~b; });
   }
   friend NodeSet operator|(NodeSet a, const NodeSet& b) { return a |= b; }
   friend NodeSet operator&(NodeSet a, const NodeSet& b) { return a &= b; }
@@ -105,6 +107,20 @@ class NodeSet {
   friend bool operator==(const NodeSet&, const NodeSet&) = default;
 
  private:
+  // Words come in strides, so that the compiler can do several at once.
+  static constexpr std::size_t kStride = 4;
+  static constexpr std::size_t words_for(int size) {
+    return (static_cast<std::size_t>(size) + 64 * kStride - 1) / (64 * kStride) * kStride;
+  }
+  template <typename Operation>
+  NodeSet& combine(const NodeSet& other, Operation operation) {
+    std::uint64_t* const mine = words_.data();
+    const std::uint64_t* const theirs = other.words_.data();
+    for (std::size_t i = 0; i < words_.size(); i += kStride) {
+      for (std::size_t j = i; j < i + kStride; ++j) mine[j] = operation(mine[j], theirs[j]);
+    }
+    return *this;
+  }
   static constexpr std::size_t word_of(int rank) { return static_cast<std::size_t>(rank) / 64; }
   static constexpr std::size_t bit_of(int rank) { return static_cast<std::size_t>(rank) % 64; }
 

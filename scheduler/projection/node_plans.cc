@@ -3,30 +3,47 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <utility>
 
 namespace sched {
 namespace {
 
-// The jobs that run at t, sorted.
-std::vector<JobId> running_at(const NodePlan& plan, base::Instant t) {
-  std::vector<JobId> jobs;
-  for (const std::uint16_t pod : timetable::run_at(plan.timetable, t)) {
-    jobs.push_back(plan.entries[pod].job);
+// By pod of `b`: the pod of `a` that is the same job's; nothing when the two list different jobs.
+std::optional<std::vector<std::uint16_t>> same_jobs(const NodePlan& a, const NodePlan& b) {
+  if (a.entries.size() != b.entries.size()) return std::nullopt;
+  const auto by_job = [](const NodePlan& plan) {
+    std::vector<std::uint16_t> pods(plan.entries.size());
+    std::iota(pods.begin(), pods.end(), std::uint16_t{0});
+    std::sort(pods.begin(), pods.end(), [&](std::uint16_t x, std::uint16_t y) {
+      return plan.entries[x].job < plan.entries[y].job;
+    });
+    return pods;
+  };
+  const std::vector<std::uint16_t> of_a = by_job(a), of_b = by_job(b);
+  std::vector<std::uint16_t> pods(of_b.size());
+  for (std::size_t i = 0; i < of_b.size(); ++i) {
+    if (a.entries[of_a[i]].job != b.entries[of_b[i]].job) return std::nullopt;
+    pods[of_b[i]] = of_a[i];
   }
-  std::sort(jobs.begin(), jobs.end());
-  return jobs;
-}
-
-std::vector<JobId> listed(const NodePlan& plan) {
-  std::vector<JobId> jobs;
-  for (const NodeTimetableEntry& entry : plan.entries) jobs.push_back(entry.job);
-  std::sort(jobs.begin(), jobs.end());
-  return jobs;
+  return pods;
 }
 
 base::Instant plan_end(const NodePlan& plan, base::Instant from) {
   return plan.timetable.plan.empty() ? from : std::max(from, plan.timetable.plan.back().until);
+}
+
+Row row_of(gang::EntryRow row) {
+  switch (row) {
+    case gang::EntryRow::kActive:
+      return Row::kActive;
+    case gang::EntryRow::kFiller:
+      return Row::kFiller;
+    case gang::EntryRow::kNone:
+      return Row::kWaiting;
+  }
+  return Row::kWaiting;
 }
 
 // Drops what is past and joins equal neighbours. What follows as_of stays even when it is past: a new
@@ -49,24 +66,41 @@ void simplify(timetable::Timetable& timetable, base::Instant before) {
 }  // namespace
 
 bool same_from(const NodePlan& a, const NodePlan& b, base::Instant from) {
-  if (listed(a) != listed(b)) return false;
+  const auto pods = same_jobs(a, b);
+  if (!pods) return false;
   if (a.entries.empty()) return true;
   if (a.timetable.slice != b.timetable.slice) return false;
-  if (running_at(a, from) != running_at(b, from)) return false;
+  const auto same = [&](std::span<const std::uint16_t> x, std::span<const std::uint16_t> y) {
+    return x.size() == y.size() && std::all_of(y.begin(), y.end(), [&](std::uint16_t pod) {
+             return std::binary_search(x.begin(), x.end(), (*pods)[pod]);
+           });
+  };
+  const auto same_at = [&](base::Instant t) {
+    return same(timetable::run_at(a.timetable, t), timetable::run_at(b.timetable, t));
+  };
+  if (!same_at(from)) return false;
   const base::Instant end = std::max(plan_end(a, from), plan_end(b, from));
   for (const NodePlan* plan : {&a, &b}) {
     for (const timetable::PlanEntry& entry : plan->timetable.plan) {
-      if (entry.until > from && running_at(a, entry.until) != running_at(b, entry.until)) return false;
+      if (entry.until > from && !same_at(entry.until)) return false;
     }
   }
+  // Boundaries up to where both are in their cycles for good. Two periodic sequences that agree over the
+  // sum of their periods agree for ever.
   const base::Duration slice = a.timetable.slice;
-  const auto slots = static_cast<std::int64_t>(
-      std::lcm(a.timetable.cycle.size(), b.timetable.cycle.size()));
-  const std::int64_t first = base::slot_of(from, slice) + 1;
-  const std::int64_t last = base::slot_of(end, slice) + 1 + slots;
-  for (std::int64_t slot = first; slot <= last; ++slot) {
-    const base::Instant begin = base::slot_begin(slot, slice);
-    if (running_at(a, begin) != running_at(b, begin)) return false;
+  const std::int64_t cycles_from = base::slot_of(end, slice) + 1;
+  for (std::int64_t slot = base::slot_of(from, slice) + 1; slot < cycles_from; ++slot) {
+    if (!same_at(base::slot_begin(slot, slice))) return false;
+  }
+  const auto index = [&](const NodePlan& plan) {
+    const auto length = static_cast<std::int64_t>(plan.timetable.cycle.size());
+    return static_cast<std::size_t>(((cycles_from % length) + length) % length);
+  };
+  std::size_t i = index(a), j = index(b);
+  for (std::size_t left = a.timetable.cycle.size() + b.timetable.cycle.size(); left > 0; --left) {
+    if (!same(a.timetable.cycle[i], b.timetable.cycle[j])) return false;
+    i = i + 1 == a.timetable.cycle.size() ? 0 : i + 1;
+    j = j + 1 == b.timetable.cycle.size() ? 0 : j + 1;
   }
   return true;
 }
@@ -96,7 +130,8 @@ std::vector<NodePlans::Listed> NodePlans::list(NodeIndex node,
       entry.always = !entry.never;
       entry.row = entry.never ? Row::kWaiting : Row::kFiller;
     } else if (const gang::Component* part = components_.component(*job)) {
-      component = part;
+      component = entry.component = part;
+      entry.pod = part->pod_of(job->id);
       members.push_back(entry);
       continue;
     } else {
@@ -107,21 +142,18 @@ std::vector<NodePlans::Listed> NodePlans::list(NodeIndex node,
   std::stable_sort(others.begin(), others.end(), [](const Listed& a, const Listed& b) {
     return a.job->table_order < b.job->table_order;
   });
-  std::vector<Listed> all;
-  if (component != nullptr) {
-    for (const gang::Place& place : component->settled_places) {
-      const auto at = std::find_if(members.begin(), members.end(), [&](const Listed& entry) {
-        return entry.job->id == place.job;
-      });
-      if (at == members.end()) continue;
-      at->row = place.row == gang::EntryRow::kActive   ? Row::kActive
-                : place.row == gang::EntryRow::kFiller ? Row::kFiller
-                                                       : Row::kWaiting;
-      all.push_back(*at);
-    }
+  std::erase_if(members, [&](const Listed& entry) {
+    return entry.component != component || component->places[entry.pod] < 0;
+  });
+  std::sort(members.begin(), members.end(), [&](const Listed& a, const Listed& b) {
+    return component->places[a.pod] < component->places[b.pod];
+  });
+  for (Listed& entry : members) {
+    const auto place = static_cast<std::size_t>(component->places[entry.pod]);
+    entry.row = row_of(component->settled_places[place].row);
   }
-  all.insert(all.end(), others.begin(), others.end());
-  return all;
+  members.insert(members.end(), others.begin(), others.end());
+  return members;
 }
 
 NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
@@ -133,26 +165,35 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
   const gang::Component* component = nullptr;
   const std::vector<Listed> jobs = list(node, component);
   if (component != nullptr) plan.as_of = component->settled;
-  const auto cut = [&](const timetable::PodSet& run) {
+  // Who runs, of those for whom `runs` holds and those who run or do not run whatever it says.
+  const auto cut = [&](const auto& runs) {
     timetable::PodSet pods;
+    pods.reserve(jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const Listed& entry = jobs[i];
-      const bool on = !entry.never &&
-                      (entry.always || std::binary_search(run.begin(), run.end(),
-                                                          component->index.at(entry.job->id)));
-      if (on) pods.push_back(static_cast<std::uint16_t>(i));
+      if (!entry.never && (entry.always || runs(entry.pod))) {
+        pods.push_back(static_cast<std::uint16_t>(i));
+      }
     }
     return pods;
   };
   timetable::Timetable& table = plan.timetable;
   table.slice = components_.grid().slice;
   table.pods_count = jobs.size();
-  table.cycle = {cut({})};
-  if (component != nullptr) {
-    table.cycle.clear();
-    for (const auto& run : component->timeline.cycle) table.cycle.push_back(cut(run));
-    for (const auto& entry : component->timeline.plan) {
-      table.plan.push_back({entry.until, cut(entry.run)});
+  if (component == nullptr) {
+    table.cycle = {cut([](std::uint16_t) { return false; })};
+  } else {
+    const timetable::Timetable& whole = component->timeline;
+    table.cycle.reserve(whole.cycle.size());
+    for (std::size_t slot = 0; slot < whole.cycle.size(); ++slot) {
+      table.cycle.push_back(cut(
+          [&](std::uint16_t pod) { return (component->cycle_slots[pod] >> slot & 1U) != 0; }));
+    }
+    table.plan.reserve(whole.plan.size());
+    for (const timetable::PlanEntry& entry : whole.plan) {
+      table.plan.push_back({entry.until, cut([&](std::uint16_t pod) {
+                              return std::binary_search(entry.run.begin(), entry.run.end(), pod);
+                            })});
     }
   }
   simplify(table, std::min(now, plan.as_of));
@@ -172,14 +213,7 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
 
 std::vector<NodePlan> NodePlans::take(base::Instant now, const RunTime& run_time) {
   std::vector<NodePlan> plans;
-  gang::DirtyNodes& dirty = components_.dirty();
-  for (auto at = dirty.begin(); at != dirty.end();) {
-    if (at->second > now) {
-      ++at;
-      continue;
-    }
-    const NodeIndex node = at->first;
-    at = dirty.erase(at);
+  for (const NodeIndex node : components_.dirty().take(now)) {
     if (!cluster_.exists(node)) {
       published_.erase(node);
       continue;
@@ -205,9 +239,7 @@ std::vector<NodePlan> NodePlans::take(base::Instant now, const RunTime& run_time
 }
 
 std::optional<base::Instant> NodePlans::next_due() const {
-  std::optional<base::Instant> due;
-  for (const auto& [node, at] : components_.dirty()) due = due ? std::min(*due, at) : at;
-  return due;
+  return components_.dirty().next();
 }
 
 }  // namespace sched

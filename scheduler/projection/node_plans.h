@@ -48,6 +48,8 @@ class NodePlans {
   struct Listed {
     const Job* job = nullptr;
     Row row = Row::kFiller;
+    const gang::Component* component = nullptr;  // unless it runs always or never
+    std::uint16_t pod = 0;                       // in the component
     bool always = false;
     bool never = false;
   };

@@ -22,6 +22,7 @@ class WhatIfRun {
   explicit WhatIfRun(const Scenario& scenario)
       : scenario_{scenario}, driver_{scenario, {.told_timing = false}} {
     history_.resize(scenario.jobs.size());
+    ran_.resize(scenario.jobs.size());
     end_version_.resize(scenario.jobs.size());
     for (std::size_t i = 0; i < scenario.nodes.size(); ++i) {
       node_by_name_[scenario.nodes[i].name] = i;
@@ -149,6 +150,7 @@ class WhatIfRun {
                                  .cpus = part.cpus});
     }
     placement.spans.push_back({.from = now_});
+    ran_[start.job.index() - 1] = base::Duration{0};
     JobHistory& job = history(start.job);
     job.state = sched::JobState::kRunning;
     job.placements.push_back(std::move(placement));
@@ -235,13 +237,15 @@ class WhatIfRun {
       span.pod = static_cast<std::uint16_t>(i);
     }
     Placement& placement = history(id).placements.back();
+    base::Duration& ran = ran_[id.index() - 1];
     placement.spans.back().to = now_;
+    ran += run_time(placement.spans.back(), placement.spans.back().from, now_);
     if (placement.spans.back().from == now_) placement.spans.pop_back();
     placement.spans.push_back(span);
     const std::optional<base::Duration> work = scenario_.job(id).work;
     if (!work || ending_.count(id) != 0) return;
     ++end_version_[id.index() - 1];
-    const base::Duration left = *work - run_time(placement, placement.from, now_);
+    const base::Duration left = *work - ran;
     const std::optional<base::Instant> end = when_has_run(span, now_, left);
     if (end) ends_.push({.at = *end, .job = id, .version = end_version_[id.index() - 1]});
   }
@@ -272,6 +276,7 @@ class WhatIfRun {
   std::set<sched::JobId> ending_;   // told to end
   std::priority_queue<PlannedEnd, std::vector<PlannedEnd>, std::greater<>> ends_;
   std::vector<std::uint64_t> end_version_;
+  std::vector<base::Duration> ran_;  // by the present placement's spans but the last
 };
 
 }  // namespace

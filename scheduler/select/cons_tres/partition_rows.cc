@@ -74,12 +74,15 @@ bool PartitionRows::has_room(const std::vector<RankCores>& nodes) {
 void PartitionRows::add(JobId id, std::vector<RankCores> nodes) {
   CHECK(!in_trial_ && !nodes.empty() && !holds(id));
   pack();
-  if (!has_room(nodes)) set_count(count() + 1);
   RowJob job{.nodes = std::move(nodes)};
   for (const RankCores& node : job.nodes) job.cores_count += node.cores.count();
-  put(job, *std::find_if(rows_.begin(), rows_.end(), [&](const Row& candidate) {
-    return fits(job.nodes, candidate);
-  }));
+  auto row = std::find_if(rows_.begin(), rows_.end(),
+                          [&](const Row& candidate) { return fits(job.nodes, candidate); });
+  if (row == rows_.end()) {
+    set_count(count() + 1);
+    row = rows_.end() - 1;
+  }
+  put(job, *row);
   job.sequence = next_sequence_++;
   count_job(job, +1);
   if (!used_.empty()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <utility>
 
 namespace sched::linear {
 namespace {
@@ -30,7 +31,7 @@ class BestFit {
     find_runs();
     if (prefers_big_nodes()) {
       take_biggest();
-      return accepted() ? std::optional{chosen_} : std::nullopt;
+      return accepted() ? std::optional{std::move(chosen_)} : std::nullopt;
     }
     while (room_ > 0 && !satisfied()) {
       const int best = best_run();
@@ -42,7 +43,7 @@ class BestFit {
       run.nodes = run.cpus = 0;
     }
     if (request_.contiguous && !one_block()) return std::nullopt;
-    return accepted() ? std::optional{chosen_} : std::nullopt;
+    return accepted() ? std::optional{std::move(chosen_)} : std::nullopt;
   }
 
  private:

@@ -291,6 +291,7 @@ Allocation Linear::allocate(const SelectRequest& request, const NodeSet& chosen)
   Allocation allocation;
   allocation.whole_nodes = true;
   const int nodes_count = chosen.count();
+  allocation.nodes.reserve(static_cast<std::size_t>(nodes_count));
   const Demand need = demand(*request.job);
   const int tasks = tasks_of(*request.job->request, nodes_count);
   int index = 0;

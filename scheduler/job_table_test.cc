@@ -1,0 +1,42 @@
+#include "scheduler/job_table.h"
+
+#include <gtest/gtest.h>
+
+namespace sched {
+namespace {
+
+JobRequest request(std::int64_t id) {
+  JobRequest made;
+  made.id = JobId{id};
+  return made;
+}
+
+TEST(JobTable, FindsByIdHoweverFarApartTheIdsAre) {
+  JobTable jobs;
+  const std::vector<std::int64_t> ids = {0, 1, 1023, 1024, 1025, std::int64_t{1} << 40,
+                                         std::int64_t{1} << 62};
+  for (const std::int64_t id : ids) jobs.add(request(id));
+  EXPECT_EQ(jobs.size(), ids.size());
+  for (const std::int64_t id : ids) {
+    ASSERT_NE(jobs.find(JobId{id}), nullptr) << id;
+    EXPECT_EQ(jobs.find(JobId{id})->id, JobId{id});
+  }
+  EXPECT_EQ(jobs.find(JobId{2}), nullptr);
+  EXPECT_EQ(jobs.find(JobId{4096}), nullptr);
+}
+
+TEST(JobTable, ForgetsWhatIsErasedAndNothingElse) {
+  JobTable jobs;
+  for (const std::int64_t id : {1, 2, 5000}) jobs.add(request(id));
+  jobs.erase(JobId{2});
+  jobs.erase(JobId{5000});
+  jobs.erase(JobId{7});
+  EXPECT_EQ(jobs.size(), 1U);
+  EXPECT_NE(jobs.find(JobId{1}), nullptr);
+  EXPECT_EQ(jobs.find(JobId{2}), nullptr);
+  EXPECT_EQ(jobs.find(JobId{5000}), nullptr);
+  EXPECT_EQ(jobs.add(request(2)).table_order, 4);
+}
+
+}  // namespace
+}  // namespace sched
