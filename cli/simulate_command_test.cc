@@ -76,6 +76,47 @@ TEST_F(SimulateCommand, WhatIfAsJson) {
   EXPECT_EQ(json["totals"]["response"]["max"], 230.0);
 }
 
+// By hand: A has n1 from 0 to 100, B waits for it from 20 to 100 and has it until 150. Two nodes of 4
+// CPUs for 150 s are 1200 CPU seconds, used are (100 + 50) × 4. Waits 0 and 80, responses 100 and 130.
+TEST_F(SimulateCommand, TotalsAreThoseWorkedOutByHand) {
+  ASSERT_EQ(run(R"(
+nodes:
+- {name: 'n[1-2]', cores: 4, memory: 16000}
+conf: {SelectType: select/linear}
+partitions:
+- {name: p, Default: 'YES'}
+inputs:
+- {t: 0, submit: A, args: -N1 -w n1, run: 100}
+- {t: 20, submit: B, args: -N1 -w n1, run: 50}
+)",
+                {.json = true}),
+            kExitOk)
+      << err_.str();
+  const nlohmann::json totals = nlohmann::json::parse(out_.str())["totals"];
+  EXPECT_EQ(totals["seconds"], 150.0);
+  EXPECT_EQ(totals["cpuSeconds"], 1200);
+  EXPECT_EQ(totals["usedCPUSeconds"], 600);
+  EXPECT_EQ(totals["ended"], 2);
+  EXPECT_EQ(totals["wait"]["mean"], 40.0);
+  EXPECT_EQ(totals["wait"]["max"], 80.0);
+  EXPECT_EQ(totals["response"]["mean"], 115.0);
+  EXPECT_EQ(totals["response"]["max"], 130.0);
+  EXPECT_EQ(totals["preemptedJobs"], 0);
+}
+
+// Two gangs take turns for a week: nobody can see single turns, so each node is a handful of marks.
+TEST_F(SimulateCommand, APictureIsNoLargerThanWhatCanBeSeen) {
+  std::string week{kTwoGangs};
+  for (auto at = week.find("run: 120"); at != std::string::npos; at = week.find("run: 120")) {
+    week.replace(at, 8, "run: 300000");
+  }
+  ASSERT_EQ(run(week, {.svg = file("p.svg")}), kExitOk) << err_.str();
+  const base::Result<std::string> svg = read_file(file("p.svg"), 1U << 20U);
+  ASSERT_TRUE(svg.ok());
+  EXPECT_LT(svg->size(), 5'000U);
+  EXPECT_THAT(*svg, HasSubstr("height=\"9.0\""));  // half of the time
+}
+
 TEST_F(SimulateCommand, WritesAPicture) {
   ASSERT_EQ(run(kTwoGangs, {.svg = file("p.svg")}), kExitOk) << err_.str();
   const base::Result<std::string> svg = read_file(file("p.svg"), 1U << 20U);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include "cli/slurm/quantities.h"
 
@@ -43,9 +44,55 @@ std::string colour(std::size_t job) {
 struct Mark {
   std::size_t job;
   std::int64_t share;
-  friend bool operator==(const Mark&, const Mark&) = default;
 };
-using Cell = std::vector<Mark>;
+using Cell = std::vector<Mark>;  // ascending jobs
+
+// Columns [begin, end) of a node with the same jobs, and their mean.
+struct Stretch {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  Cell mean;
+};
+
+bool same_jobs(const Cell& a, const Cell& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Mark& x, const Mark& y) { return x.job == y.job; });
+}
+
+std::vector<Stretch> stretches_of(const std::vector<Cell>& cells) {
+  std::vector<Stretch> stretches;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (stretches.empty() || !same_jobs(stretches.back().mean, cells[i])) {
+      stretches.push_back({i, i + 1, cells[i]});
+      continue;
+    }
+    stretches.back().end = i + 1;
+    for (std::size_t k = 0; k < cells[i].size(); ++k) {
+      stretches.back().mean[k].share += cells[i][k].share;  // the sum for now
+    }
+  }
+  for (Stretch& stretch : stretches) {
+    for (Mark& mark : stretch.mean) {
+      mark.share /= static_cast<std::int64_t>(stretch.end - stretch.begin);
+    }
+  }
+  return stretches;
+}
+
+// Two columns as one.
+Cell mean_of(const Cell& a, const Cell& b) {
+  Cell mean;
+  for (std::size_t i = 0, j = 0; i < a.size() || j < b.size();) {
+    const bool from_a = j == b.size() || (i < a.size() && a[i].job <= b[j].job);
+    const bool from_b = i == a.size() || (j < b.size() && b[j].job <= a[i].job);
+    Mark mark{from_a ? a[i].job : b[j].job, 0};
+    if (from_a) mark.share += a[i++].share;
+    if (from_b) mark.share += b[j++].share;
+    mark.share = std::max<std::int64_t>(1, mark.share / 2);
+    mean.push_back(mark);
+  }
+  return mean;
+}
 
 class Picture {
  public:
@@ -54,10 +101,19 @@ class Picture {
         result_{result},
         columns_{static_cast<std::int64_t>(kSvgColumns)},
         rows_{std::min(kSvgNodesMax, scenario.nodes.size())} {
-    cells_.resize(rows_, std::vector<Cell>(kSvgColumns));
+    std::vector<std::vector<Cell>> cells(rows_, std::vector<Cell>(kSvgColumns));
     for (std::size_t job = 0; job < result.jobs.size(); ++job) {
       for (const simulate::Placement& placement : result.jobs[job].placements) {
-        add(job, placement);
+        add(job, placement, cells);
+      }
+    }
+    while (!join(cells) && cells.front().size() % 2 == 0) {
+      for (std::vector<Cell>& row : cells) {
+        std::vector<Cell> coarser;
+        for (std::size_t i = 0; i < row.size(); i += 2) {
+          coarser.push_back(mean_of(row[i], row[i + 1]));
+        }
+        row = std::move(coarser);
       }
     }
   }
@@ -95,22 +151,48 @@ class Picture {
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(place), 0, columns_ - 1);
   }
 
-  void add(std::size_t job, const simulate::Placement& placement) {
+  void add(std::size_t job, const simulate::Placement& placement,
+           std::vector<std::vector<Cell>>& cells) const {
     const base::Instant to = std::min(placement.to, result_.end);
-    const std::int64_t last = column_of(to);
-    for (std::int64_t column = column_of(placement.from); column <= last; ++column) {
+    const std::int64_t first = column_of(placement.from);
+    std::vector<base::Duration> runs(static_cast<std::size_t>(column_of(to) - first + 1));
+    for (const simulate::RunSpan& span : placement.spans) {
+      if (span.from >= to) break;
+      const std::int64_t last = column_of(std::min(span.to, to));
+      for (std::int64_t column = column_of(span.from); column <= last; ++column) {
+        runs[static_cast<std::size_t>(column - first)] +=
+            simulate::run_time(span, edge(column), std::min(edge(column + 1), to));
+      }
+    }
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::int64_t column = first + static_cast<std::int64_t>(i);
       const base::Duration width = edge(column + 1) - edge(column);
-      if (width <= base::Duration{0}) continue;
-      const base::Duration runs =
-          simulate::run_time(placement, edge(column), std::min(edge(column + 1), to));
-      if (runs == base::Duration{0}) continue;
+      if (width <= base::Duration{0} || runs[i] <= base::Duration{0}) continue;
       for (const simulate::Placement::Part& part : placement.parts) {
         if (part.node >= rows_) continue;
         const std::int64_t cores = std::max(1, scenario_.nodes[part.node].cores());
-        const std::int64_t share = runs * 1'000 / width * part.cores.count() / cores;
-        cells_[part.node][static_cast<std::size_t>(column)].push_back({job, share});
+        const std::int64_t share = runs[i] * 1'000 / width * part.cores.count() / cores;
+        Cell& cell = cells[part.node][static_cast<std::size_t>(column)];
+        if (!cell.empty() && cell.back().job == job) {  // requeued and started again
+          cell.back().share += share;
+        } else {
+          cell.push_back({job, share});
+        }
       }
     }
+  }
+
+  // False when that gives too many marks.
+  bool join(const std::vector<std::vector<Cell>>& cells) {
+    joined_.clear();
+    column_width_ = static_cast<double>(columns_) / static_cast<double>(
+                        cells.empty() ? kSvgColumns : cells.front().size());
+    std::size_t marks = 0;
+    for (const std::vector<Cell>& row : cells) {
+      joined_.push_back(stretches_of(row));
+      for (const Stretch& stretch : joined_.back()) marks += stretch.mean.size();
+    }
+    return marks <= kSvgMarksMax;
   }
 
   std::string row_svg(std::size_t row) const {
@@ -121,13 +203,10 @@ class Picture {
                   "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" fill=\"#eee\"/>\n",
                   kLabelWidth, y, static_cast<double>(columns_), kRowHeight);
     svg += line.data();
-    const std::vector<Cell>& cells = cells_[row];
-    for (std::size_t begin = 0; begin < cells.size();) {
-      std::size_t end = begin + 1;
-      while (end < cells.size() && cells[end] == cells[begin]) ++end;
-      svg += cell_svg(cells[begin], kLabelWidth + static_cast<double>(begin),
-                      static_cast<double>(end - begin), y);
-      begin = end;
+    for (const Stretch& stretch : joined_[row]) {
+      svg += cell_svg(stretch.mean,
+                      kLabelWidth + static_cast<double>(stretch.begin) * column_width_,
+                      static_cast<double>(stretch.end - stretch.begin) * column_width_, y);
     }
     return svg;
   }
@@ -144,7 +223,7 @@ class Picture {
       top -= height;
       std::array<char, 256> line{};
       std::snprintf(line.data(), line.size(),
-                    "<rect x=\"%.0f\" y=\"%.2f\" width=\"%.0f\" height=\"%.2f\" fill=\"%s\">", x,
+                    "<rect x=\"%.0f\" y=\"%.1f\" width=\"%.0f\" height=\"%.1f\" fill=\"%s\">", x,
                     top, width, height, colour(mark.job).c_str());
       svg += line.data();
       svg += "<title>" + escaped(scenario_.jobs[mark.job].label) + "</title></rect>\n";
@@ -177,7 +256,8 @@ class Picture {
   const simulate::WhatIf& result_;
   const std::int64_t columns_;
   const std::size_t rows_;
-  std::vector<std::vector<Cell>> cells_;  // by node and column
+  std::vector<std::vector<Stretch>> joined_;  // by node
+  double column_width_ = 1;
 };
 
 }  // namespace
