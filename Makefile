@@ -45,7 +45,7 @@ e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go and minutes th
 	@tools/install-packages tools/packages-kubernetes.txt
 	@cmake --preset $(PRESET) >/dev/null
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target programs kubernetes_tests api_server_contract_test
-	@tools/as-root e2e/kubernetes/run-tests $(BUILD) $(FILTER)
+	@tools/as-root e2e/kubernetes/run-tests $(BUILD) $(if $(FILTER),'$(FILTER)')
 
 cluster-up: deps  ## a real Kubernetes of three nodes on this machine, kubegang installed (root; Go)
 	@tools/install-packages tools/packages-kubernetes.txt

@@ -7,7 +7,7 @@
 namespace scenarios {
 
 std::vector<std::string> Turns::owners(const std::string& node, std::int64_t slot,
-                                          const std::vector<std::string>& job_names) const {
+                                       const std::vector<std::string>& job_names) const {
   const Instant from = base::slot_begin(slot, slice_);
   const Instant to = from + slice_;
   std::vector<std::pair<Duration, std::string>> shares;
@@ -31,12 +31,10 @@ std::vector<std::string> Turns::owners(const std::string& node, std::int64_t slo
   return out;
 }
 
-std::vector<std::string> Turns::owners_of_slots(
-    const std::string& node, Instant from, Instant to,
-    const std::vector<std::string>& job_names) const {
+std::vector<std::string> Turns::owners_of_slots(const std::string& node, Instant from, Instant to,
+                                                const std::vector<std::string>& job_names) const {
   std::vector<std::string> out;
-  const std::int64_t first =
-      base::slot_of(base::boundary_at_or_after(from, slice_), slice_);
+  const std::int64_t first = base::slot_of(base::boundary_at_or_after(from, slice_), slice_);
   const std::int64_t last = base::slot_of(to, slice_);
   for (std::int64_t slot = first; slot < last; ++slot) {
     std::string text;

@@ -16,7 +16,8 @@ using base::Instant;
 
 class Turns {
  public:
-  Turns(devcluster::StampStore stamps, Duration slice) : stamps_{std::move(stamps)}, slice_{slice} {}
+  Turns(devcluster::StampStore stamps, Duration slice)
+      : stamps_{std::move(stamps)}, slice_{slice} {}
 
   const devcluster::StampStore& stamps() const { return stamps_; }
   Duration slice() const { return slice_; }

@@ -22,8 +22,7 @@ class Admission : public Cluster {
         {"metadata", {{"name", ns_ + "-" + account}, {"namespace", in_namespace}}},
         {"roleRef",
          {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "ClusterRole"}, {"name", role}}},
-        {"subjects",
-         {{{"kind", "ServiceAccount"}, {"name", account}, {"namespace", ns_}}}}};
+        {"subjects", {{{"kind", "ServiceAccount"}, {"name", account}, {"namespace", ns_}}}}};
     apply(binding);
     return token_of(ns_, account);
   }
@@ -39,30 +38,37 @@ class Admission : public Cluster {
   void expect_denied(const std::string& sentence,
                      const std::function<base::Result<json>()>& request) {
     std::string last = "it was allowed";
-    wait_until("denied with \"" + sentence + "\"", [&] {
-      const auto answer = request();
-      last = answer.ok() ? "it was allowed" : answer.error().message;
-      return !answer.ok() && answer.error().message.find(sentence) != std::string::npos;
-    }, seconds{10});
+    wait_until(
+        "denied with \"" + sentence + "\"",
+        [&] {
+          const auto answer = request();
+          last = answer.ok() ? "it was allowed" : answer.error().message;
+          return !answer.ok() && answer.error().message.find(sentence) != std::string::npos;
+        },
+        seconds{10});
     EXPECT_NE(last.find(sentence), std::string::npos) << last;
   }
   void expect_allowed(const std::function<base::Result<json>()>& request) {
     std::string last;
-    wait_until("allowed", [&] {
-      const auto answer = request();
-      last = answer.ok() ? "" : answer.error().message;
-      return answer.ok();
-    }, seconds{10});
+    wait_until(
+        "allowed",
+        [&] {
+          const auto answer = request();
+          last = answer.ok() ? "" : answer.error().message;
+          return answer.ok();
+        },
+        seconds{10});
     EXPECT_EQ(last, "");
   }
   std::string jobs() const { return "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs"; }
   std::string pods_path() const { return "/api/v1/namespaces/" + ns_ + "/pods?dryRun=All"; }
   static json bare_pod(const json& spec_patch = json::object(), bool owned = true) {
-    json pod{{"apiVersion", "v1"},
-             {"kind", "Pod"},
-             {"metadata", {{"name", "bare"}}},
-             {"spec",
-              {{"nodeName", "n1"}, {"containers", {{{"name", "main"}, {"image", kBusyboxImage}}}}}}};
+    json pod{
+        {"apiVersion", "v1"},
+        {"kind", "Pod"},
+        {"metadata", {{"name", "bare"}}},
+        {"spec",
+         {{"nodeName", "n1"}, {"containers", {{{"name", "main"}, {"image", kBusyboxImage}}}}}}};
     if (owned) {
       pod["metadata"]["ownerReferences"] = {{{"apiVersion", "kubegang.io/v1alpha1"},
                                              {"kind", "Job"},
@@ -123,8 +129,9 @@ TEST_F(Admission, PrivilegedFieldsOfAJobNeedTheVerbOperate) {
   expect_denied("spec.priority needs the verb operate", [&] {
     return create("first-in-line", {{"priority", 100000}});
   });
-  expect_denied("a negative spec.nice needs the verb operate",
-                [&] { return create("not-nice", {{"nice", -5}}); });
+  expect_denied("a negative spec.nice needs the verb operate", [&] {
+    return create("not-nice", {{"nice", -5}});
+  });
   ASSERT_NO_FATAL_FAILURE(submit({.name = "limited", .patch = {{"spec", {{"timeLimit", "1h"}}}}}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("limited"));
   expect_denied("a longer spec.timeLimit of a running job needs the verb operate", [&] {
@@ -170,17 +177,19 @@ TEST_F(Admission, TheOperatorCreatesOnlyPodsOfJobsWithoutRightsOverANode) {
   expect_allowed(create(pods_path(), bare_pod()));
   expect_denied("only pods that are controlled by a kubegang Job",
                 create(pods_path(), bare_pod(json::object(), false)));
-  expect_denied("only pods that name their node", create(pods_path(), bare_pod({{"nodeName", nullptr}})));
+  expect_denied("only pods that name their node",
+                create(pods_path(), bare_pod({{"nodeName", nullptr}})));
   for (const char* closed : {"kube-system", kSystemNamespace}) {
-    expect_denied("no pods in kube-system and in its own namespace",
-                  create(std::string{"/api/v1/namespaces/"} + closed + "/pods?dryRun=All", bare_pod()));
+    expect_denied(
+        "no pods in kube-system and in its own namespace",
+        create(std::string{"/api/v1/namespaces/"} + closed + "/pods?dryRun=All", bare_pod()));
   }
   const std::string rights = "need a namespace whose Pod Security level is privileged";
   expect_denied(rights, create(pods_path(), bare_pod({{"hostNetwork", true}})));
   expect_denied(rights, create(pods_path(), bare_pod({{"hostPID", true}})));
-  expect_denied(rights, create(pods_path(), bare_pod({{"volumes",
-                                                       {{{"name", "root"},
-                                                         {"hostPath", {{"path", "/"}}}}}}})));
+  expect_denied(
+      rights, create(pods_path(),
+                     bare_pod({{"volumes", {{{"name", "root"}, {"hostPath", {{"path", "/"}}}}}}})));
   expect_denied(rights,
                 create(pods_path(), bare_pod({{"containers",
                                                {{{"name", "main"},
@@ -192,7 +201,8 @@ TEST_F(Admission, KubegangsNamespaceIsClosedForOtherPeoplesPodsAndTokens) {
   const auto guest = as(token_with_role("guest", "admin", kSystemNamespace));
   const std::string system = std::string{"/api/v1/namespaces/"} + kSystemNamespace;
   expect_denied("are for its administrators", [&] {
-    return call_api(*guest, Method::kPost, system + "/pods?dryRun=All", bare_pod(json::object(), false));
+    return call_api(*guest, Method::kPost, system + "/pods?dryRun=All",
+                    bare_pod(json::object(), false));
   });
   expect_denied("are for its administrators", [&] {
     return call_api(*guest, Method::kPost, system + "/serviceaccounts/kubegang-operator/token",

@@ -40,8 +40,8 @@ std::string lower(std::string text) {
 kube::Transport& administrator() {
   static const kube::SystemClock clock;
   static const std::unique_ptr<kube::HttpTransport> transport = [] {
-    const auto config = kube::load_kubeconfig(std::string{std::getenv(kStateVariable)} +
-                                              "/pki/admin.kubeconfig");
+    const auto config =
+        kube::load_kubeconfig(std::string{std::getenv(kStateVariable)} + "/pki/admin.kubeconfig");
     if (!config.ok()) throw std::runtime_error{config.error().message};
     auto made = kube::HttpTransport::create(*config, clock);
     if (!made.ok()) throw std::runtime_error{made.error().message};
@@ -174,9 +174,9 @@ std::string Cluster::token_of(const std::string& ns, const std::string& account,
   if (!pod.empty()) {
     request["spec"]["boundObjectRef"] = {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", pod}};
   }
-  const auto answer = call(kube::Method::kPost,
-                           "/api/v1/namespaces/" + ns + "/serviceaccounts/" + account + "/token",
-                           request);
+  const auto answer =
+      call(kube::Method::kPost,
+           "/api/v1/namespaces/" + ns + "/serviceaccounts/" + account + "/token", request);
   EXPECT_TRUE(answer.ok()) << answer.error().message;
   return answer.ok() ? (*answer)["status"]["token"].get<std::string>() : "";
 }
@@ -216,18 +216,17 @@ void Cluster::make_partition(const std::string& name, const json& spec_patch) {
 
 json Cluster::job_object(const JobOptions& options) const {
   const bool is_probe = options.command.empty() && options.image.empty();
-  json container{{"name", "main"},
-                 {"image", !options.image.empty() ? options.image
-                           : is_probe             ? std::string{kProbeImage}
-                                                  : std::string{kBusyboxImage}},
-                 {"imagePullPolicy", "IfNotPresent"},
-                 {"env",
-                  {{{"name", "NODE"},
-                    {"valueFrom", {{"fieldRef", {{"fieldPath", "spec.nodeName"}}}}}},
-                   {{"name", "POD"},
-                    {"valueFrom", {{"fieldRef", {{"fieldPath", "metadata.name"}}}}}},
-                   {{"name", "KUBEGANG_STAMP_FILE"}, {"value", "/stamps/$(NODE)/$(POD).stamps"}}}},
-                 {"volumeMounts", {{{"name", "stamps"}, {"mountPath", "/stamps"}}}}};
+  json container{
+      {"name", "main"},
+      {"image", !options.image.empty() ? options.image
+                : is_probe             ? std::string{kProbeImage}
+                                       : std::string{kBusyboxImage}},
+      {"imagePullPolicy", "IfNotPresent"},
+      {"env",
+       {{{"name", "NODE"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "spec.nodeName"}}}}}},
+        {{"name", "POD"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "metadata.name"}}}}}},
+        {{"name", "KUBEGANG_STAMP_FILE"}, {"value", "/stamps/$(NODE)/$(POD).stamps"}}}},
+      {"volumeMounts", {{{"name", "stamps"}, {"mountPath", "/stamps"}}}}};
   if (!options.command.empty()) container["command"] = options.command;
   json object{
       {"apiVersion", "kubegang.io/v1alpha1"},
@@ -274,8 +273,8 @@ std::string Cluster::status_text(const std::string& name) {
 }
 
 std::vector<json> Cluster::pods(const std::string& job_name) {
-  const json list = get("/api/v1/namespaces/" + ns_ +
-                        "/pods?labelSelector=kubegang.io/job=" + job_name);
+  const json list =
+      get("/api/v1/namespaces/" + ns_ + "/pods?labelSelector=kubegang.io/job=" + job_name);
   std::vector<json> out;
   if (list.is_object()) out.assign(list["items"].begin(), list["items"].end());
   return out;
@@ -299,8 +298,8 @@ void Cluster::wait_until(const std::string& what, const std::function<bool()>& c
 }
 
 void Cluster::wait_ready(const std::string& name) {
-  ASSERT_TRUE(eventually(
-      [&] { return kube::is_true(job(name).status.conditions, "Ready"); }, kPatience))
+  ASSERT_TRUE(
+      eventually([&] { return kube::is_true(job(name).status.conditions, "Ready"); }, kPatience))
       << "job " << name << " is not ready: " << status_text(name);
 }
 
@@ -311,8 +310,7 @@ void Cluster::wait_state(const std::string& name, const std::string& wanted,
 }
 
 void Cluster::wait_reason(const std::string& name, const std::string& reason) {
-  ASSERT_TRUE(
-      eventually([&] { return job(name).status.reason == reason; }, kPatience))
+  ASSERT_TRUE(eventually([&] { return job(name).status.reason == reason; }, kPatience))
       << "job " << name << " has not the reason " << reason << ": " << status_text(name);
 }
 

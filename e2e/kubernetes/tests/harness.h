@@ -71,7 +71,7 @@ class Cluster : public testing::Test {
   static base::Result<json> call(kube::Method method, const std::string& path,
                                  const json& body = nullptr);
   static json get(const std::string& path);  // null: it is not there
-  void apply(const json& object);     // a refusal fails the test
+  void apply(const json& object);            // a refusal fails the test
   void patch(const std::string& path, const json& merge_patch);
   void remove(const std::string& path, const json& options = nullptr);
   // The same with somebody's token, to see what is denied.

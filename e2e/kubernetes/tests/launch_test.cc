@@ -17,8 +17,7 @@ class Launch : public Cluster {
     ASSERT_NO_FATAL_FAILURE(wait_until(name + " says \"" + sentence + "\"", [&] {
       return state(name) == "Pending" && message_of(name).find(sentence) != std::string::npos;
     })) << status_text(name);
-    ASSERT_NO_FATAL_FAILURE(
-        wait_until("no pod is left", [&] { return pods(name).empty(); }));
+    ASSERT_NO_FATAL_FAILURE(wait_until("no pod is left", [&] { return pods(name).empty(); }));
     EXPECT_EQ(job(name).status.restarts.value_or(0), 0);
     EXPECT_FALSE(job(name).status.held) << status_text(name);
   }
@@ -44,8 +43,8 @@ class LaunchOfAPartialGang : public Launch {
   static constexpr const char* kPartialImage = "registry.e2e/kubegang/probe:some-nodes";
   void submit_partial(const json& spec_patch) {
     for (const int n : {1, 2}) {
-      const Output tag = on_node(n, std::string{"ctr -n k8s.io images tag --force "} + kProbeImage +
-                                        " " + kPartialImage);
+      const Output tag = on_node(
+          n, std::string{"ctr -n k8s.io images tag --force "} + kProbeImage + " " + kPartialImage);
       ASSERT_EQ(tag.exit_code, 0) << tag.text;
     }
     submit({.name = "partial", .image = kPartialImage, .patch = {{"spec", spec_patch}}});
@@ -106,15 +105,17 @@ TEST_F(Launch, PodSecurityKeepsTheGangPendingInTheServersWords) {
       patch("/api/v1/namespaces/" + ns_,
             {{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", "restricted"}}}}}}));
   // Without the hostPath volume, which our own policy refuses already.
-  ASSERT_NO_FATAL_FAILURE(submit({.name = "rooted", .patch = template_patch(
-      {{"name", "main"}, {"image", kProbeImage}}, {{"volumes", nullptr}})}));
+  ASSERT_NO_FATAL_FAILURE(
+      submit({.name = "rooted",
+              .patch = template_patch({{"name", "main"}, {"image", kProbeImage}},
+                                      {{"volumes", nullptr}})}));
   ASSERT_NO_FATAL_FAILURE(expect_refused_by_the_server("rooted", "violates PodSecurity"));
 }
 
 // As in a namespace that was made a moment ago: the account is there before a back-off of minutes.
 TEST_F(Launch, AServiceAccountThatComesALittleLaterIsWaitedFor) {
-  ASSERT_NO_FATAL_FAILURE(
-      submit({.name = "early", .patch = template_patch(nullptr, {{"serviceAccountName", "late"}})}));
+  ASSERT_NO_FATAL_FAILURE(submit(
+      {.name = "early", .patch = template_patch(nullptr, {{"serviceAccountName", "late"}})}));
   ASSERT_NO_FATAL_FAILURE(
       wait_until("the job is allocated", [&] { return job("early").status.starts.has_value(); }));
   ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "v1"},

@@ -18,9 +18,9 @@ TEST_F(Life, AJobWhosePodsSucceedIsCompleted) {
 }
 
 TEST_F(Life, TheExitCodeReachesTheStatusAndTheGangEndsAsAWhole) {
-  ASSERT_NO_FATAL_FAILURE(submit(
-      {.name = "fails",
-       .command = shell("sleep 3; [ $SLURM_NODEID != 1 ] || exit 42; exec sleep 1000")}));
+  ASSERT_NO_FATAL_FAILURE(
+      submit({.name = "fails",
+              .command = shell("sleep 3; [ $SLURM_NODEID != 1 ] || exit 42; exec sleep 1000")}));
   ASSERT_NO_FATAL_FAILURE(wait_state("fails", "Failed"));
   EXPECT_EQ(job("fails").status.exit_code.value_or(-1), 42) << status_text("fails");
   ASSERT_NO_FATAL_FAILURE(wait_until("no pod of it runs", [&] {
@@ -32,19 +32,17 @@ TEST_F(Life, TheExitCodeReachesTheStatusAndTheGangEndsAsAWhole) {
 }
 
 TEST_F(Life, AProgramThatIsKilledForItsMemoryMakesTheJobOutOfMemory) {
-  ASSERT_NO_FATAL_FAILURE(
-      submit({.name = "greedy",
-              .nodes_count = 1,
-              .command = shell("sleep 2; exec tail /dev/zero"),
-              .patch = {{"spec", {{"memoryPerNode", "32Mi"}}}}}));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "greedy",
+                                  .nodes_count = 1,
+                                  .command = shell("sleep 2; exec tail /dev/zero"),
+                                  .patch = {{"spec", {{"memoryPerNode", "32Mi"}}}}}));
   ASSERT_NO_FATAL_FAILURE(wait_until("it has ended", [&] { return has_ended("greedy"); }));
   EXPECT_EQ(state("greedy"), "OutOfMemory") << status_text("greedy");
 }
 
 TEST_F(Life, TheTimeLimitCountsRunningTimeOnly) {
   // Both take turns: five seconds of running take about ten.
-  ASSERT_NO_FATAL_FAILURE(
-      submit({.name = "limited", .patch = {{"spec", {{"timeLimit", "5s"}}}}}));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "limited", .patch = {{"spec", {{"timeLimit", "5s"}}}}}));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "other"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("limited"));
   ASSERT_NO_FATAL_FAILURE(wait_ready("other"));
@@ -55,8 +53,8 @@ TEST_F(Life, TheTimeLimitCountsRunningTimeOnly) {
   const Duration lived = *ended.status.end_time - *ended.status.start_time;
   EXPECT_GE(ended.status.run_time->elapsed, seconds{5});
   EXPECT_GT(ended.status.suspend_time->elapsed, seconds{1}) << status_text("limited");
-  EXPECT_GE(lived, ended.status.run_time->elapsed + ended.status.suspend_time->elapsed -
-                       milliseconds{10});
+  EXPECT_GE(lived,
+            ended.status.run_time->elapsed + ended.status.suspend_time->elapsed - milliseconds{10});
 }
 
 TEST_F(Life, ARequeuedJobIsANewIncarnation) {
@@ -109,9 +107,10 @@ TEST_F(Life, ADeletedJobLeavesNothing) {
 
 TEST_F(Life, PodsOfAGangReachOneAnother) {
   // By the pods' addresses: this cluster has no DNS.
-  ASSERT_NO_FATAL_FAILURE(submit(
-      {.name = "talks", .command = shell("mkdir /www; echo member-$SLURM_NODEID >/www/index.html; "
-                                         "exec httpd -f -p 8000 -h /www")}));
+  ASSERT_NO_FATAL_FAILURE(
+      submit({.name = "talks",
+              .command = shell("mkdir /www; echo member-$SLURM_NODEID >/www/index.html; "
+                               "exec httpd -f -p 8000 -h /www")}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("talks"));
   const json endpoints = get("/apis/discovery.k8s.io/v1/namespaces/" + ns_ +
                              "/endpointslices?labelSelector=kubernetes.io/service-name=talks");

@@ -25,8 +25,7 @@ class Nodes : public Cluster {
                                                 "while :; do sleep 0.1; done"},
                                     .partition = ns_ + "-one",
                                     .patch = {{"spec", {{"requeue", false}}}}}));
-    ASSERT_NO_FATAL_FAILURE(
-        submit({.name = "other", .nodes_count = 1, .partition = ns_ + "-one"}));
+    ASSERT_NO_FATAL_FAILURE(submit({.name = "other", .nodes_count = 1, .partition = ns_ + "-one"}));
     ASSERT_NO_FATAL_FAILURE(wait_ready("traps"));
     ASSERT_NO_FATAL_FAILURE(wait_ready("other"));
     ASSERT_NO_FATAL_FAILURE(wait_until("the job is frozen", [&] {
@@ -64,11 +63,11 @@ TEST_F(Nodes, ADeletedPodThatIsFrozenHandlesItsSigterm) {
 
 TEST_F(Nodes, AnEvictedPodThatIsFrozenHandlesItsSigterm) {
   ASSERT_NO_FATAL_FAILURE(trapping_job_frozen_on_n1());
-  const auto evicted = call(kube::Method::kPost, pod_path(trapping_pod_, "eviction"),
-                            {{"apiVersion", "policy/v1"},
-                             {"kind", "Eviction"},
-                             {"metadata",
-                              {{"name", trapping_pod_["metadata"]["name"]}, {"namespace", ns_}}}});
+  const auto evicted =
+      call(kube::Method::kPost, pod_path(trapping_pod_, "eviction"),
+           {{"apiVersion", "policy/v1"},
+            {"kind", "Eviction"},
+            {"metadata", {{"name", trapping_pod_["metadata"]["name"]}, {"namespace", ns_}}}});
   ASSERT_TRUE(evicted.ok()) << evicted.error().message;
   ASSERT_NO_FATAL_FAILURE(expect_told_and_gone("NodeFail"));
 }
@@ -97,9 +96,9 @@ TEST_F(Nodes, ADrainedNodesGangStartsAgainElsewhere) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
   ASSERT_EQ(job("pair").status.allocation->node_list, "n[1-2]");
-  const Output drained = run(kubectl(
-      "drain n1 --ignore-daemonsets --force --delete-emptydir-data --timeout=90s "
-      "--pod-selector=kubegang.io/job"));
+  const Output drained =
+      run(kubectl("drain n1 --ignore-daemonsets --force --delete-emptydir-data --timeout=90s "
+                  "--pod-selector=kubegang.io/job"));
   EXPECT_EQ(drained.exit_code, 0) << drained.text;
   ASSERT_NO_FATAL_FAILURE(wait_until("the gang has started again", [&] {
     const kube::Job now_is = job("pair");
@@ -114,33 +113,33 @@ TEST_F(Nodes, ADrainedNodesGangStartsAgainElsewhere) {
 
 // Its pods may still run: nothing is started in their place until the node is back and says so.
 TEST_F(Nodes, ANodeThatIsPoweredOffAndBackEndsItsGangOnce) {
-  ASSERT_NO_FATAL_FAILURE(
-      submit({.name = "lost", .patch = {{"spec", {{"requeue", false}}}}}));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "lost", .patch = {{"spec", {{"requeue", false}}}}}));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "stays", .nodes_count = 1}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("lost"));
   ASSERT_NO_FATAL_FAILURE(wait_ready("stays"));
   ASSERT_EQ(job("stays").status.allocation->node_list, "n1");
   const Output down = script("node-down 3");
   ASSERT_EQ(down.exit_code, 0) << down.text;
-  ASSERT_NO_FATAL_FAILURE(wait_until("the node is not ready", [&] {
-    const json found = get("/api/v1/nodes/n3");
-    for (const json& condition : found["status"]["conditions"]) {
-      if (condition["type"] == "Ready") return condition["status"] != "True";
-    }
-    return false;
-  }, seconds{90}));
+  ASSERT_NO_FATAL_FAILURE(wait_until(
+      "the node is not ready",
+      [&] {
+        const json found = get("/api/v1/nodes/n3");
+        for (const json& condition : found["status"]["conditions"]) {
+          if (condition["type"] == "Ready") return condition["status"] != "True";
+        }
+        return false;
+      },
+      seconds{90}));
   EXPECT_FALSE(has_ended("lost")) << "its pods are not confirmed gone yet";
   const Output up = script("node-up 3");
   ASSERT_EQ(up.exit_code, 0) << up.text;
   ASSERT_NO_FATAL_FAILURE(wait_state("lost", "NodeFail", seconds{120}));
   ASSERT_NO_FATAL_FAILURE(wait_nodes_ready());
-  ASSERT_NO_FATAL_FAILURE(
-      wait_until("its pods have ended", [&] {
-        const auto all = pods("lost");
-        return std::none_of(all.begin(), all.end(), [](const json& pod) {
-          return pod["status"]["phase"] == "Running";
-        });
-      }));
+  ASSERT_NO_FATAL_FAILURE(wait_until("its pods have ended", [&] {
+    const auto all = pods("lost");
+    return std::none_of(all.begin(), all.end(),
+                        [](const json& pod) { return pod["status"]["phase"] == "Running"; });
+  }));
   expect_undisturbed("stays");
 }
 
@@ -161,7 +160,8 @@ TEST_F(Nodes, ANodeThatIsNotReadyButRunsKeepsItsGangs) {
     }
     return false;
   };
-  wait_until("the node is not ready", [&] { return !is_ready(); }, seconds{90});
+  wait_until(
+      "the node is not ready", [&] { return !is_ready(); }, seconds{90});
   wait_for_turns({"first", "second"});
   EXPECT_EQ(on_node(2, "sh -c 'kill -CONT $(cat /run/kubelet.pid)'").exit_code, 0);
   ASSERT_NO_FATAL_FAILURE(wait_nodes_ready());
@@ -179,8 +179,8 @@ TEST_F(Nodes, APreemptorStartsAboveSuspendedVictimsOnEveryCpu) {
   ASSERT_NO_FATAL_FAILURE(wait_ready("urgent"));
   ASSERT_NO_FATAL_FAILURE(wait_until("the victim is frozen on all nodes", [&] {
     const auto all = pods("victim");
-    return all.size() == 3 && std::all_of(all.begin(), all.end(),
-                                          [&](const json& pod) { return is_frozen(pod); });
+    return all.size() == 3 &&
+           std::all_of(all.begin(), all.end(), [&](const json& pod) { return is_frozen(pod); });
   }));
   const Instant from = now();
   // All CPUs that the agents report, for both.
@@ -189,9 +189,9 @@ TEST_F(Nodes, APreemptorStartsAboveSuspendedVictimsOnEveryCpu) {
     const auto& topology = *timetable.status.topology;
     for (const char* name : {"victim", "urgent"}) {
       const json pod = pod_on(name, timetable.metadata.name);
-      EXPECT_EQ(pod["spec"]["containers"][0]["resources"]["limits"]["cpu"],
-                std::to_string(topology.sockets * topology.cores_per_socket *
-                               topology.threads_per_core));
+      EXPECT_EQ(
+          pod["spec"]["containers"][0]["resources"]["limits"]["cpu"],
+          std::to_string(topology.sockets * topology.cores_per_socket * topology.threads_per_core));
     }
   }
   EXPECT_TRUE(devcluster::throughout(

@@ -79,7 +79,8 @@ class Rotation : public Cluster {
     wait_until("an operator leads", [&] {
       const std::string identity = holder();
       for (const json& pod : operators()) {
-        if (!identity.empty() && identity.starts_with(pod["metadata"]["name"].get<std::string>())) found = pod;
+        if (!identity.empty() && identity.starts_with(pod["metadata"]["name"].get<std::string>()))
+          found = pod;
       }
       return found.is_object();
     });
@@ -173,9 +174,10 @@ TEST_F(Rotation, TheContainerRuntimeRestartsWhilePodsAreFrozen) {
 }
 
 TEST_F(Rotation, AnAgentUpgradeThawsAndTakesUpTheRotationAgain) {
-  ASSERT_EQ(run(kubectl("rollout restart daemonset/kubegang-agent -n kubegang-system")).exit_code, 0);
-  const Output done = run(
-      kubectl("rollout status daemonset/kubegang-agent -n kubegang-system --timeout=120s"));
+  ASSERT_EQ(run(kubectl("rollout restart daemonset/kubegang-agent -n kubegang-system")).exit_code,
+            0);
+  const Output done =
+      run(kubectl("rollout status daemonset/kubegang-agent -n kubegang-system --timeout=120s"));
   ASSERT_EQ(done.exit_code, 0) << done.text;
   // A stopped agent thaws: until its successor has taken over, both gangs run.
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(kBoth));
@@ -208,15 +210,15 @@ TEST_F(Rotation, AnAgentsContainerThatIsKilledTakesItsPodsUpAgain) {
 }
 
 TEST_F(Rotation, TheKillSwitchOfANodeThawsIt) {
-  ASSERT_NO_FATAL_FAILURE(patch("/api/v1/nodes/n1",
-                                {{"metadata", {{"annotations", {{"kubegang.io/freeze", "disabled"}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(patch(
+      "/api/v1/nodes/n1", {{"metadata", {{"annotations", {{"kubegang.io/freeze", "disabled"}}}}}}));
   const json first = pod_on("first", "n1"), second = pod_on("second", "n1");
   ASSERT_NO_FATAL_FAILURE(wait_until("both gangs run on n1", [&] {
     return !devcluster::eventually([&] { return is_frozen(first) || is_frozen(second); },
                                    seconds{2});
   }));
-  ASSERT_NO_FATAL_FAILURE(
-      patch("/api/v1/nodes/n1", {{"metadata", {{"annotations", {{"kubegang.io/freeze", nullptr}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(patch(
+      "/api/v1/nodes/n1", {{"metadata", {{"annotations", {{"kubegang.io/freeze", nullptr}}}}}}));
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(kBoth));
   from_ = now();
   expect_nobody_noticed();
@@ -228,9 +230,8 @@ TEST_F(Rotation, TheOtherOperatorTakesOverWhenTheLeaderDies) {
   const std::int64_t old_term = term();
   const std::string identity = holder();
   for (const int pid : processes_of(old)) ::kill(pid, SIGKILL);
-  ASSERT_NO_FATAL_FAILURE(wait_until("somebody else leads", [&] {
-    return !holder().empty() && holder() != identity;
-  }));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("somebody else leads", [&] { return !holder().empty() && holder() != identity; }));
   ASSERT_NO_FATAL_FAILURE(expect_operator_works());
   EXPECT_GT(term(), old_term);
   expect_nobody_noticed();
@@ -250,21 +251,20 @@ TEST_F(Rotation, ALeaderThatWasPausedCannotUndoItsSuccessorsWork) {
   const std::vector<int> processes = processes_of(old);
   ASSERT_FALSE(processes.empty());
   for (const int pid : processes) ::kill(pid, SIGSTOP);
-  ASSERT_NO_FATAL_FAILURE(wait_until("somebody else leads", [&] {
-    return !holder().empty() && holder() != identity;
-  }));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("somebody else leads", [&] { return !holder().empty() && holder() != identity; }));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "third"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("third"));
   const std::int64_t new_term = term();
   EXPECT_GT(new_term, old_term);
   for (const int pid : processes) ::kill(pid, SIGCONT);
-  ASSERT_NO_FATAL_FAILURE(wait_until("it cannot renew and ends", [&] {
-    return restarts() > restarts_before;
-  }));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("it cannot renew and ends", [&] { return restarts() > restarts_before; }));
   EXPECT_EQ(term(), new_term);
   expect_undisturbed("third");
   ASSERT_NO_FATAL_FAILURE(remove(job_path("third")));
-  ASSERT_NO_FATAL_FAILURE(wait_until("the third gang is gone", [&] { return pods("third").empty(); }));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("the third gang is gone", [&] { return pods("third").empty(); }));
   expect_nobody_noticed();
 }
 
@@ -286,8 +286,8 @@ TEST_F(Rotation, EtcdIsGoneForAWhile) {
   const auto gone = std::getenv("KUBEGANG_LONG") != nullptr ? seconds{60} : seconds{10};
   ASSERT_EQ(run("kill -STOP " + etcd).exit_code, 0);
   const Instant until = now() + gone;
-  ASSERT_NO_FATAL_FAILURE(
-      wait_until("etcd was gone long enough", [&] { return now() >= until; }, 2 * gone));
+  ASSERT_NO_FATAL_FAILURE(wait_until(
+      "etcd was gone long enough", [&] { return now() >= until; }, 2 * gone));
   EXPECT_EQ(turns().overlap_since(from_, kBoth), Duration{});
   ASSERT_EQ(run("kill -CONT " + etcd).exit_code, 0);
   ASSERT_NO_FATAL_FAILURE(wait_nodes_ready());
