@@ -8,6 +8,7 @@ namespace {
 bool same_configuration(const NodeSpec& a, const NodeSpec& b) {
   return a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
          a.threads_per_core == b.threads_per_core && a.cpus == b.cpus && a.memory == b.memory &&
+         a.tmp_disk == b.tmp_disk &&
          a.weight == b.weight && a.features == b.features;
 }
 
@@ -39,7 +40,7 @@ bool group_fits(const NodeSpec& node, const JobRequest& request) {
     cpus = std::max(cpus, *request.tasks_per_node * request.cpus_per_task);
   }
   if (request.overcommit) cpus = request.min_cpus_per_node.value_or(1);
-  if (node.cpus < cpus) return false;
+  if (node.cpus < cpus || node.tmp_disk < request.tmp_disk) return false;
   if (node.sockets < request.sockets_per_node.value_or(1)) return false;
   if (node.cores_per_socket < request.cores_per_socket.value_or(1)) return false;
   if (node.threads_per_core < request.threads_per_core.value_or(1)) return false;

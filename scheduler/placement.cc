@@ -31,7 +31,8 @@ NodeCounts node_counts(const Cluster& cluster, const Job& job, PartitionIndex pa
     counts.max = std::min(counts.max, *config.max_nodes);
   }
   if (qos && qos->max_nodes_per_job) counts.max = std::min(counts.max, *qos->max_nodes_per_job);
-  const bool explicit_max = request.nodes_given && request.max_nodes.has_value();
+  const bool explicit_max =
+      request.nodes_given && request.max_nodes.has_value() && !request.use_min_nodes;
   counts.req = explicit_max ? std::max(counts.min, counts.max) : counts.min;
   return counts;
 }

@@ -127,6 +127,8 @@ base::Status check_fields(const sched::JobRequest& request) {
   if (request.cores_per_socket) return no_field("--cores-per-socket");
   if (request.threads_per_core) return no_field("--threads-per-core");
   if (request.overcommit) return no_field("--overcommit");
+  if (request.use_min_nodes) return no_field("--use-min-nodes");
+  if (request.tmp_disk.value() > 0) return no_field("--tmp");
   if (request.time_limit == kUnlimited || request.time_min == kUnlimited) {
     return base::invalid_argument(
         "--time UNLIMITED: leave it out; the partition's default holds then");

@@ -46,15 +46,24 @@ base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::strin
       modes.mode = mode;
     } else if (same_word(word, "GANG")) {
       modes.gang = true;
-    } else if (same_word(word, "WITHIN") || same_word(word, "PRIORITY")) {
-      return not_supported(std::string{what} + " " + word);
+    } else if (same_word(word, "WITHIN")) {
+      modes.within = true;
+    } else if (same_word(word, "PRIORITY")) {
+      modes.priority = true;
+    } else if (same_word(word, "CHECKPOINT")) {  // C20
+      return base::invalid_argument(begin +
+                                    "CHECKPOINT was removed from Slurm; say CANCEL or REQUEUE");
     } else if (!same_word(word, "cluster")) {  // "as the cluster's" = nothing given
-      return unknown_word(what, word, {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG"});  // C19
+      return unknown_word(what, word, {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"});  // C19
     }
   }
   if (modes.gang && modes.mode == PreemptMode::kOff) {  // C2
     return base::invalid_argument(begin +
                                   "OFF and GANG exclude each other; GANG alone only slices");
+  }
+  if (modes.gang && (modes.within || modes.priority)) {  // C5
+    return base::invalid_argument(begin + "GANG excludes " +
+                                  (modes.within ? "WITHIN" : "PRIORITY") + "; leave one out");
   }
   return modes;
 }

@@ -48,6 +48,8 @@ base::Status preempt_mode(ClusterParameters& c, std::string_view key, std::strin
   if (!modes) return modes.error();
   c.preempt_mode = modes->mode.value_or(sched::PreemptMode::kOff);
   c.gang = modes->gang;
+  c.preempt_within = modes->within;
+  c.preempt_priority = modes->priority;
   return {};
 }
 
@@ -59,11 +61,14 @@ base::Status preempt_parameter(ClusterParameters& c, std::string_view key,
   if (same_word(name, "youngest_first")) {
     return set_flag(preempt.youngest_first, key, option, value);
   }
-  if (same_word(name, "reclaim_licenses") || same_word(name, "send_user_signal") ||
-      same_word(name, "suspend_grace_time")) {
+  if (same_word(name, "reclaim_licenses") || same_word(name, "send_user_signal")) {
     return not_supported(std::string{key} + " " + std::string{name});
   }
   const std::string what = std::string{key} + " " + std::string{name};
+  if (same_word(name, "suspend_grace_time")) {  // between two signals on the node: decides nothing
+    base::Duration none{};
+    return set_seconds(none, what, value);
+  }
   if (same_word(name, "reorder_count")) {
     return set_integer(preempt.reorder_count, what, value, {.min = 0, .max = 1'000});
   }

@@ -58,7 +58,10 @@ constexpr std::array kNodeKeys = {
     NodeKey{"Features", features},
     NodeKey{"Feature", features},
     NodeKey{"State", node_state},
-    NodeKey{"TmpDisk", ignored<NodeSpec>},
+    NodeKey{"TmpDisk",
+            [](NodeSpec& n, std::string_view key, std::string_view value) {
+              return set_memory(n.tmp_disk, key, value);
+            }},
     NodeKey{"NodeAddr", ignored<NodeSpec>},
     NodeKey{"NodeHostname", ignored<NodeSpec>},
     NodeKey{"Port", ignored<NodeSpec>},

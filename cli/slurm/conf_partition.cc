@@ -59,7 +59,12 @@ base::Status partition_preempt_mode(PartitionConfig& p, std::string_view key,
     return base::invalid_argument(std::string{key} + " " + quoted(value) +
                                   ": GANG is for the whole cluster, not for a partition");
   }
+  if (modes->within) {
+    return base::invalid_argument(std::string{key} + " " + quoted(value) +
+                                  ": WITHIN is for the whole cluster or a QOS");
+  }
   p.preempt_mode = modes->mode;
+  p.preempt_priority = modes->priority;
   return {};
 }
 
@@ -72,6 +77,10 @@ base::Status legacy_priority(PartitionConfig& p, std::string_view key, std::stri
 
 base::Status exclusive(PartitionConfig& p, std::string_view key, std::string_view value) {
   if (same_word(value, "NO")) return {};
+  if (same_word(value, "USER,TOPO") || same_word(value, "TOPO,USER")) {  // C15
+    return base::invalid_argument(std::string{key} + " " + quoted(value) +
+                                  ": USER and TOPO exclude each other, and TOPO is not supported");
+  }
   if (same_word(value, "USER")) {
     p.exclusive_user = true;
     return {};

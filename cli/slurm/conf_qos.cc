@@ -60,6 +60,8 @@ base::Status qos_preempt_mode(QosConfig& q, std::string_view key, std::string_vi
                                   ": a QOS says CANCEL, REQUEUE or SUSPEND");
   }
   q.preempt_mode = modes->mode;
+  q.preempt_within = modes->within;
+  q.preempt_priority = modes->priority;
   return {};
 }
 

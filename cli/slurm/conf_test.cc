@@ -105,7 +105,14 @@ TEST(ClusterKeys, RefusesWithASentence) {
       {{{"PreemptMode", "OFF,GANG"}},
        "PreemptMode \"OFF,GANG\": OFF and GANG exclude each other; GANG alone only slices"},
       {{{"PreemptMode", "CHECKPOINT"}},
-       "PreemptMode \"CHECKPOINT\": unknown; allowed are OFF, CANCEL, REQUEUE, SUSPEND and GANG"},
+       "PreemptMode \"CHECKPOINT\": CHECKPOINT was removed from Slurm; say CANCEL or REQUEUE"},  // C20
+      {{{"PreemptMode", "STOP"}},
+       "PreemptMode \"STOP\": unknown; allowed are OFF, CANCEL, REQUEUE, SUSPEND, GANG, WITHIN and "
+       "PRIORITY"},  // C19
+      {{{"PreemptMode", "CANCEL,GANG,WITHIN"}},
+       "PreemptMode \"CANCEL,GANG,WITHIN\": GANG excludes WITHIN; leave one out"},  // C5
+      {{{"PreemptMode", "SUSPEND,GANG,PRIORITY"}},
+       "PreemptMode \"SUSPEND,GANG,PRIORITY\": GANG excludes PRIORITY; leave one out"},  // C5
       {{{"SchedulerTimeSlice", "4"}},
        "SchedulerTimeSlice \"4\": must be from 5 to 65533 seconds"},  // C18
       {{{"DefMemPerCPU", "1"}, {"DefMemPerNode", "1"}},
@@ -198,6 +205,10 @@ TEST(PartitionKeys, RefusesWithASentence) {
        "OverSubscribe \"NO:2\": only YES and FORCE take a number of jobs"},
       {{"PreemptMode", "suspend,gang"},
        "PreemptMode \"suspend,gang\": GANG is for the whole cluster, not for a partition"},  // C6
+      {{"PreemptMode", "CANCEL,WITHIN"},
+       "PreemptMode \"CANCEL,WITHIN\": WITHIN is for the whole cluster or a QOS"},
+      {{"Exclusive", "USER,TOPO"},
+       "Exclusive \"USER,TOPO\": USER and TOPO exclude each other, and TOPO is not supported"},  // C15
       {{"Nodes", "n[1"}, "partition p: Nodes: hostlist \"n[1\": no ']' for the '[' at character 2"},
       {{"PriorityTier", "70000"}, "PriorityTier \"70000\": must be from 0 to 65533"},
   };

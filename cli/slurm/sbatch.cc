@@ -80,6 +80,13 @@ struct SbatchOptionActions {
     return {};
   }
 
+  static base::Status tmp_disk(Self self, Text name, Text value, bool) {
+    const base::Result<sched::MemoryMiB> read = parse_memory(name, value);
+    if (!read) return read.error();
+    self.options_.request.tmp_disk = *read;
+    return {};
+  }
+
   template <std::vector<std::string> sched::JobRequest::*field>
   static base::Status node_names(Self self, Text name, Text value, bool) {
     base::Result<std::vector<std::string>> names = expand_hostlist(value);
@@ -298,8 +305,8 @@ constexpr std::array kOptions = {
     Option{"spread-job", 0, Takes::kNothing, A::refused},
     Option{"switches", 0, Takes::kValue, A::refused},
     Option{"thread-spec", 0, Takes::kValue, A::refused},
-    Option{"tmp", 0, Takes::kValue, A::refused},
-    Option{"use-min-nodes", 0, Takes::kNothing, A::refused},
+    Option{"tmp", 0, Takes::kValue, A::tmp_disk},
+    Option{"use-min-nodes", 0, Takes::kNothing, A::set<&R::use_min_nodes>},
 };
 
 const Option* find_long(std::string_view name) {
@@ -428,6 +435,7 @@ base::Result<BatchOptions> SbatchReader::finish() const {
   request.nodes_given = min_nodes_.has_value();
   request.min_nodes = min_nodes_.value_or(1);
   request.max_nodes = max_nodes_;
+  const bool tasks_given = request.tasks.has_value();
   if (request.tasks_per_node && !request.tasks) {
     const std::int64_t tasks = std::int64_t{request.min_nodes} * *request.tasks_per_node;
     if (tasks > kCountMax) {
@@ -436,8 +444,10 @@ base::Result<BatchOptions> SbatchReader::finish() const {
     }
     request.tasks = static_cast<int>(tasks);
   }
+  // One task is one, on whichever node.
+  if (request.tasks == 1 && request.tasks_per_node) request.tasks_per_node = 1;
   // A task does not span nodes: more nodes than tasks are never used (sbatch(1), --nodes).
-  if (request.nodes_given && request.tasks) {
+  if (request.nodes_given && tasks_given) {
     if (*request.tasks < request.min_nodes) {
       options.warnings.push_back("--ntasks " + std::to_string(*request.tasks) + " on --nodes " +
                                  std::to_string(request.min_nodes) + ": " +
@@ -446,7 +456,13 @@ base::Result<BatchOptions> SbatchReader::finish() const {
     }
     request.max_nodes = std::min(*request.max_nodes, *request.tasks);
   }
-  // A required list of several nodes asks for all of them.
+  // A required list of several nodes asks for all of them, unless there are fewer tasks: then its first
+  // nodes count.
+  if (request.tasks && static_cast<int>(request.required_nodes.size()) > *request.tasks) {
+    request.required_nodes.resize(static_cast<std::size_t>(*request.tasks));
+    options.warnings.push_back("--nodelist names more nodes than --ntasks " +
+                               std::to_string(*request.tasks) + ": only the first are used");
+  }
   const int required = static_cast<int>(request.required_nodes.size());
   if (request.max_nodes && *request.max_nodes < required) {
     return base::invalid_argument("--nodelist: names " + std::to_string(required) +

@@ -48,6 +48,11 @@ TEST(Sbatch, TaskCountAloneLeavesTheNodeCountOpen) {
 TEST(Sbatch, TasksPerNodeMakeTasksAndTasksBoundNodes) {
   EXPECT_EQ(read("-N2 --ntasks-per-node=4").tasks, 8);
   EXPECT_EQ(read("-N1-4 -n2").max_nodes, 2);
+  EXPECT_EQ(read("-N1-4 --ntasks-per-node=2").max_nodes, 4);
+  EXPECT_EQ(read("-n2 --ntasks-per-node=3").tasks_per_node, 3);  // as Slurm 22.05 takes it
+  EXPECT_EQ(read("-n1 --ntasks-per-node=3").tasks_per_node, 1);
+  EXPECT_EQ(read("-n1 -w n[2-3]").required_nodes, std::vector<std::string>{"n2"});
+  EXPECT_EQ(read("-n1 -w n[2-3]").min_nodes, 1);
   const base::Result<BatchOptions> fewer = read_sbatch_line("-N4 -n2", kNow);
   ASSERT_TRUE(fewer.ok());
   EXPECT_EQ(fewer->request.min_nodes, 2);
@@ -107,6 +112,8 @@ TEST(Sbatch, ReadsTheRestOfItsSpellings) {
   EXPECT_EQ(read("--hint=nomultithread").threads_per_core, 1);
   EXPECT_EQ(read("-sHN2").min_nodes, 2);
   EXPECT_EQ(read("-w n[1-3]").min_nodes, 3);
+  EXPECT_TRUE(read("-N1-3 --use-min-nodes").use_min_nodes);
+  EXPECT_EQ(read("--tmp=2G").tmp_disk, sched::MemoryMiB{2048});
   EXPECT_EQ(read("-N1 -N2").min_nodes, 2);  // the later wins
 }
 
@@ -126,7 +133,7 @@ TEST(Sbatch, RefusesWithASentence) {
       {"-L foo:1", "-L: not supported yet; leave it out"},
       {"--switches=1", "--switches: not supported yet; leave it out"},
       {"--signal=USR1", "--signal: not supported yet; leave it out"},
-      {"-N1 : -N2", ":: heterogeneous jobs are not supported"},
+      {"-N1 : -N2", ":: heterogeneous jobs are not supported"},  // P10
       {"-w n[1", "-w: hostlist \"n[1\": no ']' for the '[' at character 2"},
       {"-N1 -w n[1-2]", "--nodelist: names 2 nodes, but at most 1 are asked for"},
       {"-s --exclusive", "--exclusive and --oversubscribe exclude each other"},

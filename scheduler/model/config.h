@@ -60,6 +60,9 @@ struct ClusterParameters {
   PreemptType preempt_type = PreemptType::kNone;
   PreemptMode preempt_mode = PreemptMode::kOff;
   bool gang = false;  // PreemptMode contains GANG
+  // PreemptMode contains WITHIN or PRIORITY (7.2). They are conditions on who may preempt, no modes.
+  bool preempt_within = false;
+  bool preempt_priority = false;
   std::optional<base::Duration> preempt_exempt_time;
   PreemptParameters preempt;
   PlacementPolicy placement = PlacementPolicy::kCompat;
@@ -91,6 +94,7 @@ struct PartitionConfig {
   int max_share = 4;  // YES:n, FORCE:n; of no meaning for NO and EXCLUSIVE
   bool exclusive_user = false;
   std::optional<PreemptMode> preempt_mode;  // nothing = the cluster's
+  bool preempt_priority = false;            // PRIORITY: its jobs preempt none of higher priority
   base::Duration grace_time{0};
   MemoryLimit default_memory;
   MemoryLimit max_memory;
@@ -112,6 +116,8 @@ struct QosConfig {
   std::uint32_t priority = 0;
   std::vector<std::string> preempt;  // QOS that it may preempt
   std::optional<PreemptMode> preempt_mode;
+  bool preempt_within = false;    // WITHIN: also jobs of this QOS, when their priority is lower
+  bool preempt_priority = false;  // PRIORITY: only jobs of lower priority
   std::optional<base::Duration> preempt_exempt_time;
   base::Duration grace_time{0};
   bool deny_on_limit = false;

@@ -43,7 +43,9 @@ struct JobRequest {  // 1.5
   std::optional<int> min_cpus_per_node;  // --mincpus
   std::optional<int> sockets_per_node, cores_per_socket, threads_per_core;
   bool overcommit = false;
+  bool use_min_nodes = false;  // --use-min-nodes: a range of node counts aims at its lower end (4.1)
   MemoryRequest memory;
+  MemoryMiB tmp_disk{0};  // --tmp
   Sharing sharing = Sharing::kAny;
   std::vector<std::string> required_nodes;  // --nodelist
   std::vector<std::string> excluded_nodes;

@@ -74,10 +74,32 @@ class Check {
       error(here, "C3", "PreemptMode",
             "OFF with a PreemptType: choose CANCEL, REQUEUE or SUSPEND, or unset PreemptType");
     }
+    if (p.gang && (p.preempt_within || p.preempt_priority)) {
+      error(here, "C5", "PreemptMode",
+            std::string{"GANG excludes "} + (p.preempt_within ? "WITHIN" : "PRIORITY") +
+                ": leave one of the two out");
+    }
+    if (!preempts && (p.preempt_within || p.preempt_priority)) {
+      error(here, "C2", "PreemptMode",
+            std::string{p.preempt_within ? "WITHIN" : "PRIORITY"} +
+                " without a PreemptType: set PreemptType, or leave it out");
+    }
+    if (p.preempt_within && p.preempt_type == PreemptType::kPartitionPriority) {
+      error(here, "C5", "PreemptMode",
+            "WITHIN is a condition between jobs of one QOS: use it with preempt/qos");
+    }
+    if (p.one_task_per_core && p.select == SelectType::kConsTres && p.unit == SelectUnit::kCpu) {
+      error(here, "1.1", "SelectTypeParameters",
+            "CR_ONE_TASK_PER_CORE does not go with CR_CPU: use CR_Core or CR_Socket");
+    }
     if (p.preempt_type == PreemptType::kQos && p.preempt_mode == PreemptMode::kSuspend &&
         p.select == SelectType::kLinear) {
       error(here, "C9", "PreemptMode",
             "preempt/qos cannot suspend under select/linear: use select/cons_tres");
+    }
+    if (p.select == SelectType::kConsTres && p.unit == SelectUnit::kCpu) {
+      warn(here, "C17", "SelectTypeParameters",
+           "CR_CPU on nodes with several threads per core: jobs are stacked by core, not by thread");
     }
     const bool suspends = p.preempt_mode == PreemptMode::kSuspend;
     if (suspends && !p.memory) {
@@ -227,7 +249,20 @@ class Check {
     }
   }
 
-  // C12 and P20: partitions on common nodes.
+  // C10: the gang suspends for a QOS only within a partition or for a higher tier.
+  bool suspends_by_qos() const {
+    const ClusterParameters& cluster = all_.cluster;
+    if (cluster.preempt_type != PreemptType::kQos) return false;
+    return std::any_of(all_.qos.begin(), all_.qos.end(), [&](const QosConfig& preemptor) {
+      return std::any_of(all_.qos.begin(), all_.qos.end(), [&](const QosConfig& victim) {
+        const auto& names = preemptor.preempt;
+        return std::find(names.begin(), names.end(), victim.name) != names.end() &&
+               victim.preempt_mode.value_or(cluster.preempt_mode) == PreemptMode::kSuspend;
+      });
+    });
+  }
+
+  // C10, C12 and P20: partitions on common nodes.
   void overlaps() {
     for (std::size_t i = 0; i < all_.partitions.size(); ++i) {
       const PartitionConfig& a = all_.partitions[i];
@@ -250,6 +285,11 @@ class Check {
         a.priority_tier == b.priority_tier) {
       warn(here, "C12", "Nodes",
            both + " at the same tier: their jobs do not take turns with each other");
+    }
+    if (a.priority_tier != b.priority_tier && suspends_by_qos()) {
+      warn(here, "C10", "PriorityTier",
+           both + " at another tier: a QOS suspends for jobs of its own partition or of a higher tier "
+                  "only; from the lower one it preempts nobody of the higher");
     }
     const bool force = a.over_subscribe == OverSubscribe::kForce &&
                        b.over_subscribe == OverSubscribe::kForce;

@@ -41,6 +41,13 @@ TEST(Legality, AcceptsTheDefaultsAndTheRecommendedProfile) {
   EXPECT_EQ(check(legal()), std::vector<ConfigIssue>{});
 }
 
+// C7: a partition may shield its jobs.
+TEST(Legality, APartitionMayBeOff) {
+  Configuration c = legal();
+  c.partitions[1].preempt_mode = PreemptMode::kOff;
+  EXPECT_EQ(check(c), std::vector<ConfigIssue>{});
+}
+
 TEST(Legality, NamesTheRuleOfEachIllegalCombination) {
   using S = IssueSeverity;
   const std::vector<Case> cases = {
@@ -48,6 +55,19 @@ TEST(Legality, NamesTheRuleOfEachIllegalCombination) {
       {"C2", S::kError, [](auto& c) { c.cluster.preempt_type = PreemptType::kNone; }},
       {"C3", S::kError, [](auto& c) { c.cluster.preempt_mode = PreemptMode::kOff; }},
       {"C4", S::kError, [](auto& c) { c.qos[0].preempt_mode = PreemptMode::kOff; }},
+      {"C5", S::kError, [](auto& c) { c.cluster.preempt_priority = true; }},
+      {"C5", S::kError,
+       [](auto& c) {
+         c.cluster.gang = false;
+         c.cluster.preempt_mode = PreemptMode::kCancel;
+         c.cluster.preempt_within = true;
+       }},
+      {"C2", S::kError,
+       [](auto& c) {
+         c.cluster.preempt_type = PreemptType::kNone;
+         c.cluster.preempt_mode = PreemptMode::kOff;
+         c.cluster.preempt_priority = true;
+       }},
       {"C8", S::kError,
        [](auto& c) {
          c.cluster.gang = false;
@@ -58,6 +78,28 @@ TEST(Legality, NamesTheRuleOfEachIllegalCombination) {
        [](auto& c) {
          c.cluster.preempt_type = PreemptType::kQos;
          c.cluster.select = SelectType::kLinear;
+       }},
+      {"C9", S::kError,
+       [](auto& c) {
+         c.cluster.select = SelectType::kLinear;
+         c.qos[0].preempt_mode = PreemptMode::kSuspend;
+       }},
+      {"C10", S::kWarning,
+       [](auto& c) {
+         c.cluster.preempt_type = PreemptType::kQos;
+         c.qos.push_back({.name = "high", .preempt = {"normal"}});
+       }},
+      {"C14", S::kWarning,
+       [](auto& c) {
+         c.cluster.gang = false;
+         c.cluster.preempt_mode = PreemptMode::kCancel;
+         c.partitions[0].max_share = 2;
+       }},
+      {"C17", S::kWarning, [](auto& c) { c.cluster.unit = SelectUnit::kCpu; }},
+      {"1.1", S::kError,
+       [](auto& c) {
+         c.cluster.unit = SelectUnit::kCpu;
+         c.cluster.one_task_per_core = true;
        }},
       {"C11", S::kWarning, [](auto& c) { c.cluster.memory = false; }},
       {"C12", S::kWarning,

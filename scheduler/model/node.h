@@ -22,6 +22,7 @@ struct NodeSpec {
   int threads_per_core = 1;
   int cpus = 1;              // sockets * cores_per_socket * threads_per_core, or the cores alone
   MemoryMiB memory{1};       // for jobs: RealMemory − MemSpecLimit
+  MemoryMiB tmp_disk{0};     // TmpDisk; a filter, never charged (4.2.2)
   std::uint32_t weight = 1;  // lower is used first
   std::vector<std::string> features;
   NodeState state = NodeState::kUp;

@@ -62,12 +62,26 @@ bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex parti
       return false;
     case PreemptType::kPartitionPriority:
       return partition_of(cluster, victim).priority_tier < cluster.partition(partition).tier() &&
-             effective_mode(cluster, victim) != PreemptMode::kOff;
+             effective_mode(cluster, victim) != PreemptMode::kOff &&
+             !((cluster.parameters().preempt_priority ||
+                cluster.partition(partition).config.preempt_priority) &&
+               preemptor.priority < victim.priority);
     case PreemptType::kQos: {
       const auto mine = qos_of(cluster, preemptor);
       const auto its = qos_of(cluster, victim);
-      return mine && its && *mine != *its && cluster.qos_may_preempt(*mine, *its) &&
-             effective_mode(cluster, victim) != PreemptMode::kOff;
+      if (!mine || !its || effective_mode(cluster, victim) == PreemptMode::kOff) return false;
+      // C10: the gang could not suspend whoever is of a higher tier.
+      if (effective_mode(cluster, victim) == PreemptMode::kSuspend &&
+          partition_of(cluster, victim).priority_tier > cluster.partition(partition).tier()) {
+        return false;
+      }
+      const bool above = preemptor.priority > victim.priority;
+      if (*mine == *its) {
+        return above && (cluster.parameters().preempt_within || cluster.qos(*mine).preempt_within);
+      }
+      const bool by_priority =
+          cluster.parameters().preempt_priority || cluster.qos(*mine).preempt_priority;
+      return cluster.qos_may_preempt(*mine, *its) && (above || !by_priority);
     }
   }
   return false;
