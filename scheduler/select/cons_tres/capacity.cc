@@ -41,7 +41,10 @@ int limit_to_memory(const Shape& shape, const NodeFacts& facts, int cpus, std::i
   const int unit = shape.unit == SelectUnit::kCpu      ? 1
                    : shape.unit == SelectUnit::kSocket ? facts.cores_per_socket * facts.threads
                                                        : cpus_per_core(shape, facts);
-  while (cpus > 0 && cpus * shape.memory_mib > free) cpus -= unit;
+  // Charged for whole units, whatever part of the last one its tasks use.
+  int charged = (cpus + unit - 1) / unit * unit;
+  while (charged > 0 && charged * shape.memory_mib > free) charged -= unit;
+  cpus = std::min(cpus, charged);
   if (cpus < std::max(shape.tasks_per_node, 1) * shape.cpus_per_task) return 0;
   if (shape.one_node && !shape.overcommit && cpus < shape.min_cpus) return 0;
   return cpus;
@@ -82,8 +85,10 @@ int usable_cpus(const Shape& shape, const NodeView& node) {
     if (here == 0) continue;
     ++sockets;
     cpus += here * per_core;
-    tasks += shape.tasks_per_socket == kNoLimit ? here * per_core
-                                                : std::min(here * per_core, shape.tasks_per_socket);
+    // A task does not span sockets when so many belong to each.
+    tasks += shape.tasks_per_socket == kNoLimit
+                 ? here * per_core
+                 : std::min(here * per_core / shape.cpus_per_task, shape.tasks_per_socket);
   }
   if (cpus == 0 || sockets < shape.sockets_per_node) return 0;
   if (shape.max_cpus_per_node != kNoLimit) {

@@ -1,0 +1,189 @@
+// 15.4 under select/linear: placementPolicy MinimisePreemption against brute force over all sets of
+// victims, on random small clusters; and who cannot start even then takes nobody.
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "scheduler/base/prng.h"
+#include "scheduler/testing/cluster_driver.h"
+
+namespace sched::testing {
+namespace {
+
+struct Profile {
+  const char* name;
+  PreemptMode mode;
+  bool gang;
+  int low_share, high_share;  // FORCE:n
+};
+
+Configuration minimising(const Profile& profile, const std::vector<NodeSpec>& all) {
+  Configuration c = gang_linear(
+      {partition("low", all, OverSubscribe::kForce, profile.low_share, 1),
+       partition("mid", all, OverSubscribe::kForce, profile.low_share, 2),
+       partition("high", all, OverSubscribe::kForce, profile.high_share, 3)});
+  c.cluster.gang = profile.gang;
+  c.cluster.preempt_type = PreemptType::kPartitionPriority;
+  c.cluster.preempt_mode = profile.mode;
+  c.cluster.placement = PlacementPolicy::kMinimisePreemption;
+  return c;
+}
+
+using Cost = std::tuple<int, int, int>;  // victims, their tiers, their CPUs
+
+class Duel {
+ public:
+  Duel(std::uint64_t seed, const Profile& profile)
+      : prng_{seed},
+        nodes_{nodes("n", 1, 2 + pick(5))},
+        driver_{minimising(profile, nodes_), nodes_, Options{.told_timing = true}} {
+    driver_.ends_at_once = false;
+  }
+
+  void run() {
+    const int count = static_cast<int>(nodes_.size());
+    for (std::int64_t id = 1; id <= 4; ++id) {
+      const bool mid = pick(2) == 0;
+      const int size = 1 + pick(3);
+      if (size > free_nodes({})) break;
+      tell(Submit{job(id, size, mid ? "mid" : "low")});
+      tell(Pass{});
+      running_.push_back({id, mid ? 2 : 1});
+    }
+    driver_.take_log();
+    const int wanted = 1 + pick(count);
+    const std::optional<Cost> best = cheapest(wanted);
+    tell(Submit{job(9, wanted, "high")});
+    tell(Pass{});
+    std::set<std::int64_t> victims;
+    for (const Decision& decision : driver_.take_log()) {
+      if (const auto* end = std::get_if<End>(&decision)) victims.insert(end->job.value());
+      if (const auto* stop = std::get_if<Suspend>(&decision)) victims.insert(stop->job.value());
+    }
+    ASSERT_TRUE(best.has_value()) << "a cluster that its victims leave always suffices";
+    EXPECT_EQ(cost(victims), *best) << wanted << " nodes wanted of " << count;
+  }
+
+ private:
+  struct Running {
+    std::int64_t id;
+    int tier;
+  };
+  int pick(int bound) { return static_cast<int>(prng_.below(static_cast<std::uint64_t>(bound))); }
+  void tell(const Event& event) { driver_.step(at(static_cast<double>(++time_)), event); }
+
+  int free_nodes(const std::set<std::int64_t>& gone) const {
+    int free = static_cast<int>(nodes_.size());
+    for (const Running& running : running_) {
+      if (!gone.contains(running.id)) free -= static_cast<int>(driver_.nodes_of(running.id).size());
+    }
+    return free;
+  }
+  Cost cost(const std::set<std::int64_t>& victims) const {
+    Cost sum{};
+    for (const Running& running : running_) {
+      if (!victims.contains(running.id)) continue;
+      std::get<0>(sum) += 1;
+      std::get<1>(sum) += running.tier;
+      for (const NodeAllocation& use : driver_.view(running.id).allocation->nodes) {
+        std::get<2>(sum) += use.cpus;
+      }
+    }
+    return sum;
+  }
+  std::optional<Cost> cheapest(int wanted) const {
+    std::optional<Cost> best;
+    for (unsigned set = 0; set < 1U << running_.size(); ++set) {
+      std::set<std::int64_t> gone;
+      for (std::size_t i = 0; i < running_.size(); ++i) {
+        if ((set >> i & 1U) != 0) gone.insert(running_[i].id);
+      }
+      if (free_nodes(gone) >= wanted && (!best || cost(gone) < *best)) best = cost(gone);
+    }
+    return best;
+  }
+
+  base::Prng prng_;
+  std::vector<NodeSpec> nodes_;
+  Driver driver_;
+  std::vector<Running> running_;
+  int time_ = 0;
+};
+
+class MinimiseLinear : public ::testing::TestWithParam<Profile> {};
+
+TEST_P(MinimiseLinear, NoOtherVictimsAreCheaper) {
+  const int rounds = std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 1'000;
+  for (int seed = 1; seed <= rounds && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Duel{static_cast<std::uint64_t>(seed), GetParam()}.run();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Profiles, MinimiseLinear,
+    ::testing::Values(Profile{"Cancel", PreemptMode::kCancel, false, 1, 1},
+                      Profile{"Requeue", PreemptMode::kRequeue, false, 1, 1},
+                      Profile{"Suspend", PreemptMode::kSuspend, true, 1, 1},
+                      Profile{"Stacked", PreemptMode::kSuspend, true, 2, 2}),
+    [](const auto& profile) { return std::string{profile.param.name}; });
+
+// 14.9 under select/linear: one of three is stopped, as Slurm's linear does too.
+TEST(MinimiseLinearExample, TakesOneAndTheIdleNodes) {
+  const auto five = nodes("n", 1, 5);
+  const Profile profile{"", PreemptMode::kSuspend, true, 1, 1};
+  Driver driver{minimising(profile, five), five, Options{.told_timing = true}};
+  for (std::int64_t id = 17; id <= 19; ++id) {
+    driver.step(at(0), Submit{job(id, 1, "low")});
+    driver.step(at(0), Pass{});
+  }
+  driver.step(at(1), Submit{job(20, 3, "high")});
+  driver.step(at(1), Pass{});
+  EXPECT_EQ(driver.nodes_of(20), (std::vector<std::string>{"n1", "n4", "n5"}));
+  EXPECT_EQ(driver.view(18).state, JobState::kRunning);
+}
+
+// Always, whatever the policy: all victims together would not make room, so nobody is touched.
+TEST(Preemptor, TakesNobodyWhenAllWouldNotSuffice) {
+  for (const PlacementPolicy policy :
+       {PlacementPolicy::kCompat, PlacementPolicy::kMinimisePreemption}) {
+    for (const SelectType select : {SelectType::kLinear, SelectType::kConsTres}) {
+      for (const PreemptMode mode : {PreemptMode::kCancel, PreemptMode::kSuspend}) {
+        const auto three = nodes("n", 1, 3);
+        const Profile profile{"", mode, mode == PreemptMode::kSuspend, 1, 1};
+        Configuration c = minimising(profile, three);
+        c.cluster.placement = policy;
+        c.cluster.select = select;
+        c.cluster.memory = true;
+        Driver driver{c, three, Options{.told_timing = true}};
+        driver.ends_at_once = false;
+        const auto with_memory = [](JobRequest request, std::int64_t mib) {
+          request.sharing = Sharing::kNode;
+          request.memory = MemoryPerNode{MemoryMiB{mib}};
+          return request;
+        };
+        driver.step(at(0), Submit{with_memory(job(1, 1, "high"), 5000)});  // nobody's victim
+        driver.step(at(0), Submit{with_memory(job(2, 1, "low"), 5000)});
+        driver.step(at(0), Submit{with_memory(job(3, 1, "mid"), 5000)});
+        driver.step(at(0), Pass{});
+        driver.take_log();
+        driver.step(at(1), Submit{with_memory(job(4, 3, "high"), 5000)});
+        driver.step(at(1), Pass{});
+        EXPECT_EQ(driver.view(4).state, JobState::kPending);
+        for (const std::int64_t id : {1, 2, 3}) {
+          EXPECT_EQ(driver.view(id).state, JobState::kRunning) << id;
+          EXPECT_FALSE(driver.view(id).ending.has_value()) << id;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sched::testing
