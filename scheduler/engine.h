@@ -100,7 +100,14 @@ class Engine {
   void enqueue(Job& job);  // evaluates 3.2 steps 3 to 6; sets the reason when it may not queue
   void dequeue(Job& job);
   void requeue_all_pending();
-  std::optional<Reason> refused_by_partition(const Job& job, PartitionIndex partition) const;
+  struct Refusal {
+    Reason reason;
+    std::string message;
+  };
+  std::optional<Refusal> refused_by_partition(const Job& job, PartitionIndex partition) const;
+  std::optional<Refusal> refused_by_limits(const Job& job, PartitionIndex partition,
+                                           const QosConfig* qos) const;
+  std::string held_message(const Job& job) const;
   QueueRecord record_of(Job& job, PartitionIndex partition) const;
   std::vector<PartitionIndex> partitions_of(const Job& job) const;
   Priority next_priority(const JobRequest& request);
@@ -118,7 +125,8 @@ class Engine {
   void place(PassState& pass, Job& job, PartitionIndex partition);
   void expire_claims();
   bool deadline_passed(Job& job);
-  bool over_qos_limit(const Job& job, int cpus) const;
+  void note_claim(PassState& pass, const Job& job) const;
+  std::string over_qos_limit(const Job& job, int cpus) const;
   bool refused_at_submit(const Job& job, std::string& message) const;
 
   // --- start and end ---

@@ -37,17 +37,13 @@ bool Engine::refused_at_submit(const Job& job, std::string& message) const {
   const std::vector<PartitionIndex> partitions = partitions_of(job);
   std::size_t failed = 0;
   for (const PartitionIndex partition : partitions) {
-    const auto reason = refused_by_partition(job, partition);
-    const bool is_limit = reason == Reason::kPartitionTimeLimit ||
-                          reason == Reason::kPartitionNodeLimit ||
-                          reason == Reason::kMaxMemPerLimit;
+    const auto refusal = refused_by_partition(job, partition);
+    const bool is_limit = refusal && (refusal->reason == Reason::kPartitionTimeLimit ||
+                                      refusal->reason == Reason::kPartitionNodeLimit ||
+                                      refusal->reason == Reason::kMaxMemPerLimit);
     if (!is_limit) continue;
     ++failed;
-    message = "the limits of partition " + cluster_.partition(partition).config.name +
-              " forbid it, and EnforcePartLimits is set: ask for less " +
-              (reason == Reason::kPartitionTimeLimit   ? "time"
-               : reason == Reason::kPartitionNodeLimit ? "nodes"
-                                                       : "memory");
+    message = refusal->message + ", and EnforcePartLimits is set: ask for less";
   }
   return enforce == EnforcePartLimits::kAll ? failed > 0
                                             : failed > 0 && failed == partitions.size();
@@ -250,7 +246,7 @@ void Engine::enqueue(Job& job) {
   touched();
   if (job.held) {
     clear_claim(job, true);
-    set_reason(job, *job.held, job.held == Reason::kBadConstraints ? job.message : std::string{});
+    set_reason(job, *job.held, held_message(job));
     return;
   }
   const base::Instant from =
@@ -258,14 +254,16 @@ void Engine::enqueue(Job& job) {
                job.not_before.value_or(base::Instant::min()));
   if (from > now_) {
     eligible_timers_.emplace(from, job.id);
-    set_reason(job, Reason::kBeginTime);
+    const auto wait = std::chrono::ceil<std::chrono::seconds>(from - now_).count();
+    set_reason(job, Reason::kBeginTime,
+               "may start in " + std::to_string(wait) + " s at the earliest");
     return;
   }
   job.eligible_time = std::max(job.eligible_time, std::max(from, job.submit_time));
-  std::optional<Reason> refusal;
+  std::optional<Refusal> refusal;
   for (const PartitionIndex partition : partitions_of(job)) {
-    if (const auto reason = refused_by_partition(job, partition)) {
-      if (!refusal) refusal = reason;
+    if (auto refused = refused_by_partition(job, partition)) {
+      if (!refusal) refusal = std::move(refused);
       continue;
     }
     job.queued_in.push_back(partition);
@@ -273,7 +271,12 @@ void Engine::enqueue(Job& job) {
     note_unexplained(job.id);
   }
   if (job.queued_in.empty()) {
-    set_reason(job, refusal.value_or(Reason::kPartitionInactive));  // all were removed
+    if (!refusal) {  // api.md: waiting jobs of a deleted partition
+      refusal = Refusal{Reason::kPartitionInactive, job.request.partitions.empty()
+                                                        ? "no partition is the default"
+                                                        : "no partition that it names exists"};
+    }
+    set_reason(job, refusal->reason, std::move(refusal->message));
   } else if (job.reason != Reason::kResources && job.reason != Reason::kPriority) {
     set_reason(job, Reason::kNone);
   }
@@ -288,46 +291,92 @@ void Engine::requeue_all_pending() {
 }
 
 // 3.2 step 5.
-std::optional<Reason> Engine::refused_by_partition(const Job& job,
-                                                   PartitionIndex partition) const {
+std::optional<Engine::Refusal> Engine::refused_by_partition(const Job& job,
+                                                            PartitionIndex partition) const {
   const PartitionConfig& config = cluster_.partition(partition).config;
   const JobRequest& request = job.request;
   const auto qos_index = cluster_.find_qos(request.qos);
-  if (!request.qos.empty() && !qos_index) return Reason::kInvalidQos;
+  if (!request.qos.empty() && !qos_index) {
+    return Refusal{Reason::kInvalidQos, "there is no QOS " + request.qos};
+  }
   const QosConfig* qos = qos_index ? &cluster_.qos(*qos_index) : nullptr;
-  if (config.state == PartitionState::kDown) return Reason::kPartitionDown;
-  if (config.state == PartitionState::kInactive) return Reason::kPartitionInactive;
+  const std::string where = "partition " + config.name;
+  if (config.state == PartitionState::kDown) {
+    return Refusal{Reason::kPartitionDown, where + " is down"};
+  }
+  if (config.state == PartitionState::kInactive) {
+    return Refusal{Reason::kPartitionInactive, where + " is inactive"};
+  }
   const auto named = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   // Allow wins over deny.
   if (config.allow_users ? !named(*config.allow_users, request.user)
                          : config.deny_users && named(*config.deny_users, request.user)) {
-    return Reason::kPartitionConfig;
+    return Refusal{Reason::kPartitionConfig, where + " is not open to " + request.user};
   }
   if (config.allow_qos ? !named(*config.allow_qos, request.qos)
                        : config.deny_qos && named(*config.deny_qos, request.qos)) {
-    return Reason::kQosNotAllowed;
+    return Refusal{Reason::kQosNotAllowed,
+                   where + " is not open to " +
+                       (request.qos.empty() ? "jobs without a QOS" : "QOS " + request.qos)};
   }
+  return refused_by_limits(job, partition, qos);
+}
+
+std::optional<Engine::Refusal> Engine::refused_by_limits(const Job& job, PartitionIndex partition,
+                                                         const QosConfig* qos) const {
+  const PartitionConfig& config = cluster_.partition(partition).config;
+  const JobRequest& request = job.request;
+  const std::string where = "partition " + config.name;
+  const auto minutes = [](base::Duration time) {
+    return std::to_string(std::chrono::ceil<std::chrono::minutes>(time).count()) + " minutes";
+  };
   const bool waives_time = qos != nullptr && qos->partition_time_limit;
   if (config.max_time && request.time_limit && !waives_time &&
       request.time_min.value_or(*request.time_limit) > *config.max_time) {
-    return Reason::kPartitionTimeLimit;
+    return Refusal{Reason::kPartitionTimeLimit,
+                   "asks for " + minutes(request.time_min.value_or(*request.time_limit)) + "; " +
+                       where + " allows " + minutes(*config.max_time)};
   }
-  if (qos != nullptr && qos->max_time && request.time_limit.value_or(base::Duration::zero()) >
-                                             *qos->max_time) {
-    return Reason::kQosLimit;
+  if (qos != nullptr && qos->max_time &&
+      request.time_limit.value_or(base::Duration::zero()) > *qos->max_time) {
+    return Refusal{Reason::kQosLimit, "asks for " + minutes(*request.time_limit) + "; QOS " +
+                                          qos->name + " allows " + minutes(*qos->max_time)};
   }
   const NodeCounts counts = node_counts(cluster_, job, partition);
   const int required = static_cast<int>(request.required_nodes.size());
-  if (counts.max < counts.min || required > counts.max) return Reason::kPartitionNodeLimit;
+  // A range that reaches beyond MaxNodes waits too, though its lower end fits.
+  const bool waives_max = qos != nullptr && qos->partition_max_nodes;
+  const bool reaches_beyond = config.max_nodes && request.nodes_given && request.max_nodes &&
+                              !waives_max && *request.max_nodes > *config.max_nodes;
+  if (counts.max < counts.min || required > counts.max || reaches_beyond) {
+    const int most = std::max({counts.min, required,
+                               request.nodes_given ? request.max_nodes.value_or(0) : 0});
+    return Refusal{Reason::kPartitionNodeLimit,
+                   "asks for " + std::to_string(most) + " nodes; " + where + " allows " +
+                       std::to_string(std::max(1, config.min_nodes)) + " to " +
+                       std::to_string(config.max_nodes.value_or(counts.max))};
+  }
   const MemoryLimit& limit = config.max_memory.per_cpu || config.max_memory.per_node
                                  ? config.max_memory
                                  : cluster_.parameters().max_memory;
-  if (const auto* memory = std::get_if<MemoryPerNode>(&request.memory)) {
-    if (limit.per_node && memory->amount > *limit.per_node) return Reason::kMaxMemPerLimit;
+  const auto* memory = std::get_if<MemoryPerNode>(&request.memory);
+  if (memory != nullptr && limit.per_node && memory->amount > *limit.per_node) {
+    return Refusal{Reason::kMaxMemPerLimit, "asks for " + to_string(memory->amount) +
+                                                " MiB per node; " + where + " allows " +
+                                                to_string(*limit.per_node)};
   }
   return std::nullopt;
+}
+
+std::string Engine::held_message(const Job& job) const {
+  if (job.held == Reason::kJobHeldUser) return "held by its user until it is released";
+  if (job.held == Reason::kJobHeldAdmin) return "held by an administrator until it is released";
+  if (job.held != Reason::kJobHoldMaxRequeue) return job.message;
+  return "requeued " + std::to_string(job.restarts) + " times, more than the " +
+         std::to_string(cluster_.parameters().queue.max_batch_requeue) +
+         " that are allowed; held until it is released";
 }
 
 }  // namespace sched

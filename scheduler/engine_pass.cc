@@ -8,7 +8,6 @@ namespace sched {
 struct Engine::PassState {
   PassState(const NodeGroups& groups, const Cluster& cluster, const JobQueue& queue)
       : available{groups.up()},
-        claimed{cluster.no_nodes()},
         failed(static_cast<std::size_t>(cluster.partition_slots()), false),
         tested_in(failed.size(), 0),
         available_in(failed.size()),
@@ -31,11 +30,6 @@ struct Engine::PassState {
     available -= without;
     std::fill(available_in.begin(), available_in.end(), std::nullopt);
   }
-  void claim(int rank) {
-    claimed.set(rank);
-    any_claimed = true;
-    std::fill(available_in.begin(), available_in.end(), std::nullopt);
-  }
 
   // All records of the job were reached, and it was tried in a partition that had not failed.
   bool has_its_reason(const Job& job) const {
@@ -45,12 +39,16 @@ struct Engine::PassState {
            found->second == static_cast<int>(job.queued_in.size());
   }
 
-  NodeSet available;  // A
-  NodeSet claimed;    // by waiting preemptors that came earlier (P14)
-  bool any_claimed = false;
+  struct Claim {
+    const Job* job;
+    int tier;  // the highest in which it waits
+    NodeSet nodes;
+  };
+  NodeSet available;          // A
+  std::vector<Claim> claims;  // of preemptors that wait for their victims (P14)
   std::vector<bool> failed;     // by PartitionIndex
   std::vector<int> tested_in;   // likewise
-  std::vector<std::optional<int>> available_in;  // nodes of A without claimed ones, likewise
+  std::vector<std::optional<int>> available_in;  // nodes of A, likewise
   int tested = 0;
   std::vector<int> left;         // records not visited yet, by PartitionIndex
   int open;                      // those of them in partitions that have not failed
@@ -70,6 +68,7 @@ void Engine::main_pass(std::optional<int> depth) {
   const std::uint64_t version = version_;
   if (passed_version_ == version && now_ < passed_until_ && !depth) return;
   PassState pass{groups_, cluster_, queue_};  // 2
+  for (const JobId id : claimants_) note_claim(pass, *jobs_.find(id));
   bool complete = true;
   queue_.walk([&](const QueueRecord& record) {
     if (depth && pass.tested >= *depth) {  // 5
@@ -105,6 +104,17 @@ void Engine::expire_claims() {
   }
 }
 
+void Engine::note_claim(PassState& pass, const Job& job) const {
+  PassState::Claim claim{.job = &job, .tier = 0, .nodes = cluster_.no_nodes()};
+  for (const PartitionIndex partition : job.queued_in) {
+    claim.tier = std::max(claim.tier, cluster_.partition(partition).tier());
+  }
+  for (const NodeAllocation& use : job.claim->nodes) {
+    if (cluster_.exists(use.node)) claim.nodes.set(cluster_.rank(use.node));
+  }
+  pass.claims.push_back(std::move(claim));
+}
+
 bool Engine::try_record(PassState& pass, const QueueRecord& record) {
   Job& job = *record.record;
   if (!job.pending() || job.held || pass.preempting.contains(job.id)) return true;  // 3
@@ -128,18 +138,13 @@ bool Engine::try_record(PassState& pass, const QueueRecord& record) {
     pass.tried.insert(job.id);
     note_unexplained(job.id);
   }
-  if (job.claim) {
-    for (const NodeAllocation& use : job.claim->nodes) {
-      if (cluster_.exists(use.node)) pass.claim(cluster_.rank(use.node));
-    }
-  }
   return true;
 }
 
 // R2.6: a specific reason is kept.
 void Engine::skip_for_priority(Job& job) {
   if (job.reason == Reason::kNone || job.reason == Reason::kResources) {
-    set_reason(job, Reason::kPriority);
+    set_reason(job, Reason::kPriority, "jobs ahead of it wait for nodes of its partition");
   }
 }
 
@@ -180,13 +185,13 @@ void Engine::fail_partition(PassState& pass, const Job& job, PartitionIndex part
   pass.shrink(cluster_.partition(partition).nodes);
 }
 
-// Whether the limits of the job's QOS forbid it to start with so many CPUs. Cost: O(allocated jobs)
-// where there are limits.
-bool Engine::over_qos_limit(const Job& job, int cpus) const {
+// Empty, or which limit of the job's QOS forbids it to start with so many CPUs. Cost: O(allocated
+// jobs) where there are limits.
+std::string Engine::over_qos_limit(const Job& job, int cpus) const {
   const auto index = cluster_.find_qos(job.request.qos);
-  if (!index) return false;
+  if (!index) return {};
   const QosConfig& qos = cluster_.qos(*index);
-  if (!qos.max_jobs_per_user && !qos.max_cpus_per_user && !qos.group_cpus) return false;
+  if (!qos.max_jobs_per_user && !qos.max_cpus_per_user && !qos.group_cpus) return {};
   int user_jobs = 1;
   int user_cpus = cpus;
   int group_cpus = cpus;
@@ -199,9 +204,18 @@ bool Engine::over_qos_limit(const Job& job, int cpus) const {
     ++user_jobs;
     user_cpus += held;
   }
-  return (qos.max_jobs_per_user && user_jobs > *qos.max_jobs_per_user) ||
-         (qos.max_cpus_per_user && user_cpus > *qos.max_cpus_per_user) ||
-         (qos.group_cpus && group_cpus > *qos.group_cpus);
+  const auto over = [&](const std::optional<int>& limit, int wanted, const char* what) {
+    if (!limit || wanted <= *limit) return std::string{};
+    return "QOS " + qos.name + " allows " + std::to_string(*limit) + " " + what +
+           "; with this job it would be " + std::to_string(wanted);
+  };
+  for (const std::string& sentence :
+       {over(qos.max_jobs_per_user, user_jobs, "jobs per user"),
+        over(qos.max_cpus_per_user, user_cpus, "CPUs per user"),
+        over(qos.group_cpus, group_cpus, "CPUs in all")}) {
+    if (!sentence.empty()) return sentence;
+  }
+  return {};
 }
 
 // 13.3
@@ -216,22 +230,30 @@ bool Engine::deadline_passed(Job& job) {
 void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
   const NodeCounts counts = node_counts(cluster_, job, partition);
   const Partition& where = cluster_.partition(partition);
-  std::optional<NodeSet> unclaimed;
-  if (pass.any_claimed) unclaimed = pass.available - pass.claimed;
-  const NodeSet& available = unclaimed ? *unclaimed : pass.available;
-  std::optional<int>& available_count = pass.available_in[partition.index()];
-  if (!available_count) available_count = available.count_and(where.nodes);
-  if (*available_count < counts.min &&
-      static_cast<int>(where.nodes_ranked.size()) >= counts.min) {  // 8
+  std::optional<NodeSet> for_this_job;  // A, with the claims
+  if (!pass.claims.empty()) for_this_job = pass.available;
+  for (const PassState::Claim& claim : pass.claims) {
+    if (claim.job == &job) {  // whoever failed before it did not get these
+      *for_this_job |= claim.nodes & groups_.up();
+    } else if (where.tier() <= claim.tier) {
+      *for_this_job -= claim.nodes;  // a higher tier's job may have them: it might preempt the claimant
+    }
+  }
+  const NodeSet& available = for_this_job ? *for_this_job : pass.available;
+  std::optional<int>& known_count = pass.available_in[partition.index()];
+  if (!known_count) known_count = pass.available.count_and(where.nodes);
+  const int left = for_this_job ? available.count_and(where.nodes) : *known_count;
+  if (left < counts.min && static_cast<int>(where.nodes_ranked.size()) >= counts.min) {  // 8
     set_reason(job, Reason::kResources,
-               "needs " + std::to_string(counts.min) +
-                   " nodes; the others are down, drained or kept for higher tiers");
-    fail_partition(pass, job, partition);
+               "needs " + std::to_string(counts.min) + " nodes and " + std::to_string(left) +
+                   " are left; the others are down, drained or kept for jobs ahead of it");
+    pass.fail(partition);  // 10 without (a): Slurm 22.05 fails the partition, also for a node list
+    pass.shrink(where.nodes);
     return;
   }
   const int cpus = tasks_of(job.request, counts.min) * job.request.cpus_per_task;
-  if (over_qos_limit(job, cpus)) {
-    set_reason(job, Reason::kQosLimit);
+  if (std::string over = over_qos_limit(job, cpus); !over.empty()) {
+    set_reason(job, Reason::kQosLimit, std::move(over));
     return;
   }
   const bool claims = job.claim && now_ < job.claim_until;
@@ -250,7 +272,12 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
       set_reason(job, Reason::kReqNodeNotAvail, std::move(outcome.message));
       return;
     case PlacementResult::kNever:
-      if (job.queued_in.size() > 1) return;
+      if (job.queued_in.size() > 1) {  // another partition may hold it
+        if (job.reason == Reason::kNone || job.reason == Reason::kPriority) {
+          set_reason(job, Reason::kBadConstraints, std::move(outcome.message));
+        }
+        return;
+      }
       job.held = Reason::kBadConstraints;
       set_reason(job, Reason::kBadConstraints, std::move(outcome.message));
       pass.done.push_back(&job);
@@ -261,16 +288,21 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
         return victim.mode == PreemptMode::kCancel || victim.mode == PreemptMode::kRequeue;
       });
   if (waits) {  // 7.7 step 3
-    if (!claims) preempt_victims(job, outcome);
+    if (!claims) {
+      preempt_victims(job, outcome);
+      note_claim(pass, job);
+    }
     pass.preempting.insert(job.id);
-    set_reason(job, Reason::kResources, "waits for the end of the jobs that it preempts");
+    const auto count = std::to_string(outcome.victims.size());
+    set_reason(job, Reason::kResources,
+               "waits for the end of the " + count + " jobs that it preempts");
     fail_partition(pass, job, partition);
     return;
   }
   int allocated_cpus = 0;
   for (const NodeAllocation& use : outcome.allocation->nodes) allocated_cpus += use.cpus;
-  if (over_qos_limit(job, allocated_cpus)) {  // 3.5 step 6
-    set_reason(job, Reason::kQosLimit);
+  if (std::string over = over_qos_limit(job, allocated_cpus); !over.empty()) {  // 3.5 step 6
+    set_reason(job, Reason::kQosLimit, std::move(over));
     return;
   }
   start(job, partition, *std::move(outcome.allocation), outcome.sharing);

@@ -1,0 +1,225 @@
+// 2.4: every job that waits says why, in Slurm's word and one sentence with numbers.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "scheduler/testing/cluster_driver.h"
+
+namespace sched::testing {
+namespace {
+
+constexpr Options kTold{.told_timing = true};
+
+class Reasons : public ::testing::Test {
+ protected:
+  std::vector<NodeSpec> four = nodes("n", 1, 4);
+  Configuration c = exclusive_nodes();
+
+  Configuration exclusive_nodes() const {
+    Configuration made = gang_linear({partition("p", four, OverSubscribe::kNo)});
+    made.cluster.gang = false;
+    return made;
+  }
+  // The last word on the job after the requests, in order, and one pass: "Reason: sentence".
+  std::string told(const std::vector<JobRequest>& requests, std::int64_t of) {
+    Driver driver{c, four, kTold};
+    for (const JobRequest& request : requests) driver.step(at(1), Submit{request});
+    driver.step(at(2), Pass{});
+    return last_word(driver, of);
+  }
+  static std::string last_word(Driver& driver, std::int64_t of) {
+    reason = driver.view(of).reason;
+    std::string sentence = "nothing";
+    for (const Decision& decision : driver.take_log()) {
+      const auto* waits = std::get_if<Waits>(&decision);
+      if (waits != nullptr && waits->job == JobId{of}) sentence = waits->message;
+    }
+    return sentence;
+  }
+  static Reason reason;
+};
+Reason Reasons::reason{};
+
+TEST_F(Reasons, Resources) {
+  EXPECT_EQ(told({job(1, 3), job(2, 2)}, 2),
+            "needs 2 nodes; of 4 that could hold it 1 are idle");
+  EXPECT_EQ(reason, Reason::kResources);
+}
+
+TEST_F(Reasons, ResourcesWhereOthersCouldBePreempted) {
+  c.cluster.preempt_type = PreemptType::kPartitionPriority;
+  c.cluster.preempt_mode = PreemptMode::kCancel;
+  c.partitions.push_back(partition("high", four, OverSubscribe::kNo, 1, 2));
+  JobRequest shielded = job(1, 3, "high");
+  EXPECT_EQ(told({shielded, job(2, 1, "p"), job(3, 2, "high")}, 3),
+            "needs 2 nodes; of 4 that could hold it 1 are idle, 0 jobs could be preempted and are "
+            "not enough");
+}
+
+TEST_F(Reasons, ResourcesWhenTooFewNodesAreLeftForItsPartition) {
+  c.partitions.push_back(partition("high", {four[0], four[1]}, OverSubscribe::kNo, 1, 2));
+  EXPECT_EQ(told({job(1, 2, "high"), job(2, 1, "high"), job(3, 3, "p")}, 3),
+            "needs 3 nodes and 2 are left; the others are down, drained or kept for jobs ahead of it");
+  EXPECT_EQ(reason, Reason::kResources);
+}
+
+TEST_F(Reasons, Priority) {
+  EXPECT_EQ(told({job(1, 3), job(2, 2), job(3, 1)}, 3),
+            "jobs ahead of it wait for nodes of its partition");
+  EXPECT_EQ(reason, Reason::kPriority);
+}
+
+TEST_F(Reasons, PriorityKeepsASpecificReason) {  // R2.6
+  JobRequest needs_down = job(2, 1);
+  needs_down.required_nodes = {"n4"};
+  Driver driver{c, four, kTold};
+  NodeSpec down = four[3];
+  down.state = NodeState::kDown;
+  driver.step(at(0), NodeUpdate{down});
+  driver.step(at(0), Submit{needs_down});
+  driver.step(at(1), Pass{});
+  EXPECT_EQ(driver.view(2).reason, Reason::kReqNodeNotAvail);
+  JobRequest first = job(3, 4);
+  first.priority = Priority{0xffffff00U};
+  driver.step(at(2), Submit{first});
+  driver.step(at(2), Pass{});
+  EXPECT_EQ(driver.view(2).reason, Reason::kReqNodeNotAvail);
+}
+
+TEST_F(Reasons, RequiredNodeDown) {
+  four[0].state = NodeState::kDrain;
+  JobRequest request = job(1, 1);
+  request.required_nodes = {"n1"};
+  EXPECT_EQ(told({request}, 1), "a required node is down, drained or kept for other jobs");
+  EXPECT_EQ(reason, Reason::kReqNodeNotAvail);
+}
+
+TEST_F(Reasons, NodesDown) {
+  four[0].state = four[1].state = NodeState::kDown;
+  told({job(1, 3)}, 1);
+  EXPECT_EQ(reason, Reason::kResources);
+}
+
+TEST_F(Reasons, BadConstraints) {
+  JobRequest request = job(1, 1);
+  request.constraint = "gpu";
+  EXPECT_EQ(told({request}, 1), "no 1 nodes of partition p can ever hold it");
+  EXPECT_EQ(reason, Reason::kBadConstraints);
+}
+
+TEST_F(Reasons, BeginTime) {
+  JobRequest request = job(1, 1);
+  request.begin_time = at(61);
+  EXPECT_EQ(told({request}, 1), "may start in 60 s at the earliest");
+  EXPECT_EQ(reason, Reason::kBeginTime);
+}
+
+TEST_F(Reasons, Held) {
+  JobRequest request = job(1, 1);
+  request.hold = true;
+  EXPECT_EQ(told({request}, 1), "held by its user until it is released");
+  EXPECT_EQ(reason, Reason::kJobHeldUser);
+  Driver driver{c, four, kTold};
+  driver.step(at(0), Submit{job(2, 1)});
+  driver.step(at(0), Hold{JobId{2}, true});
+  EXPECT_EQ(last_word(driver, 2), "held by an administrator until it is released");
+  EXPECT_EQ(reason, Reason::kJobHeldAdmin);
+}
+
+TEST_F(Reasons, HeldAfterTooManyRequeues) {
+  c.cluster.queue.max_batch_requeue = 1;
+  Driver driver{c, four, kTold};
+  driver.step(at(0), Submit{job(1, 1)});
+  for (int i = 1; i <= 2; ++i) {
+    driver.step(at(i), Pass{});
+    driver.step(at(i), Requeue{JobId{1}});
+  }
+  EXPECT_EQ(last_word(driver, 1),
+            "requeued 2 times, more than the 1 that are allowed; held until it is released");
+  EXPECT_EQ(reason, Reason::kJobHoldMaxRequeue);
+}
+
+TEST_F(Reasons, PartitionLimits) {
+  c.partitions[0].max_time = seconds(3600);
+  c.partitions[0].max_nodes = 2;
+  c.partitions[0].max_memory.per_node = MemoryMiB{1000};
+  JobRequest request = job(1, 1);
+  request.time_limit = seconds(7200);
+  EXPECT_EQ(told({request}, 1), "asks for 120 minutes; partition p allows 60 minutes");
+  EXPECT_EQ(reason, Reason::kPartitionTimeLimit);
+  EXPECT_EQ(told({job(1, 3)}, 1), "asks for 3 nodes; partition p allows 1 to 2");
+  EXPECT_EQ(reason, Reason::kPartitionNodeLimit);
+  request = job(1, 1);
+  request.memory = MemoryPerNode{MemoryMiB{1001}};
+  EXPECT_EQ(told({request}, 1), "asks for 1001 MiB per node; partition p allows 1000");
+  EXPECT_EQ(reason, Reason::kMaxMemPerLimit);
+}
+
+TEST_F(Reasons, PartitionStates) {
+  c.partitions[0].state = PartitionState::kDown;
+  EXPECT_EQ(told({job(1, 1)}, 1), "partition p is down");
+  EXPECT_EQ(reason, Reason::kPartitionDown);
+  c.partitions[0].state = PartitionState::kInactive;
+  EXPECT_EQ(told({job(1, 1)}, 1), "partition p is inactive");
+  EXPECT_EQ(reason, Reason::kPartitionInactive);
+  c.partitions[0].state = PartitionState::kDrain;  // 1.2.1: starts what is queued
+  told({job(1, 1)}, 1);
+  EXPECT_EQ(reason, Reason::kNone);
+}
+
+TEST_F(Reasons, Access) {
+  c.partitions[0].deny_users = {{"eve"}};
+  JobRequest request = job(1, 1);
+  request.user = "eve";
+  EXPECT_EQ(told({request}, 1), "partition p is not open to eve");
+  EXPECT_EQ(reason, Reason::kPartitionConfig);
+  EXPECT_EQ(told({job(1, 1, "nowhere")}, 1), "no partition that it names exists");
+  EXPECT_EQ(reason, Reason::kPartitionInactive);
+  request = job(1, 1);
+  request.qos = "gold";
+  EXPECT_EQ(told({request}, 1), "there is no QOS gold");
+  EXPECT_EQ(reason, Reason::kInvalidQos);
+  QosConfig gold;
+  gold.name = "gold";
+  gold.max_jobs_per_user = 1;
+  c.qos = {gold};
+  c.partitions[0].deny_qos = {{"gold"}};
+  EXPECT_EQ(told({request}, 1), "partition p is not open to QOS gold");
+  EXPECT_EQ(reason, Reason::kQosNotAllowed);
+  c.partitions[0].deny_qos.reset();
+  JobRequest second = request;
+  second.id = JobId{2};
+  EXPECT_EQ(told({request, second}, 2),
+            "QOS gold allows 1 jobs per user; with this job it would be 2");
+  EXPECT_EQ(reason, Reason::kQosLimit);
+}
+
+TEST_F(Reasons, Deadline) {
+  JobRequest request = job(1, 1);
+  request.time_limit = seconds(100);
+  request.deadline = at(50);
+  Driver driver{c, four, kTold};
+  driver.step(at(0), Submit{request});
+  driver.step(at(1), Pass{});
+  EXPECT_EQ(driver.view(1).state, JobState::kDeadline);
+  EXPECT_EQ(driver.view(1).reason, Reason::kDeadline);
+}
+
+TEST_F(Reasons, WaitsForItsVictims) {
+  c.cluster.preempt_type = PreemptType::kPartitionPriority;
+  c.cluster.preempt_mode = PreemptMode::kCancel;
+  c.partitions.push_back(partition("high", four, OverSubscribe::kNo, 1, 2));
+  Driver driver{c, four, kTold};
+  driver.ends_at_once = false;
+  driver.step(at(0), Submit{job(1, 4, "p")});
+  driver.step(at(0), Pass{});
+  driver.step(at(1), Submit{job(2, 2, "high")});
+  driver.step(at(1), Pass{});
+  EXPECT_EQ(last_word(driver, 2), "waits for the end of the 1 jobs that it preempts");
+  EXPECT_EQ(reason, Reason::kResources);
+}
+
+}  // namespace
+}  // namespace sched::testing
