@@ -13,7 +13,13 @@ void Engine::on(const Configure& event) {
   topology_version_ = cluster_.topology_version();
   rebuild();
   release_bad_constraints();
-  if (!options_.told_timing) components_.configure(now_);
+  if (!options_.told_timing) {
+    const base::Duration slice_before = components_.grid().slice;
+    components_.configure(now_);
+    if (components_.grid().slice != slice_before) {  // one slice in all that is published
+      for (const auto& [node, plan] : plans_.published()) components_.dirty().emplace(node, now_);
+    }
+  }
   if (gang_before || gang_on()) gang_rebuild();
   touched();
 }

@@ -8,7 +8,7 @@
 namespace sched {
 namespace {
 
-constexpr std::int64_t kSaveVersion = 1;
+constexpr std::int64_t kSaveVersion = 2;
 
 }  // namespace
 
@@ -34,15 +34,25 @@ void Engine::archive(A& a) {
   Configuration configuration = cluster_.configuration();
   visit(a, slots);
   visit(a, configuration);
+  // Changed nodes take effect with the next event (settle).
+  bool unsettled = cluster_version_ != cluster_.version();
+  bool new_topology = topology_version_ != cluster_.topology_version();
+  visit(a, unsettled);
+  visit(a, new_topology);
   if constexpr (A::kReads) {
     if (!a.ok() || !cluster_.restore(slots, configuration)) return a.fail();
     groups_.rebuild(cluster_);
-    cluster_version_ = cluster_.version();
-    topology_version_ = cluster_.topology_version();
+    cluster_version_ = cluster_.version() - (unsettled ? 1 : 0);
+    topology_version_ = cluster_.topology_version() - (new_topology ? 1 : 0);
   }
   archive_jobs(a);
   if constexpr (A::kReads) {
     if (!a.ok() || !restore_books()) return a.fail();
+  }
+  std::vector<std::int64_t> layout = selector_->layout();
+  visit(a, layout);
+  if constexpr (A::kReads) {
+    if (!a.ok() || !selector_->set_layout(layout)) return a.fail();
   }
   save::all(a, lowest_priority_, eligible_timers_, grace_timers_, limit_timers_, claimants_,
             waiting_resumes_, resumes_version_, removed_nodes_, version_, passed_version_, passed_until_, event_passed_version_,

@@ -1,6 +1,11 @@
-// Random events over random configurations, from a seed that a failure prints. After every event:
-// the core's invariants; what is published is what the core does; nothing runs over anything else; a
-// restored scheduler has the same future; and what a new leader restores is what was published.
+// Random events over random configurations, from a seed that a failure prints. After every event: the
+// core's invariants (6.13), the books and reasons of a simple watch, and the same decisions from a twin that
+// was given the same events and is replaced by a restored save now and then. With the scheduler's own
+// timing also: what is published is what the core does, now, ahead, and when it is played; and what a new
+// leader restores is what was published.
+//
+// KUBEGANG_LONG: a million events and more. KUBEGANG_RANDOM_EVENTS: so many per test. KUBEGANG_SEED repeats
+// one run, with KUBEGANG_TRACE it tells its events.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -11,125 +16,89 @@
 
 #include "scheduler/base/prng.h"
 #include "scheduler/testing/cluster_driver.h"
+#include "scheduler/testing/random_world.h"
+#include "scheduler/testing/watch.h"
 
 namespace sched::testing {
 namespace {
 
-struct World {
-  Configuration configuration;
-  std::vector<NodeSpec> nodes;
-};
-
-World random_world(base::Prng& prng, bool cons_tres) {
-  World world;
-  world.nodes = nodes("n", 1, 2 + static_cast<int>(prng.below(4)), 4);
-  Configuration& c = world.configuration;
-  c = gang_linear({});
-  if (cons_tres) {
-    c.cluster.select = SelectType::kConsTres;
-    c.cluster.memory = prng.below(2) == 0;
-    c.cluster.unit = SelectUnit::kCore;
-    c.cluster.default_memory.per_cpu = MemoryMiB{500};
-  }
-  const bool preempts = prng.below(2) == 0;
-  if (preempts) {
-    c.cluster.preempt_type = PreemptType::kPartitionPriority;
-    const PreemptMode modes[] = {PreemptMode::kSuspend, PreemptMode::kCancel,
-                                 PreemptMode::kRequeue};
-    c.cluster.preempt_mode = modes[prng.below(3)];
-  }
-  const int partitions = 1 + static_cast<int>(prng.below(3));
-  for (int i = 0; i < partitions; ++i) {
-    std::vector<NodeSpec> some;
-    for (const NodeSpec& spec : world.nodes) {
-      if (prng.below(4) > 0) some.push_back(spec);
-    }
-    if (some.empty()) some = world.nodes;
-    PartitionConfig p = partition("p" + std::to_string(i), some, OverSubscribe::kForce,
-                                  1 + static_cast<int>(prng.below(4)),
-                                  static_cast<std::uint16_t>(preempts ? i + 1 : 1));
-    if (prng.below(5) == 0) p.over_subscribe = OverSubscribe::kNo;
-    if (preempts && prng.below(4) == 0) p.grace_time = seconds(20);
-    c.partitions.push_back(p);
-  }
-  c.partitions.front().is_default = true;
-  const double slices[] = {5, 7, 30};
-  c.cluster.time_slice = seconds(slices[prng.below(3)]);
-  const double leads[] = {0, 3, 12};
-  c.cluster.timetable_lead = seconds(leads[prng.below(3)]);
-  return world;
-}
-
-JobRequest random_job(base::Prng& prng, std::int64_t id, const World& world) {
-  const auto& partitions = world.configuration.partitions;
-  const PartitionConfig& p = partitions[prng.below(partitions.size())];
-  JobRequest request = job(id, 1 + static_cast<int>(prng.below(p.nodes.size())), p.name);
-  if (world.configuration.cluster.select == SelectType::kConsTres) {
-    request.tasks = request.min_nodes * (1 + static_cast<int>(prng.below(3)));
-  }
-  if (prng.below(6) == 0) request.time_limit = seconds(60);
-  if (prng.below(8) == 0) request.requeue = false;
-  return request;
-}
+constexpr int kJobsMax = 14;
 
 class RandomRun {
  public:
-  RandomRun(std::uint64_t seed, bool cons_tres)
+  RandomRun(std::uint64_t seed, SelectType select, bool told)
       : prng_{seed},
-        cons_tres_{cons_tres},
-        world_{random_world(prng_, cons_tres)},
-        driver_{world_.configuration, world_.nodes} {
+        told_{told},
+        world_{random_world(prng_, select)},
+        driver_{world_.configuration, world_.nodes, Options{.told_timing = told}},
+        watch_{driver_.scheduler()} {
     driver_.ready_after.reset();
     driver_.ends_at_once = false;
+    watch_.on_event(Configure{std::make_shared<const Configuration>(world_.configuration)});
+    for (const NodeSpec& spec : world_.nodes) watch_.on_event(NodeUpdate{spec});
+    driver_.on_event = [this](base::Instant now, const Event& event) {
+      watch_.on_event(event);
+      if (twin_) twin_->step(now, event);
+    };
+    driver_.on_decisions = [this](const std::vector<Decision>& decisions) {
+      watch_.on_decisions(decisions, driver_.now());
+      for (const Decision& decision : decisions) {
+        if (const auto* start = std::get_if<Start>(&decision)) unready_.push_back(start->job);
+        if (const auto* end = std::get_if<End>(&decision)) ending_.push_back(end->job);
+      }
+      if (!twin_) return;
+      EXPECT_TRUE(twin_->take_decisions() == decisions) << "the restored one decides otherwise";
+    };
+    driver_.on_plans = [this](base::Instant now, const std::vector<NodePlan>& plans) {
+      if (!twin_) return;
+      EXPECT_TRUE(twin_->take_plans(now) == plans) << "the restored one plans otherwise";
+    };
   }
 
   // False after a failure.
   bool run(int steps) {
     for (int step = 0; step < steps; ++step) {
+      SCOPED_TRACE("step " + std::to_string(step) + " at " +
+                   std::to_string(base::micros_since_epoch(driver_.now())));
       move_time();
       one_event();
       driver_.run_until(driver_.now());
-      follow();
-      check(step);
+      driver_.take_log();
+      check();
       if (::testing::Test::HasFailure()) return false;
     }
     return true;
   }
 
  private:
+  int pick(int bound) { return static_cast<int>(prng_.below(static_cast<std::uint64_t>(bound))); }
+  const Scheduler& core() const { return driver_.scheduler(); }
+
   void move_time() {
     const double gaps[] = {0, 0.5, 2, 6, 31, 500};
-    driver_.run_until(driver_.now() + seconds(gaps[prng_.below(6)]));
-    follow();
-  }
-
-  // Starts become ready and endings become gone later, by events of their own.
-  void follow() {
-    for (const Decision& decision : driver_.take_log()) {
-      if (const auto* start = std::get_if<Start>(&decision)) unready_.push_back(start->job);
-      if (const auto* end = std::get_if<End>(&decision)) ending_.push_back(end->job);
-    }
+    const base::Instant to = driver_.now() + seconds(gaps[pick(6)]);
+    driver_.run_until(to);
   }
 
   std::optional<JobId> take(std::vector<JobId>& from) {
     if (from.empty()) return std::nullopt;
-    const std::size_t at = prng_.below(from.size());
-    const JobId id = from[at];
-    from.erase(from.begin() + static_cast<std::ptrdiff_t>(at));
+    const auto index = static_cast<std::size_t>(pick(static_cast<int>(from.size())));
+    const JobId id = from[index];
+    from.erase(from.begin() + static_cast<std::ptrdiff_t>(index));
     return id;
   }
   std::optional<JobId> any() {
-    const std::vector<JobId> ids = driver_.scheduler().jobs();
+    const std::vector<JobId> ids = core().jobs();
     if (ids.empty()) return std::nullopt;
-    return ids[prng_.below(ids.size())];
+    return ids[static_cast<std::size_t>(pick(static_cast<int>(ids.size())))];
   }
+  bool allocated(JobId id) const { return driver_.view(id.value()).allocation != nullptr; }
 
-  // With KUBEGANG_TRACE the events and decisions of the run are printed.
   void tell(const Event& event) {
-    trace_event(event);
+    trace(event);
     driver_.step(driver_.now(), event);
   }
-  void trace_event(const Event& event) const {
+  void trace(const Event& event) const {
     if (std::getenv("KUBEGANG_TRACE") == nullptr) return;
     std::string job;
     std::visit(
@@ -150,13 +119,11 @@ class RandomRun {
   }
 
   void one_event() {
-    switch (prng_.below(12)) {
+    switch (pick(told_ ? 18 : 15)) {
       case 0:
       case 1:
       case 2:
-        if (driver_.scheduler().jobs().size() < 14) {
-          tell(Submit{random_job(prng_, next_id_++, world_)});
-        }
+        if (core().jobs().size() < kJobsMax) tell(Submit{random_request(prng_, JobId{next_id_++}, world_)});
         break;
       case 3:
       case 4:
@@ -164,79 +131,172 @@ class RandomRun {
         if (const auto id = take(unready_)) tell(JobReady{*id});
         break;
       case 6:
+      case 7:
         if (const auto id = take(ending_)) tell(JobGone{*id});
         break;
-      case 7:
-        if (const auto id = any(); id && driver_.view(id->value()).allocation != nullptr) {
-          tell(JobGone{*id});
+      case 8:
+        if (const auto id = any(); id && allocated(*id)) {
+          if (pick(3) == 0) {
+            tell(JobEnding{*id, pick(2) == 0 ? JobState::kFailed : JobState::kNodeFail, 1});
+            ending_.push_back(*id);
+          } else {
+            tell(JobGone{*id});
+          }
         }
         break;
-      case 8:
+      case 9:
         if (const auto id = any()) tell(UserSuspend{*id});
         break;
-      case 9:
+      case 10:
         if (const auto id = any()) tell(UserResume{*id});
         break;
-      case 10:
+      case 11:
         if (const auto id = any()) tell(Cancel{*id});
         break;
-      case 11:
+      case 12:
         if (const auto id = any()) tell(Requeue{*id});
+        break;
+      case 13:
+        rare_event();
+        break;
+      case 14:
+        if (const auto id = any(); id && !allocated(*id)) {
+          if (pick(2) == 0) {
+            tell(Hold{*id, pick(2) == 0});
+          } else {
+            tell(Release{*id});
+          }
+        }
+        break;
+      case 15:
+        tell(SliceEnd{});
+        break;
+      case 16:
+        tell(Pass{});
+        break;
+      case 17:
+        if (const auto id = any(); id && pick(3) == 0) tell(TimeLimitReached{*id});
         break;
       default:
         break;
     }
   }
 
-  void check(int step) {
-    SCOPED_TRACE("step " + std::to_string(step) + " at " +
-                 std::to_string(base::micros_since_epoch(driver_.now())));
-    ASSERT_EQ(driver_.scheduler().check_invariants(), "");
+  void rare_event() {
+    switch (pick(5)) {
+      case 0:
+        world_.configuration = random_change(prng_, world_);
+        tell(Configure{std::make_shared<const Configuration>(world_.configuration)});
+        break;
+      case 1: {
+        NodeSpec& node = world_.nodes[static_cast<std::size_t>(
+            pick(static_cast<int>(world_.nodes.size())))];
+        node = random_change(prng_, node);
+        tell(NodeUpdate{node});
+        break;
+      }
+      case 2:
+        if (const auto id = any(); id && !allocated(*id)) {
+          JobRequest changed = random_request(prng_, *id, world_);
+          changed.hold = watch_.books().at(*id).request.hold;
+          tell(Update{changed});
+        }
+        break;
+      case 3:
+        if (const auto id = any(); id && allocated(*id) && !driver_.view(id->value()).ready) {
+          StartRefused refused{*id, {}, seconds(20), pick(4) == 0, "refused"};
+          if (pick(2) == 0) refused.avoid_nodes = {world_.nodes[0].name};
+          tell(refused);
+        }
+        break;
+      case 4:
+        if (const auto id = any(); id && !allocated(*id)) tell(Forget{*id});
+        break;
+      default:
+        break;
+    }
+  }
+
+  void check() {
+    ASSERT_EQ(core().check_invariants(), "");
+    const auto due = core().next_due();
+    watch_.check_jobs(driver_.now(), !told_ && (!due || *due > driver_.now()));
+    ASSERT_EQ(watch_.take_findings(), "");
+    if (pick(8) == 0) save_and_restore();
+    if (told_) return;
     check_published();
-    if (!cons_tres_ && prng_.below(4) == 0) check_saved();
-    if (prng_.below(4) == 0) check_new_leader();
+    if (pick(4) == 0) check_new_leader();
+    if (pick(16) == 0) check_played();
+  }
+
+  // From here on the twin gets the same events.
+  void save_and_restore() {
+    const std::string saved = core().save();
+    auto restored = Scheduler::restore(saved);
+    ASSERT_TRUE(restored.ok()) << restored.error().message;
+    EXPECT_EQ(restored->save(), saved);
+    twin_.emplace(std::move(restored).value());
   }
 
   // A rewrite that may wait is not out yet: then the plans are those of before.
   bool all_published() const {
-    const auto due = driver_.scheduler().next_due();
+    const auto due = core().next_due();
     return !due || *due > driver_.now() + seconds(1000);
+  }
+  bool is_sliced(const JobView& view) const {
+    return view.allocation != nullptr && view.ready && !view.ending && !view.completing;
   }
 
   // run(t) as published is what the core would do, for every job and for times to come.
   void check_published() {
     const base::Instant now = driver_.now();
-    for (const JobId id : driver_.scheduler().jobs()) {
+    for (const JobId id : core().jobs()) {
       const JobView view = driver_.view(id.value());
-      if (view.allocation == nullptr || !view.ready || view.ending || view.completing) continue;
-      const auto says = driver_.published_says(id, now);
+      if (!is_sliced(view)) continue;
       if (view.state == JobState::kRunning) {
-        EXPECT_EQ(says, Driver::Says::kRuns) << "job " << to_string(id) << " now";
+        EXPECT_EQ(driver_.published_says(id, now), Driver::Says::kRuns) << "job " << to_string(id);
       }
       if (!all_published()) continue;
       for (int slot = 1; slot <= 12; ++slot) {
         const base::Instant t = now + seconds(2.5 * slot);
-        const auto later = driver_.scheduler().job(id, t);
-        const bool runs = later->state == JobState::kRunning;
+        const bool runs = core().job(id, t)->state == JobState::kRunning;
         EXPECT_EQ(driver_.published_says(id, t) == Driver::Says::kRuns, runs)
             << "job " << to_string(id) << " after " << 2.5 * slot << " s";
       }
     }
   }
 
-  // The same future: decisions and plans of the restored one are those of the original.
-  void check_saved() {
-    const std::string saved = driver_.scheduler().save();
-    auto restored = Scheduler::restore(saved);
-    ASSERT_TRUE(restored.ok()) << restored.error().message;
-    EXPECT_EQ(restored->save(), saved);
-    driver_.replace_scheduler(std::move(restored).value());
+  // Played, the core does what it says now that it is going to do, as long as nobody's time ends.
+  void check_played() {
+    auto restored = Scheduler::restore(core().save());
+    ASSERT_TRUE(restored.ok());
+    Scheduler& played = *restored;
+    base::Instant t = driver_.now();
+    for (int i = 0; i < 20; ++i) {
+      t += seconds(1.7);
+      while (const auto due = played.next_due()) {
+        if (*due > t) break;
+        played.step(*due, Wake{});
+        for (const Decision& decision : played.take_decisions()) {
+          const bool told_more = std::holds_alternative<Start>(decision) ||
+                                 std::holds_alternative<End>(decision) ||
+                                 std::holds_alternative<StateChange>(decision);
+          if (told_more) return;
+        }
+        played.take_plans(*due);
+      }
+      for (const JobId id : core().jobs()) {
+        if (!is_sliced(driver_.view(id.value()))) continue;
+        EXPECT_EQ(played.job(id, t)->state, core().job(id, t)->state)
+            << "job " << to_string(id) << " after " << 1.7 * (i + 1) << " s";
+      }
+    }
   }
 
-  RestoredJob restored_job(JobId id) const {
+  RestoredJob restored_job(JobId id, const Scheduler& into) const {
     const JobView view = driver_.view(id.value());
     RestoredJob from;
-    from.request = requests_of(id);
+    from.request = watch_.books().at(id).request;
     from.state = view.state;
     from.priority = view.priority.value() == 0 ? Priority{1} : view.priority;
     from.eligible_time = view.eligible_time;
@@ -245,7 +305,7 @@ class RandomRun {
       if (view.priority.value() == 0) from.held_by_system = view.reason;
       return from;
     }
-    from.partition = view.partition;
+    from.partition = into.find_partition(core().partition_name(*view.partition));
     from.allocation = *view.allocation;
     from.ready = view.ready;
     from.start_time = view.start_time;
@@ -253,18 +313,7 @@ class RandomRun {
     from.suspend_time = view.suspend_time;
     from.times_as_of = driver_.now();
     from.user_suspended = view.reason == Reason::kUser;
-    from.ending = view.ending;
-    if (view.ending) from.kill_at = driver_.now();
     return from;
-  }
-  JobRequest requests_of(JobId id) const {
-    JobRequest request;
-    request.id = id;
-    const JobView view = driver_.view(id.value());
-    if (view.allocation != nullptr) {
-      request.min_nodes = static_cast<int>(view.allocation->nodes.size());
-    }
-    return request;
   }
 
   // Restored from published plans + projection = what was published.
@@ -275,9 +324,11 @@ class RandomRun {
     other.step(now, Configure{std::make_shared<const Configuration>(world_.configuration)});
     for (const NodeSpec& spec : world_.nodes) other.step(now, NodeUpdate{spec});
     std::vector<RestoredJob> jobs;
-    for (const JobId id : driver_.scheduler().jobs()) {
-      if (driver_.view(id.value()).ending) return;  // being killed: lists are in motion
-      jobs.push_back(restored_job(id));
+    for (const JobId id : core().jobs()) {
+      const JobView view = driver_.view(id.value());
+      if (view.ending || view.completing) return;  // being killed: lists are in motion
+      if (view.partition && !other.find_partition(core().partition_name(*view.partition))) return;
+      jobs.push_back(restored_job(id, other));
     }
     std::vector<NodePlan> plans;
     for (const auto& [node, plan] : driver_.published()) plans.push_back(plan);
@@ -293,46 +344,45 @@ class RandomRun {
           << "job " << to_string(job.request.id);
       for (int slot = 0; slot <= 8; ++slot) {
         const base::Instant t = now + seconds(3.5 * slot);
-        EXPECT_EQ(other.job(job.request.id, t)->state,
-                  driver_.scheduler().job(job.request.id, t)->state)
+        EXPECT_EQ(other.job(job.request.id, t)->state, core().job(job.request.id, t)->state)
             << "job " << to_string(job.request.id) << " after " << 3.5 * slot << " s";
       }
     }
   }
 
   base::Prng prng_;
-  const bool cons_tres_;
-  World world_;
+  const bool told_;
+  RandomWorld world_;
   Driver driver_;
+  Watch watch_;
+  std::optional<Scheduler> twin_;
   std::int64_t next_id_ = 1;
   std::vector<JobId> unready_;
   std::vector<JobId> ending_;
 };
 
-// KUBEGANG_RANDOM_EVENTS raises the number of events, KUBEGANG_SEED repeats one run.
 std::int64_t from_environment(const char* name, std::int64_t otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr ? otherwise : std::atoll(value);
 }
 
-void run_many(bool cons_tres, std::uint64_t first_seed) {
-  constexpr int kSteps = 120;
-  const std::int64_t events = from_environment("KUBEGANG_RANDOM_EVENTS", 12'000);
+void run_many(SelectType select, bool told, std::uint64_t first_seed) {
+  constexpr int kSteps = 100;
+  const bool longer = std::getenv("KUBEGANG_LONG") != nullptr;
+  const std::int64_t events = from_environment("KUBEGANG_RANDOM_EVENTS", longer ? 300'000 : 30'000);
   const std::int64_t only = from_environment("KUBEGANG_SEED", 0);
   for (std::int64_t i = 0; i * kSteps < events; ++i) {
     const auto seed = only != 0 ? static_cast<std::uint64_t>(only)
                                 : first_seed + static_cast<std::uint64_t>(i);
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
-    if (!RandomRun{seed, cons_tres}.run(kSteps) || only != 0) return;
+    if (!RandomRun{seed, select, told}.run(kSteps) || only != 0) return;
   }
 }
 
-TEST(RandomEvents, LinearKeepsItsInvariantsAndItsWord) {
-  run_many(false, 1000);
-}
-TEST(RandomEvents, ConsTresKeepsItsInvariantsAndItsWord) {
-  run_many(true, 500'000);
-}
+TEST(RandomEvents, Linear) { run_many(SelectType::kLinear, false, 1'000'000); }
+TEST(RandomEvents, ConsTres) { run_many(SelectType::kConsTres, false, 2'000'000); }
+TEST(RandomEvents, LinearToldTiming) { run_many(SelectType::kLinear, true, 3'000'000); }
+TEST(RandomEvents, ConsTresToldTiming) { run_many(SelectType::kConsTres, true, 4'000'000); }
 
 }  // namespace
 }  // namespace sched::testing

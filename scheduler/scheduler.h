@@ -130,7 +130,7 @@ class Scheduler {
   std::string check_invariants() const;
 
   // The whole state as text (versioned; internal), and back: the same future from the same events.
-  // REQUIRES: decisions were taken. The rows of select/cons_tres are packed anew (R4.11).
+  // REQUIRES: decisions were taken.
   std::string save() const;
   static base::Result<Scheduler> restore(const std::string& saved);
 

@@ -79,6 +79,13 @@ class Selector {
   virtual void user_suspend(const SelectJob& job) = 0;
   // False, and nothing changed, when no row is free for it.
   virtual bool user_resume(const SelectJob& job) = 0;
+
+  // What the allocated jobs alone do not say: how they are packed into rows (R4.11). For an exact save;
+  // the numbers mean something to the same kind of selector only.
+  virtual std::vector<std::int64_t> layout() const { return {}; }
+  // After all jobs were added: packs them so. False, and anything may be wrong, when it is no layout of
+  // these jobs.
+  virtual bool set_layout(const std::vector<std::int64_t>& layout) { return layout.empty(); }
 };
 
 // select/linear. `cluster` must outlive the selector and be settled.

@@ -81,23 +81,31 @@ Driver::Driver(Configuration configuration, const std::vector<NodeSpec>& nodes, 
   for (const NodeSpec& spec : nodes) scheduler_.step(now_, NodeUpdate{spec});
 }
 
+void Driver::feed(const Event& event) {
+  if (on_event) on_event(now_, event);
+  scheduler_.step(now_, event);
+}
+
 void Driver::settle() {
   while (true) {
     const std::vector<Decision> decisions = scheduler_.take_decisions();
+    if (on_decisions) on_decisions(decisions);
     for (const Decision& decision : decisions) {
       log_.push_back(decision);
       if (const auto* start = std::get_if<Start>(&decision)) {
         if (ready_after) ready_due_.insert({now_ + *ready_after, start->job});
       } else if (const auto* end = std::get_if<End>(&decision)) {
-        if (ends_at_once) scheduler_.step(now_, JobGone{end->job});
+        if (ends_at_once) feed(JobGone{end->job});
       }
     }
     while (!ready_due_.empty() && ready_due_.begin()->first <= now_) {
       const JobId id = ready_due_.begin()->second;
       ready_due_.erase(ready_due_.begin());
-      scheduler_.step(now_, JobReady{id});
+      feed(JobReady{id});
     }
-    for (NodePlan& plan : scheduler_.take_plans(now_)) {
+    std::vector<NodePlan> plans = scheduler_.take_plans(now_);
+    if (on_plans) on_plans(now_, plans);
+    for (NodePlan& plan : plans) {
       if (plan.entries.empty()) {
         published_.erase(plan.node);
       } else {
@@ -113,7 +121,7 @@ void Driver::step(base::Instant now, const Event& event) {
   now_ = now;
   Event stamped = event;
   if (auto* submit = std::get_if<Submit>(&stamped)) submit->request.submit_time = now;
-  scheduler_.step(now, stamped);
+  feed(stamped);
   settle();
 }
 
@@ -125,7 +133,7 @@ void Driver::run_until(base::Instant now) {
     if (!ready_due_.empty()) next = std::min(next, ready_due_.begin()->first);
     if (next > now) break;
     now_ = std::max(now_, next);
-    scheduler_.step(now_, Wake{});
+    feed(Wake{});
     settle();
   }
   now_ = std::max(now_, now);

@@ -41,6 +41,10 @@ class Driver {
   std::optional<base::Duration> ready_after = base::Duration{0};
   // Whether jobs that were told to end are gone at once.
   bool ends_at_once = true;
+  // Every event that the scheduler is given, before it is; and what came of it.
+  std::function<void(base::Instant, const Event&)> on_event;
+  std::function<void(const std::vector<Decision>&)> on_decisions;
+  std::function<void(base::Instant, const std::vector<NodePlan>&)> on_plans;
 
   void step(base::Instant now, const Event& event);
   // Everything that is due until then (own timing).
@@ -62,6 +66,7 @@ class Driver {
 
  private:
   void settle();
+  void feed(const Event& event);
 
   Scheduler scheduler_;
   base::Instant now_{};

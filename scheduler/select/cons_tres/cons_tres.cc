@@ -37,6 +37,10 @@ class ConsTresSelector final : public Selector {
   void remove(const SelectJob& job) override { occupancy_.remove(job); }
   void user_suspend(const SelectJob& job) override { occupancy_.release_cores(job); }
   bool user_resume(const SelectJob& job) override { return occupancy_.resume_cores(job); }
+  std::vector<std::int64_t> layout() const override { return occupancy_.layout(); }
+  bool set_layout(const std::vector<std::int64_t>& layout) override {
+    return occupancy_.set_layout(layout);
+  }
 
  private:
   // Whether the job might start if memory were no matter.

@@ -1,0 +1,361 @@
+// Every small world, up to three nodes and four jobs, against a model that is written to be understood:
+// select/linear, two partitions of different tiers on all nodes, GANG. The model says who is placed where
+// (3.4, 4.4) and who runs after every event (chapter 6).
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "scheduler/testing/cluster_driver.h"
+
+namespace sched::testing {
+namespace {
+
+using Nodes = std::set<int>;  // by rank
+
+bool disjoint(const Nodes& a, const Nodes& b) {
+  return std::none_of(a.begin(), a.end(), [&](int node) { return b.contains(node); });
+}
+Nodes join(Nodes a, const Nodes& b) {
+  a.insert(b.begin(), b.end());
+  return a;
+}
+
+struct ModelJob {
+  int id = 0;
+  bool high = false;
+  int size = 1;
+  Nodes nodes{};  // empty = waits
+  bool gone = false;
+  enum class Row { kNone, kActive, kFiller } row = Row::kNone;
+
+  bool placed() const { return !nodes.empty() && !gone; }
+  bool runs() const { return placed() && row != Row::kNone; }
+};
+
+class Model {
+ public:
+  Model(int nodes, int low_share, int high_share)
+      : nodes_count_{nodes}, share_{low_share, high_share} {}
+
+  void submit(int id, bool high, int size) { jobs_.push_back({.id = id, .high = high, .size = size}); }
+
+  // 3.4: higher tier first, then in the order of submission; one that cannot start takes all nodes away
+  // from those behind it.
+  void pass() {
+    for (const bool high : {true, false}) {
+      for (ModelJob& job : jobs_) {
+        if (job.high != high || job.placed() || job.gone) continue;
+        const Nodes chosen = place(job);
+        if (chosen.empty()) return;
+        job.nodes = chosen;
+        start(job);
+      }
+    }
+  }
+
+  void end(int id) {
+    ModelJob& job = at(id);
+    if (!job.placed()) return;
+    std::erase(list_[job.high], &job);
+    job.gone = true;
+    refill_all();
+  }
+
+  // 6.7: a partition is turned when somebody in it waits or a shadow came; it is filled up again when its
+  // shadows changed otherwise (P1).
+  void tick() {
+    for (const bool high : {true, false}) {
+      const std::set<int> now = high ? std::set<int>{} : running_high();
+      const bool waits = std::any_of(list_[high].begin(), list_[high].end(),
+                                     [](const ModelJob* job) { return !job->runs(); });
+      const bool more = !high && now.size() > shadows_.size();
+      if (waits || more) {
+        rotate(high);
+      } else if (!high && now != shadows_) {
+        refill(high);
+      }
+    }
+  }
+
+  const std::vector<ModelJob>& jobs() const { return jobs_; }
+
+ private:
+  ModelJob& at(int id) {
+    return *std::find_if(jobs_.begin(), jobs_.end(), [&](auto& job) { return job.id == id; });
+  }
+
+  // --- placement ---
+  int jobs_on(int node) const {
+    return static_cast<int>(std::count_if(jobs_.begin(), jobs_.end(), [&](const ModelJob& job) {
+      return job.placed() && job.nodes.contains(node);
+    }));
+  }
+  // FORCE:1 does not stack (4.3).
+  bool refused(int node) const {
+    return std::any_of(jobs_.begin(), jobs_.end(), [&](const ModelJob& job) {
+      return job.placed() && job.nodes.contains(node) && share_[job.high] == 1;
+    });
+  }
+  // 4.4.3: nodes with no job, then an equal-sized mate or nodes with one, and so on.
+  Nodes place(const ModelJob& job) const {
+    for (int k = 0; k < share_[job.high]; ++k) {
+      Nodes eligible;
+      for (int node = 0; node < nodes_count_; ++node) {
+        if (jobs_on(node) <= k && !refused(node)) eligible.insert(node);
+      }
+      if (static_cast<int>(eligible.size()) < job.size) continue;
+      for (const ModelJob& mate : jobs_) {
+        const bool equal = mate.placed() && mate.size == job.size;
+        if (k > 0 && equal && std::includes(eligible.begin(), eligible.end(), mate.nodes.begin(),
+                                            mate.nodes.end())) {
+          return mate.nodes;
+        }
+      }
+      return best_fit(eligible, job.size);
+    }
+    return {};
+  }
+  // 4.4.4 for equal nodes: the shortest run of neighbours that suffices, else the longest, again and again.
+  static Nodes best_fit(Nodes eligible, int size) {
+    Nodes chosen;
+    while (static_cast<int>(chosen.size()) < size) {
+      const int missing = size - static_cast<int>(chosen.size());
+      std::vector<int> best;
+      std::vector<int> run;
+      const auto better = [&] {
+        if (run.empty()) return false;
+        if (best.empty()) return true;
+        const bool enough = static_cast<int>(run.size()) >= missing;
+        const bool best_enough = static_cast<int>(best.size()) >= missing;
+        if (enough != best_enough) return enough;
+        return enough ? run.size() < best.size() : run.size() > best.size();
+      };
+      for (int node = 0; node <= 3; ++node) {
+        if (eligible.contains(node)) {
+          run.push_back(node);
+          continue;
+        }
+        if (better()) best = run;
+        run.clear();
+      }
+      for (const int node : best) {
+        if (static_cast<int>(chosen.size()) < size) chosen.insert(node);
+        eligible.erase(node);
+      }
+    }
+    return chosen;
+  }
+
+  // --- gang ---
+  std::set<int> running_high() const {
+    std::set<int> ids;
+    for (const ModelJob* job : list_[true]) {
+      if (job->runs()) ids.insert(job->id);
+    }
+    return ids;
+  }
+  // What is taken before any job of the partition is looked at.
+  Nodes shadows(bool high) {
+    Nodes taken;
+    if (high) return taken;
+    shadows_ = running_high();
+    for (const ModelJob* job : list_[true]) {
+      if (job->runs()) taken = join(taken, job->nodes);
+    }
+    return taken;
+  }
+  // 6.9
+  void start(ModelJob& job) {
+    list_[job.high].push_back(&job);
+    Nodes taken;
+    for (const bool high : {true, false}) {
+      for (const ModelJob* other : list_[high]) {
+        const bool counts = high == job.high || (high && !job.high);
+        if (counts && other->runs()) taken = join(taken, other->nodes);
+      }
+    }
+    if (!disjoint(taken, job.nodes)) return;
+    job.row = ModelJob::Row::kFiller;
+    refill_all();
+  }
+  void refill_all() {
+    refill(true);
+    refill(false);
+  }
+  // 6.5: who was selected stays, then who filled a hole, then the others as they fit.
+  void refill(bool high) {
+    using Row = ModelJob::Row;
+    Nodes taken = shadows(high);
+    for (const Row row : {Row::kActive, Row::kFiller, Row::kNone}) {
+      std::vector<ModelJob*> these;
+      for (ModelJob* job : list_[high]) {
+        if (job->row == row && !seen_.contains(job)) these.push_back(job);
+      }
+      for (ModelJob* job : these) {
+        seen_.insert(job);
+        const bool fits = disjoint(taken, job->nodes);
+        if (fits) taken = join(taken, job->nodes);
+        if (row == Row::kNone) {
+          if (fits) job->row = Row::kFiller;
+        } else if (!fits) {
+          job->row = Row::kNone;
+          seen_.erase(job);  // among the others it gets another chance, and does not fit there either
+        }
+      }
+    }
+    seen_.clear();
+  }
+  // 6.6: the selected go to the back, then whoever fits is selected in the order of the list.
+  void rotate(bool high) {
+    auto& list = list_[high];
+    std::stable_partition(list.begin(), list.end(), [](const ModelJob* job) {
+      return job->row != ModelJob::Row::kActive;
+    });
+    for (ModelJob* job : list) job->row = ModelJob::Row::kNone;
+    Nodes taken = shadows(high);
+    for (ModelJob* job : list) {
+      if (!disjoint(taken, job->nodes)) continue;
+      taken = join(taken, job->nodes);
+      job->row = ModelJob::Row::kActive;
+    }
+  }
+
+  int nodes_count_;
+  int share_[2];
+  std::vector<ModelJob> jobs_ = reserved();
+  std::vector<ModelJob*> list_[2];  // of the low and of the high partition
+  std::set<int> shadows_;           // over the low partition at its last rebuild
+  std::set<const ModelJob*> seen_;
+
+  static std::vector<ModelJob> reserved() {  // its jobs keep their addresses
+    std::vector<ModelJob> jobs;
+    jobs.reserve(8);
+    return jobs;
+  }
+};
+
+struct SmallWorld {
+  int nodes_count = 1;
+  int low_share = 1, high_share = 1;
+  std::vector<int> jobs;  // size − 1, plus nodes_count in the high partition
+  std::size_t ends = 0;   // index of the job that ends in the middle
+};
+
+std::string to_text(const SmallWorld& world) {
+  std::string text = std::to_string(world.nodes_count) + " nodes, FORCE:" +
+                     std::to_string(world.low_share) + " under FORCE:" +
+                     std::to_string(world.high_share) + ", jobs";
+  for (const int job : world.jobs) {
+    text += (job >= world.nodes_count ? " H" : " L") + std::to_string(job % world.nodes_count + 1);
+  }
+  return text + ", job " + std::to_string(world.ends + 1) + " ends";
+}
+
+class Duel {
+ public:
+  explicit Duel(const SmallWorld& world)
+      : world_{world},
+        nodes_{nodes("n", 1, world.nodes_count)},
+        model_{world.nodes_count, world.low_share, world.high_share},
+        driver_{gang_linear({partition("low", nodes_, OverSubscribe::kForce, world.low_share, 1),
+                             partition("high", nodes_, OverSubscribe::kForce, world.high_share, 2)}),
+                nodes_, Options{.told_timing = true}} {}
+
+  // Empty, or what differs.
+  std::string run() {
+    for (std::size_t i = 0; i < world_.jobs.size(); ++i) {
+      const int id = static_cast<int>(i) + 1;
+      const bool high = world_.jobs[i] >= world_.nodes_count;
+      const int size = world_.jobs[i] % world_.nodes_count + 1;
+      model_.submit(id, high, size);
+      tell(Submit{job(id, size, high ? "high" : "low")});
+      pass();
+      if (std::string found = compare("after job " + std::to_string(id)); !found.empty()) return found;
+    }
+    if (std::string found = ticks(4); !found.empty()) return found;
+    const int ended = static_cast<int>(world_.ends) + 1;
+    if (driver_.view(ended).allocation != nullptr) {
+      model_.end(ended);
+      tell(JobGone{JobId{ended}});
+      if (std::string found = compare("after the end"); !found.empty()) return found;
+      pass();
+    }
+    return ticks(4);
+  }
+
+ private:
+  void tell(const Event& event) { driver_.step(at(static_cast<double>(++time_)), event); }
+  void pass() {
+    model_.pass();
+    tell(Pass{});
+  }
+  std::string ticks(int count) {
+    for (int i = 1; i <= count; ++i) {
+      model_.tick();
+      tell(SliceEnd{});
+      if (std::string found = compare("tick " + std::to_string(i)); !found.empty()) return found;
+    }
+    return {};
+  }
+  std::string compare(const std::string& when) const {
+    for (const ModelJob& job : model_.jobs()) {
+      if (job.gone) continue;
+      std::vector<std::string> names;
+      for (const int node : job.nodes) names.push_back("n" + std::to_string(node + 1));
+      if (driver_.nodes_of(job.id) != names) {
+        return when + ": job " + std::to_string(job.id) + " is elsewhere than in the model";
+      }
+      const bool runs = driver_.view(job.id).state == JobState::kRunning;
+      if (runs != job.runs()) {
+        return when + ": job " + std::to_string(job.id) + (runs ? " runs" : " does not run");
+      }
+    }
+    return driver_.scheduler().check_invariants();
+  }
+
+  const SmallWorld& world_;
+  std::vector<NodeSpec> nodes_;
+  Model model_;
+  Driver driver_;
+  int time_ = 0;
+};
+
+// All sequences of jobs; each job is one of 2 × nodes_count kinds.
+std::int64_t try_all(SmallWorld& world, std::size_t jobs_count) {
+  if (world.jobs.size() < jobs_count) {
+    std::int64_t tried = 0;
+    for (int kind = 0; kind < 2 * world.nodes_count && !::testing::Test::HasFailure(); ++kind) {
+      world.jobs.push_back(kind);
+      tried += try_all(world, jobs_count);
+      world.jobs.pop_back();
+    }
+    return tried;
+  }
+  for (world.ends = 0; world.ends < jobs_count; ++world.ends) {
+    const std::string difference = Duel{world}.run();
+    EXPECT_EQ(difference, "") << to_text(world);
+    if (!difference.empty()) break;
+  }
+  return static_cast<std::int64_t>(jobs_count);
+}
+
+TEST(SmallWorlds, AllOfThemAreAsInTheModel) {
+  std::int64_t tried = 0;
+  for (const int low : {1, 2, 3}) {
+    for (const int high : {1, 2}) {
+      for (int count = 1; count <= 3; ++count) {
+        for (std::size_t jobs = 1; jobs <= 4; ++jobs) {
+          SmallWorld world{.nodes_count = count, .low_share = low, .high_share = high};
+          tried += try_all(world, jobs);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(tried, HasFailure() ? tried : 43'560) << "the number of small worlds";
+}
+
+}  // namespace
+}  // namespace sched::testing

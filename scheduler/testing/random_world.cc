@@ -1,0 +1,223 @@
+#include "scheduler/testing/random_world.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "scheduler/base/check.h"
+#include "scheduler/model/legality.h"
+#include "scheduler/testing/cluster_driver.h"
+
+namespace sched::testing {
+namespace {
+
+int pick(base::Prng& prng, int bound) {
+  return static_cast<int>(prng.below(static_cast<std::uint64_t>(bound)));
+}
+bool chance(base::Prng& prng, int one_in) { return pick(prng, one_in) == 0; }
+
+template <typename T, std::size_t N>
+T any(base::Prng& prng, const std::array<T, N>& values) {
+  return values[static_cast<std::size_t>(pick(prng, static_cast<int>(N)))];
+}
+
+void randomise_preemption(base::Prng& prng, ClusterParameters& cluster) {
+  cluster.gang = !chance(prng, 4);
+  cluster.preempt_type = any(prng, std::array{PreemptType::kNone, PreemptType::kPartitionPriority,
+                                              PreemptType::kPartitionPriority, PreemptType::kQos});
+  cluster.preempt_mode = PreemptMode::kOff;
+  cluster.preempt_within = cluster.preempt_priority = false;
+  if (cluster.preempt_type == PreemptType::kNone) return;
+  const bool may_suspend =
+      cluster.gang &&
+      (cluster.preempt_type != PreemptType::kQos || cluster.select == SelectType::kConsTres);
+  cluster.preempt_mode =
+      may_suspend && chance(prng, 2)
+          ? PreemptMode::kSuspend
+          : any(prng, std::array{PreemptMode::kCancel, PreemptMode::kRequeue});
+  if (!cluster.gang) {
+    cluster.preempt_priority = chance(prng, 4);
+    cluster.preempt_within = cluster.preempt_type == PreemptType::kQos && chance(prng, 2);
+  }
+  cluster.preempt_exempt_time.reset();
+  if (chance(prng, 4)) cluster.preempt_exempt_time = seconds(40);
+  cluster.preempt.reorder_count = pick(prng, 3);
+  cluster.preempt.strict_order = chance(prng, 4);
+  cluster.preempt.youngest_first = chance(prng, 4);
+  cluster.placement = chance(prng, 4) ? PlacementPolicy::kMinimisePreemption : PlacementPolicy::kCompat;
+}
+
+PartitionConfig random_partition(base::Prng& prng, const RandomWorld& world, int number) {
+  const ClusterParameters& cluster = world.configuration.cluster;
+  std::vector<NodeSpec> some;
+  for (const NodeSpec& spec : world.nodes) {
+    if (pick(prng, 4) > 0) some.push_back(spec);
+  }
+  if (some.empty()) some = world.nodes;
+  PartitionConfig p = partition(
+      "p" + std::to_string(number), some,
+      any(prng, std::array{OverSubscribe::kForce, OverSubscribe::kForce, OverSubscribe::kForce,
+                           OverSubscribe::kYes, OverSubscribe::kNo, OverSubscribe::kExclusive}),
+      1 + pick(prng, 4), static_cast<std::uint16_t>(1 + pick(prng, 3)));
+  p.is_default = number == 0;
+  p.exclusive_user = chance(prng, 10);
+  if (cluster.preempt_type == PreemptType::kPartitionPriority && chance(prng, 4)) {
+    p.preempt_mode = any(prng, std::array{PreemptMode::kOff, PreemptMode::kCancel,
+                                          PreemptMode::kRequeue});
+    if (cluster.gang && chance(prng, 3)) p.preempt_mode = PreemptMode::kSuspend;
+  }
+  if (chance(prng, 4)) p.grace_time = seconds(20);
+  if (chance(prng, 8)) p.max_nodes = 2;
+  if (chance(prng, 8)) p.max_time = seconds(600);
+  if (chance(prng, 10)) p.least_loaded = true;
+  if (chance(prng, 12)) p.max_cpus_per_node = 3;
+  if (chance(prng, 12)) {
+    p.state = any(prng, std::array{PartitionState::kDown, PartitionState::kDrain,
+                                   PartitionState::kInactive});
+  }
+  return p;
+}
+
+void randomise_qos(base::Prng& prng, Configuration& c) {
+  c.qos.clear();
+  std::vector<std::string> lower;
+  for (const char* name : {"low", "normal", "high"}) {
+    QosConfig qos;
+    qos.name = name;
+    qos.priority = static_cast<std::uint32_t>(10 * c.qos.size());
+    if (!chance(prng, 3)) qos.preempt = lower;
+    if (c.cluster.preempt_type == PreemptType::kQos && chance(prng, 4)) {
+      qos.preempt_mode = any(prng, std::array{PreemptMode::kCancel, PreemptMode::kRequeue});
+    }
+    if (chance(prng, 4)) qos.preempt_exempt_time = seconds(30);
+    if (chance(prng, 4)) qos.grace_time = seconds(15);
+    if (chance(prng, 6)) qos.max_jobs_per_user = 2;
+    qos.preempt_within = !c.cluster.gang && c.cluster.preempt_type == PreemptType::kQos &&
+                         chance(prng, 4);
+    lower.push_back(name);
+    c.qos.push_back(std::move(qos));
+  }
+}
+
+void randomise_rest(base::Prng& prng, ClusterParameters& cluster) {
+  cluster.time_slice = seconds(any(prng, std::array{5.0, 7.0, 30.0}));
+  cluster.timetable_lead = seconds(any(prng, std::array{0.0, 3.0, 12.0}));
+  cluster.queue.requeue_delay = seconds(any(prng, std::array{0.0, 10.0}));
+  if (chance(prng, 4)) cluster.over_time_limit = seconds(60);
+}
+
+void check_legal(const Configuration& configuration) {
+  for (const ConfigIssue& issue : check(configuration)) {
+    CHECK(issue.severity != IssueSeverity::kError, issue.rule + " " + issue.message);
+  }
+}
+
+}  // namespace
+
+RandomWorld random_world(base::Prng& prng, SelectType select) {
+  RandomWorld world;
+  const int sockets = 1 + pick(prng, 2);
+  const int cores = 2 + pick(prng, 2);
+  const int threads = select == SelectType::kConsTres && chance(prng, 4) ? 2 : 1;
+  const bool weights = chance(prng, 4);
+  for (NodeSpec& spec : world.nodes = nodes("n", 1, 2 + pick(prng, 4))) {
+    spec.sockets = sockets;
+    spec.cores_per_socket = cores;
+    spec.threads_per_core = threads;
+    spec.cpus = sockets * cores * threads;
+    spec.memory = MemoryMiB{4000};
+    if (weights) spec.weight = static_cast<std::uint32_t>(1 + pick(prng, 3));
+    if (chance(prng, 3)) spec.features = {"fast"};
+  }
+  ClusterParameters& cluster = world.configuration.cluster;
+  cluster.select = select;
+  cluster.unit = any(prng, std::array{SelectUnit::kCore, SelectUnit::kCore, SelectUnit::kCpu,
+                                      SelectUnit::kSocket});
+  cluster.memory = chance(prng, 2);
+  if (!chance(prng, 4)) cluster.default_memory.per_cpu = MemoryMiB{200};
+  cluster.task_affinity = chance(prng, 2);
+  randomise_preemption(prng, cluster);
+  randomise_rest(prng, cluster);
+  const int partitions = 1 + pick(prng, 3);
+  for (int i = 0; i < partitions; ++i) {
+    world.configuration.partitions.push_back(random_partition(prng, world, i));
+  }
+  randomise_qos(prng, world.configuration);
+  check_legal(world.configuration);
+  return world;
+}
+
+JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world) {
+  const auto& partitions = world.configuration.partitions;
+  const PartitionConfig& p = partitions[static_cast<std::size_t>(
+      pick(prng, static_cast<int>(partitions.size())))];
+  const int most = static_cast<int>(p.nodes.size());
+  JobRequest request = job(id.value(), 1 + pick(prng, most), p.name);
+  if (chance(prng, 8)) request.max_nodes = request.min_nodes + 1;
+  if (chance(prng, 12) && partitions.size() > 1) {
+    request.partitions = {partitions[0].name, partitions[1].name};
+  }
+  request.user = chance(prng, 2) ? "ann" : "bob";
+  if (!chance(prng, 3)) request.tasks = request.min_nodes * (1 + pick(prng, 3));
+  if (chance(prng, 8)) request.cpus_per_task = 2;
+  if (!request.tasks && chance(prng, 4)) request.tasks_per_node = 1 + pick(prng, 2);
+  const std::array shares{Sharing::kOverSubscribe, Sharing::kOverSubscribe, Sharing::kNode,
+                          Sharing::kUser};
+  if (chance(prng, 3)) request.sharing = any(prng, shares);
+  if (chance(prng, 4)) request.memory = MemoryPerCpu{MemoryMiB{300}};
+  if (chance(prng, 8)) request.memory = MemoryPerNode{MemoryMiB{chance(prng, 2) ? 1500 : 0}};
+  if (chance(prng, 10)) request.constraint = "fast";
+  if (chance(prng, 16)) request.contiguous = true;
+  if (chance(prng, 10)) request.required_nodes = {p.nodes[static_cast<std::size_t>(pick(prng, most))]};
+  if (chance(prng, 6)) request.time_limit = seconds(60);
+  if (chance(prng, 6)) request.requeue = false;
+  if (chance(prng, 12)) request.hold = true;
+  if (!chance(prng, 3)) request.qos = any(prng, std::array{"low", "normal", "high"});
+  if (chance(prng, 8)) request.priority = Priority{static_cast<std::uint32_t>(1 + pick(prng, 100))};
+  return request;
+}
+
+Configuration random_change(base::Prng& prng, const RandomWorld& world) {
+  RandomWorld changed = world;
+  Configuration& c = changed.configuration;
+  switch (pick(prng, 6)) {
+    case 0: {  // preemption, and with it everything that has to go with it
+      randomise_preemption(prng, c.cluster);
+      randomise_qos(prng, c);
+      for (PartitionConfig& each : c.partitions) each.preempt_mode.reset();
+      break;
+    }
+    case 1:
+      randomise_rest(prng, c.cluster);
+      break;
+    case 2:
+      if (c.partitions.size() > 1) {
+        c.partitions.pop_back();
+        break;
+      }
+      [[fallthrough]];
+    case 3:
+      if (c.partitions.size() < 3) {
+        c.partitions.push_back(random_partition(prng, changed, static_cast<int>(c.partitions.size())));
+      }
+      break;
+    default: {
+      auto& each = c.partitions[static_cast<std::size_t>(
+          pick(prng, static_cast<int>(c.partitions.size())))];
+      const int number = each.name.back() - '0';
+      each = random_partition(prng, changed, number);
+      break;
+    }
+  }
+  check_legal(c);
+  return c;
+}
+
+NodeSpec random_change(base::Prng& prng, NodeSpec node) {
+  node.state = any(prng, std::array{NodeState::kUp, NodeState::kUp, NodeState::kDrain,
+                                    NodeState::kDown});
+  if (chance(prng, 4)) node.memory += MemoryMiB{100};
+  return node;
+}
+
+}  // namespace sched::testing

@@ -1,0 +1,250 @@
+#include "scheduler/testing/watch.h"
+
+#include <algorithm>
+#include <set>
+
+namespace sched::testing {
+
+void Watch::find(JobId job, const std::string& what) {
+  findings_ += "job " + to_string(job) + ": " + what + "\n";
+}
+
+const PartitionConfig* Watch::partition(const std::string& name) const {
+  for (const PartitionConfig& each : configuration_.partitions) {
+    if (each.name == name) return &each;
+  }
+  return nullptr;
+}
+
+std::vector<const PartitionConfig*> Watch::partitions_of(const JobRequest& request) const {
+  std::vector<const PartitionConfig*> all;
+  for (const std::string& name : request.partitions) {
+    if (const auto* each = partition(name)) all.push_back(each);
+  }
+  return all;
+}
+
+void Watch::on_event(const Event& event) {
+  if (const auto* configure = std::get_if<Configure>(&event)) {
+    configuration_ = *configure->configuration;
+  } else if (const auto* node = std::get_if<NodeUpdate>(&event)) {
+    nodes_[node->node.name] = node->node;
+  } else if (const auto* submit = std::get_if<Submit>(&event)) {
+    books_[submit->request.id] = {.request = submit->request};
+  } else if (const auto* update = std::get_if<Update>(&event)) {
+    const auto book = books_.find(update->request.id);
+    if (book != books_.end() && !book->second.allocation) book->second.request = update->request;
+  } else if (const auto* ending = std::get_if<JobEnding>(&event)) {
+    const auto book = books_.find(ending->job);
+    if (book != books_.end()) book->second.ending = book->second.allocation.has_value();
+  } else if (const auto* forget = std::get_if<Forget>(&event)) {
+    books_.erase(forget->job);
+  }
+}
+
+void Watch::on_decisions(const std::vector<Decision>& decisions, base::Instant now) {
+  for (const Decision& decision : decisions) {
+    if (const auto* start = std::get_if<Start>(&decision)) {
+      check_start(*start, now);
+    } else if (const auto* end = std::get_if<End>(&decision)) {
+      Book& book = books_[end->job];
+      if (!book.allocation || book.told_to_end) find(end->job, "is told to end twice, or nowhere");
+      book.told_to_end = true;
+    } else if (const auto* change = std::get_if<StateChange>(&decision)) {
+      const auto book = books_.find(change->job);
+      if (book == books_.end()) {
+        find(change->job, "changes after its end");
+      } else if (is_terminal(change->state)) {
+        books_.erase(book);
+      } else {
+        book->second = {.request = book->second.request};
+      }
+    } else if (const auto* stop = std::get_if<Suspend>(&decision)) {
+      if (stop->cause == Reason::kUser) books_[stop->job].cores_released = true;
+    } else if (const auto* resume = std::get_if<Resume>(&decision)) {
+      books_[resume->job].cores_released = false;
+    } else if (const auto* refused = std::get_if<Refused>(&decision)) {
+      // A submission that was turned away leaves no job.
+      if (!scheduler_.job(refused->job, now)) books_.erase(refused->job);
+    }
+  }
+}
+
+void Watch::check_start(const Start& start, base::Instant now) {
+  const auto found = books_.find(start.job);
+  if (found == books_.end() || found->second.allocation) return find(start.job, "starts twice");
+  Book& book = found->second;
+  const PartitionConfig* where = partition(scheduler_.partition_name(start.partition));
+  if (where == nullptr) return find(start.job, "starts in no partition");
+  const bool allowed = where->state == PartitionState::kUp || where->state == PartitionState::kDrain;
+  if (!allowed) find(start.job, "starts in a partition that is not up");
+  const int count = static_cast<int>(start.allocation.nodes.size());
+  if (count < book.request.min_nodes) find(start.job, "has fewer nodes than it asked for");
+  if (book.request.max_nodes && count > *book.request.max_nodes) find(start.job, "has too many nodes");
+  book.partition = where->name;
+  std::set<NodeIndex> distinct;
+  for (const NodeAllocation& use : start.allocation.nodes) {
+    if (!distinct.insert(use.node).second) find(start.job, "has a node twice");
+    check_node(start, book, *where, use, now);
+  }
+  book.allocation = start.allocation;
+}
+
+// Jobs of a lower tier may be under it: the gang stops them.
+bool Watch::is_victim_of(const Book& victim, const PartitionConfig& where) const {
+  const PartitionConfig* its = partition(victim.partition);
+  return its == nullptr || its->priority_tier < where.priority_tier;
+}
+
+void Watch::check_node(const Start& start, const Book& book, const PartitionConfig& where,
+                       const NodeAllocation& use, base::Instant now) {
+  const std::string& name = scheduler_.node_name(use.node);
+  const NodeSpec& spec = nodes_.at(name);
+  if (spec.state != NodeState::kUp) find(start.job, name + " is not up");
+  if (std::find(where.nodes.begin(), where.nodes.end(), name) == where.nodes.end()) {
+    find(start.job, name + " is not of its partition");
+  }
+  const auto& excluded = book.request.excluded_nodes;
+  if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) {
+    find(start.job, name + " is excluded");
+  }
+  if (!CoreSet::first(spec.cores()).contains(use.cores)) find(start.job, name + ": no such cores");
+  if (use.cpus < 1 || use.cpus > spec.cpus) find(start.job, name + ": CPUs");
+  MemoryMiB memory = use.memory;
+  int most = 0;  // jobs of this partition on one of the cores
+  std::vector<const Book*> others;
+  for (const auto& [id, other] : books_) {
+    if (!other.allocation || id == start.job) continue;
+    for (const NodeAllocation& its : other.allocation->nodes) {
+      if (its.node != use.node) continue;
+      memory += its.memory;
+      // Whom the start itself makes an end of is still there (R6.30).
+      const bool ends = other.told_to_end || other.ending;
+      if (ends && scheduler_.job(id, now)->completing) find(start.job, name + " is completing");
+      if (!other.cores_released) others.push_back(&other);
+    }
+  }
+  if (configuration_.cluster.memory && memory > spec.memory) find(start.job, name + ": memory");
+  const bool linear = configuration_.cluster.select == SelectType::kLinear;
+  for (int core = use.cores.next(0); core >= 0 && core < spec.cores();
+       core = core + 1 < spec.cores() ? use.cores.next(core + 1) : -1) {
+    int here = 1;
+    for (const Book* other : others) {
+      for (const NodeAllocation& its : other->allocation->nodes) {
+        const bool same = its.node == use.node && (linear || its.cores.test(core));
+        if (same && other->partition == where.name) ++here;
+      }
+    }
+    most = std::max(most, here);
+  }
+  const bool stacks = where.over_subscribe == OverSubscribe::kForce ||
+                      where.over_subscribe == OverSubscribe::kYes;
+  const int share = stacks ? where.max_share : 1;
+  const int extra = configuration_.cluster.preempt_type == PreemptType::kQos ? 1 : 0;  // I8
+  if (most > share + extra) find(start.job, name + ": " + std::to_string(most) + " jobs on a core");
+  for (const Book* other : others) {
+    if (is_victim_of(*other, where)) continue;
+    const PartitionConfig* its = partition(other->partition);
+    const bool alone = where.over_subscribe == OverSubscribe::kExclusive;
+    if (alone && its->priority_tier == where.priority_tier) find(start.job, name + " is not its alone");
+    const bool own = where.exclusive_user || book.request.sharing == Sharing::kUser;
+    if (own && other->request.user != book.request.user) find(start.job, name + " has another's job");
+  }
+}
+
+void Watch::check_jobs(base::Instant now, bool passed) {
+  std::vector<JobId> expected;
+  for (const auto& [id, book] : books_) expected.push_back(id);
+  std::vector<JobId> got = scheduler_.jobs();
+  std::sort(got.begin(), got.end());
+  if (got != expected) findings_ += "jobs are lost, or too many\n";
+  for (const JobId id : got) {
+    const auto view = scheduler_.job(id, now);
+    const auto book = books_.find(id);
+    if (book == books_.end()) continue;
+    if (book->second.allocation.has_value() != (view->allocation != nullptr)) {
+      find(id, "is allocated in one book only");
+    }
+    if (view->state == JobState::kPending && passed) check_reason(id, *view, now);
+  }
+}
+
+// 2.4
+void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
+  const JobRequest& request = books_.at(id).request;
+  const auto partitions = partitions_of(request);
+  const auto some = [&](auto is) {
+    return std::any_of(partitions.begin(), partitions.end(),
+                       [&](const PartitionConfig* each) { return is(*each); });
+  };
+  const bool held = view.priority.value() == 0;
+  const bool says_held = view.reason == Reason::kJobHeldUser || view.reason == Reason::kJobHeldAdmin ||
+                         view.reason == Reason::kJobHoldMaxRequeue ||
+                         view.reason == Reason::kBadConstraints ||
+                         view.reason == Reason::kLaunchFailedRequeuedHeld;
+  const bool in_one_only = view.reason == Reason::kBadConstraints && request.partitions.size() > 1;
+  if (held != says_held && !in_one_only) find(id, "held and its reason disagree");
+  const auto must = [&](Reason reason, bool true_now, const char* otherwise) {
+    if (view.reason == reason && !true_now) find(id, otherwise);
+  };
+  must(Reason::kNone, false, "waits without a reason");
+  must(Reason::kPartitionDown, some([](auto& p) { return p.state == PartitionState::kDown; }),
+       "no partition of its is down");
+  must(Reason::kPartitionInactive,
+       partitions.size() < request.partitions.size() ||
+           some([](auto& p) { return p.state == PartitionState::kInactive; }),
+       "no partition of its is inactive");
+  must(Reason::kPartitionTimeLimit,
+       some([&](auto& p) { return p.max_time && request.time_limit > p.max_time; }),
+       "no limit of time is in its way");
+  const int most = std::max(request.min_nodes, request.max_nodes.value_or(0));
+  must(Reason::kPartitionNodeLimit, some([&](auto& p) { return p.max_nodes && most > *p.max_nodes; }),
+       "no limit of nodes is in its way");
+  must(Reason::kPartitionConfig, false, "all its partitions are open to it");
+  const auto waits = [&](const auto& other) {
+    if (other.first == id || other.second.allocation) return false;
+    const Reason its = scheduler_.job(other.first, now)->reason;
+    return its == Reason::kResources || its == Reason::kQosLimit || its == Reason::kPriority;
+  };
+  std::string others = "waits for nobody's turn:";
+  for (const auto& [other, book] : books_) {
+    const auto seen = scheduler_.job(other, now);
+    others += " " + to_string(other) + " state " + std::to_string(static_cast<int>(seen->state)) +
+              " reason " + std::to_string(static_cast<int>(seen->reason)) + ",";
+  }
+  const bool somebody = std::any_of(books_.begin(), books_.end(), waits);
+  must(Reason::kPriority, somebody, others.c_str());
+  if (view.reason == Reason::kResources) check_resources(id, now);
+}
+
+// The only job that waits, of a plain shape, has not enough nodes that are empty, up and its partition's.
+void Watch::check_resources(JobId id, base::Instant now) {
+  const JobRequest& request = books_.at(id).request;
+  for (const auto& [other, book] : books_) {
+    if (other != id && !book.allocation) return;
+    if (other != id && scheduler_.job(other, now)->completing) return;
+  }
+  const bool plain = request.constraint.empty() && !request.contiguous &&
+                     request.required_nodes.empty() && request.partitions.size() == 1 &&
+                     request.cpus_per_task == 1 && !request.tasks_per_node &&
+                     std::holds_alternative<std::monostate>(request.memory) &&
+                     request.tasks.value_or(0) <= request.min_nodes;
+  if (!plain) return;
+  const PartitionConfig* where = partition(request.partitions.front());
+  if (where == nullptr || where->max_cpus_per_node) return;
+  int empty = 0;
+  for (const std::string& name : where->nodes) {
+    const auto spec = nodes_.find(name);
+    if (spec == nodes_.end() || spec->second.state != NodeState::kUp) continue;
+    const auto index = scheduler_.find_node(name);
+    const bool used = std::any_of(books_.begin(), books_.end(), [&](const auto& other) {
+      const auto& allocation = other.second.allocation;
+      return allocation && std::any_of(allocation->nodes.begin(), allocation->nodes.end(),
+                                       [&](const NodeAllocation& its) { return its.node == *index; });
+    });
+    if (!used) ++empty;
+  }
+  if (empty >= request.min_nodes) find(id, "waits for resources beside empty nodes");
+}
+
+}  // namespace sched::testing

@@ -1,0 +1,59 @@
+// Watch: keeps simple books of a scheduler from its events and decisions alone, and says what is wrong with
+// a decision: a start on nodes that cannot take it, a unit over its share, memory promised twice, a job
+// lost, a reason that is not true.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+
+namespace sched::testing {
+
+class Watch {
+ public:
+  struct Book {
+    JobRequest request;
+    bool told_to_end = false;
+    bool ending = false;                   // by itself
+    bool cores_released = false;          // suspended by its user
+    std::optional<Allocation> allocation;  // while allocated
+    std::string partition;
+  };
+
+  // `scheduler` is asked for names and states; it outlives this, and may be replaced in place.
+  explicit Watch(const Scheduler& scheduler) : scheduler_{scheduler} {}
+
+  void on_event(const Event& event);
+  void on_decisions(const std::vector<Decision>& decisions, base::Instant now);
+
+  // What was found since the last call; empty = nothing.
+  std::string take_findings() { return std::exchange(findings_, {}); }
+  // Whether all that is to be seen now agrees: jobs, and reasons when no pass is due.
+  void check_jobs(base::Instant now, bool passed);
+
+  // Of jobs that have not ended.
+  const std::map<JobId, Book>& books() const { return books_; }
+  const std::map<std::string, NodeSpec>& nodes() const { return nodes_; }
+
+ private:
+  void find(JobId job, const std::string& what);
+  void check_start(const Start& start, base::Instant now);
+  void check_node(const Start& start, const Book& book, const PartitionConfig& partition,
+                  const NodeAllocation& use, base::Instant now);
+  void check_reason(JobId job, const JobView& view, base::Instant now);
+  void check_resources(JobId job, base::Instant now);
+  const PartitionConfig* partition(const std::string& name) const;
+  std::vector<const PartitionConfig*> partitions_of(const JobRequest& request) const;
+  bool is_victim_of(const Book& victim, const PartitionConfig& partition) const;
+
+  const Scheduler& scheduler_;
+  Configuration configuration_;
+  std::map<std::string, NodeSpec> nodes_;
+  std::map<JobId, Book> books_;
+  std::string findings_;
+};
+
+}  // namespace sched::testing
