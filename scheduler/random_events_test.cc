@@ -47,12 +47,34 @@ class RandomRun {
         if (const auto* end = std::get_if<End>(&decision)) ending_.push_back(end->job);
       }
       if (!twin_) return;
-      EXPECT_TRUE(twin_->take_decisions() == decisions) << "the restored one decides otherwise";
+      const std::vector<Decision> its = twin_->take_decisions();
+      EXPECT_TRUE(its == decisions) << "the restored one decides otherwise: " << text_of(its)
+                                    << "\ninstead of: " << text_of(decisions);
     };
     driver_.on_plans = [this](base::Instant now, const std::vector<NodePlan>& plans) {
       if (!twin_) return;
       EXPECT_TRUE(twin_->take_plans(now) == plans) << "the restored one plans otherwise";
     };
+  }
+
+  static std::string text_of(const std::vector<Decision>& decisions) {
+    static const char* const kNames[] = {"start", "suspend", "resume", "end",
+                                         "claim", "change",  "waits",  "refused"};
+    std::string text;
+    for (const Decision& decision : decisions) {
+      text += std::string{" "} + kNames[decision.index()];
+      std::visit([&](const auto& each) { text += " " + to_string(each.job); }, decision);
+      if (const auto* waits = std::get_if<Waits>(&decision)) {
+        text += " (" + std::to_string(static_cast<int>(waits->reason)) + " " + waits->message + ")";
+      }
+      if (const auto* start = std::get_if<Start>(&decision)) {
+        for (const NodeAllocation& use : start->allocation.nodes) {
+          text += " " + to_string(use.node) + ":";
+          for (int core = 0; core < 12; ++core) text += use.cores.test(core) ? '1' : '0';
+        }
+      }
+    }
+    return text;
   }
 
   // False after a failure.

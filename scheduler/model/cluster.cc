@@ -172,7 +172,10 @@ bool Cluster::restore(const Slots& slots, const Configuration& configuration) {
   for (const PartitionConfig& config : slots.partitions) {
     const PartitionIndex index{static_cast<std::int32_t>(partitions_.size())};
     if (!partition_by_name_.emplace(config.name, index).second) return false;
-    partitions_.emplace_back().config = config;
+    Partition& partition = partitions_.emplace_back();
+    partition.config = config;
+    // A removed one, too, says how its last jobs share.
+    std::tie(partition.max_share, partition.force) = encode_sharing(config);
   }
   configure(configuration);
   settle();
