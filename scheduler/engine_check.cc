@@ -38,8 +38,8 @@ std::string Engine::check_job(const Job& job) const {
     if (job.request.nodes_given && job.request.max_nodes && count > *job.request.max_nodes) {
       return name + ": more nodes than it asked for";
     }
-    const bool should = gang_on() && job.ready && !job.completing() && !job.cores_released &&
-                        !job.user_suspended;
+    const bool should = gang_on() && cluster_.exists(*job.partition) && job.ready &&
+                        !job.completing() && !job.cores_released && !job.user_suspended;
     if (should && !job.in_gang) return name + ": ready and not in the gang";
     if (job.in_gang && !job.ready) return name + ": in the gang and not ready";
   }
