@@ -223,6 +223,7 @@ void Components::bring(Component& component, base::Instant now) {
   play(component, grid_, lookup(), now, kills_);
   if (component.base != before) {
     touched_.insert(touched_.end(), component.members.begin(), component.members.end());
+    component.seen = now;
   }
   const bool ends = (component.extend_at && *component.extend_at <= now) ||
                     (component.kill_at && *component.kill_at <= now);
