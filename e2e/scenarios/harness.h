@@ -94,6 +94,8 @@ class Scenario : public testing::Test {
   // Every slot from `from` on had exactly one owner on the nodes that all of the jobs share, the
   // jobs in turn: nobody lost a turn. Slots in which the whole machine stood still are left out.
   void expect_strict_turns(Instant from, Instant to, const std::vector<std::string>& job_names);
+  // The machine stood still in that slot, or at its boundary.
+  bool is_disturbed(Instant slot_begin) const;
 
   // The cgroup of the job's pod on a node, and whether it is frozen.
   std::string pod_cgroup_of(const std::string& job_name, const std::string& node);
