@@ -21,6 +21,7 @@
 #include <openssl/ssl.h>
 
 #include "e2e/devcluster/api_server/connection_threads.h"
+#include "e2e/devcluster/api_server/openssl_ptr.h"
 #include "kube/base64.h"
 
 namespace devcluster {
@@ -31,17 +32,6 @@ constexpr base::Duration kClientLookInterval = std::chrono::seconds{1};
 constexpr std::time_t kKeepAliveSeconds = 60;
 constexpr std::time_t kWriteTimeoutSeconds = 30;
 constexpr std::size_t kPayloadBytesMax = 16U << 20U;  // the API server refuses far less, in JSON
-
-template <auto Free>
-struct Deleter {
-  template <typename T>
-  void operator()(T* pointer) const {
-    Free(pointer);
-  }
-};
-using Bio = std::unique_ptr<BIO, Deleter<BIO_free_all>>;
-using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 
 Bio reader_of(const std::string& text) {
   return Bio{BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))};

@@ -11,19 +11,10 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include "e2e/devcluster/api_server/openssl_ptr.h"
+
 namespace devcluster {
 namespace {
-
-template <auto Free>
-struct Deleter {
-  template <typename T>
-  void operator()(T* pointer) const {
-    Free(pointer);
-  }
-};
-using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
-using Bio = std::unique_ptr<BIO, Deleter<BIO_free_all>>;
 
 base::Error openssl_error(const char* what) {
   char reason[256];
