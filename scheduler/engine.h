@@ -115,7 +115,8 @@ class Engine {
 
   // --- pass ---
   struct PassState;
-  void main_pass(std::optional<int> depth);
+  // Whether another pass may start more: a job that another one was behind started elsewhere.
+  bool main_pass(std::optional<int> depth);
   bool try_record(PassState& pass, const QueueRecord& record);
   void fail_partition(PassState& pass, const Job& job, PartitionIndex partition);
   void skip_for_priority(Job& job);

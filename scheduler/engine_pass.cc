@@ -11,6 +11,7 @@ struct Engine::PassState {
         failed(static_cast<std::size_t>(cluster.partition_slots()), false),
         tested_in(failed.size(), 0),
         available_in(failed.size()),
+        failed_by(failed.size()),
         left{queue.counts()},
         open{static_cast<int>(queue.size())} {
     left.resize(failed.size(), 0);
@@ -21,9 +22,13 @@ struct Engine::PassState {
     if (!failed[record.partition.index()]) --open;
     if (record.record->queued_in.size() > 1) ++visits[record.job];
   }
-  void fail(PartitionIndex partition) {
+  void fail(PartitionIndex partition, JobId by) {
     if (!failed[partition.index()]) open -= left[partition.index()];
     failed[partition.index()] = true;
+    failed_by[partition.index()] = by;
+  }
+  bool has_failed_a_partition(JobId job) const {
+    return std::find(failed_by.begin(), failed_by.end(), job) != failed_by.end();
   }
   // Fewer nodes are left.
   void shrink(const NodeSet& without) {
@@ -49,6 +54,8 @@ struct Engine::PassState {
   std::vector<bool> failed;     // by PartitionIndex
   std::vector<int> tested_in;   // likewise
   std::vector<std::optional<int>> available_in;  // nodes of A, likewise
+  std::vector<std::optional<JobId>> failed_by;  // likewise
+  bool passed_over_for_nothing = false;  // who failed a partition has started in another one
   int tested = 0;
   std::vector<int> left;         // records not visited yet, by PartitionIndex
   int open;                      // those of them in partitions that have not failed
@@ -63,10 +70,10 @@ void Engine::on(const Pass& event) {
   if (event.main || event.backfill) main_pass(std::nullopt);
 }
 
-void Engine::main_pass(std::optional<int> depth) {
+bool Engine::main_pass(std::optional<int> depth) {
   expire_claims();
   const std::uint64_t version = version_;
-  if (passed_version_ == version && now_ < passed_until_ && !depth) return;
+  if (passed_version_ == version && now_ < passed_until_ && !depth) return false;
   PassState pass{groups_, cluster_, queue_};  // 2
   for (const JobId id : claimants_) note_claim(pass, *jobs_.find(id));
   bool complete = true;
@@ -91,6 +98,7 @@ void Engine::main_pass(std::optional<int> depth) {
   }
   passed_until_ = pass.valid_until;
   if (complete && version_ == version) passed_version_ = version;
+  return pass.passed_over_for_nothing;
 }
 
 // P14: a claim holds until its victims must have been gone; then the job competes anew.
@@ -181,7 +189,7 @@ void Engine::fail_partition(PassState& pass, const Job& job, PartitionIndex part
     pass.shrink(cluster_.named(job.request.required_nodes));
     return;
   }
-  pass.fail(partition);
+  pass.fail(partition, job.id);
   pass.shrink(cluster_.partition(partition).nodes);
 }
 
@@ -247,7 +255,7 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
     set_reason(job, Reason::kResources,
                "needs " + std::to_string(counts.min) + " nodes and " + std::to_string(left) +
                    " are left; the others are down, drained or kept for jobs ahead of it");
-    pass.fail(partition);  // 10 without (a): Slurm 22.05 fails the partition, also for a node list
+    pass.fail(partition, job.id);  // 10 without (a): Slurm 22.05 fails the partition, also for a node list
     pass.shrink(where.nodes);
     return;
   }
@@ -306,6 +314,7 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
     return;
   }
   start(job, partition, *std::move(outcome.allocation), outcome.sharing);
+  if (pass.has_failed_a_partition(job.id)) pass.passed_over_for_nothing = true;
   pass.done.push_back(&job);
 }
 

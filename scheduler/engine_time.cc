@@ -16,8 +16,8 @@ void Engine::on(const Wake&) {
   after_gang();
   const bool full = now_ >= next_full_pass_;
   const QueueParameters& parameters = cluster_.parameters().queue;
-  main_pass(full ? std::optional<int>{} : parameters.default_queue_depth);
-  event_passed_version_ = version_;
+  const bool again = main_pass(full ? std::optional<int>{} : parameters.default_queue_depth);
+  if (!again) event_passed_version_ = version_;
   if (full && parameters.sched_interval.count() > 0) {
     next_full_pass_ = now_ + parameters.sched_interval;
   }

@@ -5,7 +5,7 @@
 // leader restores is what was published.
 //
 // KUBEGANG_LONG: a million events and more. KUBEGANG_RANDOM_EVENTS: so many per test. KUBEGANG_SEED repeats
-// one run, with KUBEGANG_TRACE it tells its events.
+// one run, with KUBEGANG_TRACE it tells its events and decisions.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -34,14 +34,17 @@ class RandomRun {
         watch_{driver_.scheduler()} {
     driver_.ready_after.reset();
     driver_.ends_at_once = false;
-    watch_.on_event(Configure{std::make_shared<const Configuration>(world_.configuration)});
-    for (const NodeSpec& spec : world_.nodes) watch_.on_event(NodeUpdate{spec});
+    watch_.on_event({}, Configure{std::make_shared<const Configuration>(world_.configuration)});
+    for (const NodeSpec& spec : world_.nodes) watch_.on_event({}, NodeUpdate{spec});
     driver_.on_event = [this](base::Instant now, const Event& event) {
-      watch_.on_event(event);
+      watch_.on_event(now, event);
       if (twin_) twin_->step(now, event);
     };
     driver_.on_decisions = [this](const std::vector<Decision>& decisions) {
       watch_.on_decisions(decisions, driver_.now());
+      if (std::getenv("KUBEGANG_TRACE") != nullptr && !decisions.empty()) {
+        std::printf("  ->%s\n", text_of(decisions).c_str());
+      }
       for (const Decision& decision : decisions) {
         if (const auto* start = std::get_if<Start>(&decision)) unready_.push_back(start->job);
         if (const auto* end = std::get_if<End>(&decision)) ending_.push_back(end->job);

@@ -71,6 +71,22 @@ TEST_F(Reasons, Priority) {
   EXPECT_EQ(reason, Reason::kPriority);
 }
 
+// A job fails its first partition and starts in its second one: nobody is ahead in the first any more.
+TEST_F(Reasons, NobodyIsBehindAJobThatStartedInAnotherPartition) {
+  c.partitions = {partition("p", {four[0], four[1]}, OverSubscribe::kNo),
+                  partition("q", {four[2], four[3]}, OverSubscribe::kNo)};
+  Driver driver{c, four};
+  driver.step(at(1), Submit{job(1, 1, "p")});
+  driver.run_until(at(1));
+  JobRequest both = job(2, 2, "p");
+  both.partitions = {"p", "q"};
+  driver.step(at(2), Submit{both});
+  driver.step(at(2), Submit{job(3, 1, "p")});
+  driver.run_until(at(2));
+  EXPECT_EQ(driver.nodes_of(2), (std::vector<std::string>{"n3", "n4"}));
+  EXPECT_EQ(driver.nodes_of(3), (std::vector<std::string>{"n2"}));
+}
+
 TEST_F(Reasons, PriorityKeepsASpecificReason) {  // R2.6
   JobRequest needs_down = job(2, 1);
   needs_down.required_nodes = {"n4"};

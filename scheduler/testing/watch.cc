@@ -5,6 +5,10 @@
 
 namespace sched::testing {
 
+bool Watch::Book::avoids_on(const std::string& node, base::Instant now) const {
+  return now < avoids_until && std::find(avoids.begin(), avoids.end(), node) != avoids.end();
+}
+
 void Watch::find(JobId job, const std::string& what) {
   findings_ += "job " + to_string(job) + ": " + what + "\n";
 }
@@ -24,7 +28,7 @@ std::vector<const PartitionConfig*> Watch::partitions_of(const JobRequest& reque
   return all;
 }
 
-void Watch::on_event(const Event& event) {
+void Watch::on_event(base::Instant now, const Event& event) {
   if (const auto* configure = std::get_if<Configure>(&event)) {
     configuration_ = *configure->configuration;
   } else if (const auto* node = std::get_if<NodeUpdate>(&event)) {
@@ -37,6 +41,12 @@ void Watch::on_event(const Event& event) {
   } else if (const auto* ending = std::get_if<JobEnding>(&event)) {
     const auto book = books_.find(ending->job);
     if (book != books_.end()) book->second.ending = book->second.allocation.has_value();
+  } else if (const auto* refused = std::get_if<StartRefused>(&event)) {
+    const auto book = books_.find(refused->job);
+    if (book != books_.end()) {
+      book->second.avoids = refused->avoid_nodes;
+      book->second.avoids_until = now + refused->avoid_for;
+    }
   } else if (const auto* forget = std::get_if<Forget>(&event)) {
     books_.erase(forget->job);
   }
@@ -57,7 +67,9 @@ void Watch::on_decisions(const std::vector<Decision>& decisions, base::Instant n
       } else if (is_terminal(change->state)) {
         books_.erase(book);
       } else {
-        book->second = {.request = book->second.request};
+        book->second = {.request = book->second.request,
+                        .avoids = book->second.avoids,
+                        .avoids_until = book->second.avoids_until};
       }
     } else if (const auto* stop = std::get_if<Suspend>(&decision)) {
       if (stop->cause == Reason::kUser) books_[stop->job].cores_released = true;
@@ -108,6 +120,7 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
   if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) {
     find(start.job, name + " is excluded");
   }
+  if (book.avoids_on(name, now)) find(start.job, name + " has refused it a moment ago");
   if (!CoreSet::first(spec.cores()).contains(use.cores)) find(start.job, name + ": no such cores");
   if (use.cpus < 1 || use.cpus > spec.cpus) find(start.job, name + ": CPUs");
   MemoryMiB memory = use.memory;
@@ -236,6 +249,7 @@ void Watch::check_resources(JobId id, base::Instant now) {
   for (const std::string& name : where->nodes) {
     const auto spec = nodes_.find(name);
     if (spec == nodes_.end() || spec->second.state != NodeState::kUp) continue;
+    if (books_.at(id).avoids_on(name, now)) continue;
     const auto index = scheduler_.find_node(name);
     const bool used = std::any_of(books_.begin(), books_.end(), [&](const auto& other) {
       const auto& allocation = other.second.allocation;

@@ -21,12 +21,15 @@ class Watch {
     bool cores_released = false;          // suspended by its user
     std::optional<Allocation> allocation;  // while allocated
     std::string partition;
+    std::vector<std::string> avoids;  // nodes, until then (StartRefused)
+    base::Instant avoids_until{};
+    bool avoids_on(const std::string& node, base::Instant now) const;
   };
 
   // `scheduler` is asked for names and states; it outlives this, and may be replaced in place.
   explicit Watch(const Scheduler& scheduler) : scheduler_{scheduler} {}
 
-  void on_event(const Event& event);
+  void on_event(base::Instant now, const Event& event);
   void on_decisions(const std::vector<Decision>& decisions, base::Instant now);
 
   // What was found since the last call; empty = nothing.
