@@ -5,16 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "kube/json_text.h"
+
 namespace kube {
 namespace {
 
 using base::Code;
 using nlohmann::json;
-
-std::string text_at(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
-}
 
 bool blames_uid(const json& status) {
   const auto details = status.find("details");

@@ -15,6 +15,7 @@
 #include "kube/api/service.h"
 #include "kube/api_error.h"
 #include "kube/client_core.h"
+#include "kube/json_text.h"
 #include "kube/merge_patch.h"
 #include "kube/resource_path.h"
 
@@ -251,11 +252,6 @@ base::Result<json> read_page(const base::Result<Response>& response,
   if (!items->is_array()) return no_list;
   for (const json& item : *items) on_item(item);
   return *meta;
-}
-
-std::string text_at(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ namespace agent {
 namespace {
 
 // Told to stop, all of ours is thawed and verified in this time; the supervisor gives a bit more.
-constexpr base::Duration kStopWithin = std::chrono::milliseconds{1700};
+constexpr base::Duration kThawWithin = std::chrono::milliseconds{1700};
 // Of one call to the API server: a stop waits for no call, but a hung one should not hold the next.
 constexpr base::Duration kCallTimeout = std::chrono::seconds{10};
 constexpr base::Duration kNewsEvery = std::chrono::milliseconds{250};
@@ -290,7 +290,7 @@ int Worker::stop() {
                    waited.count() / 1000);
       return 0;
     }
-    if (waited > kStopWithin) {
+    if (waited > kThawWithin) {
       spdlog::error("stopped, but not everything is thawed node={}", options_.node_name);
       return 1;
     }

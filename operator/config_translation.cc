@@ -18,7 +18,7 @@ constexpr base::Duration kSliceMin = milliseconds{100};
 constexpr base::Duration kSliceMax = seconds{65'533};
 constexpr std::int64_t kTierMax = 65'533;
 constexpr std::int64_t kShareMax = 1'024;
-constexpr std::size_t kNameMax = 63;
+constexpr std::size_t kLabelValueMax = 63;
 
 // Collects the problems of one object.
 class Problems {
@@ -44,9 +44,9 @@ class Problems {
   }
   // It is the value of a label.
   void name(const std::string& name) {
-    if (name.size() <= kNameMax) return;
+    if (name.size() <= kLabelValueMax) return;
     add("metadata.name: \"" + name + "\" has " + std::to_string(name.size()) +
-        " characters, at most " + std::to_string(kNameMax) +
+        " characters, at most " + std::to_string(kLabelValueMax) +
         " are possible; create it under a shorter name");
   }
   void missing_feature(bool present, std::string_view field) {

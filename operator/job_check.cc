@@ -11,7 +11,7 @@
 namespace control {
 namespace {
 
-constexpr std::size_t kNameMax = 52;
+constexpr std::size_t kJobNameMax = 52;
 constexpr std::size_t kPartitionsMax = 32;
 constexpr std::int64_t kNodesMax = 1'000'000;
 constexpr std::int64_t kTasksMax = 16'777'216;
@@ -51,12 +51,12 @@ class Checker {
     const auto legal = [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
     };
-    const bool label = !name.empty() && name.size() <= kNameMax && name[0] >= 'a' &&
+    const bool label = !name.empty() && name.size() <= kJobNameMax && name[0] >= 'a' &&
                        name[0] <= 'z' && name.back() != '-' &&
                        std::all_of(name.begin(), name.end(), legal);
     if (label) return;
     problem("metadata.name: \"" + name + "\" must be a DNS label of at most " +
-            std::to_string(kNameMax) +
+            std::to_string(kJobNameMax) +
             " characters that begins with a letter, names of pods and hosts are made from it; "
             "create the job under another name");
   }

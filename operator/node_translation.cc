@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "operator/gang_observation.h"
 #include "operator/units.h"
 #include "operator/wellknown.h"
 
@@ -18,11 +19,6 @@ std::int64_t quantity_units(const kube::ResourceList& list, const std::string& n
 kube::Bytes memory_of(const kube::ResourceList& list) {
   const auto found = list.find("memory");
   return found == list.end() ? kube::Bytes{0} : found->second.bytes();
-}
-
-bool is_finished(const kube::Pod& pod) {
-  return pod.status.phase == kube::PodPhase::kSucceeded ||
-         pod.status.phase == kube::PodPhase::kFailed;
 }
 
 std::uint32_t weight_of(const kube::Labels& labels) {

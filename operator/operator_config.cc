@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/operator.h"
+#include "operator/sentences.h"
 #include "operator/wellknown.h"
 
 namespace control {
@@ -41,12 +42,6 @@ SpecCandidate<Spec> candidate(const T& object, const std::optional<Spec>& accept
           .newest = &object.spec,
           .accepted = accepted ? &*accepted : nullptr,
           .problems = std::move(problems)};
-}
-
-std::string join(const std::vector<std::string>& sentences) {
-  std::string text;
-  for (const std::string& sentence : sentences) text += (text.empty() ? "" : "; ") + sentence;
-  return text;
 }
 
 // Oldest first, ties by name.
@@ -162,11 +157,12 @@ void Operator::show_verdict(Keeper<T>& keeper, const T& object, const SpecVerdic
   if (verdict.newest_in_force) {
     condition.status = kube::ConditionStatus::kTrue;
     condition.reason = verdict.warnings.empty() ? "InForce" : "InForceWithWarning";
-    condition.message = verdict.warnings.empty() ? "the spec is in force" : join(verdict.warnings);
+    condition.message =
+        verdict.warnings.empty() ? "the spec is in force" : joined(verdict.warnings);
   } else {
     condition.status = kube::ConditionStatus::kFalse;
     condition.reason = "Invalid";
-    condition.message = join(verdict.problems) +
+    condition.message = joined(verdict.problems) +
                         (verdict.any_in_force ? "; the last accepted spec stays in force" : "");
   }
   const std::string message = condition.message;

@@ -3,19 +3,10 @@
 
 #include "operator/job_check.h"
 #include "operator/operator.h"
+#include "operator/sentences.h"
 #include "operator/wellknown.h"
 
 namespace control {
-namespace {
-
-std::string join(const std::vector<std::string>& sentences) {
-  std::string text;
-  for (const std::string& sentence : sentences) text += (text.empty() ? "" : "; ") + sentence;
-  return text;
-}
-
-}  // namespace
-
 void Operator::apply_job_changes(const Inbox::Batch& batch) {
   // New jobs get their numbers in the order in which they were made, as far as it is known.
   std::vector<std::shared_ptr<const kube::Job>> objects;
@@ -144,7 +135,7 @@ void Operator::refuse(JobRecord& job, const std::vector<std::string>& problems) 
     job.submitted = false;
     tell(sched::Forget{job.id});
   }
-  const std::string message = join(problems);
+  const std::string message = joined(problems);
   kube::JobStatus& wanted = job.wanted();
   const bool changed = kube::set_condition(wanted.conditions,
                                            {.type = std::string{kAccepted},
@@ -174,7 +165,7 @@ void Operator::judge_finished(JobRecord& job) {
 
 // The job goes on as it was.
 void Operator::refuse_change(JobRecord& job, const std::vector<std::string>& problems) {
-  const std::string message = join(problems) + "; the job goes on as it was";
+  const std::string message = joined(problems) + "; the job goes on as it was";
   if (!kube::set_condition(job.wanted().conditions,
                            {.type = std::string{kAccepted},
                             .status = kube::ConditionStatus::kFalse,
@@ -198,9 +189,10 @@ void Operator::show_accepted(JobRecord& job) {
            .status = kube::ConditionStatus::kTrue,
            .observed_generation = job.object->metadata.generation,
            .reason = warns ? "AcceptedWithWarning" : "Accepted",
-           .message = warns ? "the job is in the queue; the API server would refuse its pods now: " +
-                                  job.pod_warning
-                            : "the job is in the queue"},
+           .message = warns
+                          ? "the job is in the queue; the API server would refuse its pods now: " +
+                                job.pod_warning
+                          : "the job is in the queue"},
           now_)) {
     return;
   }

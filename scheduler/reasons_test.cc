@@ -10,7 +10,7 @@
 namespace sched::testing {
 namespace {
 
-constexpr Options kTold{.told_timing = true};
+constexpr Options kToldTiming{.told_timing = true};
 
 class Reasons : public ::testing::Test {
  protected:
@@ -24,7 +24,7 @@ class Reasons : public ::testing::Test {
   }
   // The last word on the job after the requests, in order, and one pass: "Reason: sentence".
   std::string told(const std::vector<JobRequest>& requests, std::int64_t of) {
-    Driver driver{c, four, kTold};
+    Driver driver{c, four, kToldTiming};
     for (const JobRequest& request : requests) driver.step(at(1), Submit{request});
     driver.step(at(2), Pass{});
     return last_word(driver, of);
@@ -90,7 +90,7 @@ TEST_F(Reasons, NobodyIsBehindAJobThatStartedInAnotherPartition) {
 TEST_F(Reasons, PriorityKeepsASpecificReason) {  // R2.6
   JobRequest needs_down = job(2, 1);
   needs_down.required_nodes = {"n4"};
-  Driver driver{c, four, kTold};
+  Driver driver{c, four, kToldTiming};
   NodeSpec down = four[3];
   down.state = NodeState::kDown;
   driver.step(at(0), NodeUpdate{down});
@@ -137,7 +137,7 @@ TEST_F(Reasons, Held) {
   request.hold = true;
   EXPECT_EQ(told({request}, 1), "held by its user until it is released");
   EXPECT_EQ(reason, Reason::kJobHeldUser);
-  Driver driver{c, four, kTold};
+  Driver driver{c, four, kToldTiming};
   driver.step(at(0), Submit{job(2, 1)});
   driver.step(at(0), Hold{JobId{2}, true});
   EXPECT_EQ(last_word(driver, 2), "held by an administrator until it is released");
@@ -146,7 +146,7 @@ TEST_F(Reasons, Held) {
 
 TEST_F(Reasons, HeldAfterTooManyRequeues) {
   c.cluster.queue.max_batch_requeue = 1;
-  Driver driver{c, four, kTold};
+  Driver driver{c, four, kToldTiming};
   driver.step(at(0), Submit{job(1, 1)});
   for (int i = 1; i <= 2; ++i) {
     driver.step(at(i), Pass{});
@@ -216,7 +216,7 @@ TEST_F(Reasons, Deadline) {
   JobRequest request = job(1, 1);
   request.time_limit = seconds(100);
   request.deadline = at(50);
-  Driver driver{c, four, kTold};
+  Driver driver{c, four, kToldTiming};
   driver.step(at(0), Submit{request});
   driver.step(at(1), Pass{});
   EXPECT_EQ(driver.view(1).state, JobState::kDeadline);
@@ -227,7 +227,7 @@ TEST_F(Reasons, WaitsForItsVictims) {
   c.cluster.preempt_type = PreemptType::kPartitionPriority;
   c.cluster.preempt_mode = PreemptMode::kCancel;
   c.partitions.push_back(partition("high", four, OverSubscribe::kNo, 1, 2));
-  Driver driver{c, four, kTold};
+  Driver driver{c, four, kToldTiming};
   driver.ends_at_once = false;
   driver.step(at(0), Submit{job(1, 4, "p")});
   driver.step(at(0), Pass{});

@@ -5,15 +5,13 @@
 #include <array>
 
 #include "cli/slurm/conf_actions.h"
+#include "cli/slurm/limits.h"
 #include "cli/slurm/quantities.h"
 
 namespace cli {
 namespace {
 
 using sched::ClusterParameters;
-
-constexpr std::int64_t kUint16Max = 65'533;
-constexpr std::int64_t kUint32Max = 4'294'967'293;
 
 base::Status select_type(ClusterParameters& c, std::string_view key, std::string_view value) {
   return choose(c.select, key, value,

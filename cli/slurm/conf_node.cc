@@ -6,6 +6,7 @@
 
 #include "cli/slurm/conf_actions.h"
 #include "cli/slurm/hostlist.h"
+#include "cli/slurm/limits.h"
 #include "cli/slurm/quantities.h"
 #include "scheduler/model/core_set.h"
 
@@ -13,8 +14,6 @@ namespace cli {
 namespace {
 
 using sched::NodeSpec;
-
-constexpr std::int64_t kUint32Max = 4'294'967'293;
 
 base::Status node_state(NodeSpec& n, std::string_view key, std::string_view value) {
   return choose(n.state, key, value,
@@ -58,10 +57,8 @@ constexpr std::array kNodeKeys = {
     NodeKey{"Features", features},
     NodeKey{"Feature", features},
     NodeKey{"State", node_state},
-    NodeKey{"TmpDisk",
-            [](NodeSpec& n, std::string_view key, std::string_view value) {
-              return set_memory(n.tmp_disk, key, value);
-            }},
+    NodeKey{"TmpDisk", [](NodeSpec& n, std::string_view key,
+                          std::string_view value) { return set_memory(n.tmp_disk, key, value); }},
     NodeKey{"NodeAddr", ignored<NodeSpec>},
     NodeKey{"NodeHostname", ignored<NodeSpec>},
     NodeKey{"Port", ignored<NodeSpec>},

@@ -6,14 +6,13 @@
 
 #include "cli/slurm/conf_actions.h"
 #include "cli/slurm/hostlist.h"
+#include "cli/slurm/limits.h"
 #include "cli/slurm/quantities.h"
 
 namespace cli {
 namespace {
 
 using sched::PartitionConfig;
-
-constexpr std::int64_t kUint16Max = 65'533;
 
 base::Status over_subscribe(PartitionConfig& p, std::string_view key, std::string_view value) {
   const std::size_t colon = value.find(':');

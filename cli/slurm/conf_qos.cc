@@ -5,14 +5,13 @@
 #include <array>
 
 #include "cli/slurm/conf_actions.h"
+#include "cli/slurm/limits.h"
 #include "cli/slurm/quantities.h"
 
 namespace cli {
 namespace {
 
 using sched::QosConfig;
-
-constexpr std::int64_t kUint32Max = 4'294'967'293;
 
 base::Status qos_flags(QosConfig& q, std::string_view key, std::string_view value) {
   struct Flag {

@@ -20,7 +20,7 @@
 namespace agent::bench {
 namespace {
 
-constexpr base::Duration kSlice = std::chrono::milliseconds{100};
+constexpr base::Duration kSkewSlice = std::chrono::milliseconds{100};
 constexpr int kNodes = 2;
 
 struct Shared {
@@ -41,7 +41,7 @@ void pin_to(int cpu) {
   Driver driver{{.try_fifo = fifo}};
   shared.policy[node].store(static_cast<int>(driver.switcher().policy()));
   // Of the four pods the other node's are none of its business.
-  Assignment mine = pods.assignment({{0, 2}, {1, 3}}, kSlice);
+  Assignment mine = pods.assignment({{0, 2}, {1, 3}}, kSkewSlice);
   std::erase_if(mine.pods, [&](const ControlledPod& pod) { return pod.index / 2 != node; });
   driver.submit(std::move(mine));
   for (;;) {
@@ -51,7 +51,7 @@ void pin_to(int cpu) {
 
 // First run after each boundary, by slot, on a node.
 std::map<std::int64_t, std::int64_t> first_runs(BenchPods& pods, int node, std::int64_t from) {
-  const std::int64_t slice = std::chrono::nanoseconds{kSlice}.count();
+  const std::int64_t slice = std::chrono::nanoseconds{kSkewSlice}.count();
   std::map<std::int64_t, std::int64_t> first;
   for (int gang = 0; gang < 2; ++gang) {
     const auto pod = static_cast<std::uint16_t>(2 * node + gang);
@@ -86,9 +86,9 @@ nlohmann::ordered_json measure_skew(const std::string& name, bool fifo, int roun
     CHECK(agents.back() >= 0);
     if (agents.back() == 0) be_agent(pods, node, fifo, *shared);
   }
-  std::this_thread::sleep_for(kSlice * 4);
+  std::this_thread::sleep_for(kSkewSlice * 4);
   const std::int64_t from = wall_nanos();
-  std::this_thread::sleep_for(kSlice * rounds);
+  std::this_thread::sleep_for(kSkewSlice * rounds);
   std::vector<double> skews;
   const auto left = first_runs(pods, 0, from);
   const auto right = first_runs(pods, 1, from);

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "e2e/devcluster/kubelet/system_errors.h"
 #include "e2e/devcluster/kubelet/unique_fd.h"
 
 namespace devcluster {
@@ -25,25 +26,6 @@ using base::Code;
 using base::Error;
 
 constexpr int kDestroyPauseMillisMax = 20;  // between two looks at a dying cgroup
-
-std::string error_text(int error_number) {
-  return std::generic_category().message(error_number);
-}
-
-Code code_of(int error_number) {
-  switch (error_number) {
-    case ENOENT:
-      return Code::kNotFound;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return Code::kPermissionDenied;
-    case EEXIST:
-      return Code::kAlreadyExists;
-    default:
-      return Code::kInternal;
-  }
-}
 
 std::string read_file(const std::string& path) {
   std::ifstream in{path};
@@ -123,14 +105,14 @@ std::string own_cgroup(CgroupVersion version) {
 // Makes parent/prefix and checks that it can be used. The error names the place.
 base::Status try_root(CgroupVersion version, const std::string& parent, const std::string& path) {
   if (::mkdir(path.c_str(), 0755) != 0) {
-    return Error{code_of(errno), parent + ": mkdir: " + error_text(errno)};
+    return Error{code_of_errno(errno), parent + ": mkdir: " + errno_text(errno)};
   }
   for (const std::string& file : {freeze_file(version, path), path + "/cgroup.procs"}) {
     const UniqueFd fd{::open(file.c_str(), O_WRONLY | O_CLOEXEC)};
     if (fd.valid()) continue;
     const int error_number = errno;
     ::rmdir(path.c_str());
-    return Error{code_of(error_number), file + ": " + error_text(error_number)};
+    return Error{code_of_errno(error_number), file + ": " + errno_text(error_number)};
   }
   return {};
 }
@@ -196,8 +178,8 @@ base::Status make_cgroup(const std::string& path) {
       // A mount point's parents may not be ours to make, but they exist.
       const int error_number = errno;
       if (!cgroup_exists(part)) {
-        return Error{code_of(error_number),
-                     "make cgroup " + part + ": " + error_text(error_number)};
+        return Error{code_of_errno(error_number),
+                     "make cgroup " + part + ": " + errno_text(error_number)};
       }
     }
     if (slash == std::string::npos) return {};

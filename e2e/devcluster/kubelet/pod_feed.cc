@@ -12,7 +12,7 @@ using base::Code;
 using base::Error;
 using nlohmann::json;
 
-constexpr std::chrono::milliseconds kRetryPause{50};
+constexpr std::chrono::milliseconds kWatchRetryPause{50};
 constexpr std::chrono::minutes kWatchIdleMax{10};
 
 void wait_or_stop(std::chrono::milliseconds pause, std::stop_token stop) {
@@ -35,7 +35,7 @@ void PodFeed::follow(std::stop_token stop) {
   while (!stop.stop_requested()) {
     const base::Result<std::string> version = list();
     if (version.ok()) (void)watch(*version, stop);
-    if (!stop.stop_requested()) wait_or_stop(kRetryPause, stop);
+    if (!stop.stop_requested()) wait_or_stop(kWatchRetryPause, stop);
   }
 }
 

@@ -24,7 +24,7 @@ class PodFeed {
 
   PodFeed(kube::Transport& transport, Handlers handlers);
 
-  // Returns when `stop` is requested. Errors are waited out (kRetryPause) and tried again.
+  // Returns when `stop` is requested. Errors are waited out (kWatchRetryPause) and tried again.
   void follow(std::stop_token stop);
 
  private:

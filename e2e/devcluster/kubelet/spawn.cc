@@ -16,6 +16,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "e2e/devcluster/kubelet/system_errors.h"
+
 namespace devcluster {
 namespace {
 
@@ -105,31 +107,9 @@ run_child(const ChildPlan& plan) {
   child_fail(plan, Step::kExec);
 }
 
-std::string error_text(int error_number) {
-  return std::generic_category().message(error_number);
-}
-
-Code code_of(int error_number) {
-  switch (error_number) {
-    case ENOENT:
-    case ENOTDIR:
-      return Code::kNotFound;
-    case EACCES:
-    case EPERM:
-      return Code::kPermissionDenied;
-    case EAGAIN:
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-      return Code::kUnavailable;
-    default:
-      return Code::kInvalidArgument;
-  }
-}
-
 Error failure_error(const SpawnSpec& spec, const Failure& failure) {
-  const std::string text = error_text(failure.error_number);
-  const Code code = code_of(failure.error_number);
+  const std::string text = errno_text(failure.error_number);
+  const Code code = code_of_errno(failure.error_number);
   switch (failure.step) {
     case Step::kCgroup:
       return {code, "enter cgroup " + spec.cgroup->path + ": " + text};
@@ -187,7 +167,8 @@ base::Result<Child> clone_child(const SpawnSpec& spec, ChildPlan plan) {
   if (pid == 0) run_child(plan);
   const int clone_errno = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (pid < 0) return Error{code_of(clone_errno), "start process: " + error_text(clone_errno)};
+  if (pid < 0)
+    return Error{code_of_errno(clone_errno), "start process: " + errno_text(clone_errno)};
   return Child{static_cast<pid_t>(pid), UniqueFd{pidfd}};
 }
 
@@ -224,7 +205,7 @@ base::Result<Child> spawn(const SpawnSpec& spec) {
   if (!output.valid()) return failure_error(spec, {Step::kOutput, errno});
   std::array<int, 2> pipe_fds{};
   if (::pipe2(pipe_fds.data(), O_CLOEXEC) != 0) {
-    return Error{code_of(errno), "pipe: " + error_text(errno)};
+    return Error{code_of_errno(errno), "pipe: " + errno_text(errno)};
   }
   const UniqueFd error_reader{pipe_fds[0]};
   UniqueFd error_writer{pipe_fds[1]};

@@ -135,17 +135,17 @@ class RandomDuel {
   std::map<std::string, int> tiers_;
 };
 
-int rounds() { return std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 500; }
+int duels() { return std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 500; }
 
 TEST(MinimisePreemption, NoOtherVictimsToEndAreCheaper) {
-  for (int seed = 1; seed <= rounds() && !::testing::Test::HasFailure(); ++seed) {
+  for (int seed = 1; seed <= duels() && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomDuel{static_cast<std::uint64_t>(seed), false}.run();
   }
 }
 
 TEST(MinimisePreemption, NoOtherVictimsToSuspendAreCheaper) {
-  for (int seed = 1; seed <= rounds() && !::testing::Test::HasFailure(); ++seed) {
+  for (int seed = 1; seed <= duels() && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomDuel{static_cast<std::uint64_t>(seed), true}.run();
   }

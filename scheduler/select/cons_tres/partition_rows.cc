@@ -10,7 +10,7 @@ namespace {
 
 std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 
-constexpr CoreSet kNoCores{};
+constexpr CoreSet kNothingUsed{};
 
 }  // namespace
 
@@ -59,7 +59,7 @@ void PartitionRows::refresh_used(const RowJob& job) {
   if (used_.empty()) return;
   for (const RankCores& node : job.nodes) {
     CoreSet& used = used_[at(node.rank)];
-    used = kNoCores;
+    used = kNothingUsed;
     for (const Row& row : rows_) {
       if (row.jobs_count > 0) used |= row.cores[at(node.rank)];
     }
@@ -111,7 +111,7 @@ std::vector<RankCores> PartitionRows::remove(JobId id) {
 const CoreSet& PartitionRows::used(int rank) const {
   if (!used_.empty()) return used_[at(rank)];
   const bool nothing = rows_.empty() || rows_.front().cores.empty();
-  return nothing ? kNoCores : rows_.front().cores[at(rank)];
+  return nothing ? kNothingUsed : rows_.front().cores[at(rank)];
 }
 
 const CoreSet* PartitionRows::row(int index) const {

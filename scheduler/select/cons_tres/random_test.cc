@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kStepsPerWorld = 60;
 
-int rounds() { return std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 400; }
+int worlds() { return std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 400; }
 
 struct Held {
   Ask ask;
@@ -337,7 +337,7 @@ class RandomWorld {
 };
 
 TEST(Random, NothingIsOverCommittedAndNothingRefusedNeedlessly) {
-  for (int round = 0; round < rounds() && !HasFailure(); ++round) {
+  for (int round = 0; round < worlds() && !HasFailure(); ++round) {
     const auto seed = static_cast<std::uint64_t>(round) + 1;
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomWorld world{seed};
