@@ -96,10 +96,10 @@ void Engine::gang_rebuild() {
   if (world_) places = world_->places();
   world_.reset();
   if (gang_on()) world_.emplace(cluster_, gang::unit_of(cluster_.parameters()));
+  for (const auto& [order, job] : allocated_) job->in_gang = false;  // who is completing stays out
   const auto add = [&](Job& job) {
     if (!job.allocated() || !job.ready || job.completing() || job.cores_released) return;
     if (!takes_turns(job)) {  // jobs that the gang had stopped go on
-      job.in_gang = false;
       if (!job.suspended() || job.user_suspended) return;
       set_state(job, JobState::kRunning);
       job.clock.to(JobClock::Phase::kRunning, now_);

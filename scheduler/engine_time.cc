@@ -93,6 +93,7 @@ void Engine::after_gang() {
     if (kills.empty()) break;
     for (const gang::Action& kill : kills) {
       Job& victim = *jobs_.find(kill.job);
+      if (victim.completing()) continue;  // ended by somebody else while it was stopped
       preempt(victim, preempt::effective_mode(cluster_, victim), kill.by);
       components_.set_dying(victim, now_);
     }

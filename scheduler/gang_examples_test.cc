@@ -52,6 +52,72 @@ TEST_F(GangExamples, NewcomerAfterTheTickWaitsForOneMore) {
   expect_at(90, {3, 4}, {"S(71)", "R(0)"});
 }
 
+// A hole is filled at the boundary when it is closer than the lead. Two who fill it and are in nobody's
+// way are in one timetable until then: their node's.
+TEST(GangTimetables, HoleFilledByTwoAtTheBoundaryIsInOneTimetable) {
+  const std::vector<NodeSpec> one = nodes("n", 1, 1);
+  Configuration c = gang_linear({partition("p", one)});
+  c.cluster.select = SelectType::kConsTres;
+  c.cluster.unit = SelectUnit::kCore;
+  c.cluster.task_affinity = false;  // no CPU sets in timetables
+  c.cluster.timetable_lead = seconds(12);
+  Driver driver{c, one};
+  const auto submit = [&](double t, std::int64_t id, int tasks) {
+    JobRequest request = job(id, 1);
+    request.tasks = tasks;
+    driver.run_until(at(t));
+    driver.step(at(t), Submit{request});
+    driver.run_until(at(t));
+  };
+  submit(1, 1, 4);
+  submit(2, 2, 2);
+  submit(3, 3, 2);
+  driver.run_until(at(110));  // before the boundary at 120, in a slice of job 1
+  if (driver.state(1)[0] != 'R') driver.run_until(at(140));
+  ASSERT_EQ(driver.state(1)[0], 'R');
+  driver.step(driver.now(), JobGone{JobId{1}});
+  driver.run_until(driver.now());
+  ASSERT_EQ(driver.published().size(), 1U);
+  EXPECT_EQ(driver.published().begin()->second.entries.size(), 2U);
+  EXPECT_EQ(driver.state(2)[0], 'S');
+  driver.run_until(driver.now() + seconds(10));
+  EXPECT_EQ(driver.state(2)[0], 'R');
+  EXPECT_EQ(driver.state(3)[0], 'R');
+  EXPECT_TRUE(driver.published().empty());
+}
+
+// Whether a job that is not ready yet has to wait for its nodes' other jobs is a matter of tiers.
+TEST(GangTimetables, ChangeOfATierTellsTheNodesOfAJobThatStarts) {
+  const std::vector<NodeSpec> one = nodes("n", 1, 1);
+  Configuration c = gang_linear({partition("p", one), partition("q", one)});
+  Driver driver{c, one};
+  driver.step(at(1), Submit{job(1, 1, "p")});
+  driver.run_until(at(1));
+  driver.ready_after.reset();
+  driver.step(at(2), Submit{job(2, 1, "q")});
+  driver.run_until(at(2));
+  EXPECT_TRUE(driver.published().empty());  // of one tier: they run at the same time
+  c.partitions[1].priority_tier = 2;
+  driver.step(at(3), Configure{std::make_shared<const Configuration>(c)});
+  driver.run_until(at(3));
+  EXPECT_EQ(driver.published().size(), 1U);
+}
+
+// A job that is completing when the gang is turned off is gone a moment later.
+TEST(GangTimetables, TurnedOffWhileAJobCompletes) {
+  const std::vector<NodeSpec> one = nodes("n", 1, 1);
+  Configuration c = gang_linear({partition("p", one)});
+  Driver driver{c, one, Options{.told_timing = true}};
+  driver.ends_at_once = false;
+  driver.step(at(1), Submit{job(1, 1)});
+  driver.step(at(1), Pass{});
+  driver.step(at(2), Cancel{JobId{1}});
+  c.cluster.gang = false;
+  driver.step(at(3), Configure{std::make_shared<const Configuration>(c)});
+  driver.step(at(4), JobGone{JobId{1}});
+  EXPECT_EQ(driver.state(1), "done");
+}
+
 // 14.2
 TEST_F(GangExamples, PartialOverlapNeverStopsWhoConflictsWithNobody) {
   submit(19, job(9, 3));

@@ -69,14 +69,17 @@ void NodeUsage::count_running(const Job& job, int delta) {
 void NodeUsage::restrict_to_user(const Job& job, bool exclusive_user, NodeSet& nodes) const {
   if (!restricts(exclusive_user)) return;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
-    for (const Job* other : jobs_on(cluster_.node_at(rank))) {
-      if (other->request.user == job.request.user) continue;
-      if (exclusive_user || owns_nodes(*other)) {
-        nodes.reset(rank);
-        break;
-      }
-    }
+    if (!open_to_user(job, exclusive_user, cluster_.node_at(rank), nullptr)) nodes.reset(rank);
   }
+}
+
+bool NodeUsage::open_to_user(const Job& job, bool exclusive_user, NodeIndex node,
+                             const Job* without) const {
+  const std::vector<const Job*>& jobs = jobs_on(node);
+  return std::none_of(jobs.begin(), jobs.end(), [&](const Job* other) {
+    return other != without && other->request.user != job.request.user &&
+           (exclusive_user || owns_nodes(*other));
+  });
 }
 
 }  // namespace sched

@@ -43,6 +43,8 @@ class NodeUsage {
   const std::vector<const Job*>& jobs_on(NodeIndex node) const { return nodes_[node.index()].jobs; }
   // R7.30: the nodes that `job` may use as far as users are concerned, out of `nodes`.
   void restrict_to_user(const Job& job, bool exclusive_user, NodeSet& nodes) const;
+  // The same for one node, as if `without` (may be null) were not on it.
+  bool open_to_user(const Job& job, bool exclusive_user, NodeIndex node, const Job* without) const;
 
  private:
   struct Counters {

@@ -164,7 +164,11 @@ NodeSet Placement::allowed_nodes(const Attempt& attempt, bool exclusive_user) co
     const Job& victim = *allocated_.at(candidate.job->table_order);
     if (!victim.running() || victim.sharing.shares_nodes) continue;
     for (const NodeAllocation& use : victim.allocation.nodes) {
-      if (cluster_.exists(use.node)) allowed.set(cluster_.rank(use.node));
+      // R7.31: though it is another user's; but nobody else's who stays there.
+      if (cluster_.exists(use.node) &&
+          usage_.open_to_user(attempt.request.job, exclusive_user, use.node, &victim)) {
+        allowed.set(cluster_.rank(use.node));
+      }
     }
   }
   return allowed;

@@ -404,12 +404,15 @@ std::vector<std::vector<JobId>> Components::parts(const Component& component) co
   for (const PendingOp& op : component.pending) {
     if (op.join) everybody.push_back(*op.join);
   }
-  // Who is contended, and by node the positions of those in `everybody`.
+  // Who is contended, or is not where he belongs yet (a hole is filled at the boundary, a joiner waits,
+  // a victim dies), and by node the positions of those in `everybody`.
   std::vector<bool> contended(everybody.size(), false);
   std::vector<std::pair<NodeIndex, std::size_t>> on_nodes;
   for (std::size_t i = 0; i < everybody.size(); ++i) {
     const Job& job = *jobs_.find(everybody[i]);
-    if (!has_rivals(job)) continue;
+    const bool settled = component.world.contains(job.id) && component.world.runs(job.id) &&
+                         !component.dying.contains(job.id);
+    if (settled && !has_rivals(job)) continue;
     contended[i] = true;
     for (const NodeAllocation& use : job.allocation.nodes) on_nodes.emplace_back(use.node, i);
   }
@@ -501,7 +504,9 @@ void Components::advance_due(base::Instant now) {
   }
   for (const std::int64_t id : settled) {  // who runs alone now needs no list any more
     Component& component = *components_.at(id);
-    if (component.members.size() > 1 || component.base > now) continue;
+    const bool contended = std::all_of(component.members.begin(), component.members.end(),
+                                       [&](JobId job) { return has_rivals(*jobs_.find(job)); });
+    if (contended || component.base > now) continue;
     settle_members(component);
     component.base = now;
     split(id, now, now);
@@ -610,16 +615,23 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
 }
 
 std::string Components::check_invariants(base::Instant now) const {
+  std::map<NodeIndex, std::int64_t> component_of;
   for (const auto& [id, component] : components_) {
     if (component->base > now) return "a component is ahead of now";
+    for (const JobId member : component->members) {
+      const Job* job = jobs_.find(member);
+      if (job == nullptr || job->component != component.get()) {
+        return "job " + to_string(member) + " is lost";
+      }
+      for (const NodeAllocation& use : job->allocation.nodes) {
+        const auto [at, is_new] = component_of.emplace(use.node, id);
+        if (!is_new && at->second != id) return "node " + to_string(use.node) + " is in two components";
+      }
+    }
     const bool in_between = std::any_of(component->pending.begin(), component->pending.end(),
                                         [](const PendingOp& op) { return !op.join; });
     if (in_between) continue;  // a hole that waits for its boundary
     if (std::string broken = component->world.check_invariants(); !broken.empty()) return broken;
-    for (const JobId member : component->members) {
-      const Job* job = jobs_.find(member);
-      if (job == nullptr || job->component != component.get()) return "job " + to_string(member) + " is lost";
-    }
   }
   return {};
 }
