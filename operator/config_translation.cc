@@ -73,6 +73,23 @@ class Problems {
       }
     }
   }
+  // C5: at the cluster's level these exclude gang; a QOS or a partition may have them beside it.
+  void conditions(const kube::SchedulerConfigSpec& spec) {
+    const bool gang = spec.gang.value_or(true);
+    const bool by_qos = spec.preempt_type == kube::PreemptType::kQos;
+    const bool within = spec.preempt_within.value_or(false);
+    for (const auto& [set, field] :
+         {std::pair{within, "spec.preemptWithin"},
+          std::pair{spec.preempt_priority.value_or(false), "spec.preemptPriority"}}) {
+      if (!set || !gang) continue;
+      add(std::string{field} +
+          ": is not possible with gang: true; set gang to false, or set it in a Partition or "
+          "QOS (C5)");
+    }
+    if (within && !by_qos) {
+      add("spec.preemptWithin: is about jobs of one QOS; set preemptType to QOS or remove it (C5)");
+    }
+  }
   std::vector<std::string> take() { return std::move(sentences_); }
 
  private:
@@ -125,6 +142,9 @@ void translate_select(const kube::SelectConfig& select, sched::ClusterParameters
   }
   cluster.memory = select.memory.value_or(true);
   cluster.task_affinity = select.task_affinity.value_or(true);
+  cluster.least_loaded = select.least_loaded.value_or(false);
+  cluster.one_task_per_core = select.one_task_per_core.value_or(false);
+  cluster.core_default_dist_block = select.block_distribution.value_or(false);
 }
 
 sched::PreemptType translate(kube::PreemptType type) {
@@ -238,6 +258,7 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   problems.not_negative("spec.preemptExemptTime", spec.preempt_exempt_time);
   problems.not_negative("spec.overTimeLimit", spec.over_time_limit);
   problems.memory("spec.memory", spec.memory);
+  problems.conditions(spec);
   if (spec.requeue) {
     problems.not_negative("spec.requeue.delay", spec.requeue->delay);
     problems.range("spec.requeue.maxBatch", spec.requeue->max_batch, 0, 65'535);
@@ -297,6 +318,7 @@ std::vector<std::string> check_partition(const kube::Partition& partition) {
     }
   }
   problems.not_negative("spec.graceTime", spec.grace_time);
+  problems.not_negative("spec.overTimeLimit", spec.over_time_limit);
   problems.memory("spec.memory", spec.memory);
   if (spec.limits) {
     const kube::PartitionLimits& limits = *spec.limits;
@@ -361,6 +383,8 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
   cluster.preempt_type =
       translate(spec.preempt_type.value_or(kube::PreemptType::kPartitionPriority));
   cluster.preempt_mode = translate(spec.preempt_mode).value_or(default_preempt_mode(cluster));
+  cluster.preempt_within = spec.preempt_within.value_or(false);
+  cluster.preempt_priority = spec.preempt_priority.value_or(false);
   if (spec.preempt_exempt_time && spec.preempt_exempt_time->count() > 0) {
     cluster.preempt_exempt_time = spec.preempt_exempt_time;
   }
@@ -406,6 +430,7 @@ sched::PartitionConfig translate_partition(const std::string& name, const kube::
   }
   partition.exclusive_user = spec.exclusive_user.value_or(false);
   partition.preempt_mode = translate(spec.preempt_mode);
+  partition.preempt_priority = spec.preempt_priority.value_or(false);
   partition.grace_time = spec.grace_time.value_or(base::Duration{0});
   translate_memory(spec.memory, partition.default_memory, partition.max_memory);
   if (spec.limits) {
@@ -415,6 +440,7 @@ sched::PartitionConfig translate_partition(const std::string& name, const kube::
     partition.default_time = spec.limits->default_time;
     partition.max_time = spec.limits->max_time;
   }
+  partition.over_time_limit = spec.over_time_limit;
   partition.least_loaded = spec.least_loaded.value_or(false);
   partition.qos = spec.qos.value_or("");
   if (spec.allow) {
@@ -434,6 +460,8 @@ sched::QosConfig translate_qos(const std::string& name, const kube::QosSpec& spe
   qos.priority = static_cast<std::uint32_t>(spec.priority.value_or(0));
   qos.preempt = spec.preempt;
   qos.preempt_mode = translate(spec.preempt_mode);
+  qos.preempt_within = spec.preempt_within.value_or(false);
+  qos.preempt_priority = spec.preempt_priority.value_or(false);
   qos.preempt_exempt_time = spec.preempt_exempt_time;
   qos.grace_time = spec.grace_time.value_or(base::Duration{0});
   for (const kube::QosFlag flag : spec.flags) {

@@ -88,6 +88,12 @@ class Checker {
     check_range("spec.tasks", spec_.tasks, 1, kTasksMax);
     check_range("spec.tasksPerNode", spec_.tasks_per_node, 1, kPerNodeMax);
     check_range("spec.cpusPerTask", spec_.cpus_per_task, 1, kPerNodeMax);
+    check_range("spec.tasksPerSocket", spec_.tasks_per_socket, 1, kPerNodeMax);
+    check_range("spec.tasksPerCore", spec_.tasks_per_core, 1, kPerNodeMax);
+    check_range("spec.minCPUsPerNode", spec_.min_cpus_per_node, 1, kPerNodeMax);
+    check_range("spec.socketsPerNode", spec_.sockets_per_node, 1, kPerNodeMax);
+    check_range("spec.coresPerSocket", spec_.cores_per_socket, 1, kPerNodeMax);
+    check_range("spec.threadsPerCore", spec_.threads_per_core, 1, kPerNodeMax);
     if (spec_.tasks && spec_.nodes && spec_.nodes->min && *spec_.tasks < *spec_.nodes->min) {
       problem("spec.tasks: " + std::to_string(*spec_.tasks) + " tasks on at least " +
               std::to_string(*spec_.nodes->min) +
@@ -107,6 +113,7 @@ class Checker {
     };
     check_negative("spec.memoryPerCPU", spec_.memory_per_cpu);
     check_negative("spec.memoryPerNode", spec_.memory_per_node);
+    check_negative("spec.tmpDisk", spec_.tmp_disk);
   }
 
   void check_times() {
@@ -214,6 +221,15 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
   check_same("tasks", before.tasks, now.tasks);
   check_same("tasksPerNode", before.tasks_per_node, now.tasks_per_node);
   check_same("cpusPerTask", before.cpus_per_task, now.cpus_per_task);
+  check_same("tasksPerSocket", before.tasks_per_socket, now.tasks_per_socket);
+  check_same("tasksPerCore", before.tasks_per_core, now.tasks_per_core);
+  check_same("minCPUsPerNode", before.min_cpus_per_node, now.min_cpus_per_node);
+  check_same("socketsPerNode", before.sockets_per_node, now.sockets_per_node);
+  check_same("coresPerSocket", before.cores_per_socket, now.cores_per_socket);
+  check_same("threadsPerCore", before.threads_per_core, now.threads_per_core);
+  check_same("overcommit", before.overcommit, now.overcommit);
+  check_same("useMinNodes", before.use_min_nodes, now.use_min_nodes);
+  check_same("tmpDisk", before.tmp_disk, now.tmp_disk);
   check_same("memoryPerCPU", before.memory_per_cpu, now.memory_per_cpu);
   check_same("memoryPerNode", before.memory_per_node, now.memory_per_node);
   check_same("timeMin", before.time_min, now.time_min);

@@ -106,7 +106,7 @@ void check_capacity(const sched::JobRequest& request,
                        std::to_string(best.nodes) + "; lower nodes.min or name a larger partition");
     return;
   }
-  if (!request.tasks || best.cpus_per_node_max == 0) return;
+  if (!request.tasks || request.overcommit || best.cpus_per_node_max == 0) return;
   const std::int64_t nodes = std::min(request.max_nodes.value_or(best.nodes), best.nodes);
   const std::int64_t cpus = nodes * best.cpus_per_node_max;
   const std::int64_t wanted = std::int64_t{*request.tasks} * request.cpus_per_task;
@@ -184,6 +184,15 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   request.tasks = spec.tasks;
   request.tasks_per_node = spec.tasks_per_node;
   request.cpus_per_task = spec.cpus_per_task.value_or(1);
+  request.tasks_per_socket = spec.tasks_per_socket;
+  request.tasks_per_core = spec.tasks_per_core;
+  request.min_cpus_per_node = spec.min_cpus_per_node;
+  request.sockets_per_node = spec.sockets_per_node;
+  request.cores_per_socket = spec.cores_per_socket;
+  request.threads_per_core = spec.threads_per_core;
+  request.overcommit = spec.overcommit.value_or(false);
+  request.use_min_nodes = spec.use_min_nodes.value_or(false);
+  if (spec.tmp_disk) request.tmp_disk = mib_of(*spec.tmp_disk);
   if (spec.memory_per_cpu) request.memory = sched::MemoryPerCpu{mib_of(*spec.memory_per_cpu)};
   if (spec.memory_per_node) request.memory = sched::MemoryPerNode{mib_of(*spec.memory_per_node)};
   request.sharing = translate(spec.sharing.value_or(kube::JobSharing::kAny));

@@ -21,6 +21,12 @@ kube::Bytes memory_of(const kube::ResourceList& list) {
   return found == list.end() ? kube::Bytes{0} : found->second.bytes();
 }
 
+// What a job can find in its pods' emptyDirs and writable layers: Slurm's TmpDisk.
+sched::MemoryMiB tmp_disk_of(const kube::ResourceList& list) {
+  const auto found = list.find("ephemeral-storage");
+  return found == list.end() ? sched::MemoryMiB{0} : whole_mib_of(found->second.bytes());
+}
+
 std::uint32_t weight_of(const kube::Labels& labels) {
   const auto label = labels.find(std::string{kLabelWeight});
   std::uint32_t weight = 1;
@@ -118,6 +124,7 @@ NodeVerdict translate_node(const NodeFacts& facts) {
   spec.name = facts.node->metadata.name;
   set_processors(facts, spec);
   spec.memory = memory_for_jobs(facts);
+  spec.tmp_disk = tmp_disk_of(facts.node->status.allocatable);
   spec.weight = weight_of(facts.node->metadata.labels);
   spec.features = features_of(facts.node->metadata.labels);
   if (!is_ready(*facts.node)) {

@@ -134,6 +134,38 @@ TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
   EXPECT_EQ(*verdict.request, want);
 }
 
+TEST(JobTranslation, TellsTheSchedulerWhatItsNodesMustBeLike) {
+  const JobVerdict verdict = Cluster{}.judge(job_of({{"nodes", {{"min", 1}, {"max", 3}}},
+                                                     {"tasks", 99},
+                                                     {"tasksPerSocket", 2},
+                                                     {"tasksPerCore", 1},
+                                                     {"minCPUsPerNode", 4},
+                                                     {"socketsPerNode", 2},
+                                                     {"coresPerSocket", 3},
+                                                     {"threadsPerCore", 5},
+                                                     {"overcommit", true},
+                                                     {"useMinNodes", true},
+                                                     {"tmpDisk", "1Gi"}}));
+  ASSERT_TRUE(verdict.problems.empty()) << verdict.problems.front();
+  sched::JobRequest want;
+  want.id = sched::JobId{7};
+  want.name = "myload";
+  want.user = "team-a";
+  want.nodes_given = true;
+  want.max_nodes = 3;
+  want.tasks = 99;  // more than there are CPUs: overcommit
+  want.tasks_per_socket = 2;
+  want.tasks_per_core = 1;
+  want.min_cpus_per_node = 4;
+  want.sockets_per_node = 2;
+  want.cores_per_socket = 3;
+  want.threads_per_core = 5;
+  want.overcommit = true;
+  want.use_min_nodes = true;
+  want.tmp_disk = sched::MemoryMiB{1024};
+  EXPECT_EQ(*verdict.request, want);
+}
+
 TEST(JobTranslation, LeavesOutNodesThatTheTemplateCannotUse) {
   const kube::Labels fast{{"disk", "ssd"}};
   const kube::Labels slow{{"disk", "hdd"}};
@@ -232,12 +264,34 @@ TEST(ConfigTranslation, PartitionsTakeTheirNodesFromAHostlistOrFromLabels) {
   EXPECT_EQ(translate_partition("p", spec, nodes).nodes, (std::vector<std::string>{"n9"}));
 }
 
+TEST(ConfigTranslation, ConditionsOfPreemptionAreToldToTheScheduler) {
+  const auto cluster = translate_config(config_spec(
+      {{"gang", false},
+       {"preemptType", "QOS"},
+       {"preemptWithin", true},
+       {"preemptPriority", true},
+       {"select",
+        {{"leastLoaded", true}, {"oneTaskPerCore", true}, {"blockDistribution", true}}}}));
+  EXPECT_EQ(cluster.preempt_mode, sched::PreemptMode::kCancel);  // without gang
+  EXPECT_TRUE(cluster.preempt_within && cluster.preempt_priority);
+  EXPECT_TRUE(cluster.least_loaded && cluster.one_task_per_core && cluster.core_default_dist_block);
+  const auto partition = translate_partition(
+      "p", partition_spec({{"preemptPriority", true}, {"overTimeLimit", "1m"}}), {});
+  EXPECT_TRUE(partition.preempt_priority);
+  EXPECT_EQ(partition.over_time_limit, std::chrono::minutes{1});
+  const auto object =
+      kube::decode<kube::Qos>({{"metadata", {{"name", "q"}}}, {"spec", {{"preemptWithin", true}}}});
+  const auto qos = translate_qos("q", object.value().spec);
+  EXPECT_TRUE(qos.preempt_within);
+  EXPECT_FALSE(qos.preempt_priority);
+}
+
 // --- nodes ---
 
 kube::Node ready_node(const json& more = json::object()) {
   json node{{"metadata", {{"name", "n12"}, {"labels", {{"gpu", "true"}, {"disk", "ssd"}}}}},
             {"status",
-             {{"allocatable", {{"cpu", "8"}, {"memory", "1000Mi"}}},
+             {{"allocatable", {{"cpu", "8"}, {"memory", "1000Mi"}, {"ephemeral-storage", "2Gi"}}},
               {"conditions", json::array({{{"type", "Ready"}, {"status", "True"}}})}}}};
   node.merge_patch(more);
   return kube::decode<kube::Node>(node).value();
@@ -254,6 +308,7 @@ TEST(NodeTranslation, MemoryIsWhatForeignPodsAndTheReserveLeave) {
   const NodeVerdict verdict =
       translate_node({.node = &node, .agent = &agent, .foreign_memory = kube::Bytes{100LL << 20U}});
   EXPECT_EQ(verdict.spec.memory, sched::MemoryMiB{850});  // 1000 - 100 - 5 %
+  EXPECT_EQ(verdict.spec.tmp_disk, sched::MemoryMiB{2048});
   EXPECT_EQ(verdict.spec.cpus, 8);
   EXPECT_EQ(verdict.spec.state, sched::NodeState::kUp);
   EXPECT_EQ(verdict.spec.features, (std::vector<std::string>{"disk", "disk=ssd", "gpu"}));

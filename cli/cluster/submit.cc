@@ -114,21 +114,7 @@ base::Status read_script(std::span<const std::string> words, SbatchReader& reade
   return {};
 }
 
-base::Error no_field(const char* option) {
-  return base::invalid_argument(std::string{option} +
-                                ": the Job API has no such field yet; leave it out");
-}
-
 base::Status check_fields(const sched::JobRequest& request) {
-  if (request.tasks_per_socket) return no_field("--ntasks-per-socket");
-  if (request.tasks_per_core) return no_field("--ntasks-per-core");
-  if (request.min_cpus_per_node) return no_field("--mincpus");
-  if (request.sockets_per_node) return no_field("--sockets-per-node");
-  if (request.cores_per_socket) return no_field("--cores-per-socket");
-  if (request.threads_per_core) return no_field("--threads-per-core");
-  if (request.overcommit) return no_field("--overcommit");
-  if (request.use_min_nodes) return no_field("--use-min-nodes");
-  if (request.tmp_disk.value() > 0) return no_field("--tmp");
   if (request.time_limit == kUnlimited || request.time_min == kUnlimited) {
     return base::invalid_argument(
         "--time UNLIMITED: leave it out; the partition's default holds then");
@@ -150,6 +136,15 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
   spec.tasks = request.tasks;
   spec.tasks_per_node = request.tasks_per_node;
   if (request.cpus_per_task != 1) spec.cpus_per_task = request.cpus_per_task;
+  spec.tasks_per_socket = request.tasks_per_socket;
+  spec.tasks_per_core = request.tasks_per_core;
+  spec.min_cpus_per_node = request.min_cpus_per_node;
+  spec.sockets_per_node = request.sockets_per_node;
+  spec.cores_per_socket = request.cores_per_socket;
+  spec.threads_per_core = request.threads_per_core;
+  if (request.overcommit) spec.overcommit = true;
+  if (request.use_min_nodes) spec.use_min_nodes = true;
+  if (request.tmp_disk.value() > 0) spec.tmp_disk = bytes(request.tmp_disk);
   if (const auto* per_cpu = std::get_if<sched::MemoryPerCpu>(&request.memory)) {
     spec.memory_per_cpu = bytes(per_cpu->amount);
   } else if (const auto* per_node = std::get_if<sched::MemoryPerNode>(&request.memory)) {
@@ -352,6 +347,10 @@ Options are sbatch's:
   -t, --time LIMIT, --time-min LIMIT            -b, --begin, --deadline INSTANT
   -w, --nodelist, -x, --exclude HOSTLIST        -C, --constraint EXPRESSION
   -s, --oversubscribe, --exclusive[=user]       --contiguous
+  --ntasks-per-socket, --ntasks-per-core N      -O, --overcommit
+  --mincpus, --sockets-per-node, --cores-per-socket, --threads-per-core N
+  -B, --extra-node-info S[:C[:T]]               --hint [no]multithread
+  --tmp SIZE                   ephemeral disk   --use-min-nodes
   -J, --job-name NAME          -q, --qos NAME   -H, --hold
   --nice[=N], --priority N     --requeue, --no-requeue
   -D, --chdir DIRECTORY

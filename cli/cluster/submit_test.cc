@@ -64,6 +64,23 @@ TEST_F(Submit, CommandBecomesAJob) {
   EXPECT_EQ(container["command"], (Words{"/bin/sleep", "300"}));
 }
 
+TEST_F(Submit, WhatTheNodesMustBeLikeIsPassedOn) {
+  const Ran ran =
+      run({"submit", "-N1-3", "--use-min-nodes", "-B", "2:4:1", "--mincpus=3",
+           "--ntasks-per-socket=2", "--ntasks-per-core=1", "-O", "--tmp=1G", "--", "x"});
+  ASSERT_EQ(ran.code, kExitOk) << ran.err;
+  const kube::JobSpec spec = only_job().spec;
+  EXPECT_EQ(spec.use_min_nodes, true);
+  EXPECT_EQ(spec.overcommit, true);
+  EXPECT_EQ(spec.sockets_per_node, 2);
+  EXPECT_EQ(spec.cores_per_socket, 4);
+  EXPECT_EQ(spec.threads_per_core, 1);
+  EXPECT_EQ(spec.min_cpus_per_node, 3);
+  EXPECT_EQ(spec.tasks_per_socket, 2);
+  EXPECT_EQ(spec.tasks_per_core, 1);
+  EXPECT_EQ(spec.tmp_disk, kube::Bytes{std::int64_t{1} << 30U});
+}
+
 TEST_F(Submit, ScriptsDirectivesAreReadAndTheCommandLineBeatsThem) {
   const std::string text = "#!/bin/bash -e\n#SBATCH -N2 -J load\n#SBATCH -t 10\nhostname\n";
   const Ran ran = run({"submit", "-t", "20", script("job.sh", text), "one", "two"});
@@ -163,9 +180,6 @@ TEST_F(Submit, WrongCommandLinesAreUsageErrors) {
 TEST_F(Submit, TellsWhatTheServerOrTheScriptRefuse) {
   EXPECT_EQ(run({"submit", "/does/not/exist.sh"}).err,
             "kubectl-gang submit: read /does/not/exist.sh: No such file or directory\n");
-  EXPECT_EQ(run({"submit", "--ntasks-per-core=1", "--", "x"}).err,
-            "kubectl-gang submit: --ntasks-per-core: the Job API has no such field yet; leave it "
-            "out\n");
   const Ran launcher = run({"submit", script("mpi.sh", "#!/bin/sh\ncd /tmp && srun ./a.out\n")});
   EXPECT_EQ(launcher.code, kExitFailed);
   EXPECT_THAT(launcher.err, HasSubstr("line 2: calls srun, which is not there"));

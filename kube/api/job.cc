@@ -17,8 +17,17 @@ void visit(Io& io, Like<JobSpec> auto& s) {
   io.field("tasks", s.tasks);
   io.field("tasksPerNode", s.tasks_per_node);
   io.field("cpusPerTask", s.cpus_per_task);
+  io.field("tasksPerSocket", s.tasks_per_socket);
+  io.field("tasksPerCore", s.tasks_per_core);
+  io.field("minCPUsPerNode", s.min_cpus_per_node);
+  io.field("socketsPerNode", s.sockets_per_node);
+  io.field("coresPerSocket", s.cores_per_socket);
+  io.field("threadsPerCore", s.threads_per_core);
+  io.field("overcommit", s.overcommit);
+  io.field("useMinNodes", s.use_min_nodes);
   io.field("memoryPerCPU", s.memory_per_cpu);
   io.field("memoryPerNode", s.memory_per_node);
+  io.field("tmpDisk", s.tmp_disk);
   io.field("timeLimit", s.time_limit);
   io.field("timeMin", s.time_min);
   io.micro_time("beginTime", s.begin_time);

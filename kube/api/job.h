@@ -107,8 +107,17 @@ struct JobSpec {
   std::optional<std::int32_t> tasks{};
   std::optional<std::int32_t> tasks_per_node{};
   std::optional<std::int32_t> cpus_per_task{};
+  std::optional<std::int32_t> tasks_per_socket{};
+  std::optional<std::int32_t> tasks_per_core{};
+  std::optional<std::int32_t> min_cpus_per_node{};
+  std::optional<std::int32_t> sockets_per_node{};
+  std::optional<std::int32_t> cores_per_socket{};
+  std::optional<std::int32_t> threads_per_core{};
+  std::optional<bool> overcommit{};
+  std::optional<bool> use_min_nodes{};
   std::optional<Bytes> memory_per_cpu{};
   std::optional<Bytes> memory_per_node{};  // 0 = all memory of the node
+  std::optional<Bytes> tmp_disk{};         // a filter, never charged
   std::optional<base::Duration> time_limit{};
   std::optional<base::Duration> time_min{};
   std::optional<base::Instant> begin_time{};

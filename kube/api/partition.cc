@@ -41,9 +41,11 @@ void visit(Io& io, Like<PartitionSpec> auto& s) {
   io.field("overSubscribe", s.over_subscribe);
   io.field("exclusiveUser", s.exclusive_user);
   io.field("preemptMode", s.preempt_mode);
+  io.field("preemptPriority", s.preempt_priority);
   io.field("graceTime", s.grace_time);
   io.field("memory", s.memory);
   io.field("limits", s.limits);
+  io.field("overTimeLimit", s.over_time_limit);
   io.field("leastLoaded", s.least_loaded);
   io.field("qos", s.qos);
   io.field("allow", s.allow);

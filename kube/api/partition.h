@@ -92,9 +92,11 @@ struct PartitionSpec {
   std::optional<OverSubscribe> over_subscribe{};
   std::optional<bool> exclusive_user{};
   std::optional<PreemptMode> preempt_mode{};
+  std::optional<bool> preempt_priority{};  // PreemptMode PRIORITY
   std::optional<base::Duration> grace_time{};
   std::optional<MemoryLimits> memory{};
   std::optional<PartitionLimits> limits{};
+  std::optional<base::Duration> over_time_limit{};
   std::optional<bool> least_loaded{};
   std::optional<std::string> qos{};
   std::optional<AccessList> allow{};

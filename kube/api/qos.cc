@@ -18,6 +18,8 @@ void visit(Io& io, Like<QosSpec> auto& s) {
   io.field("priority", s.priority);
   io.field("preempt", s.preempt);
   io.field("preemptMode", s.preempt_mode);
+  io.field("preemptWithin", s.preempt_within);
+  io.field("preemptPriority", s.preempt_priority);
   io.field("preemptExemptTime", s.preempt_exempt_time);
   io.field("graceTime", s.grace_time);
   io.field("flags", s.flags);

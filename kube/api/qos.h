@@ -45,6 +45,8 @@ struct QosSpec {
   std::optional<std::int64_t> priority{};
   std::vector<std::string> preempt{};  // names of QOS that it may preempt
   std::optional<PreemptMode> preempt_mode{};
+  std::optional<bool> preempt_within{};    // PreemptMode WITHIN
+  std::optional<bool> preempt_priority{};  // PreemptMode PRIORITY
   std::optional<base::Duration> preempt_exempt_time{};
   std::optional<base::Duration> grace_time{};
   std::vector<QosFlag> flags{};

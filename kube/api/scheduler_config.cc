@@ -10,6 +10,9 @@ void visit(Io& io, Like<SelectConfig> auto& s) {
   io.field("unit", s.unit);
   io.field("memory", s.memory);
   io.field("taskAffinity", s.task_affinity);
+  io.field("leastLoaded", s.least_loaded);
+  io.field("oneTaskPerCore", s.one_task_per_core);
+  io.field("blockDistribution", s.block_distribution);
 }
 
 template <typename Io>
@@ -78,6 +81,8 @@ void visit(Io& io, Like<SchedulerConfigSpec> auto& s) {
   io.field("preemptType", s.preempt_type);
   io.field("preemptMode", s.preempt_mode);
   io.field("gang", s.gang);
+  io.field("preemptWithin", s.preempt_within);
+  io.field("preemptPriority", s.preempt_priority);
   io.field("preemptExemptTime", s.preempt_exempt_time);
   io.field("preemptParameters", s.preempt_parameters);
   io.field("placementPolicy", s.placement_policy);

@@ -81,6 +81,9 @@ struct SelectConfig {
   std::optional<SelectUnit> unit{};
   std::optional<bool> memory{};
   std::optional<bool> task_affinity{};
+  std::optional<bool> least_loaded{};
+  std::optional<bool> one_task_per_core{};
+  std::optional<bool> block_distribution{};
 
   friend bool operator==(const SelectConfig&, const SelectConfig&) = default;
 };
@@ -158,6 +161,8 @@ struct SchedulerConfigSpec {
   std::optional<PreemptType> preempt_type{};
   std::optional<PreemptMode> preempt_mode{};
   std::optional<bool> gang{};
+  std::optional<bool> preempt_within{};    // PreemptMode WITHIN
+  std::optional<bool> preempt_priority{};  // PreemptMode PRIORITY
   std::optional<base::Duration> preempt_exempt_time{};
   std::optional<PreemptParameters> preempt_parameters{};
   std::optional<PlacementPolicy> placement_policy{};

@@ -153,6 +153,7 @@ json node_object(const NodeSpec& node, base::Instant now) {
   const json amounts{{"cpu", node.cpu.value() % 1000 == 0 ? std::to_string(node.cpu.value() / 1000)
                                                           : std::to_string(node.cpu.value()) + "m"},
                      {"memory", std::to_string(node.memory.value() / 1024) + "Ki"},
+                     {"ephemeral-storage", std::to_string(node.disk.value() / 1024) + "Ki"},
                      {"pods", std::to_string(node.pods_max)}};
   return {{"apiVersion", "v1"},
           {"kind", "Node"},

@@ -23,6 +23,7 @@ struct NodeSpec {
   MilliCpu cpu{8000};
   MemoryBytes memory{std::int64_t{16} << 30};
   std::int32_t pods_max = 110;
+  MemoryBytes disk{std::int64_t{64} << 30U};  // ephemeral storage: said, never measured
   std::map<std::string, std::string> labels;
 };
 
