@@ -16,6 +16,10 @@ Engine::Engine(Options options)
 
 void Engine::step(base::Instant now, const Event& event) {
   CHECK(now >= now_, std::to_string(base::micros_since_epoch(now)));
+  const bool about_cluster = std::holds_alternative<Configure>(event) ||
+                             std::holds_alternative<NodeUpdate>(event) ||
+                             std::holds_alternative<NodeRemove>(event);
+  if (now > now_ || about_cluster) components_.project_stale();
   now_ = now;
   const bool about_nodes =
       std::holds_alternative<NodeUpdate>(event) || std::holds_alternative<NodeRemove>(event);
@@ -34,7 +38,8 @@ std::vector<JobId> Engine::jobs() const {
   return ids;
 }
 
-std::optional<JobView> Engine::view(JobId id, base::Instant now) const {
+std::optional<JobView> Engine::view(JobId id, base::Instant now) {
+  components_.project_stale();
   const Job* job = jobs_.find(id);
   if (job == nullptr) return std::nullopt;
   JobView view;

@@ -38,14 +38,14 @@ class Engine {
 
   void step(base::Instant now, const Event& event);
   std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
-  std::optional<JobView> view(JobId id, base::Instant now) const;
+  std::optional<JobView> view(JobId id, base::Instant now);
   std::vector<JobId> jobs() const;
-  std::optional<base::Instant> next_due() const;
+  std::optional<base::Instant> next_due();
   std::vector<NodePlan> take_plans(base::Instant now);
   const Cluster& cluster() const { return cluster_; }
   PartitionIndex known_partition(const std::string& name) { return cluster_.known_partition(name); }
   // Empty, or what is inconsistent; for tests. Cost: O(everything).
-  std::string check_invariants() const;
+  std::string check_invariants();
   std::string save();
   static base::Result<std::unique_ptr<Engine>> restore(const std::string& saved);
   void restore_from_published(base::Instant now, std::vector<RestoredJob> jobs,

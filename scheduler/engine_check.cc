@@ -12,7 +12,8 @@ std::string job_name(const Job& job) {
 
 }  // namespace
 
-std::string Engine::check_invariants() const {
+std::string Engine::check_invariants() {
+  components_.project_stale();
   for (const auto& [order, job] : jobs_.all()) {
     if (std::string broken = check_job(*job); !broken.empty()) return broken;
   }

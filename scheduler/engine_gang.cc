@@ -123,7 +123,10 @@ void Engine::rebuild_components() {
   std::vector<Job*> tracked;
   for (const auto& [order, job] : allocated_) {
     const bool sliced = takes_turns(*job);
-    if (sliced && job->ready && !job->user_suspended) tracked.push_back(job);
+    if (sliced && job->ready && !job->user_suspended) {
+      if (!job->in_gang) job->clock.to(job->clock.phase, now_);  // its partition is back
+      tracked.push_back(job);
+    }
     if (sliced || !job->in_gang) continue;
     components_.leave(*job, now_);
     if (job->suspended()) {

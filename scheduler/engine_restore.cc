@@ -156,6 +156,7 @@ void Engine::restore_rotation(const std::vector<NodePlan>& published) {
     if (!job->ready || job->user_suspended || job->in_gang || !takes_turns(*job)) continue;
     components_.start(*job, now_);
   }
+  components_.project_stale();
   for (const JobId id : components_.take_touched()) {
     Job* job = jobs_.find(id);
     if (job == nullptr || !job->in_gang || job->completing()) continue;

@@ -144,6 +144,7 @@ void Engine::book(Job& job) {
 }
 
 std::string Engine::save() {
+  components_.project_stale();
   save::Writer writer;
   std::int64_t told = options_.told_timing ? 1 : 0;
   visit(writer, told);

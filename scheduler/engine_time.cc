@@ -43,7 +43,7 @@ base::Instant Engine::full_pass_at() const {
   return passed_version_ == version_ ? base::kNever : next_full_pass_;
 }
 
-std::optional<base::Instant> Engine::next_due() const {
+std::optional<base::Instant> Engine::next_due() {
   if (options_.told_timing) return std::nullopt;
   std::optional<base::Instant> due;
   const auto take = [&](base::Instant at) {
@@ -60,6 +60,8 @@ std::optional<base::Instant> Engine::next_due() const {
   if (!eligible_timers_.empty()) take(eligible_timers_.begin()->first);
   if (!grace_timers_.empty()) take(grace_timers_.begin()->first);
   if (!limit_timers_.empty()) take(limit_timers_.begin()->first);
+  if (due && *due == now_) return due;  // more may happen at this instant
+  components_.project_stale();
   if (const auto at = components_.next_due()) take(*at);
   if (const auto at = plans_.next_due()) take(*at);
   return due;
@@ -106,11 +108,12 @@ void Engine::after_gang() {
     const bool runs = components_.runs_at(*job, now_);
     if (!runs && job->running()) stopped.push_back(job);
     if (runs && job->suspended()) resumed.push_back(job);
-    if (!runs && !job->user_suspended) {
+  }
+  if (!stopped.empty()) components_.project_stale();
+  for (Job* job : stopped) {
+    if (!job->user_suspended) {
       job->reason = components_.ever_runs(*job) ? Reason::kTimeslice : Reason::kPreempted;
     }
-  }
-  for (Job* job : stopped) {
     set_state(*job, JobState::kSuspended);
     decisions_.push_back(Suspend{job->id, job->reason});
   }
@@ -129,7 +132,10 @@ void Engine::arm_time_limit(Job& job) {
   if (options_.told_timing || !job.ready || !job.allocated() || job.ending) return;
   const auto over = over_time_limit(job);
   if (!job.time_limit || !over || job.user_suspended) return;
-  if (job.in_gang && !components_.ever_runs(job)) return;
+  if (job.in_gang && !job.running()) {
+    components_.project_stale();
+    if (!components_.ever_runs(job)) return;
+  }
   base::Duration left = *job.time_limit + *over - run_time(job, now_);
   const base::Duration least =
       job.suspended() ? components_.grid().slice : base::Duration{std::chrono::milliseconds{1}};
@@ -170,6 +176,7 @@ void Engine::check_time_limits() {
 }
 
 std::vector<NodePlan> Engine::take_plans(base::Instant now) {
+  components_.project_stale();
   return plans_.take(now, [this](const Job& job, base::Instant t) { return run_time(job, t); });
 }
 

@@ -52,13 +52,9 @@ class Projection {
   }
 
  private:
-  // Jobs that are still to join are members too: they run in no slot until then.
+  // Who is still to join runs in no slot until then.
   void list_members() {
-    out_.members = world_.jobs();
-    for (const PendingOp& op : out_.pending) {
-      if (op.join && !world_.contains(*op.join)) out_.members.push_back(*op.join);
-    }
-    std::sort(out_.members.begin(), out_.members.end());
+    out_.members = members_of(out_);
     look_up_slots();
   }
 
@@ -224,6 +220,86 @@ class Projection {
 };
 
 }  // namespace
+
+std::vector<JobId> members_of(const Component& component) {
+  std::vector<JobId> members = component.world.jobs();
+  for (const PendingOp& op : component.pending) {
+    if (op.join && !component.world.contains(*op.join)) members.push_back(*op.join);
+  }
+  std::sort(members.begin(), members.end());
+  return members;
+}
+
+namespace {
+
+// The instants at which one of the two may change, from `from` on, until both are in their cycles and have
+// shown that they agree for ever: two periodic sequences that agree over the sum of their periods do.
+std::vector<base::Instant> samples(const timetable::Timetable& a, const timetable::Timetable& b,
+                                   base::Instant from) {
+  std::vector<base::Instant> at{from};
+  base::Instant end = from;
+  for (const timetable::Timetable* table : {&a, &b}) {
+    for (const timetable::PlanEntry& entry : table->plan) {
+      if (entry.until > from) at.push_back(entry.until);
+    }
+    if (!table->plan.empty()) end = std::max(end, table->plan.back().until);
+  }
+  const std::int64_t last = base::slot_of(end, a.slice) + 1 +
+                            static_cast<std::int64_t>(a.cycle.size() + b.cycle.size());
+  for (std::int64_t slot = base::slot_of(from, a.slice) + 1; slot <= last; ++slot) {
+    at.push_back(base::slot_begin(slot, a.slice));
+  }
+  std::sort(at.begin(), at.end());
+  at.erase(std::unique(at.begin(), at.end()), at.end());
+  return at;
+}
+
+// Pods of members that both have: how often the one runs and the other does not. By pod of `now`.
+void compare(const Component::Before& before, const Component& now, base::Instant from,
+             std::vector<bool>& changed) {
+  if (before.timeline.slice != now.timeline.slice) return;  // all of them have
+  constexpr std::uint16_t kNobody = 0xffff;
+  std::vector<std::uint16_t> pod_of(before.members.size(), kNobody);
+  for (std::size_t i = 0, j = 0; i < before.members.size(); ++i) {
+    while (j < now.members.size() && now.members[j] < before.members[i]) ++j;
+    if (j == now.members.size() || now.members[j] != before.members[i]) continue;
+    pod_of[i] = static_cast<std::uint16_t>(j);
+    changed[j] = false;
+  }
+  std::vector<bool> is_in(now.members.size());
+  for (const std::uint16_t pod : pod_of) {
+    if (pod != kNobody) is_in[pod] = true;
+  }
+  for (const base::Instant t : samples(before.timeline, now.timeline, from)) {
+    const auto ran = timetable::run_at(before.timeline, t);
+    const auto runs = timetable::run_at(now.timeline, t);
+    std::size_t j = 0;
+    const auto skip_to = [&](std::uint16_t pod) {  // of `now`, ascending
+      for (; j < runs.size() && runs[j] < pod; ++j) {
+        if (is_in[runs[j]]) changed[runs[j]] = true;  // it did not run before
+      }
+    };
+    for (const std::uint16_t i : ran) {
+      const std::uint16_t pod = pod_of[i];
+      if (pod == kNobody) continue;
+      skip_to(pod);
+      if (j < runs.size() && runs[j] == pod) {
+        ++j;
+      } else {
+        changed[pod] = true;
+      }
+    }
+    skip_to(kNobody);
+  }
+}
+
+}  // namespace
+
+std::vector<bool> changed_pods(const Component& component, base::Instant from) {
+  std::vector<bool> changed(component.members.size(), true);
+  for (const auto& before : component.before) compare(*before, component, from, changed);
+  return changed;
+}
 
 void Component::index() {
   cycle_slots.assign(members.size(), 0);

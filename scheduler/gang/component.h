@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -40,6 +41,17 @@ struct Component {
   std::optional<base::Instant> due{};   // as the index of Components has it
   std::optional<base::Instant> seen{};  // as of when it was last told who runs
 
+  // Several things may happen at one instant. The projection is worked out when somebody asks, or when
+  // time goes on; until then `stale`, and who runs at `base` is read from the world.
+  bool stale = false;
+  base::Instant publish_at{};  // of what has made it stale
+  // Run(t) as it was before that: what says the same from `base` on needs no new timetable.
+  struct Before {
+    std::vector<JobId> members;
+    timetable::Timetable timeline;
+  };
+  std::vector<std::shared_ptr<const Before>> before{};
+
   // --- the projection, by project() ---
   std::vector<JobId> members{};              // ascending; index = pod of `timeline`
   timetable::Timetable timeline{};           // valid from when it was worked out
@@ -61,6 +73,7 @@ struct Component {
     return static_cast<std::uint16_t>(at - members.begin());
   }
   bool runs_at(JobId job, base::Instant t) const {
+    if (stale) return world.runs(job);
     return timetable::runs_at(timeline, pod_of(job), t);
   }
   // REQUIRES: from <= to, both not before the projection was worked out.
@@ -75,6 +88,13 @@ static_assert(timetable::kCycleSlotsMax <= 64, "a cycle's slots are the bits of 
 // appended to `kills`. Cost: O(loop + pending) ticks.
 void play(Component& component, const Grid& grid, const Lookup& lookup, base::Instant now,
           std::vector<Action>& kills);
+
+// By pod of `component`: whether it runs at other times from `from` on than before (Component::before), or
+// was not there. REQUIRES: projected. Cost: O((plan + cycles) × members).
+std::vector<bool> changed_pods(const Component& component, base::Instant from);
+
+// Ascending; jobs that are still to join are members too.
+std::vector<JobId> members_of(const Component& component);
 
 // Works the projection out from world, base and pending. Cost: at most 64 ticks after the last pending
 // op.

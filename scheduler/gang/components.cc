@@ -177,6 +177,7 @@ std::unique_ptr<Component> Components::take_out(std::int64_t id) {
   components_.erase(at);
   if (component->due) due_.erase({*component->due, id});
   component->due.reset();
+  stale_.erase(id);
   for (const JobId member : component->members) {
     if (Job* job = jobs_.find(member)) job->component = nullptr;
   }
@@ -194,6 +195,7 @@ void Components::quiet_no_longer_than(const Component& component, base::Instant 
 
 // Tells who has been turned since it was last asked.
 void Components::watch(Component& component, base::Instant now) {
+  if (component.stale) return;  // everybody is in touched_ already
   if (!component.seen) {
     touched_.insert(touched_.end(), component.members.begin(), component.members.end());
   } else {
@@ -255,6 +257,7 @@ Component& Components::merge(const Closure& closure, base::Instant now) {
     lists.push_back(part.world.places());
     merged->pending.insert(merged->pending.end(), part.pending.begin(), part.pending.end());
     merged->dying.insert(part.dying.begin(), part.dying.end());
+    remember(part, *merged);
     merged->collected_at = std::max(merged->collected_at, part.collected_at);
   }
   for (Job* job : closure.loose) {
@@ -279,17 +282,51 @@ Component& Components::merge(const Closure& closure, base::Instant now) {
   return put_in(std::move(merged));
 }
 
-// Projects, and tells whom it concerns.
+// What was projected of `from` counts as before for `in`, which takes its place.
+void Components::remember(const Component& from, Component& in) const {
+  if (from.stale) {
+    in.before.insert(in.before.end(), from.before.begin(), from.before.end());
+    if (in.stale) in.publish_at = std::min(in.publish_at, from.publish_at);
+    if (!in.stale) in.publish_at = from.publish_at;
+    in.stale = true;
+  } else if (!from.timeline.cycle.empty()) {
+    in.before.push_back(std::make_shared<const Component::Before>(
+        Component::Before{from.members, from.timeline}));
+  }
+}
+
+// Has it projected, and tells whom it concerns. A dying member's neighbours do not run though the world
+// says so: then it is projected at once.
 void Components::finish(Component& component, base::Instant now, base::Instant publish_at) {
-  project(component, grid_, lookup());
+  if (!component.stale && component.before.empty()) remember(component, component);
+  component.publish_at = component.stale ? std::min(component.publish_at, publish_at) : publish_at;
+  component.stale = true;
+  component.members = members_of(component);
+  component.kill_at.reset();
+  component.extend_at.reset();
   component.seen = now;
-  quiet_no_longer_than(component, now);
   schedule(component);
+  stale_.insert(component.id);
   for (const JobId member : component.members) {
-    Job& job = *jobs_.find(member);
-    job.component = &component;
+    jobs_.find(member)->component = &component;
     touched_.push_back(member);
-    mark(job, publish_at);
+  }
+  if (!component.dying.empty()) project_stale();
+}
+
+// Only nodes of members that run at other times than before have a new timetable.
+void Components::project_stale() {
+  for (const std::int64_t id : std::exchange(stale_, {})) {
+    Component& component = *components_.at(id);
+    component.stale = false;
+    project(component, grid_, lookup());
+    const std::vector<bool> changed = changed_pods(component, component.base);
+    for (std::size_t pod = 0; pod < component.members.size(); ++pod) {
+      if (changed[pod]) mark(*jobs_.find(component.members[pod]), component.publish_at);
+    }
+    component.before.clear();
+    quiet_no_longer_than(component, component.base);
+    schedule(component);
   }
 }
 
@@ -446,12 +483,7 @@ std::vector<std::vector<JobId>> Components::parts(const Component& component) co
 void Components::split(std::int64_t id, base::Instant now, base::Instant publish_at) {
   std::vector<std::vector<JobId>> groups = parts(*components_.at(id));
   std::unique_ptr<Component> whole = take_out(id);
-  for (const JobId member : whole->members) {
-    touched_.push_back(member);
-    if (const Job* job = jobs_.find(member); job != nullptr && job->allocated()) {
-      mark(*job, publish_at);
-    }
-  }
+  touched_.insert(touched_.end(), whole->members.begin(), whole->members.end());
   const std::vector<Place> places = whole->world.places();
   const bool lean = whole->world.is_lean();
   for (std::vector<JobId>& group : groups) {
@@ -462,6 +494,7 @@ void Components::split(std::int64_t id, base::Instant now, base::Instant publish
     auto part = std::make_unique<Component>(
         Component{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = now});
     part->collected_at = whole->collected_at;
+    remember(*whole, *part);
     bool all_run = true;
     for (const Place& place : places) {
       if (!in_group(place.job)) continue;
@@ -476,7 +509,10 @@ void Components::split(std::int64_t id, base::Instant now, base::Instant publish
       if (op.join ? in_group(*op.join) : !all_run) part->pending.push_back(op);
     }
     // Alone and running: it needs no list any more.
-    if (group.size() == 1 && all_run && part->pending.empty() && part->dying.empty()) continue;
+    if (group.size() == 1 && all_run && part->pending.empty() && part->dying.empty()) {
+      mark(*jobs_.find(group.front()), publish_at);
+      continue;
+    }
     finish(put_in(std::move(part)), now, publish_at);
   }
 }
@@ -487,7 +523,7 @@ void Components::advance(base::Instant now) {
   quiet_until_ = grid_.next_boundary(now);
   for (const auto& [id, component] : components_) {
     watch(*component, now);
-    quiet_no_longer_than(*component, now);
+    if (!component->stale) quiet_no_longer_than(*component, now);
   }
 }
 
@@ -504,6 +540,8 @@ void Components::advance_due(base::Instant now) {
   }
   for (const std::int64_t id : settled) {  // who runs alone now needs no list any more
     Component& component = *components_.at(id);
+    // Nodes whose jobs were off until now, and run for ever from here on, need no timetable.
+    for (const JobId member : component.members) mark(*jobs_.find(member), now);
     const bool contended = std::all_of(component.members.begin(), component.members.end(),
                                        [&](JobId job) { return has_rivals(*jobs_.find(job)); });
     if (contended || component.base > now) continue;
@@ -526,6 +564,8 @@ bool Components::runs_at(const Job& job, base::Instant t) const {
 bool Components::ever_runs(const Job& job) const {
   const Component* part = component(job);
   if (part == nullptr) return true;
+  if (part->stale && part->world.runs(job.id)) return true;
+  CHECK(!part->stale);
   const std::uint16_t pod = part->pod_of(job.id);
   const auto lists = [&](const timetable::PodSet& run) {
     return std::binary_search(run.begin(), run.end(), pod);
@@ -537,7 +577,9 @@ bool Components::ever_runs(const Job& job) const {
 
 base::Duration Components::run_time(const Job& job, base::Instant from, base::Instant to) const {
   const Component* part = component(job);
-  return part == nullptr ? to - from : part->run_time(job.id, from, to);
+  if (part == nullptr || from == to) return to - from;
+  CHECK(!part->stale);
+  return part->run_time(job.id, from, to);
 }
 
 void Components::configure(base::Instant now) {
@@ -564,6 +606,9 @@ void Components::configure(base::Instant now) {
 
 // 6.10, with everybody's list order kept.
 void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
+  for (Job* job : tracked) {
+    if (job->component == nullptr) settle_(*job);
+  }
   std::vector<std::vector<Place>> lists;
   for (const auto& [id, component] : components_) {
     bring(*component, now);

@@ -60,6 +60,10 @@ class Components {
   // in one slot, O(components) in the next.
   void advance(base::Instant now);
   void advance_due(base::Instant now);
+  // Projects what is stale. To be called before time goes on, before the cluster changes, and before
+  // anything is read of a time to come. next_due(), ever_runs() and run_time() REQUIRE it.
+  void project_stale();
+  bool any_stale() const { return !stale_.empty(); }
   // When something has to be done at an instant of its own: a pending op, a kill by a tick, the end of a
   // projection. Ticks that only rotate are not due.
   std::optional<base::Instant> next_due() const;
@@ -120,6 +124,7 @@ class Components {
   void quiet_no_longer_than(const Component& component, base::Instant now);
   void settle_members(const Component& component);
   void finish(Component& component, base::Instant now, base::Instant publish_at);
+  void remember(const Component& from, Component& in) const;
   void split(std::int64_t id, base::Instant now, base::Instant publish_at);
   std::vector<std::vector<JobId>> parts(const Component& component) const;
   // --- components_restore.cc ---
@@ -142,6 +147,7 @@ class Components {
   std::map<std::int64_t, std::unique_ptr<Component>> components_;
   std::int64_t next_id_ = 1;
   std::set<std::pair<base::Instant, std::int64_t>> due_;  // Component::due of those that have one
+  Ids stale_;
   base::Instant quiet_until_ = base::Instant::min();  // until then nobody is turned that is not due
   std::vector<JobId> touched_;
   std::vector<Action> kills_;

@@ -8,8 +8,7 @@ namespace sched::gang {
 
 // The active map with nothing but the shadows in it.
 void World::begin_rebuild(List& list) {
-  std::fill(list.active.begin(), list.active.end(), Taken{});
-  list.active_count = 0;
+  clear_active(list);
   list.jobs_active = 0;
   list.shadows_changed = list.may_change = false;
   for_each_shadow(list, [&](const Entry& shadow) { occupy(list, shadow); });

@@ -73,8 +73,7 @@ std::vector<std::int32_t> World::signature() const {
 std::string World::check_invariants() const {
   for (const List& list : lists_) {
     List rebuilt = list;
-    std::fill(rebuilt.active.begin(), rebuilt.active.end(), Taken{});
-    rebuilt.active_count = 0;
+    clear_active(rebuilt);
     for_each_shadow(list, [&](const Entry& shadow) { occupy(rebuilt, shadow); });
     for (const std::int32_t index : list.entries) {
       const Entry& entry = entries_[static_cast<std::size_t>(index)];

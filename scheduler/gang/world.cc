@@ -1,6 +1,7 @@
 #include "scheduler/gang/world.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "scheduler/base/check.h"
@@ -42,8 +43,24 @@ std::int32_t World::local_node(NodeIndex node) {
   const auto local = static_cast<std::int32_t>(nodes_.size());
   local_of_.insert(at, {node, local});
   nodes_.push_back(node);
-  for (List& list : lists_) list.active.emplace_back();
+  for (List& list : lists_) size_active(list);
   return local;
+}
+
+void World::size_active(List& list) const {
+  if (unit_ == Unit::kCpuCount) {
+    list.active_cpus.resize(nodes_.size(), kNobody);
+  } else {
+    list.active_low.resize(nodes_.size());
+    if (wide_) list.active_cores.resize(nodes_.size());
+  }
+}
+
+void World::clear_active(List& list) {
+  std::fill(list.active_low.begin(), list.active_low.end(), std::uint64_t{0});
+  std::fill(list.active_cores.begin(), list.active_cores.end(), CoreSet{});
+  std::fill(list.active_cpus.begin(), list.active_cpus.end(), kNobody);
+  list.active_count = 0;
 }
 
 std::size_t World::list_of(PartitionIndex partition) {
@@ -54,7 +71,7 @@ std::size_t World::list_of(PartitionIndex partition) {
   list.partition = partition;
   list.tier = cluster_->partition(partition).tier();
   list.order = cluster_->partition(partition).order;
-  list.active.resize(nodes_.size());
+  size_active(list);
   list.may_change = true;  // the shadows over it are not in its map yet
   lists_.push_back(std::move(list));
   sort_lists();
@@ -74,6 +91,14 @@ void World::sort_lists() {
 }
 
 namespace {
+
+std::uint64_t low_cores(const CoreSet& cores) {
+  std::uint64_t low = 0;
+  for (int core = cores.next(0); core >= 0 && core < 64; core = cores.next(core + 1)) {
+    low |= std::uint64_t{1} << core;
+  }
+  return low;
+}
 
 // 6.2: a job of CR_Socket takes all cores of every socket that it touches.
 CoreSet whole_sockets(const CoreSet& cores, const NodeSpec& node) {
@@ -103,7 +128,11 @@ std::int32_t World::make_entry(const Newcomer& newcomer) {
     if (unit_ == Unit::kSocket && cluster_->exists(use.node)) {
       cores = whole_sockets(cores, cluster_->node(use.node));
     }
-    uses.push_back({local_node(use.node), use.cpus, cores});
+    if (unit_ == Unit::kNode) cores = CoreSet::first(1);
+    if (cores.next(64) >= 0 && !std::exchange(wide_, true)) {
+      for (List& list : lists_) size_active(list);
+    }
+    uses.push_back({local_node(use.node), use.cpus, low_cores(cores), cores});
   }
   entry.uses = std::make_shared<const std::vector<Use>>(std::move(uses));
   const std::size_t list = list_of(newcomer.partition);
@@ -123,35 +152,35 @@ std::int32_t World::make_entry(const Newcomer& newcomer) {
 
 bool World::fits(const List& list, const Entry& entry) const {
   if (list.active_count == 0) return true;
-  for (const Use& use : *entry.uses) {
-    const Taken& taken = list.active[static_cast<std::size_t>(use.node)];
-    switch (unit_) {
-      case Unit::kNode:
-        if (taken.node) return false;
-        break;
-      case Unit::kCore:
-      case Unit::kSocket:
-        if (taken.cores.intersects(use.cores)) return false;
-        break;
-      case Unit::kCpuCount: {
-        const NodeIndex node = nodes_[static_cast<std::size_t>(use.node)];
-        const int cpus = cluster_->exists(node) ? cluster_->node(node).cpus : 0;
-        if (taken.node && taken.cpus + use.cpus > cpus) return false;
-        break;
-      }
-    }
+  const std::vector<Use>& uses = *entry.uses;
+  if (unit_ == Unit::kCpuCount) {
+    return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+      const std::int32_t taken = list.active_cpus[static_cast<std::size_t>(use.node)];
+      return taken == kNobody || taken + use.cpus <= cpus_of(use);
+    });
   }
-  return true;
+  return std::none_of(uses.begin(), uses.end(), [&](const Use& use) {
+    const auto node = static_cast<std::size_t>(use.node);
+    return (list.active_low[node] & use.low) != 0 ||
+           (wide_ && list.active_cores[node].intersects(use.cores));
+  });
+}
+
+std::int32_t World::cpus_of(const Use& use) const {
+  const NodeIndex node = nodes_[static_cast<std::size_t>(use.node)];
+  return cluster_->exists(node) ? cluster_->node(node).cpus : 0;
 }
 
 void World::occupy(List& list, const Entry& entry) const {
   for (const Use& use : *entry.uses) {
-    Taken& taken = list.active[static_cast<std::size_t>(use.node)];
-    taken.node = true;
-    taken.cores |= use.cores;
-    const NodeIndex node = nodes_[static_cast<std::size_t>(use.node)];
-    const int cpus = cluster_->exists(node) ? cluster_->node(node).cpus : 0;
-    taken.cpus = std::min(cpus, taken.cpus + use.cpus);
+    const auto node = static_cast<std::size_t>(use.node);
+    if (unit_ == Unit::kCpuCount) {
+      std::int32_t& taken = list.active_cpus[node];
+      taken = std::min(cpus_of(use), std::max(0, taken) + use.cpus);
+      continue;
+    }
+    list.active_low[node] |= use.low;
+    if (wide_) list.active_cores[node] |= use.cores;
   }
   ++list.active_count;
 }

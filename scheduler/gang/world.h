@@ -120,6 +120,7 @@ class World {
   struct Use {
     std::int32_t node = 0;  // local
     std::int32_t cpus = 0;
+    std::uint64_t low = 0;  // cores 0 to 63; where whole nodes are shared, core 0 stands for the node
     CoreSet cores;
   };
   struct Entry {
@@ -134,23 +135,22 @@ class World {
     bool casts = false;  // it is in the shadow lists of all lower tiers
     bool used = true;
   };
-  // What is taken on one node by the active set of a partition.
-  struct Taken {
-    CoreSet cores;
-    std::int32_t cpus = 0;
-    bool node = false;
-  };
   struct List {
     PartitionIndex partition;
     int tier = 0;
     int order = 0;
     std::vector<std::int32_t> entries;
-    std::vector<Taken> active;  // by local node
+    // The active map, by local node.
+    std::vector<std::uint64_t> active_low;  // as in Use
+    std::vector<CoreSet> active_cores;      // only in a wide world
+    std::vector<std::int32_t> active_cpus;  // where CPUs are counted; kNobody = nobody is there
     int active_count = 0;
     int jobs_active = 0;           // active_count without the shadows
     bool shadows_changed = false;  // since the last rebuild (P1)
     bool may_change = false;       // a rebuild could admit or stop somebody for another reason
   };
+
+  static constexpr std::int32_t kNobody = -1;
 
   // Index into entries_, or -1.
   std::int32_t index_of(JobId job) const;
@@ -159,6 +159,7 @@ class World {
   std::int32_t make_entry(const Newcomer& newcomer);
   void sort_lists();
   bool fits(const List& list, const Entry& entry) const;
+  std::int32_t cpus_of(const Use& use) const;  // that its node has
   void occupy(List& list, const Entry& entry) const;
   void add(List& list, Entry& entry, EntryRow row);
   bool overlaps(const Entry& a, const Entry& b) const;
@@ -180,6 +181,8 @@ class World {
   void act(const Entry& entry, ActionKind kind, std::optional<JobId> by = std::nullopt);
   void stop(List& list, Entry& entry);
   void resume(Entry& entry);
+  void size_active(List& list) const;
+  static void clear_active(List& list);
   void begin_rebuild(List& list);
   void refill(List& list, bool admit_new);
   void rotate(List& list);
@@ -192,6 +195,7 @@ class World {
   std::vector<List> lists_;  // by tier, highest first; ties by the configuration's order
   std::vector<NodeIndex> nodes_;  // local → global
   std::vector<std::pair<NodeIndex, std::int32_t>> local_of_;  // by node
+  bool wide_ = false;  // some node has more than 64 cores
   bool kills_only_ = false;
   std::vector<Action> actions_;
   std::vector<std::int32_t> action_slots_;  // whose they are: indexes into entries_
