@@ -30,6 +30,7 @@ struct StartUndo {
 struct JobRecord {
   kube::ObjectKey key;
   std::string uid;
+  std::int64_t arrival = 0;                 // when it was heard of, counted
   sched::JobId id{};                        // 0 = none yet
   std::shared_ptr<const kube::Job> object;  // newest seen; without template
   std::shared_ptr<const TemplateFacts> pod_template;

@@ -99,8 +99,13 @@ void Operator::settle() {
       ensure_timetables();
     }
     if (dirty_jobs_.empty()) return;
-    const std::set<std::string> dirty = std::exchange(dirty_jobs_, {});
-    for (const std::string& uid : dirty) {
+    // In order of arrival: who came first gets the lower number, and the queue goes by that (3.3).
+    std::vector<std::pair<std::int64_t, std::string>> dirty;
+    for (const std::string& uid : std::exchange(dirty_jobs_, {})) {
+      if (const JobRecord* job = find_job(uid)) dirty.emplace_back(job->arrival, uid);
+    }
+    std::sort(dirty.begin(), dirty.end());
+    for (const auto& [arrival, uid] : dirty) {
       if (JobRecord* job = find_job(uid)) reconcile(*job);
     }
     handle_orphans();

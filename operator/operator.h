@@ -317,6 +317,7 @@ class Operator {
   std::int64_t ids_end_ = 0;  // first one that is not reserved
   bool reserving_ = false;
   base::Instant reserve_retry_at_{};
+  std::int64_t arrivals_ = 0;
   std::deque<std::string> without_id_;  // UIDs, in order of arrival
   std::deque<std::string> to_try_;      // UIDs of jobs of which a pod is to be tried
 

@@ -33,6 +33,7 @@ void Operator::on_job(const std::shared_ptr<const kube::Job>& object) {
   std::unique_ptr<JobRecord>& slot = jobs_[uid];
   if (slot == nullptr) {
     slot = std::make_unique<JobRecord>();
+    slot->arrival = ++arrivals_;
     slot->key = kube::key_of(object->metadata);
     slot->uid = uid;
     slot->object = object;

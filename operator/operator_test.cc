@@ -52,6 +52,20 @@ TEST(Operator, RunsAJobFromSubmissionToItsEnd) {
   expect_no_violations(world);
 }
 
+// Jobs of one file are created within a second, which is all that a creation timestamp tells apart.
+TEST(Operator, JobsAreNumberedInTheOrderOfTheirCreation) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  std::vector<std::string> names;
+  for (int i = 0; i < 20; ++i) names.push_back("job-" + std::to_string(i * 7 % 20));
+  for (const std::string& name : names) world.apply(gang_job(name, 1, ""));
+  world.run_for(seconds{5});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(world.job(names[i]).status.job_id, static_cast<std::int64_t>(i + 1)) << names[i];
+  }
+}
+
 // 14.1: two jobs that fill the nodes take turns, and nobody writes anything for it.
 TEST(Operator, TwoFullSizeJobsTakeTurns) {
   World world{{}};
