@@ -533,8 +533,9 @@ TEST_F(ChartObjects, SchedulerConfigIsValid) {
 }
 
 TEST_F(ChartObjects, ExamplesAreValid) {
-  for (const char* file : {"partitions.yaml", "gang-jobs.yaml", "scheduler-config.yaml",
-                           "kind/partitions.yaml", "kind/gang-jobs.yaml"}) {
+  for (const char* file :
+       {"partitions.yaml", "gang-jobs.yaml", "scheduler-config.yaml", "cores.yaml", "tiers.yaml",
+        "three-modes.yaml", "qos.yaml", "kind/partitions.yaml", "kind/gang-jobs.yaml"}) {
     const auto documents =
         devcluster::read_yaml_file(std::string{KUBEGANG_SOURCE_DIR "/examples/"} + file);
     ASSERT_TRUE(documents.ok()) << documents.error().message;
@@ -550,6 +551,8 @@ TEST_F(ChartObjects, ExamplesAreValid) {
         check(client_.create_json<kube::Job>("default", object, {.dry_run = true}));
       } else if (object["kind"] == "SchedulerConfig") {
         check(client_.create_json<kube::SchedulerConfig>("", object, {.dry_run = true}));
+      } else if (object["kind"] == "QOS") {
+        check(client_.create_json<kube::Qos>("", object, {.dry_run = true}));
       } else {
         ADD_FAILURE() << file << ": unknown kind " << object["kind"];
       }

@@ -37,16 +37,16 @@ std::vector<std::string> names_of(const std::vector<NodeSpec>& nodes) {
   return out;
 }
 
-// The processors that the node claims to have, as the kernel would list them: one socket, one
-// thread per core. The agent reads that instead of this machine's, or nodes would change their size
-// when their agent is heard of.
+// The processors that the node claims to have, as the kernel would list them: one thread per core.
+// The agent reads that instead of this machine's, or nodes would change their size when their agent
+// is heard of.
 void write_processors(const std::string& state_directory, const NodeSpec& node) {
   std::error_code error;
   const std::int64_t count = std::max<std::int64_t>(1, node.cpu.value() / 1000);
   for (std::int64_t cpu = 0; cpu < count; ++cpu) {
     const std::string topology = state_directory + "/cpu/cpu" + std::to_string(cpu) + "/topology";
     fs::create_directories(topology, error);
-    std::ofstream{topology + "/physical_package_id"} << "0\n";
+    std::ofstream{topology + "/physical_package_id"} << cpu * node.sockets / count << "\n";
     std::ofstream{topology + "/core_id"} << cpu << "\n";
   }
   std::ofstream{state_directory + "/cpu/online"}

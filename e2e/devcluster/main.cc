@@ -35,6 +35,7 @@ struct Options {
   std::string directory = "build/devcluster";
   std::string nodes = "n[12-16]";
   double cpus = 8;
+  int sockets = 1;
   double memory_gib = 16;
   std::string cgroup = "auto";
   int port = 0;
@@ -72,6 +73,7 @@ Result<devcluster::DevclusterConfig> config_of(const Options& options) {
     config.nodes.push_back(
         {.name = name,
          .cpu = devcluster::MilliCpu{static_cast<std::int64_t>(options.cpus * 1000)},
+         .sockets = options.sockets,
          .memory = devcluster::MemoryBytes{
              static_cast<std::int64_t>(options.memory_gib * 1024 * 1024 * 1024)}});
   }
@@ -146,6 +148,8 @@ void add_cluster_options(CLI::App& app, Options& options) {
   app.add_option("--nodes", options.nodes, "hostlist of its nodes (default n[12-16])");
   app.add_option("--cpus", options.cpus, "CPUs that each node claims to have (default 8)")
       ->check(CLI::Range(0.1, 4096.0));
+  app.add_option("--sockets", options.sockets, "sockets that these are spread over (default 1)")
+      ->check(CLI::Range(1, 64));
   app.add_option("--memory", options.memory_gib, "GiB that each node claims to have (default 16)")
       ->check(CLI::Range(0.1, 65536.0));
   app.add_option("--cgroup", options.cgroup, "which hierarchy pods are put into (default auto)")

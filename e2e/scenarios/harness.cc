@@ -32,6 +32,14 @@ devcluster::OperatorSpec operator_spec(const std::string& name,
           .environment = environment};
 }
 
+json times_of(const ClusterOptions& options) {
+  return {{"timeSlice", kube::format_duration(options.slice)},
+          {"killWait", "2s"},
+          {"timetable",
+           {{"settle", kube::format_duration(options.settle)},
+            {"lead", kube::format_duration(options.lead)}}}};
+}
+
 std::string tail(const std::string& path) {
   std::ifstream in{path};
   std::vector<std::string> lines;
@@ -61,31 +69,32 @@ void Scenario::start(const ClusterOptions& options) {
       .operator_spec =
           operator_spec(std::string{devcluster::kOperator}, options.operator_environment)};
   for (std::int32_t i = 0; i < options.nodes_count; ++i) {
-    config.nodes.push_back({.name = node(i)});
+    config.nodes.push_back({.name = node(i),
+                            .cpu = devcluster::MilliCpu{std::int64_t{options.cpus} * 1000},
+                            .sockets = options.sockets});
   }
   auto cluster = devcluster::Devcluster::start(clock_, std::move(config));
   ASSERT_TRUE(cluster.ok()) << cluster.error().message;
   cluster_ = std::move(cluster).value();
-  apply({{"apiVersion", "kubegang.io/v1alpha1"},
-         {"kind", "SchedulerConfig"},
-         {"metadata", {{"name", "default"}}},
-         {"spec",
-          {{"select", {{"type", "Linear"}, {"memory", false}}},
-           {"timeSlice", kube::format_duration(options.slice)},
-           {"killWait", "2s"},
-           {"timetable",
-            {{"settle", kube::format_duration(options.settle)},
-             {"lead", kube::format_duration(options.lead)}}}}}});
-  if (!options.with_partition) return;
-  apply({{"apiVersion", "kubegang.io/v1alpha1"},
-         {"kind", "Partition"},
-         {"metadata", {{"name", "batch"}}},
-         {"spec",
-          {{"nodes", {{"hostlist", "n[12-" + std::to_string(11 + options.nodes_count) + "]"}}},
-           {"default", true},
-           {"overSubscribe", {{"policy", "Force"}, {"maxShare", 4}}}}}});
-  if (!options.with_operator) return;
-  // A node takes jobs as soon as its agent has been heard of.
+  if (!options.example.empty()) {
+    apply_example();
+  } else {
+    apply(config_object());
+  }
+  if (options.example.empty() && options.with_partition) {
+    apply({{"apiVersion", "kubegang.io/v1alpha1"},
+           {"kind", "Partition"},
+           {"metadata", {{"name", "batch"}}},
+           {"spec",
+            {{"nodes", {{"hostlist", "n[12-" + std::to_string(11 + options.nodes_count) + "]"}}},
+             {"default", true},
+             {"overSubscribe", {{"policy", "Force"}, {"maxShare", 4}}}}}});
+  }
+  if (!options.with_operator || (options.example.empty() && !options.with_partition)) return;
+  wait_agents();
+}
+
+void Scenario::wait_agents() {
   ASSERT_NO_FATAL_FAILURE(wait_until("all agents are ready", [&] {
     const auto all = timetables();
     return std::ssize(all) == options_.nodes_count &&
@@ -93,6 +102,47 @@ void Scenario::start(const ClusterOptions& options) {
              return kube::is_true(timetable.status.conditions, "Ready");
            });
   }));
+}
+
+// Whole nodes, and the scenario's own times.
+json Scenario::config_object() const {
+  json spec{{"select", {{"type", "Linear"}, {"memory", false}}}};
+  spec.merge_patch(times_of(options_));
+  spec.merge_patch(json::parse(options_.config));
+  return {{"apiVersion", "kubegang.io/v1alpha1"},
+          {"kind", "SchedulerConfig"},
+          {"metadata", {{"name", "default"}}},
+          {"spec", spec}};
+}
+
+std::vector<json> Scenario::example_objects() const {
+  auto objects = devcluster::read_manifests(KUBEGANG_SOURCE_DIR "/examples/" + options_.example);
+  EXPECT_TRUE(objects.ok()) << objects.error().message;
+  return objects.ok() ? std::move(objects).value() : std::vector<json>{};
+}
+
+void Scenario::apply_example() {
+  for (const json& object : example_objects()) {
+    if (object["kind"] == "Job") continue;
+    if (object["kind"] != "SchedulerConfig") {
+      apply(object);
+      continue;
+    }
+    json merged = object;
+    merged["spec"].merge_patch(times_of(options_));
+    merged["spec"].merge_patch(json::parse(options_.config));
+    apply(merged);
+  }
+}
+
+std::vector<std::string> Scenario::submit_example() {
+  std::vector<std::string> names;
+  for (const json& object : example_objects()) {
+    if (object["kind"] != "Job") continue;
+    apply(object);
+    names.push_back(object["metadata"]["name"]);
+  }
+  return names;
 }
 
 void Scenario::TearDown() {
@@ -289,6 +339,47 @@ std::string Scenario::pod_cgroup_of(const std::string& job_name, const std::stri
            "pod" + pod["metadata"]["uid"].get<std::string>();
   }
   return {};
+}
+
+std::vector<std::set<std::string>> Scenario::cycle_of(const std::string& node) {
+  const auto view = devcluster::read_cluster(cluster_->transport());
+  if (!view.ok()) return {};
+  std::map<std::string, std::string> names;
+  for (const kube::Job& job : view->jobs) names[job.metadata.uid] = job.metadata.name;
+  std::vector<std::set<std::string>> cycle;
+  for (const kube::NodeTimetable& table : view->timetables) {
+    if (table.metadata.name != node) continue;
+    for (const timetable::PodSet& slot : table.spec.timetable.cycle) {
+      std::set<std::string>& running = cycle.emplace_back();
+      for (const std::uint16_t index : slot) running.insert(names[table.spec.pods[index].job_uid]);
+    }
+  }
+  return cycle;
+}
+
+void Scenario::expect_frozen_in_turn(const std::string& node,
+                                     const std::vector<std::string>& taking_turns,
+                                     const std::vector<std::string>& never_stopped) {
+  struct Seen {
+    std::string cgroup;
+    bool frozen = false, running = false;
+  };
+  std::map<std::string, Seen> seen;
+  for (const auto* names : {&taking_turns, &never_stopped}) {
+    for (const std::string& name : *names) seen[name].cgroup = pod_cgroup_of(name, node);
+  }
+  const auto look = [&] {
+    for (auto& [name, one] : seen) (is_frozen(one.cgroup) ? one.frozen : one.running) = true;
+    return std::all_of(taking_turns.begin(), taking_turns.end(), [&](const std::string& name) {
+      return seen[name].frozen && seen[name].running;
+    });
+  };
+  ASSERT_NO_FATAL_FAILURE(wait_until("each was seen frozen and running on " + node, look));
+  // Once round more, for those that must not be frozen.
+  (void)devcluster::eventually([&] { return look(), false; }, milliseconds{1000});
+  for (const std::string& name : never_stopped) {
+    EXPECT_FALSE(seen[name].frozen) << name << " on " << node;
+  }
 }
 
 bool Scenario::is_frozen(const std::string& cgroup) const {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,12 @@ struct ClusterOptions {
   bool with_operator = true;
   std::vector<std::string> operator_environment;
   bool with_partition = true;  // "batch": all nodes, Force
+  // An example instead of the linear configuration and "batch": all of it but its Jobs is applied,
+  // its SchedulerConfig with the times above and with `config` merged into its spec.
+  std::string example;
+  std::string config = "{}";
+  std::int32_t cpus = 8;  // of each node
+  std::int32_t sockets = 1;
 };
 
 struct JobOptions {
@@ -66,6 +73,8 @@ class Scenario : public testing::Test {
   void wait_for_operators_end(const std::string& name = std::string{devcluster::kOperator});
 
   void submit(const JobOptions& options);
+  // The Jobs of the example, as they stand there, in their order. Returns their names.
+  std::vector<std::string> submit_example();
   kube::Job job(const std::string& name);  // default-constructed when it is gone
   bool job_exists(const std::string& name);
   std::string state(const std::string& name);  // "Running", …; "" before the operator saw it
@@ -73,6 +82,9 @@ class Scenario : public testing::Test {
   std::vector<nlohmann::json> pods(const std::string& job_name);
   std::vector<kube::NodeTimetable> timetables();
 
+  // Until all nodes take jobs, which they do when their agent has been heard of. They need a
+  // partition.
+  void wait_agents();
   // Waits; the test fails when it takes longer.
   void wait_ready(const std::string& name);
   void wait_state(const std::string& name, const std::string& state);
@@ -97,6 +109,13 @@ class Scenario : public testing::Test {
   // The machine stood still in that slot, or at its boundary.
   bool is_disturbed(Instant slot_begin) const;
 
+  // Who runs in each slot of the node's cycle, by the names of the jobs.
+  std::vector<std::set<std::string>> cycle_of(const std::string& node);
+  // Looks at the kernel until each of `taking_turns` was seen frozen and seen running on the node,
+  // and none of `never_stopped` was seen frozen.
+  void expect_frozen_in_turn(const std::string& node, const std::vector<std::string>& taking_turns,
+                             const std::vector<std::string>& never_stopped);
+
   // The cgroup of the job's pod on a node, and whether it is frozen.
   std::string pod_cgroup_of(const std::string& job_name, const std::string& node);
   bool is_frozen(const std::string& cgroup) const;
@@ -107,6 +126,12 @@ class Scenario : public testing::Test {
 
   std::string node(std::int32_t index) const { return "n" + std::to_string(12 + index); }
 
+ private:
+  nlohmann::json config_object() const;
+  std::vector<nlohmann::json> example_objects() const;
+  void apply_example();
+
+ protected:
   const kube::SystemClock clock_;
   const StallWatch stalls_{clock_};
   std::string directory_;

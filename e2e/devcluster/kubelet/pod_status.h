@@ -21,6 +21,7 @@ nlohmann::json pod_status_patch(const PodMachine& pod, const DownwardFacts& fact
 struct NodeSpec {
   std::string name;
   MilliCpu cpu{8000};
+  std::int32_t sockets = 1;  // that its CPUs are spread over evenly
   MemoryBytes memory{std::int64_t{16} << 30};
   std::int32_t pods_max = 110;
   MemoryBytes disk{std::int64_t{64} << 30U};  // ephemeral storage: said, never measured

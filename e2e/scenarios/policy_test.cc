@@ -1,0 +1,391 @@
+// What a configuration does to jobs, with real processes: cores, memory, tiers, QOS, and the ways
+// to be preempted (slurm-semantics 14.4 to 14.9). The configurations are those of examples/, with
+// shorter times. Who runs when is read from the NodeTimetables; that the kernel obeys, from the
+// cgroups.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "e2e/devcluster/testing/eventually.h"
+#include "e2e/scenarios/harness.h"
+
+namespace scenarios {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+using Names = std::vector<std::string>;
+using Slot = std::set<std::string>;
+
+const Names kForever = {"sleep", "1000"};
+
+class PolicyScenario : public Scenario {
+ protected:
+  bool begin(const ClusterOptions& options) {
+    start(options);
+    return !IsSkipped() && !HasFatalFailure();
+  }
+  void wait_all_ready(const Names& names) {
+    for (const std::string& name : names) ASSERT_NO_FATAL_FAILURE(wait_ready(name));
+  }
+  void submit_ready(const JobOptions& options) {
+    submit(options);
+    ASSERT_NO_FATAL_FAILURE(wait_ready(options.name));
+  }
+  void cancel(const std::string& name) { patch(job_path(name), {{"spec", {{"cancel", true}}}}); }
+  // The cores that the job has on each of its nodes, the same everywhere.
+  std::string cores_of(const std::string& name) {
+    const auto allocation = job(name).status.allocation;
+    return allocation && allocation->nodes.size() == 1 ? allocation->nodes[0].cpus : "?";
+  }
+  std::string nodes_of(const std::string& name) {
+    const auto allocation = job(name).status.allocation;
+    return allocation ? allocation->node_list : "";
+  }
+  // The job waits, and goes on waiting while the operator makes its decisions on other objects.
+  void expect_waits(const std::string& name, const std::string& reason) {
+    ASSERT_NO_FATAL_FAILURE(wait_until(name + " waits for " + reason, [&] {
+      return state(name) == "Pending" && job(name).status.reason == reason;
+    }));
+    EXPECT_FALSE(job(name).status.message.empty());
+  }
+  // Where the cycle of the node is one of `slots`, in that order; with whichever it begins.
+  void wait_cycle(const std::string& on, const std::vector<Slot>& slots) {
+    std::vector<Slot> last;
+    const auto matches = [&] {
+      last = cycle_of(on);
+      if (last.size() != slots.size()) return false;
+      for (std::size_t i = 0; i < slots.size(); ++i) {
+        std::rotate(last.begin(), last.begin() + 1, last.end());
+        if (last == slots) return true;
+      }
+      return false;
+    };
+    EXPECT_TRUE(devcluster::eventually(matches, seconds{20}))
+        << on << " has " << testing::PrintToString(last);
+  }
+  // The CPUs that the node's agent is told to bind the job's pod to.
+  std::string cpuset_of(const std::string& name, const std::string& on) {
+    const std::string uid = job(name).metadata.uid;
+    for (const kube::NodeTimetable& table : timetables()) {
+      if (table.metadata.name != on) continue;
+      for (const kube::TimetablePod& pod : table.spec.pods) {
+        if (pod.job_uid == uid) return pod.cpuset;
+      }
+    }
+    return "?";
+  }
+  json partition(const std::string& name, const json& spec) const {
+    return {{"apiVersion", "kubegang.io/v1alpha1"},
+            {"kind", "Partition"},
+            {"metadata", {{"name", name}}},
+            {"spec", spec}};
+  }
+};
+
+// Slurm-semantics 14.4: six jobs of two cores on each of five nodes. Four have cores of their own,
+// one of each socket; the fifth and the sixth take turns with the first and the second.
+TEST_F(PolicyScenario, CoresAreSharedByThoseWhoHaveTheSameOnly) {
+  if (!begin({.example = "cores.yaml", .sockets = 2})) return;
+  const Names names = submit_example();
+  ASSERT_EQ(names.size(), 6U);
+  ASSERT_NO_FATAL_FAILURE(wait_all_ready(names));
+  Names cores;
+  for (const std::string& name : names) cores.push_back(cores_of(name));
+  EXPECT_THAT(cores, ElementsAre("0,4", "1,5", "2,6", "3,7", "0,4", "1,5"));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(cpuset_of(names[i], "n16"), cores[i]) << names[i];
+  }
+  // Each of four has one slot of two, and never the one who has his cores; which of the two first
+  // goes with which of the two last depends on who was ready first.
+  const auto one_each = [](const std::vector<Slot>& cycle, const char* a, const char* b) {
+    return cycle[0].contains(a) == cycle[1].contains(b) &&
+           cycle[0].contains(b) == cycle[1].contains(a) &&
+           cycle[0].contains(a) != cycle[0].contains(b);
+  };
+  for (const char* on : {"n12", "n16"}) {
+    std::vector<Slot> cycle;
+    EXPECT_TRUE(devcluster::eventually(
+        [&] {
+          cycle = cycle_of(on);
+          return cycle.size() == 2 && cycle[0].size() == 4 && cycle[1].size() == 4 &&
+                 one_each(cycle, "one", "five") && one_each(cycle, "two", "six");
+        },
+        seconds{20}))
+        << on << " has " << testing::PrintToString(cycle);
+    ASSERT_NO_FATAL_FAILURE(
+        expect_frozen_in_turn(on, {"one", "two", "five", "six"}, {"three", "four"}));
+  }
+
+  // 14.11 d: memory is allocated too. A node has 16 GiB less a reserve, and who is suspended keeps
+  // his.
+  const std::string big = R"({"spec": {"memoryPerNode": "9Gi", "nodeList": "n12"}})";
+  ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "big", .command = kForever, .patch = big}));
+  submit({.name = "bigger", .command = kForever, .patch = big});
+  ASSERT_NO_FATAL_FAILURE(expect_waits("bigger", "Resources"));
+  patch(job_path("big"), {{"spec", {{"suspend", true}}}});
+  ASSERT_NO_FATAL_FAILURE(wait_state("big", "Suspended"));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("big is frozen", [&] { return is_frozen(pod_cgroup_of("big", "n12")); }));
+  EXPECT_EQ(job("big").status.allocation->nodes[0].memory, kube::Bytes{9LL << 30U});
+  EXPECT_EQ(state("bigger"), "Pending");
+  cancel("big");
+  ASSERT_NO_FATAL_FAILURE(wait_ready("bigger"));
+}
+
+// Slurm-semantics 14.5: the same jobs without affinity. A node has eight CPUs, whichever, so four
+// jobs run at a time, and each of the six has two of three slots.
+TEST_F(PolicyScenario, CpusAreCountedWithoutAffinity) {
+  if (!begin({.example = "cores.yaml",
+              .config = R"({"select": {"type": "ConsTres", "unit": "CPU", "memory": true,
+                                       "taskAffinity": false}})",
+              .sockets = 2})) {
+    return;
+  }
+  const Names names = submit_example();
+  ASSERT_NO_FATAL_FAILURE(wait_all_ready(names));
+  for (const std::string& name : names) EXPECT_EQ(cpuset_of(name, "n12"), "") << name;
+  // Who goes with whom depends on who was ready first.
+  std::vector<Slot> cycle;
+  const auto is_three_of_four = [&] {
+    cycle = cycle_of("n12");
+    return cycle.size() == 3 && std::all_of(cycle.begin(), cycle.end(),
+                                            [](const Slot& slot) { return slot.size() == 4; });
+  };
+  EXPECT_TRUE(devcluster::eventually(is_three_of_four, seconds{20}))
+      << testing::PrintToString(cycle);
+  for (const std::string& name : names) {
+    EXPECT_EQ(std::count_if(cycle.begin(), cycle.end(),
+                            [&](const Slot& slot) { return slot.contains(name); }),
+              2)
+        << name;
+  }
+  EXPECT_EQ(cycle_of("n16"), cycle);
+  ASSERT_NO_FATAL_FAILURE(expect_frozen_in_turn("n14", names, {}));
+}
+
+// Slurm-semantics 14.6. The slice is too long to wait for: what is resumed is resumed at once.
+TEST_F(PolicyScenario, AHigherTierSuspendsWhatItNeedsAndNoMore) {
+  if (!begin({.slice = seconds{600}, .example = "tiers.yaml"})) return;
+  const Names low = {"j485", "j486", "j487", "j488", "j489"};
+  for (const std::string& name : low) {
+    submit({.name = name, .command = kForever, .partition = "active"});
+  }
+  ASSERT_NO_FATAL_FAILURE(wait_all_ready(low));
+  const std::string stop = directory_ + "/stop";
+  submit({.name = "j490",
+          .nodes_count = 3,
+          .command = {"sh", "-c", "until [ -e " + stop + " ]; do sleep 0.05; done"},
+          .partition = "hipri"});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("j490"));
+  EXPECT_EQ(nodes_of("j490"), "n[12-14]");
+  for (int i = 0; i < 5; ++i) {
+    const std::string& name = low[static_cast<std::size_t>(i)];
+    EXPECT_EQ(nodes_of(name), node(i));
+    const std::string cgroup = pod_cgroup_of(name, node(i));
+    if (i < 3) {
+      ASSERT_NO_FATAL_FAILURE(wait_state(name, "Suspended"));
+      EXPECT_EQ(job(name).status.reason, "Preempted");
+      ASSERT_NO_FATAL_FAILURE(wait_until(name + " is frozen", [&] { return is_frozen(cgroup); }));
+    } else {
+      EXPECT_EQ(state(name), "Running");
+      EXPECT_FALSE(is_frozen(cgroup));
+    }
+  }
+  std::ofstream{stop} << "now\n";
+  ASSERT_NO_FATAL_FAILURE(wait_state("j490", "Completed"));
+  for (int i = 0; i < 3; ++i) {
+    const std::string& name = low[static_cast<std::size_t>(i)];
+    ASSERT_NO_FATAL_FAILURE(wait_state(name, "Running"));
+    const std::string cgroup = pod_cgroup_of(name, node(i));
+    ASSERT_NO_FATAL_FAILURE(wait_until(name + " is thawed", [&] { return !is_frozen(cgroup); }));
+    EXPECT_GT(job(name).status.suspend_time->elapsed, Duration{});
+    EXPECT_EQ(job(name).status.starts.value_or(0), 1);
+  }
+}
+
+// Slurm-semantics 14.7.
+TEST_F(PolicyScenario, ThreePartitionsArePreemptedInThreeWays) {
+  if (!begin({.nodes_count = 1,
+              .slice = seconds{600},
+              .example = "three-modes.yaml",
+              .config = R"({"requeue": {"delay": "3s"}})"})) {
+    return;
+  }
+  ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "j94", .command = kForever, .partition = "low"}));
+  const std::string first_pod = pods("j94").at(0)["metadata"]["name"];
+  ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "j95", .command = kForever, .partition = "med"}));
+  EXPECT_EQ(state("j94"), "Pending");
+  EXPECT_EQ(job("j94").status.restarts.value_or(0), 1);
+  ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "j96", .command = kForever, .partition = "hi"}));
+  ASSERT_NO_FATAL_FAILURE(wait_state("j95", "Suspended"));
+  EXPECT_EQ(job("j95").status.reason, "Preempted");
+  const std::string suspended = pod_cgroup_of("j95", "n12");
+  ASSERT_NO_FATAL_FAILURE(wait_until("j95 is frozen", [&] { return is_frozen(suspended); }));
+  ASSERT_NO_FATAL_FAILURE(expect_waits("j94", "Resources"));  // its delay is over
+  cancel("j96");
+  ASSERT_NO_FATAL_FAILURE(wait_state("j95", "Running"));
+  EXPECT_EQ(state("j94"), "Pending");
+  cancel("j95");
+  ASSERT_NO_FATAL_FAILURE(wait_ready("j94"));
+  // A new incarnation: its pods have other names and know that they are not the first.
+  EXPECT_EQ(job("j94").status.starts.value_or(0), 2);
+  Names alive, restart_counts;
+  for (const json& pod : pods("j94")) {
+    if (pod["status"].value("phase", "") != "Running") continue;
+    alive.push_back(pod["metadata"]["name"]);
+    for (const json& variable : pod["spec"]["containers"][0]["env"]) {
+      if (variable["name"] == "SLURM_RESTART_COUNT") restart_counts.push_back(variable["value"]);
+    }
+  }
+  ASSERT_EQ(alive.size(), 1U);
+  EXPECT_NE(alive[0], first_pod);
+  EXPECT_THAT(restart_counts, ElementsAre("1"));
+}
+
+// Slurm-semantics 14.8: the cores of one job, an extra row for the QOS that may preempt it.
+TEST_F(PolicyScenario, AQosTakesTurnsWithTheJobThatItPreempts) {
+  if (!begin({.nodes_count = 1, .example = "qos.yaml", .cpus = 4})) return;
+  const std::string low = R"({"spec": {"tasks": 4, "qos": "low"}})";
+  const std::string high = R"({"spec": {"tasks": 4, "qos": "high"}})";
+  ASSERT_NO_FATAL_FAILURE(
+      submit_ready({.name = "a", .command = kForever, .partition = "normal", .patch = low}));
+  submit({.name = "b", .command = kForever, .partition = "normal", .patch = low});
+  ASSERT_NO_FATAL_FAILURE(expect_waits("b", "Resources"));
+  ASSERT_NO_FATAL_FAILURE(
+      submit_ready({.name = "c", .command = kForever, .partition = "normal", .patch = high}));
+  submit({.name = "d", .command = kForever, .partition = "normal", .patch = high});
+  wait_cycle("n12", {{"a"}, {"c"}});
+  ASSERT_NO_FATAL_FAILURE(expect_frozen_in_turn("n12", {"a", "c"}, {}));
+  EXPECT_EQ(state("d"), "Pending");
+  EXPECT_EQ(state("b"), "Pending");
+}
+
+// Slurm-semantics 14.9: Slurm suspends three jobs where one is enough; MinimisePreemption does not.
+// The policy is changed while jobs run.
+TEST_F(PolicyScenario, MinimisePreemptionSparesWhomItCan) {
+  if (!begin({.slice = seconds{600},
+              .example = "tiers.yaml",
+              .config = R"({"select": {"type": "ConsTres", "memory": false}})",
+              .cpus = 2})) {
+    return;
+  }
+  const Names low = {"j17", "j18", "j19"};
+  const std::string two = R"({"spec": {"tasks": 2}})";
+  for (const std::string& name : low) {
+    submit({.name = name, .command = kForever, .partition = "active", .patch = two});
+  }
+  ASSERT_NO_FATAL_FAILURE(wait_all_ready(low));
+  const JobOptions preemptor{.name = "j20",
+                             .nodes_count = 3,
+                             .command = kForever,
+                             .partition = "hipri",
+                             .patch = R"({"spec": {"tasks": 6}})"};
+  submit(preemptor);
+  ASSERT_NO_FATAL_FAILURE(wait_ready("j20"));
+  EXPECT_EQ(nodes_of("j20"), "n[12-14]");
+  for (const std::string& name : low) ASSERT_NO_FATAL_FAILURE(wait_state(name, "Suspended"));
+  cancel("j20");
+  for (const std::string& name : low) ASSERT_NO_FATAL_FAILURE(wait_state(name, "Running"));
+
+  patch("/apis/kubegang.io/v1alpha1/schedulerconfigs/default",
+        {{"spec", {{"placementPolicy", "MinimisePreemption"}}}});
+  ASSERT_NO_FATAL_FAILURE(wait_until("the policy is in force", [&] {
+    return get("/apis/kubegang.io/v1alpha1/schedulerconfigs/default")["status"]["accepted"].value(
+               "placementPolicy", "") == "MinimisePreemption";
+  }));
+  JobOptions again = preemptor;
+  again.name = "j21";
+  submit(again);
+  ASSERT_NO_FATAL_FAILURE(wait_ready("j21"));
+  int suspended = 0;
+  for (const std::string& name : low) suspended += state(name) == "Suspended" ? 1 : 0;
+  EXPECT_EQ(suspended, 1) << nodes_of("j21");
+}
+
+// Three things that need no node of each other, on one cluster: grace time, exempt time, time
+// limit.
+TEST_F(PolicyScenario, GraceExemptionAndTimeLimit) {
+  if (!begin({.nodes_count = 4, .with_partition = false})) return;
+  apply({{"apiVersion", "kubegang.io/v1alpha1"},
+         {"kind", "QOS"},
+         {"metadata", {{"name", "shielded"}}},
+         {"spec", {{"preemptExemptTime", "4s"}}}});
+  apply(partition(
+      "low",
+      {{"nodes", {{"hostlist", "n[12-14]"}}}, {"preemptMode", "Cancel"}, {"graceTime", "2s"}}));
+  apply(partition("high", {{"nodes", {{"hostlist", "n[12-14]"}}}, {"priorityTier", 2}}));
+  apply(partition("shared", {{"nodes", {{"hostlist", "n15"}}},
+                             {"overSubscribe", {{"policy", "Force"}, {"maxShare", 2}}}}));
+  ASSERT_NO_FATAL_FAILURE(wait_agents());
+
+  // Each runs for two seconds, and half of the time both are there.
+  for (const char* name : {"one", "other"}) {
+    submit({.name = name,
+            .command = kForever,
+            .partition = "shared",
+            .patch = R"({"spec": {"timeLimit": "3s"}})"});
+  }
+  const std::string term = directory_ + "/term-";
+  const auto traps = [&](const std::string& name, const std::string& then) {
+    return Names{
+        "sh", "-c",
+        "trap 'date +%s >> " + term + name + "; " + then + "' TERM; while :; do sleep 0.05; done"};
+  };
+  submit({.name = "stubborn",
+          .command = traps("stubborn", ":"),
+          .partition = "low",
+          .patch = R"({"spec": {"nodeList": "n12"}})"});
+  submit({.name = "obedient",
+          .command = traps("obedient", "exit 0"),
+          .partition = "low",
+          .patch = R"({"spec": {"nodeList": "n13"}})"});
+  submit({.name = "exempt",
+          .command = kForever,
+          .partition = "low",
+          .patch = R"({"spec": {"nodeList": "n14", "qos": "shielded"}})"});
+  ASSERT_NO_FATAL_FAILURE(wait_all_ready({"stubborn", "obedient", "exempt"}));
+  submit({.name = "over-exempt",
+          .command = kForever,
+          .partition = "high",
+          .patch = R"({"spec": {"nodeList": "n14"}})"});
+  submit({.name = "over-two",
+          .nodes_count = 2,
+          .command = kForever,
+          .partition = "high",
+          .patch = R"({"spec": {"nodeList": "n[12-13]"}})"});
+  ASSERT_NO_FATAL_FAILURE(wait_until("both were told to end", [&] {
+    return std::ifstream{term + "stubborn"}.good() && std::ifstream{term + "obedient"}.good();
+  }));
+  EXPECT_NE(state("over-two"), "Running");
+  ASSERT_NO_FATAL_FAILURE(wait_state("obedient", "Preempted"));
+  const kube::Job in_grace = job("stubborn");
+  ASSERT_TRUE(in_grace.status.ending.has_value()) << get(job_path("stubborn")).dump(1);
+  EXPECT_EQ(in_grace.status.ending->by, "default/over-two");
+  ASSERT_NO_FATAL_FAILURE(wait_state("stubborn", "Preempted"));
+  const kube::JobStatus ended = job("stubborn").status;
+  EXPECT_GE(*ended.end_time - *in_grace.status.ending->since, seconds{2});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("over-two"));
+
+  // R7.43: nobody is preempted before that.
+  ASSERT_NO_FATAL_FAILURE(wait_state("exempt", "Preempted"));
+  const kube::JobStatus exempt = job("exempt").status;
+  EXPECT_GE(*exempt.end_time - *exempt.start_time, seconds{4});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("over-exempt"));
+
+  // A limit is on the time that a job runs; who waits for his turn does not use it up.
+  for (const char* name : {"one", "other"}) {
+    ASSERT_NO_FATAL_FAILURE(wait_state(name, "Timeout"));
+    const kube::JobStatus status = job(name).status;
+    EXPECT_GE(status.run_time->elapsed, seconds{3}) << name;
+    EXPECT_LT(status.run_time->elapsed, seconds{4}) << name;
+    EXPECT_GE(*status.end_time - *status.start_time, status.run_time->elapsed + milliseconds{500})
+        << name;
+  }
+}
+
+}  // namespace
+}  // namespace scenarios
