@@ -8,18 +8,13 @@
 #include "e2e/devcluster/api_server/builtin_table.h"
 #include "e2e/devcluster/api_server/json_path.h"
 #include "e2e/devcluster/api_server/object_rules.h"
+#include "e2e/devcluster/api_server/trimmed.h"
 #include "kube/api/time_format.h"
 
 namespace devcluster {
 namespace {
 
 using nlohmann::json;
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 // One alternative of an Accept header.
 std::optional<Representation::Form> form_of(std::string_view alternative) {

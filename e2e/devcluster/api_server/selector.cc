@@ -5,16 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "e2e/devcluster/api_server/trimmed.h"
+
 namespace devcluster {
 namespace {
 
 using nlohmann::json;
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 // Splits at commas that stand outside parentheses.
 std::vector<std::string> parts_of(std::string_view text) {

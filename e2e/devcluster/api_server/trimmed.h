@@ -1,0 +1,14 @@
+// Blanks around the parts of selectors and Accept headers.
+#pragma once
+
+#include <string_view>
+
+namespace devcluster {
+
+constexpr std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace devcluster
