@@ -167,6 +167,13 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
   add_control(app, commands, output);
   add_simulate(app, commands.simulate);
 
+  const auto is_named = [&](CLI::App* command) { return command->get_name() == arguments.front(); };
+  if (!arguments.empty() && arguments.front().substr(0, 1) != "-" &&
+      app.get_subcommands(is_named).empty()) {
+    output.err << "kubectl-gang: there is no command \"" << arguments.front()
+               << "\"\nRun kubectl-gang --help.\n";
+    return kExitUsage;
+  }
   std::vector<std::string> reversed{arguments.rbegin(), arguments.rend()};
   try {
     app.parse(reversed);

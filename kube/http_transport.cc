@@ -328,7 +328,7 @@ class HttpTransport::Connections {
     if (identity_.certificates.empty()) return {};
     const auto status = check_dates(*identity_.certificates.front(), clock_.wall());
     if (status.ok()) return {};
-    return status.error().with_context("the client certificate of " + config_.origin);
+    return status.error().with_context("client certificate");
   }
 
   Error verification_error(const httplib::ClientImpl& client) const {

@@ -486,9 +486,9 @@ TEST(HttpTransportCreate, ExpiredClientCertificateIsASentence) {
                                                kClock);
   ASSERT_FALSE(transport.ok());
   EXPECT_EQ(transport.error().code, Code::kUnauthenticated);
-  EXPECT_NE(transport.error().message.find(
-                "the client certificate of kubeconfig /x, context dev: expired at "),
-            std::string::npos)
+  EXPECT_NE(
+      transport.error().message.find("kubeconfig /x, context dev: client certificate: expired at "),
+      std::string::npos)
       << transport.error().message;
 }
 

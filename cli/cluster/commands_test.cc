@@ -193,9 +193,32 @@ TEST_F(ClusterCommands, InfoShowsPartitionsAndNodeStates) {
             "batch*       up   infinite      1   idle n2\n");
 }
 
+TEST_F(ClusterCommands, InfoShowsThatARefusedPartitionIsNotThere) {
+  kube::Partition partition;
+  partition.metadata.name = "second";
+  partition.spec.nodes.hostlist = "n1";
+  partition.spec.is_default = true;
+  partition.status.conditions = {{.type = "Accepted",
+                                  .status = kube::ConditionStatus::kFalse,
+                                  .last_transition_time = base::Instant{},
+                                  .reason = "Illegal",
+                                  .message = "spec.default: another one is"}};
+  const auto created = client_.create(partition);
+  ASSERT_TRUE(created.ok());
+  kube::Partition refused = *created;
+  refused.status = partition.status;
+  ASSERT_TRUE(client_.patch_status_from(*created, refused).ok());
+  EXPECT_EQ(run({"info"}).out,
+            "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+            "second    inact        n/a      0    n/a \n");
+}
+
 TEST_F(ClusterCommands, WrongCommandLinesExitWithTwo) {
   EXPECT_EQ(run({}).code, kExitUsage);
-  EXPECT_EQ(run({"frobnicate"}).code, kExitUsage);
+  const Ran unknown = run({"frobnicate"});
+  EXPECT_EQ(unknown.code, kExitUsage);
+  EXPECT_EQ(unknown.err,
+            "kubectl-gang: there is no command \"frobnicate\"\nRun kubectl-gang --help.\n");
   EXPECT_EQ(run({"queue", "--nope"}).code, kExitUsage);
   EXPECT_EQ(run({"explain"}).code, kExitUsage);
   EXPECT_EQ(run({"submit"}).code, kExitUsage);

@@ -77,6 +77,18 @@ std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
   });
   std::vector<InfoLine> lines;
   for (const kube::Partition* partition : sorted) {
+    const kube::Condition* accepted =
+        kube::find_condition(partition->status.conditions, "Accepted");
+    if (!partition->status.accepted && accepted != nullptr &&
+        accepted->status == kube::ConditionStatus::kFalse) {
+      // Nothing of it is in force: it has no nodes, and is nobody's default.
+      lines.push_back({.partition = partition->metadata.name,
+                       .available = "inact",
+                       .time_limit = "n/a",
+                       .state = "n/a",
+                       .nodes = {}});
+      continue;
+    }
     // What is in force, if anything was accepted yet.
     const kube::PartitionSpec& spec =
         partition->status.accepted ? *partition->status.accepted : partition->spec;

@@ -8,6 +8,7 @@
 #include "cli/slurm/hostlist.h"
 #include "cli/slurm/text.h"
 #include "cli/yaml_text.h"
+#include "scheduler/constraint.h"
 
 namespace cli {
 namespace {
@@ -118,6 +119,10 @@ base::Status check_fields(const sched::JobRequest& request) {
   if (request.time_limit == kUnlimited || request.time_min == kUnlimited) {
     return base::invalid_argument(
         "--time UNLIMITED: leave it out; the partition's default holds then");
+  }
+  if (const auto parsed = sched::Constraint::parse(request.constraint); !parsed.ok()) {
+    return base::invalid_argument("--constraint \"" + request.constraint +
+                                  "\": " + parsed.error().message + "; write it like gpu&fast");
   }
   return {};
 }

@@ -180,6 +180,9 @@ TEST_F(Submit, WrongCommandLinesAreUsageErrors) {
 TEST_F(Submit, TellsWhatTheServerOrTheScriptRefuse) {
   EXPECT_EQ(run({"submit", "/does/not/exist.sh"}).err,
             "kubectl-gang submit: read /does/not/exist.sh: No such file or directory\n");
+  const Ran constraint = run({"submit", "-C", "a&", "--", "x"});
+  EXPECT_EQ(constraint.code, kExitFailed);
+  EXPECT_THAT(constraint.err, HasSubstr("kubectl-gang submit: --constraint \"a&\": "));
   const Ran launcher = run({"submit", script("mpi.sh", "#!/bin/sh\ncd /tmp && srun ./a.out\n")});
   EXPECT_EQ(launcher.code, kExitFailed);
   EXPECT_THAT(launcher.err, HasSubstr("line 2: calls srun, which is not there"));

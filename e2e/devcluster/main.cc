@@ -59,6 +59,11 @@ std::string check_duration(const std::string& text) {
   return *parsed < kSliceMin ? "\"" + text + "\" is less than 100ms" : std::string{};
 }
 
+std::string check_hostlist(const std::string& text) {
+  const auto names = cli::expand_hostlist(text);
+  return names.ok() ? std::string{} : names.error().message;
+}
+
 Result<devcluster::DevclusterConfig> config_of(const Options& options) {
   devcluster::DevclusterConfig config;
   std::error_code error;
@@ -145,7 +150,8 @@ int bench(const Options& options, devcluster::Interrupts& interrupts) {
 void add_cluster_options(CLI::App& app, Options& options) {
   app.add_option("--dir", options.directory,
                  "folder for kubeconfig, logs and reports (default " + options.directory + ")");
-  app.add_option("--nodes", options.nodes, "hostlist of its nodes (default n[12-16])");
+  app.add_option("--nodes", options.nodes, "hostlist of its nodes (default n[12-16])")
+      ->check(check_hostlist);
   app.add_option("--cpus", options.cpus, "CPUs that each node claims to have (default 8)")
       ->check(CLI::Range(0.1, 4096.0));
   app.add_option("--sockets", options.sockets, "sockets that these are spread over (default 1)")
