@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo bench check check-long cluster-up cluster-down e2e-kubernetes format clean
+.PHONY: help deps build test demo bench check check-long cluster-up cluster-down e2e-kubernetes bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 SLICE ?= 2s
@@ -9,6 +9,8 @@ DURATION ?= 60s
 PRESET ?= release
 BUILD := build
 TEST_ARGS ?=
+NODES ?= 1000
+SCALE ?= 1
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,6 +48,12 @@ e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go and minutes th
 	@cmake --preset $(PRESET) >/dev/null
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target programs kubernetes_tests api_server_contract_test
 	@tools/as-root e2e/kubernetes/run-tests $(BUILD) $(if $(FILTER),'$(FILTER)')
+
+bench-kubernetes: deps  ## gangs, plain pods and batch Jobs on 1,000 KWOK nodes (root; Go; less: NODES=50 SCALE=20)
+	@tools/install-packages tools/packages-kubernetes.txt
+	@cmake --preset $(PRESET) >/dev/null
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target kubegang-operator kubernetes_bench
+	@tools/as-root e2e/kubernetes/run-bench $(BUILD) --nodes $(NODES) --scale $(SCALE)
 
 cluster-up: deps  ## a real Kubernetes of three nodes on this machine, kubegang installed (root; Go)
 	@tools/install-packages tools/packages-kubernetes.txt

@@ -1,0 +1,82 @@
+#include "e2e/kubernetes/bench/fake_agents.h"
+
+#include <nlohmann/json.hpp>
+
+namespace kubernetes_bench {
+namespace {
+
+constexpr int kWritersCount = 8;
+
+bool is_acknowledged(const kube::NodeTimetable& timetable) {
+  return timetable.status.observed_revision == timetable.spec.revision &&
+         kube::is_true(timetable.status.conditions, "Ready");
+}
+
+}  // namespace
+
+FakeAgents::FakeAgents(kube::Transport& transport, const kube::Clock& clock, int cores)
+    : cores_{cores},
+      client_{transport, clock, sleeper_, {.rate = {.per_second = 10'000, .burst = 10'000}}},
+      queue_{clock},
+      informer_{client_,
+                clock,
+                {},
+                {.on_add = [this](const auto& object) { queue_.add(object->metadata.name); },
+                 .on_update = [this](const auto&,
+                                     const auto& object) { queue_.add(object->metadata.name); }}} {
+  loops_.start("timetables",
+               [this](std::stop_token stop) { return informer_.step(std::move(stop)); });
+  for (int i = 0; i < kWritersCount; ++i) {
+    loops_.start("agents", [this](std::stop_token stop) {
+      const auto node = queue_.get(std::move(stop));
+      if (node) {
+        acknowledge(*node);
+        queue_.done(*node);
+      }
+      return base::Duration{};
+    });
+  }
+}
+
+FakeAgents::~FakeAgents() {
+  loops_.request_stop();
+  loops_.join();
+}
+
+std::size_t FakeAgents::ready_nodes() const {
+  std::size_t count = 0;
+  for (const auto& timetable : informer_.snapshot()) {
+    if (is_acknowledged(*timetable)) ++count;
+  }
+  return count;
+}
+
+void FakeAgents::acknowledge(const std::string& node) {
+  const auto timetable = informer_.find({.ns = "", .name = node});
+  if (timetable == nullptr || is_acknowledged(*timetable)) return;
+  nlohmann::json status{{"observedRevision", timetable->spec.revision}};
+  if (!kube::is_true(timetable->status.conditions, "Ready")) {
+    const auto condition = [](const char* type) {
+      return nlohmann::json{{"type", type},
+                            {"status", "True"},
+                            {"reason", "Fake"},
+                            {"message", "acknowledged by the benchmark"},
+                            {"lastTransitionTime", "2020-01-01T00:00:00Z"}};
+    };
+    status["agentVersion"] = "fake";
+    status["topology"] = {{"sockets", 1},
+                          {"coresPerSocket", cores_},
+                          {"threadsPerCore", 1},
+                          {"cpuIds", "0-" + std::to_string(cores_ - 1)}};
+    status["conditions"] = {condition("Ready"), condition("ClockSynchronised")};
+  }
+  const auto written =
+      client_.patch_status<kube::NodeTimetable>({.ns = "", .name = node}, {{"status", status}});
+  if (written.ok()) {
+    ++acknowledgements_;
+  } else if (written.error().code != base::Code::kNotFound) {
+    queue_.add_after(node, std::chrono::milliseconds{100});
+  }
+}
+
+}  // namespace kubernetes_bench

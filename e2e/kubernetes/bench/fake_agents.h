@@ -1,0 +1,39 @@
+// In place of the agents of all nodes: acknowledges each NodeTimetable as a real agent's status
+// does, and switches nothing.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "kube/api/node_timetable.h"
+#include "kube/client.h"
+#include "kube/informer.h"
+#include "kube/run_loop.h"
+#include "kube/sleeper.h"
+#include "kube/work_queue.h"
+
+namespace kubernetes_bench {
+
+class FakeAgents {
+ public:
+  // Every node has one socket of `cores` cores.
+  FakeAgents(kube::Transport& transport, const kube::Clock& clock, int cores);
+  ~FakeAgents();
+
+  std::int64_t acknowledgements() const { return acknowledgements_; }
+  // Nodes whose newest timetable is acknowledged.
+  std::size_t ready_nodes() const;
+
+ private:
+  void acknowledge(const std::string& node);
+
+  const int cores_;
+  kube::ThreadSleeper sleeper_;
+  kube::Client client_;
+  kube::WorkQueue<std::string> queue_;
+  kube::Informer<kube::NodeTimetable> informer_;
+  std::atomic<std::int64_t> acknowledgements_ = 0;
+  kube::RunLoop loops_;
+};
+
+}  // namespace kubernetes_bench

@@ -1,0 +1,75 @@
+#include "e2e/kubernetes/bench/processes.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace kubernetes_bench {
+namespace {
+
+constexpr int kCannotRun = 127;
+
+std::string text_of(pid_t pid, const char* file) {
+  std::ifstream in{"/proc/" + std::to_string(pid) + "/" + file};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+}  // namespace
+
+double cpu_seconds(pid_t pid) {
+  const std::string stat = text_of(pid, "stat");
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  // After the name: state and ten numbers, then utime and stime in ticks.
+  std::istringstream fields{stat.substr(name_end + 1)};
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  double user = 0;
+  double system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+double peak_rss_mebibytes(pid_t pid) {
+  std::istringstream lines{text_of(pid, "status")};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) / 1024.0;
+  }
+  return 0;
+}
+
+base::Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command,
+                                               const std::string& log_file) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const int log = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (log < 0) return base::Error{base::Code::kInvalidArgument, "cannot write " + log_file};
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(kCannotRun);
+    ::dup2(log, STDOUT_FILENO);
+    ::dup2(log, STDERR_FILENO);
+    ::execv(arguments[0], arguments.data());
+    ::_exit(kCannotRun);
+  }
+  ::close(log);
+  if (pid < 0) return base::Error{base::Code::kUnavailable, "cannot start " + command[0]};
+  return ChildProcess{pid};
+}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ == 0) return;
+  ::kill(pid_, SIGTERM);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+}  // namespace kubernetes_bench
