@@ -1,6 +1,6 @@
 // Slurm's defects of slurm-semantics.md 15.2 that are not copied: one test each, named after its number.
-// Others have theirs where the code is: P2 node-agent, P8 and P10 cli/slurm, P9 and P20 model/legality,
-// P11 and P12 select/cons_tres/victims.
+// Others have theirs where the code is: P8 and P10 cli/slurm, P9 and P20 model/legality, P11 and P12
+// select/cons_tres/victims; the node's side of P2 node-agent.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -313,6 +313,45 @@ TEST(P17, SliceKillsNobodyWhoIsUnderNoShadow) {
   for (int tick = 1; tick <= 4; ++tick) driver.step(at(30 * tick), SliceEnd{});
   EXPECT_TRUE(ends(driver).empty());
   EXPECT_EQ(driver.view(1).suspend_time + driver.view(2).suspend_time > seconds(60), true);
+}
+
+// What a node has to do is published as a whole, not told once: whoever takes over says again what did not
+// arrive.
+TEST(P2, WhatWasLostIsSaidAgain) {
+  const auto one = nodes("n", 1, 1);
+  const Configuration c = gang_linear({partition("p", one)});
+  Driver driver{c, one};
+  driver.step(at(1), Submit{job(1, 1)});
+  driver.run_until(at(1));
+  driver.step(at(2), Submit{job(2, 1)});
+  driver.run_until(at(2));
+  ASSERT_EQ(driver.published().size(), 1U);
+  const auto taken_over_with = [&](std::vector<NodePlan> arrived) {
+    Scheduler other{Options{}};
+    other.step(at(3), Configure{std::make_shared<const Configuration>(c)});
+    other.step(at(3), NodeUpdate{one.front()});
+    std::vector<RestoredJob> jobs;
+    for (const std::int64_t id : {1, 2}) {
+      const JobView view = driver.view(id);
+      RestoredJob restored;
+      restored.request = job(id, 1);
+      restored.state = view.state;
+      restored.partition = other.find_partition("p");
+      restored.allocation = *view.allocation;
+      restored.ready = true;
+      restored.start_time = view.start_time;
+      restored.run_time = view.run_time;
+      restored.suspend_time = view.suspend_time;
+      restored.times_as_of = driver.now();
+      jobs.push_back(std::move(restored));
+    }
+    other.restore_from_published(at(3), jobs, std::move(arrived));
+    return other.take_plans(at(3));
+  };
+  EXPECT_TRUE(taken_over_with({driver.published().begin()->second}).empty());
+  const std::vector<NodePlan> again = taken_over_with({});
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again.front().entries.size(), 2U);
 }
 
 // A stopped job keeps its cores for its own partition's peers: the books know one truth.

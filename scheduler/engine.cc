@@ -9,7 +9,7 @@ Engine::Engine(Options options)
       usage_{cluster_},
       placement_{cluster_, groups_, usage_, allocated_},
       components_{cluster_, usage_, jobs_},
-      plans_{cluster_, usage_, jobs_, components_} {
+      plans_{cluster_, usage_, components_} {
   components_.on_settle([this](Job& job) { settle_clock(job); });
   rebuild();
 }

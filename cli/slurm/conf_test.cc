@@ -220,6 +220,16 @@ TEST(PartitionKeys, RefusesWithASentence) {
   }
 }
 
+// Slurm tests a partition's jobs by the cluster's unit though the partition has one of its own. Here the
+// cluster's is the only one, and a partition that says otherwise is refused.
+TEST(P8, APartitionHasNoUnitOfItsOwn) {
+  const Keys keys = {{"PartitionName", "p"}, {"SelectTypeParameters", "CR_Socket"}};
+  const base::Result<sched::PartitionConfig> read = read_partition_keys(keys, {});
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().message.find("SelectTypeParameters"), std::string::npos)
+      << read.error().message;
+}
+
 TEST(NodeKeys, MakesOneNodePerName) {
   const Keys keys = {{"NodeName", "n[1-2]"},  {"Sockets", "2"},        {"CoresPerSocket", "4"},
                      {"ThreadsPerCore", "2"}, {"RealMemory", "16000"}, {"MemSpecLimit", "1000"},

@@ -19,9 +19,8 @@ namespace sched {
 
 class NodePlans {
  public:
-  NodePlans(const Cluster& cluster, const NodeUsage& usage, const JobTable& jobs,
-            gang::Components& components)
-      : cluster_{cluster}, usage_{usage}, jobs_{jobs}, components_{components} {}
+  NodePlans(const Cluster& cluster, const NodeUsage& usage, gang::Components& components)
+      : cluster_{cluster}, usage_{usage}, components_{components} {}
 
   // Run time of a job as of t.
   using RunTime = std::function<base::Duration(const Job&, base::Instant)>;
@@ -58,7 +57,6 @@ class NodePlans {
 
   const Cluster& cluster_;
   const NodeUsage& usage_;
-  const JobTable& jobs_;
   gang::Components& components_;
   std::map<NodeIndex, NodePlan> published_;  // nodes with entries only
 };

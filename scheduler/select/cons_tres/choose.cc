@@ -197,6 +197,21 @@ std::vector<Chosen> least_loaded(const Offer& offer, const ChoiceRequest& reques
   return std::move(taker).result();
 }
 
+// 4.7: nodes by weight, and the first that suffices.
+std::vector<Chosen> first_node(const Offer& offer, const ChoiceRequest& request) {
+  int best = -1;
+  for (int rank = offer.nodes().next(0); rank >= 0; rank = offer.nodes().next(rank + 1)) {
+    if (offer.cpus(rank) < request.shape.min_cpus) continue;
+    const auto weight = [&](int node) { return request.occupancy.facts(node).weight; };
+    if (best < 0 || weight(rank) < weight(best)) best = rank;
+  }
+  if (best < 0) return {};
+  Taker taker{offer, request};
+  taker.take(best);
+  if (!taker.complete() && !taker.acceptable()) return {};
+  return std::move(taker).result();
+}
+
 bool can_hold(const Offer& offer, const ChoiceRequest& request) {
   return offer.count() >= request.shape.min_nodes && offer.total() >= request.shape.min_cpus &&
          offer.nodes().contains(request.required) &&
@@ -205,6 +220,9 @@ bool can_hold(const Offer& offer, const ChoiceRequest& request) {
 
 std::vector<Chosen> choose_once(const Offer& offer, const ChoiceRequest& request) {
   if (!can_hold(offer, request)) return {};
+  if (request.shape.max_nodes == 1 && !request.shape.least_loaded && request.required.empty()) {
+    return first_node(offer, request);
+  }
   return request.shape.least_loaded ? least_loaded(offer, request) : best_fit(offer, request);
 }
 

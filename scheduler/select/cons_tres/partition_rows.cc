@@ -142,7 +142,8 @@ void PartitionRows::pack() {
   rows_.clear();
   for (const Row& row : before) rows_.push_back(Row{.id = row.id, .cores = {}});
   std::vector<int> rows_before;
-  for (const auto& [key, job] : order) {
+  for (const auto& keyed : order) {
+    RowJob* const job = keyed.second;
     const auto row = std::find_if(rows_.begin(), rows_.end(),
                                   [&](const Row& candidate) { return fits(job->nodes, candidate); });
     if (row == rows_.end()) break;

@@ -323,7 +323,8 @@ class Linear::Sparing final : public cons_tres::VictimQuestion {
     for (std::size_t i = 0; i < request.candidates.size(); ++i) {
       victims_.push_back({.job = request.candidates[i].job, .candidate = i});
     }
-    for (const auto& [order, job] : linear.jobs_) {
+    for (const auto& by_order : linear.jobs_) {
+      const SelectJob* const job = by_order.second;
       if (!shadows || job->user_suspended || cluster.partition(job->partition).tier() >= own_tier) {
         continue;
       }
