@@ -154,7 +154,16 @@ Status Reader::read_node(const YAML::Node& map) {
     keys.push_back({std::string{known->second}, value});
   }
   const base::Result<std::vector<sched::NodeSpec>> nodes = read_node_keys(keys);
-  if (!nodes) return at(file_.place(map), nodes.error());
+  if (!nodes) {
+    std::string message = nodes.error().message;
+    for (const auto& [name, in_conf] : kKeys) {  // as the file spells it
+      if (message.starts_with(std::string{in_conf} + " ")) {
+        message = std::string{name} + message.substr(in_conf.size());
+        break;
+      }
+    }
+    return at(file_.place(map), message);
+  }
   if (scenario_.nodes.size() + nodes->size() > kScenarioNodesMax) {
     return at(file_.place(map), "more than " + std::to_string(kScenarioNodesMax) + " nodes");
   }

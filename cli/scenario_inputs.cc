@@ -103,6 +103,7 @@ base::Status ScenarioInputs::read(const YAML::Node& list) {
     }
     scenario_.inputs.push_back(std::move(input));
   }
+  if (endless_ && !scenario_.end && !scenario_.timing_is_told()) return *endless_;
   return {};
 }
 
@@ -139,6 +140,10 @@ base::Result<simulate::Happening> ScenarioInputs::submit(const RawInput& input) 
   job.request.id = sched::JobId{static_cast<std::int64_t>(scenario_.jobs.size()) + 1};
   job.request.submit_time = input.at;
   jobs_by_label_[*label] = job.request.id;
+  if (!job.work && !endless_) {
+    endless_ = at(entry.place, "submit " + quoted(*label) + ": say how many seconds it runs (run), or " +
+                                   "when the scenario ends (end)");
+  }
   requests_.push_back(job.request);
   const simulate::SubmitJob submitted{job.request.id};
   scenario_.jobs.push_back(std::move(job));
@@ -164,7 +169,10 @@ base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job)
   if (const auto mode = input.fields.find("mode"); mode != input.fields.end()) {
     const base::Result<std::string> text = word(mode->second);
     if (!text) return text.error();
-    job.ignores_term = *text == "ignoreterm";
+    if (*text != "ignoreterm") {
+      return at(mode->second.place, unknown_word("mode", *text, {{"ignoreterm"}}));
+    }
+    job.ignores_term = true;
   }
   job.request.user = "root";
   if (const auto user = input.fields.find("user"); user != input.fields.end()) {

@@ -61,6 +61,7 @@ class ScenarioInputs {
   std::vector<std::string> node_names_;
   std::set<std::string> known_nodes_;
   std::map<std::string, sched::JobId> jobs_by_label_;
+  std::optional<base::Error> endless_;  // of the first job that runs for ever
   // As of the input that is being read.
   PartitionKeys partition_keys_;
   sched::Configuration configuration_;

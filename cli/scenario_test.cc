@@ -103,6 +103,32 @@ TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
        "f:4: SchedulerTimeSlice \"1\": must be from 5 to 65533 seconds"},
       {"nodes:\n- {name: n1}\npartitions:\n- {name: p, Nodes: n2}\ninputs: []\n",
        "f:4: partition p: Nodes: there is no node \"n2\""},
+      {"nodes:\n- {name: n1, cores: two}\npartitions: []\ninputs: []\n",
+       "f:2: cores \"two\": not a whole number"},
+      {"nodes:\n- {name: n1, memory: -1}\npartitions: []\ninputs: []\n",
+       "f:2: memory \"-1\": not a size of memory; write a whole number with K, M, G or T (MiB without a "
+       "unit)"},
+      {file_with("- {t: 0, submit: A, run: 5}\n- {t: 0, submit: B}\n"),
+       "f:9: submit \"B\": say how many seconds it runs (run), or when the scenario ends (end)"},
+      {file_with("- {t: 0, submit: A, mode: batch}\n"),
+       "f:8: mode \"batch\": unknown; allowed are ignoreterm"},
+      {file_with("- {t: 0, submit: A, run: soon}\n"),
+       "f:8: run \"soon\": must be seconds from 0 to 3153600000"},
+      {file_with("- {t: 0, submit: A, args: -t x}\n"),
+       "f:8: args: -t \"x\": not a time; write minutes, M:S, H:M:S, D-H, D-H:M, D-H:M:S or UNLIMITED"},
+      {file_with("- {t: 0, submit: A, args: --frobnicate}\n"),
+       "f:8: args: --frobnicate: no such option of sbatch"},
+      {file_with("- {t: 0, submit: A, args: --exclusive --oversubscribe}\n"),
+       "f:8: args: --exclusive and --oversubscribe exclude each other"},
+      {file_with(submit + "- {t: 1, suspend: B}\n"),
+       "f:9: suspend \"B\": no such job was submitted before"},
+      {file_with(submit + "- {t: 1, scontrol: 'update JobId={B} Priority=3'}\n"),
+       "f:9: {B}: no such job was submitted before"},
+      {file_with(submit + "- {t: 1, scontrol: 'update JobId={A} Colour=3'}\n"),
+       "f:9: scontrol: update JobId \"Colour\": unknown; allowed are TimeLimit, Priority and Nice"},
+      {file_with(submit + "- {t: 1, scontrol: 'update PartitionName=q State=UP'}\n"),
+       "f:9: scontrol: there is no partition \"q\""},
+      {"", "f:1: a scenario: must be a map of keys and values"},
       {"nodes: [\n", "f:2: end of sequence flow not found"},
   };
   for (const auto& [text, want] : cases) EXPECT_EQ(refusal(text), want);
@@ -118,7 +144,7 @@ TEST(ScenarioFile, RefusesAnIllegalConfiguration) {
 
 TEST(ScenarioFile, PutsJobIdsInThePlaceOfNames) {
   const base::Result<simulate::Scenario> read =
-      read_scenario(file_with("- {t: 0, submit: A, args: -t1}\n"
+      read_scenario(file_with("- {t: 0, submit: A, args: -t1, run: 5}\n"
                               "- {t: 1, scontrol: 'update JobId={A} TimeLimit=2'}\n"
                               "- {t: 2, scontrol: 'update PartitionName=p OverSubscribe=FORCE:3'}\n"
                               "- {t: 3, scontrol: 'update PartitionName=p PriorityTier=7'}\n"),

@@ -146,7 +146,7 @@ TEST_F(SimulateCommand, SaysWhatIsWrong) {
   EXPECT_EQ(run("nodes: 1\n", {}), kExitFailed);
   EXPECT_THAT(err_.str(), HasSubstr("s.yaml:1: "));
   EXPECT_EQ(run(std::string{kTwoGangs} + "- {t: 11, submit: C}\n", {}), kExitFailed);
-  EXPECT_THAT(err_.str(), HasSubstr("job C: say how many seconds it runs (run)"));
+  EXPECT_THAT(err_.str(), HasSubstr("submit \"C\": say how many seconds it runs (run)"));
   SimulateOptions missing;
   missing.file = file("none.yaml");
   EXPECT_EQ(run_simulate(missing, {.out = out_, .err = err_}), kExitFailed);

@@ -4,6 +4,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,7 @@ class YamlFile {
  public:
   explicit YamlFile(std::string name) : name_{std::move(name)} {}
 
-  Place place(const YAML::Node& node) const { return {name_, node.Mark().line + 1}; }
+  Place place(const YAML::Node& node) const { return {name_, std::max(0, node.Mark().line) + 1}; }
 
   // The entries of a map, each key once. `what` names the map in the message.
   base::Result<Entries> entries(const YAML::Node& map, const std::string& what) const;

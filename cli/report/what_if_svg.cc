@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 #include "cli/slurm/quantities.h"
@@ -40,6 +41,10 @@ std::string colour(std::size_t job) {
   return text.data();
 }
 
+// Jobs that are too small to be seen.
+constexpr std::size_t kOthers = std::numeric_limits<std::size_t>::max();
+constexpr std::int64_t kPixelShare = 1'000 / static_cast<std::int64_t>(kRowHeight);
+
 // One job's mark in one column of one node; shares are in thousandths of the row.
 struct Mark {
   std::size_t job;
@@ -59,16 +64,32 @@ bool same_jobs(const Cell& a, const Cell& b) {
                     [](const Mark& x, const Mark& y) { return x.job == y.job; });
 }
 
-std::vector<Stretch> stretches_of(const std::vector<Cell>& cells) {
+// Who has less than `share_min` is one of the others.
+Cell seen(const Cell& cell, std::int64_t share_min) {
+  Cell seen;
+  std::int64_t others = 0;
+  for (const Mark& mark : cell) {
+    if (mark.share >= share_min) {
+      seen.push_back(mark);
+    } else {
+      others += mark.share;
+    }
+  }
+  if (others > 0) seen.push_back({kOthers, others});
+  return seen;
+}
+
+std::vector<Stretch> stretches_of(const std::vector<Cell>& cells, std::int64_t share_min) {
   std::vector<Stretch> stretches;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (stretches.empty() || !same_jobs(stretches.back().mean, cells[i])) {
-      stretches.push_back({i, i + 1, cells[i]});
+    Cell cell = seen(cells[i], share_min);
+    if (stretches.empty() || !same_jobs(stretches.back().mean, cell)) {
+      stretches.push_back({i, i + 1, std::move(cell)});
       continue;
     }
     stretches.back().end = i + 1;
-    for (std::size_t k = 0; k < cells[i].size(); ++k) {
-      stretches.back().mean[k].share += cells[i][k].share;  // the sum for now
+    for (std::size_t k = 0; k < cell.size(); ++k) {
+      stretches.back().mean[k].share += cell[k].share;  // the sum for now
     }
   }
   for (Stretch& stretch : stretches) {
@@ -107,13 +128,14 @@ class Picture {
         add(job, placement, cells);
       }
     }
-    while (!join(cells) && cells.front().size() % 2 == 0) {
-      for (std::vector<Cell>& row : cells) {
-        std::vector<Cell> coarser;
-        for (std::size_t i = 0; i < row.size(); i += 2) {
-          coarser.push_back(mean_of(row[i], row[i + 1]));
-        }
-        row = std::move(coarser);
+    // This ends: 15 columns of kSvgNodesMax nodes in which all are others have 7,680 marks.
+    for (std::int64_t share_min = 0; !join(cells, share_min);) {
+      if (share_min == 0) {
+        share_min = kPixelShare;
+      } else if (cells.front().size() % 2 == 0) {
+        coarsen(cells);
+      } else {
+        share_min *= 2;
       }
     }
   }
@@ -182,14 +204,24 @@ class Picture {
     }
   }
 
+  static void coarsen(std::vector<std::vector<Cell>>& cells) {
+    for (std::vector<Cell>& row : cells) {
+      std::vector<Cell> coarser;
+      for (std::size_t i = 0; i < row.size(); i += 2) {
+        coarser.push_back(mean_of(row[i], row[i + 1]));
+      }
+      row = std::move(coarser);
+    }
+  }
+
   // False when that gives too many marks.
-  bool join(const std::vector<std::vector<Cell>>& cells) {
+  bool join(const std::vector<std::vector<Cell>>& cells, std::int64_t share_min) {
     joined_.clear();
     column_width_ = static_cast<double>(columns_) / static_cast<double>(
                         cells.empty() ? kSvgColumns : cells.front().size());
     std::size_t marks = 0;
     for (const std::vector<Cell>& row : cells) {
-      joined_.push_back(stretches_of(row));
+      joined_.push_back(stretches_of(row, share_min));
       for (const Stretch& stretch : joined_.back()) marks += stretch.mean.size();
     }
     return marks <= kSvgMarksMax;
@@ -224,9 +256,12 @@ class Picture {
       std::array<char, 256> line{};
       std::snprintf(line.data(), line.size(),
                     "<rect x=\"%.0f\" y=\"%.1f\" width=\"%.0f\" height=\"%.1f\" fill=\"%s\">", x,
-                    top, width, height, colour(mark.job).c_str());
+                    top, width, height,
+                    mark.job == kOthers ? "#999" : colour(mark.job).c_str());
       svg += line.data();
-      svg += "<title>" + escaped(scenario_.jobs[mark.job].label) + "</title></rect>\n";
+      svg += "<title>" +
+             (mark.job == kOthers ? "other jobs" : escaped(scenario_.jobs[mark.job].label)) +
+             "</title></rect>\n";
     }
     return svg;
   }
