@@ -36,7 +36,8 @@ demo: deps  ## two gangs take turns on five nodes (SLICE=2s DURATION=60s)
 bench: build  ## measure: JSON files in build/bench
 	@tools/bench $(BUILD)
 
-check: deps  ## the tests of the pure parts under asan-ubsan
+check: deps  ## the tests of the pure parts under asan-ubsan, and fuzzing (FUZZ_SECONDS=15 each)
+	@tools/install-packages tools/packages-check.txt
 	@tools/check
 
 check-long: deps  ## everything under asan-ubsan and tsan, fuzzing, more rounds: hours
