@@ -136,6 +136,9 @@ base::Result<PodCgroup> PodCgroups::at(const std::string& path, std::string_view
     return base::invalid_argument("cgroup " + path + ": its name does not contain the pod's uid " +
                                   std::string{uid});
   }
+  if (path.find('\0') != std::string::npos) {  // the kernel would see a shorter path
+    return base::invalid_argument("the cgroup path of pod " + std::string{uid} + " contains a NUL");
+  }
   base::Result<FileDescriptor> directory = open_beneath(directory_.get(), path, kDirectoryFlags);
   if (!directory) return directory.error();
   return PodCgroup{path, *std::move(directory)};
