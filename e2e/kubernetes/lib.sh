@@ -49,7 +49,8 @@ wait_for() {
 }
 
 # The process ids below a cgroup hierarchy's kg-* folders are the nodes' only.
-hierarchies() { awk '$3 == "cgroup" || $3 == "cgroup2" {print $2}' /proc/mounts; }
+# The tree may be mounted once more elsewhere, for a chroot.
+hierarchies() { awk '$2 ~ "^/sys/fs/cgroup" && $3 ~ "^cgroup2?$" {print $2}' /proc/mounts; }
 
 # On cgroup v1 a frozen process cannot be killed: everything of a node is thawed before it ends.
 thaw_node() {  # N
