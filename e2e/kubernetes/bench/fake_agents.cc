@@ -67,7 +67,7 @@ void FakeAgents::acknowledge(const std::string& node) {
     status["topology"] = {{"sockets", 1},
                           {"coresPerSocket", cores_},
                           {"threadsPerCore", 1},
-                          {"cpuIds", "0-" + std::to_string(cores_ - 1)}};
+                          {"cpuIDs", "0-" + std::to_string(cores_ - 1)}};
     status["conditions"] = {condition("Ready"), condition("ClockSynchronised")};
   }
   const auto written =
