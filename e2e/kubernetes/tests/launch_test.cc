@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "e2e/kubernetes/tests/harness.h"
+#include "kube/api/quantity.h"
 
 namespace kubernetes {
 namespace {
@@ -134,40 +135,103 @@ TEST_F(Launch, AHostPathIsRefusedWhereTheNamespacesLevelDoesNotAllowIt) {
   ASSERT_NO_FATAL_FAILURE(expect_refused_by_the_server("mounts", "hostPath"));
 }
 
-TEST_F(Launch, KubeletRefusesOutOfCpuAndTheGangStartsElsewhere) {
-  // A pod of somebody else on n1 that leaves less than the job's 4m; it asks for the rest of what
-  // the other pods there do not ask for.
-  const json pods_of_node = get("/api/v1/pods?fieldSelector=spec.nodeName=n1");
-  std::int64_t requested = 0;
-  for (const json& pod : pods_of_node["items"]) {
-    for (const json& container : pod["spec"]["containers"]) {
-      const std::string cpu =
-          container.value("/resources/requests/cpu"_json_pointer, std::string{"0"});
-      requested += cpu.ends_with('m') ? std::stol(cpu) : 1000 * std::stol(cpu);
-    }
+// kubelet on n1 refuses, by what the operator does not count; the gang starts on the others.
+class LaunchRefusedByKubelet : public Launch {
+ protected:
+  // Of the pods on n1 that are not finished.
+  static std::vector<json> pods_of_n1() {
+    const json list = get(
+        "/api/v1/pods?fieldSelector=spec.nodeName=n1,status.phase!=Succeeded,status.phase!=Failed");
+    return {list["items"].begin(), list["items"].end()};
   }
+  // The sum of their containers' requests.
+  static std::int64_t requested(const std::string& resource) {
+    std::int64_t milli = 0;
+    for (const json& pod : pods_of_n1()) {
+      for (const json& container : pod["spec"]["containers"]) {
+        const auto quantity = kube::parse_quantity(
+            container.value(json::json_pointer{"/resources/requests/" + resource}, "0"));
+        EXPECT_TRUE(quantity.ok());
+        if (quantity.ok()) milli += quantity->milli();
+      }
+    }
+    return milli;
+  }
+  // A pod of somebody else on n1, which has to run before the job is submitted.
+  void run_big_pod(const json& pod_spec, const json& container) {
+    json main{{"name", "main"}, {"image", kBusyboxImage}, {"command", {"sleep", "1000"}}};
+    main.merge_patch(container);
+    json spec{{"nodeName", "n1"},
+              {"terminationGracePeriodSeconds", 0},
+              {"containers", json::array({main})}};
+    spec.merge_patch(pod_spec);
+    ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "v1"},
+                                   {"kind", "Pod"},
+                                   {"metadata", {{"name", "big"}, {"namespace", ns_}}},
+                                   {"spec", spec}}));
+    ASSERT_NO_FATAL_FAILURE(wait_until("the big pod runs", [&] {
+      return get("/api/v1/namespaces/" + ns_ + "/pods/big")["status"].value("phase", "") ==
+             "Running";
+    }));
+  }
+  // That it was refused for `reason` first is in the operator's words: an event of the job.
+  void expect_pair_elsewhere(const std::string& sentence) {
+    ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
+    ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
+    const kube::Job pair = job("pair");
+    EXPECT_EQ(pair.status.allocation->node_list, "n[2-3]") << status_text("pair");
+    EXPECT_EQ(pair.status.restarts.value_or(0), 0) << status_text("pair");
+    const std::string refused = "node n1 refused the pod";
+    ASSERT_NO_FATAL_FAILURE(wait_until("an event with \"" + sentence + "\"", [&] {
+      const json events = get("/api/v1/namespaces/" + ns_ + "/events");
+      return std::any_of(events["items"].begin(), events["items"].end(), [&](const json& event) {
+        const std::string message = event.value("message", "");
+        return message.find(refused) != std::string::npos &&
+               message.find(sentence) != std::string::npos;
+      });
+    }));
+  }
+  void set_max_pods_of_n1(std::size_t pods_count) {
+    const std::string file = state_directory() + "/nodes/n1/kubelet.yaml";
+    const Output edited = run("sed -i '/^maxPods:/d' " + file +
+                              " && echo 'maxPods: " + std::to_string(pods_count) + "' >>" + file);
+    ASSERT_EQ(edited.exit_code, 0) << edited.text;
+    ASSERT_EQ(on_node(1, "sh -c 'kill $(cat /run/kubelet.pid)'").exit_code, 0);
+    ASSERT_NO_FATAL_FAILURE(wait_until("kubelet says its new limit", [&] {
+      return get("/api/v1/nodes/n1")["status"]["allocatable"].value("pods", "") ==
+             std::to_string(pods_count);
+    }));
+    wait_nodes_ready();
+  }
+};
+
+TEST_F(LaunchRefusedByKubelet, OutOfCpuAndTheGangStartsElsewhere) {
+  // It leaves less than the job's 4m of the node's 4 CPUs.
+  const std::string cpu = std::to_string(4000 - requested("cpu")) + "m";
   ASSERT_NO_FATAL_FAILURE(
-      apply({{"apiVersion", "v1"},
-             {"kind", "Pod"},
-             {"metadata", {{"name", "big"}, {"namespace", ns_}}},
-             {"spec",
-              {{"nodeName", "n1"},
-               {"terminationGracePeriodSeconds", 0},
-               {"containers",
-                {{{"name", "main"},
-                  {"image", kBusyboxImage},
-                  {"command", {"sleep", "1000"}},
-                  {"resources",
-                   {{"requests", {{"cpu", std::to_string(4000 - requested) + "m"}}}}}}}}}}}));
-  ASSERT_NO_FATAL_FAILURE(wait_until("the big pod runs", [&] {
-    return get("/api/v1/namespaces/" + ns_ + "/pods/big")["status"].value("phase", "") == "Running";
-  }));
-  ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
-  ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
-  const kube::Job pair = job("pair");
-  EXPECT_EQ(pair.status.allocation->node_list, "n[2-3]") << status_text("pair");
-  EXPECT_EQ(pair.status.restarts.value_or(0), 0) << status_text("pair");
+      run_big_pod(json::object(), {{"resources", {{"requests", {{"cpu", cpu}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(expect_pair_elsewhere("enough resource: cpu"));
   remove("/api/v1/namespaces/" + ns_ + "/pods/big");
+}
+
+TEST_F(LaunchRefusedByKubelet, OutOfMemoryAndTheGangStartsElsewhere) {
+  // It leaves less than the job's 4 x 64 MiB. The request is the pod's own and no container's:
+  // those of containers the operator counts itself, and would not even try n1.
+  const auto allocatable =
+      kube::parse_quantity(get("/api/v1/nodes/n1")["status"]["allocatable"].value("memory", ""));
+  ASSERT_TRUE(allocatable.ok());
+  const std::int64_t left = (allocatable->milli() - requested("memory")) / 1000;
+  const json memory{{"memory", std::to_string(left - (100 << 20))}};
+  ASSERT_NO_FATAL_FAILURE(run_big_pod({{"resources", {{"requests", memory}}}}, json::object()));
+  ASSERT_NO_FATAL_FAILURE(expect_pair_elsewhere("enough resource: memory"));
+  remove("/api/v1/namespaces/" + ns_ + "/pods/big");
+}
+
+TEST_F(LaunchRefusedByKubelet, OutOfPodsAndTheGangStartsElsewhere) {
+  const std::size_t before = pods_of_n1().size();
+  ASSERT_NO_FATAL_FAILURE(set_max_pods_of_n1(before));
+  expect_pair_elsewhere("enough resource: pods");
+  set_max_pods_of_n1(110);  // kubelet's default
 }
 
 TEST_F(Launch, ANamespaceThatEndsTakesItsJobsAlong) {
