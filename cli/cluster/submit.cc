@@ -8,6 +8,7 @@
 #include "cli/slurm/hostlist.h"
 #include "cli/slurm/text.h"
 #include "cli/yaml_text.h"
+#include "kube/api/time_format.h"
 #include "scheduler/constraint.h"
 
 namespace cli {
@@ -85,6 +86,17 @@ base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t&
   }
   if (word.substr(0, 10) == "--dry-run=") {
     return base::invalid_argument(word + ": say client or server");
+  }
+  const auto ttl = long_value(arguments, i, "--ttl-after-finished");
+  if (!ttl) return ttl.error();
+  if (*ttl) {
+    const base::Result<base::Duration> duration = kube::parse_duration(**ttl);
+    if (!duration || duration->count() < 0) {
+      return base::invalid_argument("--ttl-after-finished: \"" + **ttl +
+                                    "\" is no duration; write it like 1h or 30s");
+    }
+    own.ttl_after_finished = *duration;
+    return true;
   }
   for (const auto& [name, field] :
        {std::pair{"--image", &own.image}, std::pair{"--namespace", &own.connect.ns},
@@ -252,6 +264,7 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
 base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, Now now) {
   SubmitRequest request;
   request.image = arguments.image;
+  request.ttl_after_finished = arguments.ttl_after_finished;
   SbatchReader reader{now};
   if (arguments.is_script) {
     const base::Status status = read_script(arguments.command, reader, request);
@@ -284,6 +297,7 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
   job.metadata.ns = ns;
   job.metadata.generate_name = object_name(request.name) + "-";
   job.spec = job_spec(asked);
+  job.spec.ttl_after_finished = request.ttl_after_finished;
   nlohmann::json container = {
       {"name", "main"}, {"image", request.image}, {"command", request.command}};
   if (request.options.working_directory) {
@@ -365,6 +379,8 @@ and these:
   --dry-run[=client|server]    send nothing, or let the server check it only
   -o yaml|json|name            print the object
   -W, --wait                   wait for the job's end, exit with its exit code
+  --ttl-after-finished DURATION
+                               delete the job that long after its end (1h, 30s)
   --namespace NAME, --kubeconfig FILE, --context NAME
 )";
 }

@@ -26,6 +26,7 @@ struct SubmitArguments {
   std::string image = kImageDefault;
   DryRun dry_run = DryRun::kNone;
   bool wait = false;  // for the job's end, and exit as it did
+  std::optional<base::Duration> ttl_after_finished{};
   SubmitOutput output = SubmitOutput::kName;
   ConnectOptions connect;
   bool help = false;
@@ -41,6 +42,7 @@ struct SubmitRequest {
   std::vector<std::string> command;  // of the pods' one container
   std::string name;                  // the object's name begins with it
   std::string image = kImageDefault;
+  std::optional<base::Duration> ttl_after_finished{};
 };
 
 // Reads the script, if there is one: its #SBATCH lines first, then the command line's options.

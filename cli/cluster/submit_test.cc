@@ -81,6 +81,14 @@ TEST_F(Submit, WhatTheNodesMustBeLikeIsPassedOn) {
   EXPECT_EQ(spec.tmp_disk, kube::Bytes{std::int64_t{1} << 30U});
 }
 
+TEST_F(Submit, TtlAfterFinishedIsADuration) {
+  ASSERT_EQ(run({"submit", "--ttl-after-finished=1m", "--", "x"}).code, kExitOk);
+  EXPECT_EQ(only_job().spec.ttl_after_finished, minutes{1});
+  const Ran wrong = run({"submit", "--ttl-after-finished", "soon", "--", "x"});
+  EXPECT_NE(wrong.code, kExitOk);
+  EXPECT_NE(wrong.err.find("\"soon\" is no duration"), std::string::npos) << wrong.err;
+}
+
 TEST_F(Submit, ScriptsDirectivesAreReadAndTheCommandLineBeatsThem) {
   const std::string text = "#!/bin/bash -e\n#SBATCH -N2 -J load\n#SBATCH -t 10\nhostname\n";
   const Ran ran = run({"submit", "-t", "20", script("job.sh", text), "one", "two"});

@@ -11,6 +11,29 @@ class Life : public Cluster {
   static std::vector<std::string> shell(const std::string& script) { return {"sh", "-c", script}; }
 };
 
+TEST_F(Life, HelmTestRunsAGangShowsItsLogAndLeavesNoJob) {
+  const std::string jobs = "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs";
+  const std::string helm = "helm --kubeconfig " + state_directory() + "/pki/admin.kubeconfig ";
+  const std::string keep = " -n kubegang-system --reuse-values --wait --timeout 120s ";
+  const std::string chart = "kubegang " KUBEGANG_SOURCE_DIR "/charts/kubegang";
+  const Output here = run(helm + "upgrade " + chart + keep + "--set test.namespace=" + ns_ +
+                          " --set test.partition=" + ns_);
+  ASSERT_EQ(here.exit_code, 0) << here.text;
+  const Output tested = run(helm + "test kubegang -n kubegang-system --logs");
+  EXPECT_EQ(tested.exit_code, 0) << tested.text;
+  const std::size_t log = tested.text.find("POD LOGS: kubegang-test");
+  ASSERT_NE(log, std::string::npos) << tested.text;
+  // As submit --wait says it.
+  EXPECT_NE(tested.text.find("job.kubegang.io/kubegang-test-", log), std::string::npos)
+      << tested.text;
+  EXPECT_NE(tested.text.find(" Completed\n", log), std::string::npos) << tested.text;
+  wait_until(
+      "its job is gone", [&] { return get(jobs)["items"].empty(); }, seconds{120});
+  const Output back =
+      run(helm + "upgrade " + chart + keep + "--set test.namespace=default --set test.partition=");
+  EXPECT_EQ(back.exit_code, 0) << back.text;
+}
+
 TEST_F(Life, AJobWhosePodsSucceedIsCompleted) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "done", .command = shell("sleep 1")}));
   ASSERT_NO_FATAL_FAILURE(wait_state("done", "Completed"));
