@@ -112,7 +112,7 @@ Status Reader::read_nodes(const YAML::Node& list) {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end())
-    return at(file_.place(list), "nodes: " + quoted(*twice) + " is there twice");
+    return at(file_.place(list), "nodes: " + in_quotes(*twice) + " is there twice");
   return {};
 }
 
@@ -220,7 +220,7 @@ Status Reader::check_partitions(const Place& where) const {
   const std::vector<sched::PartitionConfig>& all = scenario_.configuration.partitions;
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {
     if (all[i].name == all.back().name) {
-      return at(where, "partition " + quoted(all[i].name) + " is there twice");
+      return at(where, "partition " + in_quotes(all[i].name) + " is there twice");
     }
   }
   const std::vector<std::string> names = node_names();
@@ -228,7 +228,7 @@ Status Reader::check_partitions(const Place& where) const {
   for (const std::string& node : all.back().nodes) {
     if (known.count(node) == 0) {
       return at(where,
-                "partition " + all.back().name + ": Nodes: there is no node " + quoted(node));
+                "partition " + all.back().name + ": Nodes: there is no node " + in_quotes(node));
     }
   }
   return {};
@@ -243,7 +243,7 @@ Status Reader::read_qos(const YAML::Node& list) {
     if (!qos) return at(file_.place(map), qos.error());
     for (const sched::QosConfig& other : scenario_.configuration.qos) {
       if (other.name == qos->name) {
-        return at(file_.place(map), "QOS " + quoted(qos->name) + " is there twice");
+        return at(file_.place(map), "QOS " + in_quotes(qos->name) + " is there twice");
       }
     }
     scenario_.configuration.qos.push_back(std::move(qos).value());

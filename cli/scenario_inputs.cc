@@ -117,7 +117,7 @@ base::Result<simulate::Happening> ScenarioInputs::happening(const RawInput& inpu
     const Entry& entry = input.fields.at("slice");
     const base::Result<std::string> text = word(entry);
     if (!text) return text.error();
-    if (*text != "true") return at(entry.place, "slice " + quoted(*text) + ": must be true");
+    if (*text != "true") return at(entry.place, "slice " + in_quotes(*text) + ": must be true");
     return simulate::Happening{simulate::TellSlice{}};
   }
   return command(input);
@@ -129,7 +129,7 @@ base::Result<simulate::Happening> ScenarioInputs::submit(const RawInput& input) 
   if (!label) return label.error();
   if (label->empty()) return at(entry.place, "submit: the job's name is missing");
   if (jobs_by_label_.count(*label) != 0) {
-    return at(entry.place, "submit " + quoted(*label) + ": there is such a job already");
+    return at(entry.place, "submit " + in_quotes(*label) + ": there is such a job already");
   }
   simulate::Job job;
   job.label = *label;
@@ -179,7 +179,7 @@ base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job)
     const base::Result<std::string> text = word(user->second);
     if (!text) return text.error();
     if (users_ && users_->count(*text) == 0) {
-      return at(user->second.place, "user " + quoted(*text) + ": is not among the users");
+      return at(user->second.place, "user " + in_quotes(*text) + ": is not among the users");
     }
     job.request.user = *text;
   }
@@ -196,17 +196,17 @@ base::Status ScenarioInputs::check_names(const RawInput& input, simulate::Job& j
   // sacctmgr gives everybody the QOS `normal`.
   if (request.qos.empty() && named(configuration.qos, "normal")) request.qos = "normal";
   if (!request.qos.empty() && !named(configuration.qos, request.qos)) {
-    return at(input.place, "args: there is no QOS " + quoted(request.qos));
+    return at(input.place, "args: there is no QOS " + in_quotes(request.qos));
   }
   for (const std::string& name : request.partitions) {
     if (!named(configuration.partitions, name)) {
-      return at(input.place, "args: there is no partition " + quoted(name));
+      return at(input.place, "args: there is no partition " + in_quotes(name));
     }
   }
   for (const auto* list : {&request.required_nodes, &request.excluded_nodes}) {
     for (const std::string& name : *list) {
       if (known_nodes_.count(name) == 0) {
-        return at(input.place, "args: there is no node " + quoted(name));
+        return at(input.place, "args: there is no node " + in_quotes(name));
       }
     }
   }
@@ -272,7 +272,7 @@ base::Result<simulate::Happening> ScenarioInputs::node_state(const RawInput& inp
   if (!names) return at(entry.place, names.error().with_context("node"));
   for (const std::string& name : *names) {
     if (known_nodes_.count(name) == 0) {
-      return at(entry.place, "node: there is no node " + quoted(name));
+      return at(entry.place, "node: there is no node " + in_quotes(name));
     }
   }
   const auto state = input.fields.find("state");
@@ -297,7 +297,7 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol(const RawInput& input
   const base::Result<std::vector<std::string>> words = split_words(*line);
   if (!words) return at(entry.place, words.error());
   const auto refuse = [&] {
-    return at(entry.place, "scontrol " + quoted(*text) +
+    return at(entry.place, "scontrol " + in_quotes(*text) +
                                ": supported are update PartitionName=… KEY=VALUE … and update "
                                "JobId=… TimeLimit=… Priority=… Nice=…");
   };
@@ -335,7 +335,7 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_partition(
     configuration_ = std::move(changed);
     return simulate::Happening{simulate::SetConfiguration{configuration_}};
   }
-  return base::invalid_argument("there is no partition " + quoted(keys.front().value));
+  return base::invalid_argument("there is no partition " + in_quotes(keys.front().value));
 }
 
 base::Result<simulate::Happening> ScenarioInputs::scontrol_job(const std::vector<KeyValue>& keys) {
@@ -369,7 +369,7 @@ base::Result<sched::JobId> ScenarioInputs::job(const Entry& entry) const {
   if (!label) return label.error();
   const auto found = jobs_by_label_.find(*label);
   if (found == jobs_by_label_.end()) {
-    return at(entry.place, entry.key + " " + quoted(*label) + ": no such job was submitted before");
+    return at(entry.place, entry.key + " " + in_quotes(*label) + ": no such job was submitted before");
   }
   return found->second;
 }

@@ -21,7 +21,7 @@ base::Result<Entries> YamlFile::entries(const YAML::Node& map, const std::string
     if (!item.first.IsScalar()) return at(place(item.first), what + ": a key must be a word");
     Entry entry{item.first.Scalar(), item.second, place(item.first)};
     if (!seen.insert(entry.key).second) {
-      return at(entry.place, what + ": the key " + quoted(entry.key) + " is there twice");
+      return at(entry.place, what + ": the key " + in_quotes(entry.key) + " is there twice");
     }
     all.push_back(std::move(entry));
   }
@@ -41,7 +41,7 @@ base::Result<base::Duration> seconds(const Entry& entry) {
   if (!YAML::convert<double>::decode(entry.value, value) || !std::isfinite(value) || value < 0 ||
       value > kSecondsMax) {
     return at(entry.place,
-              entry.key + " " + quoted(*text) + ": must be seconds from 0 to 3153600000");
+              entry.key + " " + in_quotes(*text) + ": must be seconds from 0 to 3153600000");
   }
   return base::Duration{std::llround(value * 1e6)};
 }

@@ -119,7 +119,7 @@ base::Result<std::vector<std::string>> script_command(std::string_view script,
   }
   const std::string_view option = program_option(interpreter);
   if (option.empty()) {
-    return base::invalid_argument("line 1: the interpreter " + quoted(interpreter) +
+    return base::invalid_argument("line 1: the interpreter " + in_quotes(interpreter) +
                                   " takes no program as an argument; put the script into the image "
                                   "and submit its path after --");
   }

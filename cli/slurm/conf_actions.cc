@@ -10,7 +10,7 @@ base::Error not_supported(const std::string& what) {
 
 base::Error unknown_word(std::string_view what, std::string_view word,
                          std::span<const std::string_view> allowed) {
-  std::string message = std::string{what} + " " + quoted(word) + ": unknown; allowed are ";
+  std::string message = std::string{what} + " " + in_quotes(word) + ": unknown; allowed are ";
   for (std::size_t i = 0; i < allowed.size(); ++i) {
     if (i != 0) message += i + 1 == allowed.size() ? " and " : ", ";
     message += allowed[i];
@@ -32,7 +32,7 @@ base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::strin
        {"REQUEUE", PreemptMode::kRequeue},
        {"SUSPEND", PreemptMode::kSuspend},
        {"ON", PreemptMode::kSuspend}}};
-  const std::string begin = std::string{what} + " " + quoted(text) + ": ";
+  const std::string begin = std::string{what} + " " + in_quotes(text) + ": ";
   PreemptModes modes;
   for (const std::string& word : split(text, ',')) {
     std::optional<PreemptMode> mode;

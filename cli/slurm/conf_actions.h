@@ -107,7 +107,7 @@ base::Status set_integer(Integer& field, std::string_view key, std::string_view 
 inline base::Status set_flag(bool& field, std::string_view key, std::string_view option,
                              std::string_view value) {
   if (!value.empty()) {
-    return base::invalid_argument(std::string{key} + " " + quoted(option) + ": takes no value");
+    return base::invalid_argument(std::string{key} + " " + in_quotes(option) + ": takes no value");
   }
   field = true;
   return {};

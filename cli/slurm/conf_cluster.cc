@@ -142,7 +142,7 @@ base::Status time_slice(ClusterParameters& c, std::string_view key, std::string_
   const base::Status status = set_seconds(slice, key, value);
   if (!status) return status;
   if (slice < std::chrono::seconds{5} || slice > std::chrono::seconds{kUint16Max}) {  // C18
-    return base::invalid_argument(std::string{key} + " " + quoted(value) +
+    return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
                                   ": must be from 5 to 65533 seconds");
   }
   c.time_slice = slice;
@@ -240,7 +240,7 @@ base::Status unknown_select_parameter(std::string_view key, std::string_view wor
 base::Status select_parameters(ClusterParameters& c, std::string_view value) {
   const std::string key = "SelectTypeParameters";
   const auto wrong = [&](const std::string& what) {
-    return base::invalid_argument(key + " " + quoted(value) + ": " + what);
+    return base::invalid_argument(key + " " + in_quotes(value) + ": " + what);
   };
   c.memory = false;
   bool unit_given = false;

@@ -42,7 +42,7 @@ base::Result<std::vector<Line>> read_lines(std::string_view text) {
     for (const std::string& word : *words) {
       const auto [key, value] = split_option(word);
       if (key.empty() || key.size() == word.size()) {
-        return at(first, base::invalid_argument(quoted(word) + ": not key=value"));
+        return at(first, base::invalid_argument(in_quotes(word) + ": not key=value"));
       }
       read.keys.push_back({std::string{key}, std::string{value}});
     }

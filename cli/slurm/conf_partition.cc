@@ -28,7 +28,7 @@ base::Status over_subscribe(PartitionConfig& p, std::string_view key, std::strin
     const bool counted = p.over_subscribe == sched::OverSubscribe::kYes ||
                          p.over_subscribe == sched::OverSubscribe::kForce;
     if (!counted) {
-      return base::invalid_argument(std::string{key} + " " + quoted(value) +
+      return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
                                     ": only YES and FORCE take a number of jobs");
     }
     const base::Status count =
@@ -55,11 +55,11 @@ base::Status partition_preempt_mode(PartitionConfig& p, std::string_view key,
   const base::Result<PreemptModes> modes = parse_preempt_modes(key, value);
   if (!modes) return modes.error();
   if (modes->gang) {  // C6
-    return base::invalid_argument(std::string{key} + " " + quoted(value) +
+    return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
                                   ": GANG is for the whole cluster, not for a partition");
   }
   if (modes->within) {
-    return base::invalid_argument(std::string{key} + " " + quoted(value) +
+    return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
                                   ": WITHIN is for the whole cluster or a QOS");
   }
   p.preempt_mode = modes->mode;
@@ -77,7 +77,7 @@ base::Status legacy_priority(PartitionConfig& p, std::string_view key, std::stri
 base::Status exclusive(PartitionConfig& p, std::string_view key, std::string_view value) {
   if (same_word(value, "NO")) return {};
   if (same_word(value, "USER,TOPO") || same_word(value, "TOPO,USER")) {  // C15
-    return base::invalid_argument(std::string{key} + " " + quoted(value) +
+    return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
                                   ": USER and TOPO exclude each other, and TOPO is not supported");
   }
   if (same_word(value, "USER")) {

@@ -43,7 +43,7 @@ base::Status tres_limit(QosConfig& q, std::string_view key, std::string_view val
                         std::string_view resource) {
   const auto [name, count] = split_option(value);
   if (!same_word(name, resource)) {
-    return base::invalid_argument(std::string{key} + " " + quoted(value) + ": only " +
+    return base::invalid_argument(std::string{key} + " " + in_quotes(value) + ": only " +
                                   std::string{resource} + "=N is supported");
   }
   const base::Result<std::int64_t> read = parse_integer(key, count, {.min = 0});
@@ -55,7 +55,7 @@ base::Status qos_preempt_mode(QosConfig& q, std::string_view key, std::string_vi
   const base::Result<PreemptModes> modes = parse_preempt_modes(key, value);
   if (!modes) return modes.error();
   if (modes->gang || modes->mode == sched::PreemptMode::kOff) {  // C6
-    return base::invalid_argument(std::string{key} + " " + quoted(value) +
+    return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
                                   ": a QOS says CANCEL, REQUEUE or SUSPEND");
   }
   q.preempt_mode = modes->mode;

@@ -150,7 +150,7 @@ base::Result<std::optional<base::Duration>> parse_time(std::string_view what,
   if (is_unlimited(text)) return std::optional<base::Duration>{};
   const std::optional<base::Duration> time = read_time(text);
   if (!time) {
-    return base::invalid_argument(std::string{what} + " " + quoted(text) +
+    return base::invalid_argument(std::string{what} + " " + in_quotes(text) +
                                   ": not a time; write minutes, M:S, H:M:S, D-H, D-H:M, D-H:M:S or "
                                   "UNLIMITED");
   }
@@ -173,7 +173,7 @@ base::Result<base::Duration> parse_seconds(std::string_view what, std::string_vi
 base::Result<base::Instant> parse_instant(std::string_view what, std::string_view text, Now now) {
   const std::optional<base::Instant> instant = read_instant(text, now);
   if (!instant) {
-    return base::invalid_argument(std::string{what} + " " + quoted(text) +
+    return base::invalid_argument(std::string{what} + " " + in_quotes(text) +
                                   ": not an instant; write now+10minutes, 14:30 or "
                                   "2026-01-31T14:30");
   }
@@ -206,7 +206,7 @@ base::Result<sched::MemoryMiB> parse_memory(std::string_view what, std::string_v
   const std::optional<std::int64_t> count = number(digits);
   constexpr std::int64_t kKibMax = std::int64_t{1} << 50U;  // an exbibyte
   if (!count || *count > kKibMax / kib_per_unit) {
-    return base::invalid_argument(std::string{what} + " " + quoted(text) +
+    return base::invalid_argument(std::string{what} + " " + in_quotes(text) +
                                   ": not a size of memory; write a whole number with K, M, G or T "
                                   "(MiB without a unit)");
   }

@@ -59,7 +59,7 @@ struct SbatchOptionActions {
     status = count<1>(self.max_nodes_, name, value.substr(dash + 1));
     if (!status) return status;
     if (*self.max_nodes_ < *self.min_nodes_) {
-      return base::invalid_argument(std::string{name} + " " + quoted(value) +
+      return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
                                     ": the minimum is above the maximum");
     }
     return {};
@@ -115,7 +115,7 @@ struct SbatchOptionActions {
   static base::Status partitions(Self self, Text name, Text value, bool) {
     std::vector<std::string> names = split(value, ',');
     if (names.empty() || std::find(names.begin(), names.end(), "") != names.end()) {
-      return base::invalid_argument(std::string{name} + " " + quoted(value) +
+      return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
                                     ": an empty partition name");
     }
     self.options_.request.partitions = std::move(names);
@@ -176,7 +176,7 @@ struct SbatchOptionActions {
   static base::Status extra_node_info(Self self, Text name, Text value, bool) {
     const std::vector<std::string> parts = split(value, ':');
     if (parts.empty() || parts.size() > 3) {
-      return base::invalid_argument(std::string{name} + " " + quoted(value) +
+      return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
                                     ": write sockets[:cores[:threads]]");
     }
     sched::JobRequest& request = self.options_.request;
@@ -196,7 +196,7 @@ struct SbatchOptionActions {
       return {};
     }
     if (same_word(value, "multithread")) return {};
-    return base::invalid_argument(std::string{name} + " " + quoted(value) +
+    return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
                                   ": not supported; nomultithread and multithread are");
   }
 
@@ -344,7 +344,7 @@ base::Status SbatchReader::add(std::span<const std::string> arguments, const std
           base::invalid_argument(std::string{word} + ": heterogeneous jobs are not supported"));
     }
     if (word.size() < 2 || word.front() != '-' || word == "--") {
-      return fail(base::invalid_argument(quoted(word) + ": not an option; options begin with -"));
+      return fail(base::invalid_argument(in_quotes(word) + ": not an option; options begin with -"));
     }
     const base::Status status = add_option(arguments, i);
     if (!status) return fail(status.error());

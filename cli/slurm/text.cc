@@ -46,7 +46,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShownMax = 60;
   std::string out = "\"";
   for (const char c : text.substr(0, kShownMax)) {
@@ -62,10 +62,10 @@ base::Result<std::int64_t> parse_integer(std::string_view what, std::string_view
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, number);
   if (text.empty() || error == std::errc::invalid_argument || stopped != end) {
-    return base::invalid_argument(std::string{what} + " " + quoted(text) + ": not a whole number");
+    return base::invalid_argument(std::string{what} + " " + in_quotes(text) + ": not a whole number");
   }
   if (error == std::errc::result_out_of_range || number < range.min || number > range.max) {
-    return base::invalid_argument(std::string{what} + " " + quoted(text) + ": must be from " +
+    return base::invalid_argument(std::string{what} + " " + in_quotes(text) + ": must be from " +
                                   std::to_string(range.min) + " to " + std::to_string(range.max));
   }
   return number;
@@ -78,7 +78,7 @@ base::Result<bool> parse_boolean(std::string_view what, std::string_view text) {
   for (const std::string_view no : {"no", "false", "0"}) {
     if (same_word(text, no)) return false;
   }
-  return base::invalid_argument(std::string{what} + " " + quoted(text) + ": say YES or NO");
+  return base::invalid_argument(std::string{what} + " " + in_quotes(text) + ": say YES or NO");
 }
 
 base::Result<std::vector<std::string>> split_words(std::string_view line) {
@@ -106,7 +106,7 @@ base::Result<std::vector<std::string>> split_words(std::string_view line) {
     }
   }
   if (quote != 0) {
-    return base::invalid_argument(quoted(line) + ": the quote " + std::string(1, quote) +
+    return base::invalid_argument(in_quotes(line) + ": the quote " + std::string(1, quote) +
                                   " is not closed");
   }
   return words;

@@ -27,7 +27,7 @@ bool same_word(std::string_view a, std::string_view b);
 std::vector<std::string> split(std::string_view text, char separator);
 
 // For messages: in double quotes, cut after 60 bytes, control characters as '?'.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 struct IntegerRange {
   std::int64_t min = 0;
