@@ -13,7 +13,7 @@ NODES ?= 1000
 SCALE ?= 1
 
 help:  ## show this list
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 deps:  ## install the Debian packages that are missing (root or sudo)
 	@tools/install-packages tools/packages.txt

@@ -25,6 +25,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # g++ 12 sees overlapping copies in `"text" + std::string` at -O2 (its bug 105651).
   target_compile_options(kubegang_flags INTERFACE -Wno-restrict)
 endif()
+if(CMAKE_UNITY_BUILD)
+  # A class in a .cc file may hold types of its anonymous namespace; compiled as an #include of a
+  # unity file g++ takes the .cc for a header, where that would be a mistake.
+  target_compile_options(kubegang_flags INTERFACE -Wno-subobject-linkage)
+endif()
 set(KUBEGANG_SANITIZE "" CACHE STRING "value of -fsanitize for everything of ours")
 if(KUBEGANG_FUZZ)
   target_compile_options(kubegang_flags INTERFACE -fsanitize=fuzzer-no-link)
