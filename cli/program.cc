@@ -31,10 +31,10 @@ void add_connection(CLI::App& command, ConnectOptions& connect) {
   command.add_option("--context", connect.context, "context in the kubeconfig");
 }
 
-void add_json(CLI::App& command, bool& json) {
+void add_json(CLI::App& command, bool& wanted) {
   command
       .add_option_function<std::string>(
-          "-o,--output", [&](const std::string& format) { json = format == "json"; },
+          "-o,--output", [&](const std::string& format) { wanted = format == "json"; },
           "json: for programs")
       ->check(CLI::IsMember({"json"}));
 }

@@ -11,7 +11,6 @@ namespace {
 // A reconciliation that goes on for so many rounds chases its own tail: a bug of ours.
 constexpr int kSettleRoundsMax = 10'000;
 constexpr base::Duration kLagEvery = std::chrono::seconds{1};
-constexpr base::Duration kRefreshPeriod = std::chrono::minutes{1};
 constexpr base::Duration kBudgetPeriod = std::chrono::milliseconds{50};  // 20 per second
 
 }  // namespace

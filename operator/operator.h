@@ -324,6 +324,7 @@ class Operator {
   // Budget of writes that only inform.
   double tokens_ = 0;
   base::Instant tokens_at_{};
+  static constexpr base::Duration kRefreshPeriod = std::chrono::minutes{1};
   base::Instant refreshed_at_{};
 };
 

@@ -10,7 +10,6 @@ namespace {
 
 constexpr double kInformingPerSecond = 20;
 constexpr base::Duration kInformingPeriod = std::chrono::minutes{1};  // of one object
-constexpr base::Duration kRefreshPeriod = std::chrono::minutes{1};
 
 // Which commit point a status write is, for crash tests and logs.
 std::string point_of(const JobRecord& job) {

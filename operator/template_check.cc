@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kContainersMax = 32;
 constexpr std::string_view kSpec = "spec.template.spec.";
 
-using Problems = std::vector<std::string>;
+using Sentences = std::vector<std::string>;
 
 bool is_word_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
@@ -32,7 +32,7 @@ bool has_word(std::string_view text, std::string_view word) {
 }
 
 void check_launchers(const kube::Container& container, const std::string& where,
-                     Problems& problems) {
+                     Sentences& problems) {
   for (const std::string_view launcher : {"srun", "mpirun", "mpiexec"}) {
     for (const auto* arguments : {&container.command, &container.args}) {
       for (const std::string& argument : *arguments) {
@@ -48,7 +48,7 @@ void check_launchers(const kube::Container& container, const std::string& where,
 }
 
 void check_container(const kube::Container& container, const std::string& where,
-                     Problems& problems) {
+                     Sentences& problems) {
   const auto refuse_probe = [&](const kube::RawJson& probe, std::string_view name) {
     if (probe.empty()) return;
     problems.push_back(where + "." + std::string{name} +
@@ -74,7 +74,7 @@ void check_container(const kube::Container& container, const std::string& where,
 }
 
 void check_containers(const std::vector<kube::Container>& containers, std::string_view list,
-                      std::set<std::string>& names, Problems& problems) {
+                      std::set<std::string>& names, Sentences& problems) {
   if (containers.size() > kContainersMax) {
     problems.push_back(std::string{kSpec} + std::string{list} + ": " +
                        std::to_string(containers.size()) + " containers, at most " +
@@ -93,7 +93,7 @@ void check_containers(const std::vector<kube::Container>& containers, std::strin
   }
 }
 
-void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Problems& problems) {
+void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& problems) {
   const auto refuse = [&](bool present, std::string_view field, std::string_view sentence) {
     if (present)
       problems.push_back(std::string{kSpec} + std::string{field} + ": " + std::string{sentence});
