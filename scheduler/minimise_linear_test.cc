@@ -37,9 +37,9 @@ Configuration minimising(const Profile& profile, const std::vector<NodeSpec>& al
 
 using Cost = std::tuple<int, int, int>;  // victims, their tiers, their CPUs
 
-class Duel {
+class RandomDuel {
  public:
-  Duel(std::uint64_t seed, const Profile& profile)
+  RandomDuel(std::uint64_t seed, const Profile& profile)
       : prng_{seed},
         nodes_{nodes("n", 1, 2 + pick(5))},
         driver_{minimising(profile, nodes_), nodes_, Options{.told_timing = true}} {
@@ -122,7 +122,7 @@ TEST_P(MinimiseLinear, NoOtherVictimsAreCheaper) {
   const int rounds = std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 1'000;
   for (int seed = 1; seed <= rounds && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Duel{static_cast<std::uint64_t>(seed), GetParam()}.run();
+    RandomDuel{static_cast<std::uint64_t>(seed), GetParam()}.run();
   }
 }
 
