@@ -22,6 +22,7 @@ class Cgroup1Freezer final : public Freezer {
   // Reading makes the kernel look whether all tasks stand still by now: FREEZING becomes FROZEN.
   Observation observe() override;
   Requested requested() override;
+  std::optional<int> changes_fd() const override { return std::nullopt; }
   bool kill_works_while_frozen() const override { return false; }
 
  private:

@@ -20,6 +20,7 @@ class Cgroup2Freezer final : public Freezer {
   IoResult request(Wish wish) override;
   Observation observe() override;
   Requested requested() override;
+  std::optional<int> changes_fd() const override { return events_.get(); }
   bool kill_works_while_frozen() const override { return true; }
 
  private:

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace agent {
@@ -54,6 +55,11 @@ class Freezer {
 
   // Reads what the cgroup itself was asked for. Unlike observe() it does not see an ancestor's.
   virtual Requested requested() = 0;
+
+  // Of poll(2): POLLPRI when observe() may have something new to say since it was last called. The
+  // kernel tells at most every 10 ms, so this shortens a wait and does not replace looking. Nothing
+  // where the kernel does not tell (v1).
+  virtual std::optional<int> changes_fd() const = 0;
 
   // SIGKILL passes a frozen v2 cgroup; on v1 it waits for the thaw.
   virtual bool kill_works_while_frozen() const = 0;

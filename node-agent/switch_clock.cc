@@ -1,5 +1,6 @@
 #include "node-agent/switch_clock.h"
 
+#include <poll.h>
 #include <time.h>
 
 namespace agent {
@@ -12,6 +13,12 @@ base::Duration read_clock(clockid_t id) {
          std::chrono::duration_cast<base::Duration>(std::chrono::nanoseconds{now.tv_nsec});
 }
 
+timespec to_timespec(base::Duration duration) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
+  const std::chrono::nanoseconds rest = duration - seconds;
+  return {.tv_sec = seconds.count(), .tv_nsec = rest.count()};
+}
+
 }  // namespace
 
 base::Duration RealSwitchClock::monotonic() const { return read_clock(CLOCK_BOOTTIME); }
@@ -19,10 +26,14 @@ base::Duration RealSwitchClock::monotonic() const { return read_clock(CLOCK_BOOT
 base::Instant RealSwitchClock::wall() const { return base::Instant{read_clock(CLOCK_REALTIME)}; }
 
 void RealSwitchClock::pause(base::Duration duration) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
-  const std::chrono::nanoseconds rest = duration - seconds;
-  const timespec wait{.tv_sec = seconds.count(), .tv_nsec = rest.count()};
+  const timespec wait = to_timespec(duration);
   ::clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, nullptr);
+}
+
+void RealSwitchClock::pause_until_news(int changes_fd, base::Duration at_most) {
+  pollfd wait{.fd = changes_fd, .events = POLLPRI, .revents = 0};
+  const timespec relative = to_timespec(at_most);
+  ::ppoll(&wait, 1, &relative, nullptr);
 }
 
 }  // namespace agent

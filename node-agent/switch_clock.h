@@ -10,6 +10,8 @@ class SwitchClock : public kube::Clock {
  public:
   // Gives the CPU away for about this long: the tasks that have to stop may need this very CPU.
   virtual void pause(base::Duration duration) = 0;
+  // The same, but no longer than until the descriptor has news (Freezer::changes_fd).
+  virtual void pause_until_news(int changes_fd, base::Duration at_most) = 0;
 };
 
 // The machine's. monotonic() is CLOCK_BOOTTIME, wall() CLOCK_REALTIME. Allocates nothing.
@@ -18,6 +20,7 @@ class RealSwitchClock final : public SwitchClock {
   base::Duration monotonic() const override;
   base::Instant wall() const override;
   void pause(base::Duration duration) override;
+  void pause_until_news(int changes_fd, base::Duration at_most) override;
 };
 
 }  // namespace agent

@@ -25,6 +25,11 @@ bool is_ours_and_off(FreezeState state) {
          state == FreezeState::kStuck || state == FreezeState::kThawing;
 }
 
+bool is_part_of_a_turn(FreezeState state, FreezeState before) {
+  return (state == FreezeState::kThawed && before == FreezeState::kFrozen) ||
+         (state == FreezeState::kFrozen && before == FreezeState::kThawed);
+}
+
 }  // namespace
 
 SwitchCore::SwitchCore(SwitchClock& clock, ReportRing& reports, SwitchCounters& counters)
@@ -154,26 +159,45 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
   }
   applied_at_ = now;
   boundary_ = timetable::next_change(assignment_->table, now);
-  changed_ = true;
+  changed_ |= cause != SwitchCause::kBoundary || report.late_count > 0;
   prepared_for_.reset();
   drop_left();
 }
 
-// Until all of pending_ are seen frozen or the barrier passed. The first looks come at once; later
-// ones give the CPU away in between, since the tasks that have to stop may be waiting for it.
+// Leaves in pending_ those that were not seen frozen when the barrier passed. One after the other:
+// while it waits for one, the others come to a stand too.
 void SwitchCore::read_back(base::Duration started) {
+  std::erase_if(pending_, [&](std::uint32_t i) { return is_seen_frozen(slots_[i], started); });
+}
+
+// The first looks come at once; later ones give the CPU away in between, since the tasks that have to
+// stop may be waiting for it.
+bool SwitchCore::is_seen_frozen(const Slot& slot, base::Duration started) {
+  if (slot.result != IoResult::kOk) return true;
+  Freezer& freezer = *slot.control->freezer;
   const base::Duration barrier = assignment_->barrier;
-  while (!pending_.empty()) {
+  for (;;) {
+    const Observation seen = freezer.observe();
+    if (seen.frozen || seen.result == IoResult::kGone) return true;
     const base::Duration waited = clock_.monotonic() - started;
-    if (waited >= barrier) return;
-    std::erase_if(pending_, [&](std::uint32_t i) {
-      if (slots_[i].result != IoResult::kOk) return true;
-      const Observation seen = slots_[i].control->freezer->observe();
-      return seen.frozen || seen.result == IoResult::kGone;
-    });
-    if (pending_.empty() || waited < kReadBackSpin) continue;
-    clock_.pause(std::max<base::Duration>(kReadBackPauseMin, waited / kReadBackPausePart));
+    if (waited >= barrier) return false;
+    if (waited < kReadBackSpin) continue;
+    const base::Duration left = barrier - waited;
+    const base::Duration pause = waited / kReadBackPausePart;
+    if (const std::optional<int> changes = freezer.changes_fd()) {
+      clock_.pause_until_news(*changes, std::min(left, std::max(kReadBackNewsWaitMin, pause)));
+    } else {
+      clock_.pause(std::min(left, std::max(kReadBackPauseMin, pause)));
+    }
   }
+}
+
+// The kernel says thawed as soon as the write returns, unless an ancestor is frozen: one look here
+// saves a wake-up a millisecond later.
+void SwitchCore::verify_thaw(Slot& slot, base::Duration now) {
+  if (slot.result != IoResult::kOk) return;
+  slot.machine.looked({.result = IoResult::kOk, .wish = Wish::kThawed},
+                      slot.control->freezer->observe(), now);
 }
 
 void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_at) {
@@ -198,6 +222,7 @@ void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_a
     } else {
       slot.machine.wrote(Wish::kThawed, slot.result, thawed_at);
     }
+    verify_thaw(slot, thawed_at);
     if (slot.result != IoResult::kOk) counters_.write_errors.fetch_add(1);
     if (slot.overlaps_since) {
       counters_.overlap_micros.fetch_add(
@@ -212,9 +237,10 @@ void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_a
 void SwitchCore::publish(Slot& slot) {
   const FreezeState state = slot.machine.state();
   const FreezeState before = slot.control->state.exchange(state, std::memory_order_acq_rel);
-  changed_ |= state != before;
+  changed_ |= state != before && !is_part_of_a_turn(state, before);
   if (state == FreezeState::kStuck && before != state) counters_.stuck.fetch_add(1);
-  slot.control->denied.store(slot.machine.denied(), std::memory_order_relaxed);
+  const bool denied = slot.machine.denied();
+  changed_ |= slot.control->denied.exchange(denied, std::memory_order_relaxed) != denied;
   slot.control->controlled.store(true, std::memory_order_release);
 }
 

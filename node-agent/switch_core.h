@@ -27,12 +27,15 @@ namespace agent {
 inline constexpr base::Duration kClockStepMin = std::chrono::milliseconds{50};
 // Looks at pods keep this far away from a boundary.
 inline constexpr base::Duration kQuietBefore = std::chrono::milliseconds{1};
-// How long to read back without giving the CPU away, and how long to give it away then: an eighth of
-// what was waited so far, so that a look comes at most that much too late and a wait for the whole
-// barrier costs about fifty looks.
-inline constexpr base::Duration kReadBackSpin = std::chrono::microseconds{30};
-inline constexpr base::Duration kReadBackPauseMin = std::chrono::microseconds{5};
+// How long to read back without giving the CPU away: a task on another CPU stops within 20 us; one that
+// this thread keeps off its CPU never would.
+inline constexpr base::Duration kReadBackSpin = std::chrono::microseconds{20};
+// How long to give it away then: an eighth of what was waited so far, so that a look comes at most that
+// much too late and a wait for the whole barrier costs about fifty looks. Where the kernel tells of
+// changes, that ends the pause, and the time is for changes that it does not tell of.
 inline constexpr int kReadBackPausePart = 8;
+inline constexpr base::Duration kReadBackPauseMin = std::chrono::microseconds{5};
+inline constexpr base::Duration kReadBackNewsWaitMin = std::chrono::microseconds{50};
 
 struct SwitchWake {
   std::optional<base::Instant> boundary;     // wall clock: the next change of run(t)
@@ -59,7 +62,8 @@ class SwitchCore {
   // Nothing that is ours is frozen or being frozen.
   bool everything_runs() const;
 
-  // Whether anything happened since the last call: a switch, another state of a pod.
+  // Whether anything happened since the last call that others have to hear of soon: an assignment was
+  // obeyed, a switch did not go well, a pod's state changed other than by a turn that it takes.
   bool take_changed() { return std::exchange(changed_, false); }
 
  private:
@@ -81,6 +85,8 @@ class SwitchCore {
   void work_out(base::Instant t);
   void switch_now(SwitchCause cause, base::Instant due);
   void read_back(base::Duration started);
+  bool is_seen_frozen(const Slot& slot, base::Duration started);
+  void verify_thaw(Slot& slot, base::Duration now);
   void tell_machines(base::Duration frozen_at, base::Duration thawed_at);
   void count_missed(base::Instant boundary, base::Instant now);
   bool boundary_is_near() const;

@@ -78,7 +78,7 @@ TEST_F(SwitchCoreTest, ObeysAtOnceAndFreezesBeforeItThaws) {
   EXPECT_FALSE(runs("a"));
   EXPECT_TRUE(runs("b"));
   EXPECT_EQ(controls_["a"]->state.load(), FreezeState::kFrozen);
-  EXPECT_EQ(controls_["b"]->state.load(), FreezeState::kThawing);  // verified a moment later
+  EXPECT_EQ(controls_["b"]->state.load(), FreezeState::kThawed);
 }
 
 TEST_F(SwitchCoreTest, WaitsForSlowFreezesUpToTheBarrierSoThatNothingOverlaps) {
@@ -108,6 +108,41 @@ TEST_F(SwitchCoreTest, LetsTheIncomingGangOnWhenATaskIsStuckAndCountsTheOverlap)
   EXPECT_EQ(counters_.stuck.load(), 0U);
 }
 
+TEST_F(SwitchCoreTest, AThawThatAnAncestorHoldsUpIsNotVerifiedAndSaidToBeForeign) {
+  obey(two_gangs());
+  kernel_.cgroup("b").ancestor_frozen = true;
+  run_until(kStart + kSlice + milliseconds{50});
+  EXPECT_EQ(controls_["b"]->state.load(), FreezeState::kThawing);
+  Assignment always_b = two_gangs();
+  always_b.table.cycle = {{1}};
+  obey(always_b);
+  run_until(clock_.wall() + seconds{3});
+  EXPECT_EQ(controls_["b"]->state.load(), FreezeState::kForeign);
+}
+
+TEST_F(SwitchCoreTest, TurnsAreNoNewsAndWhateverElseHappensIs) {
+  obey(two_gangs());
+  EXPECT_TRUE(core_.take_changed());  // an assignment was obeyed
+  run_until(kStart + milliseconds{500});
+  EXPECT_TRUE(core_.take_changed());  // its freeze, which no thaw waited for, was seen
+  run_until(kStart + seconds{10});
+  EXPECT_FALSE(core_.take_changed());
+  kernel_.cgroup("a").freeze_takes = milliseconds{50};
+  run_until(kStart + seconds{12});
+  EXPECT_TRUE(core_.take_changed());  // a late one
+  kernel_.cgroup("a").freeze_takes = Duration{0};
+  run_until(kStart + seconds{14});
+  core_.take_changed();
+  kernel_.cgroup("a").fail_next = {IoResult::kDenied};
+  run_until(kStart + seconds{16});
+  EXPECT_TRUE(core_.take_changed());  // the agent lacks the right
+  run_until(kStart + seconds{18});
+  core_.take_changed();
+  kernel_.cgroup("a").removed = true;
+  run_until(kStart + seconds{20});
+  EXPECT_TRUE(core_.take_changed());  // gone
+}
+
 TEST_F(SwitchCoreTest, CountsAPodThatNeverFreezesAsStuck) {
   kernel_.cgroup("a").freeze_takes = hours{1};
   Assignment always_b = two_gangs();
@@ -127,8 +162,6 @@ TEST_F(SwitchCoreTest, ThawsAPodThatTheNewAssignmentDropsInTheSameSwitch) {
   without_b.pods = {{.control = control("a"), .index = 0, .rule = Rule::kTimetable}};
   obey(without_b);
   EXPECT_THAT(kernel_.take_log(), ElementsAre("freeze a", "thaw b"));
-  EXPECT_TRUE(controls_["b"]->controlled.load());
-  run_until(clock_.wall() + milliseconds{20});
   EXPECT_FALSE(controls_["b"]->controlled.load());  // verified and let go
 }
 

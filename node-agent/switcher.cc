@@ -25,6 +25,8 @@ constexpr int kNiceValue = -20;
 constexpr std::size_t kStackBytes = 256U << 10U;
 // The heart beats at least this often.
 constexpr base::Duration kWaitMax = std::chrono::milliseconds{500};
+// To work out the switch before the instant, caches cold.
+constexpr base::Duration kPrepareWithin = std::chrono::microseconds{30};
 
 timespec to_timespec(base::Duration duration) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
@@ -38,9 +40,9 @@ void signal_event(const FileDescriptor& event) {
   [[maybe_unused]] const ssize_t written = ::write(event.get(), &one, sizeof one);
 }
 
-void clear_event(const FileDescriptor& event) {
+bool clear_event(const FileDescriptor& event) {
   std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t got = ::read(event.get(), &count, sizeof count);
+  return ::read(event.get(), &count, sizeof count) == sizeof count;
 }
 
 }  // namespace
@@ -55,7 +57,11 @@ std::string_view to_string(ThreadPolicy policy) {
 }
 
 Switcher::Switcher(SwitchClock& clock, std::atomic<std::uint64_t>& beat, SwitcherOptions options)
-    : clock_{clock}, beat_{beat}, options_{options}, core_{clock, reports_, counters_} {}
+    : clock_{clock},
+      beat_{beat},
+      options_{options},
+      core_{clock, reports_, counters_},
+      lateness_{options.wake_ahead_max} {}
 
 Switcher::~Switcher() {
   if (!running_) return;
@@ -145,8 +151,8 @@ void Switcher::run() {
 void Switcher::wait_for(const SwitchWake& wake) {
   // Far in the future when there is no boundary: the timer still tells when the clock is set.
   const base::Instant now_wall = clock_.wall();
-  const base::Instant at = wake.boundary ? *wake.boundary - options_.wake_ahead
-                                         : now_wall + std::chrono::hours{1};
+  const base::Instant at =
+      wake.boundary ? *wake.boundary - wake_ahead() : now_wall + std::chrono::hours{1};
   base::Duration timeout = kWaitMax;
   if (wake.look) timeout = std::min(timeout, *wake.look - clock_.monotonic());
   if (at <= now_wall || timeout <= base::Duration{0}) return;
@@ -158,17 +164,24 @@ void Switcher::wait_for(const SwitchWake& wake) {
                              pollfd{.fd = wake_up_.get(), .events = POLLIN, .revents = 0}};
   const timespec relative = to_timespec(timeout);
   ::ppoll(wait.data(), wait.size(), &relative, nullptr);
-  // A cancelled timer makes the read fail with ECANCELED; the core sees the new time either way.
-  clear_event(timer_);
-  clear_event(wake_up_);
+  if (wait[0].revents != 0) {
+    // Of a timer that the setting of the clock has cancelled the read fails, with ECANCELED; the core
+    // sees the new time by itself.
+    if (clear_event(timer_)) lateness_.saw(std::min(clock_.wall() - at, options_.wake_ahead_max));
+  }
+  if (wait[1].revents != 0) clear_event(wake_up_);
+}
+
+base::Duration Switcher::wake_ahead() const {
+  return std::min(options_.wake_ahead_max, lateness_.value() + kPrepareWithin);
 }
 
 void Switcher::spin_until(base::Instant boundary) {
   const base::Duration left = boundary - clock_.wall();
-  if (left <= base::Duration{0} || left > options_.wake_ahead) return;
+  if (left <= base::Duration{0} || left > options_.wake_ahead_max) return;
   core_.prepare(boundary);
-  // Bounded by wake_ahead on the monotonic clock too: the wall clock may be set back meanwhile.
-  const base::Duration give_up = clock_.monotonic() + options_.wake_ahead;
+  // Bounded by wake_ahead_max on the monotonic clock too: the wall clock may be set back meanwhile.
+  const base::Duration give_up = clock_.monotonic() + options_.wake_ahead_max;
   while (clock_.wall() < boundary && clock_.monotonic() < give_up) {
   }
 }

@@ -27,8 +27,23 @@ std::string_view to_string(ThreadPolicy policy);
 
 struct SwitcherOptions {
   bool try_fifo = true;
-  // How long before a boundary the thread wakes up and spins, so that a late timer does no harm.
-  base::Duration wake_ahead = std::chrono::microseconds{200};
+  // How long before a boundary the thread wakes up and spins, so that a late timer does no harm: as
+  // late as timers were lately and a bit more, at most this. A task may want the CPU meanwhile.
+  base::Duration wake_ahead_max = std::chrono::microseconds{200};
+};
+
+// How late timers are: goes up at once, and down slowly.
+class Lateness {
+ public:
+  explicit Lateness(base::Duration at_first) : lateness_{at_first} {}
+  void saw(base::Duration late) {
+    lateness_ = late > lateness_ ? late : lateness_ - (lateness_ - late) / kForgetPart;
+  }
+  base::Duration value() const { return lateness_; }
+
+ private:
+  static constexpr int kForgetPart = 8;
+  base::Duration lateness_;
 };
 
 // submit(), the counters, take_report() and the policy may be used by one thread, the keeper's.
@@ -64,6 +79,7 @@ class Switcher {
   void take_priority();
   void wait_for(const SwitchWake& wake);
   void spin_until(base::Instant boundary);
+  base::Duration wake_ahead() const;
   void free_superseded();
 
   SwitchClock& clock_;
@@ -77,6 +93,7 @@ class Switcher {
   SwitchCounters counters_;
   ReportRing reports_;
   SwitchCore core_;
+  Lateness lateness_;
   std::atomic<const Assignment*> newest_{nullptr};  // not yet seen by the thread; owned by submitted_
   std::deque<std::unique_ptr<const Assignment>> submitted_;  // the keeper's: alive until superseded
   std::uint64_t last_number_ = 0;

@@ -23,6 +23,7 @@ class SharedFreezer final : public Freezer {
     return {.result = IoResult::kOk, .frozen = wish_.load() == Wish::kFrozen};
   }
   Requested requested() override { return {.result = IoResult::kOk, .wish = wish_.load()}; }
+  std::optional<int> changes_fd() const override { return std::nullopt; }
   bool kill_works_while_frozen() const override { return true; }
   bool runs() const { return wish_.load() == Wish::kThawed; }
 
@@ -105,6 +106,16 @@ TEST_F(SwitcherTest, StopsWhileItIsSpinningAndSleeping) {
     other.submit(assignment({{0}, {1}}));
     std::this_thread::sleep_for(milliseconds{round * 7});
   }
+}
+
+TEST(Lateness, GoesUpAtOnceAndDownSlowly) {
+  Lateness lateness{milliseconds{100}};
+  lateness.saw(milliseconds{20});
+  EXPECT_EQ(lateness.value(), milliseconds{90});
+  lateness.saw(milliseconds{300});
+  EXPECT_EQ(lateness.value(), milliseconds{300});
+  for (int i = 0; i < 100; ++i) lateness.saw(milliseconds{20});
+  EXPECT_NEAR(static_cast<double>(lateness.value().count()), 20'000, 10);
 }
 
 TEST_F(SwitcherTest, SaysWhichPolicyItGot) {

@@ -1,12 +1,14 @@
 #include "node-agent/bench/switch_bench.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <semaphore>
 #include <thread>
 
 #include "node-agent/bench/bench_pods.h"
@@ -19,10 +21,13 @@ namespace {
 constexpr base::Duration kSlice = std::chrono::milliseconds{100};
 constexpr int kBlock = 5;  // switches before the other's turn
 constexpr std::int64_t kWakeAheadNanos = 200'000;
-// A task that the loop keeps off its CPU has to get it, or it would never be seen frozen.
-constexpr std::int64_t kSpinNanos = 30'000;
+// A task on another CPU stops while the loop spins; one that the loop keeps off its CPU has to get it,
+// or it would never be seen frozen.
+constexpr std::int64_t kSpinNanos = 20'000;
+constexpr timespec kPauseMax{.tv_sec = 0, .tv_nsec = 50'000};
 
-// The machine's own limit: descriptors and system calls, nothing else.
+// The machine's own limit: descriptors and system calls, nothing else. A thread of the switcher's
+// priority that waits as the switcher does, so that what the machine does to one it does to the other.
 class BareLoop {
  public:
   BareLoop(const BenchPods& pods, std::size_t gang_size) : gang_size_{gang_size} {
@@ -40,23 +45,38 @@ class BareLoop {
       wish_.push_back(open(v2 ? "cgroup.freeze" : "freezer.state", O_WRONLY));
       state_.push_back(open(v2 ? "cgroup.events" : "freezer.state", O_RDONLY));
     }
+    thread_ = std::thread{[this] {
+      take_fifo();
+      for (start_.acquire(); !ended_; start_.acquire()) {
+        take_turns();
+        done_.release();
+      }
+    }};
   }
+  ~BareLoop() {
+    ended_ = true;
+    start_.release();
+    thread_.join();
+  }
+  BareLoop(const BareLoop&) = delete;
+  BareLoop& operator=(const BareLoop&) = delete;
 
   // Microseconds from each instant to the last thaw. Gang 0 runs before and after, gang 1 too.
   std::vector<double> run(int switches) {
-    std::vector<double> took;
-    std::thread thread{[&] {
-      take_fifo();
-      freeze(1);
-      wait(1);
-      for (int i = 0; i < switches; ++i) took.push_back(switch_once(i % 2, 1 - i % 2));
-      for (std::size_t i = 0; i < wish_.size(); ++i) write(i, thaw_word_);
-    }};
-    thread.join();
-    return took;
+    switches_ = switches;
+    start_.release();
+    done_.acquire();
+    return took_;
   }
 
  private:
+  void take_turns() {
+    took_.clear();
+    freeze(1);
+    wait(1);
+    for (int i = 0; i < switches_; ++i) took_.push_back(switch_once(i % 2, 1 - i % 2));
+    for (std::size_t i = 0; i < wish_.size(); ++i) write(i, thaw_word_);
+  }
   double switch_once(int off, int on) {
     const std::int64_t slice = std::chrono::nanoseconds{kSlice}.count();
     const std::int64_t due = (wall_nanos() / slice + 1) * slice;
@@ -79,8 +99,9 @@ class BareLoop {
     for (std::size_t i = 0; i < gang_size_; ++i) {
       while (!is_frozen(place(gang, i))) {
         if (wall_nanos() - since < kSpinNanos) continue;
-        const timespec pause{.tv_sec = 0, .tv_nsec = 1};
-        ::clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+        // On v1 nothing is ever told: it ends with the time.
+        pollfd news{.fd = state_[place(gang, i)].get(), .events = POLLPRI, .revents = 0};
+        ::ppoll(&news, 1, &kPauseMax, nullptr);
       }
     }
   }
@@ -101,6 +122,13 @@ class BareLoop {
   const char* thaw_word_;
   std::vector<FileDescriptor> wish_;
   std::vector<FileDescriptor> state_;
+
+  std::binary_semaphore start_{0};
+  std::binary_semaphore done_{0};
+  int switches_ = 0;
+  bool ended_ = false;
+  std::vector<double> took_;
+  std::thread thread_;
 };
 
 // The reports of that many switches at boundaries.

@@ -1,6 +1,7 @@
 // One suite for every implementation of Freezer: the fake in memory, and the real ones on the real
 // kernel. The fake cannot drift from the kernel unnoticed.
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <memory>
 
@@ -111,6 +112,18 @@ TYPED_TEST(FreezerContract, SeesAnAncestorsFreezeThatIsNotItsOwn) {
   EXPECT_TRUE(this->becomes_frozen(true));
   this->place_->freeze_ancestor(false);
   EXPECT_TRUE(this->becomes_frozen(false));
+}
+
+TYPED_TEST(FreezerContract, TellsOfAFreezeWhereItSaysThatItTells) {
+  const std::optional<int> changes = this->freezer_->changes_fd();
+  if (!changes) return;  // v1 and the fake: there is nothing to poll
+  EXPECT_FALSE(this->freezer_->observe().frozen);
+  pollfd wait{.fd = *changes, .events = POLLPRI, .revents = 0};
+  EXPECT_EQ(::poll(&wait, 1, 0), 0);
+  ASSERT_EQ(this->freezer_->request(Wish::kFrozen), IoResult::kOk);
+  constexpr int kMillisMax = 10'000;  // it comes within 10 ms of the one before
+  EXPECT_EQ(::poll(&wait, 1, kMillisMax), 1);
+  EXPECT_TRUE(this->freezer_->observe().frozen);
 }
 
 TYPED_TEST(FreezerContract, ARemovedCgroupIsGone) {

@@ -14,6 +14,7 @@ class FakeFreezer final : public Freezer {
   IoResult request(Wish wish) override { return kernel_.write(name_, wish); }
   Observation observe() override { return kernel_.observe(name_); }
   Requested requested() override { return kernel_.requested(name_); }
+  std::optional<int> changes_fd() const override { return std::nullopt; }
   bool kill_works_while_frozen() const override {
     return kernel_.cgroup(name_).kill_works_while_frozen;
   }

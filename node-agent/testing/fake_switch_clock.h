@@ -13,6 +13,7 @@ class FakeSwitchClock final : public SwitchClock {
   base::Duration monotonic() const override { return monotonic_; }
   base::Instant wall() const override { return wall_; }
   void pause(base::Duration duration) override { advance(duration); }
+  void pause_until_news(int, base::Duration at_most) override { advance(at_most); }
 
   void advance(base::Duration duration) {
     wall_ += duration;
