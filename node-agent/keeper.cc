@@ -65,7 +65,7 @@ Keeper::Adopted Keeper::adopt(const std::map<std::string, FreezeState>& last_sho
   }
   for (const auto& [uid, state] : last_shown) {
     if (state == FreezeState::kForeign) shown_as_foreign_.insert(uid);
-    if (!incomplete_ || known_.contains(uid) || !is_off_or_on_its_way(state)) continue;
+    if (!incomplete_ || known_.contains(uid) || state == FreezeState::kForeign) continue;
     const base::Result<PodOpener::Opened> opened =
         opener_.open(uid, kube::QosClass::kBurstable);
     adopt_pod({.uid = uid}, opened, /*only_if_frozen=*/true);

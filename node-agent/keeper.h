@@ -110,7 +110,7 @@ class Keeper {
   //
   // Everything that we froze is in a whole journal, so what is frozen beside it is foreign, and left
   // alone. A damaged journal may lack pods of ours. Then ours is, of what is asked frozen at pod
-  // level: what its readable lines name; what `last_shown` has as frozen by us; and, once the API
+  // level: what its readable lines name; what `last_shown` has as ours, on or off; and, once the API
   // server has told, every pod on this node that a kubegang Job controls and that was not shown as
   // foreign: nobody else is meant to freeze those. What of it the timetable lists takes its turns,
   // the rest is thawed.

@@ -421,6 +421,20 @@ TEST_F(KeeperTest, MendsADamagedJournalFromWhatTheProcessBeforeShowed) {
   EXPECT_EQ(node_.view("a").state, FreezeState::kForeign);
 }
 
+TEST_F(KeeperTest, MendsADamagedJournalThoughATurnWasTakenSinceItsPodsWereShown) {
+  node_.add_pod("a", "a");
+  node_.add_pod("b", "b");
+  kube::NodeTimetable turns = node_.timetable({"a", "b"}, {{0}, {1}});
+  turns.spec.timetable.slice = milliseconds{500};
+  node_.publish(turns);
+  node_.run_for(milliseconds{700});  // shown at once, with a on; since 200 ms it is off
+  ASSERT_FALSE(node_.runs("a"));
+  damage_journal("nonsense\n");
+  node_.restart_agent(/*pods_known=*/false, /*with_shown=*/true);
+  node_.step();
+  EXPECT_TRUE(node_.runs("a"));
+}
+
 TEST_F(KeeperTest, AnAgentThatDiesWhileItMendsLeavesTheRestToTheNext) {
   two_gangs();
   node_.step();

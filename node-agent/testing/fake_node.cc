@@ -55,10 +55,6 @@ FakeNode::FakeNode() {
 FakeNode::~FakeNode() = default;
 
 void FakeNode::restart_agent(bool pods_known, bool with_shown) {
-  std::map<std::string, FreezeState> shown;
-  for (const PodView& pod : with_shown ? keeper_->pods() : std::vector<PodView>{}) {
-    if (pod.state) shown[pod.uid] = *pod.state;
-  }
   keeper_.reset();
   sink_.reset();
   core_.reset();
@@ -71,7 +67,17 @@ void FakeNode::restart_agent(bool pods_known, bool with_shown) {
   sink_ = std::make_unique<Sink>(*core_);
   keeper_ = std::make_unique<Keeper>("n1", JournalFile{directory_.path() + "/journal"}, "boot-1",
                                      *opener_, *sink_);
-  (void)keeper_->adopt(shown);
+  (void)keeper_->adopt(with_shown ? shown_ : std::map<std::string, FreezeState>{});
+  show_at_ = base::Duration{0};
+}
+
+void FakeNode::show() {
+  if (clock_.monotonic() < show_at_) return;
+  show_at_ = clock_.monotonic() + std::chrono::seconds{1};
+  shown_.clear();
+  for (const PodView& pod : keeper_->pods()) {
+    if (pod.state) shown_[pod.uid] = *pod.state;
+  }
 }
 
 kube::Pod& FakeNode::add_pod(const std::string& name, const std::string& job) {
@@ -128,6 +134,7 @@ void FakeNode::step() {
     world_.pods[kube::key_of(pod.metadata)] = pod_facts(pod, world_.settings.settle);
   }
   (void)keeper_->step(world_);
+  show();
   core_->step();
 }
 
