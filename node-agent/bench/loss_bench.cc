@@ -14,6 +14,8 @@ namespace agent::bench {
 namespace {
 
 constexpr base::Duration kSlurmWait = std::chrono::seconds{2};
+// From the order to take turns to the first turn that is measured, at least.
+constexpr base::Duration kTurnsSettle = std::chrono::milliseconds{100};
 
 std::int64_t nanos(base::Duration duration) { return std::chrono::nanoseconds{duration}.count(); }
 
@@ -92,7 +94,7 @@ class LossBench {
     for (std::int64_t i = 0; i < blocks; ++i) {
       alone();
       ran_alone += part_that_ran(block, [](std::int64_t end) { sleep_until_nanos(end); });
-      const std::int64_t from = (wall_nanos() / round + 2) * round;
+      const std::int64_t from = ((wall_nanos() + nanos(kTurnsSettle)) / round + 1) * round;
       ran_in_turns += turns(from, from + block);
       overlap += overlap_micros(first.runs_since(from), second.runs_since(from), from, from + block);
     }
