@@ -10,6 +10,7 @@ namespace {
 
 constexpr base::Duration kStepMax = std::chrono::seconds{1};
 constexpr base::Duration kClockReadEvery = std::chrono::seconds{10};
+constexpr base::Duration kFrozenReadEvery = std::chrono::seconds{10};
 
 // What people see of a pod: how it stands, and the freezer's state where that is news. The turns
 // that it takes are none.
@@ -102,6 +103,7 @@ base::Duration Agent::tell(const NodeSnapshot& snapshot) {
   std::vector<PodView> pods = parts_.keeper.pods();
   log_changes(pods);
   parts_.metrics.update(metrics_input(pods), parts_.switcher.counters());
+  count_frozen(pods);
   parts_.report(NodeFacts{.pods = std::move(pods),
                           .in_force = parts_.keeper.timetable(),
                           .timetable_complaint = parts_.keeper.timetable_complaint(),
@@ -113,6 +115,26 @@ base::Duration Agent::tell(const NodeSnapshot& snapshot) {
                           .clock = clock_reading_,
                           .topology = parts_.topology});
   return kStepMax;
+}
+
+void Agent::count_frozen(const std::vector<PodView>& pods) {
+  if (counted_frozen_at_ && world_.monotonic - *counted_frozen_at_ < kFrozenReadEvery) return;
+  counted_frozen_at_ = world_.monotonic;
+  std::map<std::string, std::string> gangs;  // by UID of the pod
+  for (const auto& pod : pods_) {
+    if (const kube::OwnerReference* job = kube::controller_of(pod->metadata)) {
+      gangs[pod->metadata.uid] = pod->metadata.ns + "/" + job->name;
+    }
+  }
+  std::vector<FrozenPod> frozen;
+  for (const PodView& pod : pods) {
+    const auto gang = gangs.find(pod.uid);
+    if (gang == gangs.end() || pod.path.empty()) continue;
+    if (const std::optional<base::Duration> time = parts_.frozen_time(pod)) {
+      frozen.push_back({.uid = pod.uid, .gang = gang->second, .frozen = *time});
+    }
+  }
+  parts_.metrics.count_frozen(frozen);
 }
 
 MetricsInput Agent::metrics_input(const std::vector<PodView>& pods) const {

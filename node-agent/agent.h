@@ -40,6 +40,8 @@ struct AgentParts {
   Switcher& switcher;
   Metrics& metrics;
   std::function<void(NodeFacts)> report;  // to the status writer
+  // For how long the pod has stood still; nothing where the kernel does not count it.
+  std::function<std::optional<base::Duration>(const PodView&)> frozen_time;
   std::optional<kube::NodeTopology> topology{};
 };
 
@@ -65,6 +67,7 @@ class Agent {
   void look_at_lease(const NodeSnapshot& snapshot);
   void look_at_clock();
   base::Duration tell(const NodeSnapshot& snapshot);
+  void count_frozen(const std::vector<PodView>& pods);
   void log_changes(const std::vector<PodView>& pods);
   MetricsInput metrics_input(const std::vector<PodView>& pods) const;
 
@@ -88,6 +91,7 @@ class Agent {
   bool logged_kill_switch_ = false;
   std::uint64_t logged_clock_steps_ = 0;
   std::optional<base::Duration> told_at_;
+  std::optional<base::Duration> counted_frozen_at_;
 };
 
 }  // namespace agent

@@ -8,7 +8,9 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <string_view>
+#include <utility>
 
 namespace agent {
 namespace {
@@ -111,7 +113,15 @@ struct Metrics::Families {
   prometheus::Gauge& boundary_offset =
       gauge("boundary_last_write_seconds", "From that boundary to the last write.");
 
+  prometheus::Family<prometheus::Counter>& frozen =
+      BuildCounter()
+          .Name("kubegang_agent_pod_frozen_seconds_total")
+          .Help("Time that the gang's pods stood still on this node, as the kernel counts it.")
+          .Register(registry);
+
   std::map<std::string_view, prometheus::Gauge*> pods_by_state;
+  std::map<std::string, prometheus::Counter*> frozen_of_gangs;
+  std::map<std::string, base::Duration> frozen_of_pods;  // by UID, as last counted
   bool was_failed_open = false;
   bool was_killed = false;
 };
@@ -186,6 +196,26 @@ void Metrics::update(const MetricsInput& input, const SwitchCounters& counters) 
   }
   to.was_failed_open = input.failed_open;
   to.was_killed = input.kill_switch;
+}
+
+void Metrics::count_frozen(const std::vector<FrozenPod>& pods) {
+  Families& to = *families_;
+  std::map<std::string, base::Duration> counted;
+  std::set<std::string> listed;
+  for (const FrozenPod& pod : pods) {
+    prometheus::Counter*& counter = to.frozen_of_gangs[pod.gang];
+    if (counter == nullptr) counter = &to.frozen.Add({{"gang", pod.gang}});
+    const base::Duration more = pod.frozen - to.frozen_of_pods[pod.uid];
+    if (more > base::Duration{0}) counter->Increment(seconds(more));
+    counted[pod.uid] = pod.frozen;
+    listed.insert(pod.gang);
+  }
+  to.frozen_of_pods = std::move(counted);
+  std::erase_if(to.frozen_of_gangs, [&](const auto& entry) {
+    if (listed.contains(entry.first)) return false;
+    to.frozen.Remove(entry.second);
+    return true;
+  });
 }
 
 std::string Metrics::render() const {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "node-agent/clock_check.h"
 #include "node-agent/keeper.h"
@@ -23,7 +24,14 @@ struct MetricsInput {
   std::uint64_t ignored_invalid = 0;
 };
 
-// record() and update() belong to one thread; render() may be called from any.
+// Of one pod, what the kernel has counted so far.
+struct FrozenPod {
+  std::string uid{};
+  std::string gang{};  // its Job, as namespace/name
+  base::Duration frozen{};
+};
+
+// record(), update() and count_frozen() belong to one thread; render() may be called from any.
 class Metrics {
  public:
   Metrics();
@@ -34,6 +42,8 @@ class Metrics {
   void record(const SwitchReport& report);
   // The state of things, as often as it changes.
   void update(const MetricsInput& input, const SwitchCounters& counters);
+  // Of all listed pods, now and then. A gang of which none is listed any more is forgotten.
+  void count_frozen(const std::vector<FrozenPod>& pods);
   // In Prometheus' text format.
   std::string render() const;
 

@@ -28,6 +28,7 @@
 #include "kube/transport_config.h"
 #include "node-agent/agent.h"
 #include "node-agent/cgroup_file.h"
+#include "node-agent/frozen_time.h"
 #include "node-agent/pod_opener.h"
 #include "node-agent/shared_state.h"
 #include "node-agent/status_writer.h"
@@ -235,7 +236,11 @@ base::Status Worker::start() {
                    .keeper = keeper_,
                    .switcher = switcher_,
                    .metrics = metrics_,
-                   .report = [this](NodeFacts facts) { report(std::move(facts)); }};
+                   .report = [this](NodeFacts facts) { report(std::move(facts)); },
+                   .frozen_time = [this](const PodView& pod) -> std::optional<base::Duration> {
+                     const base::Result<PodCgroup> cgroup = cgroups_.at(pod.path, pod.uid);
+                     return cgroup ? read_frozen_time(*cgroup) : std::nullopt;
+                   }};
   if (topology) parts.topology = *topology;
   agent_ = std::make_unique<Agent>(std::move(parts), adopted.journal.lease);
   agent_->step();  // What was adopted takes its turns before the API server has said a word.
