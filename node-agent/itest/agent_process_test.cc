@@ -264,6 +264,34 @@ TEST_P(AgentProcessTest, ASlowApiServerHoldsUpNoTurn) {
   EXPECT_TRUE(eventually([&] { return all_run_for(kSlice * 2); }, seconds{30}));
 }
 
+std::string effective_capabilities(pid_t process) {
+  std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
+  for (std::string word; status >> word;) {
+    if (word == "CapEff:" && status >> word) return word;
+  }
+  return {};
+}
+
+// design/freezer.md 5.6: SYS_NICE and IPC_LOCK make it faster, nothing more.
+TEST_P(AgentProcessTest, Uid0WithoutAnyCapabilityIsEnough) {
+  two_gangs();
+  node_->drop_capabilities();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  EXPECT_EQ(effective_capabilities(node_->supervisor()), "0000000000000000");
+  EXPECT_EQ(effective_capabilities(node_->worker().value()), "0000000000000000");
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  node_->delete_pod("b");
+  EXPECT_TRUE(eventually([&] { return !frozen("b"); }));
+  ::kill(node_->worker().value(), SIGKILL);  // its supervisor thaws and starts another one
+  EXPECT_TRUE(eventually([&] { return !frozen("a"); }));
+  EXPECT_TRUE(eventually([&] { return frozen("a"); }));
+  node_->signal(SIGTERM);
+  EXPECT_EQ(node_->wait_for_end(seconds{10}), 0);
+  EXPECT_TRUE(all_run());
+}
+
 TEST_P(AgentProcessTest, InspectShowsTheNode) {
   two_gangs();
   node_->start();

@@ -28,6 +28,14 @@ T must(base::Result<T> result) {
   return *std::move(result);
 }
 
+// For the program that this process executes next: what root gets there is what is left here.
+void leave_no_capability() {
+  for (unsigned long capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability) {
+    ::prctl(PR_CAPBSET_DROP, capability);
+  }
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL);
+}
+
 }  // namespace
 
 AgentProcess::AgentProcess(CgroupVersion version, std::string program, const std::string& crds)
@@ -82,6 +90,7 @@ void AgentProcess::start(const std::vector<std::string>& more_flags) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ::dup2(file, STDERR_FILENO);
+    if (without_capabilities_) leave_no_capability();
     ::execv(program_.c_str(), arguments.data());
     ::_exit(127);
   }

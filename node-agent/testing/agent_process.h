@@ -33,6 +33,8 @@ class AgentProcess {
 
   // Starts the program (with its supervisor) or one more after the first ended.
   void start(const std::vector<std::string>& more_flags = {});
+  // Programs that are started from now on are of uid 0, but without any capability.
+  void drop_capabilities() { without_capabilities_ = true; }
   pid_t supervisor() const { return supervisor_; }
   // The supervisor's child; nothing while there is none.
   std::optional<pid_t> worker() const;
@@ -86,6 +88,7 @@ class AgentProcess {
   int port_ = 0;
   std::map<std::string, Pod> pods_;
   pid_t supervisor_ = 0;
+  bool without_capabilities_ = false;
 };
 
 }  // namespace agent::testing
