@@ -55,6 +55,11 @@ class RandomRun {
                                     << "\ninstead of: " << text_of(decisions);
     };
     driver_.on_plans = [this](base::Instant now, const std::vector<NodePlan>& plans) {
+      for (const NodePlan& plan : plans) {
+        EXPECT_TRUE(std::ranges::none_of(plan.entries, [](const NodeTimetableEntry& entry) {
+          return entry.ran.count() < 0;
+        })) << "has run for less than nothing: " << to_text(plan);
+      }
       if (!twin_) return;
       const std::vector<NodePlan> its = twin_->take_plans(now);
       EXPECT_TRUE(its == plans) << "the restored one plans otherwise:" << text_of(its)
