@@ -104,8 +104,7 @@ void check_whole(const Objects& objects, const std::string& options) {
   for (const json& object : objects) {
     const std::string id = id_of(object);
     SCOPED_TRACE(id);
-    EXPECT_TRUE(ids.insert(id + "." + object.value("/metadata/namespace"_json_pointer, ""))
-                    .second)
+    EXPECT_TRUE(ids.insert(id + "." + object.value("/metadata/namespace"_json_pointer, "")).second)
         << "rendered twice";
     EXPECT_NE(object.value("apiVersion", ""), "");
     EXPECT_EQ(object.value("/metadata/labels/app.kubernetes.io~1name"_json_pointer, ""),
@@ -148,8 +147,9 @@ TEST_F(Chart, RendersWithEverySwitchAloneAndWithAllButOne) {
 
 TEST_F(Chart, SchemaRefusesWrongValues) {
   for (const char* wrong :
-       {"operator.replicas=-1", "operator.replicas=two", "operator.replica=2", "agent.realtime=maybe",
-        "agent.maxUnavailable=0", "agent.maxUnavailable=120%", "agent.cgroupRoot=relative", "agent.cgroupDriver=none", "agent.kubeletCgroupRoot=../..",
+       {"operator.replicas=-1", "operator.replicas=two", "operator.replica=2",
+        "agent.realtime=maybe", "agent.maxUnavailable=0", "agent.maxUnavailable=120%",
+        "agent.cgroupRoot=relative", "agent.cgroupDriver=none", "agent.kubeletCgroupRoot=../..",
         "image.pullPolicy=Sometimes", "image.registry=without-slash", "crds.enabled=perhaps",
         "metrics.serviceMonitor.interval=often", "metrics.prometheusRule.switchLatenessSeconds=0",
         "test.nodes=0", "unknown=1", "networkPolicy.apiServerPorts[0]=70000",
@@ -166,13 +166,12 @@ TEST_F(Chart, SchemaRefusesWrongValues) {
 TEST_F(Chart, CrdsAreOursAndStay) {
   const Objects objects = render();
   for (const char* name : {"jobs", "nodetimetables", "partitions", "qos", "schedulerconfigs"}) {
-    json rendered =
-        find(objects, std::string{"CustomResourceDefinition/"} + name + ".kubegang.io");
+    json rendered = find(objects, std::string{"CustomResourceDefinition/"} + name + ".kubegang.io");
     EXPECT_EQ(rendered["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
     rendered["metadata"].erase("annotations");
     rendered["metadata"].erase("labels");
-    EXPECT_EQ(rendered, read_yaml(std::string{KUBEGANG_SOURCE_DIR "/crds/kubegang.io_"} + name +
-                                  ".yaml"));
+    EXPECT_EQ(rendered,
+              read_yaml(std::string{KUBEGANG_SOURCE_DIR "/crds/kubegang.io_"} + name + ".yaml"));
   }
 }
 
@@ -191,8 +190,8 @@ std::vector<std::string> arguments_of(const json& workload) {
 }
 
 TEST_F(Chart, OperatorUnderstandsItsCommandLine) {
-  const auto parsed = control::parse_options(
-      arguments_of(find(render(), "Deployment/kubegang-operator")));
+  const auto parsed =
+      control::parse_options(arguments_of(find(render(), "Deployment/kubegang-operator")));
   ASSERT_FALSE(parsed.exit_code) << parsed.text;
   EXPECT_EQ(parsed.options.lease(), (kube::ObjectKey{kNamespace, "kubegang-operator"}));
   EXPECT_TRUE(parsed.options.leader_elect);
@@ -201,8 +200,8 @@ TEST_F(Chart, OperatorUnderstandsItsCommandLine) {
 
 TEST_F(Chart, AgentUnderstandsItsCommandLineAndFindsTheOperatorsLease) {
   for (const char* realtime : {"true", "false"}) {
-    const auto parsed = agent::parse_options(arguments_of(
-        find(render(set({std::string{"agent.realtime="} + realtime})), "DaemonSet/kubegang-agent")));
+    const auto parsed = agent::parse_options(arguments_of(find(
+        render(set({std::string{"agent.realtime="} + realtime})), "DaemonSet/kubegang-agent")));
     ASSERT_FALSE(parsed.exit_code) << parsed.text;
     EXPECT_EQ(parsed.options.lease_key(), (kube::ObjectKey{kNamespace, "kubegang-operator"}));
     EXPECT_EQ(parsed.options.node_name, "n1");
@@ -222,8 +221,9 @@ TEST_F(Chart, OperatorIsConfined) {
 
 TEST_F(Chart, AgentIsConfined) {
   for (const bool realtime : {true, false}) {
-    const json daemon_set = find(render(set({realtime ? "agent.realtime=true" : "agent.realtime=false"})),
-                                 "DaemonSet/kubegang-agent");
+    const json daemon_set =
+        find(render(set({realtime ? "agent.realtime=true" : "agent.realtime=false"})),
+             "DaemonSet/kubegang-agent");
     const json pod = daemon_set["spec"]["template"]["spec"];
     for (const char* field : {"hostNetwork", "hostPID", "hostIPC"}) {
       EXPECT_FALSE(pod.contains(field)) << field;
@@ -239,15 +239,17 @@ TEST_F(Chart, AgentIsConfined) {
     EXPECT_EQ(pod["priorityClassName"], "system-node-critical");
     EXPECT_EQ(pod["tolerations"], json::parse(R"([{"operator": "Exists"}])"));
   }
-  EXPECT_EQ(find(render(), "DaemonSet/kubegang-agent")["spec"]["updateStrategy"]["rollingUpdate"]
-                ["maxUnavailable"],
-            "10%");
+  EXPECT_EQ(
+      find(render(),
+           "DaemonSet/kubegang-agent")["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"],
+      "10%");
 }
 
 // The mount is where the agent looks for it.
 TEST_F(Chart, AgentGetsTheCgroupsOfPodsOnly) {
   for (const std::string kubelet_root : {"", "/kubelet", "/a-b/c"}) {
-    const std::vector<std::string> paths = agent::kubepods_paths(kubelet_root);  // systemd's, cgroupfs'
+    const std::vector<std::string> paths =
+        agent::kubepods_paths(kubelet_root);  // systemd's, cgroupfs'
     for (const bool systemd : {true, false}) {
       const json daemon_set = find(
           render(set({"agent.kubeletCgroupRoot=" + kubelet_root, "agent.cgroupRoot=/root/",
@@ -257,8 +259,8 @@ TEST_F(Chart, AgentGetsTheCgroupsOfPodsOnly) {
       const json pod = daemon_set["spec"]["template"]["spec"];
       const json volumes = json::parse(
           R"([{"name": "run", "hostPath": {"path": "/run/kubegang", "type": "DirectoryOrCreate"}},
-              {"name": "kubepods", "hostPath": {"path": "/root/)" + kubepods +
-          R"(", "type": "Directory"}}])");
+              {"name": "kubepods", "hostPath": {"path": "/root/)" +
+          kubepods + R"(", "type": "Directory"}}])");
       EXPECT_EQ(pod["volumes"], volumes);
       EXPECT_EQ(pod["containers"][0]["volumeMounts"][1],
                 (json{{"name", "kubepods"}, {"mountPath", "/host/cgroup/" + kubepods}}));
@@ -470,7 +472,8 @@ TEST_F(Chart, ServiceMonitorFindsTheMetricsPortsOfBothPrograms) {
   const json service = find(objects, "Service/kubegang-metrics");
   for (const char* id : {"Deployment/kubegang-operator", "DaemonSet/kubegang-agent"}) {
     const json pod = find(objects, id)["spec"]["template"];
-    EXPECT_EQ(pod["spec"]["containers"][0]["ports"][0]["name"], service["spec"]["ports"][0]["targetPort"]);
+    EXPECT_EQ(pod["spec"]["containers"][0]["ports"][0]["name"],
+              service["spec"]["ports"][0]["targetPort"]);
     for (const auto& [key, value] : service["spec"]["selector"].items()) {
       EXPECT_EQ(pod["metadata"]["labels"].value(key, ""), value);
     }

@@ -63,8 +63,8 @@ HelmRun run_helm(const std::string& arguments) {
 }
 
 HelmRun run_template(const std::string& options, const std::string& ns) {
-  return run_helm("template kubegang " + std::string{kChart} + " --kube-version 1.34.4 --namespace " +
-                  ns + " " + options);
+  return run_helm("template kubegang " + std::string{kChart} +
+                  " --kube-version 1.34.4 --namespace " + ns + " " + options);
 }
 
 std::vector<nlohmann::json> render(const std::string& options) {

@@ -141,8 +141,9 @@ base::Result<simulate::Happening> ScenarioInputs::submit(const RawInput& input) 
   job.request.submit_time = input.at;
   jobs_by_label_[*label] = job.request.id;
   if (!job.work && !endless_) {
-    endless_ = at(entry.place, "submit " + quoted(*label) + ": say how many seconds it runs (run), or " +
-                                   "when the scenario ends (end)");
+    endless_ =
+        at(entry.place, "submit " + quoted(*label) + ": say how many seconds it runs (run), or " +
+                            "when the scenario ends (end)");
   }
   requests_.push_back(job.request);
   const simulate::SubmitJob submitted{job.request.id};
@@ -369,7 +370,8 @@ base::Result<sched::JobId> ScenarioInputs::job(const Entry& entry) const {
   if (!label) return label.error();
   const auto found = jobs_by_label_.find(*label);
   if (found == jobs_by_label_.end()) {
-    return at(entry.place, entry.key + " " + in_quotes(*label) + ": no such job was submitted before");
+    return at(entry.place,
+              entry.key + " " + in_quotes(*label) + ": no such job was submitted before");
   }
   return found->second;
 }

@@ -106,7 +106,8 @@ TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
       {"nodes:\n- {name: n1, cores: two}\npartitions: []\ninputs: []\n",
        "f:2: cores \"two\": not a whole number"},
       {"nodes:\n- {name: n1, memory: -1}\npartitions: []\ninputs: []\n",
-       "f:2: memory \"-1\": not a size of memory; write a whole number with K, M, G or T (MiB without a "
+       "f:2: memory \"-1\": not a size of memory; write a whole number with K, M, G or T (MiB "
+       "without a "
        "unit)"},
       {file_with("- {t: 0, submit: A, run: 5}\n- {t: 0, submit: B}\n"),
        "f:9: submit \"B\": say how many seconds it runs (run), or when the scenario ends (end)"},
@@ -115,7 +116,8 @@ TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
       {file_with("- {t: 0, submit: A, run: soon}\n"),
        "f:8: run \"soon\": must be seconds from 0 to 3153600000"},
       {file_with("- {t: 0, submit: A, args: -t x}\n"),
-       "f:8: args: -t \"x\": not a time; write minutes, M:S, H:M:S, D-H, D-H:M, D-H:M:S or UNLIMITED"},
+       "f:8: args: -t \"x\": not a time; write minutes, M:S, H:M:S, D-H, D-H:M, D-H:M:S or "
+       "UNLIMITED"},
       {file_with("- {t: 0, submit: A, args: --frobnicate}\n"),
        "f:8: args: --frobnicate: no such option of sbatch"},
       {file_with("- {t: 0, submit: A, args: --exclusive --oversubscribe}\n"),

@@ -76,8 +76,9 @@ TEST_F(SimulateCommand, WhatIfAsJson) {
   EXPECT_EQ(json["totals"]["response"]["max"], 230.0);
 }
 
-// By hand: A has n1 from 0 to 100, B waits for it from 20 to 100 and has it until 150. Two nodes of 4
-// CPUs for 150 s are 1200 CPU seconds, used are (100 + 50) × 4. Waits 0 and 80, responses 100 and 130.
+// By hand: A has n1 from 0 to 100, B waits for it from 20 to 100 and has it until 150. Two nodes of
+// 4 CPUs for 150 s are 1200 CPU seconds, used are (100 + 50) × 4. Waits 0 and 80, responses 100 and
+// 130.
 TEST_F(SimulateCommand, TotalsAreThoseWorkedOutByHand) {
   ASSERT_EQ(run(R"(
 nodes:

@@ -33,7 +33,7 @@ class TestServer {
                       int port = 0)
       : server_{std::move(server)} {
     server_->set_keep_alive_timeout(1);  // s; stop() waits for it
-    server_->set_tcp_nodelay(true);  // as Go's server has it; before the socket is made
+    server_->set_tcp_nodelay(true);      // as Go's server has it; before the socket is made
     port_ = port == 0 ? server_->bind_to_any_port("127.0.0.1") : port;
     if (port != 0) {
       EXPECT_TRUE(server_->bind_to_port("127.0.0.1", port));

@@ -79,8 +79,7 @@ void Agent::look_at_lease(const NodeSnapshot& snapshot) {
     lease_watch_.read(snapshot.lease->renew_time, snapshot.lease->at);
     world_.lease = lease_watch_.seen();
   }
-  world_.failed_open =
-      lease_watch_.failed_open(world_.monotonic, world_.settings.fail_open_after);
+  world_.failed_open = lease_watch_.failed_open(world_.monotonic, world_.settings.fail_open_after);
 }
 
 void Agent::look_at_clock() {
@@ -176,9 +175,9 @@ void Agent::log_changes(const std::vector<PodView>& pods) {
     if (!error.empty()) spdlog::error("cannot write the journal error=\"{}\"", error);
   }
   if (world_.failed_open != std::exchange(logged_failed_open_, world_.failed_open)) {
-    spdlog::warn("{} node={}", world_.failed_open
-                                   ? "failed open: the operator's lease was not seen renewed"
-                                   : "slicing again: the operator's lease was renewed",
+    spdlog::warn("{} node={}",
+                 world_.failed_open ? "failed open: the operator's lease was not seen renewed"
+                                    : "slicing again: the operator's lease was renewed",
                  parts_.node);
   }
   if (world_.kill_switch != std::exchange(logged_kill_switch_, world_.kill_switch)) {

@@ -72,7 +72,7 @@ struct Assignment {
   std::uint64_t number = 0;  // ascending
   timetable::Timetable table{};
   base::Duration barrier = std::chrono::milliseconds{20};
-  bool everything_runs = false;  // fail-open, kill switch, stop
+  bool everything_runs = false;       // fail-open, kill switch, stop
   std::vector<ControlledPod> pods{};  // at most kControlledPodsMax, no pod twice
 };
 

@@ -15,8 +15,7 @@ Cgroup1Freezer::Cgroup1Freezer(FileDescriptor state, FileDescriptor self_freezin
 base::Result<std::unique_ptr<Freezer>> Cgroup1Freezer::open(int directory_fd) {
   base::Result<FileDescriptor> state = open_beneath(directory_fd, "freezer.state", O_RDWR);
   if (!state) return state.error();
-  base::Result<FileDescriptor> self =
-      open_beneath(directory_fd, "freezer.self_freezing", O_RDONLY);
+  base::Result<FileDescriptor> self = open_beneath(directory_fd, "freezer.self_freezing", O_RDONLY);
   if (!self) return self.error();
   return std::unique_ptr<Freezer>{
       std::make_unique<Cgroup1Freezer>(*std::move(state), *std::move(self))};

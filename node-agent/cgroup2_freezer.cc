@@ -34,7 +34,8 @@ IoResult Cgroup2Freezer::request(Wish wish) {
 Observation Cgroup2Freezer::observe() {
   std::array<char, kEventsBytesMax> buffer;
   const FileText events = read_file(events_.get(), buffer);
-  return {.result = events.result, .frozen = events.text.find("frozen 1") != std::string_view::npos};
+  return {.result = events.result,
+          .frozen = events.text.find("frozen 1") != std::string_view::npos};
 }
 
 Requested Cgroup2Freezer::requested() {

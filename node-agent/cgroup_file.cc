@@ -36,11 +36,14 @@ base::Result<FileDescriptor> open_beneath(int directory_fd, const std::string& n
 IoResult io_result_from_errno(int error_number) {
   switch (error_number) {
     case ENODEV:
-    case ENOENT: return IoResult::kGone;
+    case ENOENT:
+      return IoResult::kGone;
     case EACCES:
     case EPERM:
-    case EROFS: return IoResult::kDenied;
-    default: return IoResult::kFailed;
+    case EROFS:
+      return IoResult::kDenied;
+    default:
+      return IoResult::kFailed;
   }
 }
 

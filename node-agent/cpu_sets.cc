@@ -28,8 +28,7 @@ CpuSets::Outcome CpuSets::bind(const Wanted& wanted, base::Duration now) {
   std::vector<int> there;
   std::vector<int> missing;
   for (const int cpu : *cpus) {
-    const bool exists =
-        !online || std::find(online->begin(), online->end(), cpu) != online->end();
+    const bool exists = !online || std::find(online->begin(), online->end(), cpu) != online->end();
     (exists ? there : missing).push_back(cpu);
   }
   if (!missing.empty()) {
@@ -39,8 +38,7 @@ CpuSets::Outcome CpuSets::bind(const Wanted& wanted, base::Duration now) {
                                   : ": it is bound to " + format_cpu_list(there) + " only");
   }
   if (there.empty()) return outcome;
-  const base::Status status =
-      opener_.bind(wanted.uid, wanted.qos, format_cpu_list(there));
+  const base::Status status = opener_.bind(wanted.uid, wanted.qos, format_cpu_list(there));
   if (status) return outcome;
   if (status.error().code == base::Code::kNotFound) {
     outcome.again_at = now + kRetryAfter;

@@ -1,5 +1,5 @@
-// Binds the listed pods to the CPUs that the timetable gives them, and keeps them there. What cannot
-// be bound runs unbound, is said in the status, and keeps nobody from taking turns.
+// Binds the listed pods to the CPUs that the timetable gives them, and keeps them there. What
+// cannot be bound runs unbound, is said in the status, and keeps nobody from taking turns.
 #pragma once
 
 #include <map>

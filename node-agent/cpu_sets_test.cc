@@ -19,8 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::FakeNode;
 using ::testing::ElementsAre;
+using testing::FakeNode;
 using ::testing::HasSubstr;
 
 constexpr char kUid[] = "0b2d5f1a-77c0-4b7e-9f1e-0123456789ab";
@@ -45,7 +45,8 @@ TEST(CpuList, ReadsAndWritesTheKernelsFormat) {
 // A pod's cgroup with a container in it, as files.
 class CpusetFileTest : public ::testing::Test {
  protected:
-  CpusetFileTest() : pod_{fs::path{root_.path()} / "kubepods/burstable" / ("pod" + std::string{kUid})} {
+  CpusetFileTest()
+      : pod_{fs::path{root_.path()} / "kubepods/burstable" / ("pod" + std::string{kUid})} {
     fs::create_directories(pod_ / "container");
     std::ofstream{pod_ / "cgroup.freeze"} << "0\n";
     for (const fs::path& place : {pod_, pod_ / "container"}) {

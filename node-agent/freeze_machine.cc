@@ -4,13 +4,20 @@ namespace agent {
 
 std::string_view to_string(FreezeState state) {
   switch (state) {
-    case FreezeState::kThawed: return "thawed";
-    case FreezeState::kFreezing: return "freezing";
-    case FreezeState::kFrozen: return "frozen";
-    case FreezeState::kStuck: return "stuck";
-    case FreezeState::kThawing: return "thawing";
-    case FreezeState::kForeign: return "foreign";
-    case FreezeState::kGone: return "gone";
+    case FreezeState::kThawed:
+      return "thawed";
+    case FreezeState::kFreezing:
+      return "freezing";
+    case FreezeState::kFrozen:
+      return "frozen";
+    case FreezeState::kStuck:
+      return "stuck";
+    case FreezeState::kThawing:
+      return "thawing";
+    case FreezeState::kForeign:
+      return "foreign";
+    case FreezeState::kGone:
+      return "gone";
   }
   return "unknown";
 }
@@ -117,19 +124,24 @@ void FreezeMachine::looked(Requested requested, Observation observation, base::D
   switch (state_) {
     case FreezeState::kThawed:
       settle_in(requested.wish == Wish::kFrozen || observation.frozen ? FreezeState::kForeign
-                                                                     : FreezeState::kThawed,
+                                                                      : FreezeState::kThawed,
                 now);
       return;
     case FreezeState::kForeign:
       settle_in(requested.wish == Wish::kThawed && !observation.frozen ? FreezeState::kThawed
-                                                                      : FreezeState::kForeign,
+                                                                       : FreezeState::kForeign,
                 now);
       return;
     case FreezeState::kFreezing:
     case FreezeState::kStuck:
-    case FreezeState::kFrozen: looked_while_freezing(requested, observation, now); return;
-    case FreezeState::kThawing: looked_while_thawing(observation, now); return;
-    case FreezeState::kGone: return;
+    case FreezeState::kFrozen:
+      looked_while_freezing(requested, observation, now);
+      return;
+    case FreezeState::kThawing:
+      looked_while_thawing(observation, now);
+      return;
+    case FreezeState::kGone:
+      return;
   }
 }
 

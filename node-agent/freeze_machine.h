@@ -1,6 +1,6 @@
-// What one controlled pod's freezer is doing, and when to look or write again. A pure state machine:
-// the switcher does the calls and tells it the outcome; the machine holds the deadlines and is
-// stepped with the monotonic time. Policy (which pod, when) is not here.
+// What one controlled pod's freezer is doing, and when to look or write again. A pure state
+// machine: the switcher does the calls and tells it the outcome; the machine holds the deadlines
+// and is stepped with the monotonic time. Policy (which pod, when) is not here.
 //
 //   Thawed ──wrote frozen──▶ Freezing ──observed──▶ Frozen ──wrote thawed──▶ Thawing ──▶ Thawed
 //                               └─ 2 s ─▶ Stuck (stays asked for; becomes Frozen late, or thawed)

@@ -67,18 +67,24 @@ class Freezer {
 
 constexpr std::string_view to_string(Wish wish) {
   switch (wish) {
-    case Wish::kThawed: return "thawed";
-    case Wish::kFrozen: return "frozen";
+    case Wish::kThawed:
+      return "thawed";
+    case Wish::kFrozen:
+      return "frozen";
   }
   return "unknown";
 }
 
 constexpr std::string_view to_string(IoResult result) {
   switch (result) {
-    case IoResult::kOk: return "ok";
-    case IoResult::kGone: return "gone";
-    case IoResult::kDenied: return "denied";
-    case IoResult::kFailed: return "failed";
+    case IoResult::kOk:
+      return "ok";
+    case IoResult::kGone:
+      return "gone";
+    case IoResult::kDenied:
+      return "denied";
+    case IoResult::kFailed:
+      return "failed";
   }
   return "unknown";
 }

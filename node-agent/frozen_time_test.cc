@@ -12,9 +12,9 @@ TEST(FrozenTime, IsTheLineOfTheKernelsText) {
 }
 
 TEST(FrozenTime, IsNothingWhereTheKernelDoesNotCountIt) {
-  for (const char* text : {"", "\n", "frozen 1\n", "frozen_usec\n", "frozen_usec x\n",
-                           "frozen_usec 1x\n", "frozen_usec -1\n", "not_frozen_usec 1\n",
-                           "frozen_usec 99999999999999999999\n"}) {
+  for (const char* text :
+       {"", "\n", "frozen 1\n", "frozen_usec\n", "frozen_usec x\n", "frozen_usec 1x\n",
+        "frozen_usec -1\n", "not_frozen_usec 1\n", "frozen_usec 99999999999999999999\n"}) {
     EXPECT_FALSE(parse_frozen_time(text).has_value()) << text;
   }
 }

@@ -62,8 +62,7 @@ std::string inspect(const Journal& journal, const SharedState* state, const PodC
   if (!timetable) return "timetable  unreadable: " + timetable.error().message + "\n";
   std::optional<std::vector<SharedState::Shown>> shown;
   if (state != nullptr) shown = state->read();
-  std::vector<Row> rows{
-      {"INDEX", "POD", "STANDING", "KERNEL", "TURN", "LAST SWITCH", "CGROUP"}};
+  std::vector<Row> rows{{"INDEX", "POD", "STANDING", "KERNEL", "TURN", "LAST SWITCH", "CGROUP"}};
   const kube::NodeTimetableSpec& spec = timetable->spec;
   for (std::size_t i = 0; i < spec.pods.size(); ++i) {
     const std::string name = spec.pods[i].ns + "/" + spec.pods[i].name;

@@ -1,6 +1,6 @@
-// `kubegang-agent inspect`: what the agent of this node has under control, for a person on the node.
-// Reads the journal and the shared state in the run directory and looks at the cgroups itself, so it
-// also works when the agent hangs or is dead, and needs no API server.
+// `kubegang-agent inspect`: what the agent of this node has under control, for a person on the
+// node. Reads the journal and the shared state in the run directory and looks at the cgroups
+// itself, so it also works when the agent hangs or is dead, and needs no API server.
 #pragma once
 
 #include <string>

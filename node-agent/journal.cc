@@ -100,8 +100,7 @@ base::Result<Journal> parse_journal(std::string_view text) {
     const std::string_view line = take(text, '\n');
     if (line == "end") return journal;
     if (!parse_line(line, journal)) {
-      return base::invalid_argument("journal: line " + std::to_string(number) +
-                                    " cannot be read");
+      return base::invalid_argument("journal: line " + std::to_string(number) + " cannot be read");
     }
   }
   return base::invalid_argument("journal: cut off");

@@ -1,6 +1,6 @@
 // What survives the agent's process: the pods that it may have frozen, the timetable that it last
-// obeyed, and when it last saw the operator alive. On tmpfs, replaced as a whole, and written before
-// a pod is frozen for the first time, so whoever reads it can thaw everything that is ours.
+// obeyed, and when it last saw the operator alive. On tmpfs, replaced as a whole, and written
+// before a pod is frozen for the first time, so whoever reads it can thaw everything that is ours.
 //
 // Text, one fact per line, so that the supervisor reads it without a JSON library:
 //   kubegang-agent-journal 1

@@ -34,11 +34,16 @@ timetable::Timetable nobody_listed() {
 
 std::string_view to_string(PodStanding standing) {
   switch (standing) {
-    case PodStanding::kWaitedFor: return "waited-for";
-    case PodStanding::kSettling: return "settling";
-    case PodStanding::kControlled: return "controlled";
-    case PodStanding::kExempt: return "exempt";
-    case PodStanding::kRefused: return "refused";
+    case PodStanding::kWaitedFor:
+      return "waited-for";
+    case PodStanding::kSettling:
+      return "settling";
+    case PodStanding::kControlled:
+      return "controlled";
+    case PodStanding::kExempt:
+      return "exempt";
+    case PodStanding::kRefused:
+      return "refused";
   }
   return "unknown";
 }
@@ -66,8 +71,7 @@ Keeper::Adopted Keeper::adopt(const std::map<std::string, FreezeState>& last_sho
   for (const auto& [uid, state] : last_shown) {
     if (state == FreezeState::kForeign) shown_as_foreign_.insert(uid);
     if (!incomplete_ || known_.contains(uid) || state == FreezeState::kForeign) continue;
-    const base::Result<PodOpener::Opened> opened =
-        opener_.open(uid, kube::QosClass::kBurstable);
+    const base::Result<PodOpener::Opened> opened = opener_.open(uid, kube::QosClass::kBurstable);
     adopt_pod({.uid = uid}, opened, /*only_if_frozen=*/true);
   }
   if (!adopted.journal.timetable.empty()) {
@@ -86,8 +90,7 @@ void Keeper::adopt_pod(const PodIdentity& identity, const base::Result<PodOpener
   PodIdentity who = identity;
   who.path = opened->path;
   known_[who.uid] = std::make_shared<PodControl>(
-      who, opened->freezer,
-      requested.wish == Wish::kFrozen ? Found::kFrozenByUs : Found::kRunning);
+      who, opened->freezer, requested.wish == Wish::kFrozen ? Found::kFrozenByUs : Found::kRunning);
   settled_.insert(who.uid);
 }
 
@@ -250,8 +253,7 @@ std::optional<Rule> Keeper::rule_of(const World& world, const PodFacts& facts) {
   return Rule::kTimetable;
 }
 
-Rule Keeper::rule_of_ending(const World& world, const PodFacts& facts,
-                            const PodControl& control) {
+Rule Keeper::rule_of_ending(const World& world, const PodFacts& facts, const PodControl& control) {
   auto [ending, first] = endings_.try_emplace(
       facts.uid, Ending{.since = world.monotonic, .deletion_seen = facts.deletion_seen});
   if (!first && facts.deletion_seen && !ending->second.deletion_seen) {
@@ -271,9 +273,8 @@ bool Keeper::is_settled(const World& world, const PodFacts& facts) {
   if (!facts.settled_at) return false;
   const base::Duration since =
       settling_since_.try_emplace(facts.uid, world.monotonic).first->second;
-  const base::Duration at =
-      std::min(world.monotonic + (*facts.settled_at - world.wall),
-               since + world.settings.settle + std::chrono::seconds{1});
+  const base::Duration at = std::min(world.monotonic + (*facts.settled_at - world.wall),
+                                     since + world.settings.settle + std::chrono::seconds{1});
   if (at > world.monotonic) {
     wake_at(at);
     return false;
@@ -295,8 +296,8 @@ std::shared_ptr<PodControl> Keeper::known_or_open(const World& world, const PodF
   }
   base::Result<PodOpener::Opened> opened =
       opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
-  const Requested requested = opened ? opened->freezer->requested()
-                                     : Requested{.result = IoResult::kGone};
+  const Requested requested =
+      opened ? opened->freezer->requested() : Requested{.result = IoResult::kGone};
   if (requested.result != IoResult::kOk) {
     view.note = opened ? "its cgroup cannot be read" : opened.error().message;
     view.denied = !opened && opened.error().code == base::Code::kPermissionDenied;

@@ -4,8 +4,8 @@
 //
 // A pod comes under control when the timetable lists it, it is on this node, a Job with the listed
 // UID controls it, it is settled, it is not being deleted, its cgroup is found, and the journal
-// names it: then, and never before, may it be frozen. Whatever was under control and is not meant to
-// be any more is thawed. (architecture.md 2, 4, 5; design/freezer.md 4, 5)
+// names it: then, and never before, may it be frozen. Whatever was under control and is not meant
+// to be any more is thawed. (architecture.md 2, 4, 5; design/freezer.md 4, 5)
 #pragma once
 
 #include <cstdint>
@@ -93,10 +93,11 @@ struct PodView {
   PodStanding standing = PodStanding::kWaitedFor;
   std::optional<FreezeState> state{};
   std::string path{};
-  std::string note{};  // why it is refused or what its cgroup lacks; "" = nothing to say
+  std::string note{};   // why it is refused or what its cgroup lacks; "" = nothing to say
   bool denied = false;  // the agent lacks the right to its freezer, see `note`
   std::optional<base::Instant> last_switch{};
-  std::string cpu_note{};  // why it is not bound to its CPUs; "" = it is, or has none to be bound to
+  std::string
+      cpu_note{};  // why it is not bound to its CPUs; "" = it is, or has none to be bound to
 };
 
 class Keeper {
@@ -108,12 +109,12 @@ class Keeper {
   // names is under control from the first step on. `last_shown`: in which state the pods were that
   // the process before showed last (shared_state.h), by UID.
   //
-  // Everything that we froze is in a whole journal, so what is frozen beside it is foreign, and left
-  // alone. A damaged journal may lack pods of ours. Then ours is, of what is asked frozen at pod
-  // level: what its readable lines name; what `last_shown` has as ours, on or off; and, once the API
-  // server has told, every pod on this node that a kubegang Job controls and that was not shown as
-  // foreign: nobody else is meant to freeze those. What of it the timetable lists takes its turns,
-  // the rest is thawed.
+  // Everything that we froze is in a whole journal, so what is frozen beside it is foreign, and
+  // left alone. A damaged journal may lack pods of ours. Then ours is, of what is asked frozen at
+  // pod level: what its readable lines name; what `last_shown` has as ours, on or off; and, once
+  // the API server has told, every pod on this node that a kubegang Job controls and that was not
+  // shown as foreign: nobody else is meant to freeze those. What of it the timetable lists takes
+  // its turns, the rest is thawed.
   struct Adopted {
     bool found = false;  // there was a journal of this boot
     Journal journal{};
@@ -192,8 +193,8 @@ class Keeper {
   Assignment submitted_;
   std::shared_ptr<const kube::NodeTimetable> submitted_timetable_;
   bool submitted_once_ = false;
-  Journal journal_;  // as last written
-  bool incomplete_ = false;                // it may lack pods that we froze; see adopt()
+  Journal journal_;                         // as last written
+  bool incomplete_ = false;                 // it may lack pods that we froze; see adopt()
   std::set<std::string> shown_as_foreign_;  // by the process before
   std::string timetable_json_;
   std::shared_ptr<const kube::NodeTimetable> json_of_;

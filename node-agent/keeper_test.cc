@@ -18,8 +18,8 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
-using testing::FakeNode;
 using ::testing::ElementsAre;
+using testing::FakeNode;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -147,18 +147,30 @@ TEST_F(KeeperTest, ObeysNoTimetableThatIsInvalid) {
   };
   const Wrong wrongs[] = {
       {"cycle: empty", [](auto& spec) { spec.timetable.cycle.clear(); }},
-      {"out of range", [](auto& spec) { spec.timetable.cycle = {{0}, {2}}; }},
-      {"do not ascend", [](auto& spec) { spec.timetable.cycle = {{1, 0}}; }},
+      {"out of range",
+       [](auto& spec) {
+         spec.timetable.cycle = {{0}, {2}};
+       }},
+      {"do not ascend",
+       [](auto& spec) {
+         spec.timetable.cycle = {{1, 0}};
+       }},
       {"slice: 0 us", [](auto& spec) { spec.timetable.slice = base::Duration{0}; }},
       {"slice: -1 us", [](auto& spec) { spec.timetable.slice = base::Duration{-1}; }},
       {"cycle: 65 slots", [](auto& spec) { spec.timetable.cycle.assign(65, {0}); }},
       {"out of range",
        [](auto& spec) { spec.timetable.plan = {{.until = base::kNever, .run = {0}}}; }},
       {"is not after",
-       [](auto& spec) { spec.timetable.plan = {{.until = {}, .run = {}}, {.until = {}, .run = {}}}; }},
+       [](auto& spec) {
+         spec.timetable.plan = {{.until = {}, .run = {}}, {.until = {}, .run = {}}};
+       }},
       {"listed twice", [](auto& spec) { spec.pods[1] = spec.pods[0]; }},
       {"jobUID is empty", [](auto& spec) { spec.pods[0].job_uid.clear(); }},
-      {"is negative", [](auto& spec) { spec.term = 1; spec.revision = -1; }},
+      {"is negative",
+       [](auto& spec) {
+         spec.term = 1;
+         spec.revision = -1;
+       }},
       {"10000 listed",
        [](auto& spec) {
          for (int i = 0; spec.pods.size() < 10'000; ++i) {
@@ -499,9 +511,9 @@ TEST_F(KeeperTest, TreatsARecreatedPodOfTheSameNameAsANewOne) {
   EXPECT_FALSE(node_.runs("b2"));
 }
 
-// Goal: whatever happens, only what may run at t runs, up to the time that a freeze takes; a foreign
-// freeze is never written; and once all inputs stop and fail-open has passed, everything of ours runs.
-// Method: random events against the whole agent but its threads, in virtual time.
+// Goal: whatever happens, only what may run at t runs, up to the time that a freeze takes; a
+// foreign freeze is never written; and once all inputs stop and fail-open has passed, everything of
+// ours runs. Method: random events against the whole agent but its threads, in virtual time.
 TEST_F(KeeperTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythingDoes) {
   constexpr std::uint64_t kSeed = 20260105;
   base::Prng prng{kSeed};
@@ -546,14 +558,19 @@ TEST_F(KeeperTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythingDoes) {
         node_.publish(newest);
         break;
       }
-      case 3: node_.restart_agent(/*pods_known=*/prng.below(2) == 0, /*with_shown=*/true); break;
+      case 3:
+        node_.restart_agent(/*pods_known=*/prng.below(2) == 0, /*with_shown=*/true);
+        break;
       case 4:
         damage_journal(format_journal(node_.journal()).substr(0, prng.below(400)));
         node_.restart_agent(/*pods_known=*/prng.below(2) == 0, /*with_shown=*/true);
         break;
-      case 5: node_.clock().step_wall(seconds{static_cast<std::int64_t>(prng.below(7'201)) - 3'600});
+      case 5:
+        node_.clock().step_wall(seconds{static_cast<std::int64_t>(prng.below(7'201)) - 3'600});
         break;
-      case 6: node_.clock().advance(milliseconds{static_cast<std::int64_t>(prng.below(5'000))}); break;
+      case 6:
+        node_.clock().advance(milliseconds{static_cast<std::int64_t>(prng.below(5'000))});
+        break;
       default:
         node_.cgroup(names[prng.below(names.size())]).freeze_takes =
             milliseconds{static_cast<std::int64_t>(prng.below(15))};
@@ -572,8 +589,7 @@ TEST_F(KeeperTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythingDoes) {
       const std::string& name = newest.spec.pods[pod].name;
       // After a crash with a damaged journal and a clock that was set back it settles once more.
       if (node_.view(name).standing != PodStanding::kControlled || name == "foreign") continue;
-      const bool want =
-          node_.world().failed_open || timetable::runs_at(table, pod, now);
+      const bool want = node_.world().failed_open || timetable::runs_at(table, pod, now);
       ASSERT_EQ(node_.runs(name), want) << name;
       ++looks;
     }

@@ -10,7 +10,7 @@
 namespace agent {
 
 struct LeaseSeen {
-  base::Duration at{};                      // monotonic (CLOCK_BOOTTIME)
+  base::Duration at{};                        // monotonic (CLOCK_BOOTTIME)
   std::optional<base::Instant> renew_time{};  // what the Lease said then
 
   friend bool operator==(const LeaseSeen&, const LeaseSeen&) = default;

@@ -42,9 +42,8 @@ int run_inspect(const Options& options) {
   if (!journal && journal.error().code != base::Code::kNotFound) return sentence(journal.error());
   const base::Result<SharedState> state =
       SharedState::open(options.run_directory + "/" + kSharedStateName);
-  const std::string text =
-      inspect(journal ? *journal : Journal{}, state ? &state.value() : nullptr, *cgroups,
-              RealSwitchClock{}.wall());
+  const std::string text = inspect(journal ? *journal : Journal{}, state ? &state.value() : nullptr,
+                                   *cgroups, RealSwitchClock{}.wall());
   std::fputs(text.c_str(), stdout);
   return 0;
 }
@@ -102,4 +101,6 @@ int run(std::vector<std::string> arguments) {
 }  // namespace
 }  // namespace agent
 
-int main(int argc, char** argv) { return agent::run({argv, argv + argc}); }
+int main(int argc, char** argv) {
+  return agent::run({argv, argv + argc});
+}

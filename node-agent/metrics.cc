@@ -23,7 +23,9 @@ using prometheus::BuildHistogram;
 const prometheus::Histogram::BucketBoundaries kLateness = {
     1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1, 2e-1, 5e-1, 1.0};
 
-double seconds(base::Duration duration) { return std::chrono::duration<double>(duration).count(); }
+double seconds(base::Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 // A counter whose value is kept elsewhere.
 void raise_to(prometheus::Counter& counter, double value) {
@@ -50,8 +52,11 @@ struct Metrics::Families {
   }
   prometheus::Histogram& histogram(const std::string& name, const std::string& help,
                                    const prometheus::Labels& labels = {}) {
-    return BuildHistogram().Name("kubegang_agent_" + name).Help(help).Register(registry).Add(
-        labels, kLateness);
+    return BuildHistogram()
+        .Name("kubegang_agent_" + name)
+        .Help(help)
+        .Register(registry)
+        .Add(labels, kLateness);
   }
 
   prometheus::Counter& switches = counter("switch_total", "Switches made.");

@@ -43,8 +43,8 @@ TEST(Metrics, TellHowLateTheSwitchesAtBoundariesWere) {
   report.cause = SwitchCause::kAssignment;  // was not due at a boundary
   metrics.record(report);
   const std::string text = metrics.render();
-  EXPECT_THAT(
-      text, HasSubstr("kubegang_agent_switch_lateness_seconds_count{phase=\"last_write\"} 1\n"));
+  EXPECT_THAT(text,
+              HasSubstr("kubegang_agent_switch_lateness_seconds_count{phase=\"last_write\"} 1\n"));
   EXPECT_THAT(
       text, HasSubstr("kubegang_agent_switch_lateness_seconds_sum{phase=\"last_write\"} 0.003\n"));
   EXPECT_THAT(text, HasSubstr("kubegang_agent_freeze_confirm_seconds_count 2\n"));

@@ -79,15 +79,13 @@ kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
   status.observed_revision.reset();
   if (facts.in_force) status.observed_revision = facts.in_force->spec.revision;
   status.topology = facts.topology;
-  status.stuck = names_of_pods(facts.pods, [](const PodView& pod) {
-    return pod.state == FreezeState::kStuck;
-  });
+  status.stuck = names_of_pods(facts.pods,
+                               [](const PodView& pod) { return pod.state == FreezeState::kStuck; });
   status.exempt = names_of_pods(facts.pods, [](const PodView& pod) {
     return pod.standing == PodStanding::kExempt || pod.standing == PodStanding::kRefused;
   });
-  status.foreign = names_of_pods(facts.pods, [](const PodView& pod) {
-    return pod.state == FreezeState::kForeign;
-  });
+  status.foreign = names_of_pods(
+      facts.pods, [](const PodView& pod) { return pod.state == FreezeState::kForeign; });
   status.clock_error_micros = facts.clock.error_max.count();
   status.agent_version = KUBEGANG_VERSION;
   for (kube::Condition next : {ready_condition(facts), clock_condition(facts)}) {

@@ -40,7 +40,6 @@ kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
 
 // Whether they differ in more than the clock's error, which changes all the time and is worth no
 // write of its own.
-bool worth_a_write(const kube::NodeTimetableStatus& before,
-                   const kube::NodeTimetableStatus& after);
+bool worth_a_write(const kube::NodeTimetableStatus& before, const kube::NodeTimetableStatus& after);
 
 }  // namespace agent

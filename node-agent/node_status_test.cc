@@ -25,8 +25,8 @@ NodeFacts good() {
   timetable->spec.timetable.slice = seconds{30};
   return {.in_force = timetable,
           .clock = {.synchronised = true, .error_max = milliseconds{1}},
-          .topology = kube::NodeTopology{.sockets = 1, .cores_per_socket = 2, .threads_per_core = 1,
-                                         .cpu_ids = "0-1"}};
+          .topology = kube::NodeTopology{
+              .sockets = 1, .cores_per_socket = 2, .threads_per_core = 1, .cpu_ids = "0-1"}};
 }
 
 TEST(NodeStatus, SaysWhatIsInForce) {
@@ -74,7 +74,8 @@ TEST(NodeStatus, NamesStuckExemptAndForeignPods) {
 TEST(NodeStatus, SaysWhichPodIsNotBoundToItsCpusAndIsReadyAllTheSame) {
   NodeFacts facts = good();
   facts.pods = {PodView{.name = "ns/a", .standing = PodStanding::kControlled},
-                PodView{.name = "ns/b", .standing = PodStanding::kControlled,
+                PodView{.name = "ns/b",
+                        .standing = PodStanding::kControlled,
                         .cpu_note = "its CPU set 9 is not there"}};
   const kube::Condition ready = ready_condition(facts);
   EXPECT_EQ(ready.status, kube::ConditionStatus::kTrue);
@@ -85,8 +86,10 @@ TEST(NodeStatus, SaysWhichPodIsNotBoundToItsCpusAndIsReadyAllTheSame) {
 TEST(NodeStatus, IsNotReadyForEachReasonThatKeepsItFromSlicing) {
   const auto reason = [](const NodeFacts& facts) { return ready_condition(facts).reason; };
   NodeFacts facts = good();
-  facts.pods = {PodView{.name = "ns/a", .standing = PodStanding::kControlled,
-                        .state = FreezeState::kStuck, .note = "the kernel refuses",
+  facts.pods = {PodView{.name = "ns/a",
+                        .standing = PodStanding::kControlled,
+                        .state = FreezeState::kStuck,
+                        .note = "the kernel refuses",
                         .denied = true}};
   EXPECT_EQ(reason(facts), "CgroupUnwritable");
   facts.verdict = GateVerdict::kInvalid;
@@ -116,14 +119,15 @@ TEST(Topology, CountsPackagesCoresAndThreads) {
     std::ofstream{topology + "/physical_package_id"} << (cpu / 2) % 2 << "\n";
     std::ofstream{topology + "/core_id"} << cpu % 2 << "\n";
   }
-  EXPECT_EQ(*read_topology(directory.path()),
-            (kube::NodeTopology{.sockets = 2, .cores_per_socket = 2, .threads_per_core = 2,
-                                .cpu_ids = "0,4,1,5,2,6,3,7"}));
+  EXPECT_EQ(*read_topology(directory.path()), (kube::NodeTopology{.sockets = 2,
+                                                                  .cores_per_socket = 2,
+                                                                  .threads_per_core = 2,
+                                                                  .cpu_ids = "0,4,1,5,2,6,3,7"}));
   // CPU 7 is off: what is promised is there, and of the other cores their first thread alone.
   std::ofstream{directory.path() + "/online"} << "0-6\n";
   EXPECT_EQ(*read_topology(directory.path()),
-            (kube::NodeTopology{.sockets = 2, .cores_per_socket = 2, .threads_per_core = 1,
-                                .cpu_ids = "0-3"}));
+            (kube::NodeTopology{
+                .sockets = 2, .cores_per_socket = 2, .threads_per_core = 1, .cpu_ids = "0-3"}));
   std::ofstream{directory.path() + "/online"} << "0-\n";
   EXPECT_THAT(read_topology(directory.path()).error().message, HasSubstr("\"0-\""));
   EXPECT_EQ(read_topology(directory.path() + "/none").error().code, base::Code::kNotFound);

@@ -120,8 +120,8 @@ void NodeWatch::start(kube::RunLoop& loops) {
   run(loops, "timetable", timetable_);
   run(loops, "node", node_);
   run(loops, "config", config_);
-  loops.start("lease", [this](std::stop_token stop) { return read_lease(std::move(stop)); },
-              &lease_waker_);
+  loops.start(
+      "lease", [this](std::stop_token stop) { return read_lease(std::move(stop)); }, &lease_waker_);
 }
 
 base::Duration NodeWatch::read_lease(std::stop_token) {

@@ -1,6 +1,6 @@
 // What the API server says about this node, kept up to date: its pods, its NodeTimetable, its Node
-// (the kill switch), the SchedulerConfig and the operator's Lease. Calls `notify` whenever something
-// may have changed; who wants to know takes a snapshot.
+// (the kill switch), the SchedulerConfig and the operator's Lease. Calls `notify` whenever
+// something may have changed; who wants to know takes a snapshot.
 #pragma once
 
 #include <atomic>
@@ -82,7 +82,7 @@ class NodeWatch {
   kube::Informer<kube::NodeTimetable> timetable_;
   kube::Informer<kube::Node> node_;
   kube::Informer<kube::SchedulerConfig> config_;
-  base::Prng prng_;  // of the Lease's thread
+  base::Prng prng_;                                     // of the Lease's thread
   mutable std::atomic<std::int64_t> fail_open_micros_;  // as of the last snapshot
   mutable kube::Waker lease_waker_;                     // when that changes
 

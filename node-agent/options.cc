@@ -8,21 +8,24 @@ namespace agent {
 namespace {
 
 constexpr char kAbout[] =
-    "kubegang-agent: lets the gangs of this node take turns, as its NodeTimetable says, through the "
+    "kubegang-agent: lets the gangs of this node take turns, as its NodeTimetable says, through "
+    "the "
     "cgroup freezer.\n\nRuns as the pod's first process: a small supervisor that starts the worker "
-    "and thaws everything if the worker ends or hangs.\n\nExit codes: 0 stopped, everything thawed; "
+    "and thaws everything if the worker ends or hangs.\n\nExit codes: 0 stopped, everything "
+    "thawed; "
     "1 failed; 2 wrong usage; 3 another agent uses the run directory.";
 
 void add_places(CLI::App& app, Options& options) {
-  app.add_option("--cgroup-root", options.cgroup_root,
-                 "directory that holds kubepods or kubepods.slice: one in the cgroup v2 or v1 freezer "
-                 "hierarchy, or one where the node's kubepods is mounted (found by itself when "
-                 "absent)");
+  app.add_option(
+      "--cgroup-root", options.cgroup_root,
+      "directory that holds kubepods or kubepods.slice: one in the cgroup v2 or v1 freezer "
+      "hierarchy, or one where the node's kubepods is mounted (found by itself when "
+      "absent)");
   app.add_option("--kubelet-cgroup-root", options.kubelet_cgroup_root,
                  "kubelet's own --cgroup-root below that directory, if it has one");
-  app.add_option("--run-dir", options.run_directory,
-                 "directory for the journal, on tmpfs; one per agent (default " +
-                     options.run_directory + ")");
+  app.add_option(
+      "--run-dir", options.run_directory,
+      "directory for the journal, on tmpfs; one per agent (default " + options.run_directory + ")");
 }
 
 }  // namespace
@@ -38,8 +41,7 @@ std::optional<HostPort> parse_host_port(std::string_view text) {
   if (colon == std::string_view::npos) return std::nullopt;
   HostPort out{.host = std::string{text.substr(0, colon)}};
   const std::string_view digits = text.substr(colon + 1);
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), out.port);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out.port);
   if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
   if (out.port < 0 || out.port > kPortMax) return std::nullopt;
   if (out.host.starts_with('[') && out.host.ends_with(']')) {
@@ -61,7 +63,8 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments) {
   add_places(app, options);
   app.add_option("--metrics-address", options.metrics_address,
                  "HOST:PORT of /metrics, /healthz and /readyz; port 0 takes a free one, \"\" none "
-                 "(default " + options.metrics_address + ")")
+                 "(default " +
+                     options.metrics_address + ")")
       ->check([](const std::string& text) {
         const bool good = text.empty() || parse_host_port(text).has_value();
         return good ? std::string{} : "\"" + text + "\" is not HOST:PORT";

@@ -15,8 +15,8 @@ enum class Command { kRun, kInspect };
 struct Options {
   Command command = Command::kRun;
   std::string node_name{};
-  std::string kubeconfig{};      // "" = the service account of the pod we run in
-  std::string cgroup_root{};     // "" = found by itself
+  std::string kubeconfig{};   // "" = the service account of the pod we run in
+  std::string cgroup_root{};  // "" = found by itself
   std::string kubelet_cgroup_root{};
   std::string run_directory = "/run/kubegang";
   std::string metrics_address = "0.0.0.0:9473";  // "" = no server

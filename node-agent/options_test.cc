@@ -68,7 +68,8 @@ TEST(Hierarchy, FindsTheFreezersAmongTheMounts) {
       "37 31 0:34 / /sys/fs/cgroup/freezer rw,relatime - cgroup cgroup rw,freezer\n"
       "41 31 0:38 / /sys/fs/cgroup/uni\\040fied rw shared:9 - cgroup2 cgroup2 rw\n"
       "cut off\n");
-  EXPECT_EQ(mounts, (FreezerMounts{.v2 = "/sys/fs/cgroup/uni fied", .v1 = "/sys/fs/cgroup/freezer"}));
+  EXPECT_EQ(mounts,
+            (FreezerMounts{.v2 = "/sys/fs/cgroup/uni fied", .v1 = "/sys/fs/cgroup/freezer"}));
   EXPECT_EQ(parse_mountinfo(""), FreezerMounts{});
 }
 

@@ -58,7 +58,9 @@ std::string_view base_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-bool names_kubepods(std::string_view name) { return name.find("kubepods") != name.npos; }
+bool names_kubepods(std::string_view name) {
+  return name.find("kubepods") != name.npos;
+}
 
 // Any pod's own directory: the scan does not look inside, what is there belongs to the pod.
 bool looks_like_a_pod(std::string_view name) {
@@ -183,7 +185,8 @@ base::Result<PodCgroup> PodCgroups::scan(std::string_view uid) const {
       queue.push_back({path, place.depth + 1, place.in_kubepods || names_kubepods(name)});
     }
   }
-  return base::Error{base::Code::kNotFound, "pod " + std::string{uid} + ": no cgroup below " + root_};
+  return base::Error{base::Code::kNotFound,
+                     "pod " + std::string{uid} + ": no cgroup below " + root_};
 }
 
 base::Result<std::unique_ptr<Freezer>> open_freezer(const PodCgroup& cgroup) {

@@ -28,7 +28,8 @@ bool is_pod_uid(std::string_view uid);
 // Whether a directory of this name belongs to the pod: "pod<uid>" or "…-pod<uid with _>.slice".
 bool is_pod_directory_name(std::string_view name, std::string_view uid);
 
-// Where kubelet puts all of its pods, in both spellings (systemd's first), as candidate_paths() does.
+// Where kubelet puts all of its pods, in both spellings (systemd's first), as candidate_paths()
+// does.
 std::vector<std::string> kubepods_paths(std::string_view kubelet_root);
 
 // Where kubelet puts the pod, most likely first, relative to the directory that holds the kubepods

@@ -40,8 +40,7 @@ class PodCgroupsTest : public ::testing::Test {
 
 TEST_F(PodCgroupsTest, FindsEveryQosClassOfTheCgroupfsDriver) {
   const std::string pod = "pod" + std::string{kUid};
-  for (const auto& [qos, path] :
-       std::vector<std::pair<QosClass, std::string>>{
+  for (const auto& [qos, path] : std::vector<std::pair<QosClass, std::string>>{
            {QosClass::kGuaranteed, "kubepods/" + pod},
            {QosClass::kBurstable, "kubepods/burstable/" + pod},
            {QosClass::kBestEffort, "kubepods/besteffort/" + pod}}) {
@@ -55,8 +54,8 @@ TEST_F(PodCgroupsTest, FindsEveryQosClassOfTheSystemdDriver) {
   const std::string uid{kUnitUid};
   for (const auto& [qos, path] : std::vector<std::pair<QosClass, std::string>>{
            {QosClass::kGuaranteed, "kubepods.slice/kubepods-pod" + uid + ".slice"},
-           {QosClass::kBurstable, "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" +
-                                      uid + ".slice"},
+           {QosClass::kBurstable,
+            "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + uid + ".slice"},
            {QosClass::kBestEffort,
             "kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" + uid + ".slice"}}) {
     make_v2(root() / path);

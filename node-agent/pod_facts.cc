@@ -15,14 +15,15 @@ const kube::ContainerStatus* status_of(const std::vector<kube::ContainerStatus>&
 }
 
 bool init_is_done(const kube::Pod& pod) {
-  return std::all_of(
-      pod.spec.init_containers.begin(), pod.spec.init_containers.end(),
-      [&](const kube::Container& container) {
-        const auto* status = status_of(pod.status.init_container_statuses, container.name);
-        if (status == nullptr) return false;
-        if (container.restart_policy == "Always") return status->state.running.has_value();
-        return status->state.terminated && status->state.terminated->exit_code == 0;
-      });
+  return std::all_of(pod.spec.init_containers.begin(), pod.spec.init_containers.end(),
+                     [&](const kube::Container& container) {
+                       const auto* status =
+                           status_of(pod.status.init_container_statuses, container.name);
+                       if (status == nullptr) return false;
+                       if (container.restart_policy == "Always")
+                         return status->state.running.has_value();
+                       return status->state.terminated && status->state.terminated->exit_code == 0;
+                     });
 }
 
 std::optional<base::Instant> settled_at(const kube::Pod& pod, base::Duration settle) {
@@ -33,7 +34,8 @@ std::optional<base::Instant> settled_at(const kube::Pod& pod, base::Duration set
     if (status == nullptr) return std::nullopt;
     if (status->state.terminated) continue;
     if (!status->state.running || !status->state.running->started_at) return std::nullopt;
-    const auto second = std::chrono::floor<std::chrono::seconds>(*status->state.running->started_at);
+    const auto second =
+        std::chrono::floor<std::chrono::seconds>(*status->state.running->started_at);
     latest = std::max(latest, base::Instant{second} + std::chrono::seconds{1} + settle);
   }
   return latest;

@@ -40,14 +40,12 @@ struct SharedState::Layout {
 };
 
 base::Result<SharedState> SharedState::create(const std::string& path) {
-  const FileDescriptor file{
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  const FileDescriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (!file.is_open()) return error_from_errno("shared state " + path, errno);
   if (::ftruncate(file.get(), sizeof(Layout)) != 0) {
     return error_from_errno("shared state " + path, errno);
   }
-  void* memory =
-      ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  void* memory = ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) return error_from_errno("shared state " + path, errno);
   auto* layout = static_cast<Layout*>(memory);  // a file of zeros is a valid Layout
   layout->magic.store(kMagic);
@@ -77,8 +75,12 @@ SharedState::~SharedState() {
   if (layout_ != nullptr) ::munmap(layout_, sizeof(Layout));
 }
 
-std::atomic<std::uint64_t>& SharedState::keeper_beat() { return layout_->keeper_beat; }
-std::atomic<std::uint64_t>& SharedState::switcher_beat() { return layout_->switcher_beat; }
+std::atomic<std::uint64_t>& SharedState::keeper_beat() {
+  return layout_->keeper_beat;
+}
+std::atomic<std::uint64_t>& SharedState::switcher_beat() {
+  return layout_->switcher_beat;
+}
 
 void SharedState::show(const std::vector<PodView>& pods) {
   const std::size_t count = std::min(pods.size(), kSharedPodsMax);
@@ -96,9 +98,8 @@ void SharedState::show(const std::vector<PodView>& pods) {
     pod.standing.store(static_cast<std::uint8_t>(view.standing), std::memory_order_relaxed);
     pod.state.store(view.state ? static_cast<std::uint8_t>(*view.state) : kNoState,
                     std::memory_order_relaxed);
-    pod.last_switch_micros.store(
-        view.last_switch ? base::micros_since_epoch(*view.last_switch) : 0,
-        std::memory_order_relaxed);
+    pod.last_switch_micros.store(view.last_switch ? base::micros_since_epoch(*view.last_switch) : 0,
+                                 std::memory_order_relaxed);
   }
   layout_->pods_count.store(count);
   layout_->version.fetch_add(1);

@@ -1,5 +1,6 @@
-// Writes the agent's half of the NodeTimetable when it is worth it: at once for the first time, then
-// at most every 5 s, never periodically. One thread runs step(); offer() may be called from any.
+// Writes the agent's half of the NodeTimetable when it is worth it: at once for the first time,
+// then at most every 5 s, never periodically. One thread runs step(); offer() may be called from
+// any.
 #pragma once
 
 #include <mutex>

@@ -56,15 +56,17 @@ std::optional<int> wait_for_signal(base::Duration timeout) {
   return signal;
 }
 
-// Gives back the program text that the start has touched (of OpenSSL, of the libraries' own starts): a
-// few pages of it come back when they are needed. Only text, which is never changed in memory.
+// Gives back the program text that the start has touched (of OpenSSL, of the libraries' own
+// starts): a few pages of it come back when they are needed. Only text, which is never changed in
+// memory.
 void give_back_text() {
   std::ifstream maps{"/proc/self/maps"};
   for (std::string line; std::getline(maps, line);) {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     char rights[5] = {};
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &begin, &end, rights) != 3) continue;
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &begin, &end, rights) != 3)
+      continue;
     if (std::string_view{rights} != "r-xp" || line.find('/') == std::string::npos) continue;
     ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }

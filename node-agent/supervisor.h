@@ -23,8 +23,8 @@ inline constexpr const char* kSharedStateName = "state";
 // Set in the worker's environment.
 inline constexpr const char* kWorkerVariable = "KUBEGANG_AGENT_WORKER";
 
-// Exit code of a worker, and of the program, whose run directory another agent uses: what that one has
-// frozen is none of our business.
+// Exit code of a worker, and of the program, whose run directory another agent uses: what that one
+// has frozen is none of our business.
 inline constexpr int kExitTaken = 3;
 
 // Returns the exit code of the program: after SIGTERM or SIGINT and a worker that thawed all of its

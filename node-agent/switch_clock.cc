@@ -21,9 +21,13 @@ timespec to_timespec(base::Duration duration) {
 
 }  // namespace
 
-base::Duration RealSwitchClock::monotonic() const { return read_clock(CLOCK_BOOTTIME); }
+base::Duration RealSwitchClock::monotonic() const {
+  return read_clock(CLOCK_BOOTTIME);
+}
 
-base::Instant RealSwitchClock::wall() const { return base::Instant{read_clock(CLOCK_REALTIME)}; }
+base::Instant RealSwitchClock::wall() const {
+  return base::Instant{read_clock(CLOCK_REALTIME)};
+}
 
 void RealSwitchClock::pause(base::Duration duration) {
   const timespec wait = to_timespec(duration);

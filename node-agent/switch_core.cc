@@ -13,9 +13,12 @@ constexpr int kMissedCountMax = 1000;
 
 FreezeMachine machine_of(Found found, base::Duration now) {
   switch (found) {
-    case Found::kRunning: return FreezeMachine::found_running(now);
-    case Found::kFrozenByUs: return FreezeMachine::found_frozen_by_us(now);
-    case Found::kForeign: return FreezeMachine::found_foreign(now);
+    case Found::kRunning:
+      return FreezeMachine::found_running(now);
+    case Found::kFrozenByUs:
+      return FreezeMachine::found_frozen_by_us(now);
+    case Found::kForeign:
+      return FreezeMachine::found_foreign(now);
   }
   return FreezeMachine::found_running(now);
 }
@@ -61,19 +64,18 @@ void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
   slots_.clear();
   for (const ControlledPod& pod : assignment.pods) {
     const std::size_t place = pod.control->slot;
-    const bool known =
-        place < slots_before_.size() && slots_before_[place].control == pod.control;
+    const bool known = place < slots_before_.size() && slots_before_[place].control == pod.control;
     Slot* before = known ? &slots_before_[place] : nullptr;
-    Slot slot{.control = pod.control,
-              .machine = known ? before->machine : machine_of(pod.control->found, now),
-              .index = pod.index,
-              .rule = pod.rule,
-              .leaving = false,
-              .thaw_of_deleted = pod.rule == Rule::kDeleted &&
-                                 (!known || before->rule != Rule::kDeleted),
-              .overlaps_since = known ? before->overlaps_since : std::nullopt,
-              .result = IoResult::kOk,
-              .late = false};
+    Slot slot{
+        .control = pod.control,
+        .machine = known ? before->machine : machine_of(pod.control->found, now),
+        .index = pod.index,
+        .rule = pod.rule,
+        .leaving = false,
+        .thaw_of_deleted = pod.rule == Rule::kDeleted && (!known || before->rule != Rule::kDeleted),
+        .overlaps_since = known ? before->overlaps_since : std::nullopt,
+        .result = IoResult::kOk,
+        .late = false};
     if (known) before->control.reset();
     pod.control->slot = slots_.size();
     publish(slot);
@@ -129,8 +131,8 @@ void SwitchCore::prepare(base::Instant boundary) {
 void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
   const base::Instant now = clock_.wall();
   SwitchReport report{.cause = cause, .due = due, .woke = now};
-  const bool prepared = prepared_for_ && now >= *prepared_for_ &&
-                        (!prepared_until_ || now < *prepared_until_);
+  const bool prepared =
+      prepared_for_ && now >= *prepared_for_ && (!prepared_until_ || now < *prepared_until_);
   if (!prepared) work_out(now);
   // From here to the last write: system calls only.
   report.first_write = clock_.wall();
@@ -170,8 +172,8 @@ void SwitchCore::read_back(base::Duration started) {
   std::erase_if(pending_, [&](std::uint32_t i) { return is_seen_frozen(slots_[i], started); });
 }
 
-// The first looks come at once; later ones give the CPU away in between, since the tasks that have to
-// stop may be waiting for it.
+// The first looks come at once; later ones give the CPU away in between, since the tasks that have
+// to stop may be waiting for it.
 bool SwitchCore::is_seen_frozen(const Slot& slot, base::Duration started) {
   if (slot.result != IoResult::kOk) return true;
   Freezer& freezer = *slot.control->freezer;
@@ -312,7 +314,8 @@ void SwitchCore::look_at(Slot& slot, base::Duration now) {
   const FreezeMachine::Action action = slot.machine.due(now);
   Freezer& freezer = *slot.control->freezer;
   switch (action) {
-    case FreezeMachine::Action::kNothing: return;
+    case FreezeMachine::Action::kNothing:
+      return;
     case FreezeMachine::Action::kLook: {
       const bool off = slot.machine.needs_write(Wish::kThawed);
       const Requested requested = freezer.requested();
@@ -367,9 +370,8 @@ SwitchWake SwitchCore::next_wake() const {
 }
 
 bool SwitchCore::everything_runs() const {
-  return std::none_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
-    return is_ours_and_off(slot.machine.state());
-  });
+  return std::none_of(slots_.begin(), slots_.end(),
+                      [](const Slot& slot) { return is_ours_and_off(slot.machine.state()); });
 }
 
 }  // namespace agent

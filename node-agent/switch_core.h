@@ -5,8 +5,8 @@
 // most; write the thaws of all that come on. What is late is looked after in later steps, and its
 // overlap counted. (architecture.md 2; design/freezer.md 4 rule 3, 5.3)
 //
-// Invariants: acts on run(now), never on boundaries that passed; never writes a foreign or gone pod;
-// nothing is allocated, logged or locked in here once the assignment is obeyed.
+// Invariants: acts on run(now), never on boundaries that passed; never writes a foreign or gone
+// pod; nothing is allocated, logged or locked in here once the assignment is obeyed.
 #pragma once
 
 #include <cstdint>
@@ -27,19 +27,19 @@ namespace agent {
 inline constexpr base::Duration kClockStepMin = std::chrono::milliseconds{50};
 // Looks at pods keep this far away from a boundary.
 inline constexpr base::Duration kQuietBefore = std::chrono::milliseconds{1};
-// How long to read back without giving the CPU away: a task on another CPU stops within 20 us; one that
-// this thread keeps off its CPU never would.
+// How long to read back without giving the CPU away: a task on another CPU stops within 20 us; one
+// that this thread keeps off its CPU never would.
 inline constexpr base::Duration kReadBackSpin = std::chrono::microseconds{20};
-// How long to give it away then: an eighth of what was waited so far, so that a look comes at most that
-// much too late and a wait for the whole barrier costs about fifty looks. Where the kernel tells of
-// changes, that ends the pause, and the time is for changes that it does not tell of.
+// How long to give it away then: an eighth of what was waited so far, so that a look comes at most
+// that much too late and a wait for the whole barrier costs about fifty looks. Where the kernel
+// tells of changes, that ends the pause, and the time is for changes that it does not tell of.
 inline constexpr int kReadBackPausePart = 8;
 inline constexpr base::Duration kReadBackPauseMin = std::chrono::microseconds{5};
 inline constexpr base::Duration kReadBackNewsWaitMin = std::chrono::microseconds{50};
 
 struct SwitchWake {
-  std::optional<base::Instant> boundary;     // wall clock: the next change of run(t)
-  std::optional<base::Duration> look;        // monotonic: the next look at a pod
+  std::optional<base::Instant> boundary;  // wall clock: the next change of run(t)
+  std::optional<base::Duration> look;     // monotonic: the next look at a pod
 };
 
 // One thread.
@@ -62,8 +62,8 @@ class SwitchCore {
   // Nothing that is ours is frozen or being frozen.
   bool everything_runs() const;
 
-  // Whether anything happened since the last call that others have to hear of soon: an assignment was
-  // obeyed, a switch did not go well, a pod's state changed other than by a turn that it takes.
+  // Whether anything happened since the last call that others have to hear of soon: an assignment
+  // was obeyed, a switch did not go well, a pod's state changed other than by a turn that it takes.
   bool take_changed() { return std::exchange(changed_, false); }
 
  private:
@@ -72,8 +72,8 @@ class SwitchCore {
     FreezeMachine machine;
     std::uint16_t index;
     Rule rule;
-    bool leaving;               // not in the assignment any more: thawed, kept until verified
-    bool thaw_of_deleted;       // the two thaws of rule 5 have to begin
+    bool leaving;          // not in the assignment any more: thawed, kept until verified
+    bool thaw_of_deleted;  // the two thaws of rule 5 have to begin
     std::optional<base::Duration> overlaps_since;  // it runs on beside those that came on
     IoResult result;                               // of the write in the switch at hand
     bool late;                                     // not seen frozen in the switch at hand
@@ -101,15 +101,15 @@ class SwitchCore {
 
   const Assignment* assignment_ = nullptr;  // kept alive by the caller of obey()
   std::vector<Slot> slots_;
-  std::vector<Slot> slots_before_;         // scratch of take_in()
+  std::vector<Slot> slots_before_;          // scratch of take_in()
   std::vector<std::uint8_t> desired_runs_;  // by index in the timetable
-  std::vector<std::uint32_t> freeze_;      // slots to freeze, to thaw, and not seen frozen yet
+  std::vector<std::uint32_t> freeze_;       // slots to freeze, to thaw, and not seen frozen yet
   std::vector<std::uint32_t> thaw_;
   std::vector<std::uint32_t> pending_;
   std::optional<base::Instant> prepared_for_;
-  std::optional<base::Instant> prepared_until_;  // when run(t) changes after that
-  std::optional<base::Instant> boundary_;  // next change of run(t) after the last switch
-  base::Instant applied_at_{};             // the t of the run(t) in force
+  std::optional<base::Instant> prepared_until_;    // when run(t) changes after that
+  std::optional<base::Instant> boundary_;          // next change of run(t) after the last switch
+  base::Instant applied_at_{};                     // the t of the run(t) in force
   std::optional<base::Duration> held_back_until_;  // monotonic; see step()
   base::Duration last_boundary_switch_{0};
   base::Duration wall_minus_monotonic_{0};

@@ -310,7 +310,8 @@ TEST_F(SwitchCoreTest, OnlyRunOfNowIsThawedAtAnyTime) {
       kernel_.cgroup(name).freeze_takes = Duration{static_cast<std::int64_t>(prng.below(15'000))};
       if (prng.below(8) == 0) kernel_.cgroup(name).fail_next = {IoResult::kFailed};
       if (listed[pod]) {
-        assignment.pods.push_back({.control = control(name), .index = pod, .rule = Rule::kTimetable});
+        assignment.pods.push_back(
+            {.control = control(name), .index = pod, .rule = Rule::kTimetable});
       }
     }
     last = assignment;

@@ -49,9 +49,12 @@ bool clear_event(const FileDescriptor& event) {
 
 std::string_view to_string(ThreadPolicy policy) {
   switch (policy) {
-    case ThreadPolicy::kFifo: return "fifo";
-    case ThreadPolicy::kNice: return "nice";
-    case ThreadPolicy::kNormal: return "normal";
+    case ThreadPolicy::kFifo:
+      return "fifo";
+    case ThreadPolicy::kNice:
+      return "nice";
+    case ThreadPolicy::kNormal:
+      return "normal";
   }
   return "unknown";
 }
@@ -104,7 +107,9 @@ void Switcher::free_superseded() {
   while (!submitted_.empty() && submitted_.front()->number < obeyed) submitted_.pop_front();
 }
 
-void Switcher::clear_news() { clear_event(news_); }
+void Switcher::clear_news() {
+  clear_event(news_);
+}
 
 void* Switcher::thread_main(void* self) {
   static_cast<Switcher*>(self)->run();
@@ -156,17 +161,17 @@ void Switcher::wait_for(const SwitchWake& wake) {
   base::Duration timeout = kWaitMax;
   if (wake.look) timeout = std::min(timeout, *wake.look - clock_.monotonic());
   if (at <= now_wall || timeout <= base::Duration{0}) return;
-  const itimerspec setting{.it_interval = {},
-                           .it_value = to_timespec(std::max(base::Duration{1},
-                                                            at.time_since_epoch()))};
+  const itimerspec setting{
+      .it_interval = {},
+      .it_value = to_timespec(std::max(base::Duration{1}, at.time_since_epoch()))};
   ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &setting, nullptr);
   std::array<pollfd, 2> wait{pollfd{.fd = timer_.get(), .events = POLLIN, .revents = 0},
                              pollfd{.fd = wake_up_.get(), .events = POLLIN, .revents = 0}};
   const timespec relative = to_timespec(timeout);
   ::ppoll(wait.data(), wait.size(), &relative, nullptr);
   if (wait[0].revents != 0) {
-    // Of a timer that the setting of the clock has cancelled the read fails, with ECANCELED; the core
-    // sees the new time by itself.
+    // Of a timer that the setting of the clock has cancelled the read fails, with ECANCELED; the
+    // core sees the new time by itself.
     if (clear_event(timer_)) lateness_.saw(std::min(clock_.wall() - at, options_.wake_ahead_max));
   }
   if (wait[1].revents != 0) clear_event(wake_up_);

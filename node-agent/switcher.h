@@ -86,7 +86,7 @@ class Switcher {
   std::atomic<std::uint64_t>& beat_;
   const SwitcherOptions options_;
 
-  FileDescriptor timer_;   // wall clock, cancelled when it is set
+  FileDescriptor timer_;    // wall clock, cancelled when it is set
   FileDescriptor wake_up_;  // eventfd: a submission or the stop
   FileDescriptor news_;     // eventfd: the other way
 
@@ -94,7 +94,8 @@ class Switcher {
   ReportRing reports_;
   SwitchCore core_;
   Lateness lateness_;
-  std::atomic<const Assignment*> newest_{nullptr};  // not yet seen by the thread; owned by submitted_
+  std::atomic<const Assignment*> newest_{
+      nullptr};  // not yet seen by the thread; owned by submitted_
   std::deque<std::unique_ptr<const Assignment>> submitted_;  // the keeper's: alive until superseded
   std::uint64_t last_number_ = 0;
   std::atomic<bool> stop_{false};

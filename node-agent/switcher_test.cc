@@ -37,17 +37,15 @@ class SwitcherTest : public ::testing::Test {
   SwitcherTest() : switcher_{clock_, beat_, SwitcherOptions{}} {
     for (int i = 0; i < 2; ++i) {
       freezers_.push_back(std::make_shared<SharedFreezer>());
-      controls_.push_back(std::make_shared<PodControl>(
-          PodIdentity{.uid = std::to_string(i)}, freezers_.back(), Found::kRunning));
+      controls_.push_back(std::make_shared<PodControl>(PodIdentity{.uid = std::to_string(i)},
+                                                       freezers_.back(), Found::kRunning));
     }
   }
   Assignment assignment(std::vector<timetable::PodSet> cycle) {
     Assignment assignment;
-    assignment.table = {
-        .slice = milliseconds{100}, .pods_count = 2, .cycle = std::move(cycle)};
+    assignment.table = {.slice = milliseconds{100}, .pods_count = 2, .cycle = std::move(cycle)};
     for (std::uint16_t i = 0; i < 2; ++i) {
-      assignment.pods.push_back(
-          {.control = controls_[i], .index = i, .rule = Rule::kTimetable});
+      assignment.pods.push_back({.control = controls_[i], .index = i, .rule = Rule::kTimetable});
     }
     return assignment;
   }

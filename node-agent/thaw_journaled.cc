@@ -16,12 +16,11 @@ ThawResult thaw_journaled(const Journal& journal, const PodCgroups& cgroups) {
     }
     const base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
     const IoResult written = freezer ? (*freezer)->request(Wish::kThawed) : IoResult::kFailed;
-    if (written == IoResult::kGone ||
-        (!freezer && freezer.error().code == base::Code::kNotFound)) {
+    if (written == IoResult::kGone || (!freezer && freezer.error().code == base::Code::kNotFound)) {
       ++result.gone_count;
     } else if (written != IoResult::kOk) {
-      result.failed.push_back(pod.name + ": " +
-                              (freezer ? std::string{to_string(written)} : freezer.error().message));
+      result.failed.push_back(
+          pod.name + ": " + (freezer ? std::string{to_string(written)} : freezer.error().message));
     } else if ((*freezer)->observe().frozen) {
       result.failed.push_back(pod.name + ": still frozen");
     } else {

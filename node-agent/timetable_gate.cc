@@ -6,11 +6,16 @@ namespace agent {
 
 std::string_view to_string(GateVerdict verdict) {
   switch (verdict) {
-    case GateVerdict::kObeyed: return "obeyed";
-    case GateVerdict::kUnchanged: return "unchanged";
-    case GateVerdict::kStaleTerm: return "stale_term";
-    case GateVerdict::kStaleRevision: return "stale_revision";
-    case GateVerdict::kInvalid: return "invalid";
+    case GateVerdict::kObeyed:
+      return "obeyed";
+    case GateVerdict::kUnchanged:
+      return "unchanged";
+    case GateVerdict::kStaleTerm:
+      return "stale_term";
+    case GateVerdict::kStaleRevision:
+      return "stale_revision";
+    case GateVerdict::kInvalid:
+      return "invalid";
   }
   return "unknown";
 }
@@ -59,8 +64,8 @@ GateVerdict TimetableGate::offer(const kube::NodeTimetable& timetable) {
     }
   }
   if (const base::Status status = validate(timetable); !status) {
-    complaint_ = "revision " + std::to_string(timetable.spec.revision) + ": " +
-                 status.error().message;
+    complaint_ =
+        "revision " + std::to_string(timetable.spec.revision) + ": " + status.error().message;
     return GateVerdict::kInvalid;
   }
   complaint_.clear();

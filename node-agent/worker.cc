@@ -59,8 +59,9 @@ int failed(const base::Error& error) {
   return 1;
 }
 
-// One agent per run directory: two would undo each other's work. Held until the process ends. The one
-// before us may be on its way out: a process that was killed holds its lock until it is torn down.
+// One agent per run directory: two would undo each other's work. Held until the process ends. The
+// one before us may be on its way out: a process that was killed holds its lock until it is torn
+// down.
 base::Result<FileDescriptor> lock_run_directory(const std::string& directory) {
   FileDescriptor lock{
       ::open((directory + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
@@ -159,7 +160,8 @@ Worker::Worker(const Options& options, kube::Transport& transport, PodCgroups cg
       cgroups_{std::move(cgroups)},
       shared_{std::move(shared)},
       client_{transport, clock_, sleeper_, client_options(options)},
-      watch_{client_, clock_,
+      watch_{client_,
+             clock_,
              {.node = options.node_name,
               .lease = options.lease_key(),
               .seed = std::hash<std::string>{}(options.node_name)},
@@ -245,8 +247,8 @@ base::Status Worker::start() {
   agent_ = std::make_unique<Agent>(std::move(parts), adopted.journal.lease);
   agent_->step();  // What was adopted takes its turns before the API server has said a word.
   watch_.start(loops_);
-  loops_.start("status", [this](std::stop_token) { return status_writer_.step(); },
-               &status_waker_);
+  loops_.start(
+      "status", [this](std::stop_token) { return status_writer_.step(); }, &status_waker_);
   return {};
 }
 

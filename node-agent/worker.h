@@ -1,5 +1,5 @@
-// The worker: everything of the agent but the supervisor, wired together and run until it is told to
-// stop.
+// The worker: everything of the agent but the supervisor, wired together and run until it is told
+// to stop.
 #pragma once
 
 #include "node-agent/options.h"

@@ -1,5 +1,5 @@
-// When the supervisor has to act: the worker ended, or its loops do not beat any more. Pure; stepped
-// with the time and the beats.
+// When the supervisor has to act: the worker ended, or its loops do not beat any more. Pure;
+// stepped with the time and the beats.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,9 @@ class WorkerWatchTest : public ::testing::Test {
   std::uint64_t switcher_ = 1;
 };
 
-TEST_F(WorkerWatchTest, LetsABeatingWorkerLive) { EXPECT_EQ(hangs_after(true, true), std::nullopt); }
+TEST_F(WorkerWatchTest, LetsABeatingWorkerLive) {
+  EXPECT_EQ(hangs_after(true, true), std::nullopt);
+}
 
 TEST_F(WorkerWatchTest, NoticesThatEitherLoopHangsWithin6Seconds) {
   hangs_after(true, true);

@@ -75,7 +75,8 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
   families_->timetable_lag =
       &prometheus::BuildGauge()
            .Name("kubegang_operator_timetable_lag_seconds")
-           .Help("For how long the slowest node that is up has not obeyed what was published for it.")
+           .Help(
+               "For how long the slowest node that is up has not obeyed what was published for it.")
            .Register(registry)
            .Add({});
   families_->step_seconds =
@@ -98,8 +99,7 @@ void Metrics::update(const OperatorCounters& counters, std::int64_t term, base::
     families_->jobs[i]->Set(static_cast<double>(counters.*kJobGauges[i].field));
   }
   families_->term->Set(static_cast<double>(term));
-  families_->timetable_lag->Set(
-      std::chrono::duration<double>(counters.timetable_lag).count());
+  families_->timetable_lag->Set(std::chrono::duration<double>(counters.timetable_lag).count());
   families_->step_seconds->Observe(std::chrono::duration<double>(took).count());
   families_->last = counters;
 }

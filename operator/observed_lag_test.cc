@@ -8,7 +8,9 @@ namespace {
 using std::chrono::seconds;
 
 constexpr base::Instant kStart{};
-bool any(const std::string&) { return true; }
+bool any(const std::string&) {
+  return true;
+}
 
 TEST(ObservedLag, CountsFromTheFirstRevisionThatIsNotObeyed) {
   ObservedLag lag;

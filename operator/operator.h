@@ -12,8 +12,8 @@
 // lists in the Inbox.
 //
 // Files: operator.cc (the loop), operator_restore.cc, operator_config.cc, operator_nodes.cc,
-// operator_taints.cc, operator_jobs.cc (users' wishes), operator_trial.cc, operator_decisions.cc, operator_gang.cc
-// (pods), operator_timetables.cc, operator_status.cc.
+// operator_taints.cc, operator_jobs.cc (users' wishes), operator_trial.cc, operator_decisions.cc,
+// operator_gang.cc (pods), operator_timetables.cc, operator_status.cc.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,8 @@ void Operator::choose_taints() {
     if (status == partition_status_.end() || !status->second.wanted.accepted) continue;
     if (!status->second.wanted.accepted->taint_nodes.value_or(false)) continue;
     for (const std::string& name : partition.nodes) {
-      if (const auto node = nodes_.find(name); node != nodes_.end()) node->second.wants_taint = true;
+      if (const auto node = nodes_.find(name); node != nodes_.end())
+        node->second.wants_taint = true;
     }
   }
   for (const auto& [name, record] : nodes_) {
@@ -63,29 +64,30 @@ void Operator::write_taint(const std::string& name, NodeRecord& record) {
   if (!changed.spec.taints.empty()) taints = kube::encode(changed)["spec"]["taints"];
   record.is_tainting = true;
   log(record.wants_taint ? "node tainted" : "node untainted", "node=" + name);
-  writer_.submit(
-      {.point = "taint", .run = [this, client = client_, name, taints,
-                                 version = record.node->metadata.resource_version] {
-         auto result = client.patch<kube::Node>({.ns = "", .name = name},
-                                                {{"spec", {{"taints", taints}}}},
-                                                {.resource_version = version});
-         return [this, name, result = std::move(result)] {
-           const auto found = nodes_.find(name);
-           if (found == nodes_.end()) return;
-           NodeRecord& node = found->second;
-           node.is_tainting = false;
-           node.taint_retry_at = now_ + std::chrono::seconds{1};  // the watch tells the rest
-           if (result.ok()) {
-             inbox_.changed<kube::Node>(std::make_shared<const kube::Node>(*result));
-             return;
-           }
-           if (result.error().code == base::Code::kConflict) return;
-           ++counters_.write_failures;
-           node.taint_retry_at = now_ + std::chrono::seconds{10};
-           warn("node's taint not written",
-                "node=" + name + " error=\"" + result.error().message + "\"");
-         };
-       }});
+  writer_.submit({.point = "taint",
+                  .run = [this, client = client_, name, taints,
+                          version = record.node->metadata.resource_version] {
+                    auto result = client.patch<kube::Node>({.ns = "", .name = name},
+                                                           {{"spec", {{"taints", taints}}}},
+                                                           {.resource_version = version});
+                    return [this, name, result = std::move(result)] {
+                      const auto found = nodes_.find(name);
+                      if (found == nodes_.end()) return;
+                      NodeRecord& node = found->second;
+                      node.is_tainting = false;
+                      node.taint_retry_at =
+                          now_ + std::chrono::seconds{1};  // the watch tells the rest
+                      if (result.ok()) {
+                        inbox_.changed<kube::Node>(std::make_shared<const kube::Node>(*result));
+                        return;
+                      }
+                      if (result.error().code == base::Code::kConflict) return;
+                      ++counters_.write_failures;
+                      node.taint_retry_at = now_ + std::chrono::seconds{10};
+                      warn("node's taint not written",
+                           "node=" + name + " error=\"" + result.error().message + "\"");
+                    };
+                  }});
 }
 
 }  // namespace control

@@ -274,7 +274,8 @@ std::vector<std::string> taints_of(World& world, const std::string& name) {
   std::vector<std::string> taints;
   if (!node.ok()) return {node.error().message};
   for (const kube::Taint& taint : node->spec.taints) {
-    taints.push_back(taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + taint.effect);
+    taints.push_back(taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" +
+                     taint.effect);
   }
   return taints;
 }
@@ -283,12 +284,13 @@ std::vector<std::string> taints_of(World& world, const std::string& name) {
 TEST(Operator, TaintsTheNodesOfAPartitionThatSaysSo) {
   using Taints = std::vector<std::string>;
   World world{{.nodes = {"n1", "n2", "n3"}}};
-  ASSERT_TRUE(world.client()
-                  .patch<kube::Node>({"", "n1"}, {{"spec", {{"taints", {{{"key", "team"},
-                                                                         {"value", "a"},
-                                                                         {"effect",
-                                                                          "PreferNoSchedule"}}}}}}})
-                  .ok());
+  ASSERT_TRUE(
+      world.client()
+          .patch<kube::Node>(
+              {"", "n1"},
+              {{"spec",
+                {{"taints", {{{"key", "team"}, {"value", "a"}, {"effect", "PreferNoSchedule"}}}}}}})
+          .ok());
   world.apply(linear_config());
   world.apply(partition("batch", force("n[1-2]", {{"taintNodes", true}})));
   world.apply(gang_job("one", 2, ""));
@@ -329,8 +331,9 @@ TEST(Operator, AJobThatWaitsSaysThatItsPodsWouldBeRefused) {
   world.run_for(minutes{2});
   EXPECT_EQ(world.state("unwelcome"), "Pending");
   const std::string accepted = world.condition("Job", "unwelcome", "Accepted");
-  EXPECT_TRUE(accepted.starts_with("True: AcceptedWithWarning: the job is in the queue; the API "
-                                   "server would refuse its pods now: "))
+  EXPECT_TRUE(
+      accepted.starts_with("True: AcceptedWithWarning: the job is in the queue; the API "
+                           "server would refuse its pods now: "))
       << accepted << world.log_tail();
   world.patch_job("runs", {{"cancel", true}});
   ASSERT_TRUE(world.run_until([&] { return world.state("unwelcome") == "Running"; }, minutes{2}))

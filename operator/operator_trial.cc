@@ -1,6 +1,6 @@
-// A job that waits has one of its pods tried at the API server (dryRun=All, architecture.md 5): what
-// a quota, a LimitRange or Pod Security would refuse is said while it waits, not only at its start.
-// It only informs: the job stays in the queue, since what refuses it may change.
+// A job that waits has one of its pods tried at the API server (dryRun=All, architecture.md 5):
+// what a quota, a LimitRange or Pod Security would refuse is said while it waits, not only at its
+// start. It only informs: the job stays in the queue, since what refuses it may change.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -30,8 +30,8 @@ void Operator::pump_trials() {
   while (tokens_ >= 1 && !to_try_.empty()) {
     JobRecord* job = find_job(to_try_.front());
     to_try_.pop_front();
-    const bool waits =
-        job != nullptr && job->submitted && !job->deleted && !job->is_final() && !job->is_allocated();
+    const bool waits = job != nullptr && job->submitted && !job->deleted && !job->is_final() &&
+                       !job->is_allocated();
     if (!waits) continue;
     tokens_ -= 1;
     try_pod(*job);
@@ -47,21 +47,22 @@ void Operator::try_pod(const JobRecord& job) {
   if (named == partitions.end() || named->nodes.empty()) return;
   const PodSlot slot = smallest_slot(job, named->nodes.front());
   const PodOptions options{.kill_wait = configuration_.cluster.kill_wait};
-  writer_.submit({.point = "pod-try", .run = [this, client = client_, key = job.key, uid = job.uid,
-                                              partition = named->name, slot, options] {
-                    base::Status status;
-                    auto object = client.get<kube::Job>(key);
-                    if (object.ok() && object->metadata.uid == uid) {
-                      object->status.partition = partition;
-                      object->status.allocation = kube::Allocation{.node_list = slot.node};
-                      const auto pod = build_pod(*object, slot, {&slot, 1}, options);
-                      status = pod.ok() ? client.create_json<kube::Pod>(key.ns, *pod,
-                                                                        {.dry_run = true})
-                                              .status()
-                                        : pod.status();
-                    }
-                    return [this, uid, status] { on_pod_tried(uid, status); };
-                  }});
+  writer_.submit(
+      {.point = "pod-try",
+       .run = [this, client = client_, key = job.key, uid = job.uid, partition = named->name, slot,
+               options] {
+         base::Status status;
+         auto object = client.get<kube::Job>(key);
+         if (object.ok() && object->metadata.uid == uid) {
+           object->status.partition = partition;
+           object->status.allocation = kube::Allocation{.node_list = slot.node};
+           const auto pod = build_pod(*object, slot, {&slot, 1}, options);
+           status = pod.ok()
+                        ? client.create_json<kube::Pod>(key.ns, *pod, {.dry_run = true}).status()
+                        : pod.status();
+         }
+         return [this, uid, status] { on_pod_tried(uid, status); };
+       }});
 }
 
 void Operator::on_pod_tried(const std::string& uid, const base::Status& status) {

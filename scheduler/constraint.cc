@@ -46,7 +46,8 @@ class ConstraintParser {
 
   base::Result<std::string> name() {
     const std::size_t from = at_;
-    while (at_ < text_.size() && std::string_view{"&|,*()[]"}.find(text_[at_]) == std::string_view::npos)
+    while (at_ < text_.size() &&
+           std::string_view{"&|,*()[]"}.find(text_[at_]) == std::string_view::npos)
       ++at_;
     if (at_ == from) return bad("a feature is missing");
     return std::string{text_.substr(from, at_ - from)};
@@ -56,7 +57,8 @@ class ConstraintParser {
   base::Result<int> count() {
     if (!take('*')) return 0;
     int value = 0;
-    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    const auto [end, error] =
+        std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
     if (error != std::errc{} || value < 1) return bad("a count of at least 1 is missing behind *");
     at_ = static_cast<std::size_t>(end - text_.data());
     return value;
@@ -124,10 +126,9 @@ bool Constraint::evaluate(const std::vector<Term>& terms,
   bool value = true;
   bool first = true;
   for (const Term& term : terms) {
-    const bool holds =
-        term.group.empty()
-            ? std::find(features.begin(), features.end(), term.feature) != features.end()
-            : evaluate(term.group, features);
+    const bool holds = term.group.empty() ? std::find(features.begin(), features.end(),
+                                                      term.feature) != features.end()
+                                          : evaluate(term.group, features);
     if (first) {
       value = holds;
     } else {

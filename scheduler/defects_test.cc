@@ -1,6 +1,6 @@
-// Slurm's defects of slurm-semantics.md 15.2 that are not copied: one test each, named after its number.
-// Others have theirs where the code is: P8 and P10 cli/slurm, P9 and P20 model/legality, P11 and P12
-// select/cons_tres/victims; the node's side of P2 node-agent.
+// Slurm's defects of slurm-semantics.md 15.2 that are not copied: one test each, named after its
+// number. Others have theirs where the code is: P8 and P10 cli/slurm, P9 and P20 model/legality,
+// P11 and P12 select/cons_tres/victims; the node's side of P2 node-agent.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -57,12 +57,13 @@ std::vector<End> ends(Driver& driver) {
   return found;
 }
 
-// A tick may swap one shadow for another without changing their number: H1 on n1 for H2 on n1 and n2. L
-// on n2 stops then, and resumes with H1's turn.
+// A tick may swap one shadow for another without changing their number: H1 on n1 for H2 on n1 and
+// n2. L on n2 stops then, and resumes with H1's turn.
 TEST(P1, SwappedShadowStopsWhoIsUnderTheNewOne) {
   const auto two = nodes("n", 1, 2);
-  Driver driver{gang_linear({partition("low", two), partition("high", two, OverSubscribe::kForce, 4, 2)}),
-                two, kTold};
+  Driver driver{
+      gang_linear({partition("low", two), partition("high", two, OverSubscribe::kForce, 4, 2)}),
+      two, kTold};
   run(driver, 0, on(job(1, 1, "low"), {"n2"}));
   run(driver, 1, on(job(2, 1, "high"), {"n1"}));
   run(driver, 2, job(3, 2, "high"));
@@ -87,7 +88,8 @@ TEST(P3, ResumedJobIsInTheGangAsWhatItIs) {
   EXPECT_EQ(driver.scheduler().check_invariants(), "");
 }
 
-// A user's suspend of a job that the gang had stopped, and the resume: nobody's cores are booked twice.
+// A user's suspend of a job that the gang had stopped, and the resume: nobody's cores are booked
+// twice.
 TEST(P4, SuspendAndResumeAreSymmetric) {
   const auto one = nodes("n", 1, 1);
   Driver driver{on_cores(gang_linear({partition("p", one, OverSubscribe::kForce, 2)})), one, kTold};
@@ -110,8 +112,8 @@ TEST(P4, SuspendAndResumeAreSymmetric) {
   EXPECT_EQ(driver.scheduler().check_invariants(), "");
 }
 
-// select/linear with memory: suspending, resuming and removing suspended jobs leaves the node's memory as
-// it is: 3,000 of 8,000 MiB are the victim's all the time.
+// select/linear with memory: suspending, resuming and removing suspended jobs leaves the node's
+// memory as it is: 3,000 of 8,000 MiB are the victim's all the time.
 TEST(P5, SuspensionLeavesMemoryAlone) {
   const auto one = nodes("n", 1, 1);
   Configuration c = preempting(PreemptMode::kSuspend, true,
@@ -137,8 +139,8 @@ TEST(P5, SuspensionLeavesMemoryAlone) {
   }
 }
 
-// Time that a victim was suspended is not time that it had: its end moves, OverTimeLimit holds for it, and
-// it ends as timed out, not as preempted.
+// Time that a victim was suspended is not time that it had: its end moves, OverTimeLimit holds for
+// it, and it ends as timed out, not as preempted.
 TEST(P6, SuspendedVictimKeepsItsTime) {
   const auto one = nodes("n", 1, 1);
   Configuration c = preempting(PreemptMode::kSuspend, true,
@@ -214,8 +216,8 @@ TEST(P13, QosThatPreemptEachOtherKeepTheOrderOfPriority) {
   EXPECT_EQ(states(driver, {1, 2, 3}), "R--");
 }
 
-// A preemptor that waits for its victims keeps the nodes until it starts: a job of another partition that
-// is sorted before it, of the same tier, does not get them.
+// A preemptor that waits for its victims keeps the nodes until it starts: a job of another
+// partition that is sorted before it, of the same tier, does not get them.
 TEST(P14, WaitingPreemptorKeepsItsNodes) {
   const auto one = nodes("n", 1, 1);
   Driver driver{preempting(PreemptMode::kCancel, false,
@@ -287,8 +289,8 @@ TEST(P15, FailedAttemptMarksNobody) {
   }
 }
 
-// The mate of an equal-sized newcomer may be a job that is just suspended: where it goes does not depend
-// on whose turn it is.
+// The mate of an equal-sized newcomer may be a job that is just suspended: where it goes does not
+// depend on whose turn it is.
 TEST(P16, SuspendedJobIsAMateToo) {
   const auto three = nodes("n", 1, 3);
   Driver driver{gang_linear({partition("p", three)}), three, kTold};
@@ -315,8 +317,8 @@ TEST(P17, SliceKillsNobodyWhoIsUnderNoShadow) {
   EXPECT_EQ(driver.view(1).suspend_time + driver.view(2).suspend_time > seconds(60), true);
 }
 
-// What a node has to do is published as a whole, not told once: whoever takes over says again what did not
-// arrive.
+// What a node has to do is published as a whole, not told once: whoever takes over says again what
+// did not arrive.
 TEST(P2, WhatWasLostIsSaidAgain) {
   const auto one = nodes("n", 1, 1);
   const Configuration c = gang_linear({partition("p", one)});

@@ -1,5 +1,5 @@
-// Engine: what is behind the class Scheduler: the job life cycle (chapter 2), the queue and the passes
-// (chapter 3), starts and endings, preemption (7.7, 7.8), and the gang's place in all of it.
+// Engine: what is behind the class Scheduler: the job life cycle (chapter 2), the queue and the
+// passes (chapter 3), starts and endings, preemption (7.7, 7.8), and the gang's place in all of it.
 //
 // Files: engine_configure.cc (administrator), engine_jobs.cc (users), engine_pass.cc (3.2 to 3.4),
 // engine_start.cc (T2), engine_end.cc (T5 to T7), engine_gang.cc, engine_time.cc (own timing),
@@ -196,11 +196,11 @@ class Engine {
   std::set<std::pair<base::Instant, JobId>> grace_timers_;
   std::set<std::pair<base::Instant, JobId>> limit_timers_;
   std::set<JobId> claimants_;
-  // Queued jobs whose reason is None or Resources; others may be among them. All that a pass does with
-  // records behind the last partition's failure is to make their reason Priority.
-  std::vector<JobId> unexplained_;  // some of them more than once
-  std::set<JobId> waiting_resumes_;  // resumed by their users, no row is free yet
-  std::uint64_t resumes_version_ = 0;  // when they were last tried
+  // Queued jobs whose reason is None or Resources; others may be among them. All that a pass does
+  // with records behind the last partition's failure is to make their reason Priority.
+  std::vector<JobId> unexplained_;       // some of them more than once
+  std::set<JobId> waiting_resumes_;      // resumed by their users, no row is free yet
+  std::uint64_t resumes_version_ = 0;    // when they were last tried
   std::set<std::string> removed_nodes_;  // that still have jobs
 
   // A pass over an unchanged state ends as the last one did (BlockedPassUnchanged).

@@ -59,8 +59,8 @@ std::string Engine::check_job(const Job& job) const {
   return {};
 }
 
-// No memory over the node's. (That no unit is over its share is a matter of starts: a partition may be
-// given a smaller share while its jobs run.)
+// No memory over the node's. (That no unit is over its share is a matter of starts: a partition may
+// be given a smaller share while its jobs run.)
 std::string Engine::check_node(NodeIndex node) const {
   const NodeSpec& spec = cluster_.node(node);
   MemoryMiB memory{0};

@@ -21,7 +21,8 @@ void Engine::on(const Configure& event) {
     }
   }
   if (gang_before || gang_on()) gang_rebuild();
-  for (const auto& [order, job] : allocated_) {  // whom a job that starts must not disturb: tiers decide
+  for (const auto& [order, job] :
+       allocated_) {  // whom a job that starts must not disturb: tiers decide
     if (!job->ready) mark_nodes(*job);
   }
   touched();

@@ -118,7 +118,8 @@ void Engine::gang_rebuild() {
   apply_gang_actions();
 }
 
-// Jobs that the gang had stopped go on when there is no gang any more, or their partition was removed.
+// Jobs that the gang had stopped go on when there is no gang any more, or their partition was
+// removed.
 void Engine::rebuild_components() {
   std::vector<Job*> tracked;
   for (const auto& [order, job] : allocated_) {

@@ -147,7 +147,8 @@ void Engine::on(const UserSuspend& event) {
   if (job->user_suspended || job->completing()) return;
   job->user_suspended = true;
   touched();
-  if (options_.told_timing && job->suspended()) {  // T11: held against the gang's resume, nothing is released
+  if (options_.told_timing &&
+      job->suspended()) {  // T11: held against the gang's resume, nothing is released
     if (world_) world_->set_held(job->id, true);
     set_reason(*job, Reason::kUser);
     return;
@@ -249,9 +250,8 @@ void Engine::enqueue(Job& job) {
     set_reason(job, *job.held, held_message(job));
     return;
   }
-  const base::Instant from =
-      std::max(job.request.begin_time.value_or(job.submit_time),
-               job.not_before.value_or(base::Instant::min()));
+  const base::Instant from = std::max(job.request.begin_time.value_or(job.submit_time),
+                                      job.not_before.value_or(base::Instant::min()));
   if (from > now_) {
     eligible_timers_.emplace(from, job.id);
     const auto wait = std::chrono::ceil<std::chrono::seconds>(from - now_).count();
@@ -351,8 +351,8 @@ std::optional<Engine::Refusal> Engine::refused_by_limits(const Job& job, Partiti
   const bool reaches_beyond = config.max_nodes && request.nodes_given && request.max_nodes &&
                               !waives_max && *request.max_nodes > *config.max_nodes;
   if (counts.max < counts.min || required > counts.max || reaches_beyond) {
-    const int most = std::max({counts.min, required,
-                               request.nodes_given ? request.max_nodes.value_or(0) : 0});
+    const int most =
+        std::max({counts.min, required, request.nodes_given ? request.max_nodes.value_or(0) : 0});
     return Refusal{Reason::kPartitionNodeLimit,
                    "asks for " + std::to_string(most) + " nodes; " + where + " allows " +
                        std::to_string(std::max(1, config.min_nodes)) + " to " +

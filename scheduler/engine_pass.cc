@@ -40,8 +40,7 @@ struct Engine::PassState {
   bool has_its_reason(const Job& job) const {
     if (!tried.contains(job.id)) return false;
     const auto found = visits.find(job.id);
-    return found == visits.end() ||
-           found->second == static_cast<int>(job.queued_in.size());
+    return found == visits.end() || found->second == static_cast<int>(job.queued_in.size());
   }
 
   struct Claim {
@@ -49,18 +48,18 @@ struct Engine::PassState {
     int tier;  // the highest in which it waits
     NodeSet nodes;
   };
-  NodeSet available;          // A
-  std::vector<Claim> claims;  // of preemptors that wait for their victims (P14)
-  std::vector<bool> failed;     // by PartitionIndex
-  std::vector<int> tested_in;   // likewise
+  NodeSet available;                             // A
+  std::vector<Claim> claims;                     // of preemptors that wait for their victims (P14)
+  std::vector<bool> failed;                      // by PartitionIndex
+  std::vector<int> tested_in;                    // likewise
   std::vector<std::optional<int>> available_in;  // nodes of A, likewise
-  std::vector<std::optional<JobId>> failed_by;  // likewise
+  std::vector<std::optional<JobId>> failed_by;   // likewise
   bool passed_over_for_nothing = false;  // who failed a partition has started in another one
   int tested = 0;
-  std::vector<int> left;         // records not visited yet, by PartitionIndex
-  int open;                      // those of them in partitions that have not failed
-  std::set<JobId> tried;         // and not started
-  std::map<JobId, int> visits;   // of jobs with several records
+  std::vector<int> left;        // records not visited yet, by PartitionIndex
+  int open;                     // those of them in partitions that have not failed
+  std::set<JobId> tried;        // and not started
+  std::map<JobId, int> visits;  // of jobs with several records
   std::vector<Job*> done;       // started, or held: their records go after the walk
   std::set<JobId> preempting;   // in progress through one partition (step 3)
   base::Instant valid_until = base::kNever;
@@ -94,7 +93,8 @@ bool Engine::main_pass(std::optional<int> depth) {
     }
   }
   for (const JobId id : claimants_) {
-    if (const Job* job = jobs_.find(id)) pass.valid_until = std::min(pass.valid_until, job->claim_until);
+    if (const Job* job = jobs_.find(id))
+      pass.valid_until = std::min(pass.valid_until, job->claim_until);
   }
   passed_until_ = pass.valid_until;
   if (complete && version_ == version) passed_version_ = version;
@@ -217,10 +217,9 @@ std::string Engine::over_qos_limit(const Job& job, int cpus) const {
     return "QOS " + qos.name + " allows " + std::to_string(*limit) + " " + what +
            "; with this job it would be " + std::to_string(wanted);
   };
-  for (const std::string& sentence :
-       {over(qos.max_jobs_per_user, user_jobs, "jobs per user"),
-        over(qos.max_cpus_per_user, user_cpus, "CPUs per user"),
-        over(qos.group_cpus, group_cpus, "CPUs in all")}) {
+  for (const std::string& sentence : {over(qos.max_jobs_per_user, user_jobs, "jobs per user"),
+                                      over(qos.max_cpus_per_user, user_cpus, "CPUs per user"),
+                                      over(qos.group_cpus, group_cpus, "CPUs in all")}) {
     if (!sentence.empty()) return sentence;
   }
   return {};
@@ -244,7 +243,8 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
     if (claim.job == &job) {  // whoever failed before it did not get these
       *for_this_job |= claim.nodes & groups_.up();
     } else if (where.tier() <= claim.tier) {
-      *for_this_job -= claim.nodes;  // a higher tier's job may have them: it might preempt the claimant
+      *for_this_job -=
+          claim.nodes;  // a higher tier's job may have them: it might preempt the claimant
     }
   }
   const NodeSet& available = for_this_job ? *for_this_job : pass.available;
@@ -255,7 +255,8 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
     set_reason(job, Reason::kResources,
                "needs " + std::to_string(counts.min) + " nodes and " + std::to_string(left) +
                    " are left; the others are down, drained or kept for jobs ahead of it");
-    pass.fail(partition, job.id);  // 10 without (a): Slurm 22.05 fails the partition, also for a node list
+    pass.fail(partition,
+              job.id);  // 10 without (a): Slurm 22.05 fails the partition, also for a node list
     pass.shrink(where.nodes);
     return;
   }
@@ -291,8 +292,8 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
       pass.done.push_back(&job);
       return;
   }
-  const bool waits = std::any_of(
-      outcome.victims.begin(), outcome.victims.end(), [](const Candidate& victim) {
+  const bool waits =
+      std::any_of(outcome.victims.begin(), outcome.victims.end(), [](const Candidate& victim) {
         return victim.mode == PreemptMode::kCancel || victim.mode == PreemptMode::kRequeue;
       });
   if (waits) {  // 7.7 step 3

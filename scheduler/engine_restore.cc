@@ -162,7 +162,7 @@ void Engine::restore_rotation(const std::vector<NodePlan>& published) {
     if (job == nullptr || !job->in_gang || job->completing()) continue;
     const bool runs = components_.runs_at(*job, now_);
     set_state(*job, runs ? JobState::kRunning : JobState::kSuspended);
-    job->reason = runs                            ? Reason::kNone
+    job->reason = runs                          ? Reason::kNone
                   : components_.ever_runs(*job) ? Reason::kTimeslice
                                                 : Reason::kPreempted;
   }

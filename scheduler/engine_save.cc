@@ -55,8 +55,8 @@ void Engine::archive(A& a) {
     if (!a.ok() || !selector_->set_layout(layout)) return a.fail();
   }
   save::all(a, lowest_priority_, eligible_timers_, grace_timers_, limit_timers_, claimants_,
-            waiting_resumes_, resumes_version_, removed_nodes_, version_, passed_version_, passed_until_, event_passed_version_,
-            next_full_pass_);
+            waiting_resumes_, resumes_version_, removed_nodes_, version_, passed_version_,
+            passed_until_, event_passed_version_, next_full_pass_);
   std::vector<gang::Place> places;
   bool has_world = world_.has_value();
   if (world_) places = world_->places();

@@ -31,7 +31,8 @@ void Engine::retry_resumes() {
   resumes_version_ = version_;
 }
 
-// A pass is due when something changed since the last one, or when what the last one saw has an end.
+// A pass is due when something changed since the last one, or when what the last one saw has an
+// end.
 bool Engine::pass_due() const {
   if (queue_.size() == 0) return false;
   return version_ != event_passed_version_ || now_ >= passed_until_ || now_ >= full_pass_at();
@@ -128,8 +129,8 @@ void Engine::after_gang() {
   }
 }
 
-// The earliest instant at which the limit can be reached; checked again then (R13.20, R13.21). A job
-// that does not run now is looked at once per slice, one that never runs not at all.
+// The earliest instant at which the limit can be reached; checked again then (R13.20, R13.21). A
+// job that does not run now is looked at once per slice, one that never runs not at all.
 void Engine::arm_time_limit(Job& job) {
   disarm_time_limit(job);
   if (options_.told_timing || !job.ready || !job.allocated() || job.ending) return;

@@ -72,8 +72,9 @@ struct Forget {
 struct JobReady {
   JobId job;
 };
-// The job's processes ended by themselves (all, or one failed and the rest is being torn down), or its
-// node failed (verdict kNodeFail: requeued when it may be). The gang place stays until JobGone (R2.2).
+// The job's processes ended by themselves (all, or one failed and the rest is being torn down), or
+// its node failed (verdict kNodeFail: requeued when it may be). The gang place stays until JobGone
+// (R2.2).
 struct JobEnding {
   JobId job;
   JobState verdict;

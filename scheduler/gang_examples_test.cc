@@ -1,5 +1,5 @@
-// The worked examples of slurm-semantics.md chapter 14 that need select/linear, with the scheduler's own
-// timing: slices on the grid of the epoch, ticks at multiples of 30 s.
+// The worked examples of slurm-semantics.md chapter 14 that need select/linear, with the
+// scheduler's own timing: slices on the grid of the epoch, ticks at multiples of 30 s.
 #include <string>
 #include <vector>
 
@@ -52,8 +52,8 @@ TEST_F(GangExamples, NewcomerAfterTheTickWaitsForOneMore) {
   expect_at(90, {3, 4}, {"S(71)", "R(0)"});
 }
 
-// A hole is filled at the boundary when it is closer than the lead. Two who fill it and are in nobody's
-// way are in one timetable until then: their node's.
+// A hole is filled at the boundary when it is closer than the lead. Two who fill it and are in
+// nobody's way are in one timetable until then: their node's.
 TEST(GangTimetables, HoleFilledByTwoAtTheBoundaryIsInOneTimetable) {
   const std::vector<NodeSpec> one = nodes("n", 1, 1);
   Configuration c = gang_linear({partition("p", one)});
@@ -215,8 +215,9 @@ TEST_F(GangExamples, HoleIsFilledAtOnceByTheFirstInTheList) {
   expect_at(90, {2, 3}, {"S(50)", "R(0)"});
 }
 
-// architecture.md 2: a node lists its pods only when one of them is off at some time. The hole is filled
-// at the boundary here, since less than `lead` is left in the slot; until then the partner is listed.
+// architecture.md 2: a node lists its pods only when one of them is off at some time. The hole is
+// filled at the boundary here, since less than `lead` is left in the slot; until then the partner
+// is listed.
 TEST_F(GangExamples, WhoIsAloneSinceTheBoundaryIsNotListedAnyMore) {
   Configuration configuration = gang_linear({partition("active", five)});
   configuration.cluster.timetable_lead = seconds(2);

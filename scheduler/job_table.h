@@ -1,5 +1,5 @@
-// JobTable: the scheduler's record of every job that is not forgotten, in job-table order (the order
-// in which the records were created; all scans without an explicit sort use it, 0.3).
+// JobTable: the scheduler's record of every job that is not forgotten, in job-table order (the
+// order in which the records were created; all scans without an explicit sort use it, 0.3).
 //
 // Records have stable addresses until they are erased; selectors keep pointers to Job::select.
 #pragma once
@@ -75,8 +75,8 @@ struct Job {
   JobState state = JobState::kPending;
   Reason reason = Reason::kNone;
   std::string message;
-  Priority priority{};  // as computed or given; `held` counts as 0
-  std::optional<Reason> held;  // kJobHeldUser, kJobHeldAdmin, kBadConstraints, …
+  Priority priority{};          // as computed or given; `held` counts as 0
+  std::optional<Reason> held;   // kJobHeldUser, kJobHeldAdmin, kBadConstraints, …
   base::Instant submit_time{};  // reset by a requeue (T7)
   base::Instant eligible_time{};
   std::optional<base::Instant> not_before;  // requeue delay
@@ -128,7 +128,8 @@ class JobTable {
   void set_next_order(std::int64_t order) { next_order_ = order; }
 
  private:
-  // Ids are dense, so they are looked up in pages: a page by its number, the job at its place in it.
+  // Ids are dense, so they are looked up in pages: a page by its number, the job at its place in
+  // it.
   static constexpr std::int64_t kPageJobs = 1024;
   struct Page {
     std::array<Job*, kPageJobs> jobs{};

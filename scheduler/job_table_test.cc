@@ -13,8 +13,8 @@ JobRequest request(std::int64_t id) {
 
 TEST(JobTable, FindsByIdHoweverFarApartTheIdsAre) {
   JobTable jobs;
-  const std::vector<std::int64_t> ids = {0, 1, 1023, 1024, 1025, std::int64_t{1} << 40,
-                                         std::int64_t{1} << 62};
+  const std::vector<std::int64_t> ids = {
+      0, 1, 1023, 1024, 1025, std::int64_t{1} << 40, std::int64_t{1} << 62};
   for (const std::int64_t id : ids) jobs.add(request(id));
   EXPECT_EQ(jobs.size(), ids.size());
   for (const std::int64_t id : ids) {

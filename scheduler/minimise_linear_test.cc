@@ -24,10 +24,10 @@ struct Profile {
 };
 
 Configuration minimising(const Profile& profile, const std::vector<NodeSpec>& all) {
-  Configuration c = gang_linear(
-      {partition("low", all, OverSubscribe::kForce, profile.low_share, 1),
-       partition("mid", all, OverSubscribe::kForce, profile.low_share, 2),
-       partition("high", all, OverSubscribe::kForce, profile.high_share, 3)});
+  Configuration c =
+      gang_linear({partition("low", all, OverSubscribe::kForce, profile.low_share, 1),
+                   partition("mid", all, OverSubscribe::kForce, profile.low_share, 2),
+                   partition("high", all, OverSubscribe::kForce, profile.high_share, 3)});
   c.cluster.gang = profile.gang;
   c.cluster.preempt_type = PreemptType::kPartitionPriority;
   c.cluster.preempt_mode = profile.mode;
@@ -126,13 +126,12 @@ TEST_P(MinimiseLinear, NoOtherVictimsAreCheaper) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Profiles, MinimiseLinear,
-    ::testing::Values(Profile{"Cancel", PreemptMode::kCancel, false, 1, 1},
-                      Profile{"Requeue", PreemptMode::kRequeue, false, 1, 1},
-                      Profile{"Suspend", PreemptMode::kSuspend, true, 1, 1},
-                      Profile{"Stacked", PreemptMode::kSuspend, true, 2, 2}),
-    [](const auto& profile) { return std::string{profile.param.name}; });
+INSTANTIATE_TEST_SUITE_P(Profiles, MinimiseLinear,
+                         ::testing::Values(Profile{"Cancel", PreemptMode::kCancel, false, 1, 1},
+                                           Profile{"Requeue", PreemptMode::kRequeue, false, 1, 1},
+                                           Profile{"Suspend", PreemptMode::kSuspend, true, 1, 1},
+                                           Profile{"Stacked", PreemptMode::kSuspend, true, 2, 2}),
+                         [](const auto& profile) { return std::string{profile.param.name}; });
 
 // 14.9 under select/linear: one of three is stopped, as Slurm's linear does too.
 TEST(MinimiseLinearExample, TakesOneAndTheIdleNodes) {

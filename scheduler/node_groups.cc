@@ -8,8 +8,7 @@ namespace {
 bool same_configuration(const NodeSpec& a, const NodeSpec& b) {
   return a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
          a.threads_per_core == b.threads_per_core && a.cpus == b.cpus && a.memory == b.memory &&
-         a.tmp_disk == b.tmp_disk &&
-         a.weight == b.weight && a.features == b.features;
+         a.tmp_disk == b.tmp_disk && a.weight == b.weight && a.features == b.features;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Nodes of one configuration: equal in shape, weight and features (4.2.2). Groups are what node sets
-// are made of, so that thousands of equal nodes cost one test per job.
+// Nodes of one configuration: equal in shape, weight and features (4.2.2). Groups are what node
+// sets are made of, so that thousands of equal nodes cost one test per job.
 #pragma once
 
 #include <vector>

@@ -62,7 +62,7 @@ class NodeUsage {
   std::vector<Counters> nodes_;  // by NodeIndex
   NodeSet idle_, shareable_, completing_;
   int completing_count_ = 0;  // completing jobs
-  int owners_count_ = 0;  // jobs that keep other users off their nodes
+  int owners_count_ = 0;      // jobs that keep other users off their nodes
 };
 
 }  // namespace sched

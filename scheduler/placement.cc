@@ -177,8 +177,8 @@ NodeSet Placement::allowed_nodes(const Attempt& attempt, bool exclusive_user) co
 // 3.6 step 4 for one alternative of a matching OR.
 bool Placement::try_alternative(Attempt& attempt, std::size_t alternative) const {
   const PlacementRequest& request = attempt.request;
-  const bool exclusive_user = attempt.partition.config.exclusive_user ||
-                              request.job.request.sharing == Sharing::kUser;
+  const bool exclusive_user =
+      attempt.partition.config.exclusive_user || request.job.request.sharing == Sharing::kUser;
   NodeSet usable = attempt.base & request.available;
   if (!preempt::enabled(cluster_) && !attempt.outcome.sharing.shares_nodes) {
     usable &= usage_.idle();

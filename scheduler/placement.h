@@ -1,5 +1,5 @@
-// Placement: select_nodes and pick_best_nodes (3.5, 3.6): from a job and a partition to an allocation
-// and the victims that it costs, or to the kind of refusal.
+// Placement: select_nodes and pick_best_nodes (3.5, 3.6): from a job and a partition to an
+// allocation and the victims that it costs, or to the kind of refusal.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,8 @@ class Placement {
 
  private:
   struct Attempt;
-  // What a request is answered with before anybody's jobs are looked at; equal jobs in a row share it.
+  // What a request is answered with before anybody's jobs are looked at; equal jobs in a row share
+  // it.
   struct Base {
     std::uint64_t cluster_version = 0;
     PartitionIndex partition;

@@ -1,11 +1,11 @@
-// Random events over random configurations, from a seed that a failure prints. After every event: the
-// core's invariants (6.13), the books and reasons of a simple watch, and the same decisions from a twin that
-// was given the same events and is replaced by a restored save now and then. With the scheduler's own
-// timing also: what is published is what the core does, now, ahead, and when it is played; and what a new
-// leader restores is what was published.
+// Random events over random configurations, from a seed that a failure prints. After every event:
+// the core's invariants (6.13), the books and reasons of a simple watch, and the same decisions
+// from a twin that was given the same events and is replaced by a restored save now and then. With
+// the scheduler's own timing also: what is published is what the core does, now, ahead, and when it
+// is played; and what a new leader restores is what was published.
 //
-// KUBEGANG_LONG: a million events per test. KUBEGANG_RANDOM_EVENTS: so many per test. KUBEGANG_SEED repeats
-// one run, with KUBEGANG_TRACE it tells its events and decisions.
+// KUBEGANG_LONG: a million events per test. KUBEGANG_RANDOM_EVENTS: so many per test. KUBEGANG_SEED
+// repeats one run, with KUBEGANG_TRACE it tells its events and decisions.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -56,9 +56,9 @@ class RandomRun {
     };
     driver_.on_plans = [this](base::Instant now, const std::vector<NodePlan>& plans) {
       for (const NodePlan& plan : plans) {
-        EXPECT_TRUE(std::ranges::none_of(plan.entries, [](const NodeTimetableEntry& entry) {
-          return entry.ran.count() < 0;
-        })) << "has run for less than nothing: " << to_text(plan);
+        EXPECT_TRUE(std::ranges::none_of(
+            plan.entries, [](const NodeTimetableEntry& entry) { return entry.ran.count() < 0; }))
+            << "has run for less than nothing: " << to_text(plan);
       }
       if (!twin_) return;
       const std::vector<NodePlan> its = twin_->take_plans(now);
@@ -144,15 +144,16 @@ class RandomRun {
           if constexpr (requires { each.job; }) job = to_string(each.job);
           if constexpr (requires { each.request; }) {
             job = to_string(each.request.id) + " of " + std::to_string(each.request.min_nodes) +
-                  " nodes in " + each.request.partitions.front() + ", " + each.request.user + ", QOS " +
-                  each.request.qos + ", sharing " + std::to_string(static_cast<int>(each.request.sharing));
+                  " nodes in " + each.request.partitions.front() + ", " + each.request.user +
+                  ", QOS " + each.request.qos + ", sharing " +
+                  std::to_string(static_cast<int>(each.request.sharing));
           }
         },
         event);
-    static const char* const kNames[] = {
-        "configure", "node",     "node-remove", "submit", "update", "hold",   "release",
-        "suspend",   "resume",   "cancel",      "requeue", "forget", "ready",  "ending",
-        "gone",      "refused",  "wake",        "slice",  "pass",   "limit"};
+    static const char* const kNames[] = {"configure", "node",    "node-remove", "submit", "update",
+                                         "hold",      "release", "suspend",     "resume", "cancel",
+                                         "requeue",   "forget",  "ready",       "ending", "gone",
+                                         "refused",   "wake",    "slice",       "pass",   "limit"};
     std::printf("%.6f %s %s\n", static_cast<double>(base::micros_since_epoch(driver_.now())) / 1e6,
                 kNames[event.index()], job.c_str());
   }
@@ -162,7 +163,8 @@ class RandomRun {
       case 0:
       case 1:
       case 2:
-        if (core().jobs().size() < kJobsMax) tell(Submit{random_request(prng_, JobId{next_id_++}, world_)});
+        if (core().jobs().size() < kJobsMax)
+          tell(Submit{random_request(prng_, JobId{next_id_++}, world_)});
         break;
       case 3:
       case 4:
@@ -228,8 +230,8 @@ class RandomRun {
         tell(Configure{std::make_shared<const Configuration>(world_.configuration)});
         break;
       case 1: {
-        NodeSpec& node = world_.nodes[static_cast<std::size_t>(
-            pick(static_cast<int>(world_.nodes.size())))];
+        NodeSpec& node =
+            world_.nodes[static_cast<std::size_t>(pick(static_cast<int>(world_.nodes.size())))];
         node = random_change(prng_, node);
         tell(NodeUpdate{node});
         break;
@@ -318,11 +320,11 @@ class RandomRun {
         played.step(*due, Wake{});
         for (const Decision& decision : played.take_decisions()) {
           const auto* resume = std::get_if<Resume>(&decision);
-          const bool told_more = std::holds_alternative<Start>(decision) ||
-                                 std::holds_alternative<End>(decision) ||
-                                 std::holds_alternative<StateChange>(decision) ||
-                                 // A row came free for a job that its user has resumed.
-                                 (resume != nullptr && core().job(resume->job, t)->reason == Reason::kUser);
+          const bool told_more =
+              std::holds_alternative<Start>(decision) || std::holds_alternative<End>(decision) ||
+              std::holds_alternative<StateChange>(decision) ||
+              // A row came free for a job that its user has resumed.
+              (resume != nullptr && core().job(resume->job, t)->reason == Reason::kUser);
           if (told_more) return;
         }
         played.take_plans(*due);
@@ -411,11 +413,12 @@ std::int64_t from_environment(const char* name, std::int64_t otherwise) {
 void run_many(SelectType select, bool told, std::uint64_t first_seed) {
   constexpr int kSteps = 100;
   const bool longer = std::getenv("KUBEGANG_LONG") != nullptr;
-  const std::int64_t events = from_environment("KUBEGANG_RANDOM_EVENTS", longer ? 1'000'000 : 30'000);
+  const std::int64_t events =
+      from_environment("KUBEGANG_RANDOM_EVENTS", longer ? 1'000'000 : 30'000);
   const std::int64_t only = from_environment("KUBEGANG_SEED", 0);
   for (std::int64_t i = 0; i * kSteps < events; ++i) {
-    const auto seed = only != 0 ? static_cast<std::uint64_t>(only)
-                                : first_seed + static_cast<std::uint64_t>(i);
+    const auto seed =
+        only != 0 ? static_cast<std::uint64_t>(only) : first_seed + static_cast<std::uint64_t>(i);
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
     if (!RandomRun{seed, select, told}.run(kSteps) || only != 0) return;
   }
@@ -436,10 +439,18 @@ TEST(RandomEvents, SeedsThatFoundSomething) {
   ASSERT_TRUE((RandomRun{4'001'696, SelectType::kConsTres, true}.run(100)));
 }
 
-TEST(RandomEvents, Linear) { run_many(SelectType::kLinear, false, 1'000'000); }
-TEST(RandomEvents, ConsTres) { run_many(SelectType::kConsTres, false, 2'000'000); }
-TEST(RandomEvents, LinearToldTiming) { run_many(SelectType::kLinear, true, 3'000'000); }
-TEST(RandomEvents, ConsTresToldTiming) { run_many(SelectType::kConsTres, true, 4'000'000); }
+TEST(RandomEvents, Linear) {
+  run_many(SelectType::kLinear, false, 1'000'000);
+}
+TEST(RandomEvents, ConsTres) {
+  run_many(SelectType::kConsTres, false, 2'000'000);
+}
+TEST(RandomEvents, LinearToldTiming) {
+  run_many(SelectType::kLinear, true, 3'000'000);
+}
+TEST(RandomEvents, ConsTresToldTiming) {
+  run_many(SelectType::kConsTres, true, 4'000'000);
+}
 
 }  // namespace
 }  // namespace sched::testing

@@ -43,8 +43,7 @@ class Reasons : public ::testing::Test {
 Reason Reasons::reason{};
 
 TEST_F(Reasons, Resources) {
-  EXPECT_EQ(told({job(1, 3), job(2, 2)}, 2),
-            "needs 2 nodes; of 4 that could hold it 1 are idle");
+  EXPECT_EQ(told({job(1, 3), job(2, 2)}, 2), "needs 2 nodes; of 4 that could hold it 1 are idle");
   EXPECT_EQ(reason, Reason::kResources);
 }
 
@@ -60,8 +59,9 @@ TEST_F(Reasons, ResourcesWhereOthersCouldBePreempted) {
 
 TEST_F(Reasons, ResourcesWhenTooFewNodesAreLeftForItsPartition) {
   c.partitions.push_back(partition("high", {four[0], four[1]}, OverSubscribe::kNo, 1, 2));
-  EXPECT_EQ(told({job(1, 2, "high"), job(2, 1, "high"), job(3, 3, "p")}, 3),
-            "needs 3 nodes and 2 are left; the others are down, drained or kept for jobs ahead of it");
+  EXPECT_EQ(
+      told({job(1, 2, "high"), job(2, 1, "high"), job(3, 3, "p")}, 3),
+      "needs 3 nodes and 2 are left; the others are down, drained or kept for jobs ahead of it");
   EXPECT_EQ(reason, Reason::kResources);
 }
 
@@ -71,7 +71,8 @@ TEST_F(Reasons, Priority) {
   EXPECT_EQ(reason, Reason::kPriority);
 }
 
-// A job fails its first partition and starts in its second one: nobody is ahead in the first any more.
+// A job fails its first partition and starts in its second one: nobody is ahead in the first any
+// more.
 TEST_F(Reasons, NobodyIsBehindAJobThatStartedInAnotherPartition) {
   c.partitions = {partition("p", {four[0], four[1]}, OverSubscribe::kNo),
                   partition("q", {four[2], four[3]}, OverSubscribe::kNo)};

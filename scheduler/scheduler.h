@@ -67,8 +67,8 @@ struct JobView {
 // lists"). What is not known stays at its default.
 struct RestoredJob {
   JobRequest request;  // submit_time as first accepted; hold as the user has it now
-  JobState state = JobState::kPending;  // base state: kPending, kRunning or kSuspended
-  std::optional<Priority> priority;     // as computed before; nothing = compute
+  JobState state = JobState::kPending;         // base state: kPending, kRunning or kSuspended
+  std::optional<Priority> priority;            // as computed before; nothing = compute
   std::optional<base::Instant> eligible_time;  // of a pending job; later than now after a requeue
   std::optional<Reason> held_by_system;        // kJobHeldAdmin, kLaunchFailedRequeuedHeld, …
   int restarts = 0;
@@ -106,9 +106,9 @@ class Scheduler {
   std::vector<Decision> take_decisions();
 
   // When the next Wake is due; nothing = only an event can change anything. Passes happen in Wakes
-  // alone, so that many events cost one pass: after events that may let a job start this is the instant
-  // of the last step. Ticks that only rotate are not due: they are played when something else happens.
-  // Told timing: always nothing.
+  // alone, so that many events cost one pass: after events that may let a job start this is the
+  // instant of the last step. Ticks that only rotate are not due: they are played when something
+  // else happens. Told timing: always nothing.
   std::optional<base::Instant> next_due() const;
 
   // The plans of the nodes whose list or run(t) from c on differs from what was taken last (after a
@@ -121,12 +121,12 @@ class Scheduler {
   const std::string& partition_name(PartitionIndex partition) const;
   std::optional<NodeIndex> find_node(std::string_view name) const;
   std::optional<PartitionIndex> find_partition(std::string_view name) const;
-  // Also one that was removed, or that this scheduler has never heard of (it counts as removed): jobs
-  // that run in it are restored all the same.
+  // Also one that was removed, or that this scheduler has never heard of (it counts as removed):
+  // jobs that run in it are restored all the same.
   PartitionIndex known_partition(const std::string& name);
 
-  // Empty, or which invariant is broken (6.13; shares, memory, all or nothing). Cost: O(everything); for
-  // tests.
+  // Empty, or which invariant is broken (6.13; shares, memory, all or nothing). Cost:
+  // O(everything); for tests.
   std::string check_invariants() const;
 
   // The whole state as text (versioned; internal), and back: the same future from the same events.
@@ -134,15 +134,15 @@ class Scheduler {
   std::string save() const;
   static base::Result<Scheduler> restore(const std::string& saved);
 
-  // The other way back, from what the API server holds. REQUIRES: Configure and all NodeUpdates were
-  // stepped, no job was; `jobs` in job-table order (jobs ids); `published`: the newest timetable of
-  // every node that has one, its entries without pods of jobs that are not in `jobs`.
+  // The other way back, from what the API server holds. REQUIRES: Configure and all NodeUpdates
+  // were stepped, no job was; `jobs` in job-table order (jobs ids); `published`: the newest
+  // timetable of every node that has one, its entries without pods of jobs that are not in `jobs`.
   //
-  // The lists as of each plan's `as_of` are advanced to now by the rotation rule, and the nodes' orders
-  // are merged, ties by job-table order. A ready job in no timetable is FILLER at the end of its list.
-  // Published plans stand until now + lead; take_plans() then gives only nodes that have to differ.
-  // An allocation that cannot be booked any more (its node is gone, for instance) is kept all the same
-  // until the caller ends the job.
+  // The lists as of each plan's `as_of` are advanced to now by the rotation rule, and the nodes'
+  // orders are merged, ties by job-table order. A ready job in no timetable is FILLER at the end of
+  // its list. Published plans stand until now + lead; take_plans() then gives only nodes that have
+  // to differ. An allocation that cannot be booked any more (its node is gone, for instance) is
+  // kept all the same until the caller ends the job.
   void restore_from_published(base::Instant now, std::vector<RestoredJob> jobs,
                               std::vector<NodePlan> published);
 

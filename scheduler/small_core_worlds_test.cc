@@ -1,8 +1,8 @@
-// Every small world of cores: two nodes of two cores, up to three jobs (KUBEGANG_LONG: four), CR_Core, GANG,
-// a high partition over a low one whose jobs are suspended, cancelled or requeued under it, against a model
-// that is written to be understood. The model says on which cores a job is placed (4.5 to 4.7, 4.11), who
-// runs after every event (chapter 6) and who has to end (6.4, 6.11). small_worlds_test.cc does the same for
-// whole nodes.
+// Every small world of cores: two nodes of two cores, up to three jobs (KUBEGANG_LONG: four),
+// CR_Core, GANG, a high partition over a low one whose jobs are suspended, cancelled or requeued
+// under it, against a model that is written to be understood. The model says on which cores a job
+// is placed (4.5 to 4.7, 4.11), who runs after every event (chapter 6) and who has to end
+// (6.4, 6.11). small_worlds_test.cc does the same for whole nodes.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -94,8 +94,8 @@ class Rows {
   // R4.11. Where one row holds everybody, and it is the first, there is nothing to pack.
   void pack() {
     if (!std::exchange(unpacked_, false)) return;
-    const auto in_use = std::count_if(rows_.begin(), rows_.end(),
-                                      [](const List& row) { return !row.empty(); });
+    const auto in_use =
+        std::count_if(rows_.begin(), rows_.end(), [](const List& row) { return !row.empty(); });
     if (in_use == 0 || (in_use == 1 && !rows_.front().empty())) return;
     List order;
     for (const List& row : rows_) order.insert(order.end(), row.begin(), row.end());
@@ -130,8 +130,8 @@ class CoreModel {
     jobs_.push_back({.id = id, .high = high, .shape = shape});
   }
 
-  // 3.4: whoever cannot start takes all nodes away from those behind it. Nodes of a job that has to end
-  // take nobody until it is gone (R2.1), which it is after the pass.
+  // 3.4: whoever cannot start takes all nodes away from those behind it. Nodes of a job that has to
+  // end take nobody until it is gone (R2.1), which it is after the pass.
   void pass() {
     bool blocked = false;
     for (const bool high : {true, false}) {
@@ -320,9 +320,9 @@ struct CoreWorld {
 };
 
 std::string to_text(const CoreWorld& world) {
-  std::string text = "mode " + std::to_string(static_cast<int>(world.mode)) + ", FORCE:" +
-                     std::to_string(world.low_share) + " under FORCE:" +
-                     std::to_string(world.high_share) + ", jobs";
+  std::string text = "mode " + std::to_string(static_cast<int>(world.mode)) +
+                     ", FORCE:" + std::to_string(world.low_share) +
+                     " under FORCE:" + std::to_string(world.high_share) + ", jobs";
   for (const std::size_t job : world.jobs) {
     const Shape shape = kShapes[job % kShapes.size()];
     text += (job >= kShapes.size() ? " H" : " L") + std::to_string(shape.nodes) + "x" +
@@ -360,8 +360,9 @@ class CoreDuel {
  private:
   static Configuration configuration(const CoreWorld& world) {
     const std::vector<NodeSpec> two = nodes("n", 1, 2, 2);
-    Configuration c = gang_linear({partition("low", two, OverSubscribe::kForce, world.low_share, 1),
-                                   partition("high", two, OverSubscribe::kForce, world.high_share, 2)});
+    Configuration c =
+        gang_linear({partition("low", two, OverSubscribe::kForce, world.low_share, 1),
+                     partition("high", two, OverSubscribe::kForce, world.high_share, 2)});
     c.cluster.select = SelectType::kConsTres;
     c.cluster.unit = SelectUnit::kCore;
     c.cluster.preempt_type = PreemptType::kPartitionPriority;
@@ -433,7 +434,8 @@ class CoreDuel {
 std::int64_t try_all(CoreWorld& world, std::size_t jobs_count) {
   if (world.jobs.size() < jobs_count) {
     std::int64_t tried = 0;
-    for (std::size_t kind = 0; kind < 2 * kShapes.size() && !::testing::Test::HasFailure(); ++kind) {
+    for (std::size_t kind = 0; kind < 2 * kShapes.size() && !::testing::Test::HasFailure();
+         ++kind) {
       world.jobs.push_back(kind);
       tried += try_all(world, jobs_count);
       world.jobs.pop_back();
@@ -448,7 +450,8 @@ std::int64_t try_all(CoreWorld& world, std::size_t jobs_count) {
   return static_cast<std::int64_t>(jobs_count);
 }
 
-// 4.7: who may have one node only gets the first that suffices; otherwise the tightest is taken (4.8).
+// 4.7: who may have one node only gets the first that suffices; otherwise the tightest is taken
+// (4.8).
 TEST(SmallCoreWorld, OneNodeIsTheFirstThatSuffices) {
   const std::vector<NodeSpec> two = nodes("n", 1, 2, 2);
   Configuration c = gang_linear({partition("p", two, OverSubscribe::kNo)});

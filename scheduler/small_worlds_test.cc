@@ -1,6 +1,6 @@
-// Every small world, up to three nodes and four jobs, against a model that is written to be understood:
-// select/linear, two partitions of different tiers on all nodes, GANG. The model says who is placed where
-// (3.4, 4.4) and who runs after every event (chapter 6).
+// Every small world, up to three nodes and four jobs, against a model that is written to be
+// understood: select/linear, two partitions of different tiers on all nodes, GANG. The model says
+// who is placed where (3.4, 4.4) and who runs after every event (chapter 6).
 #include <algorithm>
 #include <set>
 #include <string>
@@ -40,10 +40,12 @@ class Model {
   Model(int nodes, int low_share, int high_share)
       : nodes_count_{nodes}, share_{low_share, high_share} {}
 
-  void submit(int id, bool high, int size) { jobs_.push_back({.id = id, .high = high, .size = size}); }
+  void submit(int id, bool high, int size) {
+    jobs_.push_back({.id = id, .high = high, .size = size});
+  }
 
-  // 3.4: higher tier first, then in the order of submission; one that cannot start takes all nodes away
-  // from those behind it.
+  // 3.4: higher tier first, then in the order of submission; one that cannot start takes all nodes
+  // away from those behind it.
   void pass() {
     for (const bool high : {true, false}) {
       for (ModelJob& job : jobs_) {
@@ -64,8 +66,8 @@ class Model {
     refill_all();
   }
 
-  // 6.7: a partition is turned when somebody in it waits or a shadow came; it is filled up again when its
-  // shadows changed otherwise (P1).
+  // 6.7: a partition is turned when somebody in it waits or a shadow came; it is filled up again
+  // when its shadows changed otherwise (P1).
   void tick() {
     for (const bool high : {true, false}) {
       const std::set<int> now = high ? std::set<int>{} : running_high();
@@ -109,8 +111,8 @@ class Model {
       if (static_cast<int>(eligible.size()) < job.size) continue;
       for (const ModelJob& mate : jobs_) {
         const bool equal = mate.placed() && mate.size == job.size;
-        if (k > 0 && equal && std::includes(eligible.begin(), eligible.end(), mate.nodes.begin(),
-                                            mate.nodes.end())) {
+        if (k > 0 && equal &&
+            std::includes(eligible.begin(), eligible.end(), mate.nodes.begin(), mate.nodes.end())) {
           return mate.nodes;
         }
       }
@@ -118,7 +120,8 @@ class Model {
     }
     return {};
   }
-  // 4.4.4 for equal nodes: the shortest run of neighbours that suffices, else the longest, again and again.
+  // 4.4.4 for equal nodes: the shortest run of neighbours that suffices, else the longest, again
+  // and again.
   static Nodes best_fit(Nodes eligible, int size) {
     Nodes chosen;
     while (static_cast<int>(chosen.size()) < size) {
@@ -202,7 +205,8 @@ class Model {
           if (fits) job->row = Row::kFiller;
         } else if (!fits) {
           job->row = Row::kNone;
-          seen_.erase(job);  // among the others it gets another chance, and does not fit there either
+          seen_.erase(
+              job);  // among the others it gets another chance, and does not fit there either
         }
       }
     }
@@ -211,9 +215,8 @@ class Model {
   // 6.6: the selected go to the back, then whoever fits is selected in the order of the list.
   void rotate(bool high) {
     auto& list = list_[high];
-    std::stable_partition(list.begin(), list.end(), [](const ModelJob* job) {
-      return job->row != ModelJob::Row::kActive;
-    });
+    std::stable_partition(list.begin(), list.end(),
+                          [](const ModelJob* job) { return job->row != ModelJob::Row::kActive; });
     for (ModelJob* job : list) job->row = ModelJob::Row::kNone;
     Nodes taken = shadows(high);
     for (ModelJob* job : list) {
@@ -245,9 +248,9 @@ struct SmallWorld {
 };
 
 std::string to_text(const SmallWorld& world) {
-  std::string text = std::to_string(world.nodes_count) + " nodes, FORCE:" +
-                     std::to_string(world.low_share) + " under FORCE:" +
-                     std::to_string(world.high_share) + ", jobs";
+  std::string text = std::to_string(world.nodes_count) +
+                     " nodes, FORCE:" + std::to_string(world.low_share) +
+                     " under FORCE:" + std::to_string(world.high_share) + ", jobs";
   for (const int job : world.jobs) {
     text += (job >= world.nodes_count ? " H" : " L") + std::to_string(job % world.nodes_count + 1);
   }
@@ -260,9 +263,10 @@ class Duel {
       : world_{world},
         nodes_{nodes("n", 1, world.nodes_count)},
         model_{world.nodes_count, world.low_share, world.high_share},
-        driver_{gang_linear({partition("low", nodes_, OverSubscribe::kForce, world.low_share, 1),
-                             partition("high", nodes_, OverSubscribe::kForce, world.high_share, 2)}),
-                nodes_, Options{.told_timing = true}} {}
+        driver_{
+            gang_linear({partition("low", nodes_, OverSubscribe::kForce, world.low_share, 1),
+                         partition("high", nodes_, OverSubscribe::kForce, world.high_share, 2)}),
+            nodes_, Options{.told_timing = true}} {}
 
   // Empty, or what differs.
   std::string run() {
@@ -273,7 +277,8 @@ class Duel {
       model_.submit(id, high, size);
       tell(Submit{job(id, size, high ? "high" : "low")});
       pass();
-      if (std::string found = compare("after job " + std::to_string(id)); !found.empty()) return found;
+      if (std::string found = compare("after job " + std::to_string(id)); !found.empty())
+        return found;
     }
     if (std::string found = ticks(4); !found.empty()) return found;
     const int ended = static_cast<int>(world_.ends) + 1;

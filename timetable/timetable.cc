@@ -12,7 +12,9 @@ using base::Error;
 using base::Instant;
 using base::Status;
 
-bool in_range(Instant t) { return t >= kInstantMin && t <= kInstantMax; }
+bool in_range(Instant t) {
+  return t >= kInstantMin && t <= kInstantMax;
+}
 
 Status validate_set(const PodSet& set, std::size_t pods_count, const std::string& where) {
   for (std::size_t i = 0; i < set.size(); ++i) {
@@ -22,9 +24,9 @@ Status validate_set(const PodSet& set, std::size_t pods_count, const std::string
                                     " pods");
     }
     if (i > 0 && set[i] <= set[i - 1]) {
-      return base::invalid_argument(where + ": pod indexes do not ascend: " +
-                                    std::to_string(set[i - 1]) + " before " +
-                                    std::to_string(set[i]));
+      return base::invalid_argument(where +
+                                    ": pod indexes do not ascend: " + std::to_string(set[i - 1]) +
+                                    " before " + std::to_string(set[i]));
     }
   }
   return {};
@@ -78,8 +80,8 @@ Duration cycle_time(const Timetable& timetable, std::uint16_t pod, Instant from,
   const auto length = static_cast<std::int64_t>(timetable.cycle.size());
   const std::int64_t first = base::slot_of(from, timetable.slice);
   const std::int64_t last = base::slot_of(to, timetable.slice);
-  // The slots first … last − 1 as a whole, then without what lies before `from`, and with what lies in
-  // the last one before `to`.
+  // The slots first … last − 1 as a whole, then without what lies before `from`, and with what lies
+  // in the last one before `to`.
   const std::int64_t rounds = (last - first) / length;
   const std::int64_t rest = (last - first) % length;
   const std::size_t begin = cycle_index(timetable, from);
@@ -89,7 +91,8 @@ Duration cycle_time(const Timetable& timetable, std::uint16_t pod, Instant from,
     if (contains(timetable.cycle[index], pod)) slots += i < rest ? rounds + 1 : rounds;
   }
   Duration total = timetable.slice * slots;
-  if (contains(timetable.cycle[begin], pod)) total -= from - base::slot_begin(first, timetable.slice);
+  if (contains(timetable.cycle[begin], pod))
+    total -= from - base::slot_begin(first, timetable.slice);
   if (contains(timetable.cycle[cycle_index(timetable, to)], pod)) {
     total += to - base::slot_begin(last, timetable.slice);
   }
@@ -113,8 +116,8 @@ Status validate(const Timetable& timetable) {
                                   " slots, at most " + std::to_string(kCycleSlotsMax));
   }
   for (std::size_t i = 0; i < timetable.cycle.size(); ++i) {
-    Status status = validate_set(timetable.cycle[i], timetable.pods_count,
-                                 "cycle[" + std::to_string(i) + "]");
+    Status status =
+        validate_set(timetable.cycle[i], timetable.pods_count, "cycle[" + std::to_string(i) + "]");
     if (!status) return status;
   }
   return validate_plan(timetable);

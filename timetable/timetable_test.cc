@@ -15,7 +15,9 @@ using base::Instant;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-Instant at(Duration since_epoch) { return Instant{since_epoch}; }
+Instant at(Duration since_epoch) {
+  return Instant{since_epoch};
+}
 
 PodSet run(const Timetable& timetable, Instant t) {
   const auto span = run_at(timetable, t);

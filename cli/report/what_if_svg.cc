@@ -217,8 +217,8 @@ class Picture {
   // False when that gives too many marks.
   bool join(const std::vector<std::vector<Cell>>& cells, std::int64_t share_min) {
     joined_.clear();
-    column_width_ = static_cast<double>(columns_) / static_cast<double>(
-                        cells.empty() ? kSvgColumns : cells.front().size());
+    column_width_ = static_cast<double>(columns_) /
+                    static_cast<double>(cells.empty() ? kSvgColumns : cells.front().size());
     std::size_t marks = 0;
     for (const std::vector<Cell>& row : cells) {
       joined_.push_back(stretches_of(row, share_min));
@@ -236,9 +236,9 @@ class Picture {
                   kLabelWidth, y, static_cast<double>(columns_), kRowHeight);
     svg += line.data();
     for (const Stretch& stretch : joined_[row]) {
-      svg += cell_svg(stretch.mean,
-                      kLabelWidth + static_cast<double>(stretch.begin) * column_width_,
-                      static_cast<double>(stretch.end - stretch.begin) * column_width_, y);
+      svg +=
+          cell_svg(stretch.mean, kLabelWidth + static_cast<double>(stretch.begin) * column_width_,
+                   static_cast<double>(stretch.end - stretch.begin) * column_width_, y);
     }
     return svg;
   }
@@ -256,8 +256,7 @@ class Picture {
       std::array<char, 256> line{};
       std::snprintf(line.data(), line.size(),
                     "<rect x=\"%.0f\" y=\"%.1f\" width=\"%.0f\" height=\"%.1f\" fill=\"%s\">", x,
-                    top, width, height,
-                    mark.job == kOthers ? "#999" : colour(mark.job).c_str());
+                    top, width, height, mark.job == kOthers ? "#999" : colour(mark.job).c_str());
       svg += line.data();
       svg += "<title>" +
              (mark.job == kOthers ? "other jobs" : escaped(scenario_.jobs[mark.job].label)) +

@@ -9,10 +9,10 @@ namespace cli {
 
 // Height of a mark: the share of the node's cores that the job's gang has, times the share of the
 // time that it runs there; jobs that take turns faster than a picture can show are stacked.
-// Time is cut into at most kSvgColumns columns; neighbours with the same jobs are one stretch with their
-// mean heights. Size: at most kSvgMarksMax marks (about 1 MB): where more happens than a picture can show,
-// marks lower than a pixel are one grey mark, `other jobs`, and columns become wider. At most
-// kSvgNodesMax nodes are drawn, and it says so.
+// Time is cut into at most kSvgColumns columns; neighbours with the same jobs are one stretch with
+// their mean heights. Size: at most kSvgMarksMax marks (about 1 MB): where more happens than a
+// picture can show, marks lower than a pixel are one grey mark, `other jobs`, and columns become
+// wider. At most kSvgNodesMax nodes are drawn, and it says so.
 inline constexpr std::size_t kSvgColumns = 960;
 inline constexpr std::size_t kSvgMarksMax = 10'000;
 inline constexpr std::size_t kSvgNodesMax = 512;

@@ -18,8 +18,8 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-// `jobs_count` jobs one after the other, each on four neighbouring nodes of 64 and on a quarter of their
-// cores, eight at a time on a node.
+// `jobs_count` jobs one after the other, each on four neighbouring nodes of 64 and on a quarter of
+// their cores, eight at a time on a node.
 std::string picture_of(int jobs_count) {
   constexpr int kNodes = 64;
   simulate::Scenario scenario;

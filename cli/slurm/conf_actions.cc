@@ -54,7 +54,9 @@ base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::strin
       return base::invalid_argument(begin +
                                     "CHECKPOINT was removed from Slurm; say CANCEL or REQUEUE");
     } else if (!same_word(word, "cluster")) {  // "as the cluster's" = nothing given
-      return unknown_word(what, word, {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"});  // C19
+      return unknown_word(
+          what, word,
+          {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"});  // C19
     }
   }
   if (modes.gang && modes.mode == PreemptMode::kOff) {  // C2

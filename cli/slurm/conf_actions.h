@@ -68,8 +68,8 @@ base::Status apply_keys(T& target, std::span<const KeyValue> keys,
   return {};
 }
 
-// PreemptMode: at most one of OFF, CANCEL, REQUEUE, SUSPEND (C4, C19, C20), with or without GANG, or
-// with WITHIN or PRIORITY, which GANG excludes (C5).
+// PreemptMode: at most one of OFF, CANCEL, REQUEUE, SUSPEND (C4, C19, C20), with or without GANG,
+// or with WITHIN or PRIORITY, which GANG excludes (C5).
 struct PreemptModes {
   std::optional<sched::PreemptMode> mode;
   bool gang = false;

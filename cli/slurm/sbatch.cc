@@ -344,7 +344,8 @@ base::Status SbatchReader::add(std::span<const std::string> arguments, const std
           base::invalid_argument(std::string{word} + ": heterogeneous jobs are not supported"));
     }
     if (word.size() < 2 || word.front() != '-' || word == "--") {
-      return fail(base::invalid_argument(in_quotes(word) + ": not an option; options begin with -"));
+      return fail(
+          base::invalid_argument(in_quotes(word) + ": not an option; options begin with -"));
     }
     const base::Status status = add_option(arguments, i);
     if (!status) return fail(status.error());
@@ -456,8 +457,8 @@ base::Result<BatchOptions> SbatchReader::finish() const {
     }
     request.max_nodes = std::min(*request.max_nodes, *request.tasks);
   }
-  // A required list of several nodes asks for all of them, unless there are fewer tasks: then its first
-  // nodes count.
+  // A required list of several nodes asks for all of them, unless there are fewer tasks: then its
+  // first nodes count.
   if (request.tasks && static_cast<int>(request.required_nodes.size()) > *request.tasks) {
     request.required_nodes.resize(static_cast<std::size_t>(*request.tasks));
     options.warnings.push_back("--nodelist names more nodes than --ntasks " +

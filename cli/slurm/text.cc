@@ -62,7 +62,8 @@ base::Result<std::int64_t> parse_integer(std::string_view what, std::string_view
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, number);
   if (text.empty() || error == std::errc::invalid_argument || stopped != end) {
-    return base::invalid_argument(std::string{what} + " " + in_quotes(text) + ": not a whole number");
+    return base::invalid_argument(std::string{what} + " " + in_quotes(text) +
+                                  ": not a whole number");
   }
   if (error == std::errc::result_out_of_range || number < range.min || number > range.max) {
     return base::invalid_argument(std::string{what} + " " + in_quotes(text) + ": must be from " +

@@ -1,8 +1,8 @@
 // What fails, and what must go on: operators that are killed, paused and doubled, agents, watches
 // and nodes (architecture.md 3 and 5).
-#include <algorithm>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <algorithm>
 
 #include <nlohmann/json.hpp>
 

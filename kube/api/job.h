@@ -155,8 +155,8 @@ struct JobSpec {
 
 // Nodes that have the same share, run-length encoded.
 struct NodeAllocation {
-  std::string nodes{};  // hostlist
-  std::string cpus{};   // core numbers on each of them, "0-1"; "" = all
+  std::string nodes{};                      // hostlist
+  std::string cpus{};                       // core numbers on each of them, "0-1"; "" = all
   std::optional<std::int32_t> cpu_count{};  // CPUs charged on each of them
   std::optional<std::int32_t> tasks{};      // tasks on each of them
   std::optional<Bytes> memory{};

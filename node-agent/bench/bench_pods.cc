@@ -38,8 +38,7 @@ Spinner& BenchPods::spin(std::uint16_t pod, SpinnerOptions options) {
   return spinners_[pod].emplace_back(*cgroups_, path(pod), options);
 }
 
-Assignment BenchPods::assignment(std::vector<timetable::PodSet> cycle,
-                                 base::Duration slice) const {
+Assignment BenchPods::assignment(std::vector<timetable::PodSet> cycle, base::Duration slice) const {
   Assignment assignment;
   assignment.table = {.slice = slice, .pods_count = controls_.size(), .cycle = std::move(cycle)};
   for (std::size_t i = 0; i < controls_.size(); ++i) {

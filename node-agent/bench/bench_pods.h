@@ -1,4 +1,5 @@
-// Pods with real cgroups for the benchmarks, and what drives them: the agent's switcher, or by hand.
+// Pods with real cgroups for the benchmarks, and what drives them: the agent's switcher, or by
+// hand.
 #pragma once
 
 #include <atomic>

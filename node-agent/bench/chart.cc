@@ -32,11 +32,10 @@ std::string number(double value) {
 
 std::string shape_of(const Point& point, double x, double y, const std::string& label) {
   const std::string colour = point.slurm ? "#b5482a" : "#1f6f8b";
-  const std::string mark =
-      point.slurm
-          ? "<rect x='" + number(x - 5) + "' y='" + number(y - 5) +
-                "' width='10' height='10' fill='" + colour + "'/>"
-          : "<circle cx='" + number(x) + "' cy='" + number(y) + "' r='5' fill='" + colour + "'/>";
+  const std::string mark = point.slurm ? "<rect x='" + number(x - 5) + "' y='" + number(y - 5) +
+                                             "' width='10' height='10' fill='" + colour + "'/>"
+                                       : "<circle cx='" + number(x) + "' cy='" + number(y) +
+                                             "' r='5' fill='" + colour + "'/>";
   return mark + "<text x='" + number(x) + "' y='" + number(y - 10) +
          "' text-anchor='middle' fill='" + colour + "'>" + label + "</text>\n";
 }

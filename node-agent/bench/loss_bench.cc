@@ -17,7 +17,9 @@ constexpr base::Duration kSlurmWait = std::chrono::seconds{2};
 // From the order to take turns to the first turn that is measured, at least.
 constexpr base::Duration kTurnsSettle = std::chrono::milliseconds{100};
 
-std::int64_t nanos(base::Duration duration) { return std::chrono::nanoseconds{duration}.count(); }
+std::int64_t nanos(base::Duration duration) {
+  return std::chrono::nanoseconds{duration}.count();
+}
 
 // Of one gang, over its tasks, what ran between two calls.
 class Stopwatch {
@@ -83,8 +85,8 @@ class LossBench {
   nlohmann::ordered_json measure(Alone alone, Turns turns) {
     // At least one round of turns per block, about two seconds long.
     const std::int64_t round = nanos(slice_) * 2;
-    const std::int64_t block = std::max<std::int64_t>(1, nanos(std::chrono::seconds{2}) / round) *
-                               round;
+    const std::int64_t block =
+        std::max<std::int64_t>(1, nanos(std::chrono::seconds{2}) / round) * round;
     const std::int64_t blocks = std::max<std::int64_t>(1, nanos(total_) / block);
     double ran_alone = 0;
     double ran_in_turns = 0;
@@ -96,7 +98,8 @@ class LossBench {
       ran_alone += part_that_ran(block, [](std::int64_t end) { sleep_until_nanos(end); });
       const std::int64_t from = ((wall_nanos() + nanos(kTurnsSettle)) / round + 1) * round;
       ran_in_turns += turns(from, from + block);
-      overlap += overlap_micros(first.runs_since(from), second.runs_since(from), from, from + block);
+      overlap +=
+          overlap_micros(first.runs_since(from), second.runs_since(from), from, from + block);
     }
     const double lost = 100 * (ran_alone - ran_in_turns) / ran_alone;
     return {{"name", name_}, {"lost_percent", lost}, {"overlap_us_total", overlap}};

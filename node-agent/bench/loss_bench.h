@@ -1,6 +1,6 @@
-// loss/* and slurm_way/*: two gangs with a busy task on every CPU take turns; what that costs against
-// one of them alone, told by the tasks themselves. Alone and in turns alternate, block by block, so
-// that what the machine steals meanwhile hits both.
+// loss/* and slurm_way/*: two gangs with a busy task on every CPU take turns; what that costs
+// against one of them alone, told by the tasks themselves. Alone and in turns alternate, block by
+// block, so that what the machine steals meanwhile hits both.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,15 +10,15 @@
 
 namespace agent::bench {
 
-// {"name", "lost_percent", "overlap_us_total"}: time of the CPUs in which no task ran, beyond what is
-// lost alone; and for how long tasks of both gangs were seen running at once.
+// {"name", "lost_percent", "overlap_us_total"}: time of the CPUs in which no task ran, beyond what
+// is lost alone; and for how long tasks of both gangs were seen running at once.
 nlohmann::ordered_json measure_loss(const std::string& name, base::Duration slice,
                                     base::Duration total);
 
-// The same when the gangs are switched as Slurm does it: SIGTSTP to the outgoing tasks, the incoming
-// ones go on at once, and 2 s later the outgoing ones are frozen, without looking whether they are.
-// `ignores_sigtstp`: programs that do not stop at SIGTSTP, such as the first process of a container.
-// SOURCE: slurm.conf(5) SuspendMode of gang scheduling; proctrack/cgroup.
+// The same when the gangs are switched as Slurm does it: SIGTSTP to the outgoing tasks, the
+// incoming ones go on at once, and 2 s later the outgoing ones are frozen, without looking whether
+// they are. `ignores_sigtstp`: programs that do not stop at SIGTSTP, such as the first process of a
+// container. SOURCE: slurm.conf(5) SuspendMode of gang scheduling; proctrack/cgroup.
 nlohmann::ordered_json measure_slurm_way(const std::string& name, base::Duration slice,
                                          base::Duration total, bool ignores_sigtstp);
 

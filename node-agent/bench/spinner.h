@@ -1,6 +1,6 @@
-// The workload of the benchmarks: a process that does nothing but read the clock, and says in shared
-// memory when it ran. It reads the clock after it has noticed that it runs, so a stamp is never from
-// before a freeze that it has just left.
+// The workload of the benchmarks: a process that does nothing but read the clock, and says in
+// shared memory when it ran. It reads the clock after it has noticed that it runs, so a stamp is
+// never from before a freeze that it has just left.
 #pragma once
 
 #include <sys/types.h>
@@ -39,15 +39,16 @@ struct SpinnerMemory {
 };
 
 struct SpinnerOptions {
-  std::optional<int> cpu{};        // pinned to
-  bool ignores_sigtstp = false;    // as the first process of a container does, and many an MPI
+  std::optional<int> cpu{};      // pinned to
+  bool ignores_sigtstp = false;  // as the first process of a container does, and many an MPI
 };
 
 // Ends with the benchmark.
 class Spinner {
  public:
   // In the cgroup `path` of `cgroups`. REQUIRES: no other thread yet (it forks).
-  Spinner(const testing::RealCgroups& cgroups, const std::string& path, SpinnerOptions options = {});
+  Spinner(const testing::RealCgroups& cgroups, const std::string& path,
+          SpinnerOptions options = {});
   Spinner(Spinner&& other) noexcept;
   Spinner& operator=(Spinner&&) = delete;
   ~Spinner();

@@ -21,13 +21,14 @@ namespace {
 constexpr base::Duration kSlice = std::chrono::milliseconds{100};
 constexpr int kBlock = 5;  // switches before the other's turn
 constexpr std::int64_t kWakeAheadNanos = 200'000;
-// A task on another CPU stops while the loop spins; one that the loop keeps off its CPU has to get it,
-// or it would never be seen frozen.
+// A task on another CPU stops while the loop spins; one that the loop keeps off its CPU has to get
+// it, or it would never be seen frozen.
 constexpr std::int64_t kSpinNanos = 20'000;
 constexpr timespec kPauseMax{.tv_sec = 0, .tv_nsec = 50'000};
 
 // The machine's own limit: descriptors and system calls, nothing else. A thread of the switcher's
-// priority that waits as the switcher does, so that what the machine does to one it does to the other.
+// priority that waits as the switcher does, so that what the machine does to one it does to the
+// other.
 class BareLoop {
  public:
   BareLoop(const BenchPods& pods, std::size_t gang_size) : gang_size_{gang_size} {
@@ -137,8 +138,8 @@ std::vector<double> take_reports(Switcher& switcher, int switches) {
   while (static_cast<int>(took.size()) < switches) {
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
     while (const std::optional<SwitchReport> report = switcher.take_report()) {
-      const bool counts = report->cause == SwitchCause::kBoundary &&
-                          static_cast<int>(took.size()) < switches;
+      const bool counts =
+          report->cause == SwitchCause::kBoundary && static_cast<int>(took.size()) < switches;
       if (counts) took.push_back(static_cast<double>((report->last_write - report->due).count()));
     }
   }

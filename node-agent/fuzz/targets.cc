@@ -48,8 +48,7 @@ void check_around(const timetable::Timetable& table, Instant t) {
     CHECK(std::equal(run.begin(), run.end(), before.begin(), before.end()));
     CHECK(!std::equal(run.begin(), run.end(), after.begin(), after.end()));
   }
-  const Instant end =
-      std::min(change.value_or(t + std::chrono::hours{1}), timetable::kInstantMax);
+  const Instant end = std::min(change.value_or(t + std::chrono::hours{1}), timetable::kInstantMax);
   if (end < t) return;
   for (std::uint16_t pod = 0; pod < std::min<std::size_t>(table.pods_count, 8); ++pod) {
     const Duration ran = timetable::run_time(table, pod, t, end);
@@ -114,7 +113,8 @@ void fuzz_timetable(std::string_view text) {
     check_around(table, entry.until - Duration{1});
   }
   // What the journal keeps is the same timetable.
-  const base::Result<kube::NodeTimetable> again = timetable_from_json(timetable_to_json(*timetable));
+  const base::Result<kube::NodeTimetable> again =
+      timetable_from_json(timetable_to_json(*timetable));
   CHECK(again.ok());
   CHECK(again->spec == timetable->spec);
 }
@@ -126,8 +126,8 @@ void fuzz_pod_path(std::string_view text) {
   const std::string path{take_line(text)};
   const base::Result<PodCgroups> cgroups = PodCgroups::open(tree.inside(), kubelet_root);
   CHECK(cgroups.ok());
-  for (const kube::QosClass qos : {kube::QosClass::kGuaranteed, kube::QosClass::kBurstable,
-                                   kube::QosClass::kBestEffort}) {
+  for (const kube::QosClass qos :
+       {kube::QosClass::kGuaranteed, kube::QosClass::kBurstable, kube::QosClass::kBestEffort}) {
     if (is_pod_uid(uid)) {
       for (const std::string& candidate : candidate_paths(uid, qos, kubelet_root)) {
         CHECK(is_pod_directory_name(fs::path{candidate}.filename().string(), uid), candidate);

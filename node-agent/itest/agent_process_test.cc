@@ -16,13 +16,13 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::AgentProcess;
 using testing::CgroupVersion;
+using ::testing::ElementsAre;
 using testing::eventually;
+using ::testing::HasSubstr;
 using testing::moves;
+using ::testing::Not;
 using testing::RealCgroups;
 using testing::stands_still;
 
@@ -40,8 +40,7 @@ class AgentProcessTest : public ::testing::TestWithParam<CgroupVersion> {
     if (const auto missing = RealCgroups::missing(GetParam())) {
       GTEST_SKIP() << "SKIPPED: " << *missing;
     }
-    node_ = std::make_unique<AgentProcess>(GetParam(),
-                                           KUBEGANG_BINARY_DIR "/bin/kubegang-agent",
+    node_ = std::make_unique<AgentProcess>(GetParam(), KUBEGANG_BINARY_DIR "/bin/kubegang-agent",
                                            KUBEGANG_SOURCE_DIR "/crds");
   }
   void TearDown() override {
@@ -92,8 +91,8 @@ TEST_P(AgentProcessTest, LetsTwoGangsTakeTurnsAndReports) {
   node_->start();
   ASSERT_TRUE(takes_turns_soon());
   for (int look = 0; look < 10; ++look) EXPECT_TRUE(takes_turns_soon(seconds{1}));
-  ASSERT_TRUE(eventually(
-      [&] { return node_->timetable().status.observed_revision == 1; }, seconds{6}));
+  ASSERT_TRUE(
+      eventually([&] { return node_->timetable().status.observed_revision == 1; }, seconds{6}));
   const kube::NodeTimetableStatus status = node_->timetable().status;
   EXPECT_TRUE(kube::is_true(status.conditions, "Ready"));
   EXPECT_NE(kube::find_condition(status.conditions, "ClockSynchronised"), nullptr);
@@ -166,11 +165,13 @@ TEST_P(AgentProcessTest, IgnoresStaleTimetablesAndInvalidOnesAndSaysSo) {
   node_->start();
   ASSERT_TRUE(takes_turns_soon());
   node_->publish(2, 6, {"a", "b"}, {{0}, {9}}, kSlice);  // an index out of range
-  ASSERT_TRUE(eventually([&] {
-    const auto status = node_->timetable().status;
-    const auto* ready = kube::find_condition(status.conditions, "Ready");
-    return ready != nullptr && ready->reason == "InvalidTimetable";
-  }, seconds{8}));
+  ASSERT_TRUE(eventually(
+      [&] {
+        const auto status = node_->timetable().status;
+        const auto* ready = kube::find_condition(status.conditions, "Ready");
+        return ready != nullptr && ready->reason == "InvalidTimetable";
+      },
+      seconds{8}));
   EXPECT_EQ(node_->timetable().status.observed_revision, 5);
   EXPECT_TRUE(takes_turns_soon());
   node_->publish(1, 7, {"a", "b"}, {{}}, kSlice);  // an old leader
@@ -205,11 +206,13 @@ TEST_P(AgentProcessTest, FailsOpenWhenTheLeaseIsNotRenewedAndSlicesAgainWhenItIs
   node_->start();
   ASSERT_TRUE(takes_turns_soon());
   const base::Duration since = clock_.monotonic();
-  EXPECT_TRUE(eventually([&] {
-    if (!all_run()) return false;
-    std::this_thread::sleep_for(kSlice * 2);
-    return all_run();
-  }, seconds{8}));
+  EXPECT_TRUE(eventually(
+      [&] {
+        if (!all_run()) return false;
+        std::this_thread::sleep_for(kSlice * 2);
+        return all_run();
+      },
+      seconds{8}));
   EXPECT_GE(clock_.monotonic() - since, milliseconds{500});
   EXPECT_TRUE(all_run_for(seconds{1}));
   node_->renew_lease();
@@ -329,8 +332,8 @@ TEST_P(AgentProcessTest, ASecondAgentInTheSameRunDirectoryRefusesToStart) {
 }
 
 // Goal: whatever happens to the agent, within 6 s nothing is frozen that should run, and nothing of
-// another owner is ever touched. Method: SIGKILL and SIGSTOP of the worker, and SIGKILL of the whole
-// container, which is started again as kubelet does, at random points of a rotation.
+// another owner is ever touched. Method: SIGKILL and SIGSTOP of the worker, and SIGKILL of the
+// whole container, which is started again as kubelet does, at random points of a rotation.
 TEST_P(AgentProcessTest, SurvivesKillsAndStopsAtRandomPoints) {
   // What the rule allows, and as much again for a machine that has other things to do.
   constexpr base::Duration kLimit = seconds{6} + seconds{6};
@@ -366,8 +369,8 @@ TEST_P(AgentProcessTest, SurvivesKillsAndStopsAtRandomPoints) {
     ASSERT_TRUE(eventually([&] { return !frozen("a"); }, kLimit));
     ASSERT_TRUE(eventually([&] { return !frozen("b"); }, kLimit));
     longest = std::max(longest, clock_.monotonic() - hit_at);
-    ASSERT_TRUE(eventually([&] { return node_->worker() && node_->worker() != worker; },
-                           seconds{20}));
+    ASSERT_TRUE(
+        eventually([&] { return node_->worker() && node_->worker() != worker; }, seconds{20}));
     ASSERT_TRUE(takes_turns_soon(seconds{10}));
     ASSERT_TRUE(node_->cgroups().is_asked_frozen(foreign_off));
     ASSERT_TRUE(stands_still(off, milliseconds{5}));

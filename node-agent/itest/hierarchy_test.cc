@@ -75,22 +75,24 @@ class MountedKubepodsTest : public ::testing::TestWithParam<CgroupVersion> {
   testing::TemporaryDirectory directory_;
 };
 
-#define EXPECT_HELD(code)                                                              \
-  if (const int got = (code); got == kCannotMount) {                                   \
-    GTEST_SKIP() << "SKIPPED: no mount namespace of its own can be made here";         \
-  } else {                                                                             \
-    EXPECT_EQ(got, 0);                                                                 \
+#define EXPECT_HELD(code)                                                      \
+  if (const int got = (code); got == kCannotMount) {                           \
+    GTEST_SKIP() << "SKIPPED: no mount namespace of its own can be made here"; \
+  } else {                                                                     \
+    EXPECT_EQ(got, 0);                                                         \
   }
 
 TEST_P(MountedKubepodsTest, IsAcceptedBelowAPlainDirectoryAndItsPodsAreFound) {
   const fs::path place = fs::path{directory_.path()} / "kubepods";
-  EXPECT_HELD(check([&] { return bind_mount(kubepods(), place); }, "", [&](const base::Status& status) {
-    if (!status) return false;
-    const base::Result<PodCgroups> tree = PodCgroups::open(directory_.path(), "");
-    if (!tree) return false;
-    const base::Result<PodCgroup> pod = tree->find("some-uid", kube::QosClass::kBurstable);
-    return pod.ok() && open_freezer(*pod).ok();
-  }));
+  EXPECT_HELD(check([&] { return bind_mount(kubepods(), place); }, "",
+                    [&](const base::Status& status) {
+                      if (!status) return false;
+                      const base::Result<PodCgroups> tree = PodCgroups::open(directory_.path(), "");
+                      if (!tree) return false;
+                      const base::Result<PodCgroup> pod =
+                          tree->find("some-uid", kube::QosClass::kBurstable);
+                      return pod.ok() && open_freezer(*pod).ok();
+                    }));
 }
 
 TEST_P(MountedKubepodsTest, IsAcceptedInSystemdsSpellingAndBelowKubeletsOwnRoot) {
@@ -105,13 +107,15 @@ TEST_P(MountedKubepodsTest, IsRefusedWhenItIsReadOnlyMissingOrPlain) {
   const fs::path place = fs::path{directory_.path()} / "kubepods";
   EXPECT_HELD(check([&] { return bind_mount(kubepods(), place, /*read_only=*/true); }, "",
                     [](const base::Status& status) { return says(status, "read-only"); }));
-  EXPECT_HELD(check([] { return true; }, "", [](const base::Status& status) {
-    return says(status, "not a cgroup file system") && says(status, "/kubepods.slice");
-  }));
+  EXPECT_HELD(check([] { return true; }, "",
+                    [](const base::Status& status) {
+                      return says(status, "not a cgroup file system") &&
+                             says(status, "/kubepods.slice");
+                    }));
   fs::create_directories(place);
-  EXPECT_HELD(check([] { return true; }, "", [](const base::Status& status) {
-    return says(status, "mount the node's kubepods there");
-  }));
+  EXPECT_HELD(check(
+      [] { return true; }, "",
+      [](const base::Status& status) { return says(status, "mount the node's kubepods there"); }));
 }
 
 TEST_P(MountedKubepodsTest, OfAnotherControllerHasNoFreezer) {

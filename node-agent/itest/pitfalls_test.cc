@@ -122,8 +122,8 @@ TEST_P(PitfallsTest, TwoGangsNeverRunAtTheSameTime) {
   Progress& of_a = cgroups_->spawn_counter(a, milliseconds{1});
   Progress& of_b = cgroups_->spawn_counter(b, milliseconds{1});
   constexpr base::Duration kSlice = milliseconds{100};
-  // A busy machine may take longer than 20 ms to let a task stop; how long it takes is a benchmark's
-  // affair.
+  // A busy machine may take longer than 20 ms to let a task stop; how long it takes is a
+  // benchmark's affair.
   Assignment turns = assignment({{0}, {1}}, kSlice);
   turns.barrier = milliseconds{90};
   submit(std::move(turns));
@@ -208,8 +208,8 @@ TEST_P(PitfallsTest, ASigkillEndsAFrozenTaskOnV2AndWaitsForTheThawOnV1) {
 TEST_P(PitfallsTest, ASigtermHandlerRunsOnceTheDeletedPodIsThawed) {
   const std::string pod = add_pod();
   static std::atomic<int>* handled = static_cast<std::atomic<int>*>(
-      ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+      ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+             -1, 0));
   handled->store(0);
   const pid_t task = cgroups_->spawn(pod, [] {
     ::signal(SIGTERM, [](int) { handled->fetch_add(1); });
@@ -279,8 +279,8 @@ TEST_P(PitfallsTest, ATaskThatMovesItselfInGoesOnWhenThePodIsThawed) {
   freeze_all();
   ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
   static std::atomic<int>* entered = static_cast<std::atomic<int>*>(
-      ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+      ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+             -1, 0));
   entered->store(0);
   const std::string procs = cgroups_->root() + "/" + pod + "/cgroup.procs";
   cgroups_->spawn("outside", [procs] {
@@ -349,7 +349,8 @@ TEST_P(PitfallsTest, AWriterToAFrozenFileSystemIsStuckOnV2AndHoldsUpNobody) {
   testing::TemporaryDirectory directory;
   FrozenFileSystem files{directory.path()};
   if (!files.is_there()) {
-    GTEST_SKIP() << "SKIPPED: no file system can be made and mounted here (mkfs.ext2, loop devices)";
+    GTEST_SKIP()
+        << "SKIPPED: no file system can be made and mounted here (mkfs.ext2, loop devices)";
   }
   const std::string writer = add_pod();
   const std::string other = add_pod();
@@ -451,7 +452,8 @@ class MemoryLimit {
     }
     if (!path_.empty() && ::mkdir(path_.c_str(), 0755) != 0) path_.clear();
     if (path_.empty()) return;
-    there_ = write("memory.limit_in_bytes", std::to_string(bytes)) && write("memory.swappiness", "0");
+    there_ =
+        write("memory.limit_in_bytes", std::to_string(bytes)) && write("memory.swappiness", "0");
   }
   ~MemoryLimit() {
     if (!path_.empty()) eventually([&] { return ::rmdir(path_.c_str()) == 0; });
@@ -490,8 +492,8 @@ TEST_P(PitfallsTest, AFrozenTaskThatTheKernelKillsForItsMemoryIsGoneAndItsPodGoe
   const std::string pod = add_pod();
   cgroups_->make("outside");
   static std::atomic<int>* occupied = static_cast<std::atomic<int>*>(
-      ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+      ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+             -1, 0));
   occupied->store(0);
   const pid_t big = cgroups_->spawn(pod, [&limit] {
     limit.join();
@@ -522,9 +524,8 @@ TEST_P(PitfallsTest, AChildCgroupThatSomebodyElseFrozeStaysFrozen) {
   const std::string pod = add_pod();
   cgroups_->make(pod + "/container");
   Progress& of_child = cgroups_->spawn_counter(pod + "/container", milliseconds{1});
-  Progress& of_pod = GetParam() == CgroupVersion::kV1
-                         ? cgroups_->spawn_counter(pod, milliseconds{1})
-                         : of_child;
+  Progress& of_pod =
+      GetParam() == CgroupVersion::kV1 ? cgroups_->spawn_counter(pod, milliseconds{1}) : of_child;
   cgroups_->set_frozen(pod + "/container", true);
   ASSERT_TRUE(eventually([&] { return cgroups_->is_frozen(pod + "/container"); }));
   freeze_all();
@@ -581,8 +582,8 @@ TEST_P(PitfallsTest, AForeignFreezeIsLeftAlone) {
   const std::string other = add_pod();
   cgroups_->spawn_counter(pod, milliseconds{1});
   cgroups_->set_frozen(pod, true);
-  controls_[0] = std::make_shared<PodControl>(controls_[0]->identity, controls_[0]->freezer,
-                                              Found::kForeign);
+  controls_[0] =
+      std::make_shared<PodControl>(controls_[0]->identity, controls_[0]->freezer, Found::kForeign);
   submit(assignment({{0}, {1}}));
   std::this_thread::sleep_for(milliseconds{1500});
   EXPECT_TRUE(cgroups_->is_asked_frozen(pod));

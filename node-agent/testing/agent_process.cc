@@ -69,7 +69,9 @@ void AgentProcess::start_server() {
   CHECK(written.ok(), written.error().message);
 }
 
-void AgentProcess::stop_server() { front_end_.reset(); }
+void AgentProcess::stop_server() {
+  front_end_.reset();
+}
 
 void AgentProcess::start(const std::vector<std::string>& more_flags) {
   std::vector<std::string> command = {program_,
@@ -106,14 +108,16 @@ std::optional<pid_t> AgentProcess::worker() const {
 
 std::optional<int> AgentProcess::wait_for_end(base::Duration limit) {
   int status = 0;
-  const bool ended = eventually(
-      [&] { return ::waitpid(supervisor_, &status, WNOHANG) == supervisor_; }, limit);
+  const bool ended =
+      eventually([&] { return ::waitpid(supervisor_, &status, WNOHANG) == supervisor_; }, limit);
   if (!ended) return std::nullopt;
   supervisor_ = 0;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void AgentProcess::signal(int signal_number) const { ::kill(supervisor_, signal_number); }
+void AgentProcess::signal(int signal_number) const {
+  ::kill(supervisor_, signal_number);
+}
 
 void AgentProcess::add_pod(const std::string& name, const std::string& job, int grace_seconds,
                            base::Duration pause) {
@@ -123,8 +127,7 @@ void AgentProcess::add_pod(const std::string& name, const std::string& job, int 
       {"kind", "Job"},
       {"metadata", {{"name", job}, {"namespace", kNamespace}}},
       {"spec",
-       {{"template",
-         {{"spec", {{"containers", {{{"name", "main"}, {"image", "none"}}}}}}}}}}};
+       {{"template", {{"spec", {{"containers", {{{"name", "main"}, {"image", "none"}}}}}}}}}}};
   const std::string job_uid = must(client_.create_json<kube::Job>(kNamespace, json)).metadata.uid;
   kube::Pod pod;
   pod.metadata.name = name;
@@ -180,8 +183,7 @@ void AgentProcess::publish(std::int64_t term, std::int64_t revision,
                                 .job_uid = pods_.at(name).job,
                                 .row = kube::TimetableRow::kActive});
   }
-  object.spec.timetable = {
-      .slice = slice, .pods_count = pods.size(), .cycle = std::move(cycle)};
+  object.spec.timetable = {.slice = slice, .pods_count = pods.size(), .cycle = std::move(cycle)};
   const auto existing = client_.get<kube::NodeTimetable>({"", kNode});
   if (!existing) {
     must(client_.create(object));

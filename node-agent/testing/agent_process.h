@@ -42,8 +42,8 @@ class AgentProcess {
   std::optional<int> wait_for_end(base::Duration limit);
   void signal(int signal_number) const;
 
-  // A pod that has been running for an hour, controlled by Job `job`, with a process that counts and
-  // sleeps `pause` in between.
+  // A pod that has been running for an hour, controlled by Job `job`, with a process that counts
+  // and sleeps `pause` in between.
   void add_pod(const std::string& name, const std::string& job, int grace_seconds = 30,
                base::Duration pause = std::chrono::milliseconds{1});
   void delete_pod(const std::string& name);

@@ -41,7 +41,9 @@ bool FakeKernel::is_running(const std::string& name) {
   return group.wish == Wish::kThawed || clock_.monotonic() < group.frozen_from;
 }
 
-std::vector<std::string> FakeKernel::take_log() { return std::exchange(log_, {}); }
+std::vector<std::string> FakeKernel::take_log() {
+  return std::exchange(log_, {});
+}
 
 IoResult FakeKernel::write(const std::string& name, Wish wish) {
   clock_.advance(kWriteCost);

@@ -111,14 +111,12 @@ kube::NodeTimetable FakeNode::timetable(const std::vector<std::string>& pods,
   object.spec.term = 1;
   object.spec.revision = ++revision_;
   for (const std::string& name : pods) {
-    const std::string job = pods_.contains(name)
-                                ? pods_.at(name).metadata.owner_references[0].uid
-                                : "job-" + name;
+    const std::string job =
+        pods_.contains(name) ? pods_.at(name).metadata.owner_references[0].uid : "job-" + name;
     object.spec.pods.push_back({.ns = "default", .name = name, .job_uid = job});
   }
-  object.spec.timetable = {.slice = std::chrono::seconds{1},
-                           .pods_count = pods.size(),
-                           .cycle = std::move(cycle)};
+  object.spec.timetable = {
+      .slice = std::chrono::seconds{1}, .pods_count = pods.size(), .cycle = std::move(cycle)};
   return object;
 }
 
@@ -159,8 +157,7 @@ void FakeNode::run_for(base::Duration duration) {
 }
 
 Journal FakeNode::journal() const {
-  const base::Result<Journal> journal =
-      JournalFile{directory_.path() + "/journal"}.read("boot-1");
+  const base::Result<Journal> journal = JournalFile{directory_.path() + "/journal"}.read("boot-1");
   return journal ? *journal : Journal{};
 }
 

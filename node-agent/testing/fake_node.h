@@ -41,9 +41,7 @@ class FakeNode {
   void run_for(base::Duration duration);
 
   bool runs(const std::string& name) { return kernel_.is_running(cgroup_name(name)); }
-  FakeKernel::Cgroup& cgroup(const std::string& name) {
-    return kernel_.cgroup(cgroup_name(name));
-  }
+  FakeKernel::Cgroup& cgroup(const std::string& name) { return kernel_.cgroup(cgroup_name(name)); }
   std::vector<std::string> log() { return kernel_.take_log(); }
   Journal journal() const;
   PodView view(const std::string& name) const;

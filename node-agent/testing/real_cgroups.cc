@@ -174,8 +174,8 @@ pid_t RealCgroups::spawn(const std::string& path, const std::function<void()>& b
 }
 
 Progress& RealCgroups::spawn_counter(const std::string& path, base::Duration pause) {
-  void* memory = ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   CHECK(memory != MAP_FAILED);
   auto* progress = static_cast<Progress*>(memory);
   progress_.push_back(progress);

@@ -34,7 +34,8 @@ void note(Scaling& scaling, const benchmark::BenchmarkReporter::Run& run) {
 }
 
 void print_scaling(std::ostream& out, const Scaling& scaling) {
-  out << "\nGrowth of the cost: time per iteration at each size, and between neighbouring sizes the\n"
+  out << "\nGrowth of the cost: time per iteration at each size, and between neighbouring sizes "
+         "the\n"
          "exponent e of time ~ size^e.\n";
   for (const auto& [name, by_size] : scaling) {
     if (by_size.size() < 2) continue;

@@ -1,9 +1,9 @@
 // The scheduler's speed, on the work that slurmctld was timed with. Events in and decisions out are
-// inside the measured time; building credentials, saving state and messages to nodes, which slurmctld's
-// own figures include, are not: say so wherever the two stand side by side.
+// inside the measured time; building credentials, saving state and messages to nodes, which
+// slurmctld's own figures include, are not: say so wherever the two stand side by side.
 //
-// real_time = one pass, tick or event, on the wall clock; cpu_us = the same in CPU time of the thread;
-// items_per_second = starts per second.
+// real_time = one pass, tick or event, on the wall clock; cpu_us = the same in CPU time of the
+// thread; items_per_second = starts per second.
 #include <benchmark/benchmark.h>
 
 #include <malloc.h>
@@ -53,21 +53,33 @@ void linear_start(benchmark::State& state) {
   start_all(state, setup(static_cast<int>(state.range(0)), SelectType::kLinear, {partition("p")}),
             nodes_job(1));
 }
-BENCHMARK(linear_start)->Name("LinearStart")->Arg(1000)->Arg(4000)->Arg(10000)->Arg(100000)
-    ->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(linear_start)
+    ->Name("LinearStart")
+    ->Arg(1000)
+    ->Arg(4000)
+    ->Arg(10000)
+    ->Arg(100000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 
 void cons_tres_start(benchmark::State& state) {
   start_all(state,
             setup(static_cast<int>(state.range(0)) / 4, SelectType::kConsTres, {partition("p")}),
             tasks_job(1));
 }
-BENCHMARK(cons_tres_start)->Name("ConsTresStart")->Arg(1000)->Arg(4000)->Arg(10000)->Arg(100000)
-    ->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(cons_tres_start)
+    ->Name("ConsTresStart")
+    ->Arg(1000)
+    ->Arg(4000)
+    ->Arg(10000)
+    ->Arg(100000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 
 // A full cluster of 1,000 nodes and so many waiting jobs of 4 CPUs.
 std::unique_ptr<World> blocked(int waiting) {
-  auto world = std::make_unique<World>(setup(1000, SelectType::kConsTres, {partition("p")}),
-                                       Timing::kTold);
+  auto world =
+      std::make_unique<World>(setup(1000, SelectType::kConsTres, {partition("p")}), Timing::kTold);
   for (int i = 0; i < 1000; ++i) world->submit(tasks_job(kCoresPerNode));
   world->pass();
   for (int i = 0; i < waiting; ++i) world->submit(tasks_job(4));
@@ -88,8 +100,14 @@ void blocked_pass(benchmark::State& state) {
     });
   }
 }
-BENCHMARK(blocked_pass)->Name("BlockedPass")->Arg(1000)->Arg(4000)->Arg(10000)->Arg(100000)
-    ->UseManualTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(blocked_pass)
+    ->Name("BlockedPass")
+    ->Arg(1000)
+    ->Arg(4000)
+    ->Arg(10000)
+    ->Arg(100000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
 
 void blocked_pass_unchanged(benchmark::State& state) {
   const auto world = blocked(static_cast<int>(state.range(0)));
@@ -101,8 +119,14 @@ void blocked_pass_unchanged(benchmark::State& state) {
     });
   }
 }
-BENCHMARK(blocked_pass_unchanged)->Name("BlockedPassUnchanged")->Arg(1000)->Arg(4000)->Arg(10000)
-    ->Arg(100000)->UseManualTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(blocked_pass_unchanged)
+    ->Name("BlockedPassUnchanged")
+    ->Arg(1000)
+    ->Arg(4000)
+    ->Arg(10000)
+    ->Arg(100000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
 
 // --- gang ---
 
@@ -113,8 +137,8 @@ Setup stacked_four_deep(int jobs) {
   return made;
 }
 
-// Told timing, so that the tick is really played: with its own timing the scheduler has published the
-// rotation ahead and a slice costs it nothing.
+// Told timing, so that the tick is really played: with its own timing the scheduler has published
+// the rotation ahead and a slice costs it nothing.
 void gang_tick(benchmark::State& state) {
   const auto jobs = static_cast<int>(state.range(0));
   World world{stacked_four_deep(jobs), Timing::kTold};
@@ -129,7 +153,12 @@ void gang_tick(benchmark::State& state) {
     });
   }
 }
-BENCHMARK(gang_tick)->Name("GangTick")->Arg(1000)->Arg(10000)->Arg(100000)->UseManualTime()
+BENCHMARK(gang_tick)
+    ->Name("GangTick")
+    ->Arg(1000)
+    ->Arg(10000)
+    ->Arg(100000)
+    ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
 // A ring of 100 nodes with four jobs over each pair of neighbours, eight deep: one component of 400
@@ -181,8 +210,8 @@ void project(benchmark::State& state) {
   state.counters["plans"] =
       benchmark::Counter(static_cast<double>(plans), benchmark::Counter::kAvgIterations);
 }
-BENCHMARK(project)->Name("Project")->Arg(1000)->Arg(10000)->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK(project)->Name("Project")->Arg(1000)->Arg(10000)->UseManualTime()->Unit(
+    benchmark::kMillisecond);
 
 // --- preemption ---
 
@@ -216,15 +245,25 @@ void preempt(benchmark::State& state, PreemptMode mode) {
     if (decisions < static_cast<std::size_t>(nodes / 10)) state.SkipWithError("nobody preempted");
   }
 }
-BENCHMARK_CAPTURE(preempt, suspend, PreemptMode::kSuspend)->Name("Preempt")->Arg(1000)->Arg(5000)
-    ->Arg(10000)->UseManualTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(preempt, cancel, PreemptMode::kCancel)->Name("PreemptCancel")->Arg(1000)
-    ->Arg(5000)->Arg(10000)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preempt, suspend, PreemptMode::kSuspend)
+    ->Name("Preempt")
+    ->Arg(1000)
+    ->Arg(5000)
+    ->Arg(10000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preempt, cancel, PreemptMode::kCancel)
+    ->Name("PreemptCancel")
+    ->Arg(1000)
+    ->Arg(5000)
+    ->Arg(10000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 
 // --- a busy cluster under its own timing ---
 
-// So many waiting jobs, half as many running on a tenth as many nodes: five on a node, side by side,
-// or, with gang, five deep.
+// So many waiting jobs, half as many running on a tenth as many nodes: five on a node, side by
+// side, or, with gang, five deep.
 World busy_cluster(int waiting, bool gang) {
   const int nodes = waiting / 10, running = waiting / 2;
   Setup made = setup(nodes, SelectType::kConsTres,
@@ -258,13 +297,24 @@ void churn(benchmark::State& state, bool gang) {
   }
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK_CAPTURE(churn, plain, false)->Name("Churn")->Arg(1000)->Arg(10000)->Arg(100000)
-    ->UseManualTime()->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(churn, gang, true)->Name("ChurnGang")->Arg(1000)->Arg(10000)->Arg(100000)
-    ->UseManualTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(churn, plain, false)
+    ->Name("Churn")
+    ->Arg(1000)
+    ->Arg(10000)
+    ->Arg(100000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(churn, gang, true)
+    ->Name("ChurnGang")
+    ->Arg(1000)
+    ->Arg(10000)
+    ->Arg(100000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
 
 void restore(benchmark::State& state) {
-  const std::string saved = busy_cluster(static_cast<int>(state.range(0)) * 2, false).scheduler().save();
+  const std::string saved =
+      busy_cluster(static_cast<int>(state.range(0)) * 2, false).scheduler().save();
   Stopwatch stopwatch{state};
   for (auto _ : state) {
     std::optional<base::Result<Scheduler>> restored;
@@ -273,11 +323,11 @@ void restore(benchmark::State& state) {
   }
   state.counters["saved_mib"] = static_cast<double>(saved.size()) / (1 << 20);
 }
-BENCHMARK(restore)->Name("Restore")->Arg(500)->Arg(5000)->Arg(50000)->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK(restore)->Name("Restore")->Arg(500)->Arg(5000)->Arg(50000)->UseManualTime()->Unit(
+    benchmark::kMillisecond);
 
-// Heap in use for the whole state: so many waiting and half as many running jobs. real_time is how long
-// it took to build.
+// Heap in use for the whole state: so many waiting and half as many running jobs. real_time is how
+// long it took to build.
 void memory(benchmark::State& state, bool gang) {
   constexpr double kMibMax = 512;
   const auto in_use = [] {
@@ -287,23 +337,34 @@ void memory(benchmark::State& state, bool gang) {
   for (auto _ : state) {
     const double before = in_use();
     std::optional<World> world;
-    Stopwatch{state}.measure([&] {
-      world.emplace(busy_cluster(static_cast<int>(state.range(0)), gang));
-    });
+    Stopwatch{state}.measure(
+        [&] { world.emplace(busy_cluster(static_cast<int>(state.range(0)), gang)); });
     const double mib = in_use() - before;
     state.counters["mib"] = mib;
     if (mib > kMibMax) state.SkipWithError("more than 512 MiB");
   }
 }
-BENCHMARK_CAPTURE(memory, plain, false)->Name("Memory")->Arg(1000)->Arg(10000)->Arg(100000)
-    ->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(memory, gang, true)->Name("MemoryGang")->Arg(1000)->Arg(10000)->Arg(100000)
-    ->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(memory, plain, false)
+    ->Name("Memory")
+    ->Arg(1000)
+    ->Arg(10000)
+    ->Arg(100000)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(memory, gang, true)
+    ->Name("MemoryGang")
+    ->Arg(1000)
+    ->Arg(10000)
+    ->Arg(100000)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
 
 // --- the simulator ---
 
-// A week of so many jobs on 64 nodes whose partition is stacked up to four deep, every tenth job in a
-// higher tier over it. The work is the same share of the cluster at each size.
+// A week of so many jobs on 64 nodes whose partition is stacked up to four deep, every tenth job in
+// a higher tier over it. The work is the same share of the cluster at each size.
 simulate::Scenario week(int jobs) {
   constexpr int kNodes = 64;
   constexpr std::int64_t kWeekSeconds = 7 * 24 * 3600;
@@ -332,9 +393,8 @@ simulate::Scenario week(int jobs) {
     request.tasks = count * kTasksPerNode[prng.below(kTasksPerNode.size())];
     request.partitions = {prng.below(10) == 0 ? "high" : "low"};
     const auto work = static_cast<std::int64_t>(30 + prng.below(3'900)) * 10'000 / jobs;
-    scenario.jobs.push_back({.label = "j" + std::to_string(i),
-                             .request = request,
-                             .work = std::chrono::seconds{work}});
+    scenario.jobs.push_back(
+        {.label = "j" + std::to_string(i), .request = request, .work = std::chrono::seconds{work}});
     simulate::Input& input = scenario.inputs.emplace_back();
     input.at = base::Instant{std::chrono::seconds{submitted[static_cast<std::size_t>(i)]}};
     input.happening.emplace(simulate::SubmitJob{request.id});
@@ -354,8 +414,13 @@ void simulated_week(benchmark::State& state) {
     });
   }
 }
-BENCHMARK(simulated_week)->Name("SimulatedWeek")->Arg(1000)->Arg(10000)->UseManualTime()
-    ->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(simulated_week)
+    ->Name("SimulatedWeek")
+    ->Arg(1000)
+    ->Arg(10000)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace bench

@@ -98,8 +98,8 @@ class World {
   std::size_t take() { return scheduler_.take_decisions().size(); }
   void pass() { step(sched::Pass{.main = true, .backfill = false}); }
 
-  // Own timing: everything that is due now, as the operator does it: wakes, decisions out, JobReady of
-  // what started, new timetables. Returns how many jobs started.
+  // Own timing: everything that is due now, as the operator does it: wakes, decisions out, JobReady
+  // of what started, new timetables. Returns how many jobs started.
   std::size_t settle() {
     std::size_t started = 0;
     while (true) {
@@ -148,14 +148,15 @@ class World {
   std::size_t plans_ = 0;
 };
 
-// Measures pieces of work of one benchmark run: the wall clock is what is reported as real_time; the
-// thread's CPU time of the same pieces stands beside it as `cpu_us`, since it is not disturbed by what
-// else the machine does.
+// Measures pieces of work of one benchmark run: the wall clock is what is reported as real_time;
+// the thread's CPU time of the same pieces stands beside it as `cpu_us`, since it is not disturbed
+// by what else the machine does.
 class Stopwatch {
  public:
   explicit Stopwatch(benchmark::State& state) : state_{state} {}
   ~Stopwatch() {
-    state_.counters["cpu_us"] = benchmark::Counter(cpu_seconds_ * 1e6, benchmark::Counter::kAvgIterations);
+    state_.counters["cpu_us"] =
+        benchmark::Counter(cpu_seconds_ * 1e6, benchmark::Counter::kAvgIterations);
   }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;

@@ -63,7 +63,8 @@ class Projection {
     slots_.clear();
     for (const JobId job : out_.members) {
       const bool always = out_.dying.contains(job);
-      slots_.push_back({.in_world = world_.slot_of(job), .always = always,
+      slots_.push_back({.in_world = world_.slot_of(job),
+                        .always = always,
                         .never = !always && blocked_.contains(job)});
     }
   }
@@ -146,8 +147,7 @@ class Projection {
       runs.push_back(running());
       world_.tick();
       note_kills(base::slot_begin(first + static_cast<std::int64_t>(slot) + 1, grid_.slice));
-      const auto same =
-          std::find(signatures.begin(), signatures.end(), world_.signature());
+      const auto same = std::find(signatures.begin(), signatures.end(), world_.signature());
       if (same == signatures.end()) continue;
       set_loop(at_first, first, static_cast<std::size_t>(same - signatures.begin()), slot + 1,
                runs);
@@ -160,10 +160,9 @@ class Projection {
   std::size_t window(const std::vector<timetable::PodSet>& runs) {
     std::set<std::uint16_t> all;
     for (const auto& run : runs) all.insert(run.begin(), run.end());
-    const bool starves = std::any_of(
-        out_.members.begin(), out_.members.end(), [&](JobId job) {
-          return !all.contains(out_.pod_of(job)) && !world_.shadowed(job) && !held(job);
-        });
+    const bool starves = std::any_of(out_.members.begin(), out_.members.end(), [&](JobId job) {
+      return !all.contains(out_.pod_of(job)) && !world_.shadowed(job) && !held(job);
+    });
     if (starves) {  // more than 64 jobs deep: project again when the window ends
       const auto end = base::slot_of(at_, grid_.slice) + static_cast<std::int64_t>(runs.size());
       out_.extend_at = base::slot_begin(end, grid_.slice);
@@ -204,7 +203,7 @@ class Projection {
     }
   }
 
-  struct MemberSlot {  // of members[i]
+  struct MemberSlot {            // of members[i]
     std::int32_t in_world = -1;  // World::slot_of; -1 = it has not joined yet
     bool always = false;         // dying
     bool never = false;          // under a dying one
@@ -232,8 +231,9 @@ std::vector<JobId> members_of(const Component& component) {
 
 namespace {
 
-// The instants at which one of the two may change, from `from` on, until both are in their cycles and have
-// shown that they agree for ever: two periodic sequences that agree over the sum of their periods do.
+// The instants at which one of the two may change, from `from` on, until both are in their cycles
+// and have shown that they agree for ever: two periodic sequences that agree over the sum of their
+// periods do.
 std::vector<base::Instant> samples(const timetable::Timetable& a, const timetable::Timetable& b,
                                    base::Instant from) {
   std::vector<base::Instant> at{from};
@@ -244,8 +244,8 @@ std::vector<base::Instant> samples(const timetable::Timetable& a, const timetabl
     }
     if (!table->plan.empty()) end = std::max(end, table->plan.back().until);
   }
-  const std::int64_t last = base::slot_of(end, a.slice) + 1 +
-                            static_cast<std::int64_t>(a.cycle.size() + b.cycle.size());
+  const std::int64_t last =
+      base::slot_of(end, a.slice) + 1 + static_cast<std::int64_t>(a.cycle.size() + b.cycle.size());
   for (std::int64_t slot = base::slot_of(from, a.slice) + 1; slot <= last; ++slot) {
     at.push_back(base::slot_begin(slot, a.slice));
   }

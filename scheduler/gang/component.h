@@ -1,12 +1,13 @@
-// Component: nodes connected by conflicting jobs, with its gang state, what is going to happen to it,
-// and its rotation played ahead: run(t) of every member for all t (architecture.md 2).
+// Component: nodes connected by conflicting jobs, with its gang state, what is going to happen to
+// it, and its rotation played ahead: run(t) of every member for all t (architecture.md 2).
 //
 // State and projection are one: when no repetition is found within 64 slots, the smallest window in
-// which everybody has run is looped, and playing the component puts its lists back at the window's end.
+// which everybody has run is looped, and playing the component puts its lists back at the window's
+// end.
 #pragma once
 
-#include <cstdint>
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,23 +27,24 @@ struct PendingOp {
   friend bool operator==(const PendingOp&, const PendingOp&) = default;
 };
 
-// Looks a job up when it joins: its Newcomer. The allocation that it points to must stay valid for the
-// call.
+// Looks a job up when it joins: its Newcomer. The allocation that it points to must stay valid for
+// the call.
 using Lookup = std::function<Newcomer(JobId)>;
 
 struct Component {
-  World world;          // the state at `base`, after everything that happens at that instant; in the
-                        // loop it may be behind by any number of ticks
+  World world;  // the state at `base`, after everything that happens at that instant; in the
+                // loop it may be behind by any number of ticks
   base::Instant base{};
   std::vector<PendingOp> pending{};  // ascending `at`, all after `base`
-  std::set<JobId> dying{};  // killed under a shadow, pods not gone: they run, who overlaps them does not
-  base::Instant collected_at{};  // when the last rewrite that could wait was decided
+  std::set<JobId>
+      dying{};  // killed under a shadow, pods not gone: they run, who overlaps them does not
+  base::Instant collected_at{};         // when the last rewrite that could wait was decided
   std::int64_t id = 0;                  // in Components
   std::optional<base::Instant> due{};   // as the index of Components has it
   std::optional<base::Instant> seen{};  // as of when it was last told who runs
 
-  // Several things may happen at one instant. The projection is worked out when somebody asks, or when
-  // time goes on; until then `stale`, and who runs at `base` is read from the world.
+  // Several things may happen at one instant. The projection is worked out when somebody asks, or
+  // when time goes on; until then `stale`, and who runs at `base` is read from the world.
   bool stale = false;
   base::Instant publish_at{};  // of what has made it stale
   // Run(t) as it was before that: what says the same from `base` on needs no new timetable.
@@ -89,15 +91,15 @@ static_assert(timetable::kCycleSlotsMax <= 64, "a cycle's slots are the bits of 
 void play(Component& component, const Grid& grid, const Lookup& lookup, base::Instant now,
           std::vector<Action>& kills);
 
-// By pod of `component`: whether it runs at other times from `from` on than before (Component::before), or
-// was not there. REQUIRES: projected. Cost: O((plan + cycles) × members).
+// By pod of `component`: whether it runs at other times from `from` on than before
+// (Component::before), or was not there. REQUIRES: projected. Cost: O((plan + cycles) × members).
 std::vector<bool> changed_pods(const Component& component, base::Instant from);
 
 // Ascending; jobs that are still to join are members too.
 std::vector<JobId> members_of(const Component& component);
 
-// Works the projection out from world, base and pending. Cost: at most 64 ticks after the last pending
-// op.
+// Works the projection out from world, base and pending. Cost: at most 64 ticks after the last
+// pending op.
 void project(Component& component, const Grid& grid, const Lookup& lookup);
 
 }  // namespace sched::gang

@@ -28,9 +28,8 @@ bool related(const Cluster& cluster, const Job& a, const Job& b) {
 // Whether `job` has units in common with `use` on its node.
 bool share(const Cluster& cluster, const NodeAllocation& use, const Job& job) {
   const auto& nodes = job.allocation.nodes;
-  const auto other = std::find_if(nodes.begin(), nodes.end(), [&](const NodeAllocation& its) {
-    return its.node == use.node;
-  });
+  const auto other = std::find_if(nodes.begin(), nodes.end(),
+                                  [&](const NodeAllocation& its) { return its.node == use.node; });
   if (other == nodes.end()) return false;
   switch (unit_of(cluster.parameters())) {
     case Unit::kNode:
@@ -106,8 +105,8 @@ bool Components::has_rivals(const Job& job) const {
   return found;
 }
 
-// What a component of `seed` has to hold: its rivals, everybody in conflict on their nodes, and so on.
-// Nodes are never in two components.
+// What a component of `seed` has to hold: its rivals, everybody in conflict on their nodes, and so
+// on. Nodes are never in two components.
 Components::Closure Components::closure(const Job& seed) const {
   Closure closure;
   std::set<JobId> seen{seed.id};
@@ -245,7 +244,8 @@ void Components::settle_members(const Component& component) {
   }
 }
 
-// One component out of the closure's, at now; its projection is stale, and so is who its members are.
+// One component out of the closure's, at now; its projection is stale, and so is who its members
+// are.
 Component& Components::merge(const Closure& closure, base::Instant now) {
   auto merged = std::make_unique<Component>(
       Component{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = now});
@@ -290,13 +290,13 @@ void Components::remember(const Component& from, Component& in) const {
     if (!in.stale) in.publish_at = from.publish_at;
     in.stale = true;
   } else if (!from.timeline.cycle.empty()) {
-    in.before.push_back(std::make_shared<const Component::Before>(
-        Component::Before{from.members, from.timeline}));
+    in.before.push_back(
+        std::make_shared<const Component::Before>(Component::Before{from.members, from.timeline}));
   }
 }
 
-// Has it projected, and tells whom it concerns. A dying member's neighbours do not run though the world
-// says so: then it is projected at once.
+// Has it projected, and tells whom it concerns. A dying member's neighbours do not run though the
+// world says so: then it is projected at once.
 void Components::finish(Component& component, base::Instant now, base::Instant publish_at) {
   if (!component.stale && component.before.empty()) remember(component, component);
   component.publish_at = component.stale ? std::min(component.publish_at, publish_at) : publish_at;
@@ -340,8 +340,7 @@ base::Instant Components::join_at(Component& component, base::Instant now,
       return op.at;
     }
   }
-  const base::Instant from =
-      std::max(now, component.collected_at + std::max(grid_.slice, lead));
+  const base::Instant from = std::max(now, component.collected_at + std::max(grid_.slice, lead));
   const base::Instant at = grid_.boundary_at_or_after(from + lead);
   publish_at = component.collected_at = at - lead;
   return at;
@@ -441,8 +440,8 @@ std::vector<std::vector<JobId>> Components::parts(const Component& component) co
   for (const PendingOp& op : component.pending) {
     if (op.join) everybody.push_back(*op.join);
   }
-  // Who is contended, or is not where he belongs yet (a hole is filled at the boundary, a joiner waits,
-  // a victim dies), and by node the positions of those in `everybody`.
+  // Who is contended, or is not where he belongs yet (a hole is filled at the boundary, a joiner
+  // waits, a victim dies), and by node the positions of those in `everybody`.
   std::vector<bool> contended(everybody.size(), false);
   std::vector<std::pair<NodeIndex, std::size_t>> on_nodes;
   for (std::size_t i = 0; i < everybody.size(); ++i) {
@@ -464,8 +463,8 @@ std::vector<std::vector<JobId>> Components::parts(const Component& component) co
     for (std::size_t i = 0; i < group.size(); ++i) {
       if (!contended[group[i]]) continue;
       for (const NodeAllocation& use : jobs_.find(everybody[group[i]])->allocation.nodes) {
-        auto at = std::lower_bound(on_nodes.begin(), on_nodes.end(),
-                                   std::pair{use.node, std::size_t{0}});
+        auto at =
+            std::lower_bound(on_nodes.begin(), on_nodes.end(), std::pair{use.node, std::size_t{0}});
         for (; at != on_nodes.end() && at->first == use.node; ++at) {
           if (seen[at->second]) continue;
           seen[at->second] = true;
@@ -670,7 +669,8 @@ std::string Components::check_invariants(base::Instant now) const {
       }
       for (const NodeAllocation& use : job->allocation.nodes) {
         const auto [at, is_new] = component_of.emplace(use.node, id);
-        if (!is_new && at->second != id) return "node " + to_string(use.node) + " is in two components";
+        if (!is_new && at->second != id)
+          return "node " + to_string(use.node) + " is in two components";
       }
     }
     const bool in_between = std::any_of(component->pending.begin(), component->pending.end(),

@@ -2,13 +2,13 @@
 // live in components, each with its own world, list of pending ops and projection. Ticks are played
 // lazily: a component is brought to now when something touches it or when the caller asks for all.
 //
-// Rows and lists exist per component only: a job that conflicts with nobody is FILLER and runs; when a
-// conflict arises it enters the component's list with that row. (With told timing one world holds all
-// jobs and a partition is turned as a whole, as in Slurm.)
+// Rows and lists exist per component only: a job that conflicts with nobody is FILLER and runs;
+// when a conflict arises it enters the component's list with that row. (With told timing one world
+// holds all jobs and a partition is turned as a whole, as in Slurm.)
 //
-// Cost: an event costs the component that it touches: its jobs × (pending slots + 64). Of the others
-// only those are looked at for which something is due, and all of them once per slot in which a caller
-// asks who runs.
+// Cost: an event costs the component that it touches: its jobs × (pending slots + 64). Of the
+// others only those are looked at for which something is due, and all of them once per slot in
+// which a caller asks who runs.
 #pragma once
 
 #include <algorithm>
@@ -52,20 +52,21 @@ class Components {
   void set_dying(Job& job, base::Instant now);
   // 6.10: everything anew, in the order of the old lists.
   void rebuild(const std::vector<Job*>& tracked, base::Instant now);
-  // What a new leader knows: puts the components together as they were published. The jobs are in the
-  // job table and in NodeUsage. Invalid plans, and jobs in them that are not tracked, are left out.
+  // What a new leader knows: puts the components together as they were published. The jobs are in
+  // the job table and in NodeUsage. Invalid plans, and jobs in them that are not tracked, are left
+  // out.
   void restore_published(const std::vector<NodePlan>& published, base::Instant now);
 
-  // Does what is due by now. advance() also says who has been turned since it was last asked: nothing
-  // in one slot, O(components) in the next.
+  // Does what is due by now. advance() also says who has been turned since it was last asked:
+  // nothing in one slot, O(components) in the next.
   void advance(base::Instant now);
   void advance_due(base::Instant now);
-  // Projects what is stale. To be called before time goes on, before the cluster changes, and before
-  // anything is read of a time to come. next_due(), ever_runs() and run_time() REQUIRE it.
+  // Projects what is stale. To be called before time goes on, before the cluster changes, and
+  // before anything is read of a time to come. next_due(), ever_runs() and run_time() REQUIRE it.
   void project_stale();
   bool any_stale() const { return !stale_.empty(); }
-  // When something has to be done at an instant of its own: a pending op, a kill by a tick, the end of a
-  // projection. Ticks that only rotate are not due.
+  // When something has to be done at an instant of its own: a pending op, a kill by a tick, the end
+  // of a projection. Ticks that only rotate are not due.
   std::optional<base::Instant> next_due() const;
 
   // --- reading; t not before the last event ---
@@ -85,15 +86,15 @@ class Components {
   DirtyNodes& dirty() { return dirty_; }
   void mark(const Job& job, base::Instant publish_at);
 
-  // Called with each job of a component before its projection is replaced: run time up to now has to be
-  // taken over (Engine).
+  // Called with each job of a component before its projection is replaced: run time up to now has
+  // to be taken over (Engine).
   using Settle = std::function<void(Job&)>;
   void on_settle(Settle settle) { settle_ = std::move(settle); }
 
   std::string check_invariants(base::Instant now) const;
 
-  // Everything, for save() and restore(); in gang/components_save.h. Reading REQUIRES that the job table
-  // is complete.
+  // Everything, for save() and restore(); in gang/components_save.h. Reading REQUIRES that the job
+  // table is complete.
   template <typename A>
   void archive(A& a);
 

@@ -1,5 +1,5 @@
-// The grid of slots that the gang turns on: slot numbers since the epoch (architecture.md 2), and the
-// one change of the slice length that may be under way.
+// The grid of slots that the gang turns on: slot numbers since the epoch (architecture.md 2), and
+// the one change of the slice length that may be under way.
 #pragma once
 
 #include <algorithm>

@@ -16,7 +16,7 @@ void World::begin_rebuild(List& list) {
 
 // 6.5; the steps' numbers are the rule's.
 void World::refill(List& list, bool admit_new) {
-  begin_rebuild(list);  // 1
+  begin_rebuild(list);                                                 // 1
   for (const EntryRow row : {EntryRow::kActive, EntryRow::kFiller}) {  // 2 and 3
     for (const std::int32_t index : list.entries) {
       Entry& entry = entries_[static_cast<std::size_t>(index)];
@@ -43,9 +43,9 @@ void World::refill(List& list, bool admit_new) {
   }
 }
 
-// A list is rebuilt already, and a rebuild would change nothing, unless somebody of it left, came back
-// or was put there as he was, or the shadows over it changed. Who merely came and runs, or came and does
-// not fit, changes nothing for the others.
+// A list is rebuilt already, and a rebuild would change nothing, unless somebody of it left, came
+// back or was put there as he was, or the shadows over it changed. Who merely came and runs, or
+// came and does not fit, changes nothing for the others.
 void World::refill_all() {
   for (List& list : lists_) {
     if (list.may_change || list.shadows_changed) refill(list, true);
@@ -80,9 +80,9 @@ void World::rotate(List& list) {
   }
 }
 
-// 6.7. A partition is turned when somebody in it does not run, or when it has more shadows than at its
-// last rebuild. When its shadows changed in this very tick it is looked at again even if the counts
-// happen to be equal (P1).
+// 6.7. A partition is turned when somebody in it does not run, or when it has more shadows than at
+// its last rebuild. When its shadows changed in this very tick it is looked at again even if the
+// counts happen to be equal (P1).
 void World::tick() {
   for (List& list : lists_) {
     const int shadows_before = list.active_count - list.jobs_active;

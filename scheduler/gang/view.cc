@@ -79,7 +79,8 @@ std::string World::check_invariants() const {
       const Entry& entry = entries_[static_cast<std::size_t>(index)];
       const std::string name = "job " + to_string(entry.job);
       if ((entry.row != EntryRow::kNone) != entry.resumed) {
-        return "I2: " + name + (entry.resumed ? " runs without a row" : " has a row and is stopped");
+        return "I2: " + name +
+               (entry.resumed ? " runs without a row" : " has a row and is stopped");
       }
       if (entry.casts != entry.resumed) return "I5: the shadow of " + name;
       if (!entry.resumed) continue;

@@ -1,13 +1,14 @@
-// GangWorld: chapter 6 for a closed set of jobs: who of the jobs that share units runs now. It never
-// chooses resources. With told timing one world holds all tracked jobs; otherwise a world is one
-// component of nodes connected by conflicting jobs, and a copy of it is played ahead for timetables.
+// GangWorld: chapter 6 for a closed set of jobs: who of the jobs that share units runs now. It
+// never chooses resources. With told timing one world holds all tracked jobs; otherwise a world is
+// one component of nodes connected by conflicting jobs, and a copy of it is played ahead for
+// timetables.
 //
-// A value: copying it copies the state, and equal states behave equally. Results of an operation are
-// appended to actions(); all stops of one rotation precede all its resumes (6.6).
+// A value: copying it copies the state, and equal states behave equally. Results of an operation
+// are appended to actions(); all stops of one rotation precede all its resumes (6.6).
 //
 // Cost: adding a job O(its nodes) when it runs and nothing of lower tier is under it, else, and for
-// removing, O(jobs of the lists concerned); a tick O(jobs × nodes of a job). Copying is a handful of
-// allocations.
+// removing, O(jobs of the lists concerned); a tick O(jobs × nodes of a job). Copying is a handful
+// of allocations.
 #pragma once
 
 #include <cstdint>
@@ -35,16 +36,16 @@ struct Newcomer {
   std::int64_t table_order = 0;
   PartitionIndex partition;
   const Allocation* allocation = nullptr;  // read during the call only
-  bool held = false;       // prio 0 (R6.9)
+  bool held = false;                       // prio 0 (R6.9)
   bool kill_under_shadow = false;  // its effective preempt mode is CANCEL or REQUEUE (6.4 stop)
-  bool suspended = false;  // by the gang, before (restart, 6.10)
+  bool suspended = false;          // by the gang, before (restart, 6.10)
 };
 
 // What a world wants done.
 enum class ActionKind {
-  kStop,        // suspend
+  kStop,  // suspend
   kResume,
-  kKill,        // a shadow is over it and its mode is CANCEL or REQUEUE: preempt it (6.4)
+  kKill,  // a shadow is over it and its mode is CANCEL or REQUEUE: preempt it (6.4)
 };
 struct Action {
   JobId job;
@@ -66,11 +67,11 @@ class World {
  public:
   World(const Cluster& cluster, Unit unit) : cluster_{&cluster}, unit_{unit} {}
 
-  // 6.9. `refill`: step 5, refill_all if it keeps running; false while a world is being rebuilt, the
-  // caller calls refill_all() at the end.
+  // 6.9. `refill`: step 5, refill_all if it keeps running; false while a world is being rebuilt,
+  // the caller calls refill_all() at the end.
   void start(const Newcomer& newcomer, bool refill = true);
-  // Puts a job at the end of its partition's list with this place, casting a shadow when it runs and
-  // without any action: for restoring. The caller calls recount() at the end.
+  // Puts a job at the end of its partition's list with this place, casting a shadow when it runs
+  // and without any action: for restoring. The caller calls recount() at the end.
   void append(const Newcomer& newcomer, const Place& place);
   // Works the active maps out from the places (after append, or after a change of tiers).
   void recount();
@@ -120,13 +121,14 @@ class World {
   struct Use {
     std::int32_t node = 0;  // local
     std::int32_t cpus = 0;
-    std::uint64_t low = 0;  // cores 0 to 63; where whole nodes are shared, core 0 stands for the node
+    std::uint64_t low =
+        0;  // cores 0 to 63; where whole nodes are shared, core 0 stands for the node
     CoreSet cores;
   };
   struct Entry {
     JobId job;
     std::int64_t table_order = 0;
-    std::int32_t list = 0;  // index into lists_
+    std::int32_t list = 0;                         // index into lists_
     std::shared_ptr<const std::vector<Use>> uses;  // never changes: copies of a world share it
     EntryRow row = EntryRow::kNone;
     bool resumed = false;  // sig
@@ -192,10 +194,10 @@ class World {
   std::vector<Entry> entries_;
   std::vector<std::int32_t> vacant_;
   std::vector<std::pair<JobId, std::int32_t>> index_of_;  // by job
-  std::vector<List> lists_;  // by tier, highest first; ties by the configuration's order
+  std::vector<List> lists_;       // by tier, highest first; ties by the configuration's order
   std::vector<NodeIndex> nodes_;  // local → global
   std::vector<std::pair<NodeIndex, std::int32_t>> local_of_;  // by node
-  bool wide_ = false;  // some node has more than 64 cores
+  bool wide_ = false;                                         // some node has more than 64 cores
   bool kills_only_ = false;
   std::vector<Action> actions_;
   std::vector<std::int32_t> action_slots_;  // whose they are: indexes into entries_

@@ -166,7 +166,8 @@ bool Cluster::restore(const Slots& slots, const Configuration& configuration) {
     nodes_.back().spec = *spec;
   }
   for (const NodeIndex index : slots.vacant) {
-    if (index.value() < 0 || index.index() >= nodes_.size() || slots.nodes[index.index()]) return false;
+    if (index.value() < 0 || index.index() >= nodes_.size() || slots.nodes[index.index()])
+      return false;
   }
   vacant_ = slots.vacant;
   for (const PartitionConfig& config : slots.partitions) {

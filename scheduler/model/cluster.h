@@ -1,12 +1,14 @@
-// Cluster: the nodes in their natural order, the partitions resolved to node sets, and the QOS. What
-// exists and how it is configured; who holds what is the selectors' and the job table's business.
+// Cluster: the nodes in their natural order, the partitions resolved to node sets, and the QOS.
+// What exists and how it is configured; who holds what is the selectors' and the job table's
+// business.
 //
 // NodeIndex is stable while a node exists and may be reused afterwards. A *rank* is a node's
 // position in the natural sort of the names, and changes when a node comes or goes: whoever keeps
-// ranks (a NodeSet) builds them anew when topology_version() has changed. The scheduler does this for
-// the selectors: it makes new ones and adds all allocated jobs again.
+// ranks (a NodeSet) builds them anew when topology_version() has changed. The scheduler does this
+// for the selectors: it makes new ones and adds all allocated jobs again.
 //
-// After the last of a series of changes call settle(); ranks, order and node sets are valid only then.
+// After the last of a series of changes call settle(); ranks, order and node sets are valid only
+// then.
 //
 // Threads: none. Cost: reading is O(1); configure, upsert_node and remove_node O(log nodes); settle
 // O(nodes × partitions) when something changed, else O(1).
@@ -47,7 +49,8 @@ class Cluster {
  public:
   // Takes the configuration over. Partitions and QOS keep their index as long as their name exists.
   void configure(const Configuration& configuration);
-  // Adds the node or changes it. Refuses a node without CPUs or with more than kCoresPerNodeMax cores.
+  // Adds the node or changes it. Refuses a node without CPUs or with more than kCoresPerNodeMax
+  // cores.
   base::Status upsert_node(const NodeSpec& spec);
   // False when there is no such node.
   bool remove_node(std::string_view name);

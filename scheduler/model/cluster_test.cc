@@ -24,8 +24,8 @@ PartitionConfig partition(const std::string& name, std::vector<std::string> node
 }
 
 TEST(NaturalLess, ComparesRunsOfDigitsAsNumbers) {
-  const std::vector<std::string> sorted = {"", "a", "a1b2", "a1b10", "a2", "a10", "n09", "n9", "n10",
-                                           "na"};
+  const std::vector<std::string> sorted = {"",    "a",   "a1b2", "a1b10", "a2",
+                                           "a10", "n09", "n9",   "n10",   "na"};
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     for (std::size_t j = 0; j < sorted.size(); ++j) {
       EXPECT_EQ(natural_less(sorted[i], sorted[j]), i < j) << sorted[i] << " and " << sorted[j];

@@ -43,7 +43,8 @@ struct JobRequest {  // 1.5
   std::optional<int> min_cpus_per_node;  // --mincpus
   std::optional<int> sockets_per_node, cores_per_socket, threads_per_core;
   bool overcommit = false;
-  bool use_min_nodes = false;  // --use-min-nodes: a range of node counts aims at its lower end (4.1)
+  bool use_min_nodes =
+      false;  // --use-min-nodes: a range of node counts aims at its lower end (4.1)
   MemoryRequest memory;
   MemoryMiB tmp_disk{0};  // --tmp
   Sharing sharing = Sharing::kAny;
@@ -64,8 +65,8 @@ struct JobRequest {  // 1.5
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 };
 
-// How many tasks the job has when it gets `nodes_count` nodes: --ntasks-per-node, else --ntasks, else
-// one per node (4.11 step 1 without the selectors' rule for whole CPUs).
+// How many tasks the job has when it gets `nodes_count` nodes: --ntasks-per-node, else --ntasks,
+// else one per node (4.11 step 1 without the selectors' rule for whole CPUs).
 constexpr int tasks_of(const JobRequest& request, int nodes_count) {
   if (request.tasks) return *request.tasks;
   return request.tasks_per_node.value_or(1) * nodes_count;

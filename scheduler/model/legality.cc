@@ -98,8 +98,9 @@ class Check {
             "preempt/qos cannot suspend under select/linear: use select/cons_tres");
     }
     if (p.select == SelectType::kConsTres && p.unit == SelectUnit::kCpu) {
-      warn(here, "C17", "SelectTypeParameters",
-           "CR_CPU on nodes with several threads per core: jobs are stacked by core, not by thread");
+      warn(
+          here, "C17", "SelectTypeParameters",
+          "CR_CPU on nodes with several threads per core: jobs are stacked by core, not by thread");
     }
     const bool suspends = p.preempt_mode == PreemptMode::kSuspend;
     if (suspends && !p.memory) {
@@ -166,8 +167,8 @@ class Check {
       error(here, "C8", "PreemptMode",
             "SUSPEND needs GANG in the cluster's PreemptMode, or nobody would resume the victims");
     }
-    const bool shares = p.over_subscribe == OverSubscribe::kYes ||
-                        p.over_subscribe == OverSubscribe::kForce;
+    const bool shares =
+        p.over_subscribe == OverSubscribe::kYes || p.over_subscribe == OverSubscribe::kForce;
     if (shares && (p.max_share < 1 || p.max_share > kShareMax)) {
       error(here, "range", "OverSubscribe",
             "a share of " + std::to_string(p.max_share) + ": must be between 1 and " +
@@ -269,9 +270,8 @@ class Check {
       const std::set<std::string_view> nodes(a.nodes.begin(), a.nodes.end());
       for (std::size_t j = i + 1; j < all_.partitions.size(); ++j) {
         const PartitionConfig& b = all_.partitions[j];
-        const auto common = std::find_if(b.nodes.begin(), b.nodes.end(), [&](const auto& name) {
-          return nodes.contains(name);
-        });
+        const auto common = std::find_if(b.nodes.begin(), b.nodes.end(),
+                                         [&](const auto& name) { return nodes.contains(name); });
         if (common != b.nodes.end()) overlap(a, b, *common);
       }
     }
@@ -288,16 +288,18 @@ class Check {
     }
     if (a.priority_tier != b.priority_tier && suspends_by_qos()) {
       warn(here, "C10", "PriorityTier",
-           both + " at another tier: a QOS suspends for jobs of its own partition or of a higher tier "
-                  "only; from the lower one it preempts nobody of the higher");
+           both +
+               " at another tier: a QOS suspends for jobs of its own partition or of a higher tier "
+               "only; from the lower one it preempts nobody of the higher");
     }
-    const bool force = a.over_subscribe == OverSubscribe::kForce &&
-                       b.over_subscribe == OverSubscribe::kForce;
+    const bool force =
+        a.over_subscribe == OverSubscribe::kForce && b.over_subscribe == OverSubscribe::kForce;
     if (force && !cluster.gang && a.priority_tier != b.priority_tier &&
         cluster.preempt_type == PreemptType::kPartitionPriority &&
         cluster.select == SelectType::kConsTres) {
       warn(here, "P20", "OverSubscribe",
-           both + ": without GANG the higher tier is stacked over the lower one and nobody stops it");
+           both +
+               ": without GANG the higher tier is stacked over the lower one and nobody stops it");
     }
   }
 

@@ -20,8 +20,8 @@ struct ConfigIssue {
   IssueSeverity severity = IssueSeverity::kError;
   std::string rule;  // "C1"; "range" for a value out of range; "name" for a name that is not there
   IssueObject object = IssueObject::kCluster;
-  std::string name;   // of the partition or QOS
-  std::string field;  // as in Slurm's manual: "PreemptMode"
+  std::string name;     // of the partition or QOS
+  std::string field;    // as in Slurm's manual: "PreemptMode"
   std::string message;  // one sentence: what is wrong and what to change
   friend bool operator==(const ConfigIssue&, const ConfigIssue&) = default;
 };

@@ -126,10 +126,10 @@ CandidateList candidates(const Cluster& cluster, const std::vector<const Job*>& 
       continue;
     }
     if (!shares_a_node(cluster, *victim, nodes)) continue;
-    const std::int64_t key = parameters.youngest_first ? -base::micros_since_epoch(started)
-                                                       : standing(cluster, *victim);
-    keyed.push_back({{key, victim->table_order},
-                     {&victim->select, effective_mode(cluster, *victim)}});
+    const std::int64_t key =
+        parameters.youngest_first ? -base::micros_since_epoch(started) : standing(cluster, *victim);
+    keyed.push_back(
+        {{key, victim->table_order}, {&victim->select, effective_mode(cluster, *victim)}});
   }
   std::sort(keyed.begin(), keyed.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -10,7 +10,8 @@
 namespace sched::testing {
 namespace {
 
-// One node; job 1 runs with priority 50, then job 2 comes with the priority given. Whether it preempts.
+// One node; job 1 runs with priority 50, then job 2 comes with the priority given. Whether it
+// preempts.
 bool preempts(Configuration c, JobRequest first, JobRequest second, std::uint32_t priority) {
   const auto one = nodes("n", 1, 1);
   Driver driver{std::move(c), one, Options{.told_timing = true}};

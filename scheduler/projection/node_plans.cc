@@ -46,13 +46,12 @@ Row row_of(gang::EntryRow row) {
   return Row::kWaiting;
 }
 
-// Drops what is past and joins equal neighbours. What follows as_of stays even when it is past: a new
-// leader advances the lists from there.
+// Drops what is past and joins equal neighbours. What follows as_of stays even when it is past: a
+// new leader advances the lists from there.
 void simplify(timetable::Timetable& timetable, base::Instant before) {
   auto& plan = timetable.plan;
-  std::erase_if(plan, [before](const timetable::PlanEntry& entry) {
-    return entry.until <= before;
-  });
+  std::erase_if(plan,
+                [before](const timetable::PlanEntry& entry) { return entry.until <= before; });
   for (std::size_t i = 1; i < plan.size();) {
     if (plan[i].run == plan[i - 1].run) {
       plan[i - 1].until = plan[i].until;
@@ -85,8 +84,8 @@ bool same_from(const NodePlan& a, const NodePlan& b, base::Instant from) {
       if (entry.until > from && !same_at(entry.until)) return false;
     }
   }
-  // Boundaries up to where both are in their cycles for good. Two periodic sequences that agree over the
-  // sum of their periods agree for ever.
+  // Boundaries up to where both are in their cycles for good. Two periodic sequences that agree
+  // over the sum of their periods agree for ever.
   const base::Duration slice = a.timetable.slice;
   const std::int64_t cycles_from = base::slot_of(end, slice) + 1;
   for (std::int64_t slot = base::slot_of(from, slice) + 1; slot < cycles_from; ++slot) {
@@ -119,10 +118,12 @@ std::vector<NodePlans::Listed> NodePlans::list(NodeIndex node,
   for (const Job* job : usage_.jobs_on(node)) {
     Listed entry{.job = job};
     if (!job->ready) {
-      entry.never = job->user_suspended || std::any_of(
-          usage_.jobs_on(node).begin(), usage_.jobs_on(node).end(), [&](const Job* other) {
-            return other != job && !other->cores_released && components_.conflicts(*job, *other);
-          });
+      entry.never =
+          job->user_suspended || std::any_of(usage_.jobs_on(node).begin(),
+                                             usage_.jobs_on(node).end(), [&](const Job* other) {
+                                               return other != job && !other->cores_released &&
+                                                      components_.conflicts(*job, *other);
+                                             });
       entry.always = !entry.never;
       entry.row = Row::kWaiting;
     } else if (!job->in_gang) {
@@ -186,8 +187,8 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
     const timetable::Timetable& whole = component->timeline;
     table.cycle.reserve(whole.cycle.size());
     for (std::size_t slot = 0; slot < whole.cycle.size(); ++slot) {
-      table.cycle.push_back(cut(
-          [&](std::uint16_t pod) { return (component->cycle_slots[pod] >> slot & 1U) != 0; }));
+      table.cycle.push_back(
+          cut([&](std::uint16_t pod) { return (component->cycle_slots[pod] >> slot & 1U) != 0; }));
     }
     table.plan.reserve(whole.plan.size());
     for (const timetable::PlanEntry& entry : whole.plan) {

@@ -1,9 +1,11 @@
-// NodePlans: the components' projections cut into what each node has to publish (architecture.md 2),
-// and the memory of what was published, so that only nodes whose list or run(t) changed are written.
+// NodePlans: the components' projections cut into what each node has to publish (architecture.md
+// 2), and the memory of what was published, so that only nodes whose list or run(t) changed are
+// written.
 //
 // A node lists all jobs on it when one of them is off at some t, or when its cores are to be set;
-// otherwise none. What is published and says the same stays, though it may list jobs that run for ever
-// by now: that is no reason for a write. Cost: O(jobs on the node × slots) per node that may have changed.
+// otherwise none. What is published and says the same stays, though it may list jobs that run for
+// ever by now: that is no reason for a write. Cost: O(jobs on the node × slots) per node that may
+// have changed.
 #pragma once
 
 #include <functional>
@@ -35,7 +37,6 @@ class NodePlans {
   void forget(NodeIndex node) { published_.erase(node); }
   const std::map<NodeIndex, NodePlan>& published() const { return published_; }
 
-
  private:
   // The plan of a node from now on, with all its jobs.
   struct Full {
@@ -61,8 +62,8 @@ class NodePlans {
   std::map<NodeIndex, NodePlan> published_;  // nodes with entries only
 };
 
-// Whether two plans say the same from `from` on: the same jobs, running at the same times. Order, rows
-// and run times do not count, they follow from the rotation.
+// Whether two plans say the same from `from` on: the same jobs, running at the same times. Order,
+// rows and run times do not count, they follow from the rotation.
 bool same_from(const NodePlan& a, const NodePlan& b, base::Instant from);
 
 }  // namespace sched

@@ -1,9 +1,10 @@
 // JobQueue: the records {job, partition} that a pass tries, in a strict total order (3.3).
 //
-// 3.3 is no order when QOS may preempt each other (P13). Here the records of one QOS form a lane in the
-// order of steps 3 to 8; a pass always takes the best head of those lanes that no lane with records
-// left may preempt. QOS that preempt each other in a circle are one group: within it nobody goes first
-// for that reason. With partition_prio step 2 follows from step 4, since a preemptor is in a higher tier.
+// 3.3 is no order when QOS may preempt each other (P13). Here the records of one QOS form a lane in
+// the order of steps 3 to 8; a pass always takes the best head of those lanes that no lane with
+// records left may preempt. QOS that preempt each other in a circle are one group: within it nobody
+// goes first for that reason. With partition_prio step 2 follows from step 4, since a preemptor is
+// in a higher tier.
 //
 // Cost: insert and erase O(log records); walking O(lanes) per record.
 #pragma once
@@ -20,8 +21,9 @@
 
 namespace sched {
 
-// With sched/builtin and one tier for all partitions Slurm does not sort: jobs are tried in job-table
-// order, whatever their priorities are (recordings queue_priority_builtin and queue_tier_order).
+// With sched/builtin and one tier for all partitions Slurm does not sort: jobs are tried in
+// job-table order, whatever their priorities are (recordings queue_priority_builtin and
+// queue_tier_order).
 bool is_fifo(const Cluster& cluster);
 
 struct QueueRecord {

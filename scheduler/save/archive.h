@@ -1,8 +1,8 @@
-// A state as text, and back: one description of a type's members serves both directions. A saved value
-// is a sequence of words separated by blanks; strings are length-prefixed.
+// A state as text, and back: one description of a type's members serves both directions. A saved
+// value is a sequence of words separated by blanks; strings are length-prefixed.
 //
-// Reader never trusts its input: after the first word that makes no sense ok() is false and everything
-// read stays at its default; numbers of elements are bounded by the length of the input.
+// Reader never trusts its input: after the first word that makes no sense ok() is false and
+// everything read stays at its default; numbers of elements are bounded by the length of the input.
 #pragma once
 
 #include <charconv>
@@ -90,7 +90,7 @@ class Reader {
 };
 
 template <typename A, typename T>
-  requires std::integral<T> || std::is_enum_v<T>
+requires std::integral<T> || std::is_enum_v<T>
 void visit(A& archive, T& value) {
   if constexpr (A::kReads) {
     value = static_cast<T>(archive.number());

@@ -1,5 +1,5 @@
-// The members of every type that is saved. Enumerators are saved as their numbers: whoever changes an
-// enumeration or a member raises kSaveVersion (engine_save.cc).
+// The members of every type that is saved. Enumerators are saved as their numbers: whoever changes
+// an enumeration or a member raises kSaveVersion (engine_save.cc).
 #pragma once
 
 #include "scheduler/gang/component.h"
@@ -27,9 +27,8 @@ void visit(A& a, QueueParameters& v) {
 }
 template <typename A>
 void visit(A& a, ClusterParameters& v) {
-  all(a, v.select, v.unit, v.memory, v.least_loaded, v.one_task_per_core,
-      v.core_default_dist_block, v.task_affinity, v.preempt_type, v.preempt_mode, v.gang,
-      v.preempt_within, v.preempt_priority,
+  all(a, v.select, v.unit, v.memory, v.least_loaded, v.one_task_per_core, v.core_default_dist_block,
+      v.task_affinity, v.preempt_type, v.preempt_mode, v.gang, v.preempt_within, v.preempt_priority,
       v.preempt_exempt_time, v.preempt, v.placement, v.time_slice, v.kill_wait, v.message_timeout,
       v.requeue_default, v.over_time_limit, v.enforce_part_limits, v.scheduler, v.queue,
       v.default_memory, v.max_memory, v.timetable_lead);
@@ -37,19 +36,17 @@ void visit(A& a, ClusterParameters& v) {
 template <typename A>
 void visit(A& a, PartitionConfig& v) {
   all(a, v.name, v.nodes, v.is_default, v.state, v.priority_tier, v.priority_job_factor,
-      v.over_subscribe, v.max_share, v.exclusive_user, v.preempt_mode,
-      v.preempt_priority, v.grace_time,
-      v.default_memory, v.max_memory, v.min_nodes, v.max_nodes, v.max_cpus_per_node,
+      v.over_subscribe, v.max_share, v.exclusive_user, v.preempt_mode, v.preempt_priority,
+      v.grace_time, v.default_memory, v.max_memory, v.min_nodes, v.max_nodes, v.max_cpus_per_node,
       v.default_time, v.max_time, v.over_time_limit, v.least_loaded, v.qos, v.allow_users,
       v.deny_users, v.allow_qos, v.deny_qos);
 }
 template <typename A>
 void visit(A& a, QosConfig& v) {
-  all(a, v.name, v.priority, v.preempt, v.preempt_mode, v.preempt_within,
-      v.preempt_priority, v.preempt_exempt_time, v.grace_time,
-      v.deny_on_limit, v.partition_min_nodes, v.partition_max_nodes, v.partition_time_limit,
-      v.over_part_qos, v.no_reserve, v.max_jobs_per_user, v.max_cpus_per_user,
-      v.max_nodes_per_job, v.group_cpus, v.max_time);
+  all(a, v.name, v.priority, v.preempt, v.preempt_mode, v.preempt_within, v.preempt_priority,
+      v.preempt_exempt_time, v.grace_time, v.deny_on_limit, v.partition_min_nodes,
+      v.partition_max_nodes, v.partition_time_limit, v.over_part_qos, v.no_reserve,
+      v.max_jobs_per_user, v.max_cpus_per_user, v.max_nodes_per_job, v.group_cpus, v.max_time);
 }
 template <typename A>
 void visit(A& a, Configuration& v) {
@@ -58,8 +55,7 @@ void visit(A& a, Configuration& v) {
 template <typename A>
 void visit(A& a, NodeSpec& v) {
   all(a, v.name, v.sockets, v.cores_per_socket, v.threads_per_core, v.cpus, v.memory, v.tmp_disk,
-      v.weight,
-      v.features, v.state);
+      v.weight, v.features, v.state);
 }
 template <typename A>
 void visit(A& a, MemoryPerCpu& v) {
@@ -71,10 +67,10 @@ void visit(A& a, MemoryPerNode& v) {
 }
 template <typename A>
 void visit(A& a, JobRequest& v) {
-  all(a, v.id, v.name, v.user, v.submit_time, v.partitions, v.min_nodes, v.nodes_given,
-      v.max_nodes, v.tasks, v.tasks_per_node, v.tasks_per_socket, v.tasks_per_core,
-      v.cpus_per_task, v.min_cpus_per_node, v.sockets_per_node, v.cores_per_socket,
-      v.threads_per_core, v.overcommit, v.use_min_nodes, v.memory, v.tmp_disk, v.sharing, v.required_nodes, v.excluded_nodes,
+  all(a, v.id, v.name, v.user, v.submit_time, v.partitions, v.min_nodes, v.nodes_given, v.max_nodes,
+      v.tasks, v.tasks_per_node, v.tasks_per_socket, v.tasks_per_core, v.cpus_per_task,
+      v.min_cpus_per_node, v.sockets_per_node, v.cores_per_socket, v.threads_per_core, v.overcommit,
+      v.use_min_nodes, v.memory, v.tmp_disk, v.sharing, v.required_nodes, v.excluded_nodes,
       v.contiguous, v.constraint, v.time_limit, v.time_min, v.begin_time, v.deadline, v.qos,
       v.priority, v.nice, v.hold, v.suspend, v.requeue);
 }

@@ -1,6 +1,7 @@
 // Selector: which nodes, cores and memory a job gets (chapters 4 and 5). Two implementations:
-// select/linear (whole nodes) and select/cons_tres (cores, CPUs or sockets). A selector keeps its own
-// bookkeeping of who holds what; it never decides who runs now (gang) nor in which order (queue).
+// select/linear (whole nodes) and select/cons_tres (cores, CPUs or sockets). A selector keeps its
+// own bookkeeping of who holds what; it never decides who runs now (gang) nor in which order
+// (queue).
 #pragma once
 
 #include <cstdint>
@@ -42,8 +43,8 @@ struct SelectRequest {
   const SelectJob* job = nullptr;
   SelectMode mode = SelectMode::kRunNow;
   base::Instant now{};
-  // Candidate nodes by rank (ascending = node order), already filtered by partition, state, features,
-  // exclusion and 3.6 step 4; and the required ones, a subset of them.
+  // Candidate nodes by rank (ascending = node order), already filtered by partition, state,
+  // features, exclusion and 3.6 step 4; and the required ones, a subset of them.
   const NodeSet& nodes;
   const NodeSet& required;
   int min_nodes = 1, req_nodes = 1, max_nodes = 1;  // 4.1
@@ -63,8 +64,8 @@ struct SelectOutcome {
   bool memory_short = false;
 };
 
-// A selector is made for one Cluster::topology_version(): when that changes the scheduler makes a new
-// one and adds all allocated jobs again, in job-table order.
+// A selector is made for one Cluster::topology_version(): when that changes the scheduler makes a
+// new one and adds all allocated jobs again, in job-table order.
 class Selector {
  public:
   virtual ~Selector() = default;
@@ -80,11 +81,11 @@ class Selector {
   // False, and nothing changed, when no row is free for it.
   virtual bool user_resume(const SelectJob& job) = 0;
 
-  // What the allocated jobs alone do not say: how they are packed into rows (R4.11). For an exact save;
-  // the numbers mean something to the same kind of selector only.
+  // What the allocated jobs alone do not say: how they are packed into rows (R4.11). For an exact
+  // save; the numbers mean something to the same kind of selector only.
   virtual std::vector<std::int64_t> layout() const { return {}; }
-  // After all jobs were added: packs them so. False, and anything may be wrong, when it is no layout of
-  // these jobs.
+  // After all jobs were added: packs them so. False, and anything may be wrong, when it is no
+  // layout of these jobs.
   virtual bool set_layout(const std::vector<std::int64_t>& layout) { return layout.empty(); }
 };
 

@@ -31,8 +31,9 @@ JobRequest job(std::int64_t id, int nodes_count, const std::string& partition = 
 // "node 2 as of 30: 3A 4W | until 60: 3 | cycle 4, 3" for messages.
 std::string to_text(const NodePlan& plan);
 
-// Drives a scheduler as a caller does: carries decisions out, keeps the books that a caller would keep,
-// and (own timing) wakes it whenever it is due. Published plans are kept as agents would obey them.
+// Drives a scheduler as a caller does: carries decisions out, keeps the books that a caller would
+// keep, and (own timing) wakes it whenever it is due. Published plans are kept as agents would obey
+// them.
 class Driver {
  public:
   Driver(Configuration configuration, const std::vector<NodeSpec>& nodes, Options options = {});

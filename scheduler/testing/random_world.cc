@@ -14,7 +14,9 @@ namespace {
 int pick(base::Prng& prng, int bound) {
   return static_cast<int>(prng.below(static_cast<std::uint64_t>(bound)));
 }
-bool chance(base::Prng& prng, int one_in) { return pick(prng, one_in) == 0; }
+bool chance(base::Prng& prng, int one_in) {
+  return pick(prng, one_in) == 0;
+}
 
 template <typename T, std::size_t N>
 T any(base::Prng& prng, const std::array<T, N>& values) {
@@ -28,13 +30,11 @@ void randomise_preemption(base::Prng& prng, ClusterParameters& cluster) {
   cluster.preempt_mode = PreemptMode::kOff;
   cluster.preempt_within = cluster.preempt_priority = false;
   if (cluster.preempt_type == PreemptType::kNone) return;
-  const bool may_suspend =
-      cluster.gang &&
-      (cluster.preempt_type != PreemptType::kQos || cluster.select == SelectType::kConsTres);
-  cluster.preempt_mode =
-      may_suspend && chance(prng, 2)
-          ? PreemptMode::kSuspend
-          : any(prng, std::array{PreemptMode::kCancel, PreemptMode::kRequeue});
+  const bool may_suspend = cluster.gang && (cluster.preempt_type != PreemptType::kQos ||
+                                            cluster.select == SelectType::kConsTres);
+  cluster.preempt_mode = may_suspend && chance(prng, 2)
+                             ? PreemptMode::kSuspend
+                             : any(prng, std::array{PreemptMode::kCancel, PreemptMode::kRequeue});
   if (!cluster.gang) {
     cluster.preempt_priority = chance(prng, 4);
     cluster.preempt_within = cluster.preempt_type == PreemptType::kQos && chance(prng, 2);
@@ -44,7 +44,8 @@ void randomise_preemption(base::Prng& prng, ClusterParameters& cluster) {
   cluster.preempt.reorder_count = pick(prng, 3);
   cluster.preempt.strict_order = chance(prng, 4);
   cluster.preempt.youngest_first = chance(prng, 4);
-  cluster.placement = chance(prng, 4) ? PlacementPolicy::kMinimisePreemption : PlacementPolicy::kCompat;
+  cluster.placement =
+      chance(prng, 4) ? PlacementPolicy::kMinimisePreemption : PlacementPolicy::kCompat;
 }
 
 PartitionConfig random_partition(base::Prng& prng, const RandomWorld& world, int number) {
@@ -62,8 +63,8 @@ PartitionConfig random_partition(base::Prng& prng, const RandomWorld& world, int
   p.is_default = number == 0;
   p.exclusive_user = chance(prng, 10);
   if (cluster.preempt_type == PreemptType::kPartitionPriority && chance(prng, 4)) {
-    p.preempt_mode = any(prng, std::array{PreemptMode::kOff, PreemptMode::kCancel,
-                                          PreemptMode::kRequeue});
+    p.preempt_mode =
+        any(prng, std::array{PreemptMode::kOff, PreemptMode::kCancel, PreemptMode::kRequeue});
     if (cluster.gang && chance(prng, 3)) p.preempt_mode = PreemptMode::kSuspend;
   }
   if (chance(prng, 4)) p.grace_time = seconds(20);
@@ -72,8 +73,8 @@ PartitionConfig random_partition(base::Prng& prng, const RandomWorld& world, int
   if (chance(prng, 10)) p.least_loaded = true;
   if (chance(prng, 12)) p.max_cpus_per_node = 3;
   if (chance(prng, 12)) {
-    p.state = any(prng, std::array{PartitionState::kDown, PartitionState::kDrain,
-                                   PartitionState::kInactive});
+    p.state = any(
+        prng, std::array{PartitionState::kDown, PartitionState::kDrain, PartitionState::kInactive});
   }
   return p;
 }
@@ -92,8 +93,8 @@ void randomise_qos(base::Prng& prng, Configuration& c) {
     if (chance(prng, 4)) qos.preempt_exempt_time = seconds(30);
     if (chance(prng, 4)) qos.grace_time = seconds(15);
     if (chance(prng, 6)) qos.max_jobs_per_user = 2;
-    qos.preempt_within = !c.cluster.gang && c.cluster.preempt_type == PreemptType::kQos &&
-                         chance(prng, 4);
+    qos.preempt_within =
+        !c.cluster.gang && c.cluster.preempt_type == PreemptType::kQos && chance(prng, 4);
     lower.push_back(name);
     c.qos.push_back(std::move(qos));
   }
@@ -149,8 +150,8 @@ RandomWorld random_world(base::Prng& prng, SelectType select) {
 
 JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world) {
   const auto& partitions = world.configuration.partitions;
-  const PartitionConfig& p = partitions[static_cast<std::size_t>(
-      pick(prng, static_cast<int>(partitions.size())))];
+  const PartitionConfig& p =
+      partitions[static_cast<std::size_t>(pick(prng, static_cast<int>(partitions.size())))];
   const int most = static_cast<int>(p.nodes.size());
   JobRequest request = job(id.value(), 1 + pick(prng, most), p.name);
   if (chance(prng, 8)) request.max_nodes = request.min_nodes + 1;
@@ -168,7 +169,8 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world) 
   if (chance(prng, 8)) request.memory = MemoryPerNode{MemoryMiB{chance(prng, 2) ? 1500 : 0}};
   if (chance(prng, 10)) request.constraint = "fast";
   if (chance(prng, 16)) request.contiguous = true;
-  if (chance(prng, 10)) request.required_nodes = {p.nodes[static_cast<std::size_t>(pick(prng, most))]};
+  if (chance(prng, 10))
+    request.required_nodes = {p.nodes[static_cast<std::size_t>(pick(prng, most))]};
   if (chance(prng, 6)) request.time_limit = seconds(60);
   if (chance(prng, 6)) request.requeue = false;
   if (chance(prng, 12)) request.hold = true;
@@ -198,12 +200,13 @@ Configuration random_change(base::Prng& prng, const RandomWorld& world) {
       [[fallthrough]];
     case 3:
       if (c.partitions.size() < 3) {
-        c.partitions.push_back(random_partition(prng, changed, static_cast<int>(c.partitions.size())));
+        c.partitions.push_back(
+            random_partition(prng, changed, static_cast<int>(c.partitions.size())));
       }
       break;
     default: {
-      auto& each = c.partitions[static_cast<std::size_t>(
-          pick(prng, static_cast<int>(c.partitions.size())))];
+      auto& each =
+          c.partitions[static_cast<std::size_t>(pick(prng, static_cast<int>(c.partitions.size())))];
       const int number = each.name.back() - '0';
       each = random_partition(prng, changed, number);
       break;
@@ -214,8 +217,8 @@ Configuration random_change(base::Prng& prng, const RandomWorld& world) {
 }
 
 NodeSpec random_change(base::Prng& prng, NodeSpec node) {
-  node.state = any(prng, std::array{NodeState::kUp, NodeState::kUp, NodeState::kDrain,
-                                    NodeState::kDown});
+  node.state =
+      any(prng, std::array{NodeState::kUp, NodeState::kUp, NodeState::kDrain, NodeState::kDown});
   if (chance(prng, 4)) node.memory += MemoryMiB{100};
   return node;
 }

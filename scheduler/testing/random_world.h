@@ -1,5 +1,5 @@
-// Random small clusters, jobs and changes of configuration for property tests. Everything follows from
-// the generator that is given; all configurations are legal.
+// Random small clusters, jobs and changes of configuration for property tests. Everything follows
+// from the generator that is given; all configurations are legal.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct RandomWorld {
   std::vector<NodeSpec> nodes;
 };
 
-// select/linear or select/cons_tres with any unit, with and without memory; none, partition_prio or QOS
-// preemption in every legal mode; one to three partitions; GANG or not.
+// select/linear or select/cons_tres with any unit, with and without memory; none, partition_prio or
+// QOS preemption in every legal mode; one to three partitions; GANG or not.
 RandomWorld random_world(base::Prng& prng, SelectType select);
 // A request that fits the world's names; some can never run.
 JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world);
-// Another legal configuration for the same nodes: tiers, shares, modes, states, limits, slice, gang, a
-// partition more or less. The selector, its unit and memory stay.
+// Another legal configuration for the same nodes: tiers, shares, modes, states, limits, slice,
+// gang, a partition more or less. The selector, its unit and memory stay.
 Configuration random_change(base::Prng& prng, const RandomWorld& world);
 // The node in another state, or with more memory.
 NodeSpec random_change(base::Prng& prng, NodeSpec node);

@@ -88,11 +88,13 @@ void Watch::check_start(const Start& start, base::Instant now) {
   Book& book = found->second;
   const PartitionConfig* where = partition(scheduler_.partition_name(start.partition));
   if (where == nullptr) return find(start.job, "starts in no partition");
-  const bool allowed = where->state == PartitionState::kUp || where->state == PartitionState::kDrain;
+  const bool allowed =
+      where->state == PartitionState::kUp || where->state == PartitionState::kDrain;
   if (!allowed) find(start.job, "starts in a partition that is not up");
   const int count = static_cast<int>(start.allocation.nodes.size());
   if (count < book.request.min_nodes) find(start.job, "has fewer nodes than it asked for");
-  if (book.request.max_nodes && count > *book.request.max_nodes) find(start.job, "has too many nodes");
+  if (book.request.max_nodes && count > *book.request.max_nodes)
+    find(start.job, "has too many nodes");
   book.partition = where->name;
   std::set<NodeIndex> distinct;
   for (const NodeAllocation& use : start.allocation.nodes) {
@@ -150,8 +152,8 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
     }
     most = std::max(most, here);
   }
-  const bool stacks = where.over_subscribe == OverSubscribe::kForce ||
-                      where.over_subscribe == OverSubscribe::kYes;
+  const bool stacks =
+      where.over_subscribe == OverSubscribe::kForce || where.over_subscribe == OverSubscribe::kYes;
   const int share = stacks ? where.max_share : 1;
   const int extra = configuration_.cluster.preempt_type == PreemptType::kQos ? 1 : 0;  // I8
   if (most > share + extra) find(start.job, name + ": " + std::to_string(most) + " jobs on a core");
@@ -159,9 +161,11 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
     if (is_victim_of(*other, where)) continue;
     const PartitionConfig* its = partition(other->partition);
     const bool alone = where.over_subscribe == OverSubscribe::kExclusive;
-    if (alone && its->priority_tier == where.priority_tier) find(start.job, name + " is not its alone");
+    if (alone && its->priority_tier == where.priority_tier)
+      find(start.job, name + " is not its alone");
     const bool own = where.exclusive_user || book.request.sharing == Sharing::kUser;
-    if (own && other->request.user != book.request.user) find(start.job, name + " has another's job");
+    if (own && other->request.user != book.request.user)
+      find(start.job, name + " has another's job");
   }
 }
 
@@ -191,10 +195,10 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
                        [&](const PartitionConfig* each) { return is(*each); });
   };
   const bool held = view.priority.value() == 0;
-  const bool says_held = view.reason == Reason::kJobHeldUser || view.reason == Reason::kJobHeldAdmin ||
-                         view.reason == Reason::kJobHoldMaxRequeue ||
-                         view.reason == Reason::kBadConstraints ||
-                         view.reason == Reason::kLaunchFailedRequeuedHeld;
+  const bool says_held =
+      view.reason == Reason::kJobHeldUser || view.reason == Reason::kJobHeldAdmin ||
+      view.reason == Reason::kJobHoldMaxRequeue || view.reason == Reason::kBadConstraints ||
+      view.reason == Reason::kLaunchFailedRequeuedHeld;
   const bool in_one_only = view.reason == Reason::kBadConstraints && request.partitions.size() > 1;
   if (held != says_held && !in_one_only) find(id, "held and its reason disagree");
   const auto must = [&](Reason reason, bool true_now, const char* otherwise) {
@@ -211,7 +215,8 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
        some([&](auto& p) { return p.max_time && request.time_limit > p.max_time; }),
        "no limit of time is in its way");
   const int most = std::max(request.min_nodes, request.max_nodes.value_or(0));
-  must(Reason::kPartitionNodeLimit, some([&](auto& p) { return p.max_nodes && most > *p.max_nodes; }),
+  must(Reason::kPartitionNodeLimit,
+       some([&](auto& p) { return p.max_nodes && most > *p.max_nodes; }),
        "no limit of nodes is in its way");
   must(Reason::kPartitionConfig, false, "all its partitions are open to it");
   const auto waits = [&](const auto& other) {
@@ -232,7 +237,8 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
   if (view.reason == Reason::kResources) check_resources(id, now);
 }
 
-// The only job that waits, of a plain shape, has not enough nodes that are empty, up and its partition's.
+// The only job that waits, of a plain shape, has not enough nodes that are empty, up and its
+// partition's.
 void Watch::check_resources(JobId id, base::Instant now) {
   const JobRequest& request = books_.at(id).request;
   for (const auto& [other, book] : books_) {
@@ -255,8 +261,9 @@ void Watch::check_resources(JobId id, base::Instant now) {
     const auto index = scheduler_.find_node(name);
     const bool used = std::any_of(books_.begin(), books_.end(), [&](const auto& other) {
       const auto& allocation = other.second.allocation;
-      return allocation && std::any_of(allocation->nodes.begin(), allocation->nodes.end(),
-                                       [&](const NodeAllocation& its) { return its.node == *index; });
+      return allocation &&
+             std::any_of(allocation->nodes.begin(), allocation->nodes.end(),
+                         [&](const NodeAllocation& its) { return its.node == *index; });
     });
     if (!used) ++empty;
   }

@@ -1,6 +1,6 @@
-// Watch: keeps simple books of a scheduler from its events and decisions alone, and says what is wrong with
-// a decision: a start on nodes that cannot take it, a unit over its share, memory promised twice, a job
-// lost, a reason that is not true.
+// Watch: keeps simple books of a scheduler from its events and decisions alone, and says what is
+// wrong with a decision: a start on nodes that cannot take it, a unit over its share, memory
+// promised twice, a job lost, a reason that is not true.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ class Watch {
     JobRequest request;
     bool told_to_end = false;
     bool ending = false;                   // by itself
-    bool cores_released = false;          // suspended by its user
+    bool cores_released = false;           // suspended by its user
     std::optional<Allocation> allocation;  // while allocated
     std::string partition;
     std::vector<std::string> avoids;  // nodes, until then (StartRefused)

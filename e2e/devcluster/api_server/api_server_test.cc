@@ -195,13 +195,16 @@ TEST_F(ApiServerTest, KnobsWorkOverTheDebugPaths) {
 }
 
 // Every path of the value, the value itself first.
-void paths_of(const json& value, const json::json_pointer& at, std::vector<json::json_pointer>& all) {
+void paths_of(const json& value, const json::json_pointer& at,
+              std::vector<json::json_pointer>& all) {
   all.push_back(at);
   if (!value.is_structured()) return;
   for (const auto& [key, child] : value.items()) paths_of(child, at / key, all);
 }
 
-json parse_json(const char* text) { return json::parse(text); }
+json parse_json(const char* text) {
+  return json::parse(text);
+}
 
 struct Sample {
   std::string collection;
@@ -256,11 +259,21 @@ std::vector<Sample> samples() {
   };
 }
 
-// A value of another type anywhere is refused or ignored; it never stays behind to break later calls.
+// A value of another type anywhere is refused or ignored; it never stays behind to break later
+// calls.
 TEST_F(ApiServerTest, WrongTypesAnywhereAreTheClientsError) {
   ASSERT_TRUE(server_.load_crds(KUBEGANG_SOURCE_DIR "/crds").ok());
-  const std::vector<json> wrong = {nullptr, 5, -0.5, "x", "", true, json::array(), json::object(),
-                                   json::array({1}), json::array({nullptr}), {{"a", 1}}};
+  const std::vector<json> wrong = {nullptr,
+                                   5,
+                                   -0.5,
+                                   "x",
+                                   "",
+                                   true,
+                                   json::array(),
+                                   json::object(),
+                                   json::array({1}),
+                                   json::array({nullptr}),
+                                   {{"a", 1}}};
   for (const Sample& sample : samples()) {
     const std::string path = sample.collection + "/p";
     std::vector<json::json_pointer> paths;
@@ -271,7 +284,8 @@ TEST_F(ApiServerTest, WrongTypesAnywhereAreTheClientsError) {
         object[at] = value;
         const auto fine = [&](const kube::Response& response, const char* verb) {
           EXPECT_LT(response.status, 500)
-              << verb << " " << path << " " << at << " = " << value << "\n" << response.body;
+              << verb << " " << path << " " << at << " = " << value << "\n"
+              << response.body;
         };
         fine(call(kube::Method::kPost, sample.collection, object), "create");
         fine(call(kube::Method::kPost, sample.collection, sample.object), "create");

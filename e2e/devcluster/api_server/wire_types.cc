@@ -94,46 +94,43 @@ constexpr Field kService[] = {{"spec.type", Is::kString},
                               {"spec.ports[].port", Is::kInteger},
                               {"spec.ports[].protocol", Is::kString}};
 
-constexpr Field kEvent[] = {{"involvedObject", Is::kObject},
-                            {"involvedObject.kind", Is::kString},
-                            {"involvedObject.name", Is::kString},
-                            {"involvedObject.namespace", Is::kString},
-                            {"regarding", Is::kObject},
-                            {"regarding.namespace", Is::kString}};
+constexpr Field kEvent[] = {
+    {"involvedObject", Is::kObject},      {"involvedObject.kind", Is::kString},
+    {"involvedObject.name", Is::kString}, {"involvedObject.namespace", Is::kString},
+    {"regarding", Is::kObject},           {"regarding.namespace", Is::kString}};
 
 constexpr Field kData[] = {{"data", Is::kObject}, {"secrets", Is::kList}, {"type", Is::kString}};
 
-constexpr Field kCrd[] = {
-    {"spec.group", Is::kString},
-    {"spec.scope", Is::kString},
-    {"spec.names", Is::kObject},
-    {"spec.names.kind", Is::kString},
-    {"spec.names.listKind", Is::kString},
-    {"spec.names.plural", Is::kString},
-    {"spec.names.singular", Is::kString},
-    {"spec.names.shortNames", Is::kList},
-    {"spec.names.shortNames[]", Is::kString},
-    {"spec.names.categories", Is::kList},
-    {"spec.names.categories[]", Is::kString},
-    {"spec.versions", Is::kList},
-    {"spec.versions[]", Is::kObject},
-    {"spec.versions[].name", Is::kString},
-    {"spec.versions[].served", Is::kBoolean},
-    {"spec.versions[].storage", Is::kBoolean},
-    {"spec.versions[].schema", Is::kObject},
-    {"spec.versions[].schema.openAPIV3Schema", Is::kObject},
-    {"spec.versions[].subresources", Is::kObject},
-    {"spec.versions[].additionalPrinterColumns", Is::kList},
-    {"spec.versions[].additionalPrinterColumns[]", Is::kObject},
-    {"spec.versions[].additionalPrinterColumns[].name", Is::kString},
-    {"spec.versions[].additionalPrinterColumns[].type", Is::kString},
-    {"spec.versions[].additionalPrinterColumns[].format", Is::kString},
-    {"spec.versions[].additionalPrinterColumns[].description", Is::kString},
-    {"spec.versions[].additionalPrinterColumns[].priority", Is::kInteger},
-    {"spec.versions[].additionalPrinterColumns[].jsonPath", Is::kString},
-    {"spec.versions[].selectableFields", Is::kList},
-    {"spec.versions[].selectableFields[]", Is::kObject},
-    {"spec.versions[].selectableFields[].jsonPath", Is::kString}};
+constexpr Field kCrd[] = {{"spec.group", Is::kString},
+                          {"spec.scope", Is::kString},
+                          {"spec.names", Is::kObject},
+                          {"spec.names.kind", Is::kString},
+                          {"spec.names.listKind", Is::kString},
+                          {"spec.names.plural", Is::kString},
+                          {"spec.names.singular", Is::kString},
+                          {"spec.names.shortNames", Is::kList},
+                          {"spec.names.shortNames[]", Is::kString},
+                          {"spec.names.categories", Is::kList},
+                          {"spec.names.categories[]", Is::kString},
+                          {"spec.versions", Is::kList},
+                          {"spec.versions[]", Is::kObject},
+                          {"spec.versions[].name", Is::kString},
+                          {"spec.versions[].served", Is::kBoolean},
+                          {"spec.versions[].storage", Is::kBoolean},
+                          {"spec.versions[].schema", Is::kObject},
+                          {"spec.versions[].schema.openAPIV3Schema", Is::kObject},
+                          {"spec.versions[].subresources", Is::kObject},
+                          {"spec.versions[].additionalPrinterColumns", Is::kList},
+                          {"spec.versions[].additionalPrinterColumns[]", Is::kObject},
+                          {"spec.versions[].additionalPrinterColumns[].name", Is::kString},
+                          {"spec.versions[].additionalPrinterColumns[].type", Is::kString},
+                          {"spec.versions[].additionalPrinterColumns[].format", Is::kString},
+                          {"spec.versions[].additionalPrinterColumns[].description", Is::kString},
+                          {"spec.versions[].additionalPrinterColumns[].priority", Is::kInteger},
+                          {"spec.versions[].additionalPrinterColumns[].jsonPath", Is::kString},
+                          {"spec.versions[].selectableFields", Is::kList},
+                          {"spec.versions[].selectableFields[]", Is::kObject},
+                          {"spec.versions[].selectableFields[].jsonPath", Is::kString}};
 
 bool has_type(const json& value, Is is) {
   switch (is) {
@@ -226,9 +223,14 @@ std::vector<std::span<const Field>> tables_of(const ResourceType& type) {
   std::vector<std::span<const Field>> tables{kTop, kMetadata};
   if (type.custom) return tables;  // their schema has the rest
   static const std::map<std::string_view, std::span<const Field>> kKinds = {
-      {"pods", kPod},       {"nodes", kNode},   {"services", kService},
-      {"events", kEvent},   {"secrets", kData}, {"configmaps", kData},
-      {"serviceaccounts", kData}, {"customresourcedefinitions", kCrd}};
+      {"pods", kPod},
+      {"nodes", kNode},
+      {"services", kService},
+      {"events", kEvent},
+      {"secrets", kData},
+      {"configmaps", kData},
+      {"serviceaccounts", kData},
+      {"customresourcedefinitions", kCrd}};
   tables.emplace_back(kParts);
   if (const auto kind = kKinds.find(type.plural); kind != kKinds.end()) {
     tables.push_back(kind->second);

@@ -86,11 +86,11 @@ int Attempt::offered_cpus(int rank, const CoreView& view) const {
   if (shape_.whole_nodes && !(free == facts.cores)) return 0;  // R4.21
   const PartitionRows* own = ignores_others_ ? nullptr : occupancy_.rows(shape_.partition);
   return usable_cpus(
-      shape_, NodeView{.facts = facts,
-                       .free = free,
-                       .own_used = own != nullptr ? own->used(rank) : kNoCores,
-                       .free_memory = ignores_others_ ? facts.memory_mib
-                                                      : occupancy_.free_memory(rank)});
+      shape_,
+      NodeView{.facts = facts,
+               .free = free,
+               .own_used = own != nullptr ? own->used(rank) : kNoCores,
+               .free_memory = ignores_others_ ? facts.memory_mib : occupancy_.free_memory(rank)});
 }
 
 Offer Attempt::offer_of(const CoreView& view) const {
@@ -208,7 +208,10 @@ std::optional<Attempt::Found> Attempt::stack_on_cheapest(const CoreView& view) {
   left_alone_.assign(static_cast<std::size_t>(occupancy_.node_count()), CoreSet{});
   CoreView sparing = view;
   sparing.subtract(left_alone_.data());
-  SparingQuestion question{cluster_, jobs, usable_, left_alone_,
+  SparingQuestion question{cluster_,
+                           jobs,
+                           usable_,
+                           left_alone_,
                            [&](int rank) { return offered_cpus(rank, sparing); },
                            [&](const Offer& offer) { return choose_from(offer); }};
   if (!cheapest_victims(costs, question)) return std::nullopt;
@@ -236,7 +239,8 @@ std::optional<Attempt::Found> Attempt::test_rows(const CoreView& base) {
     CoreView view = within;
     const bool extra = i + 1 == wanted && options_.extra_row_taken != nullptr;
     view.subtract(extra ? options_.extra_row_taken->data() : rows->row(i));
-    const OfferMemo::Key key{.kind = OfferMemo::Kind::kRow, .row_id = rows->row_id(i),
+    const OfferMemo::Key key{.kind = OfferMemo::Kind::kRow,
+                             .row_id = rows->row_id(i),
                              .layout_version = rows->layout_version()};
     std::vector<Chosen> nodes =
         choose_from(remembers && !extra ? view_offer(key, view) : offer_of(view));
@@ -286,16 +290,16 @@ std::optional<Allocation> Attempt::run(const AttemptOptions& options) {
 std::optional<Allocation> Attempt::test_only() {
   ignores_others_ = true;
   const CoreView all{occupancy_};
-  const Offer& offer = memo_.get(
-      {.kind = OfferMemo::Kind::kEver, .configuration_version = cluster_.version()}, shape_,
-      request_.nodes, [&](int rank) { return offered_cpus(rank, all); });
+  const Offer& offer =
+      memo_.get({.kind = OfferMemo::Kind::kEver, .configuration_version = cluster_.version()},
+                shape_, request_.nodes, [&](int rank) { return offered_cpus(rank, all); });
   Found found{choose_from(offer), all};
   if (found.nodes.empty()) return std::nullopt;
   return place(found);
 }
 
-// Other partitions in which jobs may be stacked (R4.16); the extra row of preempt/qos counts only for
-// who may use it. Once per attempt: during a trial partitions can only lose jobs.
+// Other partitions in which jobs may be stacked (R4.16); the extra row of preempt/qos counts only
+// for who may use it. Once per attempt: during a trial partitions can only lose jobs.
 void Attempt::prepare() {
   if (std::exchange(prepared_, true)) return;
   collect_exempt();
@@ -311,8 +315,8 @@ void Attempt::prepare() {
 bool Attempt::may_fit() {
   options_ = {};
   prepare();
-  const Offer& offer = only_idle() ? idle_offer()
-                                   : view_offer({.kind = OfferMemo::Kind::kMayTake}, may_take());
+  const Offer& offer =
+      only_idle() ? idle_offer() : view_offer({.kind = OfferMemo::Kind::kMayTake}, may_take());
   return offer.count() >= shape_.min_nodes && offer.total() >= shape_.min_cpus &&
          offer.nodes().contains(request_.required);
 }

@@ -144,10 +144,10 @@ class Attempt {
   const SelectRequest& request_;
   const Shape& shape_;
   AttemptOptions options_;
-  bool ignores_others_ = false;  // TEST_ONLY
-  NodeSet usable_;                         // what is left of request_.nodes for tests 3 and 4
-  std::vector<CoreSet> exempt_;            // by rank; empty when there is none
-  std::vector<CoreSet> left_alone_;        // by rank; of stack_on_cheapest
+  bool ignores_others_ = false;             // TEST_ONLY
+  NodeSet usable_;                          // what is left of request_.nodes for tests 3 and 4
+  std::vector<CoreSet> exempt_;             // by rank; empty when there is none
+  std::vector<CoreSet> left_alone_;         // by rank; of stack_on_cheapest
   std::vector<PartitionIndex> partitions_;  // in use, highest tier first
   std::vector<PartitionIndex> multi_row_;   // others in which jobs are stacked
   bool prepared_ = false;

@@ -56,8 +56,8 @@ CoreSet usable_cores(const Shape& shape, const NodeFacts& facts, const CoreSet& 
   if (shape.unit != SelectUnit::kSocket && shape.cores_per_socket <= 1) return free;
   CoreSet usable = free;
   for (int socket = 0; socket < facts.sockets; ++socket) {
-    const CoreSet cores = core_range(socket * facts.cores_per_socket,
-                                     (socket + 1) * facts.cores_per_socket);
+    const CoreSet cores =
+        core_range(socket * facts.cores_per_socket, (socket + 1) * facts.cores_per_socket);
     const bool taken = shape.unit == SelectUnit::kSocket && !free.contains(cores);
     if (taken || (free & cores).count() < shape.cores_per_socket) usable -= cores;
   }
@@ -80,8 +80,9 @@ int usable_cpus(const Shape& shape, const NodeView& node) {
   const int per_core = cpus_per_core(shape, facts);
   int cpus = 0, tasks = 0, sockets = 0;
   for (int socket = 0; socket < facts.sockets; ++socket) {
-    const int here = (free & core_range(socket * facts.cores_per_socket,
-                                        (socket + 1) * facts.cores_per_socket)).count();
+    const int here =
+        (free & core_range(socket * facts.cores_per_socket, (socket + 1) * facts.cores_per_socket))
+            .count();
     if (here == 0) continue;
     ++sockets;
     cpus += here * per_core;

@@ -18,14 +18,17 @@ ClusterParameters minimising(PreemptMode mode, bool with_gang) {
 }
 
 TEST(MinimisePreemption, SuspendsOneJobWhereSlurmSuspendsThree) {  // 14.9
-  World w{{{.last = 5, .cores = 2}}, {force("active", 1, 1), force("hipri", 1, 2)},
+  World w{{{.last = 5, .cores = 2}},
+          {force("active", 1, 1), force("hipri", 1, 2)},
           minimising(PreemptMode::kSuspend, true)};
-  for (const char* name : {"17", "18", "19"}) w.start(name, {.in = "active", .nodes = 1, .tasks = 2});
+  for (const char* name : {"17", "18", "19"})
+    w.start(name, {.in = "active", .nodes = 1, .tasks = 2});
   EXPECT_EQ(w.ask({.in = "hipri", .nodes = 3, .tasks = 6}).where, "n1:0-1 n4:0-1 n5:0-1");
 }
 
 TEST(MinimisePreemption, EndsTheOneThatSuffices) {
-  World w{{{.last = 3}}, {no("low", 1), no("mid", 2), no("hi", 3)},
+  World w{{{.last = 3}},
+          {no("low", 1), no("mid", 2), no("hi", 3)},
           minimising(PreemptMode::kCancel, false)};
   w.start("L1", {.in = "low", .tasks = 2});
   w.start("L2", {.in = "low", .tasks = 2});
@@ -38,7 +41,8 @@ TEST(MinimisePreemption, EndsTheOneThatSuffices) {
 }
 
 TEST(MinimisePreemption, NobodyIsTouchedWhenItFitsWithout) {
-  World w{{{.last = 2}}, {force("low", 1, 1), force("hi", 1, 2)},
+  World w{{{.last = 2}},
+          {force("low", 1, 1), force("hi", 1, 2)},
           minimising(PreemptMode::kSuspend, true)};
   w.start("L", {.in = "low", .tasks = 4});
   EXPECT_EQ(w.ask({.in = "hi", .tasks = 4}).where, "n2:0-3");
@@ -135,7 +139,9 @@ class RandomDuel {
   std::map<std::string, int> tiers_;
 };
 
-int duels() { return std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 500; }
+int duels() {
+  return std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 500;
+}
 
 TEST(MinimisePreemption, NoOtherVictimsToEndAreCheaper) {
   for (int seed = 1; seed <= duels() && !::testing::Test::HasFailure(); ++seed) {

@@ -83,7 +83,10 @@ std::vector<Run> find_runs(const Offer& offer, const ChoiceRequest& request) {
   const bool any_required = !request.required.empty();
   for (int begin = offer.nodes().next(0); begin >= 0;) {
     const int end = run_end(offer, request, begin);
-    Run run{.begin = begin, .end = end, .cpus = offer.of_run(begin, end), .nodes = end - begin,
+    Run run{.begin = begin,
+            .end = end,
+            .cpus = offer.of_run(begin, end),
+            .nodes = end - begin,
             .weight = request.occupancy.facts(begin).weight};
     for (int rank = any_required ? request.required.next(begin) : -1; rank >= 0 && rank < end;
          rank = request.required.next(rank + 1)) {
@@ -97,8 +100,8 @@ std::vector<Run> find_runs(const Offer& offer, const ChoiceRequest& request) {
   return runs;
 }
 
-// The best run of those that are left, as Slurm weighs them in node order: a required node inside, a
-// lower weight, then the first that suffices, the tightest that does, or else the largest.
+// The best run of those that are left, as Slurm weighs them in node order: a required node inside,
+// a lower weight, then the first that suffices, the tightest that does, or else the largest.
 Run* best_run(std::vector<Run>& runs, const ChoiceRequest& request, const Taker& taker) {
   const bool contiguous = request.shape.contiguous;
   const bool one_block = contiguous && !request.required.empty();

@@ -20,8 +20,8 @@ struct ChoiceRequest {
   const NodeSet& required;     // --nodelist
 };
 
-// By ascending rank; empty = the offer does not hold the job. Cost: O(nodes / 64 + runs × rounds), and
-// again for each CPU count that has to be left out (a choice that got stuck on small nodes).
+// By ascending rank; empty = the offer does not hold the job. Cost: O(nodes / 64 + runs × rounds),
+// and again for each CPU count that has to be left out (a choice that got stuck on small nodes).
 std::vector<Chosen> choose(const Offer& offer, const ChoiceRequest& request);
 
 }  // namespace sched::cons_tres

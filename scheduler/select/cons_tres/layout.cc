@@ -21,12 +21,16 @@ CoreSet lowest(const CoreSet& from, int count) {
   return taken;
 }
 
-// Cyclic over sockets: one core of each in turn. With limits per socket or CPUs per task, sockets are
-// filled first with what belongs together.
+// Cyclic over sockets: one core of each in turn. With limits per socket or CPUs per task, sockets
+// are filled first with what belongs together.
 class CyclicPicker {
  public:
   CyclicPicker(const Shape& shape, const NodeFacts& node, const CoreSet& free, int cpus)
-      : shape_{shape}, node_{node}, free_{free}, cpus_{cpus}, per_core_{cpus_per_core(shape, node)} {}
+      : shape_{shape},
+        node_{node},
+        free_{free},
+        cpus_{cpus},
+        per_core_{cpus_per_core(shape, node)} {}
 
   std::optional<CoreSet> pick() {
     if (shape_.tasks_per_socket != kNoLimit) {
@@ -74,8 +78,7 @@ class CyclicPicker {
   std::vector<int> limits_of_tasks() const {
     std::vector<int> limits;
     for (int socket = 0; socket < node_.sockets; ++socket) {
-      limits.push_back(
-          std::min(free_cpus(socket), shape_.tasks_per_socket * shape_.cpus_per_task));
+      limits.push_back(std::min(free_cpus(socket), shape_.tasks_per_socket * shape_.cpus_per_task));
     }
     return limits;
   }
@@ -88,8 +91,8 @@ class CyclicPicker {
   int per_core_;
 };
 
-// The fewest sockets that hold `cores`, and of such sets the one with the fewest free cores; the first
-// of equals. `sockets` is sorted by free cores, most first.
+// The fewest sockets that hold `cores`, and of such sets the one with the fewest free cores; the
+// first of equals. `sockets` is sorted by free cores, most first.
 struct SocketFree {
   int socket;
   int free;
@@ -151,7 +154,7 @@ class TaskCounter {
   std::vector<NodeTasks> distribute() {
     tasks_left_ = tasks_count();
     for (std::size_t i = 0; i < chosen_.size(); ++i) give(i);  // one to each node
-    for (std::size_t i = 0; i < chosen_.size(); ++i) {  // then fill cores that are begun
+    for (std::size_t i = 0; i < chosen_.size(); ++i) {         // then fill cores that are begun
       const int per_core = cpus_per_core(shape_, occupancy_.facts(chosen_[i].rank));
       while (nodes_[i].tasks < per_core && has_room(i) && give(i)) {
       }
@@ -229,14 +232,17 @@ std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, con
 std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts& node,
                                             const CoreSet& free, const NodeTasks& tasks,
                                             std::int64_t free_memory) {
-  NodeAllocation use{.node = node.index, .cores = node.cores, .cpus = node.cpus_count(),
-                     .tasks = tasks.tasks, .memory = MemoryMiB{0}};
+  NodeAllocation use{.node = node.index,
+                     .cores = node.cores,
+                     .cpus = node.cpus_count(),
+                     .tasks = tasks.tasks,
+                     .memory = MemoryMiB{0}};
   if (!shape.whole_nodes) {
     const auto cores = pick_cores(shape, node, usable_cores(shape, node, free), tasks.cpus);
     if (!cores) return std::nullopt;
     use.cores = *cores;
-    use.cpus = shape.unit == SelectUnit::kCpu ? tasks.cpus
-                                              : cores->count() * cpus_per_core(shape, node);
+    use.cpus =
+        shape.unit == SelectUnit::kCpu ? tasks.cpus : cores->count() * cpus_per_core(shape, node);
   }
   std::int64_t memory = 0;
   switch (shape.memory_kind) {

@@ -1,4 +1,5 @@
-// Layout: tasks to nodes, then cores on each node (4.11), and the memory that goes with them (5). Pure.
+// Layout: tasks to nodes, then cores on each node (4.11), and the memory that goes with them (5).
+// Pure.
 #pragma once
 
 #include <optional>

@@ -134,7 +134,8 @@ bool Occupancy::may_return(const SelectJob& job) {
       if (rows_[i]->jobs_on(node.rank) == 0) continue;
       if (rows_count(other) - (has_extra_row() ? 1 : 0) > 1) return false;  // R4.16
       const bool stacked = rows_[i]->used(node.rank).intersects(node.cores);
-      const bool sliced = cluster_.parameters().gang && cluster_.partition(other).tier() != own.tier();
+      const bool sliced =
+          cluster_.parameters().gang && cluster_.partition(other).tier() != own.tier();
       if (stacked && !sliced) return false;
     }
     return true;

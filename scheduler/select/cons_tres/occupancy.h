@@ -1,10 +1,11 @@
-// Occupancy: who holds which cores and how much memory (4.5, 5): rows per partition, sharing classes
-// and memory per node. Everything is indexed by rank.
+// Occupancy: who holds which cores and how much memory (4.5, 5): rows per partition, sharing
+// classes and memory per node. Everything is indexed by rank.
 //
 // Memory is charged to every allocated job, running or suspended, gang or user (R5.2); cores to all
 // but user-suspended ones (T10). Gang suspension changes nothing here (R4.13).
 //
-// Cost: a change costs O(nodes of the job × partitions that hold jobs), plus packing (PartitionRows).
+// Cost: a change costs O(nodes of the job × partitions that hold jobs), plus packing
+// (PartitionRows).
 #pragma once
 
 #include <cstddef>
@@ -28,15 +29,13 @@ class Occupancy {
 
   // Rows that a partition has now: max_share, plus the extra row of preempt/qos (R4.8).
   int rows_count(PartitionIndex partition) const;
-  bool has_extra_row() const {
-    return cluster_.parameters().preempt_type == PreemptType::kQos;
-  }
+  bool has_extra_row() const { return cluster_.parameters().preempt_type == PreemptType::kQos; }
 
   void add(const SelectJob& job);
   void remove(const SelectJob& job);
   void release_cores(const SelectJob& job);  // nothing when it holds none
-  // After release_cores: true when it holds its cores (again). False, and nothing changed, when no row
-  // is free or others are there now that it must not share with.
+  // After release_cores: true when it holds its cores (again). False, and nothing changed, when no
+  // row is free or others are there now that it must not share with.
   bool resume_cores(const SelectJob& job);
 
   // --- by rank ---

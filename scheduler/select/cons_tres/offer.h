@@ -1,5 +1,5 @@
-// Offer: how many CPUs each node offers to one job in one attempt, by rank, with sums that let runs of
-// neighbours be weighed without looking at each node.
+// Offer: how many CPUs each node offers to one job in one attempt, by rank, with sums that let runs
+// of neighbours be weighed without looking at each node.
 //
 // Cost: set O(64), sums O(nodes / 64).
 #pragma once
@@ -48,8 +48,8 @@ class Offer {
     return sum;
   }
 
-  // The node in begin … end − 1 that offers least among those that offer `need`; the first of equals;
-  // -1 when there is none.
+  // The node in begin … end − 1 that offers least among those that offer `need`; the first of
+  // equals; -1 when there is none.
   int tightest(int begin, int end, int need) const {
     int best = -1, best_cpus = 0;
     for (int rank = begin; rank < end;) {

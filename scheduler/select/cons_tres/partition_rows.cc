@@ -8,7 +8,9 @@
 namespace sched::cons_tres {
 namespace {
 
-std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
+std::size_t at(int rank) {
+  return static_cast<std::size_t>(rank);
+}
 
 constexpr CoreSet kNothingUsed{};
 
@@ -120,8 +122,8 @@ const CoreSet* PartitionRows::row(int index) const {
 }
 
 bool PartitionRows::stacked() const {
-  const auto in_use = std::count_if(rows_.begin(), rows_.end(),
-                                    [](const Row& row) { return row.jobs_count > 0; });
+  const auto in_use =
+      std::count_if(rows_.begin(), rows_.end(), [](const Row& row) { return row.jobs_count > 0; });
   return in_use > 1 || (in_use == 1 && rows_.front().jobs_count == 0);
 }
 
@@ -144,8 +146,9 @@ void PartitionRows::pack() {
   std::vector<int> rows_before;
   for (const auto& keyed : order) {
     RowJob* const job = keyed.second;
-    const auto row = std::find_if(rows_.begin(), rows_.end(),
-                                  [&](const Row& candidate) { return fits(job->nodes, candidate); });
+    const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row& candidate) {
+      return fits(job->nodes, candidate);
+    });
     if (row == rows_.end()) break;
     rows_before.push_back(job->row);
     put(*job, *row);
@@ -161,9 +164,8 @@ void PartitionRows::pack() {
 }
 
 void PartitionRows::sort_densest_first() {
-  if (std::is_sorted(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
-        return a.held_count > b.held_count;
-      })) {
+  if (std::is_sorted(rows_.begin(), rows_.end(),
+                     [](const Row& a, const Row& b) { return a.held_count > b.held_count; })) {
     return;
   }
   save_for_trial();
@@ -195,7 +197,8 @@ bool PartitionRows::read_layout(const std::vector<std::int64_t>& in, std::size_t
     return true;
   };
   std::int64_t sequence = 0, unpacked = 0, rows = 0, jobs = 0;
-  if (!next(sequence) || !next(unpacked) || !next(rows) || rows < 0 || rows > 1'000'000) return false;
+  if (!next(sequence) || !next(unpacked) || !next(rows) || rows < 0 || rows > 1'000'000)
+    return false;
   rows_.clear();
   for (std::int64_t i = 0; i < rows; ++i) {
     std::int64_t id = 0;
@@ -209,7 +212,8 @@ bool PartitionRows::read_layout(const std::vector<std::int64_t>& in, std::size_t
     const auto job = jobs_.find(JobId{id});
     const auto in_row = std::find_if(rows_.begin(), rows_.end(),
                                      [&](const Row& candidate) { return candidate.id == row; });
-    if (job == jobs_.end() || in_row == rows_.end() || !fits(job->second.nodes, *in_row)) return false;
+    if (job == jobs_.end() || in_row == rows_.end() || !fits(job->second.nodes, *in_row))
+      return false;
     put(job->second, *in_row);
     job->second.sequence = order;
   }

@@ -1,11 +1,12 @@
-// PartitionRows: the layers in which a partition's jobs are stacked (R4.8 to R4.12). Jobs of one row
-// never share a core. Which row a job is in means nothing outside, and changes when rows are packed.
+// PartitionRows: the layers in which a partition's jobs are stacked (R4.8 to R4.12). Jobs of one
+// row never share a core. Which row a job is in means nothing outside, and changes when rows are
+// packed.
 //
 // Packing is put off until somebody looks at single rows. A trial (begin_trial … end_trial) takes
 // jobs out for a question and restores everything exactly.
 //
-// Cost: add and remove O(log jobs + rows × the job's nodes); packing O(jobs × (rows + log jobs)), only
-// while jobs are really stacked.
+// Cost: add and remove O(log jobs + rows × the job's nodes); packing O(jobs × (rows + log jobs)),
+// only while jobs are really stacked.
 #pragma once
 
 #include <cstddef>
@@ -37,9 +38,9 @@ class PartitionRows {
 
   // Whether there is a row where these cores are free.
   bool has_room(const std::vector<RankCores>& nodes);
-  // R4.10: into the first row where it fits. Where Slurm would leave it unrecorded (after a restart, or
-  // with fewer rows than before) it gets a row beyond the count, whose cores nobody else is given.
-  // REQUIRES: at least one node, ascending; no trial.
+  // R4.10: into the first row where it fits. Where Slurm would leave it unrecorded (after a
+  // restart, or with fewer rows than before) it gets a row beyond the count, whose cores nobody
+  // else is given. REQUIRES: at least one node, ascending; no trial.
   void add(JobId job, std::vector<RankCores> nodes);
   // The cores that it held. REQUIRES: holds(job).
   std::vector<RankCores> remove(JobId job);
@@ -63,8 +64,8 @@ class PartitionRows {
   void begin_trial();
   void end_trial();
 
-  // The packing as numbers, and back (Selector::layout): rows in order, then each job's row and sequence.
-  // `at` moves behind what was read. REQUIRES: no trial.
+  // The packing as numbers, and back (Selector::layout): rows in order, then each job's row and
+  // sequence. `at` moves behind what was read. REQUIRES: no trial.
   void write_layout(std::vector<std::int64_t>& out) const;
   bool read_layout(const std::vector<std::int64_t>& in, std::size_t& at);
 

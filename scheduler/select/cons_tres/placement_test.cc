@@ -82,7 +82,8 @@ TEST(Placement, NodeRangesAndTightRuns) {
 }
 
 TEST(Placement, LighterNodesFirst) {
-  World w{{{.first = 1, .last = 2, .weight = 10}, {.first = 3, .last = 3},
+  World w{{{.first = 1, .last = 2, .weight = 10},
+           {.first = 3, .last = 3},
            {.first = 4, .last = 5, .weight = 5}},
           {no("p")},
           plain()};

@@ -1,6 +1,7 @@
-// Goal: whatever is asked, in whatever order, nothing is over-committed and nothing is refused that a
-// dumb look at all nodes would grant. Method: seeded random worlds of a few nodes, random starts, ends,
-// suspensions and questions; after each step the books are worked out anew from the allocations alone.
+// Goal: whatever is asked, in whatever order, nothing is over-committed and nothing is refused that
+// a dumb look at all nodes would grant. Method: seeded random worlds of a few nodes, random starts,
+// ends, suspensions and questions; after each step the books are worked out anew from the
+// allocations alone.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +15,9 @@ namespace {
 
 constexpr int kStepsPerWorld = 60;
 
-int worlds() { return std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 400; }
+int worlds() {
+  return std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 400;
+}
 
 struct Held {
   Ask ask;
@@ -74,8 +77,8 @@ class RandomWorld {
     parameters_ = chance(50) ? gang() : plain();
     if (chance(60)) {
       parameters_.preempt_type = chance(50) ? PreemptType::kPartitionPriority : PreemptType::kQos;
-      parameters_.preempt_mode = parameters_.gang && chance(50) ? PreemptMode::kSuspend
-                                                                 : PreemptMode::kCancel;
+      parameters_.preempt_mode =
+          parameters_.gang && chance(50) ? PreemptMode::kSuspend : PreemptMode::kCancel;
     }
     parameters_.memory = chance(50);
     parameters_.default_memory.per_cpu = MemoryMiB{100};
@@ -84,17 +87,20 @@ class RandomWorld {
                        : unit == 1 ? SelectUnit::kSocket
                                    : SelectUnit::kCore;
     partitions_ = partitions;
-    return World{{{.last = nodes_, .sockets = sockets_, .cores = cores_, .threads = threads_,
+    return World{{{.last = nodes_,
+                   .sockets = sockets_,
+                   .cores = cores_,
+                   .threads = threads_,
                    .memory = 1000}},
-                 partitions, parameters_};
+                 partitions,
+                 parameters_};
   }
 
   int node_cpus() const { return sockets_ * cores_ * threads_; }
 
   Ask random_ask() {
     Ask ask;
-    ask.in = partitions_[static_cast<std::size_t>(
-                             pick(static_cast<int>(partitions_.size())))].name;
+    ask.in = partitions_[static_cast<std::size_t>(pick(static_cast<int>(partitions_.size())))].name;
     if (chance(60)) ask.nodes = 1 + pick(nodes_);
     ask.tasks = std::max(1, std::max(ask.nodes, 1 + pick(node_cpus() * 2)));
     if (ask.nodes > 0 && chance(25)) {
@@ -232,7 +238,8 @@ class RandomWorld {
     }
   }
 
-  void check_pair(const std::pair<const Held*, CoreSet>& a, const std::pair<const Held*, CoreSet>& b) {
+  void check_pair(const std::pair<const Held*, CoreSet>& a,
+                  const std::pair<const Held*, CoreSet>& b) {
     const Ask &left = a.first->ask, &right = b.first->ask;
     ASSERT_NE(kind_of(left), Kind::kReserved);
     ASSERT_NE(kind_of(right), Kind::kReserved);
@@ -245,8 +252,8 @@ class RandomWorld {
     if (parameters_.preempt_type != PreemptType::kQos) {
       ASSERT_FALSE(mixed(left, right) || mixed(right, left)) << left.in << " and " << right.in;
     }
-    // With gang, jobs of different partitions may meet on a core: a lower tier's in a shadow, and an
-    // equal tier's in Test 4 (R4.19).
+    // With gang, jobs of different partitions may meet on a core: a lower tier's in a shadow, and
+    // an equal tier's in Test 4 (R4.19).
     if (!parameters_.gang && kind_of(left) == Kind::kOneRow && kind_of(right) == Kind::kOneRow) {
       ASSERT_FALSE(a.second.intersects(b.second)) << "two that do not share on one core";
     }
@@ -283,8 +290,8 @@ class RandomWorld {
     EXPECT_GE(cpus, wanted * ask.cpus_per_task);
   }
 
-  // Idle cores alone would do: enough nodes without any conflict that offer enough CPUs. Looks only at
-  // requests whose nodes need nothing but CPUs.
+  // Idle cores alone would do: enough nodes without any conflict that offer enough CPUs. Looks only
+  // at requests whose nodes need nothing but CPUs.
   bool granted_by_a_dumb_look(const Ask& ask) const {
     if (ask.mem_per_cpu || ask.per_node > 0 || ask.cpus_per_task > 1) return false;
     if (parameters_.unit != SelectUnit::kCore || (parameters_.memory && !ask.mem)) return false;

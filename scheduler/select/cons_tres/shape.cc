@@ -6,7 +6,9 @@
 namespace sched::cons_tres {
 namespace {
 
-std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+std::int64_t divide_up(std::int64_t value, std::int64_t by) {
+  return (value + by - 1) / by;
+}
 
 // 1.8: the request, else the partition's default, else the cluster's; then the limits' conversions.
 void resolve_memory(const ClusterParameters& cluster, const PartitionConfig& partition,
@@ -49,8 +51,8 @@ void resolve_threads(const ClusterParameters& cluster, const JobRequest& asked, 
   std::optional<int> tasks_per_core = asked.tasks_per_core;
   if (!tasks_per_core && !asked.threads_per_core && cluster.one_task_per_core) tasks_per_core = 1;
   if (tasks_per_core) shape.cpus_per_core_max = *tasks_per_core * shape.cpus_per_task;
-  if (asked.threads_per_core && (shape.cpus_per_core_max == kNoLimit ||
-                                 *asked.threads_per_core < shape.cpus_per_core_max)) {
+  if (asked.threads_per_core &&
+      (shape.cpus_per_core_max == kNoLimit || *asked.threads_per_core < shape.cpus_per_core_max)) {
     shape.cpus_per_core_max = *asked.threads_per_core;
   }
 }
@@ -65,7 +67,8 @@ void resolve_cpus(const JobRequest& asked, Shape& shape) {
     if (shape.tasks_per_node == kNoLimit) shape.node_cpus = std::max(shape.node_cpus, per_task);
     shape.min_cpus = std::max(shape.min_nodes, asked.min_cpus_per_node.value_or(1));
   }
-  if (shape.min_cpus == shape.min_nodes) {  // a bare request for a node's structure asks for its CPUs
+  if (shape.min_cpus ==
+      shape.min_nodes) {  // a bare request for a node's structure asks for its CPUs
     shape.min_cpus *= std::max(1, asked.threads_per_core.value_or(1)) *
                       std::max(1, shape.cores_per_socket) * std::max(1, shape.sockets_per_node);
   }
@@ -100,9 +103,9 @@ Shape make_shape(const Cluster& cluster, const SelectRequest& request) {
   shape.one_node = request.max_nodes == 1;
   shape.tasks = asked.tasks.value_or(0);
   // More nodes than tasks are of no use.
-  shape.max_nodes = shape.tasks > 1 ? std::min(request.max_nodes,
-                                               std::max(shape.tasks, request.min_nodes))
-                                    : request.max_nodes;
+  shape.max_nodes = shape.tasks > 1
+                        ? std::min(request.max_nodes, std::max(shape.tasks, request.min_nodes))
+                        : request.max_nodes;
   shape.cpus_per_task = std::max(1, asked.cpus_per_task);
   shape.node_cpus = std::max(1, asked.min_cpus_per_node.value_or(1));
   shape.tasks_per_node = asked.tasks_per_node.value_or(kNoLimit);

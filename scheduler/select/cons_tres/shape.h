@@ -1,6 +1,6 @@
 // Shape: a job's request as select/cons_tres works with it, in one partition: defaults and limits
-// applied (1.5, 1.8), the sharing class resolved (R4.14). Two jobs of one shape get the same answer,
-// so a shape is also the key of what is remembered between two calls.
+// applied (1.5, 1.8), the sharing class resolved (R4.14). Two jobs of one shape get the same
+// answer, so a shape is also the key of what is remembered between two calls.
 #pragma once
 
 #include <cstdint>

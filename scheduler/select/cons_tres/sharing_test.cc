@@ -1,5 +1,5 @@
-// Who may be stacked on whom: rows (R4.8 to R4.13), node classes (R4.14 to R4.17), the tests in turn
-// (4.5.2), and the user's suspension (T10, T11).
+// Who may be stacked on whom: rows (R4.8 to R4.13), node classes (R4.14 to R4.17), the tests in
+// turn (4.5.2), and the user's suspension (T10, T11).
 #include <gtest/gtest.h>
 
 #include "scheduler/select/cons_tres/testing/world.h"
@@ -154,7 +154,8 @@ TEST(Tiers, HigherTierIsNeverStackedUpon) {
 }
 
 TEST(Tiers, LowerTierIsStackedUponOnlyWhereNeeded) {
-  World w{{{.last = 2}}, {force("low", 1, 1), force("hi", 1, 3)},
+  World w{{{.last = 2}},
+          {force("low", 1, 1), force("hi", 1, 3)},
           preempting(PreemptMode::kSuspend, true)};
   EXPECT_EQ(w.start("L1", {.in = "low", .tasks = 4}), "n1:0-3");
   EXPECT_EQ(w.ask({.in = "hi", .tasks = 4}).where, "n2:0-3");
@@ -164,7 +165,8 @@ TEST(Tiers, LowerTierIsStackedUponOnlyWhereNeeded) {
 }
 
 TEST(Tiers, LowerPartitionsAreAvoidedFromHighToLow) {  // Test 3's walk
-  World w{{{.last = 3}}, {force("low", 1, 1), force("mid", 1, 2), force("hi", 1, 3)},
+  World w{{{.last = 3}},
+          {force("low", 1, 1), force("mid", 1, 2), force("hi", 1, 3)},
           preempting(PreemptMode::kSuspend, true)};
   EXPECT_EQ(w.start("M", {.in = "mid", .tasks = 4}), "n1:0-3");
   EXPECT_EQ(w.start("L", {.in = "low", .tasks = 4}), "n2:0-3");
@@ -173,9 +175,11 @@ TEST(Tiers, LowerPartitionsAreAvoidedFromHighToLow) {  // Test 3's walk
 }
 
 TEST(Tiers, SubOptimalPlacement) {  // 14.9, compat
-  World w{{{.last = 5, .cores = 2}}, {force("active", 1, 1), force("hipri", 1, 2)},
+  World w{{{.last = 5, .cores = 2}},
+          {force("active", 1, 1), force("hipri", 1, 2)},
           preempting(PreemptMode::kSuspend, true)};
-  for (const char* name : {"17", "18", "19"}) w.start(name, {.in = "active", .nodes = 1, .tasks = 2});
+  for (const char* name : {"17", "18", "19"})
+    w.start(name, {.in = "active", .nodes = 1, .tasks = 2});
   EXPECT_EQ(w.ask({.in = "hipri", .nodes = 3, .tasks = 6}).where, "n1:0-1 n2:0-1 n3:0-1");
 }
 
@@ -205,8 +209,8 @@ TEST(Tiers, APartitionThatIsOffIsLeftAlone) {
   EXPECT_EQ(w.ask({.in = "hi", .tasks = 1}).where, "");
 }
 
-// P20: without gang nobody would stop the lower tier's job, so the higher one is not put over it; it
-// has to preempt.
+// P20: without gang nobody would stop the lower tier's job, so the higher one is not put over it;
+// it has to preempt.
 TEST(Tiers, P20NothingIsStackedOverALowerTierWithoutGang) {
   World w{{{}}, {force("low", 1, 1), force("hi", 1, 2)}, preempting(PreemptMode::kCancel, false)};
   EXPECT_EQ(w.start("L", {.in = "low", .tasks = 4}), "n1:0-3");

@@ -1,5 +1,5 @@
-// SparingQuestion: would a job start if only these lower-tier jobs were stacked upon, and all others
-// were left alone? For cheapest_victims; works on an offer of its own, changed node by node.
+// SparingQuestion: would a job start if only these lower-tier jobs were stacked upon, and all
+// others were left alone? For cheapest_victims; works on an offer of its own, changed node by node.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,7 @@ class SparingQuestion final : public VictimQuestion {
   std::vector<CoreSet>& left_alone_;
   const OfferAt offer_at_;
   const Choose choose_;
-  std::vector<std::vector<int>> ranks_;                               // by job
+  std::vector<std::vector<int>> ranks_;                                // by job
   std::vector<std::vector<std::pair<std::size_t, CoreSet>>> holders_;  // by rank: job, its cores
   std::vector<bool> taken_;
   NodeSet changed_;

@@ -1,5 +1,5 @@
-// Victims: whom a job has to preempt to start (7.6.2, 7.6.3). Works on trials of the occupancy, which
-// is unchanged afterwards; everything it marks is local to one call (P15).
+// Victims: whom a job has to preempt to start (7.6.2, 7.6.3). Works on trials of the occupancy,
+// which is unchanged afterwards; everything it marks is local to one call (P15).
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,8 @@ class VictimSearch {
  private:
   SelectOutcome by_suspending();  // 7.6.3
   SelectOutcome by_removing();    // 7.6.2
-  // 15.4: of the jobs that must end, the cheapest that suffice; `found` when there are too many to ask.
+  // 15.4: of the jobs that must end, the cheapest that suffice; `found` when there are too many to
+  // ask.
   SelectOutcome cheapest(SelectOutcome found);
   // Removes candidates in this order until the job fits: how many, and where.
   struct Success {

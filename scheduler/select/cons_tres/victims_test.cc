@@ -39,7 +39,8 @@ TEST(Victims, ReorderFindsTheOneThatSuffices) {  // 14.10, recorded
   EXPECT_EQ(victims_of(6, cancelling(1, true)), (Names{"N2", "N4"}));
 }
 
-// P11: N means N + 1 reorders, exactly: N = 0 still finds the one victim that suffices (14.10, R7.24).
+// P11: N means N + 1 reorders, exactly: N = 0 still finds the one victim that suffices (14.10,
+// R7.24).
 TEST(Victims, P11ReorderCountZeroReordersOnce) {
   EXPECT_EQ(victims_of(8, cancelling(0)), Names{"N8"});
 }
@@ -73,8 +74,7 @@ TEST(Victims, NobodyWhenItFitsWithout) {
 }
 
 TEST(Victims, TheSearchLeavesNoTrace) {
-  World w{{{.last = 2}}, {force("low", 2, 1), no("hi", 3)},
-          preempting(PreemptMode::kCancel, true)};
+  World w{{{.last = 2}}, {force("low", 2, 1), no("hi", 3)}, preempting(PreemptMode::kCancel, true)};
   for (const char* name : {"A", "B", "C", "D"}) w.start(name, {.in = "low", .tasks = 3});
   const std::string before = w.ask({.in = "low", .tasks = 1}).where;
   const Placed placed = w.ask({.in = "hi", .tasks = 8, .take = {"A", "B", "C", "D"}});

@@ -71,8 +71,8 @@ class Linear final : public Selector {
       empty_.assign(rank, book.total == 0);
     }
   }
-  // Whether the job refuses to be stacked follows from how it was started; it is kept here so that a
-  // changed partition does not unbalance the books.
+  // Whether the job refuses to be stacked follows from how it was started; it is kept here so that
+  // a changed partition does not unbalance the books.
   bool refuses(const SelectJob& job) const { return !job.may_stack; }
   void book_in(NodeBook& book, const SelectJob& job, MemoryMiB memory) const {
     book.memory += memory;
@@ -110,7 +110,7 @@ class Linear final : public Selector {
 
   const Cluster& cluster_;
   const bool manages_memory_;
-  Books books_;  // by rank
+  Books books_;    // by rank
   NodeSet empty_;  // no job at all
   CpuSums cpus_;
   std::map<std::int64_t, const SelectJob*> jobs_;  // allocated, in job-table order
@@ -119,8 +119,7 @@ class Linear final : public Selector {
 // MaxMemPerCPU of the partition, else the cluster's; nothing = unlimited (1.8 step 5).
 std::optional<MemoryMiB> max_per_cpu(const Cluster& cluster, PartitionIndex partition) {
   const MemoryLimit& own = cluster.partition(partition).config.max_memory;
-  const MemoryLimit& limit =
-      own.per_cpu || own.per_node ? own : cluster.parameters().max_memory;
+  const MemoryLimit& limit = own.per_cpu || own.per_node ? own : cluster.parameters().max_memory;
   return limit.per_cpu;
 }
 
@@ -167,7 +166,8 @@ MemoryMiB Linear::charge(const Demand& demand, int rank) const {
 
 bool Linear::memory_fits(const SelectRequest& request, const Books& books, int rank) const {
   if (!manages_memory_) return true;
-  return books[static_cast<std::size_t>(rank)].memory + charge(demand(*request.job), rank) <= cluster_.spec_at(rank).memory;
+  return books[static_cast<std::size_t>(rank)].memory + charge(demand(*request.job), rank) <=
+         cluster_.spec_at(rank).memory;
 }
 
 // 4.4.2
@@ -185,7 +185,8 @@ NodeSet Linear::count(const SelectRequest& request, const NodeSet& nodes, const 
   return eligible;
 }
 
-// 4.4.3 step 1b, also with jobs that the gang has suspended (P16). The mate may be of any partition.
+// 4.4.3 step 1b, also with jobs that the gang has suspended (P16). The mate may be of any
+// partition.
 std::optional<NodeSet> Linear::find_mate(const SelectRequest& request,
                                          const NodeSet& eligible) const {
   const JobRequest& asked = *request.job->request;
@@ -298,11 +299,11 @@ std::optional<NodeSet> Linear::with_victims(const SelectRequest& request,
     for (std::size_t i = 0; i < at; ++i) {
       if (removals[i].usable == 0) continue;
       const SelectJob& victim = *request.candidates[removals[i].candidate].job;
-      const bool hit = std::any_of(
-          victim.allocation->nodes.begin(), victim.allocation->nodes.end(),
-          [&](const NodeAllocation& use) {
-            return cluster_.exists(use.node) && chosen->test(cluster_.rank(use.node));
-          });
+      const bool hit =
+          std::any_of(victim.allocation->nodes.begin(), victim.allocation->nodes.end(),
+                      [&](const NodeAllocation& use) {
+                        return cluster_.exists(use.node) && chosen->test(cluster_.rank(use.node));
+                      });
       if (hit) victims.push_back(removals[i].candidate);
     }
     return chosen;
@@ -310,12 +311,15 @@ std::optional<NodeSet> Linear::with_victims(const SelectRequest& request,
   return std::nullopt;
 }
 
-// Would the job start if it might stop or end the jobs taken so far? (15.4) Those are the candidates
-// that are offered and, where gang casts shadows, whoever of a lower tier it would be stacked upon.
+// Would the job start if it might stop or end the jobs taken so far? (15.4) Those are the
+// candidates that are offered and, where gang casts shadows, whoever of a lower tier it would be
+// stacked upon.
 class Linear::Sparing final : public cons_tres::VictimQuestion {
  public:
   Sparing(const Linear& linear, const SelectRequest& request)
-      : linear_{linear}, request_{request}, books_{linear.books_},
+      : linear_{linear},
+        request_{request},
+        books_{linear.books_},
         blockers_(linear.books_.size(), 0) {
     const Cluster& cluster = linear.cluster_;
     const int own_tier = cluster.partition(request.job->partition).tier();

@@ -57,7 +57,8 @@ std::unique_ptr<World::Job> World::make_job(const Ask& ask) {
   JobRequest& request = job->request;
   request.id = JobId{next_id_++};
   if (ask.nodes > 0) request.min_nodes = ask.nodes, request.max_nodes = ask.nodes;
-  if (ask.range.first > 0) request.min_nodes = ask.range.first, request.max_nodes = ask.range.second;
+  if (ask.range.first > 0)
+    request.min_nodes = ask.range.first, request.max_nodes = ask.range.second;
   request.nodes_given = ask.nodes > 0 || ask.range.first > 0;
   request.tasks = given(ask.tasks);
   request.tasks_per_node = given(ask.per_node);
@@ -90,9 +91,8 @@ SelectOutcome World::select(const Job& job, const Ask& ask) {
   std::vector<Candidate> candidates;
   for (const std::string& name : ask.take) {
     const auto mode = modes.find(name);
-    candidates.push_back({&jobs_.at(name)->select, mode != modes.end()
-                                                       ? mode->second
-                                                       : cluster_.parameters().preempt_mode});
+    candidates.push_back({&jobs_.at(name)->select,
+                          mode != modes.end() ? mode->second : cluster_.parameters().preempt_mode});
   }
   SelectRequest request{.job = &job.select,
                         .mode = ask.mode,

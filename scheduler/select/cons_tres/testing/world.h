@@ -1,5 +1,6 @@
-// World: a small cluster with a cons_tres selector and named jobs, for tests in one line per job. It
-// plays the scheduler's part: it resolves sharing and node counts, offers candidates, and keeps books.
+// World: a small cluster with a cons_tres selector and named jobs, for tests in one line per job.
+// It plays the scheduler's part: it resolves sharing and node counts, offers candidates, and keeps
+// books.
 #pragma once
 
 #include <map>
@@ -60,9 +61,7 @@ class World {
   // A new selector with all jobs added again, as after a restart.
   void restart();
   bool has(const std::string& name) const { return jobs_.contains(name); }
-  const Allocation& allocation(const std::string& name) const {
-    return jobs_.at(name)->allocation;
-  }
+  const Allocation& allocation(const std::string& name) const { return jobs_.at(name)->allocation; }
   const Cluster& cluster() const { return cluster_; }
   Selector& selector() { return *selector_; }
   std::string show(const Allocation& allocation) const;
