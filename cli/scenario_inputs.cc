@@ -141,9 +141,9 @@ base::Result<simulate::Happening> ScenarioInputs::submit(const RawInput& input) 
   job.request.submit_time = input.at;
   jobs_by_label_[*label] = job.request.id;
   if (!job.work && !endless_) {
-    endless_ =
-        at(entry.place, "submit " + quoted(*label) + ": say how many seconds it runs (run), or " +
-                            "when the scenario ends (end)");
+    endless_ = at(entry.place, "submit " + in_quotes(*label) +
+                                   ": say how many seconds it runs (run), or " +
+                                   "when the scenario ends (end)");
   }
   requests_.push_back(job.request);
   const simulate::SubmitJob submitted{job.request.id};
