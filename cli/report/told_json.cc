@@ -9,22 +9,22 @@ using Json = nlohmann::ordered_json;
 
 Json step_json(const simulate::Scenario& scenario, const simulate::Step& step) {
   const auto label = [&](sched::JobId id) { return scenario.job(id).label; };
-  Json json = {{"t", static_cast<double>(base::micros_since_epoch(step.at)) / 1e6}};
+  Json out = {{"t", static_cast<double>(base::micros_since_epoch(step.at)) / 1e6}};
   for (const simulate::StartedJob& start : step.started) {
     Json nodes = Json::object();
     for (const simulate::PlacedNode& node : start.nodes) {
       nodes[node.name] = {{"cpus", node.cpus}, {"memory", node.memory.value()}};
     }
-    json["start"].push_back(
+    out["start"].push_back(
         {{"job", label(start.job)}, {"partition", start.partition}, {"nodes", nodes}});
   }
   for (const simulate::Victim& victim : step.victims) {
-    json["preempt"].push_back(
+    out["preempt"].push_back(
         {{"job", label(victim.job)}, {"mode", victim.requeued ? "requeue" : "cancel"}});
   }
-  json["suspended"] = Json::array();
-  for (const sched::JobId id : step.suspended) json["suspended"].push_back(label(id));
-  return json;
+  out["suspended"] = Json::array();
+  for (const sched::JobId id : step.suspended) out["suspended"].push_back(label(id));
+  return out;
 }
 
 }  // namespace
