@@ -15,7 +15,7 @@
 namespace charts {
 namespace {
 
-constexpr char kChart[] = KUBEGANG_SOURCE_DIR "/charts/kubegang";
+constexpr char kChartFolder[] = KUBEGANG_SOURCE_DIR "/charts/kubegang";
 
 bool is_program(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0;
@@ -63,7 +63,7 @@ HelmRun run_helm(const std::string& arguments) {
 }
 
 HelmRun run_template(const std::string& options, const std::string& ns) {
-  return run_helm("template kubegang " + std::string{kChart} +
+  return run_helm("template kubegang " + std::string{kChartFolder} +
                   " --kube-version 1.34.4 --namespace " + ns + " " + options);
 }
 
