@@ -308,9 +308,10 @@ TEST_F(PolicyScenario, MinimisePreemptionSparesWhomItCan) {
   again.name = "j21";
   submit(again);
   ASSERT_NO_FATAL_FAILURE(wait_ready("j21"));
-  int suspended = 0;
-  for (const std::string& name : low) suspended += state(name) == "Suspended" ? 1 : 0;
-  EXPECT_EQ(suspended, 1) << nodes_of("j21");
+  EXPECT_EQ(nodes_of("j21"), "n[12,15-16]");
+  ASSERT_NO_FATAL_FAILURE(wait_state("j17", "Suspended"));
+  EXPECT_EQ(state("j18"), "Running");
+  EXPECT_EQ(state("j19"), "Running");
 }
 
 // Three things that need no node of each other, on one cluster: grace time, exempt time, time
