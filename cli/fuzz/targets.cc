@@ -94,9 +94,16 @@ void fuzz_sbatch(std::string_view input) {
   }
   SbatchReader reader{now};
   const base::Status script = reader.add_script(input);
-  if (!script) check_message(script.error());
-  const base::Result<BatchOptions> options = reader.finish();
-  if (options) check_request(options->request);
+  if (script) {
+    const base::Result<BatchOptions> options = reader.finish();
+    if (options) {
+      check_request(options->request);
+    } else {
+      check_message(options.error());
+    }
+  } else {
+    check_message(script.error());
+  }
   const auto command = script_command(input, "s", {});
   if (!command) check_message(command.error());
 }
