@@ -18,22 +18,23 @@ help:  ## show this list
 deps:  ## install the Debian packages that are missing (root or sudo)
 	@tools/install-packages tools/packages.txt
 
-build: deps  ## build everything into build/bin
+build: deps  ## build the programs into build/bin
+	@cmake --preset $(PRESET) >/dev/null
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target programs
+
+test: deps  ## build and run all tests
 	@cmake --preset $(PRESET) >/dev/null
 	@cmake --build --preset $(PRESET) -j $(JOBS)
-
-test: build  ## build and run all tests
 	@ctest --test-dir $(BUILD) --output-on-failure --label-exclude e2e $(TEST_ARGS)
 	@# These start clusters of real processes and watch the clock; a machine that stands still for a
 	@# moment (a busy host) may fail one. It is shown, and tried once more.
 	@ctest --test-dir $(BUILD) --output-on-failure --label-regex e2e --repeat until-pass:2 $(TEST_ARGS)
 
-demo: deps  ## two gangs take turns on five nodes (SLICE=2s DURATION=60s)
-	@cmake --preset release >/dev/null
-	@cmake --build --preset release -j $(JOBS) --target programs
+demo: build  ## two gangs take turns on five nodes (SLICE=2s DURATION=60s)
 	@tools/as-root $(BUILD)/bin/kubegang-devcluster demo --slice $(SLICE) --duration $(DURATION) --dir $(BUILD)/demo
 
 bench: build  ## measure: JSON files in build/bench
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target benchmarks
 	@tools/bench $(BUILD)
 
 check: deps  ## the tests of the pure parts under asan-ubsan, and fuzzing (FUZZ_SECONDS=15 each)
@@ -56,10 +57,8 @@ bench-kubernetes: deps  ## gangs, plain pods and batch Jobs on 1,000 KWOK nodes 
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target kubegang-operator kubernetes_bench
 	@tools/as-root e2e/kubernetes/run-bench $(BUILD) --nodes $(NODES) --scale $(SCALE)
 
-cluster-up: deps  ## a real Kubernetes of three nodes on this machine, kubegang installed (root; Go)
+cluster-up: build  ## a real Kubernetes of three nodes on this machine, kubegang installed (root; Go)
 	@tools/install-packages tools/packages-kubernetes.txt
-	@cmake --preset $(PRESET) >/dev/null
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target programs
 	@tools/as-root e2e/kubernetes/make-images $(BUILD)
 	@tools/as-root e2e/kubernetes/cluster-up
 	@tools/as-root e2e/kubernetes/install-chart
