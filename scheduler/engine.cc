@@ -8,7 +8,7 @@ Engine::Engine(Options options)
     : options_{options},
       usage_{cluster_},
       placement_{cluster_, groups_, usage_, allocated_},
-      components_{cluster_, usage_, jobs_},
+      components_{cluster_, usage_, jobs_, options.publishes},
       plans_{cluster_, usage_, components_} {
   components_.on_settle([this](Job& job) { settle_clock(job); });
   rebuild();
@@ -20,6 +20,7 @@ void Engine::step(base::Instant now, const Event& event) {
                              std::holds_alternative<NodeUpdate>(event) ||
                              std::holds_alternative<NodeRemove>(event);
   if (now > now_ || about_cluster) components_.project_stale();
+  if (about_cluster) components_.project_all();
   now_ = now;
   const bool about_nodes =
       std::holds_alternative<NodeUpdate>(event) || std::holds_alternative<NodeRemove>(event);

@@ -42,6 +42,9 @@ class Engine {
   std::vector<JobId> jobs() const;
   std::optional<base::Instant> next_due();
   std::vector<NodePlan> take_plans(base::Instant now);
+  std::vector<JobRun> take_runs() { return std::exchange(runs_, {}); }
+  std::vector<JobRun> open_runs();
+  base::Instant when_has_run(JobId id, base::Duration work, base::Instant until);
   const Cluster& cluster() const { return cluster_; }
   PartitionIndex known_partition(const std::string& name) { return cluster_.known_partition(name); }
   // Empty, or what is inconsistent; for tests. Cost: O(everything).
@@ -167,6 +170,8 @@ class Engine {
   base::Duration run_time(const Job& job, base::Instant t) const;
   base::Duration suspend_time(const Job& job, base::Instant t) const;
   void settle_clock(Job& job);
+  void to_phase(Job& job, JobClock::Phase phase);
+  void record_run(const Job& job, base::Instant until, std::vector<JobRun>& runs) const;
   void arm_time_limit(Job& job);
   void disarm_time_limit(Job& job);
   void check_time_limits();
@@ -211,6 +216,7 @@ class Engine {
   base::Instant next_full_pass_{};
 
   std::vector<Decision> decisions_;
+  std::vector<JobRun> runs_;
 };
 
 }  // namespace sched

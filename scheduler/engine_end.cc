@@ -25,7 +25,7 @@ void Engine::begin_ending(Job& job, Ending ending) {
 // R2.1: cores and memory are free in the books, but the nodes are completing until JobGone.
 void Engine::kill(Job& job) {
   settle_clock(job);
-  if (!job.in_gang) job.clock.to(JobClock::Phase::kIdle, now_);
+  if (!job.in_gang) to_phase(job, JobClock::Phase::kIdle);
   selector_->remove(job.select);
   usage_.before_change(job);
   job.ending->killed = true;
@@ -78,7 +78,7 @@ void Engine::release_allocation(Job& job) {
   mark_nodes(job);
   disarm_time_limit(job);
   settle_clock(job);
-  job.clock.to(JobClock::Phase::kIdle, now_);
+  to_phase(job, JobClock::Phase::kIdle);
   if (!job.completing()) selector_->remove(job.select);
   usage_.remove(job);
   allocated_.erase(job.table_order);

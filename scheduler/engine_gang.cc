@@ -125,7 +125,7 @@ void Engine::rebuild_components() {
   for (const auto& [order, job] : allocated_) {
     const bool sliced = takes_turns(*job);
     if (sliced && job->ready && !job->user_suspended) {
-      if (!job->in_gang) job->clock.to(job->clock.phase, now_);  // its partition is back
+      if (!job->in_gang) to_phase(*job, job->clock.phase);  // its partition is back
       tracked.push_back(job);
     }
     if (sliced || !job->in_gang) continue;

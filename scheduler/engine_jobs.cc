@@ -158,7 +158,7 @@ void Engine::on(const UserSuspend& event) {
   job->select.user_suspended = true;
   gang_gone(*job);
   set_state(*job, JobState::kSuspended);
-  job->clock.to(JobClock::Phase::kSuspended, now_);
+  to_phase(*job, JobClock::Phase::kSuspended);
   decisions_.push_back(Suspend{job->id, Reason::kUser});
   set_reason(*job, Reason::kUser);
   mark_nodes(*job);
@@ -196,7 +196,7 @@ void Engine::on(const UserResume& event) {
   waiting_resumes_.erase(job->id);
   job->user_suspended = job->cores_released = job->select.user_suspended = false;
   set_state(*job, JobState::kRunning);  // P3: it runs before the gang hears of it
-  job->clock.to(job->ready ? JobClock::Phase::kRunning : JobClock::Phase::kIdle, now_);
+  to_phase(*job, job->ready ? JobClock::Phase::kRunning : JobClock::Phase::kIdle);
   decisions_.push_back(Resume{job->id});
   set_reason(*job, Reason::kNone);
   if (job->ready) gang_start(*job);

@@ -146,6 +146,7 @@ void Engine::book(Job& job) {
 std::string Engine::save() {
   components_.project_stale();
   save::Writer writer;
+  CHECK(options_.publishes);
   std::int64_t told = options_.told_timing ? 1 : 0;
   visit(writer, told);
   archive(writer);

@@ -58,7 +58,7 @@ void Engine::become_ready(Job& job) {
   touched();
   mark_nodes(job);
   if (job.user_suspended) return;
-  job.clock.to(JobClock::Phase::kRunning, now_);
+  to_phase(job, JobClock::Phase::kRunning);
   gang_start(job);
   arm_time_limit(job);
   mark_nodes(job);

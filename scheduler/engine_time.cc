@@ -1,6 +1,7 @@
 // Own timing: what is due when, and the gang's components in the life cycle (6.8, 6.9).
 #include <algorithm>
 
+#include "scheduler/base/check.h"
 #include "scheduler/engine.h"
 
 namespace sched {
@@ -86,10 +87,51 @@ base::Duration Engine::suspend_time(const Job& job, base::Instant t) const {
 
 void Engine::settle_clock(Job& job) {
   if (!job.in_gang || now_ <= job.clock.as_of) return;
-  const base::Duration run = run_time(job, now_);
-  job.clock.suspended = suspend_time(job, now_);
-  job.clock.run = run;
+  if (options_.told_timing) return to_phase(job, job.clock.phase);
+  record_run(job, now_, runs_);
+  if (!job.completing()) {  // otherwise its processes are ending or have ended
+    const base::Duration since = now_ - job.clock.as_of;
+    const base::Duration ran = components_.run_time(job, job.clock.as_of, now_);
+    job.clock.run += ran;
+    job.clock.suspended += since - ran;
+  }
   job.clock.as_of = now_;
+}
+
+void Engine::to_phase(Job& job, JobClock::Phase phase) {
+  record_run(job, now_, runs_);
+  job.clock.to(phase, now_);
+}
+
+// When it runs from the last settled instant on. A job that is being killed runs until it is gone.
+void Engine::record_run(const Job& job, base::Instant until, std::vector<JobRun>& runs) const {
+  const base::Instant from = job.clock.as_of;
+  if (options_.publishes || !job.ready || from >= until) return;
+  const bool on_nodes = job.in_gang || job.clock.phase == JobClock::Phase::kRunning ||
+                        (job.completing() && !job.user_suspended);
+  if (!on_nodes) return;
+  JobRun run{.job = job.id, .from = from, .to = until, .timetable = nullptr, .pod = 0};
+  if (gang::Component* part = job.in_gang ? components_.projected(job, until) : nullptr) {
+    run.timetable = part->shared_timeline();
+    run.pod = part->pod_of(job.id);
+  }
+  runs.push_back(std::move(run));
+}
+
+std::vector<JobRun> Engine::open_runs() {
+  components_.project_stale();
+  std::vector<JobRun> runs;
+  for (const auto& [order, job] : allocated_) record_run(*job, base::kNever, runs);
+  return runs;
+}
+
+base::Instant Engine::when_has_run(JobId id, base::Duration work, base::Instant until) {
+  const Job* job = jobs_.find(id);
+  if (job == nullptr || !job->allocated() || job->completing()) return base::kNever;
+  const base::Duration left = work - job->clock.run;
+  if (job->in_gang) return components_.when_has_run(*job, job->clock.as_of, left, until);
+  if (job->clock.phase == JobClock::Phase::kRunning) return job->clock.as_of + left;
+  return until == base::kNever ? until : until + left;
 }
 
 // Carries over what the components did: kills first, since they change who runs.
@@ -113,7 +155,7 @@ void Engine::after_gang() {
     if (!runs && job->running()) stopped.push_back(job);
     if (runs && job->suspended()) resumed.push_back(job);
   }
-  if (!stopped.empty()) components_.project_stale();
+  components_.look_ahead(stopped);
   for (Job* job : stopped) {
     if (!job->user_suspended) {
       job->reason = components_.ever_runs(*job) ? Reason::kTimeslice : Reason::kPreempted;
@@ -180,6 +222,7 @@ void Engine::check_time_limits() {
 }
 
 std::vector<NodePlan> Engine::take_plans(base::Instant now) {
+  CHECK(options_.publishes);
   components_.project_stale();
   return plans_.take(now, [this](const Job& job, base::Instant t) { return run_time(job, t); });
 }

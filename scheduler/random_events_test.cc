@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +41,9 @@ class RandomRun {
     driver_.on_event = [this](base::Instant now, const Event& event) {
       watch_.on_event(now, event);
       if (twin_) twin_->step(now, event);
+      step_simulated(now, event);
     };
+    simulate(world_);
     driver_.on_decisions = [this](const std::vector<Decision>& decisions) {
       watch_.on_decisions(decisions, driver_.now());
       if (std::getenv("KUBEGANG_TRACE") != nullptr && !decisions.empty()) {
@@ -48,6 +52,15 @@ class RandomRun {
       for (const Decision& decision : decisions) {
         if (const auto* start = std::get_if<Start>(&decision)) unready_.push_back(start->job);
         if (const auto* end = std::get_if<End>(&decision)) ending_.push_back(end->job);
+      }
+      if (simulated_) {
+        const std::vector<Decision> its = simulated_->take_decisions();
+        EXPECT_TRUE(its == decisions) << "without plans it decides otherwise: " << text_of(its)
+                                      << "\ninstead of: " << text_of(decisions);
+        take_runs();
+        for (const Decision& decision : decisions) {
+          if (const auto* start = std::get_if<Start>(&decision)) ran_.erase(start->job);
+        }
       }
       if (!twin_) return;
       const std::vector<Decision> its = twin_->take_decisions();
@@ -65,6 +78,55 @@ class RandomRun {
       EXPECT_TRUE(its == plans) << "the restored one plans otherwise:" << text_of(its)
                                 << "\ninstead of:" << text_of(plans);
     };
+  }
+
+  // Another one whose run(t) nobody publishes, for simulations: it decides the same.
+  void simulate(const RandomWorld& world) {
+    if (told_) return;
+    simulated_.emplace(Options{.publishes = false});
+    simulated_->step({}, Configure{std::make_shared<const Configuration>(world.configuration)});
+    for (const NodeSpec& spec : world.nodes) simulated_->step({}, NodeUpdate{spec});
+  }
+
+  // Its own wakes, at which it works out what the other one knows already, decide nothing.
+  void step_simulated(base::Instant now, const Event& event) {
+    if (!simulated_) return;
+    while (const auto due = simulated_->next_due()) {
+      if (*due >= now) break;
+      simulated_->step(*due, Wake{});
+    }
+    simulated_->step(now, event);
+  }
+
+  // What it says about when jobs ran, and when they will have run, is what the other one knows.
+  void check_simulated() {
+    if (!simulated_) return;
+    const base::Instant now = driver_.now();
+    take_runs();
+    std::map<JobId, base::Duration> open;
+    for (const JobRun& run : simulated_->open_runs()) open[run.job] += time_of(run, now);
+    for (const JobId id : core().jobs()) {
+      const auto view = core().job(id, now);
+      if (view->allocation == nullptr || view->completing) continue;
+      EXPECT_EQ(ran_[id] + open[id], view->run_time) << "job " << to_string(id);
+      const base::Instant later = now + seconds(17);
+      const base::Duration work = core().job(id, later)->run_time;
+      if (work == view->run_time) continue;
+      EXPECT_EQ(core().job(id, simulated_->when_has_run(id, work, later))->run_time, work)
+          << "job " << to_string(id);
+      EXPECT_GT(simulated_->when_has_run(id, work + base::Duration{1}, later), later)
+          << "job " << to_string(id);
+    }
+  }
+
+  void take_runs() {
+    for (const JobRun& run : simulated_->take_runs()) ran_[run.job] += time_of(run, run.to);
+  }
+
+  static base::Duration time_of(const JobRun& run, base::Instant to) {
+    if (to <= run.from) return base::Duration{0};
+    if (run.timetable == nullptr) return to - run.from;
+    return timetable::run_time(*run.timetable, run.pod, run.from, to);
   }
 
   static std::string text_of(const std::vector<Decision>& decisions) {
@@ -267,6 +329,7 @@ class RandomRun {
     if (told_) return;
     check_published();
     if (pick(4) == 0) check_new_leader();
+    check_simulated();
     if (pick(16) == 0) check_played();
   }
 
@@ -400,6 +463,8 @@ class RandomRun {
   Driver driver_;
   Watch watch_;
   std::optional<Scheduler> twin_;
+  std::optional<Scheduler> simulated_;
+  std::map<JobId, base::Duration> ran_;  // in the present incarnation, as it says
   std::int64_t next_id_ = 1;
   std::vector<JobId> unready_;
   std::vector<JobId> ending_;

@@ -32,6 +32,15 @@ std::optional<base::Instant> Scheduler::next_due() const {
 std::vector<NodePlan> Scheduler::take_plans(base::Instant now) {
   return (*impl_)->take_plans(now);
 }
+std::vector<JobRun> Scheduler::take_runs() {
+  return (*impl_)->take_runs();
+}
+std::vector<JobRun> Scheduler::open_runs() {
+  return (*impl_)->open_runs();
+}
+base::Instant Scheduler::when_has_run(JobId job, base::Duration work, base::Instant until) {
+  return (*impl_)->when_has_run(job, work, until);
+}
 std::optional<JobView> Scheduler::job(JobId id, base::Instant now) const {
   return (*impl_)->view(id, now);
 }

@@ -24,6 +24,9 @@ struct Options {
   // Passes, slices and time limits happen only when they are told (recordings); otherwise the
   // scheduler names its own next instant in next_due() and expects a Wake then.
   bool told_timing = false;
+  // Timetables are taken with take_plans(). Without, nobody takes any: run(t) is worked out as far
+  // as time goes on, and take_runs() says what has been (simulations).
+  bool publishes = true;
 };
 
 // One job's entry in a node's timetable, in the order of the job list.
@@ -42,6 +45,16 @@ struct NodePlan {
   std::vector<NodeTimetableEntry> entries;  // empty = nobody is frozen there
   timetable::Timetable timetable;           // its indexes are those of `entries`
   friend bool operator==(const NodePlan&, const NodePlan&) = default;
+};
+
+// A stretch of time in which a ready job ran all the time, or as a pod of a timetable that holds in
+// all of it.
+struct JobRun {
+  JobId job;
+  base::Instant from{};
+  base::Instant to{};
+  std::shared_ptr<const timetable::Timetable> timetable;  // null = it ran all the time
+  std::uint16_t pod = 0;
 };
 
 // What anybody may see of a job.
@@ -113,7 +126,20 @@ class Scheduler {
 
   // The plans of the nodes whose list or run(t) from c on differs from what was taken last (after a
   // restore: from what was published). A node without contention has no entries.
+  // REQUIRES: Options::publishes.
   std::vector<NodePlan> take_plans(base::Instant now);
+
+  // --- instead of plans; REQUIRES: not Options::publishes, own timing ---
+  // When jobs ran, as far as it was settled since the last call; of each job in the order of time,
+  // without overlaps. A job runs in no other time. A job's runs are settled when others of its
+  // component come and go, and when it leaves its nodes.
+  std::vector<JobRun> take_runs();
+  // What is not settled yet, of the jobs on their nodes: when they run from then on if nothing more
+  // happens; `to` is kNever.
+  std::vector<JobRun> open_runs();
+  // When the allocated job will have run for `work`, if that is by `until` and nothing happens
+  // before; otherwise an instant after `until` before which it cannot be, whatever happens.
+  base::Instant when_has_run(JobId job, base::Duration work, base::Instant until);
 
   std::optional<JobView> job(JobId id, base::Instant now) const;
   std::vector<JobId> jobs() const;  // in job-table order, finished ones not
@@ -130,7 +156,7 @@ class Scheduler {
   std::string check_invariants() const;
 
   // The whole state as text (versioned; internal), and back: the same future from the same events.
-  // REQUIRES: decisions were taken.
+  // REQUIRES: decisions were taken; Options::publishes.
   std::string save() const;
   static base::Result<Scheduler> restore(const std::string& saved);
 

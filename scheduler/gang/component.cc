@@ -38,7 +38,7 @@ class Projection {
   Projection(Component& component, const Grid& grid, const Lookup& lookup)
       : out_{component}, grid_{grid}, lookup_{lookup}, world_{component.world} {}
 
-  void run() {
+  void run(const Need& need) {
     list_members();
     find_blocked();
     out_.timeline = timetable::Timetable{
@@ -48,7 +48,7 @@ class Projection {
     world_.take_actions();
     world_.record_kills_only(true);
     play_pending();
-    find_loop();
+    find_loop(need);
   }
 
  private:
@@ -130,7 +130,7 @@ class Projection {
     }
   }
 
-  void find_loop() {
+  void find_loop(const Need& need) {
     if (base::boundary_at_or_after(at_, grid_.slice) != at_) {
       const base::Instant next = grid_.next_boundary(at_);
       plan_until(next, running());
@@ -142,9 +142,24 @@ class Projection {
     const World at_first = world_;
     std::vector<std::vector<std::int32_t>> signatures;
     std::vector<timetable::PodSet> runs;
+    std::vector<bool> seen(out_.members.size(), false);
+    // A window that is looped holds everybody who runs in any slot. So whatever is found later,
+    // nothing before a slot in which somebody runs for the first time is looped: it is as played.
+    std::size_t certain = 1;
     for (std::size_t slot = 0; slot < timetable::kCycleSlotsMax; ++slot) {
       signatures.push_back(world_.signature());
       runs.push_back(running());
+      for (const std::uint16_t pod : runs.back()) {
+        if (seen[pod]) continue;
+        seen[pod] = true;
+        certain = slot + 1;
+      }
+      out_.known_until = base::slot_begin(first + static_cast<std::int64_t>(certain), grid_.slice);
+      if (suffices(need, seen)) {
+        plan_slots(first, certain, runs);
+        out_.loop_world.reset();
+        return;
+      }
       world_.tick();
       note_kills(base::slot_begin(first + static_cast<std::int64_t>(slot) + 1, grid_.slice));
       const auto same = std::find(signatures.begin(), signatures.end(), world_.signature());
@@ -154,6 +169,20 @@ class Projection {
       return;
     }
     set_loop(at_first, first, 0, window(runs), runs);
+  }
+
+  // Whether run(t) up to known_until is enough, with these pods seen.
+  bool suffices(const Need& need, const std::vector<bool>& seen) const {
+    return need.until <= out_.known_until &&
+           std::all_of(need.seen.begin(), need.seen.end(),
+                       [&](JobId job) { return seen[out_.pod_of(job)]; });
+  }
+
+  void plan_slots(std::int64_t first, std::size_t count,
+                  const std::vector<timetable::PodSet>& runs) {
+    for (std::size_t i = 0; i < count; ++i) {
+      plan_until(base::slot_begin(first + static_cast<std::int64_t>(i) + 1, grid_.slice), runs[i]);
+    }
   }
 
   // The smallest number of slots, from the first, in which everybody runs who runs in any of them.
@@ -185,9 +214,8 @@ class Projection {
   // Slots [from, end) after `first` repeat for ever.
   void set_loop(const World& at_first, std::int64_t first, std::size_t from, std::size_t end,
                 const std::vector<timetable::PodSet>& runs) {
-    for (std::size_t i = 0; i < from; ++i) {
-      plan_until(base::slot_begin(first + static_cast<std::int64_t>(i) + 1, grid_.slice), runs[i]);
-    }
+    plan_slots(first, from, runs);
+    out_.known_until = base::kNever;
     out_.loop_start = first + static_cast<std::int64_t>(from);
     World loop_world = at_first;
     for (std::size_t i = 0; i < from; ++i) loop_world.tick();
@@ -301,6 +329,15 @@ std::vector<bool> changed_pods(const Component& component, base::Instant from) {
   return changed;
 }
 
+bool Component::ever_runs(JobId job) const {
+  const std::uint16_t pod = pod_of(job);
+  return cycle_slots[pod] != 0 ||
+         std::any_of(timeline.plan.begin(), timeline.plan.end(),
+                     [&](const timetable::PlanEntry& entry) {
+                       return std::binary_search(entry.run.begin(), entry.run.end(), pod);
+                     });
+}
+
 void Component::index() {
   cycle_slots.assign(members.size(), 0);
   for (std::size_t i = 0; i < timeline.cycle.size(); ++i) {
@@ -341,9 +378,46 @@ void play(Component& component, const Grid& grid, const Lookup& lookup, base::In
   component.base = base::slot_begin(slot, grid.slice);
 }
 
-void project(Component& component, const Grid& grid, const Lookup& lookup) {
-  Projection{component, grid, lookup}.run();
+void project(Component& component, const Grid& grid, const Lookup& lookup, const Need& need) {
+  component.shared.reset();
+  Projection{component, grid, lookup}.run(need);
   component.index();
+}
+
+std::optional<base::Instant> when_has_run(const timetable::Timetable& table, std::uint16_t pod,
+                                          base::Instant from, base::Duration work) {
+  const auto contains = [&](const timetable::PodSet& pods) {
+    return std::binary_search(pods.begin(), pods.end(), pod);
+  };
+  if (work == base::Duration{0}) return from;
+  base::Instant t = from;
+  for (const timetable::PlanEntry& entry : table.plan) {
+    if (entry.until <= t) continue;
+    if (contains(entry.run)) {
+      if (work <= entry.until - t) return t + work;
+      work -= entry.until - t;
+    }
+    t = entry.until;
+  }
+  const auto slots = static_cast<std::int64_t>(table.cycle.size());
+  const auto running = std::count_if(table.cycle.begin(), table.cycle.end(), contains);
+  if (running == 0) return std::nullopt;
+  // Whole cycles at once; the last one is walked, for the work may end in any slot of it.
+  const base::Duration per_cycle = table.slice * running;
+  const std::int64_t cycles = (work.count() - 1) / per_cycle.count();
+  t += table.slice * slots * cycles;
+  work -= per_cycle * cycles;
+  for (std::int64_t i = 0; i <= slots; ++i) {
+    const std::int64_t slot = base::slot_of(t, table.slice);
+    const base::Instant slot_end = base::slot_begin(slot + 1, table.slice);
+    const auto index = static_cast<std::size_t>(((slot % slots) + slots) % slots);
+    if (contains(table.cycle[index])) {
+      if (work <= slot_end - t) return t + work;
+      work -= slot_end - t;
+    }
+    t = slot_end;
+  }
+  return t;  // not reached: a cycle from t on has per_cycle >= work
 }
 
 }  // namespace sched::gang

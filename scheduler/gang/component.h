@@ -46,6 +46,8 @@ struct Component {
   // Several things may happen at one instant. The projection is worked out when somebody asks, or
   // when time goes on; until then `stale`, and who runs at `base` is read from the world.
   bool stale = false;
+  // Where nothing is published the projection may end early: run(t) is known before this.
+  base::Instant known_until = base::kNever;
   base::Instant publish_at{};  // of what has made it stale
   // Run(t) as it was before that: what says the same from `base` on needs no new timetable.
   struct Before {
@@ -68,6 +70,12 @@ struct Component {
   std::vector<std::uint64_t> cycle_slots{};  // bit i = it runs in slot i of the cycle
   std::vector<std::int32_t> places{};        // its position in settled_places, or -1
   void index();
+  // `timeline` as it is now, for keeping.
+  const std::shared_ptr<const timetable::Timetable>& shared_timeline() {
+    if (!shared) shared = std::make_shared<const timetable::Timetable>(timeline);
+    return shared;
+  }
+  std::shared_ptr<const timetable::Timetable> shared{};
 
   // REQUIRES: a member.
   std::uint16_t pod_of(JobId job) const {
@@ -78,6 +86,8 @@ struct Component {
     if (stale) return world.runs(job);
     return timetable::runs_at(timeline, pod_of(job), t);
   }
+  // Whether it runs at any instant that is known. REQUIRES: projected.
+  bool ever_runs(JobId job) const;
   // REQUIRES: from <= to, both not before the projection was worked out.
   base::Duration run_time(JobId job, base::Instant from, base::Instant to) const {
     return timetable::run_time(timeline, pod_of(job), from, to);
@@ -98,8 +108,20 @@ std::vector<bool> changed_pods(const Component& component, base::Instant from);
 // Ascending; jobs that are still to join are members too.
 std::vector<JobId> members_of(const Component& component);
 
+// What has to be known of run(t): by default everything.
+struct Need {
+  base::Instant until = base::kNever;  // run(t) before this …
+  std::vector<JobId> seen{};           // … and whether these run at any time
+};
+
 // Works the projection out from world, base and pending. Cost: at most 64 ticks after the last
-// pending op.
-void project(Component& component, const Grid& grid, const Lookup& lookup);
+// pending op; fewer when not everything is needed. REQUIRES then: nothing is pending, nobody is
+// dying, and no tick kills.
+void project(Component& component, const Grid& grid, const Lookup& lookup, const Need& need = {});
+
+// The earliest t >= from at which the pod has run for `work` since `from`; nothing when it never
+// does. REQUIRES: work >= 0.
+std::optional<base::Instant> when_has_run(const timetable::Timetable& table, std::uint16_t pod,
+                                          base::Instant from, base::Duration work);
 
 }  // namespace sched::gang

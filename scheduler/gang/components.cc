@@ -106,7 +106,8 @@ bool Components::has_rivals(const Job& job) const {
 }
 
 // What a component of `seed` has to hold: its rivals, everybody in conflict on their nodes, and so
-// on. Nodes are never in two components.
+// on. Nodes are never in two components, and all rivals of a member are members: what is in a
+// component leads no further.
 Components::Closure Components::closure(const Job& seed) const {
   Closure closure;
   std::set<JobId> seen{seed.id};
@@ -116,10 +117,8 @@ Components::Closure Components::closure(const Job& seed) const {
       if (!seen.insert(job.id).second) return;
       closure.loose.push_back(jobs_.find(job.id));
       open.push_back(&job);
-    } else if (closure.components.insert(job.component->id).second) {
-      for (const JobId member : job.component->members) {
-        if (member != seed.id) open.push_back(jobs_.find(member));
-      }
+    } else {
+      closure.components.insert(job.component->id);
     }
   };
   while (!open.empty()) {
@@ -140,18 +139,55 @@ Components::Closure Components::closure(const Job& seed) const {
 }
 
 void Components::mark(const Job& job, base::Instant publish_at) {
+  if (!publishes_) return;
   for (const NodeAllocation& use : job.allocation.nodes) dirty_.mark(use.node, publish_at);
 }
 
-namespace {
-
-std::optional<base::Instant> due_of(const Component& component) {
+// A projection that ends early is completed before it could have an end by itself (extend_at), 64
+// slots after `base`.
+std::optional<base::Instant> Components::due_of(const Component& component) const {
+  constexpr std::int64_t kSlotsLeftOpen = 60;
   std::optional<base::Instant> due;
   const auto take = [&](base::Instant at) { due = due ? std::min(*due, at) : at; };
   if (!component.pending.empty()) take(component.pending.front().at);
   if (component.kill_at) take(*component.kill_at);
   if (component.extend_at) take(*component.extend_at);
+  if (ends_early(component)) {
+    const std::int64_t slot = base::slot_of(component.base, grid_.slice);
+    take(base::slot_begin(slot + kSlotsLeftOpen, grid_.slice));
+  }
   return due;
+}
+
+// Whether its projection may end early.
+bool Components::may_wait(const Component& component) const {
+  return !publishes_ && component.pending.empty() && component.dying.empty() &&
+         !component.world.may_kill();
+}
+
+bool Components::ends_early(const Component& component) const {
+  return may_wait(component) && (component.stale || component.known_until != base::kNever);
+}
+
+// Projects as much of it as is needed and not known yet.
+void Components::know(Component& component, const Need& need) const {
+  if (publishes_) return;
+  const auto knows = [&] {
+    return !component.stale && need.until <= component.known_until &&
+           (component.known_until == base::kNever ||
+            std::all_of(need.seen.begin(), need.seen.end(),
+                        [&](JobId job) { return component.ever_runs(job); }));
+  };
+  if (knows()) return;
+  project(component, grid_, lookup(), may_wait(component) ? need : Need{});
+  component.stale = false;
+}
+
+namespace {
+
+// What has to be known to say who runs at t.
+Need who_runs_at(base::Instant t) {
+  return {.until = t + base::Duration{1}, .seen = {}};
 }
 
 }  // namespace
@@ -194,7 +230,9 @@ void Components::quiet_no_longer_than(const Component& component, base::Instant 
 
 // Tells who has been turned since it was last asked.
 void Components::watch(Component& component, base::Instant now) {
-  if (component.stale) return;  // everybody is in touched_ already
+  if (component.stale && component.base >= now) return;  // everybody is in touched_ already
+  know(component, who_runs_at(now));
+  if (component.stale) return;
   if (!component.seen) {
     touched_.insert(touched_.end(), component.members.begin(), component.members.end());
   } else {
@@ -221,6 +259,7 @@ std::vector<JobId> Components::take_touched() {
 void Components::bring(Component& component, base::Instant now) {
   const std::size_t kills_before = kills_.size();
   const base::Instant before = component.base;
+  if (now > before) know(component, who_runs_at(now));
   play(component, grid_, lookup(), now, kills_);
   if (component.base != before) {
     touched_.insert(touched_.end(), component.members.begin(), component.members.end());
@@ -284,6 +323,7 @@ Component& Components::merge(const Closure& closure, base::Instant now) {
 
 // What was projected of `from` counts as before for `in`, which takes its place.
 void Components::remember(const Component& from, Component& in) const {
+  if (!publishes_) return;
   if (from.stale) {
     in.before.insert(in.before.end(), from.before.begin(), from.before.end());
     if (in.stale) in.publish_at = std::min(in.publish_at, from.publish_at);
@@ -318,6 +358,12 @@ void Components::finish(Component& component, base::Instant now, base::Instant p
 void Components::project_stale() {
   for (const std::int64_t id : std::exchange(stale_, {})) {
     Component& component = *components_.at(id);
+    if (!publishes_) {
+      if (!may_wait(component)) know(component, {});
+      if (!component.stale) quiet_no_longer_than(component, component.base);
+      schedule(component);
+      continue;
+    }
     component.stale = false;
     project(component, grid_, lookup());
     const std::vector<bool> changed = changed_pods(component, component.base);
@@ -327,6 +373,25 @@ void Components::project_stale() {
     component.before.clear();
     quiet_no_longer_than(component, component.base);
     schedule(component);
+  }
+}
+
+void Components::project_all() {
+  for (const auto& [id, component] : components_) {
+    know(*component, {});
+    if (!publishes_) schedule(*component);
+  }
+}
+
+void Components::look_ahead(const std::vector<Job*>& jobs) {
+  if (jobs.empty()) return;
+  project_stale();
+  std::map<std::int64_t, std::vector<JobId>> by_component;
+  for (const Job* job : jobs) {
+    if (job->component != nullptr) by_component[job->component->id].push_back(job->id);
+  }
+  for (auto& [id, seen] : by_component) {
+    know(*components_.at(id), {.until = base::Instant::min(), .seen = std::move(seen)});
   }
 }
 
@@ -532,6 +597,11 @@ void Components::advance_due(base::Instant now) {
   std::vector<std::int64_t> settled;
   for (const std::int64_t id : due) {
     Component& component = *components_.at(id);
+    if (!publishes_) {
+      if (ends_early(component)) know(component, {});
+      schedule(component);
+      if (!component.due || *component.due > now) continue;
+    }
     const bool waited = !component.pending.empty();
     bring(component, now);
     schedule(component);
@@ -556,29 +626,44 @@ std::optional<base::Instant> Components::next_due() const {
 }
 
 bool Components::runs_at(const Job& job, base::Instant t) const {
-  const Component* part = component(job);
-  return part == nullptr || part->runs_at(job.id, t);
+  Component* const part = job.component;
+  if (part == nullptr) return true;
+  if (!part->stale || part->base < t) know(*part, who_runs_at(t));
+  return part->runs_at(job.id, t);
+}
+
+Component* Components::projected(const Job& job, base::Instant until) const {
+  if (job.component != nullptr) know(*job.component, {.until = until, .seen = {}});
+  return job.component;
 }
 
 bool Components::ever_runs(const Job& job) const {
-  const Component* part = component(job);
+  Component* const part = job.component;
   if (part == nullptr) return true;
   if (part->stale && part->world.runs(job.id)) return true;
+  know(*part, {.until = base::Instant::min(), .seen = {job.id}});
   CHECK(!part->stale);
-  const std::uint16_t pod = part->pod_of(job.id);
-  const auto lists = [&](const timetable::PodSet& run) {
-    return std::binary_search(run.begin(), run.end(), pod);
-  };
-  return part->cycle_slots[pod] != 0 ||
-         std::any_of(part->timeline.plan.begin(), part->timeline.plan.end(),
-                     [&](const timetable::PlanEntry& entry) { return lists(entry.run); });
+  return part->ever_runs(job.id);
 }
 
 base::Duration Components::run_time(const Job& job, base::Instant from, base::Instant to) const {
-  const Component* part = component(job);
-  if (part == nullptr || from == to) return to - from;
-  CHECK(!part->stale);
-  return part->run_time(job.id, from, to);
+  if (job.component == nullptr || from == to) return to - from;
+  const Component& part = *projected(job, to);
+  CHECK(!part.stale);
+  return part.run_time(job.id, from, to);
+}
+
+base::Instant Components::when_has_run(const Job& job, base::Instant from, base::Duration work,
+                                       base::Instant until) const {
+  if (job.component == nullptr) return from + work;
+  const Component& part = *projected(job, until);
+  const std::uint16_t pod = part.pod_of(job.id);
+  if (until != base::kNever) {
+    until = std::max(until, from);
+    const base::Duration left = work - part.run_time(job.id, from, until);
+    if (left.count() > 0) return until + left;
+  }
+  return gang::when_has_run(part.timeline, pod, from, work).value_or(base::kNever);
 }
 
 void Components::configure(base::Instant now) {
@@ -672,6 +757,12 @@ std::string Components::check_invariants(base::Instant now) const {
         if (!is_new && at->second != id)
           return "node " + to_string(use.node) + " is in two components";
       }
+      bool together = true;
+      for_each_rival(*job, [&](const Job& rival) {
+        together = rival.component == component.get();
+        return together;
+      });
+      if (!together) return "a rival of job " + to_string(member) + " is not in its component";
     }
     const bool in_between = std::any_of(component->pending.begin(), component->pending.end(),
                                         [](const PendingOp& op) { return !op.join; });

@@ -35,8 +35,10 @@ namespace sched::gang {
 
 class Components {
  public:
-  Components(const Cluster& cluster, const NodeUsage& usage, JobTable& jobs)
-      : cluster_{cluster}, usage_{usage}, jobs_{jobs} {}
+  // `publishes`: whether somebody takes timetables. Otherwise run(t) is projected as far as it is
+  // asked for, and no node becomes dirty.
+  Components(const Cluster& cluster, const NodeUsage& usage, JobTable& jobs, bool publishes)
+      : cluster_{cluster}, usage_{usage}, jobs_{jobs}, publishes_{publishes} {}
 
   // Slice length and lead as configured.
   void configure(base::Instant now);
@@ -64,7 +66,10 @@ class Components {
   // Projects what is stale. To be called before time goes on, before the cluster changes, and
   // before anything is read of a time to come. next_due(), ever_runs() and run_time() REQUIRE it.
   void project_stale();
-  bool any_stale() const { return !stale_.empty(); }
+  // Nothing is left to be projected later: before the cluster changes, since that decides who runs.
+  void project_all();
+  // Before ever_runs() is asked of these jobs, so that it is worked out once for all of them.
+  void look_ahead(const std::vector<Job*>& jobs);
   // When something has to be done at an instant of its own: a pending op, a kill by a tick, the end
   // of a projection. Ticks that only rotate are not due.
   std::optional<base::Instant> next_due() const;
@@ -72,11 +77,17 @@ class Components {
   // --- reading; t not before the last event ---
   // The component of a job with conflicts, or null.
   const Component* component(const Job& job) const { return job.component; }
+  // The same, with a timeline that says who runs before `until`.
+  Component* projected(const Job& job, base::Instant until) const;
   bool runs_at(const Job& job, base::Instant t) const;
   // Whether it runs at some slot to come.
   bool ever_runs(const Job& job) const;
   // Run time of a tracked job in [from, to).
   base::Duration run_time(const Job& job, base::Instant from, base::Instant to) const;
+  // When a tracked job has run for `work` since `from`, if that is by `until`; otherwise an instant
+  // after `until` before which it cannot be, whatever happens.
+  base::Instant when_has_run(const Job& job, base::Instant from, base::Duration work,
+                             base::Instant until) const;
   // Whether a job (tracked or not yet) would not run at the same time as a tracked or unready one.
   bool conflicts(const Job& a, const Job& b) const;
 
@@ -119,6 +130,10 @@ class Components {
   Component& merge(const Closure& closure, base::Instant now);
   void bring(Component& component, base::Instant now);
   void watch(Component& component, base::Instant now);
+  bool may_wait(const Component& component) const;
+  bool ends_early(const Component& component) const;
+  void know(Component& component, const Need& need) const;
+  std::optional<base::Instant> due_of(const Component& component) const;
   void schedule(Component& component);
   Component& put_in(std::unique_ptr<Component> component);
   std::unique_ptr<Component> take_out(std::int64_t id);
@@ -144,6 +159,7 @@ class Components {
   const Cluster& cluster_;
   const NodeUsage& usage_;
   JobTable& jobs_;
+  const bool publishes_;
   Grid grid_;
   std::map<std::int64_t, std::unique_ptr<Component>> components_;
   std::int64_t next_id_ = 1;

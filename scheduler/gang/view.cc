@@ -37,6 +37,11 @@ bool World::runs(JobId job) const {
   return index >= 0 && runs(index);
 }
 
+bool World::may_kill() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const Entry& entry) { return entry.used && entry.kill_under_shadow; });
+}
+
 bool World::shadowed(JobId job) const {
   if (lists_.size() < 2) return false;
   const std::int32_t index = index_of(job);

@@ -95,6 +95,8 @@ class World {
   std::vector<Place> places() const;
   std::vector<JobId> jobs() const;
   bool runs(JobId job) const;
+  // Whether a tick or a start may kill anybody.
+  bool may_kill() const;
   // Where the job is held here, for runs(slot): valid until a job is added or removed. REQUIRES:
   // contains(job).
   std::int32_t slot_of(JobId job) const { return index_of(job); }

@@ -1,8 +1,26 @@
 #include "scheduler/simulate/history.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace simulate {
+
+// Most spans lie within one or two slots: the job ran in all of it or not at all.
+void add_span(Placement& placement, RunSpan span) {
+  if (span.timetable != nullptr && span.to != base::kNever) {
+    const base::Duration ran = run_time(span, span.from, span.to);
+    if (ran == base::Duration{0}) return;
+    if (ran == span.to - span.from) span.timetable.reset();
+  }
+  std::vector<RunSpan>& spans = placement.spans;
+  const bool goes_on = span.timetable == nullptr && !spans.empty() &&
+                       spans.back().timetable == nullptr && spans.back().to == span.from;
+  if (goes_on) {
+    spans.back().to = span.to;
+  } else {
+    spans.push_back(std::move(span));
+  }
+}
 
 const Placement* placement_at(const JobHistory& job, base::Instant t) {
   for (const Placement& placement : job.placements) {

@@ -26,8 +26,11 @@ struct Placement {
     std::int32_t cpus = 0;
   };
   std::vector<Part> parts;     // in node order
-  std::vector<RunSpan> spans;  // without gaps from `from` on
+  std::vector<RunSpan> spans;  // ascending, without overlaps; in between it does not run
 };
+
+// Adds what the job ran next; what is simple is kept simple. `to` may be kNever.
+void add_span(Placement& placement, RunSpan span);
 
 // Why the job waits, or is suspended, from an instant on.
 struct WaitNote {

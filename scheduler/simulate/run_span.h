@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "scheduler/base/time.h"
 #include "timetable/timetable.h"
@@ -14,7 +13,7 @@ namespace simulate {
 
 struct RunSpan {
   base::Instant from{};
-  base::Instant to = base::kNever;  // exclusive; kNever while it is the newest
+  base::Instant to = base::kNever;                        // exclusive
   std::shared_ptr<const timetable::Timetable> timetable;  // null = runs all the time
   std::uint16_t pod = 0;
 };
@@ -23,10 +22,5 @@ bool runs_at(const RunSpan& span, base::Instant t);
 
 // How long the job runs in the part of the span that lies in [from, to).
 base::Duration run_time(const RunSpan& span, base::Instant from, base::Instant to);
-
-// The earliest t >= from at which the job has run for `work` since `from`, as if the span never
-// ended; nothing when it never does. REQUIRES: from >= span.from, work >= 0.
-std::optional<base::Instant> when_has_run(const RunSpan& span, base::Instant from,
-                                          base::Duration work);
 
 }  // namespace simulate

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <queue>
-#include <set>
 #include <utility>
 
 #include "scheduler/base/check.h"
@@ -20,9 +19,8 @@ constexpr base::Duration kPatience = std::chrono::hours{1};
 class WhatIfRun {
  public:
   explicit WhatIfRun(const Scenario& scenario)
-      : scenario_{scenario}, driver_{scenario, {.told_timing = false}} {
+      : scenario_{scenario}, driver_{scenario, {.told_timing = false, .publishes = false}} {
     history_.resize(scenario.jobs.size());
-    ran_.resize(scenario.jobs.size());
     end_version_.resize(scenario.jobs.size());
     for (std::size_t i = 0; i < scenario.nodes.size(); ++i) {
       node_by_name_[scenario.nodes[i].name] = i;
@@ -33,17 +31,16 @@ class WhatIfRun {
   }
 
   WhatIf run() && {
-    // 1. Everything of one instant: jobs that are done, inputs, then what the scheduler has due.
+    // Everything of one instant: jobs that are done, inputs, then what the scheduler has due.
     while (const std::optional<base::Instant> next = next_instant()) {
       now_ = *next;
       end_finished_jobs();
       apply_inputs();
       wake();
-      // 2. The new timetables, and with them the instants at which jobs will be done.
-      take_plans();
     }
     WhatIf result;
     result.end = std::max(now_, scenario_.end.value_or(now_));
+    note_runs(driver_.scheduler().open_runs());
     for (const JobHistory& job : history_) {
       if (!job.ended) continue;
       last_event_ = std::max(last_event_, *job.ended);
@@ -55,40 +52,71 @@ class WhatIfRun {
   }
 
  private:
-  struct PlannedEnd {
+  // A job cannot be done before `at`; or it is killed then.
+  struct Bound {
     base::Instant at;
     sched::JobId job;
     std::uint64_t version;  // of end_version_; older ones are void
     bool killed = false;    // SIGKILL of a job that ignores SIGTERM
-    friend bool operator>(const PlannedEnd& a, const PlannedEnd& b) {
+    friend bool operator>(const Bound& a, const Bound& b) {
       return std::pair{a.at, a.job} > std::pair{b.at, b.job};
     }
   };
 
   std::optional<base::Instant> next_instant() {
-    while (!ends_.empty() && is_void(ends_.top())) ends_.pop();
     std::optional<base::Instant> next = driver_.scheduler().next_due();
     // Wakes alone change nothing for ever when no job is left that they could help.
-    if (ends_.empty() && next_input_ == scenario_.inputs.size() &&
-        (active_ == 0 || (next && *next > helpful_until_ + kPatience))) {
+    const bool helps_nobody = active_ == 0 || (next && *next > helpful_until_ + kPatience);
+    if (next_input_ == scenario_.inputs.size() && helps_nobody && !next_end(base::kNever)) {
       next.reset();
     }
     const auto earlier = [&](base::Instant t) { next = next ? std::min(*next, t) : t; };
-    if (!ends_.empty()) earlier(ends_.top().at);
     if (next_input_ < scenario_.inputs.size()) earlier(scenario_.inputs[next_input_].at);
+    if (const auto end = next_end(next.value_or(base::kNever))) earlier(*end);
     if (next && scenario_.end && *next >= *scenario_.end) next.reset();
     return next;
   }
 
-  bool is_void(const PlannedEnd& end) const {
-    return end.version != end_version_[end.job.index() - 1];
+  // When the next job is done or killed, if that is by `until` and nothing happens before.
+  std::optional<base::Instant> next_end(base::Instant until) {
+    std::optional<base::Instant> first;
+    std::vector<Bound> looked_at;
+    while (!bounds_.empty() && bounds_.top().at <= until) {
+      const Bound bound = bounds_.top();
+      bounds_.pop();
+      if (is_void(bound)) continue;
+      looked_at.push_back(bound);
+      const base::Instant at = bound.killed ? bound.at : when_done(bound.job, until);
+      if (at == base::kNever || at > until) continue;
+      first = until = at;
+    }
+    for (const Bound& bound : looked_at) bounds_.push(bound);
+    return first;
   }
+
+  // As Scheduler::when_has_run(). REQUIRES: a job with work.
+  base::Instant when_done(sched::JobId job, base::Instant until) {
+    return driver_.scheduler().when_has_run(job, *scenario_.job(job).work, until);
+  }
+
+  bool is_void(const Bound& end) const { return end.version != end_version_[end.job.index() - 1]; }
   void wait_for_until(base::Instant t) { helpful_until_ = std::max(helpful_until_, t); }
 
   void end_finished_jobs() {
-    while (!ends_.empty() && (is_void(ends_.top()) || ends_.top().at <= now_)) {
-      const PlannedEnd end = ends_.top();
-      ends_.pop();
+    std::vector<Bound> done;
+    while (!bounds_.empty() && bounds_.top().at <= now_) {
+      Bound bound = bounds_.top();
+      bounds_.pop();
+      if (is_void(bound)) continue;
+      if (!bound.killed) bound.at = when_done(bound.job, now_);
+      if (bound.at <= now_) {
+        done.push_back(bound);
+      } else {
+        bounds_.push(bound);
+      }
+    }
+    std::sort(done.begin(), done.end(), [](const Bound& a, const Bound& b) { return b > a; });
+    for (const Bound& end : done) {
       if (is_void(end)) continue;
       ++end_version_[end.job.index() - 1];
       driver_.step(now_, sched::JobGone{end.job, sched::JobState::kCompleted, 0});
@@ -127,6 +155,7 @@ class WhatIfRun {
   void settle() {
     constexpr int kRoundsMax = 1'000'000;
     for (int round = 0; round < kRoundsMax; ++round) {
+      note_runs(driver_.scheduler().take_runs());
       const std::vector<sched::Decision> decisions = driver_.scheduler().take_decisions();
       if (decisions.empty()) return;
       std::vector<sched::Event> follow_ups;
@@ -136,6 +165,14 @@ class WhatIfRun {
       for (const sched::Event& event : follow_ups) driver_.step(now_, event);
     }
     CHECK(false, "an instant of the simulation does not settle");
+  }
+
+  void note_runs(std::vector<sched::JobRun> runs) {
+    for (sched::JobRun& run : runs) {
+      add_span(
+          history(run.job).placements.back(),
+          {.from = run.from, .to = run.to, .timetable = std::move(run.timetable), .pod = run.pod});
+    }
   }
 
   using Events = std::vector<sched::Event>;
@@ -149,15 +186,13 @@ class WhatIfRun {
                                  .cores = part.cores,
                                  .cpus = part.cpus});
     }
-    placement.spans.push_back({.from = now_});
-    ran_[start.job.index() - 1] = base::Duration{0};
     JobHistory& job = history(start.job);
     job.state = sched::JobState::kRunning;
     job.placements.push_back(std::move(placement));
-    const sched::NodeIndex reference = start.allocation.nodes.front().node;
-    reference_node_[start.job] = reference;
-    jobs_on_[reference].insert(start.job);
-    changed_.insert(start.job);
+    std::uint64_t& version = ++end_version_[start.job.index() - 1];
+    if (const std::optional<base::Duration> work = scenario_.job(start.job).work) {
+      bounds_.push({.at = now_ + *work, .job = start.job, .version = version});
+    }
     last_event_ = now_;
     wait_for_until(now_);
     follow_ups.push_back(sched::JobReady{start.job});
@@ -166,7 +201,6 @@ class WhatIfRun {
   void note(const sched::End& end, Events& follow_ups) {
     JobHistory& job = history(end.job);
     if (end.preemptor) job.was_preempted = true;
-    ending_.insert(end.job);
     ++end_version_[end.job.index() - 1];
     const bool stubborn =
         scenario_.job(end.job).ignores_term && driver_.commanded() != end.job && end.kill_at > now_;
@@ -174,10 +208,10 @@ class WhatIfRun {
       follow_ups.push_back(sched::JobGone{end.job, sched::JobState::kCancelled, 0});
       return;
     }
-    ends_.push({.at = end.kill_at,
-                .job = end.job,
-                .version = end_version_[end.job.index() - 1],
-                .killed = true});
+    bounds_.push({.at = end.kill_at,
+                  .job = end.job,
+                  .version = end_version_[end.job.index() - 1],
+                  .killed = true});
   }
 
   void note(const sched::StateChange& change, Events&) {
@@ -206,56 +240,11 @@ class WhatIfRun {
   }
 
   void leave_nodes(sched::JobId id) {
-    Placement& placement = history(id).placements.back();
-    placement.to = now_;
-    placement.spans.back().to = now_;
-    jobs_on_[reference_node_.at(id)].erase(id);
-    reference_node_.erase(id);
-    ending_.erase(id);
-    changed_.erase(id);
+    history(id).placements.back().to = now_;
     ++end_version_[id.index() - 1];
-  }
-
-  void take_plans() {
-    for (sched::NodePlan& plan : driver_.scheduler().take_plans(now_)) {
-      for (const sched::JobId id : jobs_on_[plan.node]) changed_.insert(id);
-      NodeState& node = nodes_[plan.node];
-      node.entries = std::move(plan.entries);
-      node.timetable = std::make_shared<const timetable::Timetable>(std::move(plan.timetable));
-    }
-    for (const sched::JobId id : changed_) follow_plan(id);
-    changed_.clear();
-  }
-
-  // A new span for the job by the newest timetable of its first node, and when it will be done.
-  void follow_plan(sched::JobId id) {
-    const NodeState& node = nodes_[reference_node_.at(id)];
-    RunSpan span{.from = now_};
-    for (std::size_t i = 0; i < node.entries.size(); ++i) {
-      if (node.entries[i].job != id) continue;
-      span.timetable = node.timetable;
-      span.pod = static_cast<std::uint16_t>(i);
-    }
-    Placement& placement = history(id).placements.back();
-    base::Duration& ran = ran_[id.index() - 1];
-    placement.spans.back().to = now_;
-    ran += run_time(placement.spans.back(), placement.spans.back().from, now_);
-    if (placement.spans.back().from == now_) placement.spans.pop_back();
-    placement.spans.push_back(span);
-    const std::optional<base::Duration> work = scenario_.job(id).work;
-    if (!work || ending_.count(id) != 0) return;
-    ++end_version_[id.index() - 1];
-    const base::Duration left = *work - ran;
-    const std::optional<base::Instant> end = when_has_run(span, now_, left);
-    if (end) ends_.push({.at = *end, .job = id, .version = end_version_[id.index() - 1]});
   }
 
   JobHistory& history(sched::JobId id) { return history_.at(id.index() - 1); }
-
-  struct NodeState {
-    std::vector<sched::NodeTimetableEntry> entries;
-    std::shared_ptr<const timetable::Timetable> timetable;
-  };
 
   const Scenario& scenario_;
   Driver driver_;
@@ -268,15 +257,8 @@ class WhatIfRun {
   base::Instant last_event_{};
   base::Instant last_wake_ = base::kNever;
   int wakes_at_now_ = 0;
-  std::map<sched::NodeIndex, NodeState> nodes_;
-  // A job's timetable is that of its first node: they agree on when it runs.
-  std::map<sched::JobId, sched::NodeIndex> reference_node_;
-  std::map<sched::NodeIndex, std::set<sched::JobId>> jobs_on_;
-  std::set<sched::JobId> changed_;  // new timetable, or just started
-  std::set<sched::JobId> ending_;   // told to end
-  std::priority_queue<PlannedEnd, std::vector<PlannedEnd>, std::greater<>> ends_;
-  std::vector<std::uint64_t> end_version_;
-  std::vector<base::Duration> ran_;  // by the present placement's spans but the last
+  std::priority_queue<Bound, std::vector<Bound>, std::greater<>> bounds_;
+  std::vector<std::uint64_t> end_version_;  // by job
 };
 
 }  // namespace
