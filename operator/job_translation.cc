@@ -212,6 +212,8 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   request.hold = spec.hold.value_or(false);
   request.suspend = spec.suspend.value_or(false);
   request.requeue = spec.requeue;
+  request.pod_per_task =
+      spec.pod_policy.value_or(kube::PodPolicy::kPerNode) == kube::PodPolicy::kPerTask;
   return request;
 }
 

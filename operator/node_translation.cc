@@ -74,6 +74,15 @@ sched::MemoryMiB memory_for_jobs(const NodeFacts& facts) {
   return whole_mib_of(kube::Bytes{std::max<std::int64_t>(left, 0)});
 }
 
+// Without a figure kubelet refuses nothing that we could foresee.
+std::optional<int> pods_for_jobs(const NodeFacts& facts) {
+  constexpr std::int64_t kPodsMax = 1'000'000;
+  if (!facts.node->status.allocatable.contains("pods")) return std::nullopt;
+  const std::int64_t left =
+      quantity_units(facts.node->status.allocatable, "pods") - facts.foreign_pods;
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kPodsMax));
+}
+
 // Why no new job may start there, or "".
 std::string why_drained(const NodeFacts& facts) {
   const kube::Node& node = *facts.node;
@@ -124,6 +133,7 @@ NodeVerdict translate_node(const NodeFacts& facts) {
   spec.name = facts.node->metadata.name;
   set_processors(facts, spec);
   spec.memory = memory_for_jobs(facts);
+  spec.pods_max = pods_for_jobs(facts);
   spec.tmp_disk = tmp_disk_of(facts.node->status.allocatable);
   spec.weight = weight_of(facts.node->metadata.labels);
   spec.features = features_of(facts.node->metadata.labels);

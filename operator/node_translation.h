@@ -22,6 +22,7 @@ struct NodeFacts {
   const kube::Node* node = nullptr;
   const kube::NodeTimetableStatus* agent = nullptr;  // null: no agent has reported yet
   kube::Bytes foreign_memory{0};                     // of all foreign pods on it
+  int foreign_pods = 0;                              // of them those that are not finished
   // Pods of ours are on it whose job does not exist any more: nothing new until they are gone.
   bool has_orphans = false;
   int memory_reserve_percent = 5;  // SchedulerConfig.spec.nodeReserve
@@ -37,7 +38,7 @@ struct NodeVerdict {
 // A node takes no new jobs (kDrain) while it is cordoned, tainted by its own lifecycle, its agent
 // is not Ready where gangs need it, or orphans of ours are on it; it is kDown while its kubelet is
 // not Ready. CPUs come from the agent's topology, flat from allocatable until it is known. Memory
-// is allocatable − foreign requests − the reserve.
+// is allocatable − foreign requests − the reserve, the number of pods allocatable − foreign pods.
 NodeVerdict translate_node(const NodeFacts& facts);
 
 // Why the node counts as lost for good: somebody tainted it out-of-service.

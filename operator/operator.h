@@ -114,9 +114,10 @@ class Operator {
     bool is_tainting = false;  // a write is under way
     base::Instant taint_retry_at{};
     // --- pods on it ---
-    std::map<kube::ObjectKey, kube::Bytes> foreign;  // memory that pods of others request
-    std::set<kube::ObjectKey> orphans;               // pods of ours whose job is gone
-    std::set<std::string> jobs;                      // UIDs of jobs with an allocation there
+    // Pods of others that are not finished, with the memory that they request.
+    std::map<kube::ObjectKey, kube::Bytes> foreign;
+    std::set<kube::ObjectKey> orphans;  // pods of ours whose job is gone
+    std::set<std::string> jobs;         // UIDs of jobs with an allocation there
   };
   struct PodPlace {
     std::string node;

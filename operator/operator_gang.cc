@@ -94,7 +94,7 @@ void Operator::place_pod(const kube::ObjectKey& key, const std::shared_ptr<const
   }
   node.is_told = false;
   if (uid.empty()) {
-    node.foreign[key] = memory_request(*pod);
+    if (!is_finished(*pod)) node.foreign[key] = memory_request(*pod);
   } else if (!is_finished(*pod)) {
     node.orphans.insert(key);
     orphans_.try_emplace(key, base::Instant{});

@@ -60,6 +60,7 @@ void Operator::tell_node(const std::string& name, NodeRecord& record) {
   facts.node = record.node.get();
   facts.agent = record.table != nullptr ? &record.table->status : nullptr;
   for (const auto& [key, memory] : record.foreign) facts.foreign_memory += memory;
+  facts.foreign_pods = static_cast<int>(record.foreign.size());
   facts.has_orphans = !record.orphans.empty();
   facts.memory_reserve_percent = parameters_.memory_reserve_percent;
   facts.gang = configuration_.cluster.gang;

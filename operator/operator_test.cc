@@ -344,6 +344,36 @@ TEST(Operator, AJobThatWaitsSaysThatItsPodsWouldBeRefused) {
   expect_no_violations(world);
 }
 
+// kubelet would refuse it with OutOfpods (architecture.md 4, "Pod count likewise").
+TEST(Operator, AJobIsNotPlacedWhereNoPodFits) {
+  World world{{.nodes = {"n12", "n13"}, .pods_per_node = 1}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force("n[12-13]")));
+  const json foreign{
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata", {{"name", "foreign"}}},
+      {"spec", {{"nodeName", "n12"}, {"containers", {{{"name", "main"}, {"image", "none"}}}}}}};
+  ASSERT_TRUE(world.client().create_json<kube::Pod>("default", foreign).ok());
+  world.run_for(seconds{5});
+  world.apply(gang_job("fits", 1, ""));
+  world.run_for(seconds{5});
+  world.apply(gang_job("waits", 1, ""));
+  world.run_for(minutes{2});
+  EXPECT_EQ(world.state("fits"), "Running") << world.log_tail();
+  EXPECT_EQ(world.job("fits").status.allocation->node_list, "n13");
+  EXPECT_EQ(world.state("waits"), "Pending") << world.log_tail();
+  EXPECT_EQ(world.job("waits").status.reason, "Resources");
+  EXPECT_NE(world.job("waits").status.message.find("2 have no room for another pod"),
+            std::string::npos)
+      << world.job("waits").status.message;
+  ASSERT_TRUE(world.client().remove<kube::Pod>({"default", "foreign"}).ok());
+  ASSERT_TRUE(world.run_until([&] { return world.state("waits") == "Running"; }, minutes{1}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("waits").status.allocation->node_list, "n12");
+  expect_no_violations(world);
+}
+
 // api.md, Partition: "Deleted with jobs: running ones finish unsliced".
 TEST(Operator, RunningJobsOfADeletedPartitionFinishUnsliced) {
   World world{{}};

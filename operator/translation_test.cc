@@ -314,6 +314,20 @@ TEST(NodeTranslation, MemoryIsWhatForeignPodsAndTheReserveLeave) {
   EXPECT_EQ(verdict.spec.features, (std::vector<std::string>{"disk", "disk=ssd", "gpu"}));
 }
 
+TEST(NodeTranslation, PodsAreWhatForeignPodsLeaveOfKubeletsLimit) {
+  const auto agent = ready_agent();
+  const kube::Node limited = ready_node({{"status", {{"allocatable", {{"pods", "110"}}}}}});
+  EXPECT_EQ(
+      translate_node({.node = &limited, .agent = &agent, .foreign_pods = 8}).spec.pods_max.value(),
+      102);
+  EXPECT_EQ(translate_node({.node = &limited, .agent = &agent, .foreign_pods = 200})
+                .spec.pods_max.value(),
+            0);
+  const kube::Node unlimited = ready_node();
+  EXPECT_FALSE(translate_node({.node = &unlimited, .agent = &agent, .foreign_pods = 8})
+                   .spec.pods_max.has_value());
+}
+
 TEST(NodeTranslation, TopologyAndWeightComeFromAgentAndLabel) {
   const kube::Node node = ready_node({{"metadata", {{"labels", {{"kubegang.io/weight", "5"}}}}}});
   auto agent = ready_agent();

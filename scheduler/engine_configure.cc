@@ -71,6 +71,8 @@ void Engine::settle() {
   if (topology_version_ != cluster_.topology_version()) {
     topology_version_ = cluster_.topology_version();
     rebuild();
+  } else {
+    usage_.look_at_limits();
   }
   release_bad_constraints();
 }

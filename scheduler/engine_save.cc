@@ -8,7 +8,7 @@
 namespace sched {
 namespace {
 
-constexpr std::int64_t kSaveVersion = 2;
+constexpr std::int64_t kSaveVersion = 3;
 
 }  // namespace
 

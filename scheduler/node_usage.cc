@@ -9,6 +9,35 @@ void NodeUsage::reset() {
   idle_ = shareable_ = NodeSet::all(cluster_.node_count());
   completing_ = cluster_.no_nodes();
   completing_count_ = owners_count_ = 0;
+  look_at_limits();
+}
+
+std::optional<int> NodeUsage::pods_left(NodeIndex node) const {
+  const std::optional<int>& max = cluster_.node(node).pods_max;
+  if (!max) return std::nullopt;
+  return std::max(0, *max - nodes_[node.index()].pods);
+}
+
+void NodeUsage::look_at_limits() {
+  full_ = cluster_.no_nodes();
+  full_count_ = 0;
+  for (const NodeIndex node : cluster_.order()) show_full(node);
+}
+
+void NodeUsage::show_full(NodeIndex node) {
+  const int rank = cluster_.rank(node);
+  const bool is_full = pods_left(node) == 0;
+  if (full_.test(rank) == is_full) return;
+  full_.assign(rank, is_full);
+  full_count_ += is_full ? 1 : -1;
+}
+
+void NodeUsage::count_pods(const Job& job, int delta) {
+  for (const NodeAllocation& use : job.allocation.nodes) {
+    if (!cluster_.exists(use.node)) continue;
+    nodes_[use.node.index()].pods += delta * pods_on(job.request, use);
+    show_full(use.node);
+  }
 }
 
 bool NodeUsage::owns_nodes(const Job& job) const {
@@ -21,11 +50,13 @@ void NodeUsage::add(const Job& job) {
     if (cluster_.exists(use.node)) nodes_[use.node.index()].jobs.push_back(&job);
   }
   if (owns_nodes(job)) ++owners_count_;
+  count_pods(job, +1);
   count(job, +1);
 }
 
 void NodeUsage::remove(const Job& job) {
   count(job, -1);
+  count_pods(job, -1);
   if (owns_nodes(job)) --owners_count_;
   for (const NodeAllocation& use : job.allocation.nodes) {
     if (cluster_.exists(use.node)) std::erase(nodes_[use.node.index()].jobs, &job);

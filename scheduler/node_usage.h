@@ -4,6 +4,7 @@
 // Cost: O(nodes of the job) per change.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,12 @@ class NodeUsage {
   // Nodes on which a job is completing: no new job (R2.1).
   const NodeSet& completing() const { return completing_; }
   bool any_completing() const { return completing_count_ > 0; }
+  // Nodes that take no more pods (NodeSpec::pods_max); what the others still take.
+  const NodeSet& full() const { return full_; }
+  bool any_full() const { return full_count_ > 0; }
+  std::optional<int> pods_left(NodeIndex node) const;
+  // After a change of the limits that is no change of topology. Cost: O(nodes).
+  void look_at_limits();
   // Whether restrict_to_user() may take nodes away.
   bool restricts(bool exclusive_user) const { return exclusive_user || owners_count_ > 0; }
   // Allocated jobs of the node, in the order in which they came.
@@ -51,17 +58,21 @@ class NodeUsage {
     int running = 0;
     int no_share = 0;
     int completing = 0;
+    int pods = 0;
     std::vector<const Job*> jobs;
   };
   void count(const Job& job, int delta);
   void count_running(const Job& job, int delta);
   void count_completing(const Job& job, int delta);
+  void count_pods(const Job& job, int delta);
+  void show_full(NodeIndex node);
   bool owns_nodes(const Job& job) const;
 
   const Cluster& cluster_;
   std::vector<Counters> nodes_;  // by NodeIndex
-  NodeSet idle_, shareable_, completing_;
+  NodeSet idle_, shareable_, completing_, full_;
   int completing_count_ = 0;  // completing jobs
+  int full_count_ = 0;        // members of full_
   int owners_count_ = 0;      // jobs that keep other users off their nodes
 };
 

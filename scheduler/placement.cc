@@ -7,6 +7,12 @@ namespace sched {
 namespace {
 
 constexpr int kNodesMax = 500'000;  // 4.1
+// A job with a pod per task is tried so often without the nodes that cannot take its pods.
+constexpr int kPodRoundsMax = 16;
+
+bool leaves_nodes(const Candidate& victim) {
+  return victim.mode == PreemptMode::kCancel || victim.mode == PreemptMode::kRequeue;
+}
 
 const QosConfig* qos_of(const Cluster& cluster, const Job& job) {
   const auto index = cluster.find_qos(job.request.qos);
@@ -184,6 +190,7 @@ bool Placement::try_alternative(Attempt& attempt, std::size_t alternative) const
     usable &= usage_.idle();
   }
   if (usage_.any_completing()) usable -= usage_.completing();
+  if (usage_.any_full()) usable -= without_room(attempt);
   if (request.now < request.job.avoid_until) {
     for (const NodeIndex node : request.job.avoid_nodes) {
       if (cluster_.exists(node)) usable.reset(cluster_.rank(node));
@@ -253,7 +260,51 @@ bool Placement::take_counted(Attempt& attempt, const NodeSet& nodes) const {
   return complete;
 }
 
+// No room for a single pod more (NodeSpec::pods_max), but for what victims leave.
+NodeSet Placement::without_room(const Attempt& attempt) const {
+  NodeSet full = usage_.full();
+  if (!attempt.offers_victims) return full;
+  for (const Candidate& candidate : attempt.candidates) {
+    if (!leaves_nodes(candidate)) continue;
+    for (const NodeAllocation& use : allocated_.at(candidate.job->table_order)->allocation.nodes) {
+      if (cluster_.exists(use.node)) full.reset(cluster_.rank(use.node));
+    }
+  }
+  return full;
+}
+
+// Nodes of the outcome that cannot take the pods that the job would have there.
+NodeSet Placement::overfilled(const Attempt& attempt) const {
+  NodeSet nodes = cluster_.no_nodes();
+  const PlacementOutcome& outcome = attempt.outcome;
+  for (const NodeAllocation& use : outcome.allocation->nodes) {
+    std::optional<int> left = usage_.pods_left(use.node);
+    if (!left) continue;
+    for (const Candidate& victim : outcome.victims) {
+      if (!leaves_nodes(victim)) continue;
+      const Job& job = *allocated_.at(victim.job->table_order);
+      for (const NodeAllocation& freed : job.allocation.nodes) {
+        if (freed.node == use.node) *left += pods_on(job.request, freed);
+      }
+    }
+    if (pods_on(attempt.request.job.request, use) > *left) nodes.set(cluster_.rank(use.node));
+  }
+  return nodes;
+}
+
+// How many pods a job of a pod per task has on a node is known when the selector has chosen.
 bool Placement::select(Attempt& attempt, const NodeSet& nodes, bool offer) const {
+  if (!attempt.request.job.request.pod_per_task) return select_from(attempt, nodes, offer);
+  NodeSet left = nodes;
+  for (int round = 0; round < kPodRoundsMax && select_from(attempt, left, offer); ++round) {
+    const NodeSet over = overfilled(attempt);
+    if (over.empty()) return true;
+    left -= over;
+  }
+  return false;
+}
+
+bool Placement::select_from(Attempt& attempt, const NodeSet& nodes, bool offer) const {
   const SharingStatus& sharing = attempt.outcome.sharing;
   SelectRequest request{.job = &attempt.request.job.select,
                         .mode = SelectMode::kRunNow,
@@ -320,12 +371,17 @@ std::string Placement::describe_busy(const Attempt& attempt) const {
   NodeSet idle = attempt.base & groups_.up();
   const int usable = idle.count();
   idle &= usage_.idle();
+  NodeSet full = attempt.base & groups_.up();
+  full &= usage_.full();
   std::string text = "needs " + std::to_string(attempt.counts.min) + " nodes; of " +
                      std::to_string(usable) + " that could hold it " +
                      std::to_string(idle.count()) + " are idle";
   if (preempt::enabled(cluster_)) {
     text += ", " + std::to_string(attempt.candidates.size()) +
             " jobs could be preempted and are not enough";
+  }
+  if (const int count = full.count(); count > 0) {
+    text += ", " + std::to_string(count) + " have no room for another pod";
   }
   return text;
 }

@@ -79,6 +79,9 @@ class Placement {
   bool take_counted(Attempt& attempt, const NodeSet& nodes) const;
   NodeSet allowed_nodes(const Attempt& attempt, bool exclusive_user) const;
   bool select(Attempt& attempt, const NodeSet& nodes, bool offer) const;
+  bool select_from(Attempt& attempt, const NodeSet& nodes, bool offer) const;
+  NodeSet without_room(const Attempt& attempt) const;
+  NodeSet overfilled(const Attempt& attempt) const;
   void classify(Attempt& attempt) const;
   std::string describe_busy(const Attempt& attempt) const;
 

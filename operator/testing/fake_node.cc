@@ -29,19 +29,21 @@ FakeNode::FakeNode(kube::Client client, const kube::Clock& clock, FakeNodeOption
 }
 
 void FakeNode::create() {
-  const json node{
-      {"apiVersion", "v1"},
-      {"kind", "Node"},
-      {"metadata", {{"name", options_.name}}},
-      {"status",
-       {{"capacity", {{"cpu", std::to_string(options_.cpus)}, {"memory", options_.memory}}},
-        {"allocatable", {{"cpu", std::to_string(options_.cpus)}, {"memory", options_.memory}}},
-        {"conditions",
-         json::array({{{"type", "Ready"},
-                       {"status", "True"},
-                       {"reason", "KubeletReady"},
-                       {"message", "ready"},
-                       {"lastTransitionTime", kube::format_time(clock_.wall())}}})}}}};
+  const json resources{{"cpu", std::to_string(options_.cpus)},
+                       {"memory", options_.memory},
+                       {"pods", std::to_string(options_.pods)}};
+  const json node{{"apiVersion", "v1"},
+                  {"kind", "Node"},
+                  {"metadata", {{"name", options_.name}}},
+                  {"status",
+                   {{"capacity", resources},
+                    {"allocatable", resources},
+                    {"conditions",
+                     json::array({{{"type", "Ready"},
+                                   {"status", "True"},
+                                   {"reason", "KubeletReady"},
+                                   {"message", "ready"},
+                                   {"lastTransitionTime", kube::format_time(clock_.wall())}}})}}}};
   const auto created = client_.create_json<kube::Node>("", node);
   CHECK(created.ok(), created.error().message);
   const auto patched =

@@ -18,6 +18,7 @@ struct FakeNodeOptions {
   std::string name;
   int cpus = 8;
   std::string memory = "16Gi";
+  int pods = 110;
   base::Duration start_delay = std::chrono::milliseconds{300};  // until a pod's container runs
 };
 

@@ -100,7 +100,8 @@ World::World(Options options)
   EXPECT_TRUE(client_.create(ns).ok());
   for (const std::string& name : options_.nodes) {
     nodes_.push_back(std::make_unique<FakeNode>(
-        client_, clock_, FakeNodeOptions{.name = name, .cpus = options_.cpus}));
+        client_, clock_,
+        FakeNodeOptions{.name = name, .cpus = options_.cpus, .pods = options_.pods_per_node}));
     nodes_.back()->create();
   }
   restart_operator();

@@ -58,6 +58,7 @@ class World {
     std::uint64_t seed = 1;
     std::vector<std::string> nodes = {"n12", "n13", "n14", "n15", "n16"};
     int cpus = 8;
+    int pods_per_node = 110;
     int crash_per_mille = 0;
   };
   explicit World(Options options);

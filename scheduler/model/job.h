@@ -62,6 +62,7 @@ struct JobRequest {  // 1.5
   bool hold = false;
   bool suspend = false;         // user's suspension wanted from the start
   std::optional<bool> requeue;  // nothing = the cluster's default
+  bool pod_per_task = false;    // a pod for each task, else one per node: NodeSpec::pods_max
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 };
 
@@ -80,6 +81,11 @@ struct NodeAllocation {
   MemoryMiB memory{0};  // charged; 0 where memory is not managed
   friend bool operator==(const NodeAllocation&, const NodeAllocation&) = default;
 };
+
+// Pods that the job has there.
+constexpr int pods_on(const JobRequest& request, const NodeAllocation& use) {
+  return request.pod_per_task ? use.tasks : 1;
+}
 
 struct Allocation {
   std::vector<NodeAllocation> nodes;  // in node order (natural sort of the names)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,12 @@ struct NodeSpec {
   int sockets = 1;
   int cores_per_socket = 1;
   int threads_per_core = 1;
-  int cpus = 1;              // sockets * cores_per_socket * threads_per_core, or the cores alone
-  MemoryMiB memory{1};       // for jobs: RealMemory − MemSpecLimit
-  MemoryMiB tmp_disk{0};     // TmpDisk; a filter, never charged (4.2.2)
+  int cpus = 1;           // sockets * cores_per_socket * threads_per_core, or the cores alone
+  MemoryMiB memory{1};    // for jobs: RealMemory − MemSpecLimit
+  MemoryMiB tmp_disk{0};  // TmpDisk; a filter, never charged (4.2.2)
+  // How many pods of jobs it takes (kubelet's limit less the pods of others); nothing = any number.
+  // No idea of Slurm's.
+  std::optional<int> pods_max;
   std::uint32_t weight = 1;  // lower is used first
   std::vector<std::string> features;
   NodeState state = NodeState::kUp;

@@ -55,7 +55,7 @@ void visit(A& a, Configuration& v) {
 template <typename A>
 void visit(A& a, NodeSpec& v) {
   all(a, v.name, v.sockets, v.cores_per_socket, v.threads_per_core, v.cpus, v.memory, v.tmp_disk,
-      v.weight, v.features, v.state);
+      v.weight, v.features, v.state, v.pods_max);
 }
 template <typename A>
 void visit(A& a, MemoryPerCpu& v) {
@@ -72,7 +72,7 @@ void visit(A& a, JobRequest& v) {
       v.min_cpus_per_node, v.sockets_per_node, v.cores_per_socket, v.threads_per_core, v.overcommit,
       v.use_min_nodes, v.memory, v.tmp_disk, v.sharing, v.required_nodes, v.excluded_nodes,
       v.contiguous, v.constraint, v.time_limit, v.time_min, v.begin_time, v.deadline, v.qos,
-      v.priority, v.nice, v.hold, v.suspend, v.requeue);
+      v.priority, v.nice, v.hold, v.suspend, v.requeue, v.pod_per_task);
 }
 template <typename A>
 void visit(A& a, NodeAllocation& v) {

@@ -227,11 +227,25 @@ TEST_F(LaunchRefusedByKubelet, OutOfMemoryAndTheGangStartsElsewhere) {
   remove("/api/v1/namespaces/" + ns_ + "/pods/big");
 }
 
-TEST_F(LaunchRefusedByKubelet, OutOfPodsAndTheGangStartsElsewhere) {
+TEST_F(LaunchRefusedByKubelet, ANodeWithoutRoomForAPodIsNotEvenTried) {
   const std::size_t before = pods_of_n1().size();
   ASSERT_NO_FATAL_FAILURE(set_max_pods_of_n1(before));
-  expect_pair_elsewhere("enough resource: pods");
+  // kubelet would say OutOfpods: it is not even asked.
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
+  EXPECT_EQ(job("pair").status.allocation->node_list, "n[2-3]") << status_text("pair");
+  EXPECT_EQ(job("pair").status.starts.value_or(0), 1) << status_text("pair");
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "all"}));
+  // Why it waits is told once a minute.
+  wait_until(
+      "the job of all nodes waits for room for its pod",
+      [&] {
+        return job("all").status.message.find("1 have no room for another pod") !=
+               std::string::npos;
+      },
+      seconds{90});
   set_max_pods_of_n1(110);  // kubelet's default
+  wait_ready("all");
 }
 
 TEST_F(Launch, ANamespaceThatEndsTakesItsJobsAlong) {

@@ -1,0 +1,81 @@
+// NodeSpec::pods_max: a node takes only so many pods of jobs. No idea of Slurm's: kubelet would
+// refuse more than that.
+#include <gtest/gtest.h>
+
+#include "scheduler/testing/cluster_driver.h"
+
+namespace sched::testing {
+namespace {
+
+using Names = std::vector<std::string>;
+constexpr Options kTold{.told_timing = true};
+
+NodeSpec with_room(NodeSpec spec, int pods) {
+  spec.pods_max = pods;
+  return spec;
+}
+
+JobRequest pods_per_task(JobRequest request, int tasks) {
+  request.tasks = tasks;
+  request.pod_per_task = true;
+  return request;
+}
+
+void run(Driver& driver, double t, const JobRequest& request) {
+  driver.step(at(t), Submit{request});
+  driver.step(at(t), Pass{});
+}
+
+TEST(PodsLimit, StacksNoMoreJobsOnANodeThanItHasPods) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{gang_linear({partition("p", one)}), {with_room(one[0], 2)}, kTold};
+  run(driver, 0, job(1, 1));
+  run(driver, 1, job(2, 1));
+  run(driver, 2, job(3, 1));
+  EXPECT_NE(driver.view(2).state, JobState::kPending);
+  EXPECT_EQ(driver.view(3).state, JobState::kPending);
+  EXPECT_EQ(driver.view(3).reason, Reason::kResources);
+  driver.step(at(3), JobGone{.job = JobId{1}, .verdict = JobState::kCompleted});
+  driver.step(at(3), Pass{});
+  EXPECT_EQ(driver.nodes_of(3), Names{"n1"});
+}
+
+TEST(PodsLimit, AHigherLimitLetsTheWaitingJobIn) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{gang_linear({partition("p", one)}), {with_room(one[0], 0)}, kTold};
+  run(driver, 0, job(1, 1));
+  EXPECT_EQ(driver.view(1).state, JobState::kPending);
+  driver.step(at(1), NodeUpdate{with_room(one[0], 1)});
+  driver.step(at(1), Pass{});
+  EXPECT_EQ(driver.nodes_of(1), Names{"n1"});
+}
+
+TEST(PodsLimit, CountsAPodForEachTaskWhereTheJobWantsItSo) {
+  const auto two = nodes("n", 1, 2);
+  Driver driver{gang_linear({partition("p", two)}), {with_room(two[0], 2), two[1]}, kTold};
+  run(driver, 0, pods_per_task(job(1, 1), 3));
+  EXPECT_EQ(driver.nodes_of(1), Names{"n2"});
+  run(driver, 1, pods_per_task(job(2, 1), 2));
+  EXPECT_EQ(driver.nodes_of(2), Names{"n1"});
+  run(driver, 2, job(3, 2));  // a pod on each: n1 is full
+  EXPECT_EQ(driver.view(3).state, JobState::kPending);
+}
+
+TEST(PodsLimit, WhatAVictimLeavesCounts) {
+  const auto one = nodes("n", 1, 1);
+  Configuration c = gang_linear({partition("low", one, OverSubscribe::kNo, 1, 1),
+                                 partition("high", one, OverSubscribe::kNo, 1, 2)});
+  c.cluster.preempt_type = PreemptType::kPartitionPriority;
+  c.cluster.preempt_mode = PreemptMode::kRequeue;
+  c.cluster.gang = false;
+  Driver driver{c, {with_room(one[0], 1)}, kTold};
+  run(driver, 0, job(1, 1, "low"));
+  ASSERT_EQ(driver.nodes_of(1), Names{"n1"});
+  run(driver, 1, job(2, 1, "high"));
+  driver.step(at(2), Pass{});
+  EXPECT_EQ(driver.nodes_of(2), Names{"n1"});
+  EXPECT_EQ(driver.view(1).state, JobState::kPending);
+}
+
+}  // namespace
+}  // namespace sched::testing
