@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "operator/freeze_hazards.h"
+
 namespace control {
 namespace {
 
@@ -111,6 +113,11 @@ class Observer {
  private:
   void look_at(const PodSlot& slot, const kube::Pod& pod) {
     note_times(pod);
+    if (!out_.never_frozen) {
+      if (const auto why = why_never_frozen(pod.spec)) {
+        out_.never_frozen = pod_text(pod) + ": " + *why;
+      }
+    }
     const bool finished = is_finished(pod);
     out_.all_finished = out_.all_finished && finished;
     out_.all_succeeded = out_.all_succeeded && pod.status.phase == kube::PodPhase::kSucceeded;

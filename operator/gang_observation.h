@@ -49,6 +49,8 @@ struct GangObservation {
   std::optional<LaunchFailure> launch;      // only while nothing else failed
   std::vector<std::string> failing;         // pods whose containers cannot be started at present
   std::optional<base::Instant> look_again;  // when a wait for `failing` or startTimeout is over
+  // Why its pods must not be frozen, of the first that must not (freeze_hazards.h).
+  std::optional<std::string> never_frozen;
   // First start and last end of the containers, for a job that ends before it was ready.
   std::optional<base::Instant> first_started;
   std::optional<base::Instant> last_finished;

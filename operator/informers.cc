@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "operator/wellknown.h"
+
 namespace control {
 namespace {
 
@@ -25,6 +27,7 @@ void drop_common(kube::ObjectMeta& metadata) {
 
 // Keeps what memory_request and observe_gang read.
 void slim_pod(kube::Pod& pod) {
+  const bool ours = pod.metadata.labels.contains(std::string{kLabelJob});
   drop_common(pod.metadata);
   for (auto* containers : {&pod.spec.init_containers, &pod.spec.containers}) {
     for (kube::Container& container : *containers) {
@@ -32,6 +35,11 @@ void slim_pod(kube::Pod& pod) {
       slim.name = std::move(container.name);
       slim.resources = std::move(container.resources);
       slim.restart_policy = container.restart_policy;
+      if (ours) {  // that webhooks have added: templates have none
+        slim.liveness_probe = std::move(container.liveness_probe);
+        slim.startup_probe = std::move(container.startup_probe);
+        slim.lifecycle = std::move(container.lifecycle);
+      }
       container = std::move(slim);
     }
   }

@@ -54,6 +54,7 @@ struct JobRecord {
   std::set<std::string> creating;  // pods whose creation is under way, by name
   std::set<std::string> deleting;  // pods that we deleted, by UID
   std::map<std::string, base::Instant> failing_since;
+  bool never_frozen = false;  // no timetable lists its pods (condition NeverFrozen)
   std::optional<StartUndo> undo;
   std::string end_message;  // of an end by itself: what was seen
   base::Instant pods_retry_at{};

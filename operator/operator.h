@@ -217,6 +217,7 @@ class Operator {
   void reconcile_ending(JobRecord& job);
   void reconcile_running(JobRecord& job);
   void delete_stale_pods(JobRecord& job);
+  void leave_rotation(JobRecord& job, const std::string& why);
   void ready(JobRecord& job);
   void end_by_itself(JobRecord& job, const GangFailure& failure);
   void undo_start(JobRecord& job, StartUndo undo);

@@ -262,6 +262,8 @@ void Operator::clear_start(JobRecord& job) {
   job.launching = job.service_made = false;
   job.creating.clear();
   job.failing_since.clear();
+  job.never_frozen = false;
+  erase_condition(job.wanted().conditions, kNeverFrozen);
   job.undo.reset();
   job.commit_after.reset();
   job.pods_failures = 0;

@@ -180,6 +180,7 @@ void Operator::reconcile_running(JobRecord& job) {
   }
   job.failing_since = std::move(failing);
   if (seen.look_again) set_timer(job, *seen.look_again);
+  if (seen.never_frozen && !job.never_frozen) leave_rotation(job, *seen.never_frozen);
 
   if (seen.launch) {
     return undo_start(
@@ -214,6 +215,38 @@ void Operator::reconcile_running(JobRecord& job) {
   if (!seen.settled_at) return;
   if (*seen.settled_at > now_) return set_timer(job, *seen.settled_at);
   ready(job);
+}
+
+// For as long as this start lasts: what a webhook has put into its pods does not go with being
+// frozen (architecture.md 4). The scheduler goes on giving it its turns; it runs in the others'
+// too.
+void Operator::leave_rotation(JobRecord& job, const std::string& why) {
+  job.never_frozen = true;
+  for (const PodSlot& slot : job.slots) {
+    NodeRecord& node = nodes_[slot.node];
+    if (!node.wanted) continue;
+    node.wanted = without_job(*node.wanted, job.uid);
+    node.dirty = !node.exists || !same_plan(*node.wanted, node.stored);
+    if (node.dirty) dirty_nodes_.insert(slot.node);
+  }
+  const std::string message = why +
+                              ", which its template has not: a mutating webhook of the cluster "
+                              "added it. The job's pods are never frozen; who shares their nodes "
+                              "runs at the same time";
+  if (!kube::set_condition(job.wanted().conditions,
+                           {.type = std::string{kNeverFrozen},
+                            .status = kube::ConditionStatus::kTrue,
+                            .last_transition_time = now_,
+                            .reason = "ChangedByWebhook",
+                            .message = message},
+                           now_)) {
+    return;  // a new leader finds what its predecessor has said
+  }
+  job.status.mark(Dirt::kUrgent);
+  status_jobs_.insert(job.uid);
+  warn("never frozen",
+       "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) + " why=\"" + why + "\"");
+  event(job, true, "NeverFrozen", message.substr(0, 1000));
 }
 
 void Operator::ready(JobRecord& job) {

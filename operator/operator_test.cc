@@ -374,6 +374,59 @@ TEST(Operator, AJobIsNotPlacedWhereNoPodFits) {
   expect_no_violations(world);
 }
 
+// architecture.md 4: a mutating webhook gives its pods what a template may not have.
+TEST(Operator, AJobWhosePodsAWebhookGaveAProbeIsNeverFrozenAndSaysSo) {
+  World world{{}};
+  bool injects = true;
+  world.server().set_pod_webhook([&](json& pod) {
+    if (!injects || pod["metadata"]["labels"].value(std::string{kLabelJob}, "") != "probed") return;
+    pod["spec"]["containers"][0]["livenessProbe"] = {{"tcpSocket", {{"port", 80}}}};
+  });
+  world.apply(linear_config("4s"));
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("plain", 5, ""));
+  world.run_for(seconds{6});
+  world.apply(gang_job("probed", 5, ""));
+  const auto is_alone_in_the_list = [&](const std::string& job) {
+    const auto pods = world.timetable("n14").spec.pods;
+    return std::all_of(pods.begin(), pods.end(), [&](const kube::TimetablePod& pod) {
+      return pod.name.starts_with(job + "-");
+    });
+  };
+  const auto expect_runs_always = [&] {
+    const auto probed_before = world.ran("probed");
+    const auto plain_before = world.ran("plain");
+    world.run_for(seconds{40});  // ten slices
+    EXPECT_NEAR(std::chrono::duration<double>(world.ran("probed") - probed_before).count(), 40, 1);
+    EXPECT_NEAR(std::chrono::duration<double>(world.ran("plain") - plain_before).count(), 20, 4);
+    EXPECT_FALSE(world.timetable("n14").spec.pods.empty());
+    EXPECT_TRUE(is_alone_in_the_list("plain")) << world.log_tail();
+    const std::string said = world.condition("Job", "probed", "NeverFrozen");
+    EXPECT_TRUE(said.starts_with("True: ChangedByWebhook: pod probed-")) << said;
+    EXPECT_NE(said.find("container main has a livenessProbe (a frozen pod"), std::string::npos)
+        << said;
+    EXPECT_EQ(world.condition("Job", "plain", "NeverFrozen"), "");
+  };
+  world.run_for(seconds{20});
+  expect_runs_always();
+  world.restart_operator();
+  world.run_for(seconds{10});
+  expect_runs_always();
+
+  // The next start is judged by its own pods.
+  injects = false;
+  world.patch_job("probed", {{"requeueRequest", 1}});
+  ASSERT_TRUE(world.run_until([&] { return world.job("probed").status.starts == 2; }, minutes{5}))
+      << world.log_tail();
+  world.run_for(seconds{20});
+  EXPECT_EQ(world.condition("Job", "probed", "NeverFrozen"), "");
+  EXPECT_FALSE(is_alone_in_the_list("plain")) << world.log_tail();
+  // What is meant to be: the two on the same nodes at the same time.
+  for (const std::string& violation : world.violations()) {
+    EXPECT_NE(violation.find("ran together"), std::string::npos) << violation;
+  }
+}
+
 // api.md, Partition: "Deleted with jobs: running ones finish unsliced".
 TEST(Operator, RunningJobsOfADeletedPartitionFinishUnsliced) {
   World world{{}};

@@ -22,7 +22,7 @@ void Operator::take_plans() {
 
 std::optional<ListedJob> Operator::listed_job(sched::JobId id) {
   const JobRecord* job = find_job(id);
-  if (job == nullptr) return std::nullopt;
+  if (job == nullptr || job->never_frozen) return std::nullopt;
   return ListedJob{.ns = job->key.ns,
                    .uid = job->uid,
                    .slots = job->slots,

@@ -7,6 +7,8 @@
 #include <set>
 #include <string_view>
 
+#include "operator/freeze_hazards.h"
+
 namespace control {
 namespace {
 
@@ -49,22 +51,9 @@ void check_launchers(const kube::Container& container, const std::string& where,
 
 void check_container(const kube::Container& container, const std::string& where,
                      Sentences& problems) {
-  const auto refuse_probe = [&](const kube::RawJson& probe, std::string_view name) {
-    if (probe.empty()) return;
-    problems.push_back(where + "." + std::string{name} +
-                       ": a frozen pod fails its probe and would be restarted; remove it");
-  };
-  refuse_probe(container.liveness_probe, "livenessProbe");
-  refuse_probe(container.startup_probe, "startupProbe");
-  const auto refuse_exec = [&](const std::optional<kube::LifecycleHandler>& hook,
-                               std::string_view name) {
-    if (!hook || hook->exec.empty()) return;
-    problems.push_back(where + ".lifecycle." + std::string{name} +
-                       ".exec: a command cannot be started in a frozen pod; remove it");
-  };
-  if (container.lifecycle) {
-    refuse_exec(container.lifecycle->post_start, "postStart");
-    refuse_exec(container.lifecycle->pre_stop, "preStop");
+  for (const FreezeHazard& hazard : freeze_hazards(container)) {
+    problems.push_back(where + "." + std::string{hazard.field} + ": " + std::string{hazard.why} +
+                       "; remove it");
   }
   if (container.restart_policy) {
     problems.push_back(where + ".restartPolicy: \"" + *container.restart_policy +

@@ -144,6 +144,20 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
   return spec;
 }
 
+kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
+                                    const std::string& job_uid) {
+  kube::NodeTimetableSpec left;
+  left.as_of = spec.as_of;
+  std::vector<std::vector<std::uint16_t>> images(spec.pods.size());
+  for (std::size_t i = 0; i < spec.pods.size(); ++i) {
+    if (spec.pods[i].job_uid == job_uid) continue;
+    images[i].push_back(static_cast<std::uint16_t>(left.pods.size()));
+    left.pods.push_back(spec.pods[i]);
+  }
+  left.timetable = map_timetable(spec.timetable, left.pods.size(), images);
+  return left;
+}
+
 std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
                                            sched::NodeIndex node, const JobsByUid& find) {
   if (!timetable::validate(spec.timetable).ok() || spec.timetable.pods_count != spec.pods.size()) {

@@ -32,6 +32,10 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
                                     const ListedJobs& find,
                                     const std::optional<kube::NodeTopology>& topology);
 
+// The same without the pods of that job: nobody touches them.
+kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
+                                    const std::string& job_uid);
+
 using JobsByUid = std::function<std::optional<sched::JobId>(const std::string& uid)>;
 
 // The plan as it was published; pods of jobs that `find` does not know are left out of it. Nothing

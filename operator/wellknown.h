@@ -32,6 +32,8 @@ inline constexpr std::string_view kAccepted = "Accepted";
 inline constexpr std::string_view kReady = "Ready";
 inline constexpr std::string_view kCompleting = "Completing";
 inline constexpr std::string_view kFinished = "Finished";
+// Its pods are left out of the rotation: a webhook gave them what a frozen pod cannot have.
+inline constexpr std::string_view kNeverFrozen = "NeverFrozen";
 
 // Reasons of an ending that undoes a start; a new leader knows by them how to go on.
 inline constexpr std::string_view kStartUndone = "StartUndone";

@@ -98,6 +98,7 @@ class ApiServer::Impl {
   ApiAnswer route(const RequestInfo& info, const ApiRequest& request);
   ApiAnswer resource(const RequestInfo& info, const ApiRequest& request);
   ApiAnswer encode(const RestRequest& request, const RestResult& result) const;
+  std::optional<ApiRequest> by_webhook(const ApiRequest& request) const;
   ApiAnswer pod_log(const RequestInfo& info);
   Outcome<PodLogRequest> pod_log_request(const RequestInfo& info);
   ApiAnswer debug(const RequestInfo& info, const ApiRequest& request);
@@ -109,6 +110,7 @@ class ApiServer::Impl {
   RequestLog log_;
   OpenApi open_api_;
   PodLogHook log_hook_;
+  PodWebhook pod_webhook_;
 };
 
 // 1. Injected failures. 2. The request. 3. The log.
@@ -186,7 +188,11 @@ ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& r
   if (!type->custom && type->plural == "pods" && info.subresource == "log") {
     return info.verb == "get" ? pod_log(info) : error_answer(method_not_allowed());
   }
-  const RestRequest rest_request{info, request, type, representation.value_or(Representation{})};
+  const bool creates_pod =
+      info.verb == "create" && !type->custom && type->plural == "pods" && info.subresource.empty();
+  const std::optional<ApiRequest> changed = creates_pod ? by_webhook(request) : std::nullopt;
+  const RestRequest rest_request{info, changed ? *changed : request, type,
+                                 representation.value_or(Representation{})};
   std::optional<Outcome<RestResult>> outcome;
   try {
     {
@@ -200,6 +206,18 @@ ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& r
     internal.message = std::string{"Internal error occurred: "} + error.what();
     return error_answer(internal);
   }
+}
+
+// Nothing: there is no webhook, or the body is none that it could change.
+std::optional<ApiRequest> ApiServer::Impl::by_webhook(const ApiRequest& request) const {
+  const std::scoped_lock lock{mu_};
+  if (!pod_webhook_) return std::nullopt;
+  json pod = json::parse(request.http.body, nullptr, false);
+  if (!pod.is_object()) return std::nullopt;
+  pod_webhook_(pod);
+  ApiRequest changed = request;
+  changed.http.body = pod.dump();
+  return changed;
 }
 
 ApiAnswer ApiServer::Impl::encode(const RestRequest& request, const RestResult& result) const {
@@ -366,6 +384,11 @@ ApiAnswer ApiServer::handle(const ApiRequest& request) {
 void ApiServer::set_pod_log_hook(PodLogHook hook) {
   const std::scoped_lock lock{impl_->mu_};
   impl_->log_hook_ = std::move(hook);
+}
+
+void ApiServer::set_pod_webhook(PodWebhook webhook) {
+  const std::scoped_lock lock{impl_->mu_};
+  impl_->pod_webhook_ = std::move(webhook);
 }
 
 void ApiServer::inject(Fault fault) {

@@ -66,6 +66,8 @@ struct PodLogRequest {
 // has ended. kNotFound and kInvalidArgument become 404 and 400.
 using PodLogHook = std::function<base::Result<std::shared_ptr<BodyStream>>(const PodLogRequest&)>;
 
+using PodWebhook = std::function<void(nlohmann::json& pod)>;
+
 // Thread-safe. Requests are handled one at a time; a write costs microseconds.
 class ApiServer {
  public:
@@ -80,6 +82,10 @@ class ApiServer {
 
   // Called without the lock, from the threads of handle(). Set it before requests come in.
   void set_pod_log_hook(PodLogHook hook);
+
+  // Changes every pod that is to be created, as a mutating webhook of the cluster would; under the
+  // lock. Set it before requests come in.
+  void set_pod_webhook(PodWebhook webhook);
 
   // Failures for tests. Resources are plural names ("pods"); "" = all.
   void inject(Fault fault);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "e2e/devcluster/testing/eventually.h"
 #include "e2e/kubernetes/tests/harness.h"
 #include "kube/api/quantity.h"
 
@@ -246,6 +247,98 @@ TEST_F(LaunchRefusedByKubelet, ANodeWithoutRoomForAPodIsNotEvenTried) {
       seconds{90});
   set_max_pods_of_n1(110);  // kubelet's default
   wait_ready("all");
+}
+
+// What service meshes do. The program answers the probe while it runs; were it frozen for a turn of
+// the others, kubelet would restart it.
+class LaunchChangedByAWebhook : public Launch {
+ protected:
+  static constexpr const char* kPolicies =
+      "/apis/admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicies";
+  static constexpr const char* kBindings =
+      "/apis/admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicybindings";
+
+  void add_probe_to_pods_of(const std::string& job_name) {
+    const json metadata{{"name", ns_}};
+    const std::string probe =
+        "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'main', livenessProbe: "
+        "Object.spec.containers.livenessProbe{periodSeconds: 1, failureThreshold: 2, httpGet: "
+        "Object.spec.containers.livenessProbe.httpGet{path: '/', port: 8000}}}]}}";
+    const json rule{{"apiGroups", {""}},
+                    {"apiVersions", {"v1"}},
+                    {"operations", {"CREATE"}},
+                    {"resources", {"pods"}}};
+    const auto policy =
+        call(kube::Method::kPost, kPolicies,
+             {{"apiVersion", "admissionregistration.k8s.io/v1beta1"},
+              {"kind", "MutatingAdmissionPolicy"},
+              {"metadata", metadata},
+              {"spec",
+               {{"matchConstraints",
+                 {{"namespaceSelector", {{"matchLabels", {{"kubernetes.io/metadata.name", ns_}}}}},
+                  {"objectSelector", {{"matchLabels", {{"kubegang.io/job", job_name}}}}},
+                  {"resourceRules", {rule}}}},
+                {"failurePolicy", "Fail"},
+                {"reinvocationPolicy", "Never"},
+                {"mutations",
+                 {{{"patchType", "ApplyConfiguration"},
+                   {"applyConfiguration", {{"expression", probe}}}}}}}}});
+    ASSERT_TRUE(policy.ok()) << policy.error().message;
+    const auto binding = call(kube::Method::kPost, kBindings,
+                              {{"apiVersion", "admissionregistration.k8s.io/v1beta1"},
+                               {"kind", "MutatingAdmissionPolicyBinding"},
+                               {"metadata", metadata},
+                               {"spec", {{"policyName", ns_}}}});
+    ASSERT_TRUE(binding.ok()) << binding.error().message;
+    // In force a moment later: of a pod that is only tried.
+    ASSERT_NO_FATAL_FAILURE(wait_until("pods are changed", [&] {
+      const auto pod =
+          call(kube::Method::kPost, "/api/v1/namespaces/" + ns_ + "/pods?dryRun=All",
+               {{"apiVersion", "v1"},
+                {"kind", "Pod"},
+                {"metadata", {{"name", "tried"}, {"labels", {{"kubegang.io/job", job_name}}}}},
+                {"spec", {{"containers", {{{"name", "main"}, {"image", kBusyboxImage}}}}}}});
+      return pod.ok() && (*pod)["spec"]["containers"][0].contains("livenessProbe");
+    }));
+  }
+  void TearDown() override {
+    if (!ns_.empty()) {
+      (void)call(kube::Method::kDelete, std::string{kBindings} + "/" + ns_);
+      (void)call(kube::Method::kDelete, std::string{kPolicies} + "/" + ns_);
+    }
+    Launch::TearDown();
+  }
+};
+
+TEST_F(LaunchChangedByAWebhook, AGangWithALivenessProbeIsNeverFrozenAndSaysSo) {
+  ASSERT_NO_FATAL_FAILURE(add_probe_to_pods_of("probed"));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "plain"}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("plain"));
+  ASSERT_NO_FATAL_FAILURE(submit(
+      {.name = "probed",
+       .command = {"sh", "-c",
+                   "mkdir /www; echo yes >/www/index.html; exec httpd -f -p 8000 -h /www"}}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("probed"));
+  const auto probed = pods("probed");
+  ASSERT_EQ(probed.size(), 3U);
+  ASSERT_TRUE(probed[0]["spec"]["containers"][0].contains("livenessProbe"));
+  ASSERT_NO_FATAL_FAILURE(wait_until("the other gang takes turns with it",
+                                     [&] { return is_frozen(pod_on("plain", "n1")); }));
+  // Sixteen slices, eight of them the other's. With a slice of half a second no probe would fail
+  // twice; that the pods are never frozen is the point.
+  EXPECT_TRUE(devcluster::throughout(
+      [&] {
+        return std::none_of(probed.begin(), probed.end(),
+                            [&](const json& pod) { return is_frozen(pod); });
+      },
+      seconds{8}));
+  expect_undisturbed("probed");
+  expect_undisturbed("plain");
+  const kube::Job shown = job("probed");
+  const kube::Condition* said = kube::find_condition(shown.status.conditions, "NeverFrozen");
+  ASSERT_NE(said, nullptr) << status_text("probed");
+  EXPECT_NE(said->message.find("container main has a livenessProbe"), std::string::npos)
+      << said->message;
 }
 
 TEST_F(Launch, ANamespaceThatEndsTakesItsJobsAlong) {

@@ -1,0 +1,25 @@
+// What in a pod does not go with being frozen. A template that has it is refused; a mutating
+// webhook of the cluster may add it all the same, and then the job's pods are never frozen
+// (architecture.md 4). Readiness probes are none of it: one that fails only takes the pod out of
+// its Service. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/api/pod.h"
+
+namespace control {
+
+struct FreezeHazard {
+  std::string_view field;  // of the container: "livenessProbe", "lifecycle.preStop.exec"
+  std::string_view why;
+};
+std::vector<FreezeHazard> freeze_hazards(const kube::Container& container);
+
+// Of the first container that has one: "container proxy has a livenessProbe (a frozen pod …)".
+std::optional<std::string> why_never_frozen(const kube::PodSpec& spec);
+
+}  // namespace control
