@@ -35,9 +35,17 @@ base::Instant Operator::step() {
   if (fenced_) return base::kNever;
   // 2. What became due.
   fire_timers();
-  if (const auto due = scheduler_.next_due(); due && *due <= now_) tell(sched::Wake{});
-  // 3. What follows from it.
+  const auto wake = [this] {
+    const auto due = scheduler_.next_due();
+    if (!due || *due > now_) return false;
+    tell(sched::Wake{});
+    return true;
+  };
+  (void)wake();
+  // 3. What follows from it. A pass at once where one is due after that: a job that may start when it
+  // is submitted is never written as pending, and no pod of it is tried.
   settle();
+  if (wake()) settle();
   // 4. What has to be written.
   take_plans();
   pump_statuses();
@@ -141,11 +149,18 @@ base::Instant Operator::next_due() const {
     const auto found = jobs_.find(uid);
     if (found == jobs_.end() || found->second->status.is_flying()) continue;
     const Keeper<kube::Job>& status = found->second->status;
-    if (status.dirt == Dirt::kInforms) {
-      earlier(std::max(now_ + kBudgetPeriod, status.informed_at + kRefreshPeriod));
-    } else if (status.retry_at > now_) {
+    if (status.dirt == Dirt::kClean) continue;
+    if (status.retry_at > now_) {
       earlier(status.retry_at);
+    } else if (status.dirt == Dirt::kInforms) {
+      earlier(now_ + kBudgetPeriod);
+    } else if (!found->second->commit_after) {
+      earlier(now_);  // it was marked after the statuses had been looked at
     }
+  }
+  if (!informing_.empty()) earlier(now_ + kBudgetPeriod);
+  if (!informing_later_.empty()) {
+    earlier(std::max(now_ + kBudgetPeriod, informing_later_.begin()->first));
   }
   const auto keeper_due = [&](const auto& keeper) {
     if (keeper.dirt == Dirt::kClean || keeper.is_flying() || keeper.gone) return;

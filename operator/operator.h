@@ -24,6 +24,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kube/api/event.h"
@@ -191,6 +192,7 @@ class Operator {
   void submit(JobRecord& job, sched::JobRequest request);
   void tell_wishes(JobRecord& job);
   void forget(JobRecord& job);
+  void leave_scheduler(JobRecord& job);
   void check_ttl(JobRecord& job);
 
   // --- decisions (operator_decisions.cc) ---
@@ -247,6 +249,7 @@ class Operator {
   // --- statuses (operator_status.cc) ---
   void pump_statuses();
   void pump_informing();
+  void queue_informing(const JobRecord& job);
   void refresh_running();
   // By name, or UID of a job; null: not known any more.
   template <typename T>
@@ -283,6 +286,7 @@ class Operator {
 
   // Objects.
   std::map<std::string, std::unique_ptr<JobRecord>> jobs_;  // by UID
+  std::map<std::string, JobRecord*> unfinished_;            // of them; finished ones cost nothing
   std::map<kube::ObjectKey, std::string> uid_of_;           // of the objects that exist
   std::map<sched::JobId, std::string> uid_by_id_;
   std::map<std::string, NodeRecord> nodes_;  // by name
@@ -302,7 +306,7 @@ class Operator {
 
   // To do.
   std::set<std::string> dirty_jobs_;   // UIDs
-  std::set<std::string> status_jobs_;  // UIDs whose status may have to be written
+  std::set<std::string> status_jobs_;  // UIDs whose status may have to be written at once
   std::set<std::string> dirty_nodes_;  // whose timetable may have to be written
   std::set<std::string> untainted_;    // whose taint may have to be written
   std::set<std::pair<base::Instant, std::string>> timers_;
@@ -323,7 +327,18 @@ class Operator {
   std::deque<std::string> without_id_;  // UIDs, in order of arrival
   std::deque<std::string> to_try_;      // UIDs of jobs of which a pod is to be tried
 
-  // Budget of writes that only inform.
+  // Budget of writes that only inform, and whose turn it is: head of the queue first, and from when
+  // on. Whether there is still something to say is seen when its turn has come.
+  struct InformOrder {
+    std::int64_t priority = 0;
+    sched::JobId id{};
+    std::string uid;
+    bool operator<(const InformOrder& other) const {
+      return std::tuple{-priority, id, uid} < std::tuple{-other.priority, other.id, other.uid};
+    }
+  };
+  std::set<InformOrder> informing_;
+  std::set<std::pair<base::Instant, std::string>> informing_later_;  // UIDs
   double tokens_ = 0;
   base::Instant tokens_at_{};
   static constexpr base::Duration kRefreshPeriod = std::chrono::minutes{1};

@@ -181,7 +181,7 @@ void Operator::count_jobs() {
   std::map<std::string, kube::PartitionJobCounts> partitions;
   std::map<std::string, std::pair<int, int>> qos;  // running, pending
   counters_.jobs_pending = counters_.jobs_running = counters_.jobs_suspended = 0;
-  for (const auto& [uid, job] : jobs_) {
+  for (const auto& [uid, job] : unfinished_) {
     if (!job->submitted || job->is_final() || job->deleted) continue;
     const std::string partition = !job->wanted().partition.empty() ? job->wanted().partition
                                   : !job->request.partitions.empty()

@@ -111,6 +111,7 @@ void Operator::reconcile(JobRecord& job) {
     if (!std::exchange(job.told_cancel, true)) tell(sched::Cancel{job.id});
   } else {
     if (job.is_final()) {
+      leave_scheduler(job);
       judge_finished(job);
       return check_ttl(job);
     }

@@ -49,6 +49,7 @@ void Operator::on_job(const std::shared_ptr<const kube::Job>& object) {
     slot->status.stored.status = object->status;
     slot->status.wanted = object->status;
     uid_of_[slot->key] = uid;
+    unfinished_[uid] = slot.get();
     // After the restore, a number in the status of a new job was not given by us.
     if (!restored_ && object->status.job_id) {
       slot->id = sched::JobId{*object->status.job_id};
@@ -258,16 +259,23 @@ void Operator::tell_wishes(JobRecord& job) {
 }
 
 void Operator::judge_waiting_jobs() {
-  for (const auto& [uid, job] : jobs_) {
+  for (const auto& [uid, job] : unfinished_) {
     if (job->is_final() || job->is_allocated() || job->deleted) continue;
     job->judge_again = true;
     touch(uid);
   }
 }
 
+// Of a job that has ended: only its object is left, until somebody or its time to live deletes it.
+// Nothing that happens to others looks at it again, or thousands of them would slow everything.
+void Operator::leave_scheduler(JobRecord& job) {
+  unfinished_.erase(job.uid);
+  if (std::exchange(job.submitted, false)) tell(sched::Forget{job.id});
+}
+
 // Of a deleted job whose pods are gone.
 void Operator::forget(JobRecord& job) {
-  if (job.submitted) tell(sched::Forget{job.id});
+  leave_scheduler(job);
   for (const PodSlot& slot : job.slots) {
     const auto node = nodes_.find(slot.node);
     if (node != nodes_.end()) node->second.jobs.erase(job.uid);

@@ -26,17 +26,18 @@ std::string point_of(const JobRecord& job) {
 void Operator::pump_statuses() {
   for (auto it = status_jobs_.begin(); it != status_jobs_.end();) {
     JobRecord* job = find_job(*it);
-    if (job == nullptr || job->status.gone ||
-        (job->status.dirt == Dirt::kClean && !job->status.is_flying())) {
-      if (job != nullptr) job->status.dirt = Dirt::kClean;
+    if (job != nullptr && job->status.gone) job->status.dirt = Dirt::kClean;
+    // Of a write under way its end is heard (job_keeper). So what is looked at here in each step is
+    // what has to be written now, however many jobs wait.
+    if (job == nullptr || job->status.is_flying() || job->status.dirt <= Dirt::kInforms) {
+      if (job != nullptr && !job->status.is_flying() && job->status.dirt == Dirt::kInforms) {
+        queue_informing(*job);
+      }
       it = status_jobs_.erase(it);
       continue;
     }
     ++it;
-    if (job->status.is_flying() || job->status.dirt <= Dirt::kInforms ||
-        job->status.retry_at > now_) {
-      continue;
-    }
+    if (job->status.retry_at > now_) continue;
     if (job->commit_after) {
       const JobRecord* first = find_job(*job->commit_after);
       if (first != nullptr && first->status.is_uncommitted()) continue;
@@ -90,22 +91,27 @@ void Operator::pump_informing() {
     write_status<kube::Qos>("qos-status", name, keeper, &Operator::qos_keeper);
   }
   pump_trials();
-  if (tokens_ < 1) return;
-  std::vector<JobRecord*> due;
-  for (const std::string& uid : status_jobs_) {
-    JobRecord* job = find_job(uid);
-    if (job != nullptr && is_due(job->status)) due.push_back(job);
+  while (!informing_later_.empty() && informing_later_.begin()->first <= now_) {
+    const JobRecord* job = find_job(informing_later_.begin()->second);
+    informing_later_.erase(informing_later_.begin());
+    if (job != nullptr) queue_informing(*job);
   }
-  const auto before = [](const JobRecord* a, const JobRecord* b) {
-    const auto priority = [](const JobRecord* job) { return job->wanted().priority.value_or(0); };
-    return std::pair{-priority(a), a->id} < std::pair{-priority(b), b->id};
-  };
-  const auto count = std::min(due.size(), static_cast<std::size_t>(tokens_));
-  std::partial_sort(due.begin(), due.begin() + static_cast<std::ptrdiff_t>(count), due.end(),
-                    before);
-  for (std::size_t i = 0; i < count; ++i) {
+  while (tokens_ >= 1 && !informing_.empty()) {
+    JobRecord* job = find_job(informing_.begin()->uid);
+    informing_.erase(informing_.begin());
+    if (job == nullptr || !is_due(job->status)) continue;  // said meanwhile, or later
     tokens_ -= 1;
-    write_job_status(*due[i]);
+    write_job_status(*job);
+  }
+}
+
+void Operator::queue_informing(const JobRecord& job) {
+  const Keeper<kube::Job>& status = job.status;
+  const base::Instant at = std::max(status.retry_at, status.informed_at + kInformingPeriod);
+  if (at <= now_) {
+    informing_.insert({job.wanted().priority.value_or(0), job.id, job.uid});
+  } else {
+    informing_later_.emplace(at, job.uid);
   }
 }
 
@@ -113,7 +119,7 @@ void Operator::pump_informing() {
 void Operator::refresh_running() {
   if (refreshed_at_ + kRefreshPeriod > now_) return;
   refreshed_at_ = now_;
-  for (const auto& [uid, job] : jobs_) {
+  for (const auto& [uid, job] : unfinished_) {
     if (!job->is_allocated() || !job->submitted || job->deleted || job->wanted().ending) continue;
     const auto view = scheduler_.job(job->id, now_);
     if (!view || !view->ready) continue;

@@ -427,6 +427,37 @@ TEST(Operator, AJobWhosePodsAWebhookGaveAProbeIsNeverFrozenAndSaysSo) {
   }
 }
 
+// Jobs that have ended stay until their time to live is over: many of them.
+TEST(Operator, AJobsLifeTakesTheSameRequestsBesideThousandsOfFinishedJobs) {
+  const auto requests_of_a_life = [](int finished_count) {
+    World world{{}};
+    world.apply(linear_config());
+    world.apply(partition("batch", force()));
+    for (int i = 0; i < finished_count; ++i) {
+      json finished = gang_job("old-" + std::to_string(i), 1, "");
+      finished["status"] = {{"state", "Completed"}, {"jobID", i + 1}, {"exitCode", 0}};
+      world.apply(finished);
+    }
+    world.restart_operator();
+    world.run_for(minutes{3});
+    world.server().clear_request_log();
+    world.apply(gang_job("new", 2, "20s"));
+    world.run_for(minutes{3});
+    EXPECT_EQ(world.state("new"), "Completed") << world.log_tail();
+    return world.server().request_counts();
+  };
+  const auto counts_as_text = [](const auto& counts) {
+    std::string text;
+    for (const auto& [kind, count] : counts) {
+      if (kind.verb == "list") continue;  // this world's own, in pages
+      text += kind.verb + " " + kind.resource + "/" + kind.subresource + " " +
+              std::to_string(count) + "\n";
+    }
+    return text;
+  };
+  EXPECT_EQ(counts_as_text(requests_of_a_life(1)), counts_as_text(requests_of_a_life(2000)));
+}
+
 // api.md, Partition: "Deleted with jobs: running ones finish unsliced".
 TEST(Operator, RunningJobsOfADeletedPartitionFinishUnsliced) {
   World world{{}};

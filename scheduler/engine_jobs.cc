@@ -132,8 +132,9 @@ void Engine::on(const Forget& event) {
     gang_gone(*job);
     release_allocation(*job);
   }
+  const bool had_ended = is_terminal(job->state);
   jobs_.erase(event.job);
-  touched();
+  if (!had_ended) touched();  // else its end has been told
 }
 
 // T10, T11. P4: what a suspend gave back a resume takes again, and nothing else.
