@@ -4,7 +4,9 @@
 // prove by themselves that nothing disturbed them.
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <thread>
 
 #include "e2e/devcluster/testing/eventually.h"
@@ -180,6 +182,45 @@ TEST_F(Rotation, AnAgentUpgradeThawsAndTakesUpTheRotationAgain) {
       run(kubectl("rollout status daemonset/kubegang-agent -n kubegang-system --timeout=120s"));
   ASSERT_EQ(done.exit_code, 0) << done.text;
   // A stopped agent thaws: until its successor has taken over, both gangs run.
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns(kBoth));
+  from_ = now();
+  expect_nobody_noticed();
+}
+
+// Operators and agents are replaced while the gangs take turns and a third one is being started.
+TEST_F(Rotation, AHelmUpgradeLosesNoJobAndLeavesNoPodFrozen) {
+  const std::string helm = "helm --kubeconfig " + state_directory() + "/pki/admin.kubeconfig ";
+  const std::string upgrade = helm + "upgrade kubegang " KUBEGANG_SOURCE_DIR
+                                     "/charts/kubegang -n kubegang-system --reuse-values --wait "
+                                     "--timeout 180s --set agent.resources.requests.memory=";
+  const auto uids = [&] {
+    std::set<std::string> all;
+    const json list =
+        get(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
+            "/pods?labelSelector=app.kubernetes.io/component%20in%20(operator,agent)");
+    for (const json& pod : list["items"]) all.insert(pod["metadata"]["uid"].get<std::string>());
+    return all;
+  };
+  const std::set<std::string> before = uids();
+  ASSERT_EQ(before.size(), 5U);  // two operators, three agents
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "third"}));
+  const Output done = run(upgrade + "25Mi --set operator.resources.requests.memory=65Mi");
+  ASSERT_EQ(done.exit_code, 0) << done.text;
+  ASSERT_NO_FATAL_FAILURE(wait_until("all of them are new ones", [&] {
+    const std::set<std::string> now_are = uids();
+    return now_are.size() == before.size() &&
+           std::none_of(before.begin(), before.end(),
+                        [&](const std::string& uid) { return now_are.contains(uid); });
+  }));
+  // All three have their turns on all nodes: no pod of theirs was left frozen.
+  ASSERT_NO_FATAL_FAILURE(wait_ready("third"));
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second", "third"}));
+  expect_undisturbed("third");
+  ASSERT_NO_FATAL_FAILURE(remove(job_path("third")));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("the third gang's pods are gone", [&] { return pods("third").empty(); }));
+  const Output back = run(upgrade + "24Mi --set operator.resources.requests.memory=64Mi");
+  ASSERT_EQ(back.exit_code, 0) << back.text;
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(kBoth));
   from_ = now();
   expect_nobody_noticed();
