@@ -51,11 +51,11 @@ e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go and minutes th
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target programs kubernetes_tests api_server_contract_test
 	@tools/as-root e2e/kubernetes/run-tests $(BUILD) $(if $(FILTER),'$(FILTER)')
 
-bench-kubernetes: deps  ## gangs, plain pods and batch Jobs on 1,000 KWOK nodes (root; Go; less: NODES=50 SCALE=20)
+bench-kubernetes: deps  ## gangs, plain pods, batch Jobs on 1,000 KWOK nodes; many jobs (root; Go; NODES=50 SCALE=20 ONLY=shapes)
 	@tools/install-packages tools/packages-kubernetes.txt
 	@cmake --preset $(PRESET) >/dev/null
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target kubegang-operator kubernetes_bench
-	@tools/as-root e2e/kubernetes/run-bench $(BUILD) --nodes $(NODES) --scale $(SCALE)
+	@tools/as-root e2e/kubernetes/run-bench $(BUILD) --nodes $(NODES) --scale $(SCALE) $(if $(ONLY),--only $(ONLY))
 
 cluster-up: build  ## a real Kubernetes of three nodes on this machine, kubegang installed (root; Go)
 	@tools/install-packages tools/packages-kubernetes.txt

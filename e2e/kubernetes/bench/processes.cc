@@ -20,6 +20,14 @@ std::string text_of(pid_t pid, const char* file) {
   return {std::istreambuf_iterator<char>{in}, {}};
 }
 
+double mebibytes_of(pid_t pid, const std::string& field) {
+  std::istringstream lines{text_of(pid, "status")};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(field)) return std::stod(line.substr(field.size())) / 1024.0;
+  }
+  return 0;
+}
+
 }  // namespace
 
 double cpu_seconds(pid_t pid) {
@@ -36,12 +44,12 @@ double cpu_seconds(pid_t pid) {
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
+double rss_mebibytes(pid_t pid) {
+  return mebibytes_of(pid, "VmRSS:");
+}
+
 double peak_rss_mebibytes(pid_t pid) {
-  std::istringstream lines{text_of(pid, "status")};
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) / 1024.0;
-  }
-  return 0;
+  return mebibytes_of(pid, "VmHWM:");
 }
 
 base::Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command,

@@ -12,6 +12,7 @@
 namespace kubernetes_bench {
 
 double cpu_seconds(pid_t pid);  // user and system, all threads; 0 when it is gone
+double rss_mebibytes(pid_t pid);
 double peak_rss_mebibytes(pid_t pid);
 
 // Ends with this object or with this process, whatever ends that.

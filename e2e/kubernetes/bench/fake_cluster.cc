@@ -1,0 +1,87 @@
+#include "e2e/kubernetes/bench/fake_cluster.h"
+
+#include <algorithm>
+
+#include "e2e/kubernetes/bench/shape.h"
+#include "kube/api/node.h"
+
+namespace kubernetes_bench {
+
+using base::Status;
+using kube::Method;
+using nlohmann::json;
+
+Status make_nodes(BenchApi& api, int count) {
+  std::vector<json> nodes;
+  const json capacity{{"cpu", std::to_string(kCoresPerNode)}, {"memory", "128Gi"}, {"pods", "110"}};
+  for (int n = 1; n <= count; ++n) {
+    const std::string name = "k" + std::to_string(n);
+    nodes.push_back(
+        {{"apiVersion", "v1"},
+         {"kind", "Node"},
+         {"metadata",
+          {{"name", name},
+           {"annotations", {{"kwok.x-k8s.io/node", "fake"}}},
+           {"labels", {{"kubernetes.io/hostname", name}, {"kubernetes.io/os", "linux"}}}}},
+         {"status", {{"capacity", capacity}, {"allocatable", capacity}}}});
+  }
+  if (Status made = api.create_all("/api/v1/nodes", nodes); !made.ok()) return made;
+  return api.wait_until("all nodes are Ready", [&] {
+    const auto list = api.call(Method::kGet, "/api/v1/nodes");
+    if (!list.ok()) return false;
+    return std::all_of((*list)["items"].begin(), (*list)["items"].end(), [](const json& object) {
+      const auto node = kube::decode<kube::Node>(object);
+      return node.ok() && kube::is_true(node->status.conditions, "Ready") &&
+             node->spec.taints.empty();
+    });
+  });
+}
+
+Status make_objects(BenchApi& api, int nodes_count) {
+  for (const char* ns : {kGang, kLimit, kBatch}) {
+    if (Status made = api.make_namespace(ns); !made.ok()) return made;
+  }
+  const std::string path = "/apis/kubegang.io/v1alpha1/";
+  auto made = api.call(
+      Method::kPost, path + "schedulerconfigs",
+      {{"apiVersion", "kubegang.io/v1alpha1"},
+       {"kind", "SchedulerConfig"},
+       {"metadata", {{"name", "default"}}},
+       {"spec", {{"select", {{"type", "ConsTres"}, {"unit", "Core"}, {"memory", false}}}}}});
+  if (!made.ok()) return made.error();
+  const auto make_partition = [&](const char* name, const std::string& nodes,
+                                  const json& over_subscribe) {
+    return api
+        .call(Method::kPost, path + "partitions",
+              {{"apiVersion", "kubegang.io/v1alpha1"},
+               {"kind", "Partition"},
+               {"metadata", {{"name", name}}},
+               {"spec", {{"nodes", {{"hostlist", nodes}}}, {"overSubscribe", over_subscribe}}}})
+        .status();
+  };
+  if (Status s = make_partition(kPartition, "k[1-" + std::to_string(nodes_count) + "]",
+                                {{"policy", "Force"}, {"maxShare", 2}});
+      !s.ok()) {
+    return s;
+  }
+  return make_partition(kNarrowPartition, "k1", {{"policy", "Exclusive"}});
+}
+
+json container(const json& requests) {
+  json out{{"name", "main"}, {"image", "registry.e2e/none:1"}, {"command", {"work"}}};
+  if (!requests.is_null()) out["resources"] = {{"requests", requests}};
+  return out;
+}
+
+json gang_job(const std::string& ns, const std::string& name, const json& spec) {
+  json object{
+      {"apiVersion", "kubegang.io/v1alpha1"},
+      {"kind", "Job"},
+      {"metadata", {{"name", name}, {"namespace", ns}}},
+      {"spec",
+       {{"network", "None"}, {"template", {{"spec", {{"containers", {container(nullptr)}}}}}}}}};
+  object["spec"].merge_patch(spec);
+  return object;
+}
+
+}  // namespace kubernetes_bench

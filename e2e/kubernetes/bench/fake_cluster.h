@@ -1,0 +1,28 @@
+// The nodes (KWOK's) and the objects that everything is measured on.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "e2e/kubernetes/bench/bench_api.h"
+
+namespace kubernetes_bench {
+
+// Two gangs may share its cores; all nodes.
+inline constexpr const char* kPartition = "bench";
+// One node, one job at a time: whoever comes second waits.
+inline constexpr const char* kNarrowPartition = "narrow";
+// A namespace for each of what is measured.
+inline constexpr const char* kGang = "gang";
+inline constexpr const char* kLimit = "limit";
+inline constexpr const char* kBatch = "batch";
+
+base::Status make_nodes(BenchApi& api, int count);
+base::Status make_objects(BenchApi& api, int nodes_count);
+
+// Of a pod; without requests: null.
+nlohmann::json container(const nlohmann::json& requests);
+// A Job of ours; `spec` is merged into it.
+nlohmann::json gang_job(const std::string& ns, const std::string& name, const nlohmann::json& spec);
+
+}  // namespace kubernetes_bench

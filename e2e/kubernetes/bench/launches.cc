@@ -1,0 +1,203 @@
+#include "e2e/kubernetes/bench/launches.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "e2e/kubernetes/bench/fake_cluster.h"
+#include "e2e/kubernetes/bench/operator_run.h"
+
+namespace kubernetes_bench {
+namespace {
+
+using base::Duration;
+using base::Status;
+using kube::Method;
+using nlohmann::json;
+
+constexpr int kWarmUpPods = 200;
+
+double seconds_between(Duration from, Duration to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+// What has grown, by name.
+json growth(const std::map<std::string, double>& before,
+            const std::map<std::string, double>& after) {
+  json out = json::object();
+  for (const auto& [name, value] : after) {
+    const auto start = before.find(name);
+    const double more = value - (start == before.end() ? 0 : start->second);
+    if (more > 0) out[name] = more;
+  }
+  return out;
+}
+
+}  // namespace
+
+Launches::Counts Launches::cpu_by_process(pid_t operator_pid) const {
+  Counts out;
+  for (const auto& file : std::filesystem::directory_iterator{options_.state + "/pids"}) {
+    pid_t pid = 0;
+    std::ifstream{file.path()} >> pid;
+    out[file.path().filename()] = cpu_seconds(pid);
+  }
+  if (operator_pid != 0) out["kubegang-operator"] = cpu_seconds(operator_pid);
+  out["benchmark"] = cpu_seconds(::getpid());
+  return out;
+}
+
+base::Result<json> Launches::submission(const std::string& ns, const std::string& path,
+                                        const std::vector<json>& objects, std::size_t pods_count,
+                                        pid_t operator_pid) {
+  PodWatch watch{api_.transport(), clock_, ns};
+  const auto requests_before = api_.request_counts();
+  if (!requests_before.ok()) return requests_before.error();
+  const Counts cpu_before = cpu_by_process(operator_pid);
+  const Duration began = clock_.monotonic();
+  if (Status made = api_.create_all(path, objects); !made.ok()) return made.error();
+  const double submitted = seconds_between(began, clock_.monotonic());
+  const auto times = watch.wait_for(pods_count, kPatience);
+  if (!times.ok()) return times.error();
+  const Counts cpu_after = cpu_by_process(operator_pid);
+  const auto requests_after = api_.request_counts();
+  if (!requests_after.ok()) return requests_after.error();
+  return json{{"submitted_seconds", submitted},
+              {"last_bound_seconds", seconds_between(began, times->last_bound)},
+              {"last_running_seconds", seconds_between(began, times->last_running)},
+              {"watches_ended", times->watches_ended},
+              {"cpu_seconds", growth(cpu_before, cpu_after)},
+              {"requests", growth(*requests_before, *requests_after)}};
+}
+
+base::Result<json> Launches::gang(const Shape& shape, std::vector<json>& pods) {
+  auto run = OperatorRun::start(options_, clock_);
+  if (!run.ok()) return run.error();
+  const auto ready = [&] {
+    return run->is_ready() && agents_.ready_nodes() == static_cast<std::size_t>(options_.nodes);
+  };
+  if (Status is = api_.wait_until("operator and fake agents are ready", ready); !is.ok()) {
+    return is.error();
+  }
+  // Until it has heard of the last acknowledgement.
+  std::this_thread::sleep_for(std::chrono::seconds{2});
+  const auto metrics_before = run->metrics();
+  if (!metrics_before.ok()) return metrics_before.error();
+  const std::int64_t acknowledged_before = agents_.acknowledgements();
+
+  std::vector<json> jobs;
+  for (int i = 0; i < shape.jobs; ++i) {
+    jobs.push_back(gang_job(kGang, "j" + std::to_string(i),
+                            {{"partitions", {kPartition}},
+                             {"tasks", shape.pods_per_job},
+                             {"cpusPerTask", kCpusPerPod},
+                             {"podPolicy", "PerTask"},
+                             {"network", options_.network}}));
+  }
+  auto row = submission(kGang, gang_jobs_path(kGang), jobs, static_cast<std::size_t>(shape.pods()),
+                        run->pid());
+  if (!row.ok()) return row;
+  const auto metrics_after = run->metrics();
+  if (!metrics_after.ok()) return metrics_after.error();
+  (*row)["operator"] = OperatorRun::growth(*metrics_before, *metrics_after);
+  (*row)["operator"]["peak_rss_mebibytes"] = peak_rss_mebibytes(run->pid());
+  (*row)["acknowledgements"] = agents_.acknowledgements() - acknowledged_before;
+
+  auto made = made_pods();
+  if (!made.ok()) return made.error();
+  pods = std::move(*made);
+  return row;
+}
+
+// What the operator made, for a plain client to make again in its own namespace.
+base::Result<std::vector<json>> Launches::made_pods() {
+  std::vector<json> pods;
+  std::string go_on;
+  do {
+    auto page = api_.call(Method::kGet, pods_path(kGang) + "?limit=500" +
+                                            (go_on.empty() ? "" : "&continue=" + go_on));
+    if (!page.ok()) return page.error();
+    for (json& pod : (*page)["items"]) {
+      pods.push_back({{"apiVersion", "v1"},
+                      {"kind", "Pod"},
+                      {"metadata",
+                       {{"name", pod["metadata"]["name"]},
+                        {"namespace", kLimit},
+                        {"labels", pod["metadata"].value("labels", json::object())},
+                        {"annotations", pod["metadata"].value("annotations", json::object())}}},
+                      {"spec", std::move(pod["spec"])}});
+    }
+    go_on = (*page)["metadata"].value("continue", "");
+  } while (!go_on.empty());
+  return pods;
+}
+
+std::vector<json> Launches::batch_jobs(const Shape& shape) const {
+  std::vector<json> jobs;
+  for (int i = 0; i < shape.jobs; ++i) {
+    const json pod_spec{{"restartPolicy", "Never"},
+                        {"containers", {container({{"cpu", std::to_string(kCpusPerPod)}})}}};
+    jobs.push_back({{"apiVersion", "batch/v1"},
+                    {"kind", "Job"},
+                    {"metadata", {{"name", "j" + std::to_string(i)}, {"namespace", kBatch}}},
+                    {"spec",
+                     {{"parallelism", shape.pods_per_job},
+                      {"completions", shape.pods_per_job},
+                      {"backoffLimit", 0},
+                      {"template", {{"spec", pod_spec}}}}}});
+  }
+  return jobs;
+}
+
+Status Launches::warm_up() {
+  std::vector<json> pods;
+  for (int i = 0; i < kWarmUpPods; ++i) {
+    pods.push_back({{"apiVersion", "v1"},
+                    {"kind", "Pod"},
+                    {"metadata", {{"name", "w" + std::to_string(i)}, {"namespace", kLimit}}},
+                    {"spec",
+                     {{"nodeName", "k" + std::to_string(i % options_.nodes + 1)},
+                      {"containers", {container(nullptr)}}}}});
+  }
+  const auto done = submission(kLimit, pods_path(kLimit), pods, pods.size(), 0);
+  return done.ok() ? api_.clean(kLimit, "") : done.status();
+}
+
+Status Launches::measure(const Shape& shape, json& row) {
+  row = {{"shape", shape.name()}, {"jobs", shape.jobs}, {"pods", shape.pods()}};
+  const auto keep = [&](const char* name, base::Result<json> figures) -> Status {
+    if (!figures.ok()) return figures.error().with_context(shape.name() + ", " + name);
+    row[name] = std::move(*figures);
+    std::printf("%-10s %-6s last bound %8.2f s   last Running %8.2f s\n", shape.name().c_str(),
+                name, row[name]["last_bound_seconds"].get<double>(),
+                row[name]["last_running_seconds"].get<double>());
+    std::fflush(stdout);
+    return {};
+  };
+  std::vector<json> pods;
+  if (Status s = keep(kGang, gang(shape, pods)); !s.ok()) return s;
+  if (Status s = api_.clean(kGang, gang_jobs_path(kGang)); !s.ok()) return s;
+  if (Status s = keep(kLimit, submission(kLimit, pods_path(kLimit), pods, pods.size(), 0));
+      !s.ok()) {
+    return s;
+  }
+  if (Status s = api_.clean(kLimit, ""); !s.ok()) return s;
+  const auto pods_count = static_cast<std::size_t>(shape.pods());
+  if (Status s = keep(
+          kBatch, submission(kBatch, batch_jobs_path(kBatch), batch_jobs(shape), pods_count, 0));
+      !s.ok()) {
+    return s;
+  }
+  for (const char* what : {"last_bound_seconds", "last_running_seconds"}) {
+    for (const char* other : {kLimit, kBatch}) {
+      row["ratios"][std::string{"gang_to_"} + other + "_" + what] =
+          row[kGang][what].get<double>() / row[other][what].get<double>();
+    }
+  }
+  return api_.clean(kBatch, batch_jobs_path(kBatch));
+}
+
+}  // namespace kubernetes_bench
