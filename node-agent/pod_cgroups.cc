@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -128,6 +129,13 @@ PodCgroups::PodCgroups(std::string root, std::string kubelet_root, FileDescripto
 
 base::Result<PodCgroups> PodCgroups::open(const std::string& root,
                                           const std::string& kubelet_root) {
+  if (candidate_paths(std::string(kPodUidLengthMax, '0'), QosClass::kBestEffort, kubelet_root)
+          .front()  // systemd's repeats every parent's name
+          .size() >= PATH_MAX) {
+    return base::invalid_argument("kubelet's cgroup root of " +
+                                  std::to_string(kubelet_root.size()) +
+                                  " characters: the path of a pod below it would be too long");
+  }
   FileDescriptor directory{::open(root.c_str(), kDirectoryFlags | O_CLOEXEC)};
   if (!directory.is_open()) return error_from_errno("cgroup root " + root, errno);
   return PodCgroups{root, kubelet_root, std::move(directory)};

@@ -51,7 +51,8 @@ struct PodCgroup {
 // that lead outside are refused by the kernel (openat2). Any thread.
 class PodCgroups {
  public:
-  // kNotFound or kPermissionDenied when the directory cannot be opened.
+  // kNotFound or kPermissionDenied when the directory cannot be opened; kInvalidArgument when the
+  // kernel could not take a pod's path below this kubelet_root.
   static base::Result<PodCgroups> open(const std::string& root, const std::string& kubelet_root);
 
   // kNotFound: there is none (not yet, or gone); kInvalidArgument: the UID is not one.

@@ -108,6 +108,18 @@ TEST_F(PodCgroupsTest, RefusesAPathThatLeavesTheRootOrDoesNotNameTheUid) {
   EXPECT_EQ(cgroups->at("kubepods/pod1", "../../x").error().code, base::Code::kInvalidArgument);
 }
 
+TEST_F(PodCgroupsTest, RefusesAKubeletRootBelowWhichNoPathIsShortEnough) {
+  std::string deep;
+  for (int i = 0; i < 60; ++i)
+    deep += "/deeper";  // short, but systemd's names repeat their parents'
+  const base::Result<PodCgroups> cgroups = PodCgroups::open(root(), deep);
+  ASSERT_FALSE(cgroups.ok());
+  EXPECT_EQ(
+      cgroups.error().message,
+      "kubelet's cgroup root of 420 characters: the path of a pod below it would be too long");
+  EXPECT_TRUE(PodCgroups::open(root(), "/a/b/c/d").ok());
+}
+
 TEST_F(PodCgroupsTest, OpensTheFreezerOfTheVersionThatThePodHas) {
   const std::string v2 = "kubepods/burstable/pod" + std::string{kUid};
   make_v2(root() / v2);
