@@ -366,6 +366,10 @@ TEST_F(Launch, ATaintedNodeIsUsedOnlyByJobsThatTolerateIt) {
       "/api/v1/nodes/n1",
       {{"spec",
         {{"taints", {{{"key", "e2e"}, {"value", "dedicated"}, {"effect", "NoSchedule"}}}}}}}));
+  // The operator hears of nodes and of jobs by two watches, and of neither first.
+  const Instant heard = now() + seconds{1};
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("the operator has heard of the taint", [&] { return now() >= heard; }));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
   EXPECT_EQ(job("pair").status.allocation->node_list, "n[2-3]");
