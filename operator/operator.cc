@@ -35,6 +35,7 @@ base::Instant Operator::step() {
   if (fenced_) return base::kNever;
   // 2. What became due.
   fire_timers();
+  count_unsliced();
   const auto wake = [this] {
     const auto due = scheduler_.next_due();
     if (!due || *due > now_) return false;
@@ -172,6 +173,9 @@ base::Instant Operator::next_due() const {
   for (const auto& [name, keeper] : qos_status_) keeper_due(keeper);
   keeper_due(config_status_);
   for (const auto& [key, retry_at] : orphans_) earlier(retry_at);
+  if (!unsliced_nodes_.empty() || !unsliced_jobs_.empty()) {
+    earlier(unsliced_counted_at_ + kCountUnslicedEvery);
+  }
   earlier(refreshed_at_ + kRefreshPeriod);
   return due;
 }

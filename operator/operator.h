@@ -13,7 +13,7 @@
 //
 // Files: operator.cc (the loop), operator_restore.cc, operator_config.cc, operator_nodes.cc,
 // operator_taints.cc, operator_jobs.cc (users' wishes), operator_trial.cc, operator_decisions.cc,
-// operator_gang.cc (pods), operator_timetables.cc, operator_status.cc.
+// operator_gang.cc (pods), operator_timetables.cc, operator_unsliced.cc, operator_status.cc.
 #pragma once
 
 #include <cstdint>
@@ -119,6 +119,11 @@ class Operator {
     std::map<kube::ObjectKey, kube::Bytes> foreign;
     std::set<kube::ObjectKey> orphans;  // pods of ours whose job is gone
     std::set<std::string> jobs;         // UIDs of jobs with an allocation there
+  };
+  // Up to where the run time of a job on a node that does not slice was counted.
+  struct Counted {
+    base::Instant at{};
+    base::Duration run_time{};  // as of then
   };
   struct PodPlace {
     std::string node;
@@ -246,6 +251,12 @@ class Operator {
   bool timetables_are_written(const JobRecord& job) const;
   std::optional<ListedJob> listed_job(sched::JobId id);
 
+  // --- nodes that do not slice (operator_unsliced.cc) ---
+  void note_slicing(const std::string& name, const NodeRecord& node);
+  void count_unsliced();
+  base::Duration time_unsliced(const std::string& uid, const Counted& counted);
+  void restore_unsliced();
+
   // --- statuses (operator_status.cc) ---
   void pump_statuses();
   void pump_informing();
@@ -315,6 +326,13 @@ class Operator {
   bool selectors_dirty_ = false;  // waiting jobs have to be judged again
   bool plans_dirty_ = false;
   bool counts_dirty_ = false;
+
+  // Nodes that do not slice, and the jobs on them by UID. How far behind their run times may be
+  // meanwhile, and the end of a job that is beyond its limit:
+  static constexpr base::Duration kCountUnslicedEvery = std::chrono::seconds{10};
+  std::set<std::string> unsliced_nodes_;
+  std::map<std::string, Counted> unsliced_jobs_;
+  base::Instant unsliced_counted_at_{};
 
   std::map<kube::ObjectKey, base::Instant> orphans_;  // next try to delete each
 

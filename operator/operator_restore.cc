@@ -18,8 +18,9 @@ bool was_in_queue(const kube::JobStatus& status) {
 }  // namespace
 
 // 1. A term above all that were ever used. 2. Configuration and nodes. 3. The jobs as their
-// statuses have them, in job-table order. 4. The rotation as the timetables have it. 5. Whatever is
-// missing of what was decided is done by the ordinary loop: every job is looked at.
+// statuses have them, in job-table order. 4. The rotation as the timetables have it, and the time
+// in which nodes did not slice. 5. Whatever is missing of what was decided is done by the ordinary
+// loop: every job is looked at.
 void Operator::restore() {
   term_ = std::max<std::int64_t>(lease_transitions_, highest_term()) + 1;
   next_id_ = config_status_.stored.status.next_job_id.value_or(1);
@@ -46,6 +47,7 @@ void Operator::restore() {
   plans_dirty_ = nodes_dirty_ = counts_dirty_ = true;
   scheduler_.restore_from_published(now_, std::move(restored), published_plans());
   for (const sched::Decision& decision : scheduler_.take_decisions()) apply(decision);
+  restore_unsliced();
   for (const auto& [uid, job] : jobs_) {
     touch(uid);
     status_jobs_.insert(uid);

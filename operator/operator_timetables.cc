@@ -36,6 +36,7 @@ void Operator::apply_timetable_changes(const Inbox::Batch& batch) {
     const bool agent_changed = (node.table == nullptr) != (object == nullptr) ||
                                (object != nullptr && !(node.table->status == object->status));
     node.table = object;
+    note_slicing(key.name, node);
     if (agent_changed) node.is_told = false;
     if (object == nullptr) {
       lag_.forget(key.name);

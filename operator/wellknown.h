@@ -35,6 +35,10 @@ inline constexpr std::string_view kFinished = "Finished";
 // Its pods are left out of the rotation: a webhook gave them what a frozen pod cannot have.
 inline constexpr std::string_view kNeverFrozen = "NeverFrozen";
 
+// Reasons of an agent's condition Ready, of a NodeTimetable: everything runs on that node.
+inline constexpr std::string_view kAgentKillSwitch = "KillSwitch";
+inline constexpr std::string_view kAgentFailedOpen = "FailedOpen";
+
 // Reasons of an ending that undoes a start; a new leader knows by them how to go on.
 inline constexpr std::string_view kStartUndone = "StartUndone";
 inline constexpr std::string_view kLaunchFailed = "LaunchFailedRequeuedHeld";

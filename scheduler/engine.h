@@ -85,6 +85,7 @@ class Engine {
   void on(const Requeue& event);
   void on(const Forget& event);
   void on(const JobReady& event);
+  void on(const JobRan& event);
   void on(const JobEnding& event);
   void on(const JobGone& event);
   void on(const StartRefused& event);

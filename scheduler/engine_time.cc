@@ -134,6 +134,26 @@ base::Instant Engine::when_has_run(JobId id, base::Duration work, base::Instant 
   return until == base::kNever ? until : until + left;
 }
 
+// What the timetable cannot tell (architecture.md 3: time that is not sliced counts as running).
+void Engine::on(const JobRan& event) {
+  Job* job = jobs_.find(event.job);
+  if (job == nullptr || !job->allocated() || !job->ready || job->ending) return;
+  settle_clock(*job);
+  if (!job->in_gang) to_phase(*job, job->clock.phase);
+  const base::Duration more = std::clamp(event.more, base::Duration{0}, job->clock.suspended);
+  job->clock.run += more;
+  job->clock.suspended -= more;
+  arm_time_limit(*job);
+  // One that never runs by its timetable has no timer (R13.21), but it may have run up to its
+  // limit.
+  const auto over = over_time_limit(*job);
+  const bool limited = !options_.told_timing && !job->user_suspended && job->time_limit && over;
+  if (limited && !job->limit_timer && job->clock.run >= *job->time_limit + *over) {
+    job->limit_timer = now_;
+    limit_timers_.emplace(now_, job->id);
+  }
+}
+
 // Carries over what the components did: kills first, since they change who runs.
 void Engine::after_gang() {
   while (true) {

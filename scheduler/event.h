@@ -72,6 +72,13 @@ struct Forget {
 struct JobReady {
   JobId job;
 };
+// The job ran for so much longer than its timetable says, since a node did not slice (kill switch,
+// failed open): that counts as run time, not as suspended. No more than it was suspended is
+// counted.
+struct JobRan {
+  JobId job;
+  base::Duration more{};
+};
 // The job's processes ended by themselves (all, or one failed and the rest is being torn down), or
 // its node failed (verdict kNodeFail: requeued when it may be). The gang place stays until JobGone
 // (R2.2).
@@ -111,8 +118,9 @@ struct TimeLimitReached {
   JobId job;
 };  // the periodic check found it
 
-using Event = std::variant<Configure, NodeUpdate, NodeRemove, Submit, Update, Hold, Release,
-                           UserSuspend, UserResume, Cancel, Requeue, Forget, JobReady, JobEnding,
-                           JobGone, StartRefused, Wake, SliceEnd, Pass, TimeLimitReached>;
+using Event =
+    std::variant<Configure, NodeUpdate, NodeRemove, Submit, Update, Hold, Release, UserSuspend,
+                 UserResume, Cancel, Requeue, Forget, JobReady, JobRan, JobEnding, JobGone,
+                 StartRefused, Wake, SliceEnd, Pass, TimeLimitReached>;
 
 }  // namespace sched

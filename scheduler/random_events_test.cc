@@ -212,10 +212,10 @@ class RandomRun {
           }
         },
         event);
-    static const char* const kNames[] = {"configure", "node",    "node-remove", "submit", "update",
-                                         "hold",      "release", "suspend",     "resume", "cancel",
-                                         "requeue",   "forget",  "ready",       "ending", "gone",
-                                         "refused",   "wake",    "slice",       "pass",   "limit"};
+    static const char* const kNames[] = {
+        "configure", "node",   "node-remove", "submit",  "update", "hold",  "release",
+        "suspend",   "resume", "cancel",      "requeue", "forget", "ready", "ran",
+        "ending",    "gone",   "refused",     "wake",    "slice",  "pass",  "limit"};
     std::printf("%.6f %s %s\n", static_cast<double>(base::micros_since_epoch(driver_.now())) / 1e6,
                 kNames[event.index()], job.c_str());
   }
@@ -286,7 +286,7 @@ class RandomRun {
   }
 
   void rare_event() {
-    switch (pick(5)) {
+    switch (pick(6)) {
       case 0:
         world_.configuration = random_change(prng_, world_);
         tell(Configure{std::make_shared<const Configuration>(world_.configuration)});
@@ -314,6 +314,14 @@ class RandomRun {
         break;
       case 4:
         if (const auto id = any(); id && !allocated(*id)) tell(Forget{*id});
+        break;
+      case 5:
+        if (const auto id = any()) {
+          const base::Duration before = driver_.view(id->value()).run_time;
+          tell(JobRan{*id, seconds(pick(60))});
+          const base::Duration more = driver_.view(id->value()).run_time - before;
+          if (more > base::Duration{0}) ran_[*id] += more;  // what no timetable tells
+        }
         break;
       default:
         break;

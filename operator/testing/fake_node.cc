@@ -25,7 +25,7 @@ std::string annotation(const std::map<std::string, json>& all, const std::string
 
 FakeNode::FakeNode(kube::Client client, const kube::Clock& clock, FakeNodeOptions options)
     : client_{std::move(client)}, clock_{clock}, options_{std::move(options)} {
-  last_ = clock_.wall();
+  last_ = ready_since_ = clock_.wall();
 }
 
 void FakeNode::create() {
@@ -59,6 +59,21 @@ void FakeNode::set_ready(bool ready) {
                                         {"lastTransitionTime", kube::format_time(clock_.wall())}}});
   (void)client_.patch_status<kube::Node>({"", options_.name},
                                          {{"status", {{"conditions", conditions}}}});
+}
+
+void FakeNode::open(const std::string& reason) {
+  if (std::exchange(open_reason_, reason) == reason) return;
+  ready_since_ = clock_.wall();
+  (void)client_.patch_status<kube::NodeTimetable>(
+      {"", options_.name}, {{"status", {{"conditions", json::array({agent_condition()})}}}});
+}
+
+json FakeNode::agent_condition() const {
+  return {{"type", "Ready"},
+          {"status", open_reason_.empty() ? "True" : "False"},
+          {"reason", open_reason_.empty() ? "Obeying" : open_reason_},
+          {"message", "test"},
+          {"lastTransitionTime", kube::format_time(ready_since_)}};
 }
 
 void FakeNode::step(std::int64_t server_version) {
@@ -175,7 +190,7 @@ void FakeNode::finish(Process& process, int exit_code, const std::string& reason
 
 // A listed pod that has settled runs when the timetable says so; others run.
 bool FakeNode::is_frozen(const Process& process, base::Instant t) const {
-  if (!table_ || !process.started_at) return false;
+  if (!table_ || !process.started_at || !open_reason_.empty()) return false;
   if (t < *process.started_at + kSettle) return false;
   const auto& pods = table_->spec.pods;
   const auto listed = std::find_if(pods.begin(), pods.end(), [&](const kube::TimetablePod& pod) {
@@ -203,7 +218,7 @@ void FakeNode::pass_time(base::Instant from, base::Instant to) {
     const int exit_code = code.empty() ? 0 : std::stoi(code);
     finish(process, exit_code, exit_code == 0 ? "Completed" : "Error");
   }
-  for (std::size_t i = 1; i < running.size(); ++i) {
+  for (std::size_t i = 1; i < running.size() && open_reason_.empty(); ++i) {
     if (running[i]->job_uid == running[0]->job_uid || to == from) continue;
     overlaps_.push_back(kube::format_micro_time(from) + ": " + running[0]->name + " and " +
                         running[i]->name + " ran together on " + options_.name);
@@ -228,20 +243,14 @@ void FakeNode::report() {
   table_ = std::move(*table);
   if (!news) return;
   (void)client_.patch_status<kube::NodeTimetable>(
-      {"", options_.name},
-      {{"status",
-        {{"observedRevision", table_->spec.revision},
-         {"topology",
-          {{"sockets", 1},
-           {"coresPerSocket", options_.cpus},
-           {"threadsPerCore", 1},
-           {"cpuIDs", "0-" + std::to_string(options_.cpus - 1)}}},
-         {"conditions",
-          json::array({{{"type", "Ready"},
-                        {"status", "True"},
-                        {"reason", "Obeying"},
-                        {"message", "obeying"},
-                        {"lastTransitionTime", kube::format_time(clock_.wall())}}})}}}});
+      {"", options_.name}, {{"status",
+                             {{"observedRevision", table_->spec.revision},
+                              {"topology",
+                               {{"sockets", 1},
+                                {"coresPerSocket", options_.cpus},
+                                {"threadsPerCore", 1},
+                                {"cpuIDs", "0-" + std::to_string(options_.cpus - 1)}}},
+                              {"conditions", json::array({agent_condition()})}}}});
 }
 
 void FakeNode::patch_status(const Process& process, const json& status) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ class FakeNode {
   // The machine is off: nothing happens on it any more, and kubelet is not heard.
   void power_off() { is_on_ = false; }
   void set_ready(bool ready);
+  // The agent slices no more, for this reason of its condition Ready; "": it does again.
+  void open(const std::string& reason);
 
   const std::string& name() const { return options_.name; }
   // "t: a and b ran together on n1", … since the start.
@@ -65,6 +68,7 @@ class FakeNode {
   void pass_time(base::Instant from, base::Instant to);
   bool is_frozen(const Process& process, base::Instant t) const;
   void report();
+  nlohmann::json agent_condition() const;
   void patch_status(const Process& process, const nlohmann::json& status);
 
   kube::Client client_;
@@ -79,6 +83,8 @@ class FakeNode {
   std::map<std::string, int> refusals_;  // by job UID
   std::optional<kube::NodeTimetable> table_;
   bool reported_ = false;
+  std::string open_reason_;  // "" = it slices
+  base::Instant ready_since_{};
   std::vector<std::string> overlaps_;
 };
 

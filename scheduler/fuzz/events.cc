@@ -238,7 +238,8 @@ class Run {
       case 8:
         return step(UserSuspend{job});
       case 9:
-        return step(UserResume{job});
+        return bytes_.below(4) == 0 ? step(JobRan{job, std::chrono::seconds{bytes_.below(100)}})
+                                    : step(UserResume{job});
       case 10:
         return bytes_.flag() ? step(Hold{.job = job, .by_admin = bytes_.flag()})
                              : step(Release{job});

@@ -1,0 +1,118 @@
+// JobRan: time that a node did not slice counts as run time (architecture.md 3).
+#include <gtest/gtest.h>
+
+#include "scheduler/testing/cluster_driver.h"
+
+namespace sched::testing {
+namespace {
+
+bool timed_out(Driver& driver, std::int64_t id) {
+  bool found = false;
+  for (const Decision& decision : driver.take_log()) {
+    const auto* end = std::get_if<End>(&decision);
+    found |= end != nullptr && end->job == JobId{id} && end->verdict == EndingVerdict::kTimeout;
+  }
+  return found;
+}
+
+// Jobs 1 and 2 take turns of 30 s on one node since t = 0; job 1 begins.
+class JobRanTest : public ::testing::Test {
+ protected:
+  JobRanTest() : driver_{gang_linear({partition("p", nodes_)}), nodes_} {
+    submit(job(1, 1));
+    submit(job(2, 1));
+  }
+  void submit(const JobRequest& request) {
+    driver_.step(driver_.now(), Submit{request});
+    driver_.run_until(driver_.now());
+  }
+  void ran(std::int64_t id, double more) {
+    driver_.step(driver_.now(), JobRan{JobId{id}, seconds(more)});
+    driver_.run_until(driver_.now());
+  }
+  const std::vector<NodeSpec> nodes_ = nodes("n", 1, 1);
+  Driver driver_;
+};
+
+TEST_F(JobRanTest, CountsAsRunTimeAndNotAsSuspended) {
+  driver_.run_until(at(100));
+  const JobView before = driver_.view(2);
+  ran(2, 25);
+  EXPECT_EQ(driver_.view(2).run_time, before.run_time + seconds(25));
+  EXPECT_EQ(driver_.view(2).suspend_time, before.suspend_time - seconds(25));
+  driver_.run_until(at(220));
+  EXPECT_EQ(driver_.view(2).run_time + driver_.view(2).suspend_time, seconds(220));
+}
+
+TEST_F(JobRanTest, CountsNoMoreThanTheJobWasSuspended) {
+  driver_.run_until(at(100));
+  ran(1, 1'000);
+  ran(2, -5);
+  EXPECT_EQ(driver_.view(1).run_time, seconds(100));
+  EXPECT_EQ(driver_.view(1).suspend_time, seconds(0));
+  EXPECT_EQ(driver_.view(2).run_time + driver_.view(2).suspend_time, seconds(100));
+  EXPECT_GT(driver_.view(2).suspend_time, seconds(0));
+}
+
+TEST_F(JobRanTest, BringsTheTimeLimitNearer) {
+  JobRequest limited = job(3, 1);
+  limited.time_limit = seconds(120);
+  submit(limited);
+  driver_.run_until(at(200));
+  const auto without = Scheduler::restore(driver_.scheduler().save());
+  ASSERT_TRUE(without.ok());
+  ran(3, 30);
+  double end = 200;
+  while (end < 1'000 && !timed_out(driver_, 3)) driver_.run_until(at(++end));
+  // 30 s of its limit were over without a turn.
+  EXPECT_EQ(without->job(JobId{3}, at(end))->run_time, seconds(90));
+}
+
+TEST_F(JobRanTest, EndsAJobAtItsLimitThatNeverRunsByItsTimetable) {
+  Driver driver{[&] {
+                  Configuration c =
+                      gang_linear({partition("low", nodes_, OverSubscribe::kForce, 1),
+                                   partition("high", nodes_, OverSubscribe::kForce, 1, 2)});
+                  c.cluster.preempt_type = PreemptType::kPartitionPriority;
+                  c.cluster.preempt_mode = PreemptMode::kSuspend;
+                  return c;
+                }(),
+                nodes_};
+  JobRequest low = job(1, 1, "low");
+  low.time_limit = seconds(100);
+  driver.step(at(0), Submit{low});
+  driver.run_until(at(10));
+  driver.step(at(10), Submit{job(2, 1, "high")});
+  driver.run_until(at(500));
+  ASSERT_EQ(driver.view(1).state, JobState::kSuspended);
+  ASSERT_LT(driver.view(1).run_time, seconds(12));
+  driver.step(at(500), JobRan{JobId{1}, seconds(60)});
+  driver.run_until(at(600));
+  EXPECT_EQ(driver.view(1).state, JobState::kSuspended);
+  driver.step(at(600), JobRan{JobId{1}, seconds(60)});
+  driver.run_until(at(600));
+  EXPECT_TRUE(timed_out(driver, 1));
+}
+
+TEST_F(JobRanTest, IsSavedWithTheJobsClock) {
+  driver_.run_until(at(100));
+  ran(2, 25);
+  auto copy = Scheduler::restore(driver_.scheduler().save());
+  ASSERT_TRUE(copy.ok());
+  for (const double t : {100.0, 130.0, 1'000.0}) {
+    EXPECT_EQ(copy->job(JobId{2}, at(t))->run_time,
+              driver_.scheduler().job(JobId{2}, at(t))->run_time);
+  }
+}
+
+TEST_F(JobRanTest, IsOfNoMeaningForAJobThatDoesNotRun) {
+  ran(99, 10);
+  JobRequest held = job(3, 1);
+  held.hold = true;
+  submit(held);
+  ran(3, 10);
+  EXPECT_EQ(driver_.view(3).run_time, seconds(0));
+}
+
+}  // namespace
+}  // namespace sched::testing
