@@ -134,9 +134,7 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
       pod.name = slot.name;
       pod.job_uid = job->uid;
       pod.row = row_of(entry.row);
-      // Below 0 for a job that joined after `as_of` and would have run before: it had not run then.
-      // The API server refuses such a timetable, again and again.
-      pod.ran = std::chrono::seconds{std::max<std::int64_t>(0, whole_seconds_down(entry.ran))};
+      pod.ran = std::chrono::seconds{whole_seconds_down(entry.ran)};
       if (job->bind_cores) pod.cpuset = cpuset_of(slot.cores, topology);
     }
   }

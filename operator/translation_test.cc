@@ -486,10 +486,6 @@ TEST(Timetables, ComeBackAndNamePods) {
   });
   ASSERT_TRUE(back.has_value());
   EXPECT_EQ(*back, plan);
-  // The schema knows no negative run time.
-  sched::NodePlan joined_later = plan;
-  joined_later.entries[0].ran = -std::chrono::milliseconds{1};
-  EXPECT_EQ(encode_plan(joined_later, "n1", find, std::nullopt).pods[0].ran, base::Duration{0});
   // A job that is not known any more is left out, with its turns.
   const auto without = decode_plan(spec, plan.node, [](const std::string& uid) {
     return uid == "u1" ? std::optional{sched::JobId{1}} : std::nullopt;
