@@ -40,7 +40,7 @@ std::vector<Case> all_cases(const Settings& settings) {
   // Enough for a p99 where the goal is one; fewer where only the p50 has one.
   const int many = settings.quick ? 20 : 200;
   const int few = settings.quick ? 10 : 50;
-  const base::Duration span = settings.quick ? seconds{4} : seconds{12};
+  const base::Duration span = settings.quick ? seconds{4} : seconds{24};
   const auto switch_case = [=](int pods, int tasks, int rounds) {
     return [=](const std::string& name) {
       return measure_switch({.name = name, .pods = pods, .tasks = tasks}, rounds);
@@ -54,7 +54,7 @@ std::vector<Case> all_cases(const Settings& settings) {
   };
   const auto slurm = [=](bool ignores) {
     return [=](const std::string& name) {
-      return measure_slurm_way(name, seconds{5}, seconds{10}, ignores);
+      return measure_slurm_way(name, seconds{5}, seconds{20}, ignores);
     };
   };
   const auto idle = [=](int pods, base::Duration slice, base::Duration measured) {

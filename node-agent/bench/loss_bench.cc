@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "node-agent/bench/bench_pods.h"
+#include "node-agent/bench/lost_work.h"
 
 namespace agent::bench {
 namespace {
@@ -17,119 +18,80 @@ constexpr base::Duration kSlurmWait = std::chrono::seconds{2};
 // From the order to take turns to the first turn that is measured, at least.
 constexpr base::Duration kTurnsSettle = std::chrono::milliseconds{100};
 
+// After a boundary, until its switch is over: the barrier and the looks that follow it at once.
+constexpr base::Duration kSwitchTakes = std::chrono::milliseconds{25};
+
 std::int64_t nanos(base::Duration duration) {
   return std::chrono::nanoseconds{duration}.count();
-}
-
-// Of one gang, over its tasks, what ran between two calls.
-class Stopwatch {
- public:
-  explicit Stopwatch(std::vector<Spinner*> tasks) : tasks_{std::move(tasks)} {}
-  std::int64_t ran() const {
-    std::int64_t sum = 0;
-    for (const Spinner* task : tasks_) sum += task->ran_nanos();
-    return sum;
-  }
-  // Times in which at least one of them ran, ascending.
-  std::vector<Run> runs_since(std::int64_t from) const {
-    std::vector<Run> all;
-    for (const Spinner* task : tasks_) {
-      const std::vector<Run> runs = task->runs_since(from);
-      all.insert(all.end(), runs.begin(), runs.end());
-    }
-    std::sort(all.begin(), all.end(), [](const Run& a, const Run& b) { return a.begin < b.begin; });
-    std::vector<Run> merged;
-    for (const Run& run : all) {
-      if (merged.empty() || run.begin > merged.back().end) {
-        merged.push_back(run);
-      } else {
-        merged.back().end = std::max(merged.back().end, run.end);
-      }
-    }
-    return merged;
-  }
-
- private:
-  std::vector<Spinner*> tasks_;
-};
-
-// Microseconds in which both ran, in [from, to).
-std::int64_t overlap_micros(const std::vector<Run>& a, const std::vector<Run>& b, std::int64_t from,
-                            std::int64_t to) {
-  std::int64_t total = 0;
-  for (std::size_t i = 0, k = 0; i < a.size() && k < b.size();) {
-    const std::int64_t begin = std::max({a[i].begin, b[k].begin, from});
-    const std::int64_t end = std::min({a[i].end, b[k].end, to});
-    if (begin < end) total += end - begin;
-    (a[i].end < b[k].end ? i : k) += 1;
-  }
-  return total / 1000;
 }
 
 class LossBench {
  public:
   LossBench(std::string name, base::Duration slice, base::Duration total, bool ignores_sigtstp)
       : name_{std::move(name)}, slice_{slice}, total_{total} {
-    const int cpus = static_cast<int>(std::thread::hardware_concurrency());
     for (std::size_t gang = 0; gang < 2; ++gang) {
       gangs_[gang] = pods_.add_pod();
-      for (int cpu = 0; cpu < cpus; ++cpu) {
-        pods_.spin(gangs_[gang], {.cpu = cpu, .ignores_sigtstp = ignores_sigtstp});
+      for (std::size_t cpu = 0; cpu < cpus_; ++cpu) {
+        pods_.spin(gangs_[gang],
+                   {.cpu = static_cast<int>(cpu), .ignores_sigtstp = ignores_sigtstp});
       }
     }
-    cpus_ = cpus;
   }
 
-  // `alone` and `turns` begin their way of running; what follows is measured in whole rounds.
-  template <typename Alone, typename Turns>
-  nlohmann::ordered_json measure(Alone alone, Turns turns) {
-    // At least one round of turns per block, about two seconds long.
+  // The first boundary that is measured: one of gang 0's turns.
+  std::int64_t first_boundary() const {
     const std::int64_t round = nanos(slice_) * 2;
-    const std::int64_t block =
-        std::max<std::int64_t>(1, nanos(std::chrono::seconds{2}) / round) * round;
-    const std::int64_t blocks = std::max<std::int64_t>(1, nanos(total_) / block);
-    double ran_alone = 0;
-    double ran_in_turns = 0;
-    std::int64_t overlap = 0;
-    const Stopwatch first = stopwatch(0);
-    const Stopwatch second = stopwatch(1);
-    for (std::int64_t i = 0; i < blocks; ++i) {
-      alone();
-      ran_alone += part_that_ran(block, [](std::int64_t end) { sleep_until_nanos(end); });
-      const std::int64_t from = ((wall_nanos() + nanos(kTurnsSettle)) / round + 1) * round;
-      ran_in_turns += turns(from, from + block);
-      overlap +=
-          overlap_micros(first.runs_since(from), second.runs_since(from), from, from + block);
-    }
-    const double lost = 100 * (ran_alone - ran_in_turns) / ran_alone;
-    return {{"name", name_}, {"lost_percent", lost}, {"overlap_us_total", overlap}};
+    return ((wall_nanos() + nanos(kTurnsSettle)) / round + 1) * round;
+  }
+  int turns_count() const { return static_cast<int>(total_ / slice_); }
+
+  // Of the turns from `from` on, which are over. `switch_takes` counts half a slice at most.
+  nlohmann::ordered_json result(std::int64_t from, base::Duration switch_takes) {
+    const Turns turns{.from = from,
+                      .slice = nanos(slice_),
+                      .count = turns_count(),
+                      .over_after = nanos(std::min(switch_takes, slice_ / 2 - kAwakeBefore))};
+    const LostWork lost = lost_work(runs_on_cpus(from - turns.slice), turns);
+    const std::int64_t overlap = overlap_nanos(runs_of_gang(0, from), runs_of_gang(1, from), from,
+                                               from + turns.slice * turns.count);
+    return {{"name", name_},
+            {"lost_percent", lost.percent},
+            {"noise_percent", lost.noise_percent},
+            {"overlap_us_total", overlap / 1000}};
   }
 
-  // Share of the CPUs' time in which tasks ran, in the time to come.
-  template <typename Wait>
-  double part_that_ran(std::int64_t span, Wait wait) {
-    const std::int64_t from = wall_nanos();
-    const std::int64_t before = stopwatch(0).ran() + stopwatch(1).ran();
-    wait(from + span);
-    const auto took = static_cast<double>(wall_nanos() - from);
-    return static_cast<double>(stopwatch(0).ran() + stopwatch(1).ran() - before) / took / cpus_;
-  }
-
-  Stopwatch stopwatch(std::size_t gang) {
-    std::vector<Spinner*> tasks;
-    for (Spinner& task : pods_.spinners_of(gangs_[gang])) tasks.push_back(&task);
-    return Stopwatch{std::move(tasks)};
-  }
   BenchPods& pods() { return pods_; }
   std::uint16_t pod(std::size_t gang) const { return gangs_[gang]; }
 
  private:
+  // Each gang has one task on each CPU, in their order.
+  std::vector<std::vector<Run>> runs_on_cpus(std::int64_t since) {
+    std::vector<std::vector<Run>> cpus;
+    for (std::size_t cpu = 0; cpu < cpus_; ++cpu) {
+      std::vector<Run> runs;
+      for (const std::uint16_t gang : gangs_) {
+        const std::vector<Run> some = pods_.spinners_of(gang)[cpu].runs_since(since);
+        runs.insert(runs.end(), some.begin(), some.end());
+      }
+      cpus.push_back(merge_runs(std::move(runs)));
+    }
+    return cpus;
+  }
+  std::vector<Run> runs_of_gang(std::size_t gang, std::int64_t since) {
+    std::vector<Run> runs;
+    for (const Spinner& task : pods_.spinners_of(gangs_[gang])) {
+      const std::vector<Run> some = task.runs_since(since);
+      runs.insert(runs.end(), some.begin(), some.end());
+    }
+    return merge_runs(std::move(runs));
+  }
+
   const std::string name_;
   const base::Duration slice_;
   const base::Duration total_;
   BenchPods pods_;
   std::array<std::uint16_t, 2> gangs_{};
-  int cpus_ = 1;
+  const std::size_t cpus_ = std::thread::hardware_concurrency();
 };
 
 // Slurm's way, by hand.
@@ -137,10 +99,11 @@ class SlurmWay {
  public:
   explicit SlurmWay(LossBench& bench) : bench_{bench} {}
 
-  void alone() {
-    resume(0);
-    freeze(1);
-    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+  // As in a turn of gang 1.
+  void begin() {
+    signal(0, SIGTSTP);
+    freeze(0);
+    resume(1);
   }
   // Turns that begin at `from` with gang 0, until `end`.
   void take_turns(std::int64_t from, std::int64_t end, std::int64_t slice) {
@@ -177,29 +140,20 @@ nlohmann::ordered_json measure_loss(const std::string& name, base::Duration slic
                                     base::Duration total) {
   LossBench bench{name, slice, total, /*ignores_sigtstp=*/false};
   Driver driver;
-  return bench.measure(
-      [&] {
-        driver.submit(bench.pods().assignment({{0}}, slice));
-        std::this_thread::sleep_for(std::chrono::milliseconds{50});
-      },
-      [&](std::int64_t from, std::int64_t end) {
-        driver.submit(bench.pods().assignment({{0}, {1}}, slice));
-        sleep_until_nanos(from);
-        return bench.part_that_ran(end - from, [&](std::int64_t) { sleep_until_nanos(end); });
-      });
+  driver.submit(bench.pods().assignment({{0}, {1}}, slice));
+  const std::int64_t from = bench.first_boundary();
+  sleep_until_nanos(from + bench.turns_count() * nanos(slice));
+  return bench.result(from, kSwitchTakes);
 }
 
 nlohmann::ordered_json measure_slurm_way(const std::string& name, base::Duration slice,
                                          base::Duration total, bool ignores_sigtstp) {
   LossBench bench{name, slice, total, ignores_sigtstp};
   SlurmWay way{bench};
-  return bench.measure([&] { way.alone(); },
-                       [&](std::int64_t from, std::int64_t end) {
-                         sleep_until_nanos(from);
-                         return bench.part_that_ran(end - from, [&](std::int64_t) {
-                           way.take_turns(from, end, nanos(slice));
-                         });
-                       });
+  way.begin();
+  const std::int64_t from = bench.first_boundary();
+  way.take_turns(from, from + bench.turns_count() * nanos(slice), nanos(slice));
+  return bench.result(from, kSlurmWait + kSwitchTakes);
 }
 
 }  // namespace agent::bench

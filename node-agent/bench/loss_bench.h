@@ -1,6 +1,6 @@
-// loss/* and slurm_way/*: two gangs with a busy task on every CPU take turns; what that costs
-// against one of them alone, told by the tasks themselves. Alone and in turns alternate, block by
-// block, so that what the machine steals meanwhile hits both.
+// loss/* and slurm_way/*: two gangs with a busy task on every CPU take turns; what that costs,
+// told by the tasks themselves, against the same work between two switches, where one of them runs
+// alone (lost_work.h).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,8 +10,9 @@
 
 namespace agent::bench {
 
-// {"name", "lost_percent", "overlap_us_total"}: time of the CPUs in which no task ran, beyond what
-// is lost alone; and for how long tasks of both gangs were seen running at once.
+// {"name", "lost_percent", "noise_percent", "overlap_us_total"}: time of the CPUs in which no task
+// ran because of switches, and how much of that may be chance; and for how long tasks of both gangs
+// were seen running at once. `total`: of the measurement, at least two slices.
 nlohmann::ordered_json measure_loss(const std::string& name, base::Duration slice,
                                     base::Duration total);
 

@@ -23,17 +23,11 @@ namespace {
     CPU_SET(static_cast<std::size_t>(*options.cpu), &set);
     ::sched_setaffinity(0, sizeof set, &set);
   }
-  std::int64_t last = wall_nanos();
-  std::int64_t ran = 0;
+  std::int64_t last = 0;
   std::uint64_t runs = 0;
   for (;;) {
     const std::int64_t now = wall_nanos();
-    const std::int64_t since = now - last;
-    if (since <= kBreakNanos) {
-      ran += since;
-      memory.ran_nanos.store(ran, std::memory_order_relaxed);
-    }
-    if (runs == 0 || since > kRunBreakNanos) {
+    if (runs == 0 || now - last > kBreakNanos) {
       SpinnerMemory::Stored& run = memory.runs[runs++ % kRunsMax];
       run.begin.store(now, std::memory_order_relaxed);
       run.end.store(now, std::memory_order_relaxed);

@@ -12,24 +12,17 @@
 #include <string>
 #include <vector>
 
+#include "node-agent/bench/lost_work.h"
 #include "node-agent/testing/real_cgroups.h"
 
 namespace agent::bench {
 
 // Two readings further apart than this: it did not run in between. An interrupt takes less.
 inline constexpr std::int64_t kBreakNanos = 15'000;
-// Two readings further apart than this begin a new run. Longer than other processes' short errands.
-inline constexpr std::int64_t kRunBreakNanos = 1'000'000;
 inline constexpr std::size_t kRunsMax = 1U << 14U;  // then the oldest is overwritten
-
-struct Run {  // CLOCK_REALTIME, nanoseconds
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-};
 
 // Shared between the process and the benchmark.
 struct SpinnerMemory {
-  std::atomic<std::int64_t> ran_nanos;
   std::atomic<std::uint64_t> runs_count;
   struct Stored {
     std::atomic<std::int64_t> begin;
@@ -54,7 +47,6 @@ class Spinner {
   ~Spinner();
 
   pid_t pid() const { return pid_; }
-  std::int64_t ran_nanos() const { return memory_->ran_nanos.load(std::memory_order_relaxed); }
   // Runs that ended at or after `from`, ascending.
   std::vector<Run> runs_since(std::int64_t from) const;
 
