@@ -13,7 +13,8 @@ struct SwitchShape {
   int tasks = 1;  // busy ones in each
 };
 
-// {"name", "p50_us", "p99_us", "bare_p50_us", "policy"}. `rounds`: switches of each of the two.
+// {"name", "p50_us", "p99_us", "bare_p50_us", "bare_p99_us", "policy"}. `rounds`: switches of each
+// of the two.
 nlohmann::ordered_json measure_switch(const SwitchShape& shape, int rounds);
 
 }  // namespace agent::bench
