@@ -3,7 +3,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,8 +34,9 @@ void pin_to(int cpu) {
 }
 
 // One agent, until it is killed.
-[[noreturn]] void be_agent(const BenchPods& pods, int node, bool fifo, Shared& shared) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+[[noreturn]] void be_agent(const BenchPods& pods, int node, bool fifo, pid_t parent,
+                           Shared& shared) {
+  testing::end_with_parent(parent);
   pin_to(node);
   Driver driver{{.try_fifo = fifo}};
   shared.policy[node].store(static_cast<int>(driver.switcher().policy()));
@@ -81,10 +81,11 @@ nlohmann::ordered_json measure_skew(const std::string& name, bool fifo, int roun
   CHECK(memory != MAP_FAILED);
   auto* shared = static_cast<Shared*>(memory);
   std::vector<pid_t> agents;
+  const pid_t parent = ::getpid();
   for (int node = 0; node < kNodes; ++node) {
     agents.push_back(::fork());
     CHECK(agents.back() >= 0);
-    if (agents.back() == 0) be_agent(pods, node, fifo, *shared);
+    if (agents.back() == 0) be_agent(pods, node, fifo, parent, *shared);
   }
   std::this_thread::sleep_for(kSkewSlice * 4);
   const std::int64_t from = wall_nanos();

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <string>
+#include <utility>
 
 #include "node-agent/pod_cgroups.h"
 #include "node-agent/testing/real_cgroups.h"
@@ -118,15 +120,29 @@ TEST_P(MountedKubepodsTest, IsRefusedWhenItIsReadOnlyMissingOrPlain) {
       [](const base::Status& status) { return says(status, "mount the node's kubepods there"); }));
 }
 
+// Of another controller's hierarchy; away at the end, however the test ends.
+class OtherCgroup {
+ public:
+  explicit OtherCgroup(std::string path) : path_{std::move(path)} { fs::create_directory(path_); }
+  ~OtherCgroup() {
+    EXPECT_TRUE(testing::eventually([&] { return ::rmdir(path_.c_str()) == 0; })) << path_;
+  }
+  OtherCgroup(const OtherCgroup&) = delete;
+  OtherCgroup& operator=(const OtherCgroup&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
 TEST_P(MountedKubepodsTest, OfAnotherControllerHasNoFreezer) {
   if (!fs::is_directory("/sys/fs/cgroup/pids") || !fs::is_directory("/sys/fs/cgroup/freezer")) {
     GTEST_SKIP() << "SKIPPED: no cgroup v1 hierarchy of the controller pids is mounted here";
   }
-  const std::string other = "/sys/fs/cgroup/pids/kubegang-test-" + std::to_string(::getpid());
-  fs::create_directory(other);
-  EXPECT_HELD(check([&] { return bind_mount(other, fs::path{directory_.path()} / "kubepods"); }, "",
-                    [](const base::Status& status) { return says(status, "has no freezer"); }));
-  fs::remove(other);
+  const OtherCgroup other{"/sys/fs/cgroup/pids/kubegang-test-" + std::to_string(::getpid())};
+  EXPECT_HELD(
+      check([&] { return bind_mount(other.path(), fs::path{directory_.path()} / "kubepods"); }, "",
+            [](const base::Status& status) { return says(status, "has no freezer"); }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Real, MountedKubepodsTest,

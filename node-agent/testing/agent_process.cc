@@ -86,10 +86,11 @@ void AgentProcess::start(const std::vector<std::string>& more_flags) {
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   const std::string log = directory() + "/agent.log";
+  const pid_t parent = ::getpid();
   supervisor_ = ::fork();
   CHECK(supervisor_ >= 0);
   if (supervisor_ == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    end_with_parent(parent);
     const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ::dup2(file, STDERR_FILENO);
     if (without_capabilities_) leave_no_capability();

@@ -39,6 +39,8 @@ bool write_text(const std::string& path, const std::string& text) {
   return file.good();
 }
 
+constexpr int kCannotRun = 126;
+
 std::string hierarchy_of(CgroupVersion version) {
   const FreezerMounts mounts = parse_mountinfo(read_text("/proc/self/mountinfo"));
   return version == CgroupVersion::kV2 ? mounts.v2 : mounts.v1;
@@ -83,6 +85,11 @@ void clean_up(CgroupVersion version, const std::string& root) {
 
 std::string to_string(CgroupVersion version) {
   return version == CgroupVersion::kV2 ? "v2" : "v1";
+}
+
+void end_with_parent(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kCannotRun);
 }
 
 std::optional<std::string> RealCgroups::missing(CgroupVersion version) {
@@ -150,17 +157,18 @@ bool RealCgroups::remove(const std::string& path) const {
 pid_t RealCgroups::spawn(const std::string& path, const std::function<void()>& body) const {
   int ready[2];
   CHECK(::pipe2(ready, O_CLOEXEC) == 0);
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   CHECK(child >= 0);
   if (child == 0) {
     ::close(guard_.get());
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    end_with_parent(parent);
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     const int procs = ::open((absolute(path) + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
-    [[maybe_unused]] ssize_t ignored = ::write(procs, "0", 1);
-    ignored = ::write(ready[1], "r", 1);
+    if (::write(procs, "0", 1) != 1) ::_exit(kCannotRun);
+    [[maybe_unused]] const ssize_t ignored = ::write(ready[1], "r", 1);
     ::close(ready[0]);
     ::close(ready[1]);
     body();

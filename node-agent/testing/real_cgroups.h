@@ -67,6 +67,10 @@ class RealCgroups {
   std::vector<Progress*> progress_;
 };
 
+// For a process that was just forked: it ends when its parent does, also when the parent was gone
+// before this call, as happens on a busy machine.
+void end_with_parent(pid_t parent);
+
 // Waits, in steps of a millisecond, at most `limit`. For processes of the kernel's real world only.
 bool eventually(const std::function<bool()>& condition,
                 base::Duration limit = std::chrono::seconds{10});
