@@ -165,6 +165,7 @@ void Metrics::record(const SwitchReport& report) {
   to.late_wake.Observe(seconds(std::max(report.woke - report.due, base::Duration{0})));
   to.late_first.Observe(seconds(report.first_write - report.due));
   to.late_last.Observe(seconds(report.last_write - report.due));
+  to.boundary_index.Set(static_cast<double>(report.slot));
   to.boundary_offset.Set(seconds(report.last_write - report.due));
 }
 

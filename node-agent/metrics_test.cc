@@ -39,7 +39,9 @@ TEST(Metrics, TellHowLateTheSwitchesAtBoundariesWere) {
   Metrics metrics;
   SwitchReport report{.cause = SwitchCause::kBoundary, .froze_count = 1, .thawed_count = 1};
   report.last_write = report.due + milliseconds{3};
+  report.slot = 58;
   metrics.record(report);
+  report.slot = 59;
   report.cause = SwitchCause::kAssignment;  // was not due at a boundary
   metrics.record(report);
   const std::string text = metrics.render();
@@ -48,6 +50,8 @@ TEST(Metrics, TellHowLateTheSwitchesAtBoundariesWere) {
   EXPECT_THAT(
       text, HasSubstr("kubegang_agent_switch_lateness_seconds_sum{phase=\"last_write\"} 0.003\n"));
   EXPECT_THAT(text, HasSubstr("kubegang_agent_freeze_confirm_seconds_count 2\n"));
+  EXPECT_THAT(text, HasSubstr("kubegang_agent_boundary_index 58\n"));
+  EXPECT_THAT(text, HasSubstr("kubegang_agent_boundary_last_write_seconds 0.003\n"));
 }
 
 }  // namespace

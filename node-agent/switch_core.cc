@@ -152,6 +152,7 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
   for (const std::uint32_t i : pending_) slots_[i].late = true;
   const base::Duration thawed_at = clock_.monotonic();
   tell_machines(frozen_at, thawed_at);
+  report.slot = base::slot_of(due, assignment_->table.slice);
   report.froze_count = static_cast<std::uint32_t>(freeze_.size());
   report.thawed_count = static_cast<std::uint32_t>(thaw_.size());
   report.late_count = thaw_.empty() ? 0 : static_cast<std::uint32_t>(pending_.size());

@@ -90,6 +90,7 @@ TEST_F(SwitchCoreTest, WaitsForSlowFreezesUpToTheBarrierSoThatNothingOverlaps) {
   while (auto next = reports_.pop()) report = next;
   ASSERT_TRUE(report.has_value());
   EXPECT_EQ(report->due, kStart + kSlice);
+  EXPECT_EQ(report->slot, base::slot_of(kStart, kSlice) + 1);
   EXPECT_EQ(report->late_count, 0U);
   EXPECT_GE(report->last_write - report->first_write, milliseconds{8});
 }

@@ -16,6 +16,7 @@ enum class SwitchCause : std::uint8_t { kBoundary, kAssignment, kRepair };
 struct SwitchReport {
   SwitchCause cause = SwitchCause::kBoundary;
   base::Instant due{};          // the boundary, or when the assignment was seen
+  std::int64_t slot = 0;        // number of the slot that `due` is in, since the epoch
   base::Instant woke{};         // ready to write; before `due` when the wait ended in time
   base::Instant first_write{};  // begin of the first write
   base::Instant confirmed{};    // all freezes seen, or the barrier passed
