@@ -8,7 +8,8 @@
 namespace agent {
 namespace {
 
-constexpr base::Duration kStepMax = std::chrono::seconds{1};
+// Whatever changes wakes the loop, or has told when it will.
+constexpr base::Duration kStepMax = std::chrono::seconds{5};
 constexpr base::Duration kClockReadEvery = std::chrono::seconds{10};
 constexpr base::Duration kFrozenReadEvery = std::chrono::seconds{10};
 
@@ -48,6 +49,7 @@ base::Duration Agent::step() {
   look_at_clock();
   const std::optional<base::Duration> next = parts_.keeper.step(world_);
   ready_ = snapshot.pods_known && snapshot.timetable_known;
+  switches_seen_ = parts_.switcher.counters().switches.load();
   while (const std::optional<SwitchReport> report = parts_.switcher.take_report()) {
     parts_.metrics.record(*report);
     spdlog::debug("switched froze={} thawed={} late={} late_us={} took_us={}", report->froze_count,
@@ -56,9 +58,14 @@ base::Duration Agent::step() {
                   (report->last_write - report->first_write).count());
   }
   const base::Duration until_told = tell(snapshot);
-  const base::Duration until_next =
-      next ? std::max(*next - parts_.clock.monotonic(), base::Duration{0}) : kStepMax;
-  return std::min({until_told, until_next, kStepMax});
+  const auto until = [&](base::Duration at) {
+    return std::max(at - parts_.clock.monotonic(), base::Duration{0});
+  };
+  const base::Duration until_next = next ? until(*next) : kStepMax;
+  const base::Duration until_open =
+      world_.failed_open ? kStepMax
+                         : until(lease_watch_.fails_open_at(world_.settings.fail_open_after));
+  return std::min({until_told, until_next, until_open, kStepMax});
 }
 
 void Agent::look_at_pods(const NodeSnapshot& snapshot) {

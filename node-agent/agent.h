@@ -52,6 +52,9 @@ class Agent {
 
   // Returns how long to wait if nothing happens before. Quick: no call to the API server in here.
   base::Duration step();
+  // The switcher made a switch since the last step: its report is there to be taken, within a
+  // second or so. What is urgent of it comes as news of the switcher.
+  bool has_reports() const { return parts_.switcher.counters().switches.load() != switches_seen_; }
 
   // From now on everything of ours is thawed; stopped() says when that is verified.
   void request_stop() { stopping_ = true; }
@@ -91,6 +94,7 @@ class Agent {
   bool logged_kill_switch_ = false;
   std::uint64_t logged_clock_steps_ = 0;
   std::optional<base::Duration> told_at_;
+  std::uint64_t switches_seen_ = 0;
   std::optional<base::Duration> counted_frozen_at_;
 };
 

@@ -33,7 +33,7 @@ std::string_view to_string(FreezeState state);
 
 inline constexpr base::Duration kStuckAfter = std::chrono::seconds{2};
 inline constexpr base::Duration kSecondThawAfter = std::chrono::milliseconds{100};
-inline constexpr base::Duration kAuditEvery = std::chrono::seconds{1};
+inline constexpr base::Duration kAuditEvery = std::chrono::milliseconds{1900};
 inline constexpr base::Duration kAuditGrid = std::chrono::milliseconds{100};
 inline constexpr base::Duration kWriteRetryAfter = std::chrono::milliseconds{10};
 // A v1 cgroup that processes keep entering is asked again, as often as this.

@@ -39,6 +39,8 @@ class LeaseWatch {
   bool failed_open(base::Duration now, base::Duration after) const {
     return now - seen_.at >= after;
   }
+  // When that begins, unless it is seen renewed before.
+  base::Duration fails_open_at(base::Duration after) const { return seen_.at + after; }
 
  private:
   LeaseSeen seen_;

@@ -28,7 +28,7 @@
 namespace agent {
 namespace {
 
-constexpr base::Duration kLookEvery = std::chrono::milliseconds{250};
+constexpr base::Duration kLookEvery = std::chrono::milliseconds{500};
 // Told to stop, the worker has 2 s; what is left is thawed from here.
 constexpr base::Duration kStopWithin = std::chrono::milliseconds{1900};
 constexpr base::Duration kRestartFirst = std::chrono::milliseconds{50};
@@ -87,6 +87,7 @@ class Supervisor {
   void kill_worker();
   // An exit code when the program is over.
   std::optional<int> worker_ended(int status);
+  base::Duration next_look() const;
 
   const SupervisorOptions& options_;
   SharedState state_;
@@ -187,11 +188,17 @@ std::optional<int> Supervisor::worker_ended(int status) {
   return start_worker() ? std::nullopt : std::optional{kExitFailed};
 }
 
+base::Duration Supervisor::next_look() const {
+  if (!stopping_since_) return kLookEvery;
+  const base::Duration left = *stopping_since_ + kStopWithin - clock_.monotonic();
+  return std::clamp(left, base::Duration{0}, kLookEvery);
+}
+
 int Supervisor::run() {
   if (!start_worker()) return kExitFailed;
   give_back_text();
   for (;;) {
-    const std::optional<int> signal = wait_for_signal(kLookEvery);
+    const std::optional<int> signal = wait_for_signal(next_look());
     const base::Duration now = clock_.monotonic();
     if ((signal == SIGTERM || signal == SIGINT) && !stopping_since_) {
       stopping_since_ = now;

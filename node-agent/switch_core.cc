@@ -319,8 +319,14 @@ void SwitchCore::look_at(Slot& slot, base::Duration now) {
       return;
     case FreezeMachine::Action::kLook: {
       const bool off = slot.machine.needs_write(Wish::kThawed);
-      const Requested requested = freezer.requested();
-      slot.machine.looked(requested, freezer.observe(), now);
+      const Observation seen = freezer.observe();
+      // One that stands still as we asked: nobody undid it, or it makes no difference yet. Reading
+      // no more of it is half of what an idle agent would do.
+      const bool stands = slot.machine.state() == FreezeState::kFrozen &&
+                          seen == Observation{.result = IoResult::kOk, .frozen = true};
+      const Requested requested =
+          stands ? Requested{.result = IoResult::kOk, .wish = Wish::kFrozen} : freezer.requested();
+      slot.machine.looked(requested, seen, now);
       if (off && requested == Requested{.result = IoResult::kOk, .wish = Wish::kThawed}) {
         counters_.repairs.fetch_add(1, std::memory_order_relaxed);
       }

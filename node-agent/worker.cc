@@ -42,6 +42,7 @@ namespace {
 constexpr base::Duration kThawWithin = std::chrono::milliseconds{1700};
 // Of one call to the API server: a stop waits for no call, but a hung one should not hold the next.
 constexpr base::Duration kCallTimeout = std::chrono::seconds{10};
+constexpr base::Duration kBeatEvery = std::chrono::seconds{1};
 constexpr base::Duration kNewsEvery = std::chrono::milliseconds{250};
 constexpr base::Duration kLockWithin = std::chrono::seconds{2};
 constexpr base::Duration kLockRetryAfter = std::chrono::milliseconds{10};
@@ -120,7 +121,9 @@ class Worker {
   std::map<std::string, FreezeState> last_shown() const;
   base::Status is_ready() const;
   int stop();
-  void wait(base::Duration timeout);
+  void beat() { shared_.keeper_beat().fetch_add(1); }
+  // Whether something came.
+  bool wait(base::Duration timeout);
   void notify();
   void report(NodeFacts facts);
 
@@ -254,20 +257,22 @@ base::Status Worker::start() {
 
 // News of the switcher, several with every turn, are taken at most every kNewsEvery; whatever comes
 // from outside is taken at once.
-void Worker::wait(base::Duration timeout) {
+bool Worker::wait(base::Duration timeout) {
   std::array<pollfd, 2> fds{pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
                             pollfd{.fd = wake_up_.get(), .events = POLLIN, .revents = 0}};
   const base::Duration first = std::min(timeout, kNewsEvery);
-  if (!poll_for(fds, first) && timeout > first) {
+  bool came = poll_for(fds, first);
+  if (!came && timeout > first) {
     std::array<pollfd, 3> all{fds[0], fds[1],
                               pollfd{.fd = switcher_.news_fd(), .events = POLLIN, .revents = 0}};
-    poll_for(all, timeout - first);
+    came = poll_for(all, timeout - first);
   }
   signalfd_siginfo signal{};
   if (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) agent_->request_stop();
   std::uint64_t count = 0;
   [[maybe_unused]] const ssize_t got = ::read(wake_up_.get(), &count, sizeof count);
   switcher_.clear_news();
+  return came;
 }
 
 int Worker::run() {
@@ -275,10 +280,15 @@ int Worker::run() {
                options_.node_name, KUBEGANG_VERSION, cgroups_.root(), options_.run_directory,
                to_string(switcher_.policy()), ::getpid());
   while (!agent_->stop_requested()) {
-    const base::Duration next = agent_->step();
+    const base::Duration next = clock_.monotonic() + agent_->step();
     ready_.store(agent_->ready());
-    shared_.keeper_beat().fetch_add(1);
-    wait(next);
+    // In between it only shows that it lives.
+    for (bool due = false; !due;) {
+      beat();
+      const base::Duration left = next - clock_.monotonic();
+      due = wait(std::clamp(left, base::Duration{0}, kBeatEvery)) || left <= kBeatEvery ||
+            agent_->has_reports();
+    }
   }
   return stop();
 }
@@ -289,7 +299,7 @@ int Worker::stop() {
   client_.request_stop();
   while (true) {
     agent_->step();
-    shared_.keeper_beat().fetch_add(1);
+    beat();
     const base::Duration waited = clock_.monotonic() - since;
     if (agent_->stopped()) {
       agent_->step();  // The journal names nobody any more.

@@ -11,11 +11,11 @@ using std::chrono::seconds;
 class WorkerWatchTest : public ::testing::Test {
  protected:
   WorkerWatchTest() { watch_.started(now_); }
-  // Looks every 250 ms; returns after how long it hangs, or nothing within ten seconds.
+  // Looks every 500 ms; returns after how long it hangs, or nothing within ten seconds.
   std::optional<base::Duration> hangs_after(bool keeper_beats, bool switcher_beats) {
     const base::Duration begin = now_;
     while (now_ - begin < seconds{10}) {
-      now_ += milliseconds{250};
+      now_ += milliseconds{500};
       if (keeper_beats) ++keeper_;
       if (switcher_beats) ++switcher_;
       if (watch_.hangs(keeper_, switcher_, now_)) return now_ - begin;
@@ -44,9 +44,9 @@ TEST_F(WorkerWatchTest, NoticesThatEitherLoopHangsWithin6Seconds) {
 }
 
 TEST_F(WorkerWatchTest, DoesNotBlameTheWorkerForItsOwnSleep) {
-  EXPECT_FALSE(watch_.hangs(keeper_, switcher_, now_ += milliseconds{250}));
+  EXPECT_FALSE(watch_.hangs(keeper_, switcher_, now_ += milliseconds{500}));
   EXPECT_FALSE(watch_.hangs(keeper_, switcher_, now_ += seconds{3600}));
-  EXPECT_FALSE(watch_.hangs(++keeper_, ++switcher_, now_ += milliseconds{250}));
+  EXPECT_FALSE(watch_.hangs(++keeper_, ++switcher_, now_ += milliseconds{500}));
 }
 
 }  // namespace
