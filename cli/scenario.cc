@@ -20,6 +20,15 @@ namespace {
 using base::Status;
 using simulate::Scenario;
 
+// "QOS "gold": Preempt: there is no QOS silver: … (name)".
+std::string sentence_of(const sched::ConfigIssue& issue) {
+  std::string where;
+  if (issue.object == sched::IssueObject::kPartition) where = "partition ";
+  if (issue.object == sched::IssueObject::kQos) where = "QOS ";
+  if (!where.empty()) where += in_quotes(issue.name) + ": ";
+  return where + issue.field + ": " + issue.message + " (" + issue.rule + ")";
+}
+
 class Reader {
  public:
   explicit Reader(const std::string& file) : file_{file} {}
@@ -36,12 +45,16 @@ class Reader {
   Status read_users(const YAML::Node& list);
   Status read_inputs(const YAML::Node& list);
   Status check_partitions(const Place& where) const;
+  Status check_configuration(const YAML::Node& partitions) const;
   std::vector<std::string> node_names() const;
 
   YamlFile file_;
   Scenario scenario_;
   PartitionKeys partition_keys_;
   std::optional<std::set<std::string>> users_;
+  std::optional<Place> conf_place_;
+  std::map<std::string, Place> qos_places_;
+  std::map<std::string, Place> partition_places_;
 };
 
 base::Result<Scenario> Reader::read(const YAML::Node& root) {
@@ -191,6 +204,7 @@ Status Reader::read_conf(const YAML::Node& map) {
     return at(file_.place(map), cluster.error());
   }
   scenario_.configuration.cluster = std::move(cluster).value();
+  if (map.size() > 0) conf_place_ = file_.place(map);
   return {};
 }
 
@@ -208,11 +222,32 @@ Status Reader::read_partitions(const YAML::Node& list) {
     if (!partition) return at(file_.place(map), partition.error());
     scenario_.configuration.partitions.push_back(std::move(partition).value());
     partition_keys_.push_back(std::move(keys).value());
+    partition_places_.emplace(scenario_.configuration.partitions.back().name, file_.place(map));
     const Status status = check_partitions(file_.place(map));
     if (!status) return status;
   }
-  const Status legal = check_legal(scenario_.configuration);
-  return legal ? legal : at(file_.place(list), legal.error());
+  return check_configuration(list);
+}
+
+// The first error, at the line of the object that it is about.
+Status Reader::check_configuration(const YAML::Node& partitions) const {
+  for (const sched::ConfigIssue& issue : sched::check(scenario_.configuration)) {
+    if (issue.severity != sched::IssueSeverity::kError) continue;
+    Place where = file_.place(partitions);
+    switch (issue.object) {
+      case sched::IssueObject::kCluster:
+        where = conf_place_.value_or(where);
+        break;
+      case sched::IssueObject::kPartition:
+        where = partition_places_.at(issue.name);
+        break;
+      case sched::IssueObject::kQos:
+        where = qos_places_.at(issue.name);
+        break;
+    }
+    return at(where, sentence_of(issue));
+  }
+  return {};
 }
 
 // The partition that was read last, against those before it and the nodes.
@@ -246,6 +281,7 @@ Status Reader::read_qos(const YAML::Node& list) {
         return at(file_.place(map), "QOS " + in_quotes(qos->name) + " is there twice");
       }
     }
+    qos_places_.emplace(qos->name, file_.place(map));
     scenario_.configuration.qos.push_back(std::move(qos).value());
   }
   return {};
@@ -277,7 +313,7 @@ std::vector<std::string> Reader::node_names() const {
 base::Status check_legal(const sched::Configuration& configuration) {
   for (const sched::ConfigIssue& issue : sched::check(configuration)) {
     if (issue.severity == sched::IssueSeverity::kError) {
-      return base::invalid_argument(issue.message + " (" + issue.rule + ")");
+      return base::invalid_argument(sentence_of(issue));
     }
   }
   return {};

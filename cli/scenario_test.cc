@@ -103,6 +103,14 @@ TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
        "f:4: SchedulerTimeSlice \"1\": must be from 5 to 65533 seconds"},
       {"nodes:\n- {name: n1}\npartitions:\n- {name: p, Nodes: n2}\ninputs: []\n",
        "f:4: partition p: Nodes: there is no node \"n2\""},
+      {"nodes:\n- {name: n1}\nqos:\n- {Name: a}\n- {Name: b, Preempt: c}\npartitions:\n- {name: "
+       "p}\ninputs: []\n",
+       "f:5: QOS \"b\": Preempt: there is no QOS c: create it or remove it here (name)"},
+      {"nodes:\n- {name: n1}\npartitions:\n- {name: p}\n- {name: q, QOS: c}\ninputs: []\n",
+       "f:5: partition \"q\": QOS: there is no QOS c: create it or choose another (name)"},
+      {"nodes:\n- {name: n1}\nconf:\n  PreemptMode: CANCEL\npartitions:\n- {name: p}\ninputs: []\n",
+       "f:4: PreemptMode: CANCEL without a PreemptType: set PreemptType, or PreemptMode to OFF "
+       "(C2)"},
       {"nodes:\n- {name: n1, cores: two}\npartitions: []\ninputs: []\n",
        "f:2: cores \"two\": not a whole number"},
       {"nodes:\n- {name: n1, memory: -1}\npartitions: []\ninputs: []\n",
