@@ -325,6 +325,24 @@ std::optional<Engine::Refusal> Engine::refused_by_partition(const Job& job,
   return refused_by_limits(job, partition, qos);
 }
 
+namespace {
+
+// 1.8 item 5: what some node of the job has to give, however its tasks are spread.
+MemoryMiB least_memory_per_node(const JobRequest& request, const NodeCounts& counts) {
+  if (const auto* per_node = std::get_if<MemoryPerNode>(&request.memory)) return per_node->amount;
+  const auto* per_cpu = std::get_if<MemoryPerCpu>(&request.memory);
+  if (per_cpu == nullptr) return MemoryMiB{0};
+  std::int64_t tasks = request.tasks_per_node.value_or(1);
+  if (request.tasks)
+    tasks = std::max<std::int64_t>(tasks, (*request.tasks + counts.max - 1) / counts.max);
+  if (request.overcommit) tasks = 1;
+  const std::int64_t cpus =
+      std::max<std::int64_t>(tasks * request.cpus_per_task, request.min_cpus_per_node.value_or(1));
+  return MemoryMiB{per_cpu->amount.value() * cpus};
+}
+
+}  // namespace
+
 std::optional<Engine::Refusal> Engine::refused_by_limits(const Job& job, PartitionIndex partition,
                                                          const QosConfig* qos) const {
   const PartitionConfig& config = cluster_.partition(partition).config;
@@ -347,6 +365,12 @@ std::optional<Engine::Refusal> Engine::refused_by_limits(const Job& job, Partiti
   }
   const NodeCounts counts = node_counts(cluster_, job, partition);
   const int required = static_cast<int>(request.required_nodes.size());
+  const int least = std::max(counts.min, required);
+  if (qos != nullptr && qos->max_nodes_per_job && least > *qos->max_nodes_per_job) {  // 4.1
+    return Refusal{Reason::kQosLimit, "asks for " + std::to_string(least) + " nodes; QOS " +
+                                          qos->name + " allows " +
+                                          std::to_string(*qos->max_nodes_per_job)};
+  }
   // A range that reaches beyond MaxNodes waits too, though its lower end fits.
   const bool waives_max = qos != nullptr && qos->partition_max_nodes;
   const bool reaches_beyond = config.max_nodes && request.nodes_given && request.max_nodes &&
@@ -362,11 +386,10 @@ std::optional<Engine::Refusal> Engine::refused_by_limits(const Job& job, Partiti
   const MemoryLimit& limit = config.max_memory.per_cpu || config.max_memory.per_node
                                  ? config.max_memory
                                  : cluster_.parameters().max_memory;
-  const auto* memory = std::get_if<MemoryPerNode>(&request.memory);
-  if (memory != nullptr && limit.per_node && memory->amount > *limit.per_node) {
-    return Refusal{Reason::kMaxMemPerLimit, "asks for " + to_string(memory->amount) +
-                                                " MiB per node; " + where + " allows " +
-                                                to_string(*limit.per_node)};
+  const MemoryMiB memory = least_memory_per_node(request, counts);
+  if (limit.per_node && memory > *limit.per_node) {
+    return Refusal{Reason::kMaxMemPerLimit, "asks for " + to_string(memory) + " MiB per node; " +
+                                                where + " allows " + to_string(*limit.per_node)};
   }
   return std::nullopt;
 }

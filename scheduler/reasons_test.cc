@@ -174,6 +174,38 @@ TEST_F(Reasons, PartitionLimits) {
   EXPECT_EQ(reason, Reason::kMaxMemPerLimit);
 }
 
+// 1.8 item 5: the limit per node against a request per CPU.
+TEST_F(Reasons, MaxMemPerNodeOfARequestPerCpu) {
+  c.partitions[0].max_memory.per_node = MemoryMiB{1000};
+  JobRequest request = job(1, 1);
+  request.memory = MemoryPerCpu{MemoryMiB{600}};
+  request.cpus_per_task = 2;
+  EXPECT_EQ(told({request}, 1), "asks for 1200 MiB per node; partition p allows 1000");
+  EXPECT_EQ(reason, Reason::kMaxMemPerLimit);
+  request.cpus_per_task = 1;
+  request.tasks = 2;  // both on its one node
+  EXPECT_EQ(told({request}, 1), "asks for 1200 MiB per node; partition p allows 1000");
+  request.min_nodes = 2;
+  request.max_nodes = 2;
+  told({request}, 1);
+  EXPECT_EQ(reason, Reason::kNone);
+}
+
+// 4.1: more nodes than the QOS allows are a matter of accounting, not of the partition.
+TEST_F(Reasons, QosNodeLimit) {
+  QosConfig small;
+  small.name = "small";
+  small.max_nodes_per_job = 2;
+  c.qos = {small};
+  JobRequest request = job(1, 3);
+  request.qos = "small";
+  EXPECT_EQ(told({request}, 1), "asks for 3 nodes; QOS small allows 2");
+  EXPECT_EQ(reason, Reason::kQosLimit);
+  request.min_nodes = 1;  // -N1-3 gets what it may
+  told({request}, 1);
+  EXPECT_EQ(reason, Reason::kNone);
+}
+
 TEST_F(Reasons, PartitionStates) {
   c.partitions[0].state = PartitionState::kDown;
   EXPECT_EQ(told({job(1, 1)}, 1), "partition p is down");
