@@ -77,10 +77,28 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
 
 void Engine::set_reason(Job& job, Reason reason, std::string message) {
   if (job.reason == reason && job.message == message) return;
+  if (in_pass_ && job.pending() && job.queued_in.size() > 1) {
+    told_before_.try_emplace(job.id, Told{job.reason, job.message});
+    job.reason = reason;
+    job.message = std::move(message);
+    return;
+  }
   job.reason = reason;
   job.message = message;
   if (is_terminal(job.state)) return;
   decisions_.push_back(Waits{job.id, reason, std::move(message), std::nullopt});
+}
+
+void Engine::tell_reasons() {
+  in_pass_ = false;
+  for (auto& [id, before] : std::exchange(told_before_, {})) {
+    Job* job = jobs_.find(id);
+    if (job == nullptr || !job->pending()) continue;
+    Told now{job->reason, job->message};
+    job->reason = before.reason;
+    job->message = std::move(before.message);
+    set_reason(*job, now.reason, std::move(now.message));
+  }
 }
 
 // The nodes' counters depend on the state; they are kept in step here.

@@ -116,6 +116,7 @@ class Engine {
   std::vector<PartitionIndex> partitions_of(const Job& job) const;
   Priority next_priority(const JobRequest& request);
   void set_reason(Job& job, Reason reason, std::string message = {});
+  void tell_reasons();
 
   // --- pass ---
   struct PassState;
@@ -215,6 +216,15 @@ class Engine {
   base::Instant passed_until_{};
   std::uint64_t event_passed_version_ = 0;
   base::Instant next_full_pass_{};
+
+  // During a pass: what jobs with several records said before it. They say what came of all their
+  // records, once, when it is over.
+  struct Told {
+    Reason reason;
+    std::string message;
+  };
+  bool in_pass_ = false;
+  std::map<JobId, Told> told_before_;
 
   std::vector<Decision> decisions_;
   std::vector<JobRun> runs_;

@@ -76,6 +76,7 @@ bool Engine::main_pass(std::optional<int> depth) {
   PassState pass{groups_, cluster_, queue_};  // 2
   for (const JobId id : claimants_) note_claim(pass, *jobs_.find(id));
   bool complete = true;
+  in_pass_ = true;
   queue_.walk([&](const QueueRecord& record) {
     if (depth && pass.tested >= *depth) {  // 5
       complete = false;
@@ -85,6 +86,7 @@ bool Engine::main_pass(std::optional<int> depth) {
     return try_record(pass, record) && pass.open > 0;
   });
   if (complete) skip_the_rest(pass);
+  tell_reasons();
   for (Job* job : pass.done) {
     if (job->pending()) {
       enqueue(*job);

@@ -1,4 +1,5 @@
 // 2.4: every job that waits says why, in Slurm's word and one sentence with numbers.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -204,6 +205,39 @@ TEST_F(Reasons, QosNodeLimit) {
   request.min_nodes = 1;  // -N1-3 gets what it may
   told({request}, 1);
   EXPECT_EQ(reason, Reason::kNone);
+}
+
+// A job with several records says once what came of all of them, and nothing when that is what it
+// said before.
+TEST_F(Reasons, OneWordPerPassOfAJobInTwoPartitions) {
+  c.partitions = {partition("p", {four[0], four[1]}, OverSubscribe::kNo),
+                  partition("q", {four[2], four[3]}, OverSubscribe::kNo)};
+  Driver driver{c, four, kToldTiming};
+  driver.step(at(1), Submit{job(1, 1, "p")});
+  driver.step(at(1), Submit{job(2, 2, "q")});
+  driver.step(at(1), Pass{});
+  JobRequest both = job(3, 2, "p");
+  both.partitions = {"p", "q"};
+  driver.step(at(2), Submit{both});
+  driver.take_log();
+  driver.step(at(3), Pass{});
+  EXPECT_EQ(driver.take_log().size(), 1U);
+  driver.step(at(4), Submit{job(4, 1, "q")});  // another pass is worth making
+  driver.take_log();
+  driver.step(at(5), Pass{});
+  for (const Decision& decision : driver.take_log()) {
+    const auto* waits = std::get_if<Waits>(&decision);
+    EXPECT_TRUE(waits == nullptr || waits->job != JobId{3}) << waits->message;
+  }
+  driver.step(at(6), JobGone{JobId{2}});
+  driver.take_log();
+  driver.step(at(7), Pass{});
+  const std::vector<Decision> log = driver.take_log();
+  EXPECT_EQ(driver.nodes_of(3), (std::vector<std::string>{"n3", "n4"}));
+  EXPECT_FALSE(std::ranges::any_of(log, [](const Decision& decision) {
+    const auto* waits = std::get_if<Waits>(&decision);
+    return waits != nullptr && waits->job == JobId{3};
+  })) << "it starts, and said that it waits";
 }
 
 TEST_F(Reasons, PartitionStates) {
