@@ -8,7 +8,7 @@ namespace sched::testing {
 namespace {
 
 using Names = std::vector<std::string>;
-constexpr Options kTold{.told_timing = true};
+constexpr Options kTimingIsTold{.told_timing = true};
 
 NodeSpec with_room(NodeSpec spec, int pods) {
   spec.pods_max = pods;
@@ -21,17 +21,17 @@ JobRequest pods_per_task(JobRequest request, int tasks) {
   return request;
 }
 
-void run(Driver& driver, double t, const JobRequest& request) {
+void submit_at(Driver& driver, double t, const JobRequest& request) {
   driver.step(at(t), Submit{request});
   driver.step(at(t), Pass{});
 }
 
 TEST(PodsLimit, StacksNoMoreJobsOnANodeThanItHasPods) {
   const auto one = nodes("n", 1, 1);
-  Driver driver{gang_linear({partition("p", one)}), {with_room(one[0], 2)}, kTold};
-  run(driver, 0, job(1, 1));
-  run(driver, 1, job(2, 1));
-  run(driver, 2, job(3, 1));
+  Driver driver{gang_linear({partition("p", one)}), {with_room(one[0], 2)}, kTimingIsTold};
+  submit_at(driver, 0, job(1, 1));
+  submit_at(driver, 1, job(2, 1));
+  submit_at(driver, 2, job(3, 1));
   EXPECT_NE(driver.view(2).state, JobState::kPending);
   EXPECT_EQ(driver.view(3).state, JobState::kPending);
   EXPECT_EQ(driver.view(3).reason, Reason::kResources);
@@ -42,8 +42,8 @@ TEST(PodsLimit, StacksNoMoreJobsOnANodeThanItHasPods) {
 
 TEST(PodsLimit, AHigherLimitLetsTheWaitingJobIn) {
   const auto one = nodes("n", 1, 1);
-  Driver driver{gang_linear({partition("p", one)}), {with_room(one[0], 0)}, kTold};
-  run(driver, 0, job(1, 1));
+  Driver driver{gang_linear({partition("p", one)}), {with_room(one[0], 0)}, kTimingIsTold};
+  submit_at(driver, 0, job(1, 1));
   EXPECT_EQ(driver.view(1).state, JobState::kPending);
   driver.step(at(1), NodeUpdate{with_room(one[0], 1)});
   driver.step(at(1), Pass{});
@@ -52,12 +52,12 @@ TEST(PodsLimit, AHigherLimitLetsTheWaitingJobIn) {
 
 TEST(PodsLimit, CountsAPodForEachTaskWhereTheJobWantsItSo) {
   const auto two = nodes("n", 1, 2);
-  Driver driver{gang_linear({partition("p", two)}), {with_room(two[0], 2), two[1]}, kTold};
-  run(driver, 0, pods_per_task(job(1, 1), 3));
+  Driver driver{gang_linear({partition("p", two)}), {with_room(two[0], 2), two[1]}, kTimingIsTold};
+  submit_at(driver, 0, pods_per_task(job(1, 1), 3));
   EXPECT_EQ(driver.nodes_of(1), Names{"n2"});
-  run(driver, 1, pods_per_task(job(2, 1), 2));
+  submit_at(driver, 1, pods_per_task(job(2, 1), 2));
   EXPECT_EQ(driver.nodes_of(2), Names{"n1"});
-  run(driver, 2, job(3, 2));  // a pod on each: n1 is full
+  submit_at(driver, 2, job(3, 2));  // a pod on each: n1 is full
   EXPECT_EQ(driver.view(3).state, JobState::kPending);
 }
 
@@ -68,10 +68,10 @@ TEST(PodsLimit, WhatAVictimLeavesCounts) {
   c.cluster.preempt_type = PreemptType::kPartitionPriority;
   c.cluster.preempt_mode = PreemptMode::kRequeue;
   c.cluster.gang = false;
-  Driver driver{c, {with_room(one[0], 1)}, kTold};
-  run(driver, 0, job(1, 1, "low"));
+  Driver driver{c, {with_room(one[0], 1)}, kTimingIsTold};
+  submit_at(driver, 0, job(1, 1, "low"));
   ASSERT_EQ(driver.nodes_of(1), Names{"n1"});
-  run(driver, 1, job(2, 1, "high"));
+  submit_at(driver, 1, job(2, 1, "high"));
   driver.step(at(2), Pass{});
   EXPECT_EQ(driver.nodes_of(2), Names{"n1"});
   EXPECT_EQ(driver.view(1).state, JobState::kPending);

@@ -7,14 +7,12 @@
 namespace sched::gang {
 namespace {
 
-using std::chrono::seconds;
-
 TEST(WhenHasRun, NeverEndsWhatIsInNoSlot) {
   timetable::Timetable table;
   table.pods_count = 1;
   table.cycle = {{}};
-  EXPECT_EQ(when_has_run(table, 0, base::Instant{}, seconds{1}), std::nullopt);
-  EXPECT_EQ(when_has_run(table, 0, base::Instant{}, seconds{0}), base::Instant{});
+  EXPECT_EQ(when_has_run(table, 0, base::Instant{}, std::chrono::seconds{1}), std::nullopt);
+  EXPECT_EQ(when_has_run(table, 0, base::Instant{}, std::chrono::seconds{0}), base::Instant{});
 }
 
 // Goal: when_has_run is the inverse of run_time. Method: random timetables; at the answer the run
@@ -32,10 +30,10 @@ TEST(WhenHasRun, IsTheInverseOfRunTime) {
   for (int round = 0; round < 3'000; ++round) {
     timetable::Timetable table;
     table.pods_count = 3;
-    table.slice = seconds{1 + prng.below(5)};
+    table.slice = std::chrono::seconds{1 + prng.below(5)};
     base::Instant until{};
     for (std::uint64_t i = prng.below(4); i > 0; --i) {
-      until += seconds{1 + prng.below(9)};
+      until += std::chrono::seconds{1 + prng.below(9)};
       table.plan.push_back({until, random_set()});
     }
     for (std::uint64_t i = 1 + prng.below(5); i > 0; --i) table.cycle.push_back(random_set());
