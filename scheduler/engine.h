@@ -149,6 +149,7 @@ class Engine {
   void release_allocation(Job& job);
   void clear_claim(Job& job, bool tell);
   bool may_requeue(const Job& job) const;
+  static void hold_if_suspended(Job& job);
   void set_state(Job& job, JobState state);
   std::optional<base::Duration> time_limit_of(const Job& job, PartitionIndex partition) const;
 

@@ -88,6 +88,8 @@ void Engine::rebuild() {
   for (const auto& [order, job] : allocated_) {
     usage_.add(*job);
     job->select.victim_mode = preempt::effective_mode(cluster_, *job);
+    job->select.exempt_until =
+        job->start_time.value_or(job->allocated_at) + preempt::exempt_time(cluster_, *job);
     if (!job->completing()) selector_->add(job->select);
   }
   requeue_all_pending();

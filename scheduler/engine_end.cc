@@ -3,8 +3,10 @@
 
 namespace sched {
 
-bool Engine::may_requeue(const Job& job) const {  // 13.5
-  return job.request.requeue.value_or(cluster_.parameters().requeue_default);
+// 13.5. In no partition it would wait for ever.
+bool Engine::may_requeue(const Job& job) const {
+  return job.request.requeue.value_or(cluster_.parameters().requeue_default) &&
+         !partitions_of(job).empty();
 }
 
 void Engine::begin_ending(Job& job, Ending ending) {
@@ -102,6 +104,7 @@ void Engine::to_pending(Job& job) {
   job.submit_time = now_;
   job.not_before = now_ + parameters.requeue_delay;
   if (job.restarts > parameters.max_batch_requeue) job.held = Reason::kJobHoldMaxRequeue;
+  hold_if_suspended(job);
   job.reason = Reason::kNone;
   job.message.clear();
   decisions_.push_back(StateChange{.job = job.id,
@@ -111,6 +114,11 @@ void Engine::to_pending(Job& job) {
                                    .restarts = job.restarts,
                                    .eligible_at = job.not_before});
   enqueue(job);
+}
+
+// T10: a user's suspend is priority 0, which neither a requeue nor a refused start takes back.
+void Engine::hold_if_suspended(Job& job) {
+  if (!job.held && job.request.suspend) job.held = Reason::kJobHeldUser;
 }
 
 void Engine::finish(Job& job, JobState state) {

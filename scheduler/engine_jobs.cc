@@ -30,11 +30,22 @@ void Engine::on(const Submit& event) {
   enqueue(job);
 }
 
-// EnforcePartLimits: whether partition limits turn the job away instead of letting it wait.
+// 1.2.1: DRAIN and INACTIVE take no new jobs. EnforcePartLimits: whether partition limits turn the
+// job away instead of letting it wait.
 bool Engine::refused_at_submit(const Job& job, std::string& message) const {
+  const std::vector<PartitionIndex> partitions = partitions_of(job);
+  const auto takes_none = [&](PartitionIndex partition) {
+    const PartitionState state = cluster_.partition(partition).config.state;
+    return state == PartitionState::kDrain || state == PartitionState::kInactive;
+  };
+  if (!partitions.empty() && std::ranges::all_of(partitions, takes_none)) {
+    const PartitionConfig& config = cluster_.partition(partitions.front()).config;
+    message = "partition " + config.name + " takes no new jobs: it is " +
+              (config.state == PartitionState::kDrain ? "draining" : "inactive");
+    return true;
+  }
   const EnforcePartLimits enforce = cluster_.parameters().enforce_part_limits;
   if (enforce == EnforcePartLimits::kNone) return false;
-  const std::vector<PartitionIndex> partitions = partitions_of(job);
   std::size_t failed = 0;
   for (const PartitionIndex partition : partitions) {
     const auto refusal = refused_by_partition(job, partition);
@@ -87,6 +98,7 @@ void Engine::on(const Release& event) {
   Job* job = jobs_.find(event.job);
   if (job == nullptr || !job->pending() || !job->held) return;
   job->held.reset();
+  job->request.suspend = false;
   job->priority = next_priority(job->request);  // 13.2: it is computed anew
   enqueue(*job);
 }
@@ -98,6 +110,11 @@ void Engine::on(const Cancel& event) {
     dequeue(*job);
     clear_claim(*job, false);
     finish(*job, JobState::kCancelled);
+    return;
+  }
+  if (job->ending && job->ending->final_state == JobState::kPending) {
+    job->ending->final_state = JobState::kCancelled;  // T5: it ends and does not come back
+    touched();
     return;
   }
   begin_ending(*job, Ending{.final_state = JobState::kCancelled,
@@ -112,7 +129,10 @@ void Engine::on(const Requeue& event) {
   if (job->pending()) {
     decisions_.push_back(Refused{job->id, "the job is pending already"});
   } else if (!may_requeue(*job)) {
-    decisions_.push_back(Refused{job->id, "the job may not be requeued (requeue: false)"});
+    decisions_.push_back(
+        Refused{job->id, partitions_of(*job).empty()
+                             ? "the job may not be requeued: its partition does not exist any more"
+                             : "the job may not be requeued (requeue: false)"});
   } else {
     begin_ending(*job, Ending{.final_state = JobState::kPending,
                               .verdict = EndingVerdict::kRequeue,
@@ -145,6 +165,7 @@ void Engine::on(const UserSuspend& event) {
     on(Hold{event.job});
     return;
   }
+  job->request.suspend = true;
   if (job->user_suspended || job->completing()) return;
   job->user_suspended = true;
   touched();
@@ -172,6 +193,7 @@ void Engine::on(const UserResume& event) {
     on(Release{event.job});
     return;
   }
+  job->request.suspend = false;
   if (!job->user_suspended || job->completing()) return;
   if (!job->cores_released) {
     job->user_suspended = false;
@@ -333,8 +355,9 @@ MemoryMiB least_memory_per_node(const JobRequest& request, const NodeCounts& cou
   const auto* per_cpu = std::get_if<MemoryPerCpu>(&request.memory);
   if (per_cpu == nullptr) return MemoryMiB{0};
   std::int64_t tasks = request.tasks_per_node.value_or(1);
-  if (request.tasks)
+  if (request.tasks) {
     tasks = std::max<std::int64_t>(tasks, (*request.tasks + counts.max - 1) / counts.max);
+  }
   if (request.overcommit) tasks = 1;
   const std::int64_t cpus =
       std::max<std::int64_t>(tasks * request.cpus_per_task, request.min_cpus_per_node.value_or(1));

@@ -283,7 +283,7 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
       set_reason(job, Reason::kReqNodeNotAvail, std::move(outcome.message));
       return;
     case PlacementResult::kNever:
-      if (job.queued_in.size() > 1) {  // another partition may hold it
+      if (partitions_of(job).size() > 1) {  // another partition may hold it
         if (job.reason == Reason::kNone || job.reason == Reason::kPriority) {
           set_reason(job, Reason::kBadConstraints, std::move(outcome.message));
         }

@@ -93,10 +93,16 @@ bool Engine::preempt_victims(Job& preemptor, const PlacementOutcome& outcome) {
 // 7.7 steps 2a, 2c and 2d; also the way of the gang's kills (P7).
 void Engine::preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor) {
   const bool requeue = mode == PreemptMode::kRequeue && may_requeue(victim);
+  base::Instant grace_end = now_ + preempt::grace_time(cluster_, victim);
+  if (victim.time_limit && grace_end > now_) {  // 7.8 step 2: no later than its own end
+    settle_clock(victim);
+    const base::Duration left = *victim.time_limit - run_time(victim, now_);
+    grace_end = std::min(grace_end, now_ + std::max(base::Duration{0}, left));
+  }
   begin_ending(victim,
                Ending{.final_state = requeue ? JobState::kPending : JobState::kPreempted,
                       .verdict = requeue ? EndingVerdict::kRequeue : EndingVerdict::kPreempted,
-                      .grace_end = now_ + preempt::grace_time(cluster_, victim),
+                      .grace_end = grace_end,
                       .preemptor = preemptor});
 }
 
@@ -124,6 +130,7 @@ void Engine::on(const StartRefused& event) {
     job->not_before = job->avoid_until;
   }
   if (event.hold) job->held = Reason::kLaunchFailedRequeuedHeld;
+  hold_if_suspended(*job);
   decisions_.push_back(StateChange{.job = job->id,
                                    .state = JobState::kPending,
                                    .reason = job->held.value_or(Reason::kNone),

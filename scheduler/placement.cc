@@ -116,6 +116,7 @@ JobRequest base_part(const JobRequest& request) {
   part.threads_per_core = request.threads_per_core;
   part.overcommit = request.overcommit;
   part.memory = request.memory;
+  part.tmp_disk = request.tmp_disk;
   part.required_nodes = request.required_nodes;
   part.excluded_nodes = request.excluded_nodes;
   part.constraint = request.constraint;
@@ -217,7 +218,11 @@ bool Placement::try_alternative(Attempt& attempt, std::size_t alternative) const
         attempt.constraint.matches_alternative(alternative, groups[i].sample.features)) {
       found |= groups[i].nodes & usable;
     }
-    if (!last && (!linear || groups[i].sample.weight == groups[i + 1].sample.weight)) continue;
+    // Step 4g: victims are offered on the last set only, never just to use cheap nodes.
+    if (!last && (!linear || attempt.offers_victims ||
+                  groups[i].sample.weight == groups[i + 1].sample.weight)) {
+      continue;
+    }
     const int count = found.count();
     if (count < (last ? attempt.counts.min : wanted) || count == tried) continue;
     tried = count;
@@ -353,11 +358,13 @@ void Placement::classify(Attempt& attempt) const {
                                 .candidates = {}};
     return attempt.selector.select(request).allocation.has_value();
   };
-  if (could_run(attempt.base & groups_.up())) {
+  // 3.5 step 3: a required node that does not exist, or is none of the partition's, can never run.
+  const bool all_there =
+      static_cast<int>(job.request.required_nodes.size()) == base_.required_count;
+  if (all_there && could_run(attempt.base & groups_.up())) {
     outcome.result = PlacementResult::kBusy;
     outcome.message = describe_busy(attempt);
-  } else if (static_cast<int>(job.request.required_nodes.size()) == base_.required_count &&
-             could_run(attempt.base)) {
+  } else if (all_there && could_run(attempt.base)) {
     outcome.result = PlacementResult::kNotAvailable;
     outcome.message = "nodes that it needs are down or drained";
   } else {

@@ -244,12 +244,16 @@ TEST_F(Reasons, PartitionStates) {
   c.partitions[0].state = PartitionState::kDown;
   EXPECT_EQ(told({job(1, 1)}, 1), "partition p is down");
   EXPECT_EQ(reason, Reason::kPartitionDown);
+  Driver driver{c, four, kToldTiming};
+  driver.step(at(1), Submit{job(1, 1)});
   c.partitions[0].state = PartitionState::kInactive;
-  EXPECT_EQ(told({job(1, 1)}, 1), "partition p is inactive");
+  driver.step(at(2), Configure{std::make_shared<const Configuration>(c)});
+  EXPECT_EQ(last_word(driver, 1), "partition p is inactive");
   EXPECT_EQ(reason, Reason::kPartitionInactive);
   c.partitions[0].state = PartitionState::kDrain;  // 1.2.1: starts what is queued
-  told({job(1, 1)}, 1);
-  EXPECT_EQ(reason, Reason::kNone);
+  driver.step(at(3), Configure{std::make_shared<const Configuration>(c)});
+  driver.step(at(3), Pass{});
+  EXPECT_EQ(driver.view(1).state, JobState::kRunning);
 }
 
 TEST_F(Reasons, Access) {

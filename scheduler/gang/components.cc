@@ -759,7 +759,7 @@ std::string Components::check_invariants(base::Instant now) const {
       }
       bool together = true;
       for_each_rival(*job, [&](const Job& rival) {
-        together = rival.component == component.get();
+        together = rival.component == job->component;
         return together;
       });
       if (!together) return "a rival of job " + to_string(member) + " is not in its component";

@@ -55,6 +55,15 @@ PreemptMode effective_mode(const Cluster& cluster, const Job& victim) {
   return PreemptMode::kOff;
 }
 
+namespace {
+
+// T10: a job that its user has suspended counts as priority 0.
+Priority priority_of(const Job& victim) {
+  return victim.user_suspended ? Priority{0} : victim.priority;
+}
+
+}  // namespace
+
 bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex partition,
               const Job& victim) {
   switch (cluster.parameters().preempt_type) {
@@ -65,7 +74,7 @@ bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex parti
              effective_mode(cluster, victim) != PreemptMode::kOff &&
              !((cluster.parameters().preempt_priority ||
                 cluster.partition(partition).config.preempt_priority) &&
-               preemptor.priority < victim.priority);
+               preemptor.priority < priority_of(victim));
     case PreemptType::kQos: {
       const auto mine = qos_of(cluster, preemptor);
       const auto its = qos_of(cluster, victim);
@@ -75,7 +84,7 @@ bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex parti
           partition_of(cluster, victim).priority_tier > cluster.partition(partition).tier()) {
         return false;
       }
-      const bool above = preemptor.priority > victim.priority;
+      const bool above = preemptor.priority > priority_of(victim);
       if (*mine == *its) {
         return above && (cluster.parameters().preempt_within || cluster.qos(*mine).preempt_within);
       }
@@ -115,7 +124,7 @@ CandidateList candidates(const Cluster& cluster, const std::vector<const Job*>& 
   std::vector<std::pair<std::tuple<std::int64_t, std::int64_t>, Candidate>> keyed;
   for (const Job* victim : allocated) {
     if (victim->completing() || !may_take(cluster, preemptor, partition, *victim)) continue;
-    if (parameters.min_exempt_priority && victim->priority > *parameters.min_exempt_priority) {
+    if (parameters.min_exempt_priority && priority_of(*victim) > *parameters.min_exempt_priority) {
       continue;
     }
     // Wall time since the start, suspended time included.

@@ -313,7 +313,7 @@ void Attempt::prepare() {
 }
 
 bool Attempt::may_fit() {
-  options_ = {};
+  if (std::exchange(options_, AttemptOptions{}).takes_extra_row) prepared_ = false;
   prepare();
   const Offer& offer =
       only_idle() ? idle_offer() : view_offer({.kind = OfferMemo::Kind::kMayTake}, may_take());

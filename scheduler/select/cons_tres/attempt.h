@@ -95,7 +95,6 @@ class Attempt {
   std::optional<Allocation> test_only();
   std::optional<Allocation> run(const AttemptOptions& options);
   // False: run() cannot succeed now. Cheap; true promises nothing.
-  // REQUIRES: no run() with takes_extra_row before.
   bool may_fit();
 
  private:
