@@ -29,7 +29,10 @@ bool is_state_taint(const kube::Taint& taint) {
 std::vector<std::string> names_of(const std::optional<std::string>& hostlist) {
   if (!hostlist) return {};
   auto names = cli::expand_hostlist(*hostlist);
-  return names.ok() ? std::move(*names) : std::vector<std::string>{};
+  if (!names.ok()) return {};
+  std::sort(names->begin(), names->end(), sched::natural_less);
+  names->erase(std::unique(names->begin(), names->end()), names->end());
+  return std::move(*names);
 }
 
 sched::Sharing translate(kube::JobSharing sharing) {

@@ -225,6 +225,10 @@ void Operator::on(const sched::Waits& waits, JobRecord& job) {
 }
 
 void Operator::on(const sched::Refused& refused, JobRecord& job) {
+  if (!scheduler_.job(job.id, now_)) {  // its submission: it is tried again when that may change
+    job.submitted = false;
+    return refuse(job, {refused.message});
+  }
   job.wanted().message = refused.message;
   job.status.mark(Dirt::kInforms);
   log("refused", "job=" + kube::to_string(job.key) + " message=\"" + refused.message + "\"");

@@ -269,6 +269,67 @@ TEST(Operator, ARefusedJobIsSubmittedOnceItIsLegal) {
       << world.log_tail();
 }
 
+// 1.2.1: what is queued may start there, what is new may not even wait there.
+TEST(Operator, APartitionThatDrainsTakesNoNewJobs) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force("n[12-16]", {{"state", "Drain"}})));
+  world.run_for(seconds{2});
+  world.apply(gang_job("new", 2, "5s"));
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.condition("Job", "new", "Accepted"),
+            "False: Invalid: partition batch takes no new jobs: it is draining");
+  world.restart_operator();
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.state("new"), "Pending");
+  EXPECT_EQ(world.job("new").status.reason, "NotAccepted");
+  world.apply(partition("batch", force("n[12-16]", {{"state", "Up"}})));
+  ASSERT_TRUE(world.run_until([&] { return world.state("new") == "Completed"; }, minutes{1}))
+      << world.log_tail();
+  expect_no_violations(world);
+}
+
+// T5 and api.md: a cancel cannot be taken back, least of all by a requeue that is under way.
+TEST(Operator, ACancelDuringARequeueStands) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  json job = gang_job("both", 2, "");
+  world.apply(job);
+  ASSERT_TRUE(world.run_until([&] { return world.state("both") == "Running"; }, minutes{1}));
+  job["spec"]["requeueRequest"] = 1;
+  world.apply(job);
+  world.run_for(base::Duration{1'000});
+  job["spec"]["cancel"] = true;
+  world.apply(job);
+  ASSERT_TRUE(world.run_until([&] { return world.state("both") == "Cancelled"; }, minutes{3}))
+      << world.log_tail();
+  expect_no_violations(world);
+}
+
+// T10: spec.suspend stands, whatever else happens to the job.
+TEST(Operator, ASuspendedJobDoesNotStartAgainAfterItsRequeue) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  json job = gang_job("kept", 2, "");
+  world.apply(job);
+  ASSERT_TRUE(world.run_until([&] { return world.state("kept") == "Running"; }, minutes{1}));
+  job["spec"]["suspend"] = true;
+  world.apply(job);
+  ASSERT_TRUE(world.run_until([&] { return world.state("kept") == "Suspended"; }, minutes{1}));
+  job["spec"]["requeueRequest"] = 1;
+  world.apply(job);
+  world.run_for(minutes{10});
+  EXPECT_EQ(world.state("kept"), "Pending") << world.log_tail();
+  EXPECT_EQ(world.job("kept").status.reason, "JobHeldUser");
+  job["spec"]["suspend"] = false;
+  world.apply(job);
+  ASSERT_TRUE(world.run_until([&] { return world.state("kept") == "Running"; }, minutes{2}))
+      << world.log_tail();
+  expect_no_violations(world);
+}
+
 std::vector<std::string> taints_of(World& world, const std::string& name) {
   const auto node = world.client().get<kube::Node>({.ns = "", .name = name});
   std::vector<std::string> taints;
