@@ -39,7 +39,7 @@ inline base::Error unknown_word(std::string_view what, std::string_view word,
 template <typename T>
 base::Status absent_feature(T&, std::string_view key, std::string_view value) {
   for (const std::string_view none : {"priority/basic", "topology/none", "topology/flat",
-                                      "topology/default", "none", "mcs/none"}) {
+                                      "topology/default", "none", "mcs/none", "0"}) {
     if (same_word(value, none)) return {};
   }
   return not_supported(std::string{key} + "=" + std::string{value});

@@ -65,7 +65,11 @@ constexpr std::array kNodeKeys = {
     NodeKey{"Gres", absent_feature<NodeSpec>},
     NodeKey{"CoreSpecCount", absent_feature<NodeSpec>},
     NodeKey{"CpuSpecList", absent_feature<NodeSpec>},
-    NodeKey{"Boards", absent_feature<NodeSpec>},
+    NodeKey{"Boards",
+            [](NodeSpec&, std::string_view key, std::string_view value) {
+              return value == "1" ? base::Status{}
+                                  : not_supported(std::string{key} + "=" + std::string{value});
+            }},
 };
 
 // Cores and CPUs that belong together (1.3): CPUs are the cores or the threads.
