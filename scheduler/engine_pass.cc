@@ -294,10 +294,8 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
       pass.done.push_back(&job);
       return;
   }
-  const bool waits =
-      std::any_of(outcome.victims.begin(), outcome.victims.end(), [](const Candidate& victim) {
-        return victim.mode == PreemptMode::kCancel || victim.mode == PreemptMode::kRequeue;
-      });
+  const bool waits = std::any_of(outcome.victims.begin(), outcome.victims.end(),
+                                 [](const Candidate& victim) { return victim.must_end(); });
   if (waits) {  // 7.7 step 3
     if (!claims) {
       preempt_victims(job, outcome);

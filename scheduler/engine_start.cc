@@ -68,9 +68,7 @@ void Engine::become_ready(Job& job) {
 bool Engine::preempt_victims(Job& preemptor, const PlacementOutcome& outcome) {
   base::Instant until = now_;
   for (const Candidate& candidate : outcome.victims) {
-    const bool ends =
-        candidate.mode == PreemptMode::kCancel || candidate.mode == PreemptMode::kRequeue;
-    if (!ends) continue;
+    if (!candidate.must_end()) continue;
     const Job& victim = *allocated_.at(candidate.job->table_order);
     until = std::max(until, now_ + preempt::grace_time(cluster_, victim));
   }
@@ -82,7 +80,7 @@ bool Engine::preempt_victims(Job& preemptor, const PlacementOutcome& outcome) {
   decisions_.push_back(Claim{preemptor.id, preemptor.claim, until});
   for (const Candidate& candidate : outcome.victims) {
     Job& victim = *allocated_.at(candidate.job->table_order);
-    if (candidate.mode == PreemptMode::kCancel || candidate.mode == PreemptMode::kRequeue) {
+    if (candidate.must_end()) {
       preempt(victim, candidate.mode, preemptor.id);
     }
   }

@@ -10,10 +10,6 @@ constexpr int kNodesMax = 500'000;  // 4.1
 // A job with a pod per task is tried so often without the nodes that cannot take its pods.
 constexpr int kPodRoundsMax = 16;
 
-bool leaves_nodes(const Candidate& victim) {
-  return victim.mode == PreemptMode::kCancel || victim.mode == PreemptMode::kRequeue;
-}
-
 const QosConfig* qos_of(const Cluster& cluster, const Job& job) {
   const auto index = cluster.find_qos(job.request.qos);
   return index ? &cluster.qos(*index) : nullptr;
@@ -270,7 +266,7 @@ NodeSet Placement::without_room(const Attempt& attempt) const {
   NodeSet full = usage_.full();
   if (!attempt.offers_victims) return full;
   for (const Candidate& candidate : attempt.candidates) {
-    if (!leaves_nodes(candidate)) continue;
+    if (!candidate.must_end()) continue;
     for (const NodeAllocation& use : allocated_.at(candidate.job->table_order)->allocation.nodes) {
       if (cluster_.exists(use.node)) full.reset(cluster_.rank(use.node));
     }
@@ -286,7 +282,7 @@ NodeSet Placement::overfilled(const Attempt& attempt) const {
     std::optional<int> left = usage_.pods_left(use.node);
     if (!left) continue;
     for (const Candidate& victim : outcome.victims) {
-      if (!leaves_nodes(victim)) continue;
+      if (!victim.must_end()) continue;
       const Job& job = *allocated_.at(victim.job->table_order);
       for (const NodeAllocation& freed : job.allocation.nodes) {
         if (freed.node == use.node) *left += pods_on(job.request, freed);

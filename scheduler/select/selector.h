@@ -37,6 +37,9 @@ enum class SelectMode { kTestOnly, kRunNow, kWillRun };  // 3.8
 struct Candidate {
   const SelectJob* job;
   PreemptMode mode;
+
+  // It leaves its nodes, at once or after its grace time; otherwise it is suspended there.
+  bool must_end() const { return mode == PreemptMode::kCancel || mode == PreemptMode::kRequeue; }
 };
 
 struct SelectRequest {

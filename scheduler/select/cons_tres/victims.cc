@@ -51,8 +51,7 @@ constexpr std::size_t kCheapestCandidatesMax = 512;
 }  // namespace
 
 bool VictimSearch::must_end(std::size_t candidate) const {
-  const PreemptMode mode = request_.candidates[candidate].mode;
-  return mode == PreemptMode::kCancel || mode == PreemptMode::kRequeue;
+  return request_.candidates[candidate].must_end();
 }
 
 bool VictimSearch::intersects_nodes(const SelectJob& job) const {  // R7.3

@@ -261,8 +261,7 @@ std::optional<NodeSet> Linear::with_victims(const SelectRequest& request,
     for (; at < removals.size() && !chosen; ++at) {
       const Candidate& candidate = request.candidates[removals[at].candidate];
       const SelectJob& victim = *candidate.job;
-      const bool ends =
-          candidate.mode == PreemptMode::kCancel || candidate.mode == PreemptMode::kRequeue;
+      const bool ends = candidate.must_end();
       int usable = 0;
       for (const NodeAllocation& use : victim.allocation->nodes) {
         if (!cluster_.exists(use.node)) continue;
