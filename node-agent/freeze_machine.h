@@ -55,6 +55,9 @@ class FreezeMachine {
   FreezeState state() const { return state_; }
   // Whether a switch to `wish` has to write. A foreign or gone pod is never written.
   bool needs_write(Wish wish) const;
+  // It was asked to freeze, at asked_at(), and has not been seen frozen yet.
+  bool awaits_freeze() const { return state_ == FreezeState::kFreezing && !write_again_; }
+  base::Duration asked_at() const { return since_; }
 
   // A write returned. A failed one is tried again by due().
   void wrote(Wish wish, IoResult result, base::Duration now);

@@ -28,6 +28,11 @@ bool is_ours_and_off(FreezeState state) {
          state == FreezeState::kStuck || state == FreezeState::kThawing;
 }
 
+// Should stand still, and is not known to.
+bool runs_on(FreezeState state) {
+  return state == FreezeState::kFreezing || state == FreezeState::kStuck;
+}
+
 bool is_part_of_a_turn(FreezeState state, FreezeState before) {
   return (state == FreezeState::kThawed && before == FreezeState::kFrozen) ||
          (state == FreezeState::kFrozen && before == FreezeState::kThawed);
@@ -42,7 +47,7 @@ SwitchCore::SwitchCore(SwitchClock& clock, ReportRing& reports, SwitchCounters& 
   desired_runs_.reserve(timetable::kPodsMax);
   freeze_.reserve(2 * kControlledPodsMax);
   thaw_.reserve(2 * kControlledPodsMax);
-  pending_.reserve(2 * kControlledPodsMax);
+  unconfirmed_.reserve(2 * kControlledPodsMax);
 }
 
 void SwitchCore::obey(const Assignment& assignment) {
@@ -75,8 +80,13 @@ void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
         .thaw_of_deleted = pod.rule == Rule::kDeleted && (!known || before->rule != Rule::kDeleted),
         .overlaps_since = known ? before->overlaps_since : std::nullopt,
         .result = IoResult::kOk,
-        .late = false};
+        .seen_frozen = false};
     if (known) before->control.reset();
+    // It is asked for; whether it stands still, nobody has looked yet.
+    if (!known && pod.control->found == Found::kFrozenByUs) {
+      slot.machine.looked({.result = IoResult::kOk, .wish = Wish::kFrozen},
+                          pod.control->freezer->observe(), now);
+    }
     pod.control->slot = slots_.size();
     publish(slot);
     slots_.push_back(std::move(slot));
@@ -109,6 +119,7 @@ void SwitchCore::work_out(base::Instant t) {
   mark_desired(t);
   freeze_.clear();
   thaw_.clear();
+  unconfirmed_.clear();
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
     const Slot& slot = slots_[i];
     const bool frozen = slot.rule == Rule::kTimetable && !assignment_->everything_runs &&
@@ -117,6 +128,8 @@ void SwitchCore::work_out(base::Instant t) {
       thaw_.push_back(i);
     } else if (slot.machine.needs_write(frozen ? Wish::kFrozen : Wish::kThawed)) {
       (frozen ? freeze_ : thaw_).push_back(i);
+    } else if (frozen && slot.machine.awaits_freeze()) {
+      unconfirmed_.push_back(i);
     }
   }
 }
@@ -140,22 +153,19 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
     slots_[i].result = slots_[i].control->freezer->request(Wish::kFrozen);
   }
   const base::Duration frozen_at = clock_.monotonic();
-  pending_.assign(freeze_.begin(), freeze_.end());
-  if (!thaw_.empty()) read_back(frozen_at);
+  const std::uint32_t late_count = thaw_.empty() ? 0 : read_back(frozen_at);
   report.confirmed = clock_.wall();
   for (const std::uint32_t i : thaw_) {
     slots_[i].result = slots_[i].control->freezer->request(Wish::kThawed);
   }
   report.last_write = clock_.wall();
   // Nothing is urgent any more.
-  for (const std::uint32_t i : freeze_) slots_[i].late = false;
-  for (const std::uint32_t i : pending_) slots_[i].late = true;
   const base::Duration thawed_at = clock_.monotonic();
   tell_machines(frozen_at, thawed_at);
   report.slot = base::slot_of(due, assignment_->table.slice);
   report.froze_count = static_cast<std::uint32_t>(freeze_.size());
   report.thawed_count = static_cast<std::uint32_t>(thaw_.size());
-  report.late_count = thaw_.empty() ? 0 : static_cast<std::uint32_t>(pending_.size());
+  report.late_count = late_count;
   if (report.froze_count + report.thawed_count > 0) {
     counters_.switches.fetch_add(1, std::memory_order_relaxed);
     if (!reports_.push(report)) counters_.reports_dropped.fetch_add(1, std::memory_order_relaxed);
@@ -167,21 +177,36 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
   drop_left();
 }
 
-// Leaves in pending_ those that were not seen frozen when the barrier passed. One after the other:
-// while it waits for one, the others come to a stand too.
-void SwitchCore::read_back(base::Duration started) {
-  std::erase_if(pending_, [&](std::uint32_t i) { return is_seen_frozen(slots_[i], started); });
+// Returns how many of this switch were not seen frozen when the barrier passed. One after the
+// other: while it waits for one, the others come to a stand too. What an earlier switch froze just
+// now (its revision was superseded) has its own barrier: whoever comes on may be in conflict with
+// it.
+std::uint32_t SwitchCore::read_back(base::Duration started) {
+  std::uint32_t late_count = 0;
+  for (const std::uint32_t i : freeze_) {
+    slots_[i].seen_frozen = is_seen_frozen(slots_[i], started);
+    if (!slots_[i].seen_frozen && slots_[i].result == IoResult::kOk) ++late_count;
+  }
+  for (const std::uint32_t i : unconfirmed_) {
+    slots_[i].result = IoResult::kOk;
+    slots_[i].seen_frozen = is_seen_frozen(slots_[i], slots_[i].machine.asked_at());
+  }
+  return late_count;
 }
 
 // The first looks come at once; later ones give the CPU away in between, since the tasks that have
 // to stop may be waiting for it.
-bool SwitchCore::is_seen_frozen(const Slot& slot, base::Duration started) {
-  if (slot.result != IoResult::kOk) return true;
+bool SwitchCore::is_seen_frozen(Slot& slot, base::Duration started) {
+  if (slot.result != IoResult::kOk) return false;  // Not asked: there is nothing to wait for.
   Freezer& freezer = *slot.control->freezer;
   const base::Duration barrier = assignment_->barrier;
   for (;;) {
     const Observation seen = freezer.observe();
-    if (seen.frozen || seen.result == IoResult::kGone) return true;
+    if (seen.frozen) return true;
+    if (seen.result == IoResult::kGone) {
+      slot.result = IoResult::kGone;
+      return false;
+    }
     const base::Duration waited = clock_.monotonic() - started;
     if (waited >= barrier) return false;
     if (waited < kReadBackSpin) continue;
@@ -209,13 +234,14 @@ void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_a
     Slot& slot = slots_[i];
     slot.machine.wrote(Wish::kFrozen, slot.result, frozen_at);
     if (slot.result != IoResult::kOk) counters_.write_errors.fetch_add(1);
-    if (slot.result == IoResult::kOk && !slot.late) {
-      slot.machine.looked({.result = IoResult::kOk, .wish = Wish::kFrozen},
-                          {.result = IoResult::kOk, .frozen = true}, thawed_at);
-    }
-    if (slot.late && !thaw_.empty()) slot.overlaps_since = thawed_at;
+    if (!thaw_.empty()) tell_what_was_read_back(slot, thawed_at);
     slot.control->last_switch_micros.store(wall, std::memory_order_relaxed);
     publish(slot);
+  }
+  for (const std::uint32_t i : unconfirmed_) {
+    if (thaw_.empty()) break;
+    tell_what_was_read_back(slots_[i], thawed_at);
+    publish(slots_[i]);
   }
   for (const std::uint32_t i : thaw_) {
     Slot& slot = slots_[i];
@@ -227,14 +253,36 @@ void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_a
     }
     verify_thaw(slot, thawed_at);
     if (slot.result != IoResult::kOk) counters_.write_errors.fetch_add(1);
-    if (slot.overlaps_since) {
-      counters_.overlap_micros.fetch_add(
-          static_cast<std::uint64_t>((thawed_at - *slot.overlaps_since).count()));
-      slot.overlaps_since.reset();
-    }
+    end_overlap(slot, thawed_at);
     slot.control->last_switch_micros.store(wall, std::memory_order_relaxed);
     publish(slot);
   }
+  if (!thaw_.empty()) begin_overlaps(thawed_at);
+}
+
+void SwitchCore::tell_what_was_read_back(Slot& slot, base::Duration now) {
+  if (slot.result == IoResult::kGone) {
+    slot.machine.wrote(Wish::kFrozen, IoResult::kGone, now);
+  } else if (slot.seen_frozen) {
+    slot.machine.looked({.result = IoResult::kOk, .wish = Wish::kFrozen},
+                        {.result = IoResult::kOk, .frozen = true}, now);
+  }
+  if (slot.result == IoResult::kGone || slot.seen_frozen) end_overlap(slot, now);
+}
+
+// Others came on: whoever is not known to stand still though it should runs on beside them, be it
+// that the kernel takes its time or that the write failed.
+void SwitchCore::begin_overlaps(base::Duration now) {
+  for (Slot& slot : slots_) {
+    if (runs_on(slot.machine.state()) && !slot.overlaps_since) slot.overlaps_since = now;
+  }
+}
+
+void SwitchCore::end_overlap(Slot& slot, base::Duration now) {
+  if (!slot.overlaps_since) return;
+  counters_.overlap_micros.fetch_add(
+      static_cast<std::uint64_t>((now - *slot.overlaps_since).count()));
+  slot.overlaps_since.reset();
 }
 
 void SwitchCore::publish(Slot& slot) {
@@ -287,6 +335,8 @@ void SwitchCore::step() {
       last_boundary_switch_ = now;
       switch_now(SwitchCause::kBoundary, came ? *boundary_ : wall);
     }
+  } else {
+    held_back_until_.reset();  // The clock came back: what is in force is run(now).
   }
   look_after(clock_.monotonic());
 }
@@ -339,21 +389,19 @@ void SwitchCore::look_at(Slot& slot, base::Duration now) {
       slot.machine.wrote(Wish::kThawed, freezer.request(Wish::kThawed), now);
       break;
   }
-  if (slot.overlaps_since && slot.machine.state() != FreezeState::kFreezing &&
-      slot.machine.state() != FreezeState::kStuck) {
-    counters_.overlap_micros.fetch_add(
-        static_cast<std::uint64_t>((now - *slot.overlaps_since).count()));
-    slot.overlaps_since.reset();
-  }
+  if (!runs_on(slot.machine.state())) end_overlap(slot, now);
   publish(slot);
 }
 
 void SwitchCore::drop_left() {
-  std::erase_if(slots_, [](const Slot& slot) {
+  const std::size_t dropped = std::erase_if(slots_, [](const Slot& slot) {
     const bool done = slot.leaving && !is_ours_and_off(slot.machine.state());
     if (done) slot.control->controlled.store(false, std::memory_order_release);
     return done;
   });
+  if (dropped == 0) return;
+  // Those behind have moved up.
+  for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].control->slot = i;
 }
 
 bool SwitchCore::boundary_is_near() const {

@@ -76,7 +76,7 @@ class SwitchCore {
     bool thaw_of_deleted;  // the two thaws of rule 5 have to begin
     std::optional<base::Duration> overlaps_since;  // it runs on beside those that came on
     IoResult result;                               // of the write in the switch at hand
-    bool late;                                     // not seen frozen in the switch at hand
+    bool seen_frozen;                              // in the switch at hand, if it read back
   };
 
   void take_in(const Assignment& assignment, base::Duration now);
@@ -84,10 +84,13 @@ class SwitchCore {
   void mark_desired(base::Instant t);
   void work_out(base::Instant t);
   void switch_now(SwitchCause cause, base::Instant due);
-  void read_back(base::Duration started);
-  bool is_seen_frozen(const Slot& slot, base::Duration started);
+  std::uint32_t read_back(base::Duration started);
+  bool is_seen_frozen(Slot& slot, base::Duration started);
   void verify_thaw(Slot& slot, base::Duration now);
   void tell_machines(base::Duration frozen_at, base::Duration thawed_at);
+  void tell_what_was_read_back(Slot& slot, base::Duration now);
+  void begin_overlaps(base::Duration now);
+  void end_overlap(Slot& slot, base::Duration now);
   void count_missed(base::Instant boundary, base::Instant now);
   bool boundary_is_near() const;
   void look_after(base::Duration now);
@@ -103,9 +106,9 @@ class SwitchCore {
   std::vector<Slot> slots_;
   std::vector<Slot> slots_before_;          // scratch of take_in()
   std::vector<std::uint8_t> desired_runs_;  // by index in the timetable
-  std::vector<std::uint32_t> freeze_;       // slots to freeze, to thaw, and not seen frozen yet
-  std::vector<std::uint32_t> thaw_;
-  std::vector<std::uint32_t> pending_;
+  std::vector<std::uint32_t> freeze_;       // slots to freeze
+  std::vector<std::uint32_t> thaw_;         // to thaw
+  std::vector<std::uint32_t> unconfirmed_;  // asked to freeze by an earlier switch, not seen frozen
   std::optional<base::Instant> prepared_for_;
   std::optional<base::Instant> prepared_until_;    // when run(t) changes after that
   std::optional<base::Instant> boundary_;          // next change of run(t) after the last switch

@@ -42,6 +42,17 @@ class SwitchCoreTest : public ::testing::Test {
                        {.control = control("b"), .index = 1, .rule = Rule::kTimetable}};
     return assignment;
   }
+  // The pods of these names, in this order, by one set for ever.
+  Assignment always(const std::vector<std::string>& names, timetable::PodSet run) {
+    Assignment assignment;
+    assignment.number = ++number_;
+    assignment.table = {.slice = kSlice, .pods_count = names.size(), .cycle = {std::move(run)}};
+    for (std::uint16_t i = 0; i < names.size(); ++i) {
+      assignment.pods.push_back(
+          {.control = control(names[i]), .index = i, .rule = Rule::kTimetable});
+    }
+    return assignment;
+  }
   void obey(Assignment assignment) {
     assignments_.push_back(std::make_unique<Assignment>(std::move(assignment)));
     core_.obey(*assignments_.back());
@@ -109,6 +120,48 @@ TEST_F(SwitchCoreTest, LetsTheIncomingGangOnWhenATaskIsStuckAndCountsTheOverlap)
   EXPECT_EQ(counters_.stuck.load(), 0U);
 }
 
+TEST_F(SwitchCoreTest, CountsTheOverlapOfAPodWhoseFreezeIsRefused) {
+  obey(two_gangs());
+  kernel_.cgroup("a").fail_next.assign(5, IoResult::kDenied);  // tried again every 10 ms
+  run_until(kStart + kSlice + milliseconds{30});
+  EXPECT_TRUE(runs("a") && runs("b"));
+  run_until(kStart + kSlice + milliseconds{500});
+  EXPECT_FALSE(runs("a"));
+  EXPECT_GE(counters_.overlap_micros.load(), 40'000U);
+  EXPECT_LE(counters_.overlap_micros.load(), 110'000U);
+}
+
+// The revision before froze b with nobody to come on, so without looking back.
+TEST_F(SwitchCoreTest, ASupersedingRevisionWaitsForTheFreezesOfTheOneBeforeIt) {
+  obey(always({"a", "b", "c"}, {0, 1}));
+  run_until(clock_.wall() + milliseconds{100});
+  kernel_.cgroup("b").freeze_takes = milliseconds{8};
+  obey(always({"a", "b", "c"}, {0}));
+  obey(always({"a", "b", "c"}, {0, 2}));
+  EXPECT_FALSE(runs("b"));
+  EXPECT_TRUE(runs("c"));
+  EXPECT_EQ(controls_["b"]->state.load(), FreezeState::kFrozen);
+  run_until(clock_.wall() + milliseconds{200});
+  EXPECT_EQ(counters_.overlap_micros.load(), 0U);
+}
+
+TEST_F(SwitchCoreTest, ASupersedingRevisionWaitsNoLongerThanTheBarrierOfTheFirstFreeze) {
+  obey(always({"a", "b", "c"}, {0, 1}));
+  run_until(clock_.wall() + milliseconds{100});
+  kernel_.cgroup("b").freeze_takes = milliseconds{70};
+  obey(always({"a", "b", "c"}, {0}));
+  run_until(clock_.wall() + milliseconds{30});
+  while (reports_.pop()) {
+  }
+  obey(always({"a", "b", "c"}, {0, 2}));
+  EXPECT_TRUE(runs("b") && runs("c"));
+  const std::optional<SwitchReport> report = reports_.pop();
+  ASSERT_TRUE(report.has_value());
+  EXPECT_LT(report->last_write - report->first_write, milliseconds{1});
+  run_until(clock_.wall() + milliseconds{200});
+  EXPECT_GE(counters_.overlap_micros.load(), 39'000U);
+}
+
 TEST_F(SwitchCoreTest, AThawThatAnAncestorHoldsUpIsNotVerifiedAndSaidToBeForeign) {
   obey(two_gangs());
   kernel_.cgroup("b").ancestor_frozen = true;
@@ -164,6 +217,19 @@ TEST_F(SwitchCoreTest, ThawsAPodThatTheNewAssignmentDropsInTheSameSwitch) {
   obey(without_b);
   EXPECT_THAT(kernel_.take_log(), ElementsAre("freeze a", "thaw b"));
   EXPECT_FALSE(controls_["b"]->controlled.load());  // verified and let go
+}
+
+TEST_F(SwitchCoreTest, APodThatIsListedAgainWhileItIsBeingLetGoIsHeldOnlyOnce) {
+  obey(always({"a", "b", "c"}, {0}));
+  kernel_.cgroup("c").ancestor_frozen = true;  // its thaw cannot be verified
+  obey(always({"a"}, {0}));
+  EXPECT_FALSE(controls_["b"]->controlled.load());
+  EXPECT_TRUE(controls_["c"]->controlled.load());
+  obey(always({"a", "c"}, {0}));
+  run_until(clock_.wall() + seconds{1});
+  EXPECT_EQ(kernel_.cgroup("c").wish, Wish::kFrozen);  // nobody thaws it behind our back
+  EXPECT_EQ(controls_["c"]->state.load(), FreezeState::kFrozen);
+  EXPECT_TRUE(controls_["c"]->controlled.load());
 }
 
 TEST_F(SwitchCoreTest, ThawsADeletedPodTwiceAndItComesUnderTheTimetableAgainAfterwards) {
@@ -246,6 +312,21 @@ TEST_F(SwitchCoreTest, FollowsAClockThatSteps) {
     EXPECT_EQ(runs("b"), !even) << step.count();
   }
   EXPECT_EQ(counters_.clock_steps.load(), 5U);
+}
+
+TEST_F(SwitchCoreTest, SleepsUntilTheNextBoundaryAfterAClockThatWentBackForAMoment) {
+  obey(two_gangs());
+  run_until(kStart + kSlice + milliseconds{10});
+  clock_.step_wall(-milliseconds{100});  // before the switch that was just made
+  core_.step();
+  clock_.step_wall(milliseconds{100});
+  core_.step();
+  EXPECT_EQ(core_.next_wake().boundary, kStart + 2 * kSlice);
+  clock_.advance(milliseconds{300});  // a quarter of a slice is over
+  core_.step();
+  const SwitchWake wake = core_.next_wake();
+  EXPECT_EQ(wake.boundary, kStart + 2 * kSlice);
+  EXPECT_TRUE(!wake.look || *wake.look > clock_.monotonic());
 }
 
 TEST_F(SwitchCoreTest, SwitchesAtMostEveryQuarterSliceWhateverTheClockDoes) {
