@@ -24,6 +24,15 @@ bool same_pods(const std::vector<ControlledPod>& a, const std::vector<Controlled
                     });
 }
 
+// What somebody else has frozen is in no journal, so the switcher may not freeze it when that ends:
+// first it is said to have ended, then named, then it takes its turns.
+ControlledPod under_control(const std::shared_ptr<PodControl>& control, std::uint16_t index,
+                            Rule rule) {
+  const bool foreign = control->state.load(std::memory_order_acquire) == FreezeState::kForeign;
+  if (foreign && rule == Rule::kTimetable) rule = Rule::kRuns;
+  return {.control = control, .index = index, .rule = rule};
+}
+
 timetable::Timetable nobody_listed() {
   timetable::Timetable table;
   table.cycle = {{}};
@@ -66,13 +75,15 @@ Keeper::Adopted Keeper::adopt(const std::map<std::string, FreezeState>& last_sho
   incomplete_ = adopted.journal.incomplete;
   if (adopted.damage.empty()) journal_ = adopted.journal;  // Else it is written anew at once.
   for (const PodIdentity& pod : adopted.journal.pods) {
-    adopt_pod(pod, opener_.open_at(pod.path, pod.uid), /*only_if_frozen=*/false);
+    if (!adopt_pod(pod, opener_.open_at(pod.path, pod.uid), /*only_if_frozen=*/false)) {
+      to_adopt_.push_back(pod);
+    }
   }
   for (const auto& [uid, state] : last_shown) {
     if (state == FreezeState::kForeign) shown_as_foreign_.insert(uid);
     if (!incomplete_ || known_.contains(uid) || state == FreezeState::kForeign) continue;
     const base::Result<PodOpener::Opened> opened = opener_.open(uid, kube::QosClass::kBurstable);
-    adopt_pod({.uid = uid}, opened, /*only_if_frozen=*/true);
+    (void)adopt_pod({.uid = uid}, opened, /*only_if_frozen=*/true);
   }
   if (!adopted.journal.timetable.empty()) {
     base::Result<kube::NodeTimetable> timetable = timetable_from_json(adopted.journal.timetable);
@@ -81,17 +92,33 @@ Keeper::Adopted Keeper::adopt(const std::map<std::string, FreezeState>& last_sho
   return adopted;
 }
 
-void Keeper::adopt_pod(const PodIdentity& identity, const base::Result<PodOpener::Opened>& opened,
+bool Keeper::adopt_pod(const PodIdentity& identity, const base::Result<PodOpener::Opened>& opened,
                        bool only_if_frozen) {
-  if (!opened) return;  // Gone meanwhile.
+  if (!opened) {
+    return opened.error().code == base::Code::kNotFound ||  // Gone meanwhile.
+           opened.error().code == base::Code::kInvalidArgument;
+  }
   const Requested requested = opened->freezer->requested();
-  if (requested.result != IoResult::kOk) return;
-  if (only_if_frozen && requested.wish != Wish::kFrozen) return;
+  if (requested.result != IoResult::kOk) return requested.result == IoResult::kGone;
+  if (only_if_frozen && requested.wish != Wish::kFrozen) return true;
   PodIdentity who = identity;
   who.path = opened->path;
   known_[who.uid] = std::make_shared<PodControl>(
       who, opened->freezer, requested.wish == Wish::kFrozen ? Found::kFrozenByUs : Found::kRunning);
   settled_.insert(who.uid);
+  return true;
+}
+
+// No descriptor left, no right at the moment: a pod that we froze is not forgotten for that.
+void Keeper::adopt_the_rest(const World& world) {
+  if (to_adopt_.empty()) return;
+  if (world.monotonic >= adopt_again_at_) {
+    std::erase_if(to_adopt_, [&](const PodIdentity& pod) {
+      return adopt_pod(pod, opener_.open_at(pod.path, pod.uid), /*only_if_frozen=*/false);
+    });
+    adopt_again_at_ = world.monotonic + kOpenRetryAfter;
+  }
+  if (!to_adopt_.empty()) wake_at(adopt_again_at_);
 }
 
 // The last part of taking over with a damaged journal, see adopt(): once.
@@ -100,9 +127,9 @@ void Keeper::mend(const World& world) {
   for (const auto& [key, facts] : world.pods) {
     if (facts.node != node_ || facts.job_uid.empty() || facts.finished) continue;
     if (known_.contains(facts.uid) || shown_as_foreign_.contains(facts.uid)) continue;
-    adopt_pod({.uid = facts.uid, .name = kube::to_string(key), .job_uid = facts.job_uid},
-              opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable)),
-              /*only_if_frozen=*/true);
+    (void)adopt_pod({.uid = facts.uid, .name = kube::to_string(key), .job_uid = facts.job_uid},
+                    opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable)),
+                    /*only_if_frozen=*/true);
   }
   incomplete_ = false;
 }
@@ -134,6 +161,7 @@ std::uint64_t Keeper::offers_ignored(GateVerdict verdict) const {
 
 std::optional<base::Duration> Keeper::step(const World& world) {
   next_step_.reset();
+  adopt_the_rest(world);
   // 1. Which timetable is in force, and where each pod that it lists stands.
   take_timetable(world);
   mend(world);
@@ -202,7 +230,7 @@ Keeper::Placed Keeper::place(const World& world, std::uint16_t index,
   const std::shared_ptr<PodControl> control = known_or_open(world, facts, view);
   if (!control) return {std::move(view), std::nullopt};
   view.standing = *rule == Rule::kDeleted ? PodStanding::kExempt : PodStanding::kControlled;
-  return {std::move(view), ControlledPod{.control = control, .index = index, .rule = *rule}};
+  return {std::move(view), under_control(control, index, *rule)};
 }
 
 // Also while it starts: a program may read at its start how many CPUs it has.
@@ -226,8 +254,7 @@ Keeper::Placed Keeper::place_from_journal(PodView view, const kube::TimetablePod
     view.uid = uid;
     view.standing = PodStanding::kControlled;
     const std::uint16_t index = view.index;
-    return {std::move(view),
-            ControlledPod{.control = known, .index = index, .rule = Rule::kTimetable}};
+    return {std::move(view), under_control(known, index, Rule::kTimetable)};
   }
   return {std::move(view), std::nullopt};
 }
@@ -287,6 +314,11 @@ bool Keeper::is_settled(const World& world, const PodFacts& facts) {
 std::shared_ptr<PodControl> Keeper::known_or_open(const World& world, const PodFacts& facts,
                                                   PodView& view) {
   if (const auto known = known_.find(facts.uid); known != known_.end()) return known->second;
+  if (std::any_of(to_adopt_.begin(), to_adopt_.end(),
+                  [&](const PodIdentity& pod) { return pod.uid == facts.uid; })) {
+    view.note = "its cgroup, which the agent before had under control, cannot be opened";
+    return nullptr;
+  }
   if (const auto retry = retries_.find(facts.uid);
       retry != retries_.end() && world.monotonic < retry->second.at) {
     wake_at(retry->second.at);
@@ -327,19 +359,40 @@ void Keeper::add_the_unlisted(std::vector<ControlledPod>& pods) const {
   }
 }
 
-// Names what the assignment controls and what the one before it did: until it is obeyed, the
-// switcher may be freezing by that.
+// Everything that may be frozen by us, or may be soon: what the assignment controls, and whatever
+// the switcher has not let go, as it may be switching by an older assignment still. Not what
+// somebody else has frozen, once the switcher does not freeze it when that ends; and nobody who
+// runs while nothing is frozen at all: who freezes one of them then is somebody else.
+std::vector<PodIdentity> Keeper::pods_to_name(const World& world, const Assignment& assignment) {
+  const bool caught_up = sink_.caught_up();
+  const bool nothing_freezes =
+      assignment.everything_runs && submitted_.everything_runs && caught_up;
+  std::set<const PodControl*> may_be_frozen;
+  for (const Assignment* one : {&assignment, &std::as_const(submitted_)}) {
+    for (const ControlledPod& pod : one->pods) {
+      if (pod.rule == Rule::kTimetable) may_be_frozen.insert(pod.control.get());
+    }
+  }
+  std::vector<PodIdentity> names = to_adopt_;
+  std::set<const PodControl*> seen;
+  const auto name = [&](const PodControl& control) {
+    if (!seen.insert(&control).second) return;
+    const FreezeState state = control.state.load(std::memory_order_acquire);
+    if (nothing_freezes && !is_off_or_on_its_way(state)) return;
+    if (state == FreezeState::kForeign) {
+      if (caught_up && !may_be_frozen.contains(&control)) return;
+      wake_at(world.monotonic + kCatchUpLookAfter);
+    }
+    names.push_back(control.identity);
+  };
+  for (const ControlledPod& pod : assignment.pods) name(*pod.control);
+  for (const auto& [uid, control] : known_) name(*control);
+  return names;
+}
+
 void Keeper::write_journal(const World& world, Assignment& assignment) {
   Journal next{.boot_id = boot_id_, .lease = world.lease};
-  std::set<const PodControl*> named;
-  const auto name = [&](const std::vector<ControlledPod>& pods) {
-    for (const ControlledPod& pod : pods) {
-      if (pod.control->state.load(std::memory_order_acquire) == FreezeState::kForeign) continue;
-      if (named.insert(pod.control.get()).second) next.pods.push_back(pod.control->identity);
-    }
-  };
-  name(assignment.pods);
-  name(submitted_.pods);
+  next.pods = pods_to_name(world, assignment);
   if (gate_.in_force() != json_of_) {
     json_of_ = gate_.in_force();
     timetable_json_ = json_of_ ? timetable_to_json(*json_of_) : "";
@@ -414,6 +467,7 @@ std::vector<PodView> Keeper::pods() const {
 }
 
 bool Keeper::all_thawed() const {
+  if (!sink_.caught_up() || !to_adopt_.empty()) return false;
   return std::none_of(known_.begin(), known_.end(), [](const auto& entry) {
     return is_off_or_on_its_way(entry.second->state.load(std::memory_order_acquire));
   });

@@ -135,7 +135,8 @@ class Keeper {
   bool everything_runs() const { return submitted_.everything_runs; }
   // Why the journal cannot be written; while it cannot, no further pod comes under control.
   const std::string& journal_error() const { return journal_error_; }
-  // Nothing that was under control is frozen or being frozen by us.
+  // The newest assignment is in force, and nothing that was under control is frozen or being frozen
+  // by us: a switch that is under way may be writing what no state tells yet.
   bool all_thawed() const;
 
  private:
@@ -153,8 +154,10 @@ class Keeper {
     std::optional<ControlledPod> controlled;
   };
 
-  void adopt_pod(const PodIdentity& identity, const base::Result<PodOpener::Opened>& opened,
+  // Whether there is nothing more to do about it: adopted, gone, or no such pod.
+  bool adopt_pod(const PodIdentity& identity, const base::Result<PodOpener::Opened>& opened,
                  bool only_if_frozen);
+  void adopt_the_rest(const World& world);
   void mend(const World& world);
   void take_timetable(const World& world);
   std::vector<Placed> place_pods(const World& world);
@@ -169,6 +172,7 @@ class Keeper {
   std::shared_ptr<PodControl> known_or_open(const World& world, const PodFacts& facts,
                                             PodView& view);
   void add_the_unlisted(std::vector<ControlledPod>& pods) const;
+  std::vector<PodIdentity> pods_to_name(const World& world, const Assignment& assignment);
   void write_journal(const World& world, Assignment& assignment);
   void forget_the_thawed(const World& world);
   void wake_at(base::Duration at);
@@ -184,6 +188,9 @@ class Keeper {
   GateVerdict last_verdict_ = GateVerdict::kUnchanged;
   std::map<GateVerdict, std::uint64_t> ignored_;
   std::shared_ptr<const kube::NodeTimetable> offered_;
+  // Named by the journal of the process before; cannot be opened just now. Ours all the same.
+  std::vector<PodIdentity> to_adopt_;
+  base::Duration adopt_again_at_{0};
   std::map<std::string, std::shared_ptr<PodControl>> known_;  // by pod UID, as all below
   std::set<std::string> settled_;                             // once and for good
   std::map<std::string, base::Duration> settling_since_;

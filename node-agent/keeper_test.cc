@@ -55,6 +55,26 @@ TEST_F(KeeperTest, ObeysTheTimetableAndJournalsBeforeItFreezes) {
   EXPECT_EQ(node_.view("a").state, FreezeState::kFrozen);
 }
 
+// Two revisions come while the switcher is busy: until it obeys the second one, the boundary of the
+// assignment before both may freeze what neither lists.
+TEST_F(KeeperTest, TheJournalNamesWhateverAnAssignmentThatIsStillInForceMayFreeze) {
+  two_gangs();
+  node_.step();
+  ASSERT_TRUE(node_.runs("a"));
+  node_.hold_switcher(true);
+  for (int revision = 0; revision < 2; ++revision) {
+    node_.publish(node_.timetable({"b"}, {{0}}));
+    node_.step();
+  }
+  EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
+  node_.run_for(seconds{1});
+  EXPECT_FALSE(node_.runs("a"));
+  node_.restart_agent();
+  node_.run_for(milliseconds{200});
+  EXPECT_TRUE(node_.runs("a"));
+  EXPECT_THAT(journaled(), ElementsAre("uid-b"));
+}
+
 TEST_F(KeeperTest, DoesNotTouchAPodThatIsNotListed) {
   node_.add_pod("a", "a");
   node_.publish(node_.timetable({}, {{}}));
@@ -352,6 +372,25 @@ TEST_F(KeeperTest, TakesOverFromACrashedAgentWithoutTheApiServer) {
   EXPECT_FALSE(node_.runs("a"));
 }
 
+TEST_F(KeeperTest, APodThatCannotBeOpenedAfterARestartIsNeitherForgottenNorTakenForForeign) {
+  two_gangs();
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  node_.cgroup("b").unreadable = true;
+  node_.restart_agent();
+  node_.run_for(milliseconds{300});
+  EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
+  EXPECT_THAT(node_.view("b").note, HasSubstr("cannot be opened"));
+  node_.world().stopping = true;
+  node_.run_for(milliseconds{100});
+  EXPECT_FALSE(node_.keeper().all_thawed());
+  node_.world().stopping = false;
+  node_.cgroup("b").unreadable = false;
+  node_.run_for(milliseconds{1000});
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_FALSE(node_.runs("a"));
+}
+
 TEST_F(KeeperTest, ThawsAfterARestartWhatIsNotListedAnyMore) {
   two_gangs();
   node_.step();
@@ -472,6 +511,29 @@ TEST_F(KeeperTest, LeavesAForeignFreezeAloneAndReportsIt) {
   node_.restart_agent();
   node_.run_for(seconds{2});
   EXPECT_FALSE(node_.runs("b"));  // and the journal does not make it ours
+}
+
+TEST_F(KeeperTest, FreezesAPodWhoseForeignFreezeEndedOnlyOnceTheJournalNamesIt) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.cgroup("b").wish = Wish::kFrozen;
+  node_.run_for(seconds{1});
+  ASSERT_EQ(node_.view("b").state, FreezeState::kForeign);
+  ASSERT_THAT(journaled(), ElementsAre("uid-a"));
+  node_.cgroup("b").wish = Wish::kThawed;
+  ASSERT_TRUE(node_.runs("b"));
+  for (int i = 0; i < 3000 && node_.runs("b"); ++i) {
+    node_.run_for(milliseconds{1});
+  }
+  EXPECT_FALSE(node_.runs("b"));
+  EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
+  // And the other way round: what is foreign now is named no more.
+  node_.publish(node_.timetable({"a", "b"}, {{0, 1}}));
+  node_.run_for(milliseconds{100});
+  node_.cgroup("b").wish = Wish::kFrozen;
+  node_.run_for(seconds{3});
+  EXPECT_EQ(node_.view("b").state, FreezeState::kForeign);
+  EXPECT_THAT(journaled(), ElementsAre("uid-a"));
 }
 
 TEST_F(KeeperTest, FreezesNothingThatTheJournalCannotName) {
@@ -611,6 +673,30 @@ TEST_F(KeeperTest, ThawsAllOfOursWhenItStops) {
   node_.run_for(milliseconds{150});
   EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
   EXPECT_TRUE(node_.keeper().all_thawed());
+  // Who freezes one of them now is somebody else, also for the next agent.
+  EXPECT_THAT(journaled(), IsEmpty());
+  node_.cgroup("b").wish = Wish::kFrozen;
+  node_.world().stopping = false;
+  node_.restart_agent();
+  node_.run_for(milliseconds{1500});
+  EXPECT_EQ(node_.view("b").state, FreezeState::kForeign);
+}
+
+// All of them run, but the switcher may be about to freeze one by the assignment before.
+TEST_F(KeeperTest, IsNotDoneWithStoppingBeforeTheSwitcherHasHeardOfIt) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0, 1}, {0}}));
+  node_.step();
+  ASSERT_TRUE(node_.keeper().all_thawed());
+  node_.hold_switcher(true);
+  node_.world().stopping = true;
+  node_.step();
+  EXPECT_FALSE(node_.keeper().all_thawed());
+  EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
+  node_.hold_switcher(false);
+  node_.step();
+  EXPECT_TRUE(node_.keeper().all_thawed());
+  EXPECT_THAT(journaled(), IsEmpty());
 }
 
 }  // namespace

@@ -37,12 +37,23 @@ class FakeNode::Sink final : public AssignmentSink {
   void submit(Assignment assignment) override {
     assignment.number = ++number_;
     alive_.push_back(std::make_unique<Assignment>(std::move(assignment)));
-    core_.obey(*alive_.back());
+    newest_ = alive_.back().get();
+    if (!held_) obey_newest();
   }
-  bool caught_up() const override { return true; }
+  bool caught_up() const override { return newest_ == nullptr; }
+  void hold(bool on) {
+    held_ = on;
+    if (!on) obey_newest();
+  }
 
  private:
+  void obey_newest() {
+    if (newest_ != nullptr) core_.obey(*std::exchange(newest_, nullptr));
+  }
+
   SwitchCore& core_;
+  bool held_ = false;
+  const Assignment* newest_ = nullptr;  // not obeyed yet
   std::uint64_t number_ = 0;
   std::vector<std::unique_ptr<Assignment>> alive_;
 };
@@ -69,6 +80,10 @@ void FakeNode::restart_agent(bool pods_known, bool with_shown) {
                                      *opener_, *sink_);
   (void)keeper_->adopt(with_shown ? shown_ : std::map<std::string, FreezeState>{});
   show_at_ = base::Duration{0};
+}
+
+void FakeNode::hold_switcher(bool on) {
+  sink_->hold(on);
 }
 
 void FakeNode::show() {

@@ -37,6 +37,10 @@ class FakeNode {
                                 std::vector<timetable::PodSet> cycle);
   void publish(const kube::NodeTimetable& timetable);
 
+  // As one that is in the middle of a switch, or that has no CPU: what is submitted from now on is
+  // obeyed when it is let go, the newest of it. Until the agent is restarted.
+  void hold_switcher(bool on);
+
   void step();  // of keeper and switcher, now
   void run_for(base::Duration duration);
 
