@@ -29,8 +29,10 @@ std::string short_state(const PodView& pod) {
 
 }  // namespace
 
-Agent::Agent(AgentParts parts, std::optional<LeaseSeen> before)
-    : parts_{std::move(parts)}, lease_watch_{before, parts_.clock.monotonic()} {
+Agent::Agent(AgentParts parts, const Journal& before)
+    : parts_{std::move(parts)},
+      rules_before_{before.rules},
+      lease_watch_{before.lease, parts_.clock.monotonic()} {
   world_.lease = lease_watch_.seen();
   if (parts_.topology) world_.cpu_ids = parts_.topology->cpu_ids;
 }
@@ -39,16 +41,15 @@ base::Duration Agent::step() {
   const NodeSnapshot snapshot = parts_.watch.snapshot();
   world_.wall = parts_.clock.wall();
   world_.monotonic = parts_.clock.monotonic();
-  world_.settings = snapshot.settings;
+  look_at_rules(snapshot);
   world_.timetable_known = snapshot.timetable_known;
   world_.timetable = snapshot.timetable;
-  world_.kill_switch = snapshot.kill_switch;
   world_.stopping = stopping_;
   look_at_pods(snapshot);
   look_at_lease(snapshot);
   look_at_clock();
   const std::optional<base::Duration> next = parts_.keeper.step(world_);
-  ready_ = snapshot.pods_known && snapshot.timetable_known;
+  ready_ = snapshot.pods_known && snapshot.timetable_known && world_.rules_known;
   switches_seen_ = parts_.switcher.counters().switches.load();
   while (const std::optional<SwitchReport> report = parts_.switcher.take_report()) {
     parts_.metrics.record(*report);
@@ -66,6 +67,15 @@ base::Duration Agent::step() {
       world_.failed_open ? kStepMax
                          : until(lease_watch_.fails_open_at(world_.settings.fail_open_after));
   return std::min({until_told, until_next, until_open, kStepMax});
+}
+
+// A kill switch that is thrown, and a limit that was made longer, hold also while the API server
+// has not answered this process yet.
+void Agent::look_at_rules(const NodeSnapshot& snapshot) {
+  world_.rules_known = rules_before_ || (snapshot.node_known && snapshot.config_known);
+  const Rules before = rules_before_.value_or(Rules{});
+  world_.settings = snapshot.config_known ? snapshot.settings : before.settings;
+  world_.kill_switch = snapshot.node_known ? snapshot.kill_switch : before.kill_switch;
 }
 
 void Agent::look_at_pods(const NodeSnapshot& snapshot) {

@@ -47,8 +47,8 @@ struct AgentParts {
 
 class Agent {
  public:
-  // `before`: what the journal said about the Lease.
-  Agent(AgentParts parts, std::optional<LeaseSeen> before);
+  // `before`: the journal of the process before, or an empty one.
+  Agent(AgentParts parts, const Journal& before);
 
   // Returns how long to wait if nothing happens before. Quick: no call to the API server in here.
   base::Duration step();
@@ -61,11 +61,12 @@ class Agent {
   bool stop_requested() const { return stopping_; }
   bool stopped() const;
 
-  // The API server has told about pods and timetable.
+  // The API server has told about pods, timetable and rules.
   bool ready() const { return ready_; }
   std::vector<PodView> pods() const { return parts_.keeper.pods(); }
 
  private:
+  void look_at_rules(const NodeSnapshot& snapshot);
   void look_at_pods(const NodeSnapshot& snapshot);
   void look_at_lease(const NodeSnapshot& snapshot);
   void look_at_clock();
@@ -75,6 +76,7 @@ class Agent {
   MetricsInput metrics_input(const std::vector<PodView>& pods) const;
 
   AgentParts parts_;
+  const std::optional<Rules> rules_before_;
   LeaseWatch lease_watch_;
   std::optional<LeaseReading> last_lease_;
   World world_;

@@ -14,6 +14,7 @@ namespace agent {
 namespace {
 
 constexpr std::string_view kHeader = "kubegang-agent-journal 1";
+constexpr std::string_view kKilled = "killed";
 
 // Takes the text up to the next separator off the front.
 std::string_view take(std::string_view& text, char separator) {
@@ -40,6 +41,17 @@ bool parse_line(std::string_view line, Journal& journal) {
     if (!at || (!renewed && line != "-")) return false;
     journal.lease = LeaseSeen{.at = base::Duration{*at}};
     if (renewed) journal.lease->renew_time = base::instant_from_micros(*renewed);
+  } else if (word == "rules") {
+    Rules rules;
+    for (base::Duration* value :
+         {&rules.settings.settle, &rules.settings.barrier, &rules.settings.fail_open_after}) {
+      const std::optional<std::int64_t> micros = parse_number(take(line, ' '));
+      if (!micros || *micros < 0) return false;
+      *value = base::Duration{*micros};
+    }
+    rules.kill_switch = line == kKilled;
+    if (!rules.kill_switch && line != "-") return false;
+    journal.rules = rules;
   } else if (word == "pod") {
     PodIdentity pod;
     pod.uid = take(line, ' ');
@@ -84,6 +96,15 @@ std::string format_journal(const Journal& journal) {
                  ? std::to_string(base::micros_since_epoch(*journal.lease->renew_time))
                  : "-") +
             "\n";
+  }
+  if (journal.rules) {
+    const KeeperSettings& settings = journal.rules->settings;
+    text += "rules";
+    for (const base::Duration value :
+         {settings.settle, settings.barrier, settings.fail_open_after}) {
+      text += " " + std::to_string(value.count());
+    }
+    text += " " + std::string{journal.rules->kill_switch ? kKilled : "-"} + "\n";
   }
   for (const PodIdentity& pod : journal.pods) {
     text += "pod " + pod.uid + " " + pod.name + " " + pod.job_uid + " " + pod.path + "\n";

@@ -1,11 +1,13 @@
 // What survives the agent's process: the pods that it may have frozen, the timetable that it last
-// obeyed, and when it last saw the operator alive. On tmpfs, replaced as a whole, and written
-// before a pod is frozen for the first time, so whoever reads it can thaw everything that is ours.
+// obeyed, when it last saw the operator alive, and the rules that it followed. On tmpfs, replaced
+// as a whole, and written before a pod is frozen for the first time, so whoever reads it can thaw
+// everything that is ours.
 //
 // Text, one fact per line, so that the supervisor reads it without a JSON library:
 //   kubegang-agent-journal 1
 //   boot <boot id>
 //   lease <monotonic us> <renew time us, or ->
+//   rules <settle us> <barrier us> <failOpenAfter us> <killed, or ->
 //   pod <uid> <namespace>/<name> <job uid> <cgroup path>
 //   timetable <NodeTimetable as one line of JSON>
 //   incomplete
@@ -26,9 +28,27 @@ namespace agent {
 
 inline constexpr std::size_t kJournalBytesMax = 4U << 20U;
 
+// From SchedulerConfig.status.accepted.timetable; the defaults are api.md's.
+struct KeeperSettings {
+  base::Duration settle = std::chrono::seconds{2};
+  base::Duration barrier = std::chrono::milliseconds{20};
+  base::Duration fail_open_after = std::chrono::minutes{15};
+
+  friend bool operator==(const KeeperSettings&, const KeeperSettings&) = default;
+};
+
+// What people have decided about this node, as the API server last said it.
+struct Rules {
+  KeeperSettings settings{};
+  bool kill_switch = false;
+
+  friend bool operator==(const Rules&, const Rules&) = default;
+};
+
 struct Journal {
   std::string boot_id{};
   std::optional<LeaseSeen> lease{};
+  std::optional<Rules> rules{};
   std::vector<PodIdentity> pods{};
   std::string timetable{};  // JSON; "" = none
   bool incomplete = false;

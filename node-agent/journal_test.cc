@@ -14,6 +14,10 @@ Journal example() {
   return {.boot_id = "boot-1",
           .lease = LeaseSeen{.at = base::Duration{5'000'000},
                              .renew_time = base::instant_from_micros(1'767'225'600'000'000)},
+          .rules = Rules{.settings = {.settle = base::Duration{3'000'000},
+                                      .barrier = base::Duration{0},
+                                      .fail_open_after = base::Duration{60'000'000}},
+                         .kill_switch = true},
           .pods = {{.uid = "u1", .name = "ns/a", .job_uid = "j1", .path = "kubepods/podu1"},
                    {.uid = "u2", .name = "ns/b", .job_uid = "j2", .path = "odd path/podu2"}},
           .timetable = R"({"spec": {"revision": 3}})"};
@@ -44,6 +48,11 @@ TEST(Journal, RefusesWhatIsDamaged) {
   EXPECT_EQ(parse_journal("kubegang-agent-journal 1\nboot x\nlease abc -\nend\n").error().message,
             "journal: line 3 cannot be read");
   EXPECT_FALSE(parse_journal("kubegang-agent-journal 1\npod u1\nend\n").ok());
+  const std::string head = "kubegang-agent-journal 1\nrules ";
+  EXPECT_TRUE(parse_journal(head + "1 2 3 -\nend\n").ok());
+  for (const char* wrong : {"", "1 2 3", "1 2 -3 -", "1 2 3 perhaps"}) {
+    EXPECT_FALSE(parse_journal(head + wrong + "\nend\n").ok()) << wrong;
+  }
 }
 
 TEST(Journal, SalvagesTheLinesThatAreWhole) {

@@ -226,7 +226,10 @@ Keeper::Placed Keeper::place(const World& world, std::uint16_t index,
   bind_to_cpus(world, facts, listed, view);
   const std::optional<Rule> rule = rule_of(world, facts);
   view.standing = PodStanding::kSettling;
-  if (!rule) return {std::move(view), std::nullopt};
+  if (!rule) {
+    if (!world.rules_known) view.note = "the Node or the SchedulerConfig has not been read yet";
+    return {std::move(view), std::nullopt};
+  }
   const std::shared_ptr<PodControl> control = known_or_open(world, facts, view);
   if (!control) return {std::move(view), std::nullopt};
   view.standing = *rule == Rule::kDeleted ? PodStanding::kExempt : PodStanding::kControlled;
@@ -297,7 +300,7 @@ Rule Keeper::rule_of_ending(const World& world, const PodFacts& facts, const Pod
 // By the wall clock, to which startedAt belongs; if that was set back meanwhile, by our own.
 bool Keeper::is_settled(const World& world, const PodFacts& facts) {
   if (settled_.contains(facts.uid)) return true;
-  if (!facts.settled_at) return false;
+  if (!facts.settled_at || !world.rules_known) return false;
   const base::Duration since =
       settling_since_.try_emplace(facts.uid, world.monotonic).first->second;
   const base::Duration at = std::min(world.monotonic + (*facts.settled_at - world.wall),
@@ -392,6 +395,9 @@ std::vector<PodIdentity> Keeper::pods_to_name(const World& world, const Assignme
 
 void Keeper::write_journal(const World& world, Assignment& assignment) {
   Journal next{.boot_id = boot_id_, .lease = world.lease};
+  if (world.rules_known) {
+    next.rules = Rules{.settings = world.settings, .kill_switch = world.kill_switch};
+  }
   next.pods = pods_to_name(world, assignment);
   if (gate_.in_force() != json_of_) {
     json_of_ = gate_.in_force();

@@ -51,15 +51,6 @@ class AssignmentSink {
   virtual bool caught_up() const = 0;
 };
 
-// From SchedulerConfig.status.accepted.timetable; the defaults are api.md's.
-struct KeeperSettings {
-  base::Duration settle = std::chrono::seconds{2};
-  base::Duration barrier = std::chrono::milliseconds{20};
-  base::Duration fail_open_after = std::chrono::minutes{15};
-
-  friend bool operator==(const KeeperSettings&, const KeeperSettings&) = default;
-};
-
 // Everything that is known at one instant.
 struct World {
   base::Instant wall{};
@@ -68,6 +59,9 @@ struct World {
   std::map<kube::ObjectKey, PodFacts> pods{};
   bool timetable_known = false;
   std::shared_ptr<const kube::NodeTimetable> timetable{};  // null = there is none
+  // `settings` and `kill_switch` are the API server's, or were those of the process before. As long
+  // as they are not, no further pod comes under control.
+  bool rules_known = false;
   KeeperSettings settings{};
   std::optional<LeaseSeen> lease{};
   bool failed_open = false;

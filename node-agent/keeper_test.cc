@@ -350,6 +350,25 @@ TEST_F(KeeperTest, RunsEverythingWhileFailedOpenOrKilled) {
   EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
 }
 
+// How long a pod settles, and whether anything may be frozen here at all, has to be known before.
+TEST_F(KeeperTest, TakesNoPodUnderControlBeforeTheRulesAreKnownAndJournalsThem) {
+  two_gangs();
+  node_.world().rules_known = false;
+  node_.run_for(seconds{3});
+  EXPECT_THAT(node_.log(), IsEmpty());
+  EXPECT_THAT(node_.view("a").note, HasSubstr("has not been read yet"));
+  EXPECT_EQ(node_.journal().rules, std::nullopt);
+  node_.world().rules_known = true;
+  node_.world().settings.settle = seconds{9};
+  node_.run_for(milliseconds{1200});
+  EXPECT_NE(node_.runs("a"), node_.runs("b"));
+  EXPECT_EQ(node_.view("a").note, "");
+  node_.world().kill_switch = true;
+  node_.run_for(milliseconds{100});
+  EXPECT_EQ(node_.journal().rules,
+            (Rules{.settings = {.settle = seconds{9}}, .kill_switch = true}));
+}
+
 TEST_F(KeeperTest, AFreezeOfDaysIsNoFault) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));

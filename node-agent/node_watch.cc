@@ -150,8 +150,10 @@ NodeSnapshot NodeWatch::snapshot() const {
   if (now.pods_known) now.pods = pods_.snapshot();
   now.timetable_known = timetable_.has_synced();
   if (now.timetable_known) now.timetable = timetable_.find({"", options_.node});
+  now.node_known = node_.has_synced();
   const auto node = node_.find({"", options_.node});
   now.kill_switch = node && is_kill_switch_on(*node);
+  now.config_known = config_.has_synced();
   const auto config = config_.find({"", std::string{kube::kSchedulerConfigName}});
   now.settings = keeper_settings(config.get());
   const std::int64_t fail_open_micros = now.settings.fail_open_after.count();

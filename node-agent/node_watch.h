@@ -43,7 +43,10 @@ struct NodeSnapshot {
   bool timetable_known = false;
   std::shared_ptr<const kube::NodeTimetable> timetable{};
   std::string timetable_undecodable{};  // why the newest version could not be read; "" = it could
+  bool node_known = false;              // the Node has been looked for; so `kill_switch` is its
   bool kill_switch = false;
+  bool config_known =
+      false;  // the SchedulerConfig likewise; so `settings` are its, or the defaults
   KeeperSettings settings{};
   std::optional<LeaseReading> lease{};  // the last one that was answered
 };

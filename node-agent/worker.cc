@@ -189,7 +189,8 @@ void Worker::report(NodeFacts facts) {
 base::Status Worker::is_ready() const {
   if (ready_.load()) return {};
   return base::Error{base::Code::kUnavailable,
-                     "the API server has not yet told about this node's pods and timetable"};
+                     "the API server has not yet told about this node, its pods and timetable, "
+                     "and the SchedulerConfig"};
 }
 
 // Alive is whoever answers: the supervisor looks after the loops, and does it sooner.
@@ -247,7 +248,7 @@ base::Status Worker::start() {
                      return cgroup ? read_frozen_time(*cgroup) : std::nullopt;
                    }};
   if (topology) parts.topology = *topology;
-  agent_ = std::make_unique<Agent>(std::move(parts), adopted.journal.lease);
+  agent_ = std::make_unique<Agent>(std::move(parts), adopted.journal);
   agent_->step();  // What was adopted takes its turns before the API server has said a word.
   watch_.start(loops_);
   loops_.start(

@@ -219,6 +219,43 @@ TEST_P(AgentProcessTest, FailsOpenWhenTheLeaseIsNotRenewedAndSlicesAgainWhenItIs
   EXPECT_TRUE(takes_turns_soon());
 }
 
+// What people decided holds for the next worker too, whoever answers it.
+TEST_P(AgentProcessTest, TheKillSwitchHoldsAfterARestartWithoutTheApiServer) {
+  two_gangs();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  node_->set_kill_switch(true);
+  ASSERT_TRUE(eventually([&] { return all_run_for(kSlice * 3); }));
+  node_->stop_server();
+  node_->signal(SIGKILL);
+  ASSERT_TRUE(node_->wait_for_end(seconds{5}).has_value());
+  node_->start();
+  ASSERT_TRUE(eventually([&] { return node_->worker().has_value(); }));
+  EXPECT_TRUE(all_run_for(seconds{2}));
+  node_->start_server();
+  EXPECT_TRUE(all_run_for(seconds{2}));
+  node_->set_kill_switch(false);
+  EXPECT_TRUE(takes_turns_soon(seconds{30}));
+}
+
+TEST_P(AgentProcessTest, TheFailOpenLimitHoldsAfterARestartWithoutTheApiServer) {
+  node_->set_fail_open_after(seconds{2});
+  two_gangs();
+  node_->renew_lease();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  node_->stop_server();
+  ASSERT_TRUE(eventually([&] { return all_run_for(kSlice * 3); }));
+  node_->signal(SIGKILL);
+  ASSERT_TRUE(node_->wait_for_end(seconds{5}).has_value());
+  node_->start();
+  ASSERT_TRUE(eventually([&] { return node_->worker().has_value(); }));
+  EXPECT_TRUE(all_run_for(seconds{2}));
+  node_->start_server();
+  node_->renew_lease();
+  EXPECT_TRUE(takes_turns_soon(seconds{30}));
+}
+
 TEST_P(AgentProcessTest, RepairsWithin1SecondOfARestartAndThawsWhatIsNotListedAnyMore) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);

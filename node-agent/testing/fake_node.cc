@@ -61,6 +61,7 @@ class FakeNode::Sink final : public AssignmentSink {
 FakeNode::FakeNode() {
   world_.pods_known = true;
   world_.timetable_known = true;
+  world_.rules_known = true;
   restart_agent();
 }
 FakeNode::~FakeNode() = default;
