@@ -1,6 +1,9 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +23,20 @@ namespace {
 
 constexpr int kFailed = 1;
 
+// Whoever reads our log, and does not, holds up nobody: what a full pipe does not take is lost. By
+// an open file of our own, since others may write into the same pipe.
+void never_wait_for_the_log() {
+  ::signal(SIGPIPE, SIG_IGN);
+  struct stat about {};
+  if (::fstat(STDERR_FILENO, &about) != 0 || !S_ISFIFO(about.st_mode)) return;
+  const int file = ::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return;
+  ::dup2(file, STDERR_FILENO);
+  ::close(file);
+}
+
 void set_up_log(const std::string& level) {
+  never_wait_for_the_log();
   auto logger = spdlog::stderr_logger_mt("agent");
   logger->set_pattern("%Y-%m-%dT%H:%M:%S.%fZ %l %v", spdlog::pattern_time_type::utc);
   logger->set_level(spdlog::level::from_str(level));

@@ -36,6 +36,9 @@ constexpr base::Duration kRestartMax = std::chrono::seconds{1};
 constexpr base::Duration kLivedWell = std::chrono::seconds{10};
 constexpr int kThawAttemptsMax = 20;
 constexpr base::Duration kThawAgainAfter = std::chrono::milliseconds{50};
+// A killed process is gone at once, unless the kernel holds one of its threads.
+constexpr base::Duration kDiesWithin = std::chrono::milliseconds{500};
+constexpr base::Duration kDeadLookEvery = std::chrono::milliseconds{2};
 constexpr int kExitFailed = 1;
 
 sigset_t watched_signals() {
@@ -84,7 +87,10 @@ class Supervisor {
   // The worker's exit status, once it has ended. Takes in every other child of PID 1 too.
   std::optional<int> reap();
   void thaw_everything();
-  void kill_worker();
+  // Its exit status; nothing when it does not end.
+  std::optional<int> kill_worker();
+  // An exit code when the program is over.
+  std::optional<int> worker_hangs();
   // An exit code when the program is over.
   std::optional<int> worker_ended(int status);
   base::Duration next_look() const;
@@ -94,6 +100,7 @@ class Supervisor {
   RealSwitchClock clock_;
   WorkerWatch watch_;
   pid_t worker_ = 0;
+  bool killed_ = false;  // the worker was, for hanging, and has not ended yet
   base::Duration started_at_{};
   base::Duration restart_after_ = kRestartFirst;
   std::optional<base::Duration> stopping_since_;
@@ -124,6 +131,7 @@ bool Supervisor::start_worker() {
     ::_exit(kExitFailed);
   }
   worker_ = child;
+  killed_ = false;
   started_at_ = clock_.monotonic();
   watch_.started(started_at_);
   return true;
@@ -138,11 +146,23 @@ std::optional<int> Supervisor::reap() {
   return ended;
 }
 
-void Supervisor::kill_worker() {
+std::optional<int> Supervisor::kill_worker() {
   ::kill(worker_, SIGKILL);
-  int status = 0;
-  while (::waitpid(worker_, &status, 0) < 0 && errno == EINTR) {
-  }
+  const base::Duration give_up = clock_.monotonic() + kDiesWithin;
+  std::optional<int> status;
+  while (!(status = reap()) && clock_.monotonic() < give_up) clock_.pause(kDeadLookEvery);
+  return status;
+}
+
+// Thaws before it logs, here as everywhere: the log may be what hangs.
+std::optional<int> Supervisor::worker_hangs() {
+  killed_ = true;
+  if (const std::optional<int> status = kill_worker()) return worker_ended(*status);
+  // The kernel holds it in a call. Once that is over it ends without doing anything more; what that
+  // very call may still freeze is thawed then.
+  thaw_everything();
+  spdlog::error("the worker hangs in the kernel: thawed its pods, waiting for its end");
+  return std::nullopt;
 }
 
 void Supervisor::thaw_everything() {
@@ -156,15 +176,15 @@ void Supervisor::thaw_everything() {
   const base::Result<Journal> journal =
       JournalFile{options_.run_directory + "/" + kJournalName}.read_or_salvage(read_boot_id(),
                                                                                damage);
-  if (!damage.empty()) {
-    spdlog::error("the journal is damaged: thawing what is left of it error=\"{}\"", damage);
-  }
   if (!journal) return;  // There is none: nothing was ever frozen.
   ThawResult result;
   for (int attempt = 0; attempt < kThawAttemptsMax; ++attempt) {
     result = thaw_journaled(*journal, *cgroups);
     if (result.failed.empty()) break;
     clock_.pause(kThawAgainAfter);
+  }
+  if (!damage.empty()) {
+    spdlog::error("the journal was damaged: thawed what is left of it error=\"{}\"", damage);
   }
   spdlog::warn("thawed what the journal names thawed={} gone={} failed={}", result.thawed_count,
                result.gone_count, result.failed.size());
@@ -179,7 +199,8 @@ std::optional<int> Supervisor::worker_ended(int status) {
   thaw_everything();
   if (stopping_since_) return kExitFailed;
   if (!got_to_work && WIFEXITED(status)) return WEXITSTATUS(status);
-  spdlog::error("the worker ended code={} signal={}: starting it again",
+  spdlog::error("the worker {} code={} signal={}: starting it again",
+                killed_ ? "hung and was killed" : "ended",
                 WIFEXITED(status) ? WEXITSTATUS(status) : -1,
                 WIFSIGNALED(status) ? WTERMSIG(status) : 0);
   if (clock_.monotonic() - started_at_ > kLivedWell) restart_after_ = kRestartFirst;
@@ -209,15 +230,14 @@ int Supervisor::run() {
       continue;
     }
     if (stopping_since_ && now - *stopping_since_ >= kStopWithin) {
-      spdlog::error("the worker does not stop: thawing its pods");
-      kill_worker();
+      (void)kill_worker();
       thaw_everything();
+      spdlog::error("the worker did not stop: thawed its pods");
       return kExitFailed;
     }
+    if (killed_) continue;
     if (watch_.hangs(state_.keeper_beat().load(), state_.switcher_beat().load(), now)) {
-      spdlog::error("the worker hangs: thawing its pods, then starting it again");
-      kill_worker();
-      if (const std::optional<int> code = worker_ended(SIGKILL)) return *code;
+      if (const std::optional<int> code = worker_hangs()) return *code;
     }
   }
 }

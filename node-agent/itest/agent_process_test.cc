@@ -304,6 +304,20 @@ TEST_P(AgentProcessTest, ASlowApiServerHoldsUpNoTurn) {
   EXPECT_TRUE(eventually([&] { return all_run_for(kSlice * 2); }, seconds{30}));
 }
 
+TEST_P(AgentProcessTest, ALogThatNobodyReadsHoldsUpNeitherTheWorkerNorItsSupervisor) {
+  two_gangs();
+  node_->log_to_a_full_pipe();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  const std::optional<pid_t> worker = node_->worker();
+  ASSERT_TRUE(worker.has_value());
+  ::kill(*worker, SIGSTOP);
+  EXPECT_TRUE(eventually([&] { return all_run(); }, seconds{15}));
+  ASSERT_TRUE(
+      eventually([&] { return node_->worker() && node_->worker() != worker; }, seconds{15}));
+  EXPECT_TRUE(takes_turns_soon(seconds{10}));
+}
+
 std::string effective_capabilities(pid_t process) {
   std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
   for (std::string word; status >> word;) {

@@ -73,6 +73,17 @@ void AgentProcess::stop_server() {
   front_end_.reset();
 }
 
+void AgentProcess::log_to_a_full_pipe() {
+  int ends[2];
+  CHECK(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+  log_reader_ = FileDescriptor{ends[0]};
+  log_pipe_ = FileDescriptor{ends[1]};
+  const std::string page(4096, 'x');
+  while (::write(log_pipe_.get(), page.data(), page.size()) > 0) {
+  }
+  CHECK(::fcntl(log_pipe_.get(), F_SETFL, 0) == 0);  // From now on a write waits.
+}
+
 void AgentProcess::start(const std::vector<std::string>& more_flags) {
   std::vector<std::string> command = {program_,
                                       "--node-name=" + std::string{kNode},
@@ -91,7 +102,9 @@ void AgentProcess::start(const std::vector<std::string>& more_flags) {
   CHECK(supervisor_ >= 0);
   if (supervisor_ == 0) {
     end_with_parent(parent);
-    const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const int file = log_pipe_.is_open()
+                         ? log_pipe_.get()
+                         : ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ::dup2(file, STDERR_FILENO);
     if (without_capabilities_) leave_no_capability();
     ::execv(program_.c_str(), arguments.data());

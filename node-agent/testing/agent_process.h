@@ -17,6 +17,7 @@
 #include "kube/api/node_timetable.h"
 #include "kube/client.h"
 #include "kube/sleeper.h"
+#include "node-agent/file_descriptor.h"
 #include "node-agent/switch_clock.h"
 #include "node-agent/testing/real_cgroups.h"
 #include "node-agent/testing/temporary_directory.h"
@@ -35,6 +36,8 @@ class AgentProcess {
   void start(const std::vector<std::string>& more_flags = {});
   // Programs that are started from now on are of uid 0, but without any capability.
   void drop_capabilities() { without_capabilities_ = true; }
+  // Programs that are started from now on log into a pipe that is full and that nobody reads.
+  void log_to_a_full_pipe();
   pid_t supervisor() const { return supervisor_; }
   // The supervisor's child; nothing while there is none.
   std::optional<pid_t> worker() const;
@@ -89,6 +92,8 @@ class AgentProcess {
   std::map<std::string, Pod> pods_;
   pid_t supervisor_ = 0;
   bool without_capabilities_ = false;
+  FileDescriptor log_reader_;
+  FileDescriptor log_pipe_;
 };
 
 }  // namespace agent::testing
