@@ -147,7 +147,9 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
     families_->open.Add({{"reason", reason}});
     families_->failopen.Add({{"reason", reason}});
   }
-  for (const char* policy : {"fifo", "nice", "normal"}) families_->policy.Add({{"policy", policy}});
+  for (const ThreadPolicy policy : {ThreadPolicy::kFifo, ThreadPolicy::kCfs}) {
+    families_->policy.Add({{"policy", std::string{to_string(policy)}}});
+  }
 }
 
 Metrics::~Metrics() = default;

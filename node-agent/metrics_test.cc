@@ -35,6 +35,13 @@ TEST(Metrics, KeepsTheTimeOfAGangsPodThatEndedAndForgetsAGangThatIsNotListedAnyM
   EXPECT_THAT(metrics.render(), Not(HasSubstr("gang=\"default/a\"")));
 }
 
+TEST(Metrics, TellThePolicyOfTheSwitchersThread) {
+  Metrics metrics;
+  metrics.set_policy(ThreadPolicy::kCfs);
+  EXPECT_THAT(metrics.render(), HasSubstr("kubegang_agent_switcher_policy{policy=\"cfs\"} 1\n"));
+  EXPECT_THAT(metrics.render(), HasSubstr("kubegang_agent_switcher_policy{policy=\"fifo\"} 0\n"));
+}
+
 TEST(Metrics, TellHowLateTheSwitchesAtBoundariesWere) {
   Metrics metrics;
   SwitchReport report{.cause = SwitchCause::kBoundary, .froze_count = 1, .thawed_count = 1};

@@ -51,10 +51,8 @@ std::string_view to_string(ThreadPolicy policy) {
   switch (policy) {
     case ThreadPolicy::kFifo:
       return "fifo";
-    case ThreadPolicy::kNice:
-      return "nice";
-    case ThreadPolicy::kNormal:
-      return "normal";
+    case ThreadPolicy::kCfs:
+      return "cfs";
   }
   return "unknown";
 }
@@ -118,16 +116,14 @@ void* Switcher::thread_main(void* self) {
 
 void Switcher::take_priority() {
   ::pthread_setname_np(::pthread_self(), "switcher");
-  ThreadPolicy got = ThreadPolicy::kNormal;
+  ThreadPolicy got = ThreadPolicy::kCfs;
   const sched_param parameters{.sched_priority = kFifoPriority};
   if (options_.try_fifo &&
       ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &parameters) == 0) {
     got = ThreadPolicy::kFifo;
   } else {
     // Of this thread alone, on Linux.
-    if (options_.try_fifo && ::setpriority(PRIO_PROCESS, 0, kNiceValue) == 0) {
-      got = ThreadPolicy::kNice;
-    }
+    if (options_.try_fifo) (void)::setpriority(PRIO_PROCESS, 0, kNiceValue);
     ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   }
   policy_.store(got);

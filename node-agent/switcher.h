@@ -22,7 +22,9 @@
 
 namespace agent {
 
-enum class ThreadPolicy : std::uint8_t { kFifo, kNice, kNormal };
+// SCHED_FIFO, or the kernel's class for everybody. Of that one the thread asks for the best nice
+// value, which helps within its own CPU cgroup only.
+enum class ThreadPolicy : std::uint8_t { kFifo, kCfs };
 std::string_view to_string(ThreadPolicy policy);
 
 struct SwitcherOptions {
@@ -100,7 +102,7 @@ class Switcher {
   std::uint64_t last_number_ = 0;
   std::atomic<bool> stop_{false};
   std::atomic<bool> everything_runs_{true};
-  std::atomic<ThreadPolicy> policy_{ThreadPolicy::kNormal};
+  std::atomic<ThreadPolicy> policy_{ThreadPolicy::kCfs};
   std::atomic<bool> policy_known_{false};
   pthread_t thread_{};
   bool running_ = false;

@@ -117,9 +117,10 @@ TEST(Lateness, GoesUpAtOnceAndDownSlowly) {
 }
 
 TEST_F(SwitcherTest, SaysWhichPolicyItGot) {
-  Switcher normal{clock_, beat_, SwitcherOptions{.try_fifo = false}};
-  ASSERT_TRUE(normal.start().ok());
-  EXPECT_EQ(normal.policy(), ThreadPolicy::kNormal);
+  Switcher modest{clock_, beat_, SwitcherOptions{.try_fifo = false}};
+  ASSERT_TRUE(modest.start().ok());
+  EXPECT_EQ(modest.policy(), ThreadPolicy::kCfs);
+  EXPECT_EQ(to_string(ThreadPolicy::kCfs), "cfs");
   EXPECT_EQ(to_string(ThreadPolicy::kFifo), "fifo");
 }
 
