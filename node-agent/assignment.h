@@ -67,7 +67,7 @@ struct ControlledPod {
 };
 
 // A pod that is in the assignment before and not in this one comes on in the same switch. While a
-// PodControl is `controlled`, its pod has no other one.
+// PodControl is `controlled` and its cgroup is there, its pod has no other one.
 struct Assignment {
   std::uint64_t number = 0;  // ascending
   timetable::Timetable table{};

@@ -138,7 +138,7 @@ void FreezeMachine::looked(Requested requested, Observation observation, base::D
       looked_while_freezing(requested, observation, now);
       return;
     case FreezeState::kThawing:
-      looked_while_thawing(observation, now);
+      looked_while_thawing(requested, observation, now);
       return;
     case FreezeState::kGone:
       return;
@@ -174,7 +174,12 @@ void FreezeMachine::looked_while_freezing(Requested requested, Observation obser
   }
 }
 
-void FreezeMachine::looked_while_thawing(Observation observation, base::Duration now) {
+void FreezeMachine::looked_while_thawing(Requested requested, Observation observation,
+                                         base::Duration now) {
+  if (requested.wish == Wish::kFrozen && !second_thaw_) {  // Not by us: we asked for the contrary.
+    settle_in(FreezeState::kForeign, now);
+    return;
+  }
   if (!observation.frozen && !second_thaw_) {
     settle_in(FreezeState::kThawed, now);
     return;

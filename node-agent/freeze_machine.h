@@ -82,7 +82,7 @@ class FreezeMachine {
   void settle_in(FreezeState state, base::Duration now);
   void look_later(base::Duration now);
   void looked_while_freezing(Requested requested, Observation observation, base::Duration now);
-  void looked_while_thawing(Observation observation, base::Duration now);
+  void looked_while_thawing(Requested requested, Observation observation, base::Duration now);
 
   FreezeState state_;
   Wish asked_;            // what we last asked for

@@ -106,6 +106,21 @@ TEST(FreezeMachine, ThawsADeletedPodTwiceAndVerifies) {
   EXPECT_EQ(machine.state(), FreezeState::kThawed);
 }
 
+TEST(FreezeMachine, AFreezeThatSomebodyElseAsksForRightAfterOurThawIsForeign) {
+  FreezeMachine machine = FreezeMachine::found_frozen_by_us(kT0);
+  machine.wrote(Wish::kThawed, IoResult::kOk, kT0);
+  machine.looked(kAskedThawed, kFrozen, kT0);  // an ancestor's, as long as nobody asked for ours
+  EXPECT_EQ(machine.state(), FreezeState::kThawing);
+  machine.looked(kAskedFrozen, kFrozen, kT0 + milliseconds{1});
+  EXPECT_EQ(machine.state(), FreezeState::kForeign);
+  EXPECT_NE(machine.due(*machine.next_due()), Action::kThawAgain);
+  // Of a deleted pod it is undone, once (rule 5).
+  machine.wrote_thaw_of_deleted(IoResult::kOk, kT0 + seconds{1});
+  machine.looked(kAskedFrozen, kFrozen, kT0 + seconds{1} + milliseconds{1});
+  EXPECT_EQ(machine.state(), FreezeState::kThawing);
+  EXPECT_EQ(machine.due(kT0 + seconds{1} + milliseconds{100}), Action::kThawAgain);
+}
+
 TEST(FreezeMachine, TriesARefusedWriteAgainAndReportsIt) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
   machine.wrote(Wish::kFrozen, IoResult::kDenied, kT0);

@@ -9,6 +9,7 @@ namespace agent {
 namespace {
 
 constexpr base::Duration kOpenRetryAfter = std::chrono::milliseconds{100};
+constexpr base::Duration kReopenAfter = std::chrono::seconds{1};
 constexpr base::Duration kJournalRetryAfter = std::chrono::seconds{1};
 constexpr base::Duration kCatchUpLookAfter = std::chrono::milliseconds{10};
 
@@ -119,6 +120,11 @@ void Keeper::adopt_the_rest(const World& world) {
     adopt_again_at_ = world.monotonic + kOpenRetryAfter;
   }
   if (!to_adopt_.empty()) wake_at(adopt_again_at_);
+}
+
+bool Keeper::awaits_adoption(const std::string& uid) const {
+  return std::any_of(to_adopt_.begin(), to_adopt_.end(),
+                     [&](const PodIdentity& pod) { return pod.uid == uid; });
 }
 
 // The last part of taking over with a damaged journal, see adopt(): once.
@@ -275,12 +281,31 @@ std::string Keeper::refusal(const PodFacts& facts, const kube::TimetablePod& lis
 std::optional<Rule> Keeper::rule_of(const World& world, const PodFacts& facts) {
   if (facts.ending_within) {
     const auto known = known_.find(facts.uid);
-    if (known == known_.end()) return std::nullopt;  // Never under control: left alone.
-    return rule_of_ending(world, facts, *known->second);
+    if (known != known_.end()) return rule_of_ending(world, facts, *known->second);
+    // Never under control: left alone, unless somebody has frozen it (design/freezer.md 4 rule 10).
+    if (!is_found_frozen(facts)) return std::nullopt;
+    return rule_of_ending(world, facts, *known_.at(facts.uid));
   }
   endings_.erase(facts.uid);
   if (!is_settled(world, facts)) return std::nullopt;
   return Rule::kTimetable;
+}
+
+// Of a pod that was being deleted already when this process first heard of it. Looks once. If so,
+// it is known from then on.
+bool Keeper::is_found_frozen(const PodFacts& facts) {
+  if (awaits_adoption(facts.uid) || !looked_at_ending_.insert(facts.uid).second) return false;
+  const base::Result<PodOpener::Opened> opened =
+      opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
+  if (!opened) return false;
+  const Requested requested = opened->freezer->requested();
+  if (requested != Requested{.result = IoResult::kOk, .wish = Wish::kFrozen}) return false;
+  const PodIdentity identity{.uid = facts.uid,
+                             .name = kube::to_string(facts.key),
+                             .job_uid = facts.job_uid,
+                             .path = opened->path};
+  known_[facts.uid] = std::make_shared<PodControl>(identity, opened->freezer, Found::kForeign);
+  return true;
 }
 
 Rule Keeper::rule_of_ending(const World& world, const PodFacts& facts, const PodControl& control) {
@@ -316,9 +341,11 @@ bool Keeper::is_settled(const World& world, const PodFacts& facts) {
 
 std::shared_ptr<PodControl> Keeper::known_or_open(const World& world, const PodFacts& facts,
                                                   PodView& view) {
-  if (const auto known = known_.find(facts.uid); known != known_.end()) return known->second;
-  if (std::any_of(to_adopt_.begin(), to_adopt_.end(),
-                  [&](const PodIdentity& pod) { return pod.uid == facts.uid; })) {
+  if (const auto known = known_.find(facts.uid); known != known_.end()) {
+    const bool gone = known->second->state.load(std::memory_order_acquire) == FreezeState::kGone;
+    return gone ? reopened(world, known->second) : known->second;
+  }
+  if (awaits_adoption(facts.uid)) {
     view.note = "its cgroup, which the agent before had under control, cannot be opened";
     return nullptr;
   }
@@ -347,6 +374,27 @@ std::shared_ptr<PodControl> Keeper::known_or_open(const World& world, const PodF
   const PodIdentity identity{
       .uid = facts.uid, .name = view.name, .job_uid = facts.job_uid, .path = opened->path};
   return known_[facts.uid] = std::make_shared<PodControl>(identity, opened->freezer, found);
+}
+
+// Its cgroup was removed, and the pod is still there: kubelet makes the cgroup again, at the same
+// place, before it starts a container in it.
+std::shared_ptr<PodControl> Keeper::reopened(const World& world,
+                                             const std::shared_ptr<PodControl>& gone) {
+  const PodIdentity& identity = gone->identity;
+  Retry& retry = retries_[identity.uid];
+  if (world.monotonic >= retry.at) {
+    retry = {.at = world.monotonic + kReopenAfter};
+    const base::Result<PodOpener::Opened> opened = opener_.open_at(identity.path, identity.uid);
+    const Requested requested =
+        opened ? opened->freezer->requested() : Requested{.result = IoResult::kGone};
+    if (requested.result == IoResult::kOk) {
+      retries_.erase(identity.uid);
+      const Found found = requested.wish == Wish::kFrozen ? Found::kForeign : Found::kRunning;
+      return known_[identity.uid] = std::make_shared<PodControl>(identity, opened->freezer, found);
+    }
+  }
+  wake_at(retry.at);
+  return gone;
 }
 
 // Under control before, listed no more, or not allowed any more: thawed by the switcher, then
@@ -444,6 +492,7 @@ void Keeper::forget_the_thawed(const World& world) {
   };
   std::erase_if(settled_, is_over);
   std::erase_if(shown_as_foreign_, is_over);
+  std::erase_if(looked_at_ending_, is_over);
   cpu_sets_.forget_all_but(exist);
   std::erase_if(settling_since_, [&](const auto& entry) { return is_over(entry.first); });
   std::erase_if(retries_, [&](const auto& entry) { return is_over(entry.first); });

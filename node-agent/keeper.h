@@ -152,6 +152,7 @@ class Keeper {
   bool adopt_pod(const PodIdentity& identity, const base::Result<PodOpener::Opened>& opened,
                  bool only_if_frozen);
   void adopt_the_rest(const World& world);
+  bool awaits_adoption(const std::string& uid) const;
   void mend(const World& world);
   void take_timetable(const World& world);
   std::vector<Placed> place_pods(const World& world);
@@ -165,6 +166,8 @@ class Keeper {
                     PodView& view);
   std::shared_ptr<PodControl> known_or_open(const World& world, const PodFacts& facts,
                                             PodView& view);
+  std::shared_ptr<PodControl> reopened(const World& world, const std::shared_ptr<PodControl>& gone);
+  bool is_found_frozen(const PodFacts& facts);
   void add_the_unlisted(std::vector<ControlledPod>& pods) const;
   std::vector<PodIdentity> pods_to_name(const World& world, const Assignment& assignment);
   void write_journal(const World& world, Assignment& assignment);
@@ -190,6 +193,7 @@ class Keeper {
   std::map<std::string, base::Duration> settling_since_;
   std::map<std::string, Ending> endings_;
   std::map<std::string, Retry> retries_;
+  std::set<std::string> looked_at_ending_;  // see is_found_frozen()
   std::vector<Placed> placed_;
   Assignment submitted_;
   std::shared_ptr<const kube::NodeTimetable> submitted_timetable_;

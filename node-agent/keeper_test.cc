@@ -322,6 +322,23 @@ TEST_F(KeeperTest, DoesNotFreezeAPodThatIsDeletedWhileItStarts) {
   EXPECT_TRUE(node_.runs("b"));
 }
 
+// Deleted while no agent was there; who froze it, no journal says.
+TEST_F(KeeperTest, ThawsAForeignPodThatIsBeingDeletedWhenItStarts) {
+  two_gangs();
+  node_.add_pod("c", "c");
+  node_.publish(node_.timetable({"a", "b", "c"}, {{0}}));
+  for (const char* name : {"b", "c"}) {
+    node_.pod(name).metadata.deletion_timestamp = node_.clock().wall();
+    node_.pod(name).metadata.deletion_grace_period_seconds = 30;
+  }
+  node_.cgroup("b").wish = Wish::kFrozen;
+  node_.run_for(milliseconds{300});
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_EQ(node_.view("b").standing, PodStanding::kExempt);
+  EXPECT_EQ(node_.cgroup("b").writes, 2U);
+  EXPECT_EQ(node_.cgroup("c").writes, 0U);
+}
+
 TEST_F(KeeperTest, ThawsWhatIsLeftOfAFinishedOrVanishedPod) {
   two_gangs();
   node_.add_pod("c", "c");
@@ -576,6 +593,20 @@ TEST_F(KeeperTest, WaitsForACgroupThatIsNotThereYet) {
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
   node_.run_for(milliseconds{300});
   EXPECT_FALSE(node_.runs("b"));
+}
+
+TEST_F(KeeperTest, TakesUpAPodWhoseCgroupWasRemovedAndMadeAgain) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.step();
+  node_.cgroup("b").removed = true;
+  node_.run_for(seconds{3});
+  EXPECT_EQ(node_.view("b").state, FreezeState::kGone);
+  node_.cgroup("b") = {};  // a new one, and nobody has frozen it
+  ASSERT_TRUE(node_.runs("b"));
+  node_.run_for(seconds{2});
+  EXPECT_FALSE(node_.runs("b"));
+  EXPECT_EQ(node_.view("b").state, FreezeState::kFrozen);
 }
 
 TEST_F(KeeperTest, TreatsARecreatedPodOfTheSameNameAsANewOne) {
