@@ -26,9 +26,11 @@ test: deps  ## build and run all tests
 	@cmake --preset $(PRESET) >/dev/null
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure --label-exclude e2e $(TEST_ARGS)
+	@tools/tell-skipped $(BUILD)
 	@# These start clusters of real processes and watch the clock; a machine that stands still for a
 	@# moment (a busy host) may fail one. It is shown, and tried once more.
 	@ctest --test-dir $(BUILD) --output-on-failure --label-regex e2e --repeat until-pass:2 $(TEST_ARGS)
+	@tools/tell-skipped $(BUILD)
 
 demo: build  ## two gangs take turns on five nodes (SLICE=2s DURATION=60s)
 	@tools/as-root $(BUILD)/bin/kubegang-devcluster demo --slice $(SLICE) --duration $(DURATION) --dir $(BUILD)/demo
