@@ -44,12 +44,16 @@ class AgentProcessTest : public ::testing::TestWithParam<CgroupVersion> {
                                            KUBEGANG_SOURCE_DIR "/crds");
   }
   void TearDown() override {
-    if (node_ && HasFailure()) {
-      std::ifstream log{node_->directory() + "/agent.log"};
-      std::stringstream text;
-      text << log.rdbuf();
-      std::printf("---- agent.log\n%s----\n", text.str().c_str());
+    if (!node_) return;
+    node_->end();
+    std::ifstream log{node_->log_path()};
+    std::stringstream text;
+    text << log.rdbuf();
+    // A sanitizer ends the worker, and the next one goes on as if nothing had been.
+    for (const char* finding : {"AddressSanitizer", "ThreadSanitizer", "runtime error"}) {
+      EXPECT_THAT(text.str(), Not(HasSubstr(finding)));
     }
+    if (HasFailure()) std::printf("---- agent.log\n%s----\n", text.str().c_str());
     node_.reset();
   }
   // Pods a and b of two jobs that take turns.
@@ -71,9 +75,35 @@ class AgentProcessTest : public ::testing::TestWithParam<CgroupVersion> {
   bool takes_turns_soon(base::Duration limit = seconds{5}) {
     return eventually([&] { return takes_turns(); }, limit);
   }
+  // Now the one, now the other: what a dead agent left behind does not look like that.
+  bool goes_on_taking_turns() {
+    for (const char* off : {"a", "b", "a"}) {
+      if (!eventually([&] { return takes_turns() && frozen(off); })) return false;
+    }
+    return true;
+  }
+  void kill_container() {
+    node_->signal(SIGKILL);
+    ASSERT_TRUE(node_->wait_for_end(seconds{5}).has_value());
+  }
   bool all_run() { return !frozen("a") && !frozen("b"); }
   bool all_run_for(base::Duration span) {
     return !eventually([&] { return !all_run(); }, span);
+  }
+  // Each of the two has run, though one of them was off when it began: within the limit, and the
+  // time for which this thread was kept from its CPU.
+  bool both_have_run_within(base::Duration limit) {
+    const base::Duration begin = clock_.monotonic();
+    base::Duration lost{0};
+    for (bool a = false, b = false;;) {
+      a = a || !frozen("a");
+      b = b || !frozen("b");
+      if (a && b) return true;
+      const base::Duration asleep = clock_.monotonic();
+      if (asleep - begin - lost >= limit) return false;
+      std::this_thread::sleep_for(milliseconds{1});
+      lost += std::max(clock_.monotonic() - asleep - milliseconds{5}, base::Duration{0});
+    }
   }
   // How long it took is told, not demanded: the machine may be busy.
   void tell(const std::string& what, base::Duration since) {
@@ -174,12 +204,33 @@ TEST_P(AgentProcessTest, IgnoresStaleTimetablesAndInvalidOnesAndSaysSo) {
       seconds{8}));
   EXPECT_EQ(node_->timetable().status.observed_revision, 5);
   EXPECT_TRUE(takes_turns_soon());
+  const auto goes_on = [&] {
+    std::this_thread::sleep_for(milliseconds{500});
+    return takes_turns_soon();
+  };
+  node_->publish(2, 6, {"a", "b"}, {}, kSlice);  // no slot at all
+  EXPECT_TRUE(goes_on());
+  node_->publish(2, 6, {"a", "b"}, {{}}, seconds{0});
+  EXPECT_TRUE(goes_on());
+  node_->publish(2, 4, {"a", "b"}, {{}}, kSlice);  // an older revision
+  EXPECT_TRUE(goes_on());
   node_->publish(1, 7, {"a", "b"}, {{}}, kSlice);  // an old leader
-  std::this_thread::sleep_for(milliseconds{500});
-  EXPECT_TRUE(takes_turns_soon());
+  EXPECT_TRUE(goes_on());
   node_->publish(2, 7, {"a"}, {{0}}, kSlice);  // drops b, which comes on
   EXPECT_TRUE(eventually([&] { return all_run(); }));
   EXPECT_TRUE(all_run_for(milliseconds{500}));
+}
+
+TEST_P(AgentProcessTest, APlanInThePastOrTheFarFutureIsAsGoodAsAny) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{1}}, kSlice,
+                 {{.until = clock_.wall() - std::chrono::hours{1}, .run = {0}}});
+  node_->start();
+  EXPECT_TRUE(eventually([&] { return frozen("a") && !frozen("b"); }));
+  constexpr std::chrono::hours kThousandYears{24 * 365'000};
+  node_->publish(1, 3, {"a", "b"}, {{1}}, kSlice,
+                 {{.until = clock_.wall() + kThousandYears, .run = {0}}});
+  EXPECT_TRUE(eventually([&] { return !frozen("a") && frozen("b"); }));
 }
 
 TEST_P(AgentProcessTest, GoesOnWithoutTheApiServerAlsoAfterARestart) {
@@ -188,15 +239,15 @@ TEST_P(AgentProcessTest, GoesOnWithoutTheApiServerAlsoAfterARestart) {
   ASSERT_TRUE(takes_turns_soon());
   node_->stop_server();
   std::this_thread::sleep_for(milliseconds{500});
-  EXPECT_TRUE(takes_turns_soon());
-  node_->signal(SIGKILL);  // the container dies
-  ASSERT_TRUE(node_->wait_for_end(seconds{2}).has_value());
-  ASSERT_TRUE(eventually([&] { return !node_->worker(); }, seconds{2}));
+  EXPECT_TRUE(goes_on_taking_turns());
+  kill_container();
   node_->start();
-  EXPECT_TRUE(takes_turns_soon());
-  node_->start_server();
+  EXPECT_TRUE(goes_on_taking_turns());
+  node_->start_server();  // with another certificate authority, which the agent reads at its start
   node_->publish(1, 2, {"a", "b"}, {{0, 1}}, kSlice);
-  EXPECT_TRUE(eventually([&] { return all_run(); }, seconds{30}));
+  kill_container();
+  node_->start();
+  EXPECT_TRUE(eventually([&] { return all_run_for(kSlice * 3); }, seconds{30}));
 }
 
 TEST_P(AgentProcessTest, FailsOpenWhenTheLeaseIsNotRenewedAndSlicesAgainWhenItIs) {
@@ -227,15 +278,15 @@ TEST_P(AgentProcessTest, TheKillSwitchHoldsAfterARestartWithoutTheApiServer) {
   node_->set_kill_switch(true);
   ASSERT_TRUE(eventually([&] { return all_run_for(kSlice * 3); }));
   node_->stop_server();
-  node_->signal(SIGKILL);
-  ASSERT_TRUE(node_->wait_for_end(seconds{5}).has_value());
+  kill_container();
   node_->start();
-  ASSERT_TRUE(eventually([&] { return node_->worker().has_value(); }));
   EXPECT_TRUE(all_run_for(seconds{2}));
   node_->start_server();
+  kill_container();
+  node_->start();
   EXPECT_TRUE(all_run_for(seconds{2}));
   node_->set_kill_switch(false);
-  EXPECT_TRUE(takes_turns_soon(seconds{30}));
+  EXPECT_TRUE(goes_on_taking_turns());
 }
 
 TEST_P(AgentProcessTest, TheFailOpenLimitHoldsAfterARestartWithoutTheApiServer) {
@@ -246,14 +297,14 @@ TEST_P(AgentProcessTest, TheFailOpenLimitHoldsAfterARestartWithoutTheApiServer) 
   ASSERT_TRUE(takes_turns_soon());
   node_->stop_server();
   ASSERT_TRUE(eventually([&] { return all_run_for(kSlice * 3); }));
-  node_->signal(SIGKILL);
-  ASSERT_TRUE(node_->wait_for_end(seconds{5}).has_value());
+  kill_container();
   node_->start();
-  ASSERT_TRUE(eventually([&] { return node_->worker().has_value(); }));
   EXPECT_TRUE(all_run_for(seconds{2}));
   node_->start_server();
   node_->renew_lease();
-  EXPECT_TRUE(takes_turns_soon(seconds{30}));
+  kill_container();
+  node_->start();
+  EXPECT_TRUE(goes_on_taking_turns());
 }
 
 TEST_P(AgentProcessTest, RepairsWithin1SecondOfARestartAndThawsWhatIsNotListedAnyMore) {
@@ -386,8 +437,7 @@ TEST_P(AgentProcessTest, ASecondAgentInTheSameRunDirectoryRefusesToStart) {
 // another owner is ever touched. Method: SIGKILL and SIGSTOP of the worker, and SIGKILL of the
 // whole container, which is started again as kubelet does, at random points of a rotation.
 TEST_P(AgentProcessTest, SurvivesKillsAndStopsAtRandomPoints) {
-  // What the rule allows, and as much again for a machine that has other things to do.
-  constexpr base::Duration kLimit = seconds{6} + seconds{6};
+  constexpr base::Duration kLimit = seconds{6};
   const int rounds = crash_rounds();
   constexpr std::uint64_t kSeed = 20260105;
   base::Prng prng{kSeed};
@@ -416,9 +466,7 @@ TEST_P(AgentProcessTest, SurvivesKillsAndStopsAtRandomPoints) {
       ASSERT_TRUE(node_->wait_for_end(seconds{10}).has_value());
       node_->start();
     }
-    // Each of the two has run, though one of them was off when it happened.
-    ASSERT_TRUE(eventually([&] { return !frozen("a"); }, kLimit));
-    ASSERT_TRUE(eventually([&] { return !frozen("b"); }, kLimit));
+    ASSERT_TRUE(both_have_run_within(kLimit));
     longest = std::max(longest, clock_.monotonic() - hit_at);
     ASSERT_TRUE(
         eventually([&] { return node_->worker() && node_->worker() != worker; }, seconds{20}));

@@ -53,6 +53,10 @@ AgentProcess::AgentProcess(CgroupVersion version, std::string program, const std
 }
 
 AgentProcess::~AgentProcess() {
+  end();
+}
+
+void AgentProcess::end() {
   if (supervisor_ == 0) return;
   signal(SIGCONT);
   signal(SIGTERM);
@@ -96,15 +100,14 @@ void AgentProcess::start(const std::vector<std::string>& more_flags) {
   std::vector<char*> arguments;
   for (std::string& argument : command) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
-  const std::string log = directory() + "/agent.log";
   const pid_t parent = ::getpid();
   supervisor_ = ::fork();
   CHECK(supervisor_ >= 0);
   if (supervisor_ == 0) {
     end_with_parent(parent);
-    const int file = log_pipe_.is_open()
-                         ? log_pipe_.get()
-                         : ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const int file = log_pipe_.is_open() ? log_pipe_.get()
+                                         : ::open(log_path_.c_str(),
+                                                  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ::dup2(file, STDERR_FILENO);
     if (without_capabilities_) leave_no_capability();
     ::execv(program_.c_str(), arguments.data());
@@ -185,7 +188,8 @@ bool AgentProcess::is_asked_frozen(const std::string& pod) const {
 
 void AgentProcess::publish(std::int64_t term, std::int64_t revision,
                            const std::vector<std::string>& pods,
-                           std::vector<timetable::PodSet> cycle, base::Duration slice) {
+                           std::vector<timetable::PodSet> cycle, base::Duration slice,
+                           std::vector<timetable::PlanEntry> plan) {
   kube::NodeTimetable object;
   object.metadata.name = kNode;
   object.spec.term = term;
@@ -197,7 +201,10 @@ void AgentProcess::publish(std::int64_t term, std::int64_t revision,
                                 .job_uid = pods_.at(name).job,
                                 .row = kube::TimetableRow::kActive});
   }
-  object.spec.timetable = {.slice = slice, .pods_count = pods.size(), .cycle = std::move(cycle)};
+  object.spec.timetable = {.slice = slice,
+                           .pods_count = pods.size(),
+                           .plan = std::move(plan),
+                           .cycle = std::move(cycle)};
   const auto existing = client_.get<kube::NodeTimetable>({"", kNode});
   if (!existing) {
     must(client_.create(object));

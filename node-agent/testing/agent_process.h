@@ -41,6 +41,9 @@ class AgentProcess {
   pid_t supervisor() const { return supervisor_; }
   // The supervisor's child; nothing while there is none.
   std::optional<pid_t> worker() const;
+  // Tells it to stop, and kills it if it does not.
+  void end();
+  const std::string& log_path() const { return log_path_; }
   // Exit code of the program once it ended; waits at most `limit`.
   std::optional<int> wait_for_end(base::Duration limit);
   void signal(int signal_number) const;
@@ -56,7 +59,8 @@ class AgentProcess {
 
   // Replaces the timetable's spec; term and revision as given, the pods by name.
   void publish(std::int64_t term, std::int64_t revision, const std::vector<std::string>& pods,
-               std::vector<timetable::PodSet> cycle, base::Duration slice);
+               std::vector<timetable::PodSet> cycle, base::Duration slice,
+               std::vector<timetable::PlanEntry> plan = {});
   kube::NodeTimetable timetable() const;
   void renew_lease();
   void set_kill_switch(bool on);
@@ -80,6 +84,7 @@ class AgentProcess {
   };
 
   TemporaryDirectory directory_;
+  const std::string log_path_ = directory_.path() + "/agent.log";
   const std::string program_;
   RealCgroups cgroups_;
   RealSwitchClock clock_;
