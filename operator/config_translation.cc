@@ -277,7 +277,9 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   if (spec.timetable) {
     problems.not_negative("spec.timetable.lead", spec.timetable->lead);
     problems.not_negative("spec.timetable.settle", spec.timetable->settle);
-    problems.not_negative("spec.timetable.barrier", spec.timetable->barrier);
+    // A node's agent switches nothing else meanwhile, and the kill switch works within a second.
+    problems.range("spec.timetable.barrier", spec.timetable->barrier, base::Duration{0},
+                   seconds{1});
     problems.not_negative("spec.timetable.failOpenAfter", spec.timetable->fail_open_after);
   }
   problems.missing_feature(!spec.licenses.empty(), "spec.licenses");

@@ -264,6 +264,18 @@ TEST(ConfigTranslation, PartitionsTakeTheirNodesFromAHostlistOrFromLabels) {
   EXPECT_EQ(translate_partition("p", spec, nodes).nodes, (std::vector<std::string>{"n9"}));
 }
 
+TEST(ConfigTranslation, ABarrierHoldsUpAnAgentForASecondAtMost) {
+  const auto problems_of = [](const char* barrier) {
+    kube::SchedulerConfig config;
+    config.spec = config_spec({{"timetable", {{"barrier", barrier}}}});
+    return check_config(config);
+  };
+  EXPECT_THAT(problems_of("1s"), ::testing::IsEmpty());
+  EXPECT_THAT(problems_of("0s"), ::testing::IsEmpty());
+  EXPECT_THAT(problems_of("1001ms"),
+              ::testing::ElementsAre(::testing::HasSubstr("spec.timetable.barrier")));
+}
+
 TEST(ConfigTranslation, ConditionsOfPreemptionAreToldToTheScheduler) {
   const auto cluster = translate_config(config_spec(
       {{"gang", false},
