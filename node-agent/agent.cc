@@ -12,6 +12,7 @@ namespace {
 constexpr base::Duration kStepMax = std::chrono::seconds{5};
 constexpr base::Duration kClockReadEvery = std::chrono::seconds{10};
 constexpr base::Duration kFrozenReadEvery = std::chrono::seconds{10};
+constexpr base::Duration kSlowWarnEvery = std::chrono::minutes{1};  // of one pod
 
 // What people see of a pod: how it stands, and the freezer's state where that is news. The turns
 // that it takes are none.
@@ -118,6 +119,7 @@ base::Duration Agent::tell(const NodeSnapshot& snapshot) {
   told_at_ = world_.monotonic;
   std::vector<PodView> pods = parts_.keeper.pods();
   log_changes(pods);
+  log_slow_freezes(pods);
   parts_.metrics.update(metrics_input(pods), parts_.switcher.counters());
   count_frozen(pods);
   parts_.report(NodeFacts{.pods = std::move(pods),
@@ -166,6 +168,20 @@ MetricsInput Agent::metrics_input(const std::vector<PodView>& pods) const {
   input.ignored_stale_revision = parts_.keeper.offers_ignored(GateVerdict::kStaleRevision);
   input.ignored_invalid = parts_.keeper.offers_ignored(GateVerdict::kInvalid);
   return input;
+}
+
+// Of a pod that is stuck its state tells.
+void Agent::log_slow_freezes(const std::vector<PodView>& pods) {
+  std::map<std::string, LoggedSlow> logged;
+  for (const PodView& pod : pods) {
+    LoggedSlow& one = logged[pod.uid] = logged_slow_[pod.uid];
+    const bool may = !one.at || world_.monotonic - *one.at >= kSlowWarnEvery;
+    if (pod.slow_freezes == one.count || !may) continue;
+    spdlog::warn("pod={} froze slowly: took_ms={} slow_freezes={}", pod.name,
+                 pod.slow_freeze.count() / 1000, pod.slow_freezes);
+    one = {.count = pod.slow_freezes, .at = world_.monotonic};
+  }
+  logged_slow_ = std::move(logged);
 }
 
 void Agent::log_changes(const std::vector<PodView>& pods) {

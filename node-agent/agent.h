@@ -73,6 +73,7 @@ class Agent {
   base::Duration tell(const NodeSnapshot& snapshot);
   void count_frozen(const std::vector<PodView>& pods);
   void log_changes(const std::vector<PodView>& pods);
+  void log_slow_freezes(const std::vector<PodView>& pods);
   MetricsInput metrics_input(const std::vector<PodView>& pods) const;
 
   AgentParts parts_;
@@ -88,7 +89,12 @@ class Agent {
   bool ready_ = false;
 
   // As last logged or reported.
+  struct LoggedSlow {
+    std::uint64_t count = 0;
+    std::optional<base::Duration> at{};  // monotonic
+  };
   std::map<std::string, std::string> logged_pods_;
+  std::map<std::string, LoggedSlow> logged_slow_;  // by pod UID
   std::shared_ptr<const kube::NodeTimetable> logged_timetable_;
   std::string logged_complaint_;
   std::string logged_journal_error_;

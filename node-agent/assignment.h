@@ -49,6 +49,8 @@ struct PodControl {
 
   std::atomic<FreezeState> state;
   std::atomic<bool> denied{false};
+  std::atomic<std::uint64_t> slow_freezes{0};       // that took longer than kSlowFreeze
+  std::atomic<std::int64_t> slow_freeze_micros{0};  // the last of them
   std::atomic<std::int64_t> last_switch_micros{0};  // wall clock; 0 = never switched by us
   std::atomic<bool> controlled{false};              // the switcher still has it in its table
   std::size_t slot = 0;                             // the switcher's own note: where in its table

@@ -78,6 +78,7 @@ void FreezeMachine::wrote(Wish wish, IoResult result, base::Duration now) {
     since_ = now;
     looks_ = 0;
     rewrites_ = 0;
+    slow_ = false;
   }
   const bool late = now - since_ >= kStuckAfter;
   if (wish == Wish::kThawed) {
@@ -163,6 +164,7 @@ void FreezeMachine::looked_while_freezing(Requested requested, Observation obser
     state_ = FreezeState::kFreezing;
     since_ = now;
   }
+  slow_ = now - since_ >= kSlowFreeze;
   if (now - since_ >= kStuckAfter) state_ = FreezeState::kStuck;
   // Harmless on v2, needed on v1 for tasks that entered since the last write.
   if (rewrites_ < kFreezeRewritesMax && now - since_ >= kLooks.front()) {

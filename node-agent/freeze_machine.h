@@ -32,6 +32,7 @@ enum class FreezeState : std::uint8_t {
 std::string_view to_string(FreezeState state);
 
 inline constexpr base::Duration kStuckAfter = std::chrono::seconds{2};
+inline constexpr base::Duration kSlowFreeze = std::chrono::milliseconds{100};  // worth a warning
 inline constexpr base::Duration kSecondThawAfter = std::chrono::milliseconds{100};
 inline constexpr base::Duration kAuditEvery = std::chrono::milliseconds{1900};
 inline constexpr base::Duration kAuditGrid = std::chrono::milliseconds{100};
@@ -73,6 +74,8 @@ class FreezeMachine {
 
   // How long the last freeze took from the write to the look that saw it; of a frozen pod.
   base::Duration confirmed_after() const { return confirmed_after_; }
+  // A look kSlowFreeze after that write or later saw it running still.
+  bool was_slow() const { return slow_; }
   // The last write was refused: the report says that the agent lacks the right.
   bool denied() const { return denied_; }
 
@@ -91,6 +94,7 @@ class FreezeMachine {
   base::Duration confirmed_after_{0};
   std::size_t looks_ = 0;
   int rewrites_ = 0;
+  bool slow_ = false;
   bool second_thaw_ = false;  // still to be written
   bool write_again_ = false;  // the last one failed, or was undone by somebody
   bool denied_ = false;

@@ -515,6 +515,8 @@ std::vector<PodView> Keeper::pods() const {
       view.note = "the kernel refuses the write to its freezer";
       view.denied = true;
     }
+    view.slow_freezes = control.slow_freezes.load();
+    view.slow_freeze = base::Duration{control.slow_freeze_micros.load()};
     const std::int64_t micros = control.last_switch_micros.load(std::memory_order_relaxed);
     if (micros != 0) view.last_switch = base::instant_from_micros(micros);
   }

@@ -90,6 +90,8 @@ struct PodView {
   std::string note{};   // why it is refused or what its cgroup lacks; "" = nothing to say
   bool denied = false;  // the agent lacks the right to its freezer, see `note`
   std::optional<base::Instant> last_switch{};
+  std::uint64_t slow_freezes = 0;  // that took 100 ms and longer
+  base::Duration slow_freeze{0};   // the last of them
   std::string
       cpu_note{};  // why it is not bound to its CPUs; "" = it is, or has none to be bound to
 };

@@ -290,6 +290,10 @@ void SwitchCore::publish(Slot& slot) {
   const FreezeState before = slot.control->state.exchange(state, std::memory_order_acq_rel);
   changed_ |= state != before && !is_part_of_a_turn(state, before);
   if (state == FreezeState::kStuck && before != state) counters_.stuck.fetch_add(1);
+  if (state == FreezeState::kFrozen && runs_on(before) && slot.machine.was_slow()) {
+    slot.control->slow_freeze_micros.store(slot.machine.confirmed_after().count());
+    slot.control->slow_freezes.fetch_add(1);
+  }
   const bool denied = slot.machine.denied();
   changed_ |= slot.control->denied.exchange(denied, std::memory_order_relaxed) != denied;
   slot.control->controlled.store(true, std::memory_order_release);

@@ -120,6 +120,18 @@ TEST_F(SwitchCoreTest, LetsTheIncomingGangOnWhenATaskIsStuckAndCountsTheOverlap)
   EXPECT_EQ(counters_.stuck.load(), 0U);
 }
 
+TEST_F(SwitchCoreTest, TellsOfAFreezeThatTookLong) {
+  kernel_.cgroup("a").freeze_takes = milliseconds{30};
+  obey(two_gangs());
+  run_until(kStart + kSlice + milliseconds{500});
+  EXPECT_EQ(controls_["a"]->slow_freezes.load(), 0U);
+  kernel_.cgroup("a").freeze_takes = milliseconds{150};
+  run_until(kStart + 3 * kSlice + milliseconds{500});
+  EXPECT_EQ(controls_["a"]->slow_freezes.load(), 1U);
+  EXPECT_GE(controls_["a"]->slow_freeze_micros.load(), 150'000);
+  EXPECT_EQ(controls_["b"]->slow_freezes.load(), 0U);
+}
+
 TEST_F(SwitchCoreTest, CountsTheOverlapOfAPodWhoseFreezeIsRefused) {
   obey(two_gangs());
   kernel_.cgroup("a").fail_next.assign(5, IoResult::kDenied);  // tried again every 10 ms
