@@ -258,6 +258,21 @@ TEST_F(SwitchCoreTest, ThawsADeletedPodTwiceAndItComesUnderTheTimetableAgainAfte
   EXPECT_THAT(kernel_.take_log(), ElementsAre("freeze b"));
 }
 
+TEST_F(SwitchCoreTest, ThawsAPodThatIsDeletedWhileItFreezes) {
+  kernel_.cgroup("b").freeze_takes = milliseconds{50};
+  obey(two_gangs());
+  run_until(clock_.wall() + milliseconds{5});
+  ASSERT_EQ(controls_["b"]->state.load(), FreezeState::kFreezing);
+  Assignment deleted = two_gangs();
+  deleted.pods[1].rule = Rule::kDeleted;
+  kernel_.take_log();
+  obey(deleted);
+  run_until(clock_.wall() + milliseconds{300});
+  EXPECT_THAT(kernel_.take_log(), ElementsAre("thaw b", "thaw b"));
+  EXPECT_TRUE(runs("b"));
+  EXPECT_EQ(controls_["b"]->state.load(), FreezeState::kThawed);
+}
+
 TEST_F(SwitchCoreTest, NeverWritesAForeignPodUntilItIsDeleted) {
   kernel_.cgroup("b").wish = Wish::kFrozen;
   control("b", Found::kForeign);

@@ -20,8 +20,10 @@ class SharedFreezer final : public Freezer {
     return IoResult::kOk;
   }
   Observation observe() override {
-    return {.result = IoResult::kOk, .frozen = wish_.load() == Wish::kFrozen};
+    return {.result = IoResult::kOk, .frozen = wish_.load() == Wish::kFrozen && !stuck_.load()};
   }
+  // Its tasks do not stop, whatever they are asked.
+  void be_stuck(bool stuck) { stuck_.store(stuck); }
   Requested requested() override { return {.result = IoResult::kOk, .wish = wish_.load()}; }
   std::optional<int> changes_fd() const override { return std::nullopt; }
   bool kill_works_while_frozen() const override { return true; }
@@ -29,6 +31,7 @@ class SharedFreezer final : public Freezer {
 
  private:
   std::atomic<Wish> wish_{Wish::kThawed};
+  std::atomic<bool> stuck_{false};
   std::atomic<int> writes_{0};
 };
 
@@ -92,6 +95,25 @@ TEST_F(SwitcherTest, TheNewestOfManySubmissionsWins) {
   Assignment all = assignment({{}});
   all.everything_runs = true;
   last = switcher_.submit(std::move(all));
+  ASSERT_TRUE(obeyed(last));
+  EXPECT_TRUE(freezers_[0]->runs() && freezers_[1]->runs());
+  EXPECT_TRUE(eventually([&] { return switcher_.everything_runs(); }));
+}
+
+// The kill switch, say.
+TEST_F(SwitcherTest, WhatIsSubmittedWhileItWaitsForAFreezeIsObeyedAfterwards) {
+  ASSERT_TRUE(switcher_.start().ok());
+  ASSERT_TRUE(obeyed(switcher_.submit(assignment({{0}}))));
+  freezers_[0]->be_stuck(true);
+  Assignment other_way = assignment({{1}});
+  other_way.barrier = seconds{60};
+  const std::uint64_t waits = switcher_.submit(std::move(other_way));
+  ASSERT_TRUE(eventually([&] { return !freezers_[0]->runs(); }));
+  Assignment all = assignment({{}});
+  all.everything_runs = true;
+  const std::uint64_t last = switcher_.submit(std::move(all));
+  EXPECT_LT(switcher_.counters().obeyed_assignment.load(), waits);
+  freezers_[0]->be_stuck(false);
   ASSERT_TRUE(obeyed(last));
   EXPECT_TRUE(freezers_[0]->runs() && freezers_[1]->runs());
   EXPECT_TRUE(eventually([&] { return switcher_.everything_runs(); }));
