@@ -7,6 +7,7 @@
 #include "operator/job_check.h"
 #include "operator/units.h"
 #include "operator/wellknown.h"
+#include "scheduler/model/cluster.h"
 
 namespace control {
 namespace {

@@ -1,4 +1,5 @@
 // Objects to the scheduler's data and back, as tables.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -267,6 +268,7 @@ TEST(ConfigTranslation, PartitionsTakeTheirNodesFromAHostlistOrFromLabels) {
 TEST(ConfigTranslation, ABarrierHoldsUpAnAgentForASecondAtMost) {
   const auto problems_of = [](const char* barrier) {
     kube::SchedulerConfig config;
+    config.metadata.name = std::string{kube::kSchedulerConfigName};
     config.spec = config_spec({{"timetable", {{"barrier", barrier}}}});
     return check_config(config);
   };
