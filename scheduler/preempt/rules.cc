@@ -62,6 +62,17 @@ Priority priority_of(const Job& victim) {
   return victim.user_suspended ? Priority{0} : victim.priority;
 }
 
+// 4.5.2 test 2: until when the gang may not suspend it for a higher tier, which asks nobody whether
+// it may.
+std::optional<base::Instant> shielded_until(const Cluster& cluster, PartitionIndex partition,
+                                            const Job& victim) {
+  if (victim.select.victim_mode != PreemptMode::kSuspend) return std::nullopt;
+  if (partition_of(cluster, victim).priority_tier >= cluster.partition(partition).tier()) {
+    return std::nullopt;
+  }
+  return victim.select.exempt_until;
+}
+
 }  // namespace
 
 bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex partition,
@@ -123,7 +134,10 @@ CandidateList candidates(const Cluster& cluster, const std::vector<const Job*>& 
   const NodeSet& nodes = cluster.partition(partition).nodes;
   std::vector<std::pair<std::tuple<std::int64_t, std::int64_t>, Candidate>> keyed;
   for (const Job* victim : allocated) {
-    if (victim->completing() || !may_take(cluster, preemptor, partition, *victim)) continue;
+    if (victim->completing()) continue;
+    const auto shielded = shielded_until(cluster, partition, *victim);
+    if (shielded && now < *shielded) list.valid_until = std::min(list.valid_until, *shielded);
+    if (!may_take(cluster, preemptor, partition, *victim)) continue;
     if (parameters.min_exempt_priority && priority_of(*victim) > *parameters.min_exempt_priority) {
       continue;
     }

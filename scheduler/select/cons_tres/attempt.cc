@@ -126,12 +126,11 @@ bool Attempt::only_idle() const {
   return !cluster_.parameters().gang && shape_.node_class != NodeClass::kShared;
 }
 
-// Jobs that may not be suspended yet, though their tier is lower (7.3).
+// Jobs that the gang may not suspend yet, though their tier is lower (7.3), whatever made them
+// victims: it asks for tiers alone.
 void Attempt::collect_exempt() {
   exempt_.clear();
-  const ClusterParameters& parameters = cluster_.parameters();
-  if (parameters.preempt_type != PreemptType::kPartitionPriority) return;
-  const bool any = parameters.preempt_exempt_time ||
+  const bool any = cluster_.parameters().preempt_exempt_time ||
                    std::any_of(cluster_.qos().begin(), cluster_.qos().end(),
                                [](const QosConfig& qos) { return qos.preempt_exempt_time; });
   if (!any) return;
@@ -151,8 +150,8 @@ void Attempt::collect_exempt() {
 CoreView Attempt::may_take() const {
   CoreView view{occupancy_};
   const ClusterParameters& parameters = cluster_.parameters();
-  if (parameters.preempt_type != PreemptType::kPartitionPriority) return view;
   if (!exempt_.empty()) view.subtract(exempt_.data());
+  if (parameters.preempt_type != PreemptType::kPartitionPriority) return view;
   for (const PartitionIndex index : partitions_) {
     const Partition& partition = cluster_.partition(index);
     if (index == shape_.partition && occupancy_.rows_count(index) > 1) continue;

@@ -1,0 +1,124 @@
+// Rules of the life cycle, the queue and preemption (chapters 1 to 3, 6, 7 and 13) that no
+// recording shows, one test each, named after the rule.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "scheduler/testing/cluster_driver.h"
+
+namespace sched::testing {
+namespace {
+
+class EngineRules : public ::testing::Test {
+ protected:
+  static constexpr Options kToldTiming{.told_timing = true};
+
+  // select/linear without gang, one job per node; the partitions are the test's.
+  static Configuration whole_nodes(std::vector<PartitionConfig> partitions) {
+    Configuration c = gang_linear(std::move(partitions));
+    c.cluster.gang = false;
+    return c;
+  }
+
+  static PartitionConfig closed(const std::string& name, const std::vector<NodeSpec>& nodes,
+                                std::uint16_t tier = 1) {
+    return partition(name, nodes, OverSubscribe::kNo, 1, tier);
+  }
+
+  // CR_Core, or CR_CPU with task/none; partitions low and high of tiers 1 and 2, FORCE:`share`.
+  static Configuration two_tiers(const std::vector<NodeSpec>& nodes, PreemptMode mode, int share) {
+    Configuration c = gang_linear({partition("low", nodes, OverSubscribe::kForce, share, 1),
+                                   partition("high", nodes, OverSubscribe::kForce, share, 2)});
+    c.cluster.select = SelectType::kConsTres;
+    c.cluster.preempt_type = PreemptType::kPartitionPriority;
+    c.cluster.preempt_mode = mode;
+    return c;
+  }
+
+  static JobRequest with_tasks(JobRequest request, int tasks) {
+    request.tasks = tasks;
+    return request;
+  }
+
+  static void submit(Driver& driver, double t, const JobRequest& request) {
+    driver.step(at(t), Submit{request});
+    driver.run_until(at(t));
+  }
+
+  static void submit_and_pass(Driver& driver, double t, const JobRequest& request) {
+    driver.step(at(t), Submit{request});
+    driver.step(at(t), Pass{});
+  }
+
+  static JobState state(const Driver& driver, std::int64_t id) { return driver.view(id).state; }
+
+  static std::vector<End> ends(Driver& driver) {
+    std::vector<End> found;
+    for (const Decision& decision : driver.take_log()) {
+      if (const auto* end = std::get_if<End>(&decision)) found.push_back(*end);
+    }
+    return found;
+  }
+
+  // Which of jobs 1 (QOS `first`, tier 2, priority 50) and 2 (QOS `second`, tier 1, `priority`) a
+  // pass takes; whoever has started stays.
+  static std::int64_t taken_first(Configuration c, const std::string& first,
+                                  const std::string& second, std::uint32_t priority) {
+    const auto one = nodes("n", 1, 1);
+    c.partitions = {closed("high", one, 2), closed("low", one, 1)};
+    c.cluster.gang = false;
+    c.cluster.select = SelectType::kLinear;
+    c.cluster.preempt_type = PreemptType::kQos;
+    c.cluster.preempt_mode = PreemptMode::kCancel;
+    c.cluster.preempt_exempt_time = seconds(1000);
+    Driver driver{c, one, kToldTiming};
+    JobRequest request = job(1, 1, "high");
+    request.qos = first;
+    request.priority = Priority{50};
+    driver.step(at(0), Submit{request});
+    request = job(2, 1, "low");
+    request.qos = second;
+    request.priority = Priority{priority};
+    driver.step(at(0), Submit{request});
+    driver.step(at(1), Pass{});
+    return state(driver, 1) == JobState::kRunning ? 1 : 2;
+  }
+
+  static Configuration with_qos(std::vector<std::pair<std::string, std::string>> preempting) {
+    Configuration c = gang_linear({});
+    for (auto& [name, victim] : preempting) {
+      QosConfig qos;
+      qos.name = name;
+      if (!victim.empty()) qos.preempt = {victim};
+      c.qos.push_back(qos);
+    }
+    return c;
+  }
+};
+
+// 4.5.2 test 2: a tier's shadow falls on jobs whatever PreemptType there is; until their time is
+// over it must not. The waiting job is tried again at that instant.
+TEST_F(EngineRules, R4_5_2_ExemptJobsAreNotSuspendedByATierUnderPreemptQosEither) {
+  const auto one = nodes("n", 1, 1);
+  for (const PreemptType type : {PreemptType::kPartitionPriority, PreemptType::kQos}) {
+    Configuration c = two_tiers(one, PreemptMode::kSuspend, 1);
+    c.cluster.preempt_type = type;
+    c.cluster.preempt_exempt_time = seconds(60);
+    Driver driver{c, one};
+    submit(driver, 0, with_tasks(job(1, 1, "low"), 4));
+    submit(driver, 10, with_tasks(job(2, 1, "high"), 4));
+    driver.run_until(at(59));
+    EXPECT_EQ(driver.state(1), "R(59)");
+    EXPECT_EQ(driver.state(2), "PD");
+    driver.run_until(at(61));
+    EXPECT_EQ(driver.state(1), "S(60)");
+    EXPECT_EQ(driver.state(2), "R(1)");
+  }
+}
+
+}  // namespace
+}  // namespace sched::testing
