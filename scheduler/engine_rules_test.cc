@@ -120,5 +120,27 @@ TEST_F(EngineRules, R4_5_2_ExemptJobsAreNotSuspendedByATierUnderPreemptQosEither
   }
 }
 
+// P17 where CPUs are counted: a job that would fit beside the shadows merely waits for its turn.
+TEST_F(EngineRules, P17_CountedCpusKillOnlyWhereTheShadowsLeaveTooFew) {
+  const auto one = nodes("n", 1, 1, 8);
+  Configuration c = two_tiers(one, PreemptMode::kCancel, 2);
+  c.cluster.unit = SelectUnit::kCpu;
+  c.cluster.task_affinity = false;
+  Driver driver{c, one, kToldTiming};
+  driver.ends_at_once = false;
+  submit_and_pass(driver, 0, with_tasks(job(1, 1, "low"), 4));
+  submit_and_pass(driver, 1, with_tasks(job(2, 1, "low"), 4));
+  submit_and_pass(driver, 2, with_tasks(job(3, 1, "high"), 2));
+  EXPECT_TRUE(ends(driver).empty());
+  EXPECT_EQ(state(driver, 1), JobState::kRunning);
+  EXPECT_EQ(state(driver, 2), JobState::kSuspended);
+  EXPECT_EQ(driver.view(2).reason, Reason::kTimeslice);
+  submit_and_pass(driver, 3, with_tasks(job(4, 1, "high"), 4));
+  const std::vector<End> killed = ends(driver);  // 2 + 4 CPUs of 8: none is left for 4 more
+  ASSERT_EQ(killed.size(), 1U) << "job 2 is stopped already (R7.42)";
+  EXPECT_EQ(killed[0].job, JobId{1});
+  EXPECT_EQ(driver.scheduler().check_invariants(), "");
+}
+
 }  // namespace
 }  // namespace sched::testing

@@ -203,11 +203,30 @@ bool World::overlaps(const Entry& a, const Entry& b) const {
 }
 
 std::optional<JobId> World::shadow_over(const List& list, const Entry& entry) const {
+  if (unit_ == Unit::kCpuCount) return shadow_that_fills(list, entry);
   std::optional<JobId> found;
   for_each_shadow(list, [&](const Entry& shadow) {
     if (!found && overlaps(shadow, entry)) found = shadow.job;
   });
   return found;
+}
+
+// Where CPUs are counted (6.2): the first shadow of a node whose shadows alone leave too few for
+// it.
+std::optional<JobId> World::shadow_that_fills(const List& list, const Entry& entry) const {
+  for (const Use& use : *entry.uses) {
+    std::optional<JobId> first;
+    std::int32_t taken = 0;
+    for_each_shadow(list, [&](const Entry& shadow) {
+      for (const Use& its : *shadow.uses) {
+        if (its.node != use.node) continue;
+        if (!first) first = shadow.job;
+        taken += its.cpus;
+      }
+    });
+    if (first && std::min(taken, cpus_of(use)) + use.cpus > cpus_of(use)) return first;
+  }
+  return std::nullopt;
 }
 
 void World::mark_lower(int tier) {

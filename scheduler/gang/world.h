@@ -167,7 +167,9 @@ class World {
   void occupy(List& list, const Entry& entry) const;
   void add(List& list, Entry& entry, EntryRow row);
   bool overlaps(const Entry& a, const Entry& b) const;
+  // A job of a higher tier because of which the entry cannot run, whoever else of its list does.
   std::optional<JobId> shadow_over(const List& list, const Entry& entry) const;
+  std::optional<JobId> shadow_that_fills(const List& list, const Entry& entry) const;
   // The shadow list of 6.1: whoever casts a shadow in a higher tier.
   template <typename Visit>
   void for_each_shadow(const List& list, Visit visit) const {
