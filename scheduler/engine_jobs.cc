@@ -234,17 +234,31 @@ std::vector<PartitionIndex> Engine::partitions_of(const Job& job) const {
     if (const auto index = cluster_.default_partition()) partitions.push_back(*index);
   }
   for (const std::string& name : job.request.partitions) {
-    if (const auto index = cluster_.find_partition(name)) partitions.push_back(*index);
+    const auto index = cluster_.find_partition(name);
+    if (!index || std::ranges::find(partitions, *index) != partitions.end()) continue;
+    partitions.push_back(*index);
   }
   return partitions;
 }
 
+namespace {
+
+// 3.2 step 5: among partitions of one tier the job's own list decides.
+int place_in_list(const JobRequest& request, const std::string& partition) {
+  const auto& names = request.partitions;
+  return static_cast<int>(std::ranges::find(names, partition) - names.begin());
+}
+
+}  // namespace
+
 QueueRecord Engine::record_of(Job& job, PartitionIndex partition) const {
   const Partition& where = cluster_.partition(partition);
+  const int order =
+      job.request.partitions.size() < 2 ? 0 : place_in_list(job.request, where.config.name);
   if (is_fifo(cluster_)) {
     return {.fifo_order = job.table_order,
             .job = job.id,
-            .partition_order = where.order,
+            .partition_order = order,
             .partition = partition,
             .record = &job};
   }
@@ -252,7 +266,7 @@ QueueRecord Engine::record_of(Job& job, PartitionIndex partition) const {
           .priority = job.priority,
           .submit_time = job.submit_time,
           .job = job.id,
-          .partition_order = where.order,
+          .partition_order = order,
           .partition = partition,
           .record = &job};
 }

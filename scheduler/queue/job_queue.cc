@@ -7,7 +7,8 @@
 namespace sched {
 namespace {
 
-// reach[a][b]: a may preempt b, directly or through others.
+// reach[a][b]: a may preempt b, directly or through others. For circles: to be preempted through
+// others does not put a job behind (1.4: not transitive).
 std::vector<std::vector<bool>> reachable(const Cluster& cluster) {
   const std::size_t count = cluster.qos().size();
   std::vector<std::vector<bool>> reach(count, std::vector<bool>(count, false));
@@ -48,11 +49,18 @@ void JobQueue::configure(const Cluster& cluster) {
   lanes_.assign(1, Lane{});
   if (cluster.parameters().preempt_type != PreemptType::kQos || is_fifo(cluster)) return;
   const auto reach = reachable(cluster);
+  const ClusterParameters& parameters = cluster.parameters();
+  const std::vector<QosConfig>& qos = cluster.qos();
   // Lane 0: jobs without a QOS; lane i + 1: QOS i.
-  lanes_.assign(cluster.qos().size() + 1, Lane{});
-  for (std::size_t a = 0; a < reach.size(); ++a) {
-    for (std::size_t b = 0; b < reach.size(); ++b) {
-      if (reach[a][b] && !reach[b][a]) lanes_[b + 1].preempted_by.push_back(a + 1);
+  lanes_.assign(qos.size() + 1, Lane{});
+  for (std::size_t a = 0; a < qos.size(); ++a) {
+    lanes_[a + 1].within = parameters.preempt_within || qos[a].preempt_within;
+    const bool by_priority = parameters.preempt_priority || qos[a].preempt_priority;
+    for (std::size_t b = 0; b < qos.size(); ++b) {
+      const QosIndex first{static_cast<std::int32_t>(a)};
+      const QosIndex second{static_cast<std::int32_t>(b)};
+      if (a == b || reach[b][a] || !cluster.qos_may_preempt(first, second)) continue;
+      lanes_[b + 1].before.push_back({.lane = a + 1, .by_priority = by_priority});
     }
   }
 }
@@ -64,16 +72,31 @@ std::size_t JobQueue::lane_of(const Job& job, const Cluster& cluster) const {
 }
 
 void JobQueue::insert(const QueueRecord& record, const Cluster& cluster) {
-  if (!lanes_[lane_of(*record.record, cluster)].records.insert(record).second) return;
+  Lane& lane = lanes_[lane_of(*record.record, cluster)];
+  if (!lane.records.insert(in_lane(lane, record)).second) return;
   ++size_;
   if (counts_.size() <= record.partition.index()) counts_.resize(record.partition.index() + 1);
   ++counts_[record.partition.index()];
 }
 
 void JobQueue::erase(const QueueRecord& record, const Cluster& cluster) {
-  if (lanes_[lane_of(*record.record, cluster)].records.erase(record) == 0) return;
+  Lane& lane = lanes_[lane_of(*record.record, cluster)];
+  if (lane.records.erase(in_lane(lane, record)) == 0) return;
   --size_;
   --counts_[record.partition.index()];
+}
+
+// Of the records from `head` on: the first of each tier has the highest priority of its tier.
+Priority JobQueue::highest_from(const Records& records, Records::const_iterator head) {
+  Priority highest{};
+  while (head != records.end()) {
+    highest = std::max(highest, head->priority);
+    QueueRecord last = *head;
+    last.within = last.priority = Priority{};
+    last.submit_time = base::kNever;
+    head = records.upper_bound(last);
+  }
+  return highest;
 }
 
 void JobQueue::walk(const std::function<bool(const QueueRecord&)>& visit) const {
@@ -83,16 +106,22 @@ void JobQueue::walk(const std::function<bool(const QueueRecord&)>& visit) const 
     }
     return;
   }
-  std::vector<std::set<QueueRecord>::const_iterator> heads;
+  std::vector<Records::const_iterator> heads;
   for (const Lane& lane : lanes_) heads.push_back(lane.records.begin());
   const auto empty = [&](std::size_t i) { return heads[i] == lanes_[i].records.end(); };
+  const auto waits_for = [&](std::size_t i, const Before& first) {
+    if (!first.by_priority) return !empty(first.lane);
+    return highest_from(lanes_[first.lane].records, heads[first.lane]) > heads[i]->priority;
+  };
   while (true) {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       if (empty(i)) continue;
-      bool blocked = false;
-      for (const std::size_t other : lanes_[i].preempted_by) blocked = blocked || !empty(other);
-      if (!blocked && (!best || *heads[i] < *heads[*best])) best = i;
+      if (best && !(*heads[i] < *heads[*best])) continue;
+      if (std::ranges::none_of(lanes_[i].before,
+                               [&](const Before& first) { return waits_for(i, first); })) {
+        best = i;
+      }
     }
     if (!best || !visit(*heads[*best]++)) return;
   }

@@ -1,12 +1,14 @@
 // JobQueue: the records {job, partition} that a pass tries, in a strict total order (3.3).
 //
 // 3.3 is no order when QOS may preempt each other (P13). Here the records of one QOS form a lane in
-// the order of steps 3 to 8; a pass always takes the best head of those lanes that no lane with
-// records left may preempt. QOS that preempt each other in a circle are one group: within it nobody
-// goes first for that reason. With partition_prio step 2 follows from step 4, since a preemptor is
-// in a higher tier.
+// the order of steps 3 to 8 (with WITHIN the higher priority comes before them); a pass always
+// takes the best head of those lanes whose QOS no lane with records left may preempt (with
+// PRIORITY: no lane with somebody of higher priority left). QOS that preempt each other in a circle
+// are one group: within it nobody goes first for that reason. With partition_prio step 2 follows
+// from step 4, since a preemptor is in a higher tier.
 //
-// Cost: insert and erase O(log records); walking O(lanes) per record.
+// Cost: insert and erase O(log records); walking O(lanes) per record, with PRIORITY O(lanes ×
+// tiers × log records).
 #pragma once
 
 #include <compare>
@@ -28,11 +30,12 @@ bool is_fifo(const Cluster& cluster);
 
 struct QueueRecord {
   std::int64_t fifo_order = 0;  // the job-table order with sched/builtin, else 0
+  Priority within{};            // the priority where the QOS has WITHIN (JobQueue sets it), else 0
   int tier = 0;
   Priority priority{};
   base::Instant submit_time{};
   JobId job{};
-  int partition_order = 0;  // two records of one job: the earlier partition first
+  int partition_order = 0;  // two records of one job: the partition that it names first
   PartitionIndex partition{};
   Job* record = nullptr;
 
@@ -54,11 +57,27 @@ class JobQueue {
   void walk(const std::function<bool(const QueueRecord&)>& visit) const;
 
  private:
+  struct InLane {
+    bool operator()(const QueueRecord& a, const QueueRecord& b) const {
+      return a.within != b.within ? a.within > b.within : a < b;
+    }
+  };
+  using Records = std::set<QueueRecord, InLane>;
+  struct Before {  // a lane whose records go first …
+    std::size_t lane;
+    bool by_priority;  // … if their priority is higher
+  };
   struct Lane {
-    std::set<QueueRecord> records;
-    std::vector<std::size_t> preempted_by;  // lanes whose records go first
+    Records records;
+    std::vector<Before> before;
+    bool within = false;
   };
   std::size_t lane_of(const Job& job, const Cluster& cluster) const;
+  QueueRecord in_lane(const Lane& lane, QueueRecord record) const {
+    if (lane.within) record.within = record.priority;
+    return record;
+  }
+  static Priority highest_from(const Records& records, Records::const_iterator head);
 
   std::vector<Lane> lanes_{1};
   std::size_t size_ = 0;
