@@ -176,6 +176,7 @@ class Engine {
   void to_phase(Job& job, JobClock::Phase phase);
   void record_run(const Job& job, base::Instant until, std::vector<JobRun>& runs) const;
   void arm_time_limit(Job& job);
+  void advance_time_limit(Job& job);
   void disarm_time_limit(Job& job);
   void check_time_limits();
   void retry_resumes();

@@ -216,5 +216,24 @@ TEST_F(EngineRules, P17_CountedCpusKillOnlyWhereTheShadowsLeaveTooFew) {
   EXPECT_EQ(driver.scheduler().check_invariants(), "");
 }
 
+// R13.21: whose turn comes early, because its rival has ended, times out so much earlier.
+TEST_F(EngineRules, R13_21_TheLimitOfASlicedJobIsExact) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{gang_linear({partition("p", one)}), one};
+  JobRequest limited = job(1, 1);
+  limited.time_limit = seconds(70);
+  submit(driver, 0, limited);
+  submit(driver, 1, job(2, 1));
+  submit(driver, 65, job(3, 1));  // somebody looks while job 1 is stopped, from 60 on
+  ASSERT_EQ(driver.state(1), "S(60)");
+  driver.run_until(at(72));  // past 70, when it would have been over
+  driver.step(at(75), Cancel{JobId{3}});
+  driver.step(at(75), JobGone{JobId{2}});
+  driver.run_until(at(84));
+  EXPECT_EQ(driver.state(1), "R(69)");
+  driver.run_until(at(85));
+  EXPECT_EQ(state(driver, 1), JobState::kTimeout);
+}
+
 }  // namespace
 }  // namespace sched::testing

@@ -144,11 +144,11 @@ void Engine::on(const JobRan& event) {
   job->clock.run += more;
   job->clock.suspended -= more;
   arm_time_limit(*job);
-  // One that never runs by its timetable has no timer (R13.21), but it may have run up to its
-  // limit.
+  // By its timetable its next turn may be far away, or there is none (R13.21); but it has run.
   const auto over = over_time_limit(*job);
   const bool limited = !options_.told_timing && !job->user_suspended && job->time_limit && over;
-  if (limited && !job->limit_timer && job->clock.run >= *job->time_limit + *over) {
+  if (limited && job->clock.run >= *job->time_limit + *over) {
+    disarm_time_limit(*job);
     job->limit_timer = now_;
     limit_timers_.emplace(now_, job->id);
   }
@@ -171,6 +171,7 @@ void Engine::after_gang() {
   for (const JobId id : components_.take_touched()) {
     Job* job = jobs_.find(id);
     if (job == nullptr || !job->in_gang || job->completing()) continue;
+    advance_time_limit(*job);
     const bool runs = components_.runs_at(*job, now_);
     if (!runs && job->running()) stopped.push_back(job);
     if (runs && job->suspended()) resumed.push_back(job);
@@ -191,23 +192,36 @@ void Engine::after_gang() {
   }
 }
 
-// The earliest instant at which the limit can be reached; checked again then (R13.20, R13.21). A
-// job that does not run now is looked at once per slice, one that never runs not at all.
+// The earliest instant at which the limit can be reached; checked again then (R13.20, R13.21). Who
+// does not run now reaches it in its next turn at the earliest, and is looked at once per slice at
+// most; one that never runs, not at all.
 void Engine::arm_time_limit(Job& job) {
   disarm_time_limit(job);
   if (options_.told_timing || !job.ready || !job.allocated() || job.ending) return;
   const auto over = over_time_limit(job);
   if (!job.time_limit || !over || job.user_suspended) return;
-  if (job.in_gang && !job.running()) {
-    components_.project_stale();
-    if (!components_.ever_runs(job)) return;
-  }
-  base::Duration left = *job.time_limit + *over - run_time(job, now_);
-  const base::Duration least =
-      job.suspended() ? components_.grid().slice : base::Duration{std::chrono::milliseconds{1}};
-  left = std::max(left, least);
+  const base::Duration left =
+      std::max(*job.time_limit + *over - run_time(job, now_), base::Duration{1});
   job.limit_timer = now_ + left;
+  if (job.in_gang && !components_.runs_at(job, now_)) {
+    components_.project_stale();
+    if (!components_.ever_runs(job)) {
+      job.limit_timer.reset();
+      return;
+    }
+    const base::Duration slice = components_.grid().slice;
+    if (left < slice) job.limit_timer = components_.when_has_run(job, now_, left, now_ + slice);
+  }
   limit_timers_.emplace(*job.limit_timer, job.id);
+}
+
+// What happened to others of its component, at this instant, may have brought its next turn nearer.
+// One that counts on nobody's turn is right whatever happens.
+void Engine::advance_time_limit(Job& job) {
+  if (!job.limit_timer || job.clock.as_of != now_) return;
+  const auto over = over_time_limit(job);
+  if (!job.time_limit || !over) return;
+  if (*job.limit_timer > now_ + (*job.time_limit + *over - job.clock.run)) arm_time_limit(job);
 }
 
 void Engine::disarm_time_limit(Job& job) {
