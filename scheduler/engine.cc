@@ -115,7 +115,13 @@ void Engine::fire_timers() {
   while (!eligible_timers_.empty() && eligible_timers_.begin()->first <= now_) {
     const JobId id = eligible_timers_.begin()->second;
     eligible_timers_.erase(eligible_timers_.begin());
-    if (Job* job = jobs_.find(id); job != nullptr && job->pending()) enqueue(*job);
+    Job* job = jobs_.find(id);
+    if (job == nullptr || !job->pending()) continue;
+    if (!options_.told_timing && !job->held && deadline_passed(*job)) {
+      dequeue(*job);
+    } else {
+      enqueue(*job);
+    }
   }
   while (!grace_timers_.empty() && grace_timers_.begin()->first <= now_) {
     const JobId id = grace_timers_.begin()->second;

@@ -130,6 +130,8 @@ class Engine {
   void skip_the_rest(const PassState& pass);
   void place(PassState& pass, Job& job, PartitionIndex partition);
   void expire_claims();
+  static std::optional<base::Instant> latest_start(const Job& job);
+  // Whether it has ended for that; its records are still in the queue then.
   bool deadline_passed(Job& job);
   void note_claim(PassState& pass, const Job& job) const;
   std::string over_qos_limit(const Job& job, int cpus) const;
@@ -201,7 +203,8 @@ class Engine {
   gang::Components components_;
   NodePlans plans_;
 
-  std::set<std::pair<base::Instant, JobId>> eligible_timers_;  // begin time, requeue delay
+  std::set<std::pair<base::Instant, JobId>>
+      eligible_timers_;  // begin time, requeue delay, deadline
   std::set<std::pair<base::Instant, JobId>> grace_timers_;
   std::set<std::pair<base::Instant, JobId>> limit_timers_;
   std::set<JobId> claimants_;

@@ -297,6 +297,9 @@ void Engine::enqueue(Job& job) {
     return;
   }
   job.eligible_time = std::max(job.eligible_time, std::max(from, job.submit_time));
+  if (const auto latest = latest_start(job); latest && !options_.told_timing) {
+    eligible_timers_.emplace(*latest + base::Duration{1}, job.id);  // no pass may come to it then
+  }
   std::optional<Refusal> refusal;
   for (const PartitionIndex partition : partitions_of(job)) {
     if (auto refused = refused_by_partition(job, partition)) {

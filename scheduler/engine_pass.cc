@@ -227,11 +227,17 @@ std::string Engine::over_qos_limit(const Job& job, int cpus) const {
   return {};
 }
 
-// 13.3
-bool Engine::deadline_passed(Job& job) {
-  if (!job.request.deadline) return false;
+// 13.3: the last instant at which it may start; nothing = it has no deadline.
+std::optional<base::Instant> Engine::latest_start(const Job& job) {
+  if (!job.request.deadline) return std::nullopt;
   const auto limit = job.request.time_min ? job.request.time_min : job.request.time_limit;
-  if (now_ + limit.value_or(base::Duration{0}) <= *job.request.deadline) return false;
+  return *job.request.deadline - limit.value_or(base::Duration{0});
+}
+
+bool Engine::deadline_passed(Job& job) {
+  const auto latest = latest_start(job);
+  if (!latest || now_ <= *latest) return false;
+  clear_claim(job, false);
   finish(job, JobState::kDeadline);
   return true;
 }

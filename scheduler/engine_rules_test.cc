@@ -216,6 +216,40 @@ TEST_F(EngineRules, P17_CountedCpusKillOnlyWhereTheShadowsLeaveTooFew) {
   EXPECT_EQ(driver.scheduler().check_invariants(), "");
 }
 
+// 13.3: the limit ends with the deadline.
+TEST_F(EngineRules, R13_3_TheLimitIsShortenedToTheDeadline) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one};
+  submit(driver, 0, job(1, 1));
+  JobRequest request = job(2, 1);
+  request.time_limit = seconds(100);
+  request.time_min = seconds(20);
+  request.deadline = at(150);
+  submit(driver, 1, request);
+  driver.step(at(100), JobGone{JobId{1}});
+  driver.run_until(at(149));
+  EXPECT_EQ(driver.state(2), "R(49)");
+  driver.run_until(at(150));
+  EXPECT_EQ(state(driver, 2), JobState::kTimeout);
+}
+
+// 13.3: it is over when no pass comes to the job, either.
+TEST_F(EngineRules, R13_3_TheDeadlineWakesTheScheduler) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one};
+  submit(driver, 0, job(1, 1));
+  submit(driver, 0, job(2, 1));
+  JobRequest request = job(3, 1);
+  request.time_limit = seconds(30);
+  request.deadline = at(50);
+  submit(driver, 1, request);
+  driver.run_until(at(20));
+  EXPECT_EQ(state(driver, 3), JobState::kPending);
+  driver.run_until(at(21));
+  EXPECT_EQ(state(driver, 3), JobState::kDeadline);
+  EXPECT_EQ(driver.scheduler().check_invariants(), "");
+}
+
 // R13.21: whose turn comes early, because its rival has ended, times out so much earlier.
 TEST_F(EngineRules, R13_21_TheLimitOfASlicedJobIsExact) {
   const auto one = nodes("n", 1, 1);

@@ -8,9 +8,13 @@ namespace sched {
 std::optional<base::Duration> Engine::time_limit_of(const Job& job,
                                                     PartitionIndex partition) const {
   const PartitionConfig& config = cluster_.partition(partition).config;
-  if (job.request.time_limit) return job.request.time_limit;
-  if (config.default_time) return config.default_time;
-  return config.max_time;
+  std::optional<base::Duration> limit = job.request.time_limit;
+  if (!limit) limit = config.default_time ? config.default_time : config.max_time;
+  if (!job.request.deadline) return limit;
+  // 13.3: it is shortened where it would go beyond the deadline.
+  const base::Duration left = std::max<base::Duration>(
+      *job.request.deadline - job.start_time.value_or(now_), base::Duration{0});
+  return std::min(limit.value_or(left), left);
 }
 
 // The job's records stay in the queue until the pass has walked it.
@@ -54,6 +58,7 @@ void Engine::on(const JobReady& event) {
 void Engine::become_ready(Job& job) {
   job.ready = true;
   job.start_time = now_;
+  if (job.request.deadline) job.time_limit = time_limit_of(job, *job.partition);
   job.select.exempt_until = now_ + preempt::exempt_time(cluster_, job);
   touched();
   mark_nodes(job);

@@ -27,6 +27,7 @@ class WhatIfRun {
     }
     for (const Job& job : scenario.jobs) {
       wait_for_until(job.request.begin_time.value_or(base::Instant{}));
+      wait_for_until(job.request.deadline.value_or(base::Instant{}));
     }
   }
 
