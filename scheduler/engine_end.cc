@@ -116,9 +116,12 @@ void Engine::to_pending(Job& job) {
   enqueue(job);
 }
 
-// T10: a user's suspend is priority 0, which neither a requeue nor a refused start takes back.
+// T10: a user's suspend is priority 0, also of a job that has not started yet; neither a requeue
+// nor a refused start takes it back.
 void Engine::hold_if_suspended(Job& job) {
-  if (!job.held && job.request.suspend) job.held = Reason::kJobHeldUser;
+  if (job.held || !job.request.suspend) return;
+  job.held = Reason::kJobHeldUser;
+  job.held_by_suspend = true;
 }
 
 void Engine::finish(Job& job, JobState state) {

@@ -20,7 +20,8 @@ void Engine::on(const Submit& event) {
   if (jobs_.find(event.request.id) != nullptr) return;
   Job& job = jobs_.add(event.request);
   job.submit_time = event.request.submit_time;
-  if (event.request.hold || event.request.suspend) job.held = Reason::kJobHeldUser;
+  if (event.request.hold) job.held = Reason::kJobHeldUser;
+  hold_if_suspended(job);
   if (!job.held) job.priority = next_priority(job.request);
   if (std::string message; refused_at_submit(job, message)) {
     jobs_.erase(job.id);
@@ -64,6 +65,9 @@ void Engine::on(const Update& event) {
   Job* job = jobs_.find(event.request.id);
   if (job == nullptr || is_terminal(job->state)) return;
   const bool was_held = job->request.hold;
+  const bool reprioritised =
+      event.request.priority && event.request.priority != job->request.priority;
+  const std::int64_t nicer = std::int64_t{job->request.nice} - event.request.nice;
   if (job->pending()) {
     dequeue(*job);
     job->request = event.request;
@@ -74,9 +78,21 @@ void Engine::on(const Update& event) {
     job->time_limit = time_limit_of(*job, *job->partition);
     arm_time_limit(*job);
   }
-  if (event.request.priority) job->priority = *event.request.priority;
+  if (event.request.priority) {
+    job->priority = *event.request.priority;
+  } else if (nicer != 0 && job->priority.value() > 0) {  // R9.2
+    job->priority = Priority{static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>(job->priority.value() + nicer, 1, 0xffffffffLL))};
+  }
   if (job->pending()) {
-    if (event.request.hold && !was_held) job->held = Reason::kJobHeldUser;
+    const bool is_held = job->held == Reason::kJobHeldAdmin || job->held == Reason::kJobHeldUser;
+    if (reprioritised && is_held && !job->held_by_suspend && !event.request.hold) {
+      job->held.reset();  // R9.1: what held it was the priority 0
+    }
+    if (event.request.hold && !was_held) {
+      job->held = Reason::kJobHeldUser;
+      job->held_by_suspend = false;
+    }
     if (job->held == Reason::kBadConstraints) job->held.reset();
     enqueue(*job);
   }
@@ -91,6 +107,7 @@ void Engine::on(const Hold& event) {
     return;
   }
   job->held = event.by_admin ? Reason::kJobHeldAdmin : Reason::kJobHeldUser;
+  job->held_by_suspend = false;
   enqueue(*job);
 }
 
@@ -98,7 +115,7 @@ void Engine::on(const Release& event) {
   Job* job = jobs_.find(event.job);
   if (job == nullptr || !job->pending() || !job->held) return;
   job->held.reset();
-  job->request.suspend = false;
+  job->held_by_suspend = job->request.suspend = false;
   job->priority = next_priority(job->request);  // 13.2: it is computed anew
   enqueue(*job);
 }
@@ -161,11 +178,14 @@ void Engine::on(const Forget& event) {
 void Engine::on(const UserSuspend& event) {
   Job* job = jobs_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
+  job->request.suspend = true;
   if (job->pending()) {
-    on(Hold{event.job});
+    if (job->held == Reason::kBadConstraints) job->held.reset();
+    hold_if_suspended(*job);
+    enqueue(*job);
     return;
   }
-  job->request.suspend = true;
+  waiting_resumes_.erase(job->id);
   if (job->user_suspended || job->completing()) return;
   job->user_suspended = true;
   touched();
@@ -189,11 +209,11 @@ void Engine::on(const UserSuspend& event) {
 void Engine::on(const UserResume& event) {
   Job* job = jobs_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
-  if (job->pending()) {
-    on(Release{event.job});
+  job->request.suspend = false;
+  if (job->pending()) {  // a hold is for a release to take back
+    if (job->held_by_suspend) on(Release{event.job});
     return;
   }
-  job->request.suspend = false;
   if (!job->user_suspended || job->completing()) return;
   if (!job->cores_released) {
     job->user_suspended = false;

@@ -15,8 +15,10 @@ void Engine::restore_job(const RestoredJob& from) {
   job.restarts = from.restarts;
   job.exit_code = from.exit_code;
   job.held = from.held_by_system;
-  const bool user_holds = from.request.hold || from.request.suspend;
-  if (!job.held && job.pending() && user_holds) job.held = Reason::kJobHeldUser;
+  if (job.pending()) {
+    if (!job.held && from.request.hold) job.held = Reason::kJobHeldUser;
+    hold_if_suspended(job);
+  }
   job.priority = from.priority ? *from.priority : next_priority(job.request);
   if (!job.request.priority) lowest_priority_ = std::min(lowest_priority_, job.priority);
   if (from.eligible_time) job.eligible_time = *from.eligible_time;

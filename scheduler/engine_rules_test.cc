@@ -216,6 +216,81 @@ TEST_F(EngineRules, P17_CountedCpusKillOnlyWhereTheShadowsLeaveTooFew) {
   EXPECT_EQ(driver.scheduler().check_invariants(), "");
 }
 
+// R9.2: nice lowers what a job has already, too.
+TEST_F(EngineRules, R9_2_AChangeOfNiceChangesThePriority) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one, kToldTiming};
+  JobRequest first = job(1, 1);
+  driver.step(at(0), Submit{first});
+  driver.step(at(0), Submit{job(2, 1)});
+  const Priority before = driver.view(1).priority;
+  first.nice = 100;
+  driver.step(at(1), Update{first});
+  EXPECT_EQ(driver.view(1).priority.value(), before.value() - 100);
+  driver.step(at(2), Pass{});
+  EXPECT_EQ(state(driver, 2), JobState::kRunning);
+  first.nice = 0;
+  driver.step(at(3), Update{first});
+  EXPECT_EQ(driver.view(1).priority, before);
+}
+
+// R9.1: a priority that is not zero holds nobody.
+TEST_F(EngineRules, R9_1_APriorityReleases) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one, kToldTiming};
+  JobRequest request = job(1, 1);
+  driver.step(at(0), Submit{request});
+  driver.step(at(0), Hold{.job = JobId{1}, .by_admin = true});
+  request.time_limit = seconds(60);
+  driver.step(at(1), Update{request});
+  EXPECT_EQ(driver.view(1).priority, Priority{0});
+  request.priority = Priority{7};
+  driver.step(at(2), Update{request});
+  EXPECT_EQ(driver.view(1).priority, Priority{7});
+  driver.step(at(2), Pass{});
+  EXPECT_EQ(state(driver, 1), JobState::kRunning);
+}
+
+// 13.2: a resume takes back what a suspend did, and no hold.
+TEST_F(EngineRules, R13_2_AResumeReleasesNoHold) {
+  const auto one = nodes("n", 1, 1);
+  for (const bool by_admin : {false, true}) {
+    Driver driver{whole_nodes({closed("p", one)}), one, kToldTiming};
+    driver.step(at(0), Submit{job(1, 1)});
+    driver.step(at(0), Hold{.job = JobId{1}, .by_admin = by_admin});
+    driver.step(at(1), UserSuspend{JobId{1}});
+    driver.step(at(2), UserResume{JobId{1}});
+    driver.step(at(2), Pass{});
+    EXPECT_EQ(driver.view(1).reason, by_admin ? Reason::kJobHeldAdmin : Reason::kJobHeldUser);
+    EXPECT_EQ(state(driver, 1), JobState::kPending);
+    driver.step(at(3), Release{JobId{1}});
+    driver.step(at(4), UserSuspend{JobId{1}});
+    driver.step(at(4), Pass{});
+    EXPECT_EQ(driver.view(1).reason, Reason::kJobHeldUser);
+    driver.step(at(5), UserResume{JobId{1}});
+    driver.step(at(5), Pass{});
+    EXPECT_EQ(state(driver, 1), JobState::kRunning);
+  }
+}
+
+// T10: a suspend ends a resume that found no room yet.
+TEST_F(EngineRules, T10_ASuspendTakesAResumeBackThatStillWaits) {
+  const auto one = nodes("n", 1, 1);
+  Configuration c = two_tiers(one, PreemptMode::kSuspend, 1);
+  c.partitions.pop_back();
+  Driver driver{c, one};
+  submit(driver, 0, with_tasks(job(1, 1, "low"), 4));
+  driver.step(at(1), UserSuspend{JobId{1}});
+  submit(driver, 2, with_tasks(job(2, 1, "low"), 4));
+  driver.step(at(3), UserResume{JobId{1}});
+  driver.run_until(at(3));
+  ASSERT_EQ(driver.state(1), "S(1)");
+  driver.step(at(4), UserSuspend{JobId{1}});
+  driver.step(at(5), JobGone{JobId{2}});
+  driver.run_until(at(10));
+  EXPECT_EQ(driver.state(1), "S(1)");
+}
+
 // 13.3: the limit ends with the deadline.
 TEST_F(EngineRules, R13_3_TheLimitIsShortenedToTheDeadline) {
   const auto one = nodes("n", 1, 1);

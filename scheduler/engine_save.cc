@@ -8,7 +8,7 @@
 namespace sched {
 namespace {
 
-constexpr std::int64_t kSaveVersion = 3;
+constexpr std::int64_t kSaveVersion = 4;
 
 }  // namespace
 

@@ -75,9 +75,10 @@ struct Job {
   JobState state = JobState::kPending;
   Reason reason = Reason::kNone;
   std::string message;
-  Priority priority{};          // as computed or given; `held` counts as 0
-  std::optional<Reason> held;   // kJobHeldUser, kJobHeldAdmin, kBadConstraints, …
-  base::Instant submit_time{};  // reset by a requeue (T7)
+  Priority priority{};           // as computed or given; `held` counts as 0
+  std::optional<Reason> held;    // kJobHeldUser, kJobHeldAdmin, kBadConstraints, …
+  bool held_by_suspend = false;  // by nothing but its user's suspend: a resume releases it
+  base::Instant submit_time{};   // reset by a requeue (T7)
   base::Instant eligible_time{};
   std::optional<base::Instant> not_before;  // requeue delay
   int restarts = 0;

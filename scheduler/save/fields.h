@@ -97,10 +97,10 @@ void visit(A& a, SharingStatus& v) {
 template <typename A>
 void visit(A& a, Job& v) {
   all(a, v.id, v.table_order, v.request, v.state, v.reason, v.message, v.priority, v.held,
-      v.submit_time, v.eligible_time, v.not_before, v.restarts, v.exit_code, v.queued_in,
-      v.avoid_nodes, v.avoid_until, v.claim, v.claim_until, v.partition, v.allocation, v.sharing,
-      v.allocated_at, v.ready, v.start_time, v.time_limit, v.limit_timer, v.clock, v.ending,
-      v.user_suspended, v.cores_released, v.in_gang);
+      v.held_by_suspend, v.submit_time, v.eligible_time, v.not_before, v.restarts, v.exit_code,
+      v.queued_in, v.avoid_nodes, v.avoid_until, v.claim, v.claim_until, v.partition, v.allocation,
+      v.sharing, v.allocated_at, v.ready, v.start_time, v.time_limit, v.limit_timer, v.clock,
+      v.ending, v.user_suspended, v.cores_released, v.in_gang);
   all(a, v.select.may_stack, v.select.victim_mode, v.select.exempt_until);
 }
 template <typename A>
