@@ -171,6 +171,8 @@ class Engine {
   void fire_timers();
   void after_gang();
   bool pass_due() const;
+  bool has_main_loop() const;
+  base::Duration full_pass_interval() const;
   base::Instant full_pass_at() const;
   base::Duration run_time(const Job& job, base::Instant t) const;
   base::Duration suspend_time(const Job& job, base::Instant t) const;

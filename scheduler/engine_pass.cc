@@ -56,6 +56,7 @@ struct Engine::PassState {
   std::vector<std::optional<JobId>> failed_by;   // likewise
   bool passed_over_for_nothing = false;  // who failed a partition has started in another one
   int tested = 0;
+  int started = 0;
   std::vector<int> left;        // records not visited yet, by PartitionIndex
   int open;                     // those of them in partitions that have not failed
   std::set<JobId> tried;        // and not started
@@ -75,10 +76,11 @@ bool Engine::main_pass(std::optional<int> depth) {
   if (passed_version_ == version && now_ < passed_until_ && !depth) return false;
   PassState pass{groups_, cluster_, queue_};  // 2
   for (const JobId id : claimants_) note_claim(pass, *jobs_.find(id));
+  const int most = cluster_.parameters().queue.max_job_start;  // 0 = any number
   bool complete = true;
   in_pass_ = true;
   queue_.walk([&](const QueueRecord& record) {
-    if (depth && pass.tested >= *depth) {  // 5
+    if ((depth && pass.tested >= *depth) || (most && pass.started >= most)) {  // 5
       complete = false;
       return false;
     }
@@ -321,6 +323,7 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
     return;
   }
   start(job, partition, *std::move(outcome.allocation), outcome.sharing);
+  ++pass.started;
   if (pass.has_failed_a_partition(job.id)) pass.passed_over_for_nothing = true;
   pass.done.push_back(&job);
 }

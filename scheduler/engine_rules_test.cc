@@ -100,6 +100,26 @@ class EngineRules : public ::testing::Test {
   }
 };
 
+// 3.1: sched_interval -1 leaves the backfill's passes; sched/builtin has none.
+TEST_F(EngineRules, R3_1_WithoutTheMainLoopOnlyTheBackfillStarts) {
+  const auto two = nodes("n", 1, 2);
+  Configuration c = whole_nodes({closed("p", two)});
+  c.cluster.queue.sched_interval = seconds(-1);
+  c.cluster.queue.backfill_interval = seconds(20);
+  Driver driver{c, two};
+  submit(driver, 0, job(1, 1));  // the first pass
+  submit(driver, 1, job(2, 1));
+  driver.run_until(at(19));
+  EXPECT_EQ(driver.state(2), "PD");
+  driver.run_until(at(20));
+  EXPECT_EQ(driver.state(2), "R(0)");
+  c.cluster.scheduler = SchedulerType::kBuiltin;
+  Driver builtin{c, two};
+  submit(builtin, 0, job(1, 1));
+  builtin.run_until(at(100));
+  EXPECT_EQ(builtin.state(1), "PD");
+}
+
 // 3.2 step 5: partitions of one tier in the order in which the job names them, each once.
 TEST_F(EngineRules, R3_2_5_PartitionsOfATierAreTriedInTheJobsOrder) {
   const auto two = nodes("n", 1, 2);
@@ -171,6 +191,20 @@ TEST_F(EngineRules, R3_3_2_WhoIsMoreImportantCountsBehindItsHead) {
   driver.step(at(1), Pass{});
   EXPECT_EQ(state(driver, 1), JobState::kPending);
   EXPECT_EQ(state(driver, 2), JobState::kRunning);
+  EXPECT_EQ(state(driver, 3), JobState::kRunning);
+}
+
+// 3.4 step 5: sched_max_job_start.
+TEST_F(EngineRules, R3_4_5_APassStartsNoMoreThanItMay) {
+  const auto three = nodes("n", 1, 3);
+  Configuration c = whole_nodes({closed("p", three)});
+  c.cluster.queue.max_job_start = 2;
+  Driver driver{c, three, kToldTiming};
+  for (std::int64_t id = 1; id <= 3; ++id) driver.step(at(0), Submit{job(id, 1)});
+  driver.step(at(1), Pass{});
+  EXPECT_EQ(state(driver, 2), JobState::kRunning);
+  EXPECT_EQ(state(driver, 3), JobState::kPending);
+  driver.step(at(2), Pass{});
   EXPECT_EQ(state(driver, 3), JobState::kRunning);
 }
 

@@ -19,9 +19,7 @@ void Engine::on(const Wake&) {
   const QueueParameters& parameters = cluster_.parameters().queue;
   const bool again = main_pass(full ? std::optional<int>{} : parameters.default_queue_depth);
   if (!again) event_passed_version_ = version_;
-  if (full && parameters.sched_interval.count() > 0) {
-    next_full_pass_ = now_ + parameters.sched_interval;
-  }
+  if (full && full_pass_interval().count() > 0) next_full_pass_ = now_ + full_pass_interval();
 }
 
 // A user's resume that found no free row is tried again when something changed.
@@ -36,13 +34,29 @@ void Engine::retry_resumes() {
 // end.
 bool Engine::pass_due() const {
   if (queue_.size() == 0) return false;
-  return version_ != event_passed_version_ || now_ >= passed_until_ || now_ >= full_pass_at();
+  if (now_ >= full_pass_at()) return true;
+  return has_main_loop() && (version_ != event_passed_version_ || now_ >= passed_until_);
 }
 
-// A full pass is needed only when the last event pass did not reach the end of the queue.
+// 3.1: sched_interval -1 disables it. The backfill's passes are left then, which are as good as
+// main passes here; sched/builtin has none.
+bool Engine::has_main_loop() const {
+  return cluster_.parameters().queue.sched_interval.count() >= 0;
+}
+
+base::Duration Engine::full_pass_interval() const {
+  const ClusterParameters& parameters = cluster_.parameters();
+  if (has_main_loop()) return parameters.queue.sched_interval;
+  const bool backfills = parameters.scheduler == SchedulerType::kBackfill;
+  return backfills ? parameters.queue.backfill_interval : base::Duration{0};
+}
+
+// A full pass is needed only when the last pass did not reach the end of the queue, or what it saw
+// has changed since and nobody else looks.
 base::Instant Engine::full_pass_at() const {
-  if (cluster_.parameters().queue.sched_interval.count() <= 0) return base::kNever;
-  return passed_version_ == version_ ? base::kNever : next_full_pass_;
+  if (full_pass_interval().count() <= 0) return base::kNever;
+  if (passed_version_ != version_) return next_full_pass_;
+  return has_main_loop() ? base::kNever : std::max(next_full_pass_, passed_until_);
 }
 
 std::optional<base::Instant> Engine::next_due() {
@@ -54,8 +68,8 @@ std::optional<base::Instant> Engine::next_due() {
     due = due ? std::min(*due, at) : at;
   };
   if (queue_.size() > 0) {
-    if (version_ != event_passed_version_) take(now_);
-    if (passed_until_ > now_) take(passed_until_);
+    if (has_main_loop() && version_ != event_passed_version_) take(now_);
+    if (has_main_loop() && passed_until_ > now_) take(passed_until_);
     take(full_pass_at());
   }
   if (!waiting_resumes_.empty() && resumes_version_ != version_) take(now_);

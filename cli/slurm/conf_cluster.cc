@@ -91,9 +91,9 @@ base::Status preempt_parameters(ClusterParameters& c, std::string_view key,
 }
 
 // Options that only throttle Slurm's own threads; ours decides without them.
-constexpr std::array<std::string_view, 7> kThrottles = {
-    "batch_sched_delay",   "build_queue_timeout", "max_rpc_cnt",      "max_sched_time",
-    "sched_max_job_start", "sched_min_interval",  "salloc_wait_nodes"};
+constexpr std::array<std::string_view, 6> kThrottles = {"batch_sched_delay",  "build_queue_timeout",
+                                                        "max_rpc_cnt",        "max_sched_time",
+                                                        "sched_min_interval", "salloc_wait_nodes"};
 
 base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
                                  std::string_view option) {
@@ -114,6 +114,9 @@ base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
   if (same_word(name, "partition_job_depth")) {
     return set_integer(queue.partition_job_depth, what, value, {.min = 0});
   }
+  if (same_word(name, "sched_max_job_start")) {
+    return set_integer(queue.max_job_start, what, value, {.min = 0});
+  }
   if (same_word(name, "sched_interval") && value == "-1") {
     queue.sched_interval = std::chrono::seconds{-1};
     return {};
@@ -125,7 +128,7 @@ base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
   return unknown_word(key, name,
                       {"bf_interval", "default_queue_depth", "defer", "partition_job_depth",
                        "preempt_reorder_count", "preempt_strict_order", "preempt_youngest_first",
-                       "requeue_delay", "sched_interval"});
+                       "requeue_delay", "sched_interval", "sched_max_job_start"});
 }
 
 base::Status scheduler_parameters(ClusterParameters& c, std::string_view key,

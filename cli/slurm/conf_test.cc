@@ -35,7 +35,8 @@ TEST(ClusterKeys, ReadsEachKey) {
       {"SchedulerType", "sched/builtin"},
       {"SchedulerParameters",
        "sched_interval=3,batch_sched_delay=1,requeue_delay=5,preempt_strict_order,"
-       "preempt_youngest_first,default_queue_depth=7,partition_job_depth=2,defer,bf_interval=2"},
+       "preempt_youngest_first,default_queue_depth=7,partition_job_depth=2,defer,bf_interval=2,"
+       "sched_max_job_start=8"},
       {"SchedulerTimeSlice", "7"},
       {"TaskPlugin", "task/affinity,task/cgroup"},
       {"KillWait", "3"},
@@ -62,6 +63,7 @@ TEST(ClusterKeys, ReadsEachKey) {
   want.scheduler = sched::SchedulerType::kBuiltin;
   want.queue = {.default_queue_depth = 7,
                 .partition_job_depth = 2,
+                .max_job_start = 8,
                 .sched_interval = seconds{3},
                 .requeue_delay = seconds{5},
                 .max_batch_requeue = 2,

@@ -41,10 +41,11 @@ struct PreemptParameters {  // 1.1.1
 struct QueueParameters {  // 3.9
   int default_queue_depth = 100;
   int partition_job_depth = 0;                               // 0 = no limit
-  base::Duration sched_interval = std::chrono::seconds{60};  // < 0: no full passes
+  int max_job_start = 0;                                     // in one pass; likewise
+  base::Duration sched_interval = std::chrono::seconds{60};  // < 0: no main loop
   base::Duration requeue_delay = std::chrono::seconds{120};
   int max_batch_requeue = 5;
-  bool defer = false;
+  bool defer = false;  // as it always is: a submission starts nothing by itself (recordings)
   base::Duration backfill_interval = std::chrono::seconds{30};
   friend bool operator==(const QueueParameters&, const QueueParameters&) = default;
 };

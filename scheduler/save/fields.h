@@ -22,8 +22,8 @@ void visit(A& a, PreemptParameters& v) {
 }
 template <typename A>
 void visit(A& a, QueueParameters& v) {
-  all(a, v.default_queue_depth, v.partition_job_depth, v.sched_interval, v.requeue_delay,
-      v.max_batch_requeue, v.defer, v.backfill_interval);
+  all(a, v.default_queue_depth, v.partition_job_depth, v.max_job_start, v.sched_interval,
+      v.requeue_delay, v.max_batch_requeue, v.defer, v.backfill_interval);
 }
 template <typename A>
 void visit(A& a, ClusterParameters& v) {
