@@ -386,10 +386,22 @@ std::optional<Engine::Refusal> Engine::refused_by_partition(const Job& job,
 
 namespace {
 
+// 1.8 items 1 to 4; nothing = all memory of its nodes.
+MemoryRequest memory_of(const JobRequest& request, const MemoryLimit& partition_default,
+                        const MemoryLimit& cluster_default) {
+  if (!std::holds_alternative<std::monostate>(request.memory)) return request.memory;
+  const bool own = partition_default.per_cpu || partition_default.per_node;
+  const MemoryLimit& chosen = own ? partition_default : cluster_default;
+  if (chosen.per_cpu) return MemoryPerCpu{*chosen.per_cpu};
+  if (chosen.per_node) return MemoryPerNode{*chosen.per_node};
+  return {};
+}
+
 // 1.8 item 5: what some node of the job has to give, however its tasks are spread.
-MemoryMiB least_memory_per_node(const JobRequest& request, const NodeCounts& counts) {
-  if (const auto* per_node = std::get_if<MemoryPerNode>(&request.memory)) return per_node->amount;
-  const auto* per_cpu = std::get_if<MemoryPerCpu>(&request.memory);
+MemoryMiB least_memory_per_node(const JobRequest& request, const MemoryRequest& memory,
+                                const NodeCounts& counts) {
+  if (const auto* per_node = std::get_if<MemoryPerNode>(&memory)) return per_node->amount;
+  const auto* per_cpu = std::get_if<MemoryPerCpu>(&memory);
   if (per_cpu == nullptr) return MemoryMiB{0};
   std::int64_t tasks = request.tasks_per_node.value_or(1);
   if (request.tasks) {
@@ -446,7 +458,9 @@ std::optional<Engine::Refusal> Engine::refused_by_limits(const Job& job, Partiti
   const MemoryLimit& limit = config.max_memory.per_cpu || config.max_memory.per_node
                                  ? config.max_memory
                                  : cluster_.parameters().max_memory;
-  const MemoryMiB memory = least_memory_per_node(request, counts);
+  const MemoryMiB memory = least_memory_per_node(
+      request, memory_of(request, config.default_memory, cluster_.parameters().default_memory),
+      counts);
   if (limit.per_node && memory > *limit.per_node) {
     return Refusal{Reason::kMaxMemPerLimit, "asks for " + to_string(memory) + " MiB per node; " +
                                                 where + " allows " + to_string(*limit.per_node)};

@@ -100,6 +100,20 @@ class EngineRules : public ::testing::Test {
   }
 };
 
+// 1.8 items 2, 5 and 6: a default is a request like any other.
+TEST_F(EngineRules, R1_8_ADefaultAboveTheMaximumWaits) {
+  const auto one = nodes("n", 1, 1);
+  Configuration c = whole_nodes({closed("p", one), closed("q", one)});
+  c.cluster.default_memory.per_node = MemoryMiB{2000};
+  c.cluster.max_memory.per_node = MemoryMiB{1000};
+  c.partitions[1].default_memory.per_node = MemoryMiB{500};
+  Driver driver{c, one, kToldTiming};
+  submit_and_pass(driver, 0, job(1, 1, "p"));
+  EXPECT_EQ(driver.view(1).reason, Reason::kMaxMemPerLimit);
+  submit_and_pass(driver, 1, job(2, 1, "q"));
+  EXPECT_EQ(state(driver, 2), JobState::kRunning);
+}
+
 // 3.1: sched_interval -1 leaves the backfill's passes; sched/builtin has none.
 TEST_F(EngineRules, R3_1_WithoutTheMainLoopOnlyTheBackfillStarts) {
   const auto two = nodes("n", 1, 2);
