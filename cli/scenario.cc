@@ -45,7 +45,7 @@ class Reader {
   Status read_users(const YAML::Node& list);
   Status read_inputs(const YAML::Node& list);
   Status check_partitions(const Place& where) const;
-  Status check_configuration(const YAML::Node& partitions) const;
+  Status check_configuration(const YAML::Node& partitions);
   std::vector<std::string> node_names() const;
 
   YamlFile file_;
@@ -229,10 +229,13 @@ Status Reader::read_partitions(const YAML::Node& list) {
   return check_configuration(list);
 }
 
-// The first error, at the line of the object that it is about.
-Status Reader::check_configuration(const YAML::Node& partitions) const {
+// The first error, at the line of the object that it is about; and all warnings.
+Status Reader::check_configuration(const YAML::Node& partitions) {
   for (const sched::ConfigIssue& issue : sched::check(scenario_.configuration)) {
-    if (issue.severity != sched::IssueSeverity::kError) continue;
+    if (issue.severity == sched::IssueSeverity::kWarning) {
+      scenario_.warnings.push_back(sentence_of(issue));
+      continue;
+    }
     Place where = file_.place(partitions);
     switch (issue.object) {
       case sched::IssueObject::kCluster:

@@ -67,6 +67,9 @@ int run_simulate(const SimulateOptions& options, Output output) {
   if (!text) return fail(output, text.error());
   const base::Result<simulate::Scenario> scenario = read_scenario(*text, options.file);
   if (!scenario) return fail(output, scenario.error());
+  for (const std::string& warning : scenario->warnings) {
+    output.err << "kubectl-gang simulate: warning: " << warning << "\n";
+  }
   if (!scenario->timing_is_told()) return what_if(options, at, *scenario, output);
   if (!at.empty() || !options.svg.empty()) {
     return usage(output, "--at and --svg are for scenarios without told timing; " + options.file +

@@ -102,13 +102,16 @@ class Check {
           here, "C17", "SelectTypeParameters",
           "CR_CPU on nodes with several threads per core: jobs are stacked by core, not by thread");
     }
-    const bool suspends = p.preempt_mode == PreemptMode::kSuspend;
-    if (suspends && !p.memory) {
-      warn(here, "C11", "SelectTypeParameters",
-           "suspended jobs keep their memory, which is not managed: make memory consumable");
-    }
+    suspends(here, p.preempt_mode, "SelectTypeParameters");
     memory(here, p.default_memory, p.max_memory);
     ranges(here, p);
+  }
+
+  // C11, for the mode of the cluster, of a partition or of a QOS.
+  void suspends(const Where& here, std::optional<PreemptMode> mode, const char* field) {
+    if (mode != PreemptMode::kSuspend || all_.cluster.memory) return;
+    warn(here, "C11", field,
+         "suspended jobs keep their memory, which is not managed: make memory consumable");
   }
 
   void ranges(const Where& here, const ClusterParameters& p) {
@@ -167,6 +170,7 @@ class Check {
       error(here, "C8", "PreemptMode",
             "SUSPEND needs GANG in the cluster's PreemptMode, or nobody would resume the victims");
     }
+    suspends(here, p.preempt_mode, "PreemptMode");
     const bool shares =
         p.over_subscribe == OverSubscribe::kYes || p.over_subscribe == OverSubscribe::kForce;
     if (shares && (p.max_share < 1 || p.max_share > kShareMax)) {
@@ -237,6 +241,7 @@ class Check {
         error(here, "C9", "PreemptMode", "SUSPEND by QOS does not work under select/linear");
       }
     }
+    suspends(here, q.preempt_mode, "PreemptMode");
     if (q.preempt_mode == PreemptMode::kOff) {
       error(here, "C4", "PreemptMode", "a QOS cannot be OFF: leave it out for the cluster's mode");
     }

@@ -102,6 +102,18 @@ TEST(Legality, NamesTheRuleOfEachIllegalCombination) {
          c.cluster.one_task_per_core = true;
        }},
       {"C11", S::kWarning, [](auto& c) { c.cluster.memory = false; }},
+      {"C11", S::kWarning,
+       [](auto& c) {
+         c.cluster.memory = false;
+         c.cluster.preempt_mode = PreemptMode::kCancel;
+         c.partitions[0].preempt_mode = PreemptMode::kSuspend;
+       }},
+      {"C11", S::kWarning,
+       [](auto& c) {
+         c.cluster.memory = false;
+         c.cluster.preempt_mode = PreemptMode::kCancel;
+         c.qos[0].preempt_mode = PreemptMode::kSuspend;
+       }},
       {"C12", S::kWarning,
        [](auto& c) {
          c.cluster.preempt_type = PreemptType::kNone;
