@@ -74,21 +74,24 @@ base::Status legacy_priority(PartitionConfig& p, std::string_view key, std::stri
   return status;
 }
 
+// One of its values takes the place of another: NO takes USER and NODE back.
 base::Status exclusive(PartitionConfig& p, std::string_view key, std::string_view value) {
-  if (same_word(value, "NO")) return {};
   if (same_word(value, "USER,TOPO") || same_word(value, "TOPO,USER")) {  // C15
     return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
                                   ": USER and TOPO exclude each other, and TOPO is not supported");
   }
-  if (same_word(value, "USER")) {
-    p.exclusive_user = true;
-    return {};
+  const bool node = same_word(value, "NODE");
+  const bool user = same_word(value, "USER");
+  if (!node && !user && !same_word(value, "NO")) {
+    return unknown_word(key, value, {"NO", "NODE", "USER"});
   }
-  if (same_word(value, "NODE")) {
+  p.exclusive_user = user;
+  if (node) {
     p.over_subscribe = sched::OverSubscribe::kExclusive;
-    return {};
+  } else if (p.over_subscribe == sched::OverSubscribe::kExclusive) {
+    p.over_subscribe = sched::OverSubscribe::kNo;
   }
-  return unknown_word(key, value, {"NO", "NODE", "USER"});
+  return {};
 }
 
 // A list of names; ALL = no restriction.

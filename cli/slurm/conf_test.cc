@@ -200,6 +200,21 @@ TEST(PartitionKeys, SharingDefaultsToFourAndYesOfOneIsNo) {  // 1.2.2
   EXPECT_EQ(share("EXCLUSIVE"), std::pair(sched::OverSubscribe::kExclusive, 4));
 }
 
+TEST(PartitionKeys, TheLastExclusiveCounts) {
+  const auto read = [](std::vector<std::string> values) {
+    Keys keys = {{"PartitionName", "p"}};
+    for (const std::string& value : values) keys.push_back({"Exclusive", value});
+    const base::Result<sched::PartitionConfig> partition = read_partition_keys(keys, {});
+    EXPECT_TRUE(partition.ok());
+    return std::pair{partition->exclusive_user,
+                     partition->over_subscribe == sched::OverSubscribe::kExclusive};
+  };
+  EXPECT_EQ(read({"USER"}), std::pair(true, false));
+  EXPECT_EQ(read({"USER", "NO"}), std::pair(false, false));
+  EXPECT_EQ(read({"USER", "NODE"}), std::pair(false, true));
+  EXPECT_EQ(read({"NODE", "NO"}), std::pair(false, false));
+}
+
 TEST(PartitionKeys, RefusesWithASentence) {
   const std::
       vector<std::pair<KeyValue, std::string>>

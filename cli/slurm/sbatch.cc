@@ -76,7 +76,12 @@ struct SbatchOptionActions {
   static base::Status memory(Self self, Text name, Text value, bool) {
     const base::Result<sched::MemoryMiB> read = parse_memory(name, value);
     if (!read) return read.error();
-    self.options_.request.memory = Kind{*read};
+    sched::MemoryRequest& memory = self.options_.request.memory;
+    if (self.memory_place_ == self.place_ && !std::holds_alternative<Kind>(memory)) {  // 1.5
+      return base::invalid_argument("--mem and --mem-per-cpu exclude each other");
+    }
+    self.memory_place_ = self.place_;
+    memory = Kind{*read};
     return {};
   }
 
@@ -401,6 +406,13 @@ base::Status SbatchReader::add_without_value(const SbatchOption& option, std::st
 }
 
 base::Status SbatchReader::add_script(std::string_view script) {
+  ++place_;
+  const base::Status status = add_directives(script);
+  ++place_;
+  return status;
+}
+
+base::Status SbatchReader::add_directives(std::string_view script) {
   if (script.size() > kBatchScriptBytesMax) {
     return base::invalid_argument("the batch script is larger than " +
                                   std::to_string(kBatchScriptBytesMax) + " bytes");

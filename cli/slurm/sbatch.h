@@ -27,7 +27,8 @@ struct BatchOptions {
 
 struct SbatchOption;  // sbatch.cc
 
-// Collects options from several places; what is added later wins. An option that is unknown, has an
+// Collects options from several places; what is added later wins (but --mem and --mem-per-cpu
+// exclude each other within one place). An option that is unknown, has an
 // impossible value or belongs to a feature that is not there is an error that names it.
 class SbatchReader {
  public:
@@ -53,6 +54,7 @@ class SbatchReader {
  private:
   friend struct SbatchOptionActions;
 
+  base::Status add_directives(std::string_view script);
   base::Status add_long(std::span<const std::string> arguments, std::size_t& i);
   base::Status add_letters(std::span<const std::string> arguments, std::size_t& i);
   base::Status add_without_value(const SbatchOption& option, std::string_view name,
@@ -64,6 +66,8 @@ class SbatchReader {
   std::optional<int> max_nodes_;
   bool exclusive_ = false;
   bool over_subscribe_ = false;
+  int place_ = 0;                    // the script, or the command line: what is read now
+  std::optional<int> memory_place_;  // where --mem or --mem-per-cpu was given last
 };
 
 // One line of arguments as a user would type them: "-N2 -p hi --exclusive".

@@ -138,6 +138,7 @@ TEST(Sbatch, RefusesWithASentence) {
       {"-N1 -w n[1-2]", "--nodelist: names 2 nodes, but at most 1 are asked for"},
       {"-s --exclusive", "--exclusive and --oversubscribe exclude each other"},
       {"--exclusive=mcs", "--exclusive=mcs: not supported; --exclusive and --exclusive=user are"},
+      {"--mem=2G --mem-per-cpu=1G", "--mem and --mem-per-cpu exclude each other"},
       {"-p a,,b", "-p \"a,,b\": an empty partition name"},
       {"-t 5 --time-min=6", "--time-min: longer than --time"},
       {"-J ''", "-J: a value is missing"},
@@ -158,6 +159,19 @@ TEST(SbatchScript, ReadsDirectivesUpToTheFirstCommand) {
   EXPECT_EQ(options->request.min_nodes, 2);
   EXPECT_EQ(options->request.name, "my job");
   EXPECT_EQ(options->request.partitions, std::vector<std::string>{"hi"});
+}
+
+// 1.5: at one place they contradict each other; the command line may overrule the script.
+TEST(SbatchScript, MemoryOfTheCommandLineTakesThePlaceOfTheScripts) {
+  SbatchReader reader{kNow};
+  ASSERT_TRUE(reader.add_script("#!/bin/sh\n#SBATCH --mem=2G\n#SBATCH --mem=3G\n").ok());
+  const std::vector<std::string> command_line = {"--mem-per-cpu=1G"};
+  ASSERT_TRUE(reader.add(command_line, "").ok());
+  EXPECT_EQ(reader.finish()->request.memory,
+            sched::MemoryRequest{sched::MemoryPerCpu{sched::MemoryMiB{1024}}});
+  EXPECT_FALSE(SbatchReader{kNow}
+                   .add_script("#!/bin/sh\n#SBATCH --mem=2G\n#SBATCH --mem-per-cpu=1G\n")
+                   .ok());
 }
 
 TEST(SbatchScript, NamesTheLine) {
