@@ -33,7 +33,8 @@ ScenarioInputs::ScenarioInputs(const YamlFile& file, simulate::Scenario& scenari
     : file_{file},
       scenario_{scenario},
       users_{std::move(users)},
-      partition_keys_{std::move(partition_keys)},
+      keys_at_first_{std::move(partition_keys)},
+      partition_keys_{keys_at_first_},
       configuration_{scenario.configuration} {
   for (const sched::NodeSpec& node : scenario.nodes) node_names_.push_back(node.name);
   known_nodes_.insert(node_names_.begin(), node_names_.end());
@@ -103,7 +104,9 @@ base::Status ScenarioInputs::read(const YAML::Node& list) {
     }
     scenario_.inputs.push_back(std::move(input));
   }
-  if (endless_ && !scenario_.end && !scenario_.timing_is_told()) return *endless_;
+  if (scenario_.timing_is_told()) return {};
+  if (unknown_mode_) return *unknown_mode_;
+  if (endless_ && !scenario_.end) return *endless_;
   return {};
 }
 
@@ -152,7 +155,7 @@ base::Result<simulate::Happening> ScenarioInputs::submit(const RawInput& input) 
 }
 
 // What stands beside `submit`.
-base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job) const {
+base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job) {
   if (const auto args = input.fields.find("args"); args != input.fields.end()) {
     const base::Result<std::string> text = word(args->second);
     if (!text) return text.error();
@@ -170,10 +173,10 @@ base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job)
   if (const auto mode = input.fields.find("mode"); mode != input.fields.end()) {
     const base::Result<std::string> text = word(mode->second);
     if (!text) return text.error();
-    if (*text != "ignoreterm") {
-      return at(mode->second.place, unknown_word("mode", *text, {{"ignoreterm"}}));
+    job.ignores_term = *text == "ignoreterm";
+    if (!job.ignores_term && !unknown_mode_) {
+      unknown_mode_ = at(mode->second.place, unknown_word("mode", *text, {{"ignoreterm"}}));
     }
-    job.ignores_term = true;
   }
   job.request.user = "root";
   if (const auto user = input.fields.find("user"); user != input.fields.end()) {
@@ -299,9 +302,10 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol(const RawInput& input
   if (!words) return at(entry.place, words.error());
   const auto refuse = [&] {
     return at(entry.place, "scontrol " + in_quotes(*text) +
-                               ": supported are update PartitionName=… KEY=VALUE … and update "
-                               "JobId=… TimeLimit=… Priority=… Nice=…");
+                               ": supported are reconfigure, update PartitionName=… KEY=VALUE … "
+                               "and update JobId=… KEY=VALUE …");
   };
+  if (words->size() == 1 && same_word(words->front(), "reconfigure")) return reconfigure();
   if (words->size() < 3 || !same_word(words->front(), "update")) return refuse();
   std::vector<KeyValue> keys;
   for (std::size_t i = 1; i < words->size(); ++i) {
@@ -318,6 +322,13 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol(const RawInput& input
   }
   if (!read) return at(entry.place, read.error().with_context("scontrol"));
   return read;
+}
+
+// slurm.conf is read again: what was updated since is as it was.
+simulate::Happening ScenarioInputs::reconfigure() {
+  partition_keys_ = keys_at_first_;
+  configuration_ = scenario_.configuration;
+  return simulate::SetConfiguration{configuration_};
 }
 
 base::Result<simulate::Happening> ScenarioInputs::scontrol_partition(
@@ -343,26 +354,53 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_job(const std::vector
   const base::Result<std::int64_t> number = parse_integer(
       "JobId", keys.front().value, {.min = 1, .max = static_cast<std::int64_t>(requests_.size())});
   if (!number) return number.error();
-  simulate::UpdateJob update{requests_[sched::JobId{*number}.index() - 1]};
+  const sched::JobId id{*number};
+  const KeyValue& first = keys[1];
+  if (keys.size() == 2 && same_word(first.key, "Priority") && first.value == "0") {  // R9.1
+    return simulate::Happening{simulate::Command{simulate::CommandKind::kHold, id}};
+  }
+  simulate::UpdateJob update{requests_[id.index() - 1]};
   for (std::size_t i = 1; i < keys.size(); ++i) {
-    base::Status status;
-    if (same_word(keys[i].key, "TimeLimit")) {
-      const auto limit = parse_limit("TimeLimit", keys[i].value);
-      status = limit.status();
-      if (limit) update.request.time_limit = limit->value_or(kUnlimited);
-    } else if (same_word(keys[i].key, "Priority")) {
-      std::uint32_t priority = 0;
-      status = set_integer(priority, "Priority", keys[i].value, {.min = 1, .max = 4'294'967'293});
-      update.request.priority = sched::Priority{priority};
-    } else if (same_word(keys[i].key, "Nice")) {
-      status = set_integer(update.request.nice, "Nice", keys[i].value, {.min = 0});
-    } else {
-      status = unknown_word("update JobId", keys[i].key, {"TimeLimit", "Priority", "Nice"});
-    }
+    const base::Status status = update_job(keys[i], update.request);
     if (!status) return status.error();
   }
-  requests_[sched::JobId{*number}.index() - 1] = update.request;
+  requests_[id.index() - 1] = update.request;
   return simulate::Happening{std::move(update)};
+}
+
+base::Status ScenarioInputs::update_job(const KeyValue& key, sched::JobRequest& request) const {
+  const auto there_is = [&](const auto& all, const std::string& name) {
+    return std::any_of(all.begin(), all.end(), [&](const auto& each) { return each.name == name; });
+  };
+  if (same_word(key.key, "TimeLimit")) {
+    const auto limit = parse_limit("TimeLimit", key.value);
+    if (limit) request.time_limit = limit->value_or(kUnlimited);
+    return limit.status();
+  }
+  if (same_word(key.key, "Priority")) {
+    std::uint32_t priority = 0;
+    const base::Status status =
+        set_integer(priority, "Priority", key.value, {.min = 1, .max = 4'294'967'293});
+    request.priority = sched::Priority{priority};
+    request.hold = false;  // zero was what held it
+    return status;
+  }
+  if (same_word(key.key, "Nice")) return set_integer(request.nice, "Nice", key.value, {.min = 0});
+  if (same_word(key.key, "Partition")) {
+    request.partitions = split(key.value, ',');
+    for (const std::string& name : request.partitions) {
+      if (there_is(configuration_.partitions, name)) continue;
+      return base::invalid_argument("there is no partition " + in_quotes(name));
+    }
+    return {};
+  }
+  if (same_word(key.key, "QOS")) {
+    request.qos = key.value;
+    if (there_is(configuration_.qos, key.value)) return {};
+    return base::invalid_argument("there is no QOS " + in_quotes(key.value));
+  }
+  return unknown_word("update JobId", key.key,
+                      {"TimeLimit", "Priority", "Nice", "Partition", "QOS"});
 }
 
 base::Result<sched::JobId> ScenarioInputs::job(const Entry& entry) const {

@@ -40,14 +40,16 @@ class ScenarioInputs {
   base::Result<std::string> kind_of(const Entries& entries, const Place& place) const;
   base::Result<simulate::Happening> happening(const RawInput& input);
   base::Result<simulate::Happening> submit(const RawInput& input);
-  base::Status read_job(const RawInput& input, simulate::Job& job) const;
+  base::Status read_job(const RawInput& input, simulate::Job& job);
   base::Status check_names(const RawInput& input, simulate::Job& job) const;
   base::Result<simulate::Happening> pass(const RawInput& input) const;
   base::Result<simulate::Happening> end(const RawInput& input) const;
   base::Result<simulate::Happening> node_state(const RawInput& input) const;
   base::Result<simulate::Happening> scontrol(const RawInput& input);
+  simulate::Happening reconfigure();
   base::Result<simulate::Happening> scontrol_partition(const std::vector<KeyValue>& keys);
   base::Result<simulate::Happening> scontrol_job(const std::vector<KeyValue>& keys);
+  base::Status update_job(const KeyValue& key, sched::JobRequest& request) const;
   base::Result<simulate::Happening> command(const RawInput& input) const;
 
   base::Result<sched::JobId> job(const Entry& entry) const;
@@ -61,7 +63,10 @@ class ScenarioInputs {
   std::vector<std::string> node_names_;
   std::set<std::string> known_nodes_;
   std::map<std::string, sched::JobId> jobs_by_label_;
-  std::optional<base::Error> endless_;  // of the first job that runs for ever
+  // What is no matter where timing is told: …
+  std::optional<base::Error> endless_;       // the first job that runs for ever
+  std::optional<base::Error> unknown_mode_;  // the first job whose program is unknown
+  const PartitionKeys keys_at_first_;
   // As of the input that is being read.
   PartitionKeys partition_keys_;
   sched::Configuration configuration_;

@@ -91,9 +91,9 @@ TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
       {file_with("- {t: 0, node: n1, state: OFF}\n"),
        "f:8: state \"OFF\": unknown; allowed are DOWN, DRAIN and RESUME"},
       {file_with("- {t: 0, t: 1}\n"), "f:8: an input: the key \"t\" is there twice"},
-      {file_with("- {t: 0, scontrol: reconfigure}\n"),
-       "f:8: scontrol \"reconfigure\": supported are update PartitionName=… KEY=VALUE … and update "
-       "JobId=… TimeLimit=… Priority=… Nice=…"},
+      {file_with("- {t: 0, scontrol: shutdown}\n"),
+       "f:8: scontrol \"shutdown\": supported are reconfigure, update PartitionName=… KEY=VALUE … "
+       "and update JobId=… KEY=VALUE …"},
       {"nodes:\n- {name: n1, sockts: 2}\npartitions: []\ninputs: []\n",
        "f:2: key of a node \"sockts\": unknown; allowed are name, sockets, cores, threads, memory, "
        "cpus, features, weight, gres and tmpdisk"},
@@ -135,7 +135,8 @@ TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
       {file_with(submit + "- {t: 1, scontrol: 'update JobId={B} Priority=3'}\n"),
        "f:9: {B}: no such job was submitted before"},
       {file_with(submit + "- {t: 1, scontrol: 'update JobId={A} Colour=3'}\n"),
-       "f:9: scontrol: update JobId \"Colour\": unknown; allowed are TimeLimit, Priority and Nice"},
+       "f:9: scontrol: update JobId \"Colour\": unknown; allowed are TimeLimit, Priority, Nice, "
+       "Partition and QOS"},
       {file_with(submit + "- {t: 1, scontrol: 'update PartitionName=q State=UP'}\n"),
        "f:9: scontrol: there is no partition \"q\""},
       {"", "f:1: a scenario: must be a map of keys and values"},
@@ -166,6 +167,38 @@ TEST(ScenarioFile, PutsJobIdsInThePlaceOfNames) {
   EXPECT_EQ(change.configuration.partitions[0].max_share, 3);  // of the change before
   EXPECT_EQ(change.configuration.partitions[0].priority_tier, 7);
   EXPECT_EQ(read->configuration.partitions[0].max_share, 4);
+}
+
+TEST(ScenarioFile, ReconfigureTakesUpdatesBack) {
+  const base::Result<simulate::Scenario> read =
+      read_scenario(file_with("- {t: 2, scontrol: 'update PartitionName=p OverSubscribe=FORCE:3'}\n"
+                              "- {t: 3, scontrol: reconfigure}\n"
+                              "- {t: 4, scontrol: 'update PartitionName=p PriorityTier=7'}\n"),
+                    "f");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const auto& after = std::get<simulate::SetConfiguration>(*read->inputs[1].happening);
+  EXPECT_EQ(after.configuration, read->configuration);
+  const auto& later = std::get<simulate::SetConfiguration>(*read->inputs[2].happening);
+  EXPECT_EQ(later.configuration.partitions[0].max_share, 4);
+}
+
+TEST(ScenarioFile, PriorityZeroHolds) {
+  const base::Result<simulate::Scenario> read =
+      read_scenario(file_with("- {t: 0, submit: A, args: --hold, run: 5}\n"
+                              "- {t: 1, scontrol: 'update JobId={A} Priority=0'}\n"
+                              "- {t: 2, scontrol: 'update JobId={A} Priority=9 Partition=p'}\n"),
+                    "f");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(std::get<simulate::Command>(*read->inputs[1].happening).kind,
+            simulate::CommandKind::kHold);
+  EXPECT_FALSE(std::get<simulate::UpdateJob>(*read->inputs[2].happening).request.hold);
+}
+
+// What the program does is no matter where it is told when it ends.
+TEST(ScenarioFile, AnUnknownProgramIsFineWhereTimingIsTold) {
+  EXPECT_TRUE(
+      read_scenario(file_with("- {t: 0, submit: A, mode: batch}\n- {t: 1, pass: main}\n"), "f")
+          .ok());
 }
 
 }  // namespace
