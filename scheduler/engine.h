@@ -134,7 +134,13 @@ class Engine {
   // Whether it has ended for that; its records are still in the queue then.
   bool deadline_passed(Job& job);
   void note_claim(PassState& pass, const Job& job) const;
-  std::string over_qos_limit(const Job& job, int cpus) const;
+  struct QosUse {
+    int cpus = 0;
+    int user_jobs = 0;
+    int user_cpus = 0;
+  };
+  QosUse use_of(const QosConfig& qos, const std::string& user) const;
+  std::string over_qos_limit(const Job& job, PartitionIndex partition, int cpus) const;
   bool refused_at_submit(const Job& job, std::string& message) const;
 
   // --- start and end ---

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scheduler/engine.h"
+#include "scheduler/model/qos_order.h"
 
 namespace sched {
 
@@ -430,10 +431,13 @@ std::optional<Engine::Refusal> Engine::refused_by_limits(const Job& job, Partiti
                    "asks for " + minutes(request.time_min.value_or(*request.time_limit)) + "; " +
                        where + " allows " + minutes(*config.max_time)};
   }
-  if (qos != nullptr && qos->max_time &&
-      request.time_limit.value_or(base::Duration::zero()) > *qos->max_time) {
+  const QosConfig* const limits_time =
+      qos_with(qos_order(cluster_, request.qos, partition), &QosConfig::max_time);
+  if (limits_time != nullptr &&
+      request.time_limit.value_or(base::Duration::zero()) > *limits_time->max_time) {
     return Refusal{Reason::kQosLimit, "asks for " + minutes(*request.time_limit) + "; QOS " +
-                                          qos->name + " allows " + minutes(*qos->max_time)};
+                                          limits_time->name + " allows " +
+                                          minutes(*limits_time->max_time)};
   }
   const NodeCounts counts = node_counts(cluster_, job, partition);
   const int required = static_cast<int>(request.required_nodes.size());

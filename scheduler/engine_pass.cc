@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "scheduler/engine.h"
+#include "scheduler/model/qos_order.h"
 
 namespace sched {
 
@@ -197,34 +198,49 @@ void Engine::fail_partition(PassState& pass, const Job& job, PartitionIndex part
   pass.shrink(cluster_.partition(partition).nodes);
 }
 
-// Empty, or which limit of the job's QOS forbids it to start with so many CPUs. Cost: O(allocated
-// jobs) where there are limits.
-std::string Engine::over_qos_limit(const Job& job, int cpus) const {
-  const auto index = cluster_.find_qos(job.request.qos);
-  if (!index) return {};
-  const QosConfig& qos = cluster_.qos(*index);
-  if (!qos.max_jobs_per_user && !qos.max_cpus_per_user && !qos.group_cpus) return {};
-  int user_jobs = 1;
-  int user_cpus = cpus;
-  int group_cpus = cpus;
-  for (const auto& [order, other] : allocated_) {
-    if (other->request.qos != job.request.qos) continue;
-    int held = 0;
-    for (const NodeAllocation& use : other->allocation.nodes) held += use.cpus;
-    group_cpus += held;
-    if (other->request.user != job.request.user) continue;
-    ++user_jobs;
-    user_cpus += held;
+// What jobs of this QOS hold; whether it is theirs or their partition's does not matter.
+Engine::QosUse Engine::use_of(const QosConfig& qos, const std::string& user) const {
+  QosUse use;
+  for (const auto& [order, job] : allocated_) {
+    if (job->request.qos != qos.name &&
+        cluster_.partition(*job->partition).config.qos != qos.name) {
+      continue;
+    }
+    int cpus = 0;
+    for (const NodeAllocation& held : job->allocation.nodes) cpus += held.cpus;
+    use.cpus += cpus;
+    if (job->request.user != user) continue;
+    ++use.user_jobs;
+    use.user_cpus += cpus;
   }
-  const auto over = [&](const std::optional<int>& limit, int wanted, const char* what) {
-    if (!limit || wanted <= *limit) return std::string{};
-    return "QOS " + qos.name + " allows " + std::to_string(*limit) + " " + what +
-           "; with this job it would be " + std::to_string(wanted);
-  };
-  for (const std::string& sentence : {over(qos.max_jobs_per_user, user_jobs, "jobs per user"),
-                                      over(qos.max_cpus_per_user, user_cpus, "CPUs per user"),
-                                      over(qos.group_cpus, group_cpus, "CPUs in all")}) {
-    if (!sentence.empty()) return sentence;
+  return use;
+}
+
+// Empty, or which limit of a QOS forbids the job to start in the partition with so many CPUs. Cost:
+// O(allocated jobs) where there are limits.
+std::string Engine::over_qos_limit(const Job& job, PartitionIndex partition, int cpus) const {
+  const QosOrder order = qos_order(cluster_, job.request.qos, partition);
+  for (const QosConfig* const qos : order) {
+    const auto counts = [&](std::optional<int> QosConfig::*limit) {
+      return qos_with(order, limit) == qos;
+    };
+    const bool jobs = counts(&QosConfig::max_jobs_per_user);
+    const bool user_cpus = counts(&QosConfig::max_cpus_per_user);
+    const bool group_cpus = counts(&QosConfig::group_cpus);
+    if (qos == nullptr || (!jobs && !user_cpus && !group_cpus)) continue;
+    const QosUse use = use_of(*qos, job.request.user);
+    const auto over = [&](bool is_ours, const std::optional<int>& limit, int wanted,
+                          const char* what) {
+      if (!is_ours || wanted <= *limit) return std::string{};
+      return "QOS " + qos->name + " allows " + std::to_string(*limit) + " " + what +
+             "; with this job it would be " + std::to_string(wanted);
+    };
+    for (const std::string& sentence :
+         {over(jobs, qos->max_jobs_per_user, use.user_jobs + 1, "jobs per user"),
+          over(user_cpus, qos->max_cpus_per_user, use.user_cpus + cpus, "CPUs per user"),
+          over(group_cpus, qos->group_cpus, use.cpus + cpus, "CPUs in all")}) {
+      if (!sentence.empty()) return sentence;
+    }
   }
   return {};
 }
@@ -271,7 +287,7 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
     return;
   }
   const int cpus = tasks_of(job.request, counts.min) * job.request.cpus_per_task;
-  if (std::string over = over_qos_limit(job, cpus); !over.empty()) {
+  if (std::string over = over_qos_limit(job, partition, cpus); !over.empty()) {
     set_reason(job, Reason::kQosLimit, std::move(over));
     return;
   }
@@ -318,7 +334,8 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
   }
   int allocated_cpus = 0;
   for (const NodeAllocation& use : outcome.allocation->nodes) allocated_cpus += use.cpus;
-  if (std::string over = over_qos_limit(job, allocated_cpus); !over.empty()) {  // 3.5 step 6
+  if (std::string over = over_qos_limit(job, partition, allocated_cpus);
+      !over.empty()) {  // 3.5 step 6
     set_reason(job, Reason::kQosLimit, std::move(over));
     return;
   }

@@ -100,6 +100,37 @@ class EngineRules : public ::testing::Test {
   }
 };
 
+// 1.2: a partition's QOS limits its jobs, before their own QOS unless that has OverPartQOS.
+TEST_F(EngineRules, R1_2_ThePartitionsQosComesBeforeTheJobs) {
+  const auto four = nodes("n", 1, 4);
+  for (const bool over : {false, true}) {
+    Configuration c = whole_nodes({closed("p", four), closed("q", four)});
+    c.qos.resize(2);
+    c.qos[0].name = "of_p";
+    c.qos[0].max_jobs_per_user = 1;
+    c.qos[0].max_time = seconds(60);
+    c.qos[1].name = "own";
+    c.qos[1].max_jobs_per_user = 2;
+    c.qos[1].over_part_qos = over;
+    c.partitions[0].qos = "of_p";
+    Driver driver{c, four, kToldTiming};
+    JobRequest request = job(1, 1, "p");
+    request.qos = "own";
+    submit_and_pass(driver, 0, request);
+    request.id = JobId{2};
+    submit_and_pass(driver, 1, request);
+    EXPECT_EQ(state(driver, 2) == JobState::kRunning, over);
+    request.id = JobId{3};
+    request.partitions = {"q"};
+    submit_and_pass(driver, 2, request);
+    EXPECT_EQ(state(driver, 3) == JobState::kRunning, !over) << "two jobs of its own QOS run";
+    request = job(4, 1, "p");
+    request.time_limit = seconds(120);
+    submit_and_pass(driver, 3, request);
+    EXPECT_EQ(driver.view(4).reason, Reason::kQosLimit);
+  }
+}
+
 // 1.8 items 2, 5 and 6: a default is a request like any other.
 TEST_F(EngineRules, R1_8_ADefaultAboveTheMaximumWaits) {
   const auto one = nodes("n", 1, 1);

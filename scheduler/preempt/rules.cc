@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <tuple>
 
+#include "scheduler/model/qos_order.h"
+
 namespace sched::preempt {
 namespace {
 
@@ -108,14 +110,9 @@ bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex parti
 }
 
 base::Duration exempt_time(const Cluster& cluster, const Job& victim) {
-  const auto job_qos = qos_of(cluster, victim);
-  const auto partition_qos = cluster.find_qos(partition_of(cluster, victim).qos);
-  const bool job_first = job_qos && cluster.qos(*job_qos).over_part_qos;
-  const auto& primary = job_first || !partition_qos ? job_qos : partition_qos;
-  const auto& secondary = job_first || !partition_qos ? partition_qos : job_qos;
-  for (const auto& qos : {primary, secondary}) {
-    if (qos && cluster.qos(*qos).preempt_exempt_time) return *cluster.qos(*qos).preempt_exempt_time;
-  }
+  const QosOrder order = qos_order(cluster, victim.request.qos, *victim.partition);
+  const QosConfig* const qos = qos_with(order, &QosConfig::preempt_exempt_time);
+  if (qos != nullptr) return *qos->preempt_exempt_time;
   return cluster.parameters().preempt_exempt_time.value_or(base::Duration{0});
 }
 
