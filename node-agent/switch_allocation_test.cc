@@ -13,12 +13,16 @@ namespace {
 thread_local std::size_t allocations_count = 0;
 }  // namespace
 
-// Of the whole program: what new calls, whoever does.
-// Not inlined, or the compiler takes new and free for a pair that does not belong together.
+// Of the whole program. Not inlined, or the compiler takes new and free for a pair that does not
+// belong together.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   ++allocations_count;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc{};
+}
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  ++allocations_count;
+  return std::malloc(size == 0 ? 1 : size);
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
