@@ -16,6 +16,7 @@
 #include "kube/api_error.h"
 #include "kube/client_core.h"
 #include "kube/json_text.h"
+#include "kube/managed_fields.h"
 #include "kube/merge_patch.h"
 #include "kube/resource_path.h"
 
@@ -33,9 +34,9 @@ std::string context_of(std::string_view verb, const ResourceInfo& resource,
          (object.empty() ? "" : " " + object);
 }
 
-base::Result<json> parse_body(const Response& response) {
-  if (response.body.empty()) return json(nullptr);
-  json body = json::parse(response.body, nullptr, false);
+base::Result<json> parse_text(const std::string& text) {
+  if (text.empty()) return json(nullptr);
+  json body = json::parse(text, nullptr, false);
   if (body.is_discarded()) return base::Error{base::Code::kInternal, "the answer is not JSON"};
   return body;
 }
@@ -47,7 +48,7 @@ std::string dump(const json& value) {
 template <ApiObject T>
 base::Result<T> decoded(const base::Result<Response>& response, const std::string& context) {
   if (!response.ok()) return response.error().with_context(context);
-  const auto body = parse_body(*response);
+  const auto body = parse_text(without_managed_fields(response->body));
   if (!body.ok()) return body.error().with_context(context);
   auto object = decode<T>(*body);
   if (!object.ok()) return object.error().with_context(context + ": the answer");
@@ -230,7 +231,7 @@ base::Result<json> Client::call_json(Method method, const std::string& path,
   if (method == Method::kPatch) request.content_type = kMergePatch;
   const auto response = core_->call(request, call_);
   if (!response.ok()) return response.error().with_context(path);
-  auto parsed = parse_body(*response);
+  auto parsed = parse_text(response->body);
   if (!parsed.ok()) return parsed.error().with_context(path);
   return parsed;
 }
@@ -241,7 +242,7 @@ namespace {
 base::Result<json> read_page(const base::Result<Response>& response,
                              const std::function<void(const json&)>& on_item) {
   if (!response.ok()) return response.error();
-  auto body = parse_body(*response);
+  auto body = parse_text(without_managed_fields(response->body));
   if (!body.ok()) return body.error();
   const base::Error no_list{base::Code::kInternal, "the answer is no list"};
   if (!body->is_object()) return no_list;
@@ -312,7 +313,7 @@ base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions
                         .timeout = options.idle_timeout};
   std::optional<base::Error> failure;
   const auto on_line = [&](std::string_view line) {
-    const json event = json::parse(line, nullptr, false);
+    const json event = json::parse(without_managed_fields(line), nullptr, false);
     const auto object = event.is_object() ? event.find("object") : event.end();
     if (!event.is_object() || object == event.end() || !object->is_object()) {
       failure = base::Error{base::Code::kInternal, "a line that is no watch event"};

@@ -159,7 +159,8 @@ class Client {
   base::Result<nlohmann::json> call_json(Method method, const std::string& path,
                                          const nlohmann::json* body = nullptr) const;
 
-  // Each page's items, one by one, in the server's order. Returns the list's resourceVersion.
+  // Each page's items, one by one, in the server's order, without their managedFields (as the
+  // objects of a watch, below). Returns the list's resourceVersion.
   // `restarted` is called when the items so far are void since the list begins again.
   base::Result<std::string> list_json(const ResourceInfo& resource, const ListOptions& options,
                                       const std::function<void(const nlohmann::json&)>& on_item,

@@ -1,0 +1,65 @@
+#include "kube/managed_fields.h"
+
+#include <cstring>
+
+namespace kube {
+namespace {
+
+constexpr std::string_view kName = R"("managedFields":[)";
+
+// Of a field: a quote inside a string is escaped, so the one behind a brace or a comma begins one.
+std::size_t find_name(std::string_view text, std::size_t from) {
+  while (from < text.size()) {
+    const void* found =
+        ::memmem(text.data() + from, text.size() - from, kName.data(), kName.size());
+    if (found == nullptr) break;
+    const auto at = static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+    if (at > 0 && (text[at - 1] == '{' || text[at - 1] == ',')) return at;
+    from = at + kName.size();
+  }
+  return std::string_view::npos;
+}
+
+// Behind the list that begins at `at`; npos when it does not end.
+std::size_t end_of_list(std::string_view text, std::size_t at) {
+  int depth = 0;
+  bool in_string = false;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (in_string) {
+      if (c == '\\') ++at;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      ++depth;
+    } else if ((c == ']' || c == '}') && --depth == 0) {
+      return at + 1;
+    }
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+std::string without_managed_fields(std::string_view text) {
+  std::string out;
+  std::size_t copied = 0;
+  for (std::size_t at = find_name(text, 0); at != std::string_view::npos;
+       at = find_name(text, copied)) {
+    std::size_t end = end_of_list(text, at + kName.size() - 1);
+    if (end == std::string_view::npos) break;
+    out += text.substr(copied, at - copied);
+    // One of the commas around it goes too.
+    if (end < text.size() && text[end] == ',') {
+      ++end;
+    } else if (!out.empty() && out.back() == ',') {
+      out.pop_back();
+    }
+    copied = end;
+  }
+  out += text.substr(copied);
+  return out;
+}
+
+}  // namespace kube
