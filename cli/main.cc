@@ -1,4 +1,8 @@
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +18,19 @@ base::Result<int> with_session(const cli::ConnectOptions& options,
   return use((*connection)->session());
 }
 
+// Of standard output, if that is a terminal which knows.
+std::optional<std::size_t> terminal_columns() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments{argv + 1, argv + argc};
-  const int code = cli::run_program(arguments, with_session, {.out = std::cout, .err = std::cerr});
+  const int code = cli::run_program(
+      arguments, with_session, {.out = std::cout, .err = std::cerr, .columns = terminal_columns()});
   std::cout.flush();
   return code;
 }

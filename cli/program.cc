@@ -45,7 +45,14 @@ void add_queue(CLI::App& app, Commands& commands, Output output) {
   command.add_flag("-A,--all-namespaces", commands.queue.all_namespaces, "jobs of all namespaces");
   command.add_option("-p,--partition", commands.queue.partition, "jobs of this partition only");
   command.add_flag("-w,--watch", commands.queue.watch, "again every second");
-  add_json(command, commands.queue.json);
+  command
+      .add_option_function<std::string>(
+          "-o,--output",
+          [&commands](const std::string& format) {
+            (format == "json" ? commands.queue.json : commands.queue.wide) = true;
+          },
+          "json: for programs; wide: names uncut")
+      ->check(CLI::IsMember({"json", "wide"}));
   command.callback([&commands, output] {
     commands.on_cluster = [&commands, output](const Session& session) {
       return run_queue(session, commands.queue, output);

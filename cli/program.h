@@ -2,7 +2,9 @@
 // call it too.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <span>
 #include <string>
@@ -19,6 +21,7 @@ inline constexpr int kExitUsage = 2;   // the command line is wrong
 struct Output {
   std::ostream& out;
   std::ostream& err;
+  std::optional<std::size_t> columns{};  // of the terminal that `out` is; nothing: it is none
 };
 
 struct ConnectOptions;

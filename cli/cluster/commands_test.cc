@@ -80,6 +80,30 @@ TEST_F(ClusterCommands, QueueShowsExactStatesFromTheTimetables) {
             "       2     batch   second   team-b  R       0:15      2 n[12-13]\n");
 }
 
+// squeue's default format: %.9P %.8j %.8u.
+TEST_F(ClusterCommands, QueueCutsNamesWhereTheTerminalIsTooNarrow) {
+  add_job("team-a", "weather-model-2026-11", {.partitions = {"batch-of-the-institute"}},
+          {.state = kube::JobState::kPending, .reason = "Resources", .job_id = 3});
+  add_job("team-a", "short", {.partitions = {"batch"}},
+          {.state = kube::JobState::kPending, .reason = "Priority", .job_id = 4});
+  const std::string whole =
+      "   JOBID              PARTITION                  NAME     USER ST       TIME  NODES "
+      "NODELIST(REASON)\n"
+      "       4                  batch                 short   team-a PD       0:00      1 "
+      "(Priority)\n"
+      "       3 batch-of-the-institute weather-model-2026-11   team-a PD       0:00      1 "
+      "(Resources)\n";
+  EXPECT_EQ(run({"queue", "-A"}).out, whole) << "no terminal";
+  terminal_columns_ = 100;
+  EXPECT_EQ(run({"queue", "-A"}).out, whole) << "wide enough";
+  terminal_columns_ = 99;
+  EXPECT_EQ(run({"queue", "-A"}).out,
+            "   JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
+            "       4     batch    short   team-a PD       0:00      1 (Priority)\n"
+            "       3 batch-of- weather-   team-a PD       0:00      1 (Resources)\n");
+  EXPECT_EQ(run({"queue", "-A", "-o", "wide"}).out, whole);
+}
+
 TEST_F(ClusterCommands, QueueAsJson) {
   add_two_gangs();
   const Ran ran = run({"queue", "-A", "-o", "json"});

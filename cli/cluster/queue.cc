@@ -74,6 +74,16 @@ std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
   return all.dump(2) + "\n";
 }
 
+std::size_t longest_line(std::string_view text) {
+  std::size_t longest = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    longest = std::max(longest, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return longest;
+}
+
 base::Status print_queue(const Session& session, const QueueOptions& options, Output output) {
   base::Result<std::vector<kube::Job>> jobs =
       list_all<kube::Job>(session, options.all_namespaces ? "" : session.ns, output);
@@ -88,7 +98,8 @@ base::Status print_queue(const Session& session, const QueueOptions& options, Ou
                        [&](const QueueLine& l) { return l.partition != options.partition; }),
         lines.end());
   }
-  output.out << (options.json ? queue_json(lines, now) : format_queue(lines));
+  output.out << (options.json ? queue_json(lines, now)
+                              : format_queue(lines, options.wide ? std::nullopt : output.columns));
   return {};
 }
 
@@ -114,7 +125,8 @@ std::vector<QueueLine> queue_lines(const std::vector<kube::Job>& jobs, const Tim
   return lines;
 }
 
-std::string format_queue(const std::vector<QueueLine>& lines) {
+std::string format_queue(const std::vector<QueueLine>& lines,
+                         std::optional<std::size_t> columns_max) {
   // squeue's widths (squeue(1), default format).
   const std::array<Column, 8> columns = {Column{"JOBID", 8}, Column{"PARTITION", 9},
                                          Column{"NAME", 8},  Column{"USER", 8},
@@ -125,6 +137,13 @@ std::string format_queue(const std::vector<QueueLine>& lines) {
     rows.push_back({line.job_id, line.partition, line.name, line.user, line.moment.code,
                     format_run_time(line.moment.run_time), std::to_string(line.nodes),
                     line.nodes_or_reason});
+  }
+  std::string text = format_table(columns, rows);
+  if (!columns_max || longest_line(text) <= *columns_max) return text;
+  for (std::vector<std::string>& row : rows) {
+    for (const std::size_t name : {1U, 2U, 3U}) {
+      if (row[name].size() > columns[name].width_min) row[name].resize(columns[name].width_min);
+    }
   }
   return format_table(columns, rows);
 }

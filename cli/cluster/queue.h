@@ -1,6 +1,8 @@
 // `kubectl gang queue`: jobs as squeue shows them.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@ struct QueueOptions {
   bool all_namespaces = false;
   std::string partition;  // empty = all
   bool json = false;
+  bool wide = false;                  // whole names, whatever the terminal's width
   bool watch = false;                 // again every second until interrupted
   std::int64_t watch_rounds_max = 0;  // 0 = no end
 };
@@ -34,8 +37,10 @@ struct QueueLine {
 std::vector<QueueLine> queue_lines(const std::vector<kube::Job>& jobs, const Timetables& timetables,
                                    base::Instant now);
 
-// Exactly squeue's columns.
-std::string format_queue(const std::vector<QueueLine>& lines);
+// Exactly squeue's columns. Where a line is longer than `columns_max`, names are cut as squeue cuts
+// them (partition 9 characters, name and user 8); nodes and reasons never are.
+std::string format_queue(const std::vector<QueueLine>& lines,
+                         std::optional<std::size_t> columns_max);
 
 int run_queue(const Session& session, const QueueOptions& options, Output output);
 

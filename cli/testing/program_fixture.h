@@ -51,7 +51,7 @@ class ProgramTest : public testing::Test {
                                   .sleeper = *session_sleeper_,
                                   .ns = options.ns.empty() ? "default" : options.ns});
                     },
-                    {.out = out, .err = err});
+                    {.out = out, .err = err, .columns = terminal_columns_});
     return {code, out.str(), err.str()};
   }
 
@@ -90,7 +90,8 @@ class ProgramTest : public testing::Test {
   devcluster::ApiServer server_{clock_};
   devcluster::InProcessTransport transport_{server_};
   kube::Client client_{transport_, clock_, sleeper_, {}};
-  kube::Sleeper* session_sleeper_ = &sleeper_;  // of commands that wait
+  kube::Sleeper* session_sleeper_ = &sleeper_;   // of commands that wait
+  std::optional<std::size_t> terminal_columns_;  // nothing: what is written goes to no terminal
 };
 
 }  // namespace cli
