@@ -255,6 +255,7 @@ class Operator {
   void note_slicing(const std::string& name, const NodeRecord& node);
   void count_unsliced();
   base::Duration time_unsliced(const std::string& uid, const Counted& counted);
+  std::optional<base::Duration> counting_run_time(const std::string& uid);
   void restore_unsliced();
 
   // --- statuses (operator_status.cc) ---

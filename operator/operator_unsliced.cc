@@ -61,23 +61,27 @@ void Operator::count_unsliced() {
     it = present.contains(it->first) ? std::next(it) : unsliced_jobs_.erase(it);
   }
   for (const std::string& uid : present) {
-    const JobRecord* job = find_job(uid);
-    const auto view = job == nullptr ? std::nullopt : scheduler_.job(job->id, now_);
-    if (!view || !view->ready || view->ending) {
-      unsliced_jobs_.erase(uid);
+    if (const auto run_time = counting_run_time(uid)) {
+      unsliced_jobs_[uid] = {now_, *run_time};
     } else {
-      unsliced_jobs_[uid] = {now_, view->run_time};
+      unsliced_jobs_.erase(uid);
     }
   }
 }
 
 base::Duration Operator::time_unsliced(const std::string& uid, const Counted& counted) {
+  const auto run_time = counting_run_time(uid);
+  // Below what was counted: another start of it.
+  if (!run_time || *run_time < counted.run_time) return base::Duration{0};
+  return (now_ - counted.at) - (*run_time - counted.run_time);
+}
+
+// Nothing before the job is ready and once its end is decided.
+std::optional<base::Duration> Operator::counting_run_time(const std::string& uid) {
   const JobRecord* job = find_job(uid);
   const auto view = job == nullptr ? std::nullopt : scheduler_.job(job->id, now_);
-  if (!view || !view->ready || view->ending) return base::Duration{0};
-  // Below what was counted: another start of it.
-  if (view->run_time < counted.run_time) return base::Duration{0};
-  return (now_ - counted.at) - (view->run_time - counted.run_time);
+  if (!view || !view->ready || view->ending) return std::nullopt;
+  return view->run_time;
 }
 
 // Of the time before this leader: what the stored run times do not have yet. Nobody may have led
