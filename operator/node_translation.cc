@@ -6,6 +6,7 @@
 #include "operator/gang_observation.h"
 #include "operator/units.h"
 #include "operator/wellknown.h"
+#include "timetable/timetable.h"
 
 namespace control {
 namespace {
@@ -74,13 +75,14 @@ sched::MemoryMiB memory_for_jobs(const NodeFacts& facts) {
   return whole_mib_of(kube::Bytes{std::max<std::int64_t>(left, 0)});
 }
 
-// Without a figure kubelet refuses nothing that we could foresee.
-std::optional<int> pods_for_jobs(const NodeFacts& facts) {
-  constexpr std::int64_t kPodsMax = 1'000'000;
-  if (!facts.node->status.allocatable.contains("pods")) return std::nullopt;
+// What kubelet takes, and never more than a timetable can list: a pod beyond that would run in the
+// others' turns. Without a figure kubelet refuses nothing that we could foresee.
+int pods_for_jobs(const NodeFacts& facts) {
+  constexpr auto kListedMax = static_cast<std::int64_t>(timetable::kPodsMax);
+  if (!facts.node->status.allocatable.contains("pods")) return static_cast<int>(kListedMax);
   const std::int64_t left =
       quantity_units(facts.node->status.allocatable, "pods") - facts.foreign_pods;
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kPodsMax));
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kListedMax));
 }
 
 // Why no new job may start there, or "".

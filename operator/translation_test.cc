@@ -337,9 +337,17 @@ TEST(NodeTranslation, PodsAreWhatForeignPodsLeaveOfKubeletsLimit) {
   EXPECT_EQ(translate_node({.node = &limited, .agent = &agent, .foreign_pods = 200})
                 .spec.pods_max.value(),
             0);
+}
+
+// A pod that no timetable has room for would never be frozen.
+TEST(NodeTranslation, PodsAreNoMoreThanATimetableLists) {
+  const auto agent = ready_agent();
+  const kube::Node roomy = ready_node({{"status", {{"allocatable", {{"pods", "5000"}}}}}});
+  EXPECT_EQ(translate_node({.node = &roomy, .agent = &agent}).spec.pods_max.value(), 1024);
   const kube::Node unlimited = ready_node();
-  EXPECT_FALSE(translate_node({.node = &unlimited, .agent = &agent, .foreign_pods = 8})
-                   .spec.pods_max.has_value());
+  EXPECT_EQ(translate_node({.node = &unlimited, .agent = &agent, .foreign_pods = 8})
+                .spec.pods_max.value(),
+            1024);
 }
 
 TEST(NodeTranslation, TopologyAndWeightComeFromAgentAndLabel) {
