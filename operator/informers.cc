@@ -68,7 +68,10 @@ Informers::Informers(const kube::Client& client, const kube::Clock& clock, Inbox
             {},
             handlers<kube::Job>(inbox, on_error),
             [&templates](kube::Job& job) {
-              templates.learn(job.metadata.uid, job.spec.pod_template);
+              // What has ended makes no pods any more.
+              if (!job.status.state || !kube::is_final(*job.status.state)) {
+                templates.learn(job.metadata.uid, job.spec.pod_template);
+              }
               job.spec.pod_template = {};
               drop_common(job.metadata);
             }},

@@ -24,8 +24,9 @@ template <kube::ApiObject T>
 struct Keeper {
   using Status = decltype(T::status);
 
-  T stored;       // name, namespace, uid, resourceVersion; and the status as last known
-  Status wanted;  // as it should be
+  kube::ObjectMeta metadata;  // name, namespace, uid, resourceVersion
+  Status stored;              // as last known
+  Status wanted;              // as it should be
   Dirt dirt = Dirt::kClean;
   Dirt flying = Dirt::kClean;  // of the write under way
   base::Instant retry_at{};

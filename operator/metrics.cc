@@ -48,6 +48,7 @@ struct Metrics::Families {
   prometheus::Registry registry;
   std::vector<prometheus::Counter*> counters;
   std::vector<prometheus::Gauge*> jobs;
+  prometheus::Gauge* finished = nullptr;
   prometheus::Gauge* term = nullptr;
   prometheus::Gauge* timetable_lag = nullptr;
   prometheus::Histogram* step_seconds = nullptr;
@@ -67,6 +68,11 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
   for (const GaugeField& field : kJobGauges) {
     families_->jobs.push_back(&jobs.Add({{"state", field.state}}));
   }
+  families_->finished = &prometheus::BuildGauge()
+                             .Name("kubegang_operator_finished_jobs")
+                             .Help("Jobs that have ended and whose objects are still there.")
+                             .Register(registry)
+                             .Add({});
   families_->term = &prometheus::BuildGauge()
                          .Name("kubegang_operator_term")
                          .Help("Term of this leader; 0 while it does not lead.")
@@ -98,6 +104,7 @@ void Metrics::update(const OperatorCounters& counters, std::int64_t term, base::
   for (std::size_t i = 0; i < families_->jobs.size(); ++i) {
     families_->jobs[i]->Set(static_cast<double>(counters.*kJobGauges[i].field));
   }
+  families_->finished->Set(static_cast<double>(counters.jobs_finished));
   families_->term->Set(static_cast<double>(term));
   families_->timetable_lag->Set(std::chrono::duration<double>(counters.timetable_lag).count());
   families_->step_seconds->Observe(std::chrono::duration<double>(took).count());

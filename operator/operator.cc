@@ -43,8 +43,8 @@ base::Instant Operator::step() {
     return true;
   };
   (void)wake();
-  // 3. What follows from it. A pass at once where one is due after that: a job that may start when it
-  // is submitted is never written as pending, and no pod of it is tried.
+  // 3. What follows from it. A pass at once where one is due after that: a job that may start when
+  // it is submitted is never written as pending, and no pod of it is tried.
   settle();
   if (wake()) settle();
   // 4. What has to be written.
@@ -56,6 +56,7 @@ base::Instant Operator::step() {
   refresh_running();
   pump_informing();
   if (counts_dirty_) count_jobs();
+  counters_.jobs_finished = static_cast<std::int64_t>(finished_.size());
   if (now_ - lag_taken_at_ >= kLagEvery) take_lag();
   return next_due();
 }
@@ -189,7 +190,7 @@ void Operator::set_timer(JobRecord& job, base::Instant at) {
 
 JobRecord* Operator::find_job(const std::string& uid) {
   const auto found = jobs_.find(uid);
-  return found == jobs_.end() ? nullptr : found->second.get();
+  return found == jobs_.end() ? take_out(uid) : found->second.get();
 }
 
 JobRecord* Operator::find_job(sched::JobId id) {
@@ -213,7 +214,7 @@ void Operator::event(const JobRecord& job, bool warning, const std::string& reas
                 .ns = job.key.ns,
                 .name = job.key.name,
                 .uid = job.uid,
-                .resource_version = job.status.stored.metadata.resource_version},
+                .resource_version = job.status.metadata.resource_version},
                warning, reason, message);
 }
 

@@ -12,8 +12,9 @@
 // lists in the Inbox.
 //
 // Files: operator.cc (the loop), operator_restore.cc, operator_config.cc, operator_nodes.cc,
-// operator_taints.cc, operator_jobs.cc (users' wishes), operator_trial.cc, operator_decisions.cc,
-// operator_gang.cc (pods), operator_timetables.cc, operator_unsliced.cc, operator_status.cc.
+// operator_taints.cc, operator_jobs.cc (users' wishes), operator_finished.cc, operator_trial.cc,
+// operator_decisions.cc, operator_gang.cc (pods), operator_timetables.cc, operator_unsliced.cc,
+// operator_status.cc.
 #pragma once
 
 #include <cstdint>
@@ -74,6 +75,7 @@ struct OperatorCounters {
   std::int64_t jobs_pending = 0;
   std::int64_t jobs_running = 0;
   std::int64_t jobs_suspended = 0;
+  std::int64_t jobs_finished = 0;   // of which nothing but their objects is kept
   base::Duration timetable_lag{0};  // of the node that has not obeyed for longest
 };
 
@@ -127,7 +129,15 @@ class Operator {
   };
   struct PodPlace {
     std::string node;
-    std::string job_uid;  // "" = foreign
+    std::string job_uid;                   // "" = foreign
+    std::shared_ptr<const kube::Pod> pod;  // null: foreign
+  };
+  // A job that has ended and of which nothing is left to be said (operator_finished.cc).
+  struct Finished {
+    std::shared_ptr<const kube::Job> object;  // the informer's own
+    std::int64_t arrival = 0;
+    sched::JobId id{};
+    base::Instant timer{base::kNever};  // of its time to live
   };
 
   // --- the loop (operator.cc) ---
@@ -139,8 +149,9 @@ class Operator {
   base::Instant next_due() const;
   void touch(const std::string& uid) { dirty_jobs_.insert(uid); }
   void set_timer(JobRecord& job, base::Instant at);
+  // Takes a finished one out again, so it costs its record for a step.
   JobRecord* find_job(const std::string& uid);
-  JobRecord* find_job(sched::JobId id);
+  JobRecord* find_job(sched::JobId id);  // of those that the scheduler knows
   void log(const std::string& message, const std::string& fields) const;
   void warn(const std::string& message, const std::string& fields) const;
   void event(const JobRecord& job, bool warning, const std::string& reason,
@@ -184,11 +195,13 @@ class Operator {
   // --- users' wishes (operator_jobs.cc) ---
   void apply_job_changes(const Inbox::Batch& batch);
   void on_job(const std::shared_ptr<const kube::Job>& object);
+  void on_new_job(const std::shared_ptr<const kube::Job>& object);
+  JobRecord& make_record(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,
+                         sched::JobId id);
   void on_job_gone(JobRecord& job);
   void judge(JobRecord& job);
   void judge_waiting_jobs();
   void refuse(JobRecord& job, const std::vector<std::string>& problems);
-  void judge_finished(JobRecord& job);
   void pump_trials();  // these three: operator_trial.cc
   void try_pod(const JobRecord& job);
   void on_pod_tried(const std::string& uid, const base::Status& status);
@@ -197,8 +210,15 @@ class Operator {
   void submit(JobRecord& job, sched::JobRequest request);
   void tell_wishes(JobRecord& job);
   void forget(JobRecord& job);
+
+  // --- jobs that have ended (operator_finished.cc) ---
+  void reconcile_finished(JobRecord& job);
   void leave_scheduler(JobRecord& job);
+  void judge_finished(JobRecord& job);
   void check_ttl(JobRecord& job);
+  void put_away(JobRecord& job);
+  void keep_finished(const std::shared_ptr<const kube::Job>& object, sched::JobId id);
+  JobRecord* take_out(const std::string& uid);
 
   // --- decisions (operator_decisions.cc) ---
   void apply(const sched::Decision& decision);
@@ -297,8 +317,9 @@ class Operator {
   sched::Scheduler scheduler_{sched::Options{}};
 
   // Objects.
-  std::map<std::string, std::unique_ptr<JobRecord>> jobs_;  // by UID
-  std::map<std::string, JobRecord*> unfinished_;            // of them; finished ones cost nothing
+  std::map<std::string, std::unique_ptr<JobRecord>> jobs_;  // by UID; the rest is in finished_
+  std::map<std::string, JobRecord*> unfinished_;            // of them
+  std::map<std::string, Finished> finished_;                // by UID
   std::map<kube::ObjectKey, std::string> uid_of_;           // of the objects that exist
   std::map<sched::JobId, std::string> uid_by_id_;
   std::map<std::string, NodeRecord> nodes_;  // by name

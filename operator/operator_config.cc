@@ -22,15 +22,15 @@ bool merge(std::shared_ptr<const T>& known, const std::shared_ptr<const T>& now)
 // The stored status follows the object unless a write of ours is under way or newer.
 template <typename T>
 void follow(Keeper<T>& keeper, const T& object) {
-  const bool same = keeper.stored.metadata.uid == object.metadata.uid;
+  const bool same = keeper.metadata.uid == object.metadata.uid;
   if (same && (keeper.is_flying() || !is_newer_version(object.metadata.resource_version,
-                                                       keeper.stored.metadata.resource_version))) {
+                                                       keeper.metadata.resource_version))) {
     return;
   }
   if (!same) keeper = {};
   keeper.gone = false;
-  keeper.stored.metadata = object.metadata;
-  keeper.stored.status = object.status;
+  keeper.metadata = object.metadata;
+  keeper.stored = object.status;
   if (!same) keeper.wanted = object.status;
 }
 
@@ -239,7 +239,7 @@ void Operator::reserve_job_ids() {
                               {"metadata", {{"name", kube::kSchedulerConfigName}}},
                               {"spec", nlohmann::json::object()}};
   const kube::PatchOptions preconditions{.resource_version =
-                                             config_status_.stored.metadata.resource_version};
+                                             config_status_.metadata.resource_version};
   writer_.submit(
       {.point = "job-ids", .run = [=, this, client = client_] {
          const kube::ObjectKey key{.ns = "", .name = std::string{kube::kSchedulerConfigName}};
@@ -274,7 +274,8 @@ void Operator::reserve_job_ids() {
            warn("job numbers not reserved", "error=\"" + result.error().message + "\"");
            reserve_retry_at_ = now_ + std::chrono::milliseconds{200};
            if (fresh) {
-             // Somebody else changed it, another leader perhaps: go on behind what he reserved.
+             // Somebody else changed it, another leader perhaps: go on behind what he
+             // reserved.
              next_id_ = std::max(next_id_, fresh->status.next_job_id.value_or(1));
              ids_end_ = std::max(ids_end_, next_id_);
              inbox_.changed<kube::SchedulerConfig>(

@@ -65,12 +65,17 @@ void Operator::apply_pod_changes(const Inbox::Batch& batch) {
 }
 
 void Operator::place_pod(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod) {
+  // Of a job that has ended nothing follows from its pods: finished_ is not looked into.
+  const auto job_of = [this](const std::string& uid) {
+    const auto found = jobs_.find(uid);
+    return found == jobs_.end() ? nullptr : found->second.get();
+  };
   const auto before = pods_.find(key);
   if (before != pods_.end()) {
     NodeRecord& node = nodes_[before->second.node];
     if (node.foreign.erase(key) + node.orphans.erase(key) > 0) node.is_told = false;
     orphans_.erase(key);
-    if (JobRecord* job = find_job(before->second.job_uid)) {
+    if (JobRecord* job = job_of(before->second.job_uid)) {
       // A pod that was made again under its name has another UID: the old one is gone.
       const auto known = job->pods.find(key.name);
       if (known != job->pods.end() &&
@@ -86,10 +91,14 @@ void Operator::place_pod(const kube::ObjectKey& key, const std::shared_ptr<const
   const std::string& node_name = *pod->spec.node_name;
   const std::string uid = job_uid_of(*pod);
   NodeRecord& node = nodes_[node_name];
-  pods_[key] = {node_name, uid};
-  if (JobRecord* job = find_job(uid); job != nullptr && job->key.ns == key.ns) {
+  pods_[key] = {node_name, uid, uid.empty() ? nullptr : pod};
+  if (JobRecord* job = job_of(uid); job != nullptr && job->key.ns == key.ns) {
     job->pods[key.name] = pod;
     touch(uid);
+    return;
+  }
+  if (const auto job = finished_.find(uid);
+      job != finished_.end() && job->second.object->metadata.ns == key.ns) {
     return;
   }
   node.is_told = false;
@@ -110,11 +119,7 @@ void Operator::reconcile(JobRecord& job) {
     }
     if (!std::exchange(job.told_cancel, true)) tell(sched::Cancel{job.id});
   } else {
-    if (job.is_final()) {
-      leave_scheduler(job);
-      judge_finished(job);
-      return check_ttl(job);
-    }
+    if (job.is_final()) return reconcile_finished(job);
     judge(job);
     tell_wishes(job);
   }

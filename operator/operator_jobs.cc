@@ -30,35 +30,9 @@ void Operator::apply_job_changes(const Inbox::Batch& batch) {
 
 void Operator::on_job(const std::shared_ptr<const kube::Job>& object) {
   const std::string& uid = object->metadata.uid;
-  std::unique_ptr<JobRecord>& slot = jobs_[uid];
-  if (slot == nullptr) {
-    slot = std::make_unique<JobRecord>();
-    slot->arrival = ++arrivals_;
-    slot->key = kube::key_of(object->metadata);
-    slot->uid = uid;
-    slot->object = object;
-    slot->basis = object->spec;
-    slot->pod_template = templates_.find(uid);
-    if (slot->pod_template == nullptr) {
-      slot->pod_template = std::make_shared<const TemplateFacts>();
-    }
-    slot->status.stored.metadata.name = slot->key.name;
-    slot->status.stored.metadata.ns = slot->key.ns;
-    slot->status.stored.metadata.uid = uid;
-    slot->status.stored.metadata.resource_version = object->metadata.resource_version;
-    slot->status.stored.status = object->status;
-    slot->status.wanted = object->status;
-    uid_of_[slot->key] = uid;
-    unfinished_[uid] = slot.get();
-    // After the restore, a number in the status of a new job was not given by us.
-    if (!restored_ && object->status.job_id) {
-      slot->id = sched::JobId{*object->status.job_id};
-      uid_by_id_[slot->id] = uid;
-    }
-    if (restored_) touch(uid);
-    return;
-  }
-  JobRecord& job = *slot;
+  JobRecord* known = find_job(uid);
+  if (known == nullptr) return on_new_job(object);
+  JobRecord& job = *known;
   if (object->metadata.generation >= job.object->metadata.generation) {
     job.judge_again =
         job.judge_again || object->metadata.generation != job.object->metadata.generation;
@@ -70,6 +44,44 @@ void Operator::on_job(const std::shared_ptr<const kube::Job>& object) {
   }
   observe_stored(job, *object);
   touch(uid);
+}
+
+void Operator::on_new_job(const std::shared_ptr<const kube::Job>& object) {
+  const std::string& uid = object->metadata.uid;
+  uid_of_[kube::key_of(object->metadata)] = uid;
+  // After the restore, a number in the status of a new job was not given by us.
+  const sched::JobId id{restored_ ? 0 : object->status.job_id.value_or(0)};
+  ++arrivals_;
+  if (object->status.state && kube::is_final(*object->status.state)) {
+    return keep_finished(object, id);
+  }
+  JobRecord& job = make_record(object, arrivals_, id);
+  unfinished_[uid] = &job;
+  if (restored_) touch(uid);
+}
+
+// What is known of a job from its object alone.
+JobRecord& Operator::make_record(const std::shared_ptr<const kube::Job>& object,
+                                 std::int64_t arrival, sched::JobId id) {
+  const std::string& uid = object->metadata.uid;
+  std::unique_ptr<JobRecord>& slot = jobs_[uid];
+  slot = std::make_unique<JobRecord>();
+  slot->arrival = arrival;
+  slot->key = kube::key_of(object->metadata);
+  slot->uid = uid;
+  slot->id = id;
+  slot->object = object;
+  slot->basis = object->spec;
+  slot->pod_template = templates_.find(uid);
+  if (slot->pod_template == nullptr) slot->pod_template = std::make_shared<const TemplateFacts>();
+  slot->status.metadata.name = slot->key.name;
+  slot->status.metadata.ns = slot->key.ns;
+  slot->status.metadata.uid = uid;
+  slot->status.metadata.resource_version = object->metadata.resource_version;
+  slot->status.stored = object->status;
+  slot->status.wanted = object->status;
+  if (id.value() != 0) uid_by_id_[id] = uid;
+  return *slot;
 }
 
 void Operator::on_job_gone(JobRecord& job) {
@@ -156,13 +168,6 @@ void Operator::refuse(JobRecord& job, const std::vector<std::string>& problems) 
   log("job refused", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
                          " message=\"" + message + "\"");
   event(job, true, "Refused", message.substr(0, 1000));
-}
-
-// Nothing can be asked of a job that has ended; what cannot be taken back is said all the same.
-void Operator::judge_finished(JobRecord& job) {
-  if (!std::exchange(job.judge_again, false)) return;
-  const auto changes = check_change(job.basis, job.object->spec, false);
-  if (!changes.empty()) refuse_change(job, changes);
 }
 
 // The job goes on as it was.
@@ -266,13 +271,6 @@ void Operator::judge_waiting_jobs() {
   }
 }
 
-// Of a job that has ended: only its object is left, until somebody or its time to live deletes it.
-// Nothing that happens to others looks at it again, or thousands of them would slow everything.
-void Operator::leave_scheduler(JobRecord& job) {
-  unfinished_.erase(job.uid);
-  if (std::exchange(job.submitted, false)) tell(sched::Forget{job.id});
-}
-
 // Of a deleted job whose pods are gone.
 void Operator::forget(JobRecord& job) {
   leave_scheduler(job);
@@ -286,26 +284,6 @@ void Operator::forget(JobRecord& job) {
   status_jobs_.erase(job.uid);
   counts_dirty_ = true;
   jobs_.erase(job.uid);  // `job` is gone now
-}
-
-void Operator::check_ttl(JobRecord& job) {
-  const auto ttl = job.object->spec.ttl_after_finished;
-  if (!ttl || !job.wanted().end_time || job.deleted) return;
-  const base::Instant at = *job.wanted().end_time + *ttl;
-  if (at > now_) return set_timer(job, at);
-  set_timer(job, now_ + std::chrono::minutes{1});  // should the deletion fail
-  log("job is deleted after its time to live", "job=" + kube::to_string(job.key));
-  writer_.submit(
-      {.point = "job-delete", .run = [this, client = client_, key = job.key, uid = job.uid] {
-         const auto status = client.remove<kube::Job>(
-             key, {.uid = uid, .propagation = kube::Propagation::kBackground});
-         return [this, key, status] {
-           if (status.ok() || status.error().code == base::Code::kNotFound) return;
-           ++counters_.write_failures;
-           warn("job not deleted",
-                "job=" + kube::to_string(key) + " error=\"" + status.error().message + "\"");
-         };
-       }});
 }
 
 }  // namespace control

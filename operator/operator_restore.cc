@@ -23,8 +23,9 @@ bool was_in_queue(const kube::JobStatus& status) {
 // loop: every job is looked at.
 void Operator::restore() {
   term_ = std::max<std::int64_t>(lease_transitions_, highest_term()) + 1;
-  next_id_ = config_status_.stored.status.next_job_id.value_or(1);
+  next_id_ = config_status_.stored.next_job_id.value_or(1);
   for (const auto& [uid, job] : jobs_) next_id_ = std::max(next_id_, job->id.value() + 1);
+  for (const auto& [uid, job] : finished_) next_id_ = std::max(next_id_, job.id.value() + 1);
   ids_end_ = next_id_;
   tokens_at_ = refreshed_at_ = now_;
 
@@ -52,14 +53,17 @@ void Operator::restore() {
     touch(uid);
     status_jobs_.insert(uid);
   }
-  log("leading", "term=" + std::to_string(term_) + " jobs=" + std::to_string(jobs_.size()) +
-                     " restored=" + std::to_string(jobs_count) +
-                     " nodes=" + std::to_string(nodes_.size()));
+  log("leading",
+      "term=" + std::to_string(term_) + " jobs=" + std::to_string(jobs_.size() + finished_.size()) +
+          " restored=" + std::to_string(jobs_count) + " nodes=" + std::to_string(nodes_.size()));
 }
 
 std::int64_t Operator::highest_term() const {
   std::int64_t term = 0;
   for (const auto& [uid, job] : jobs_) term = std::max(term, job->wanted().term.value_or(0));
+  for (const auto& [uid, job] : finished_) {
+    term = std::max(term, job.object->status.term.value_or(0));
+  }
   for (const auto& [name, node] : nodes_) term = std::max(term, node.stored.term);
   return term;
 }
@@ -158,10 +162,8 @@ void Operator::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
   if (slash == std::string::npos) return;
   const auto preemptor = uid_of_.find({ending->by.substr(0, slash), ending->by.substr(slash + 1)});
   if (preemptor == uid_of_.end()) return;
-  if (const auto found = jobs_.find(preemptor->second);
-      found != jobs_.end() && found->second->id.value() != 0) {
-    restored.preemptor = found->second->id;
-  }
+  const JobRecord* found = find_job(preemptor->second);
+  if (found != nullptr && found->id.value() != 0) restored.preemptor = found->id;
 }
 
 void Operator::restore_claim(const JobRecord& job, sched::RestoredJob& restored) const {

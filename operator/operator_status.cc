@@ -136,15 +136,15 @@ void Operator::refresh_running() {
 // The newest stored version, as the informer saw it.
 void Operator::observe_stored(JobRecord& job, const kube::Job& object) {
   Keeper<kube::Job>& keeper = job.status;
-  if (keeper.is_flying() || !is_newer_version(object.metadata.resource_version,
-                                              keeper.stored.metadata.resource_version)) {
+  if (keeper.is_flying() ||
+      !is_newer_version(object.metadata.resource_version, keeper.metadata.resource_version)) {
     return;
   }
   if (object.status.term.value_or(0) > term_) return be_fenced(*object.status.term);
-  keeper.stored.metadata.resource_version = object.metadata.resource_version;
-  if (keeper.stored.status == object.status) return;
+  keeper.metadata.resource_version = object.metadata.resource_version;
+  if (keeper.stored == object.status) return;
   // Somebody else changed the status: ours is written again.
-  keeper.stored.status = object.status;
+  keeper.stored = object.status;
   keeper.mark(Dirt::kUrgent);
   status_jobs_.insert(job.uid);
 }
@@ -156,11 +156,14 @@ void Operator::write_status(std::string point, const std::string& name, Keeper<T
   if (keeper.dirt == Dirt::kInforms) keeper.informed_at = now_;
   keeper.flying = std::exchange(keeper.dirt, Dirt::kClean);
   ++counters_.status_writes;
-  T to = keeper.stored;
+  T from;
+  from.metadata = keeper.metadata;
+  from.status = keeper.stored;
+  T to = from;
   to.status = keeper.wanted;
   writer_.submit(
       {.point = std::move(point),
-       .run = [this, client = client_, from = keeper.stored, to = std::move(to), name, find] {
+       .run = [this, client = client_, from = std::move(from), to = std::move(to), name, find] {
          auto result = std::make_shared<base::Result<T>>(client.patch_status_from(from, to));
          auto fresh = std::make_shared<base::Result<T>>(base::Error{});
          if (!result->ok() && result->error().code == base::Code::kConflict) {
@@ -184,9 +187,9 @@ void Operator::on_status_written(Keeper<T>& keeper, const base::Result<T>& resul
       return be_fenced(*newest->status.term);
     }
   }
-  if (newest != nullptr && newest->metadata.uid == keeper.stored.metadata.uid) {
-    keeper.stored.metadata.resource_version = newest->metadata.resource_version;
-    keeper.stored.status = newest->status;
+  if (newest != nullptr && newest->metadata.uid == keeper.metadata.uid) {
+    keeper.metadata.resource_version = newest->metadata.resource_version;
+    keeper.stored = newest->status;
   } else if (newest != nullptr || (!result.ok() && result.error().code == base::Code::kNotFound) ||
              (!fresh.ok() && fresh.error().code == base::Code::kNotFound)) {
     keeper.gone = true;  // deleted; another object may bear its name by now
@@ -203,7 +206,7 @@ void Operator::on_status_written(Keeper<T>& keeper, const base::Result<T>& resul
   if (keeper.gone) return;
   ++counters_.write_failures;
   keeper.retry_at = now_ + retry_delay(++keeper.failures);
-  warn("status not written", "object=" + kube::to_string(kube::key_of(keeper.stored.metadata)) +
+  warn("status not written", "object=" + kube::to_string(kube::key_of(keeper.metadata)) +
                                  " error=\"" + result.error().message + "\"");
 }
 
