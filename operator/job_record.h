@@ -50,6 +50,8 @@ struct JobRecord {
   // --- the present start ---
   std::vector<PodSlot> slots;  // of status.wanted.allocation
   bool launching = false;      // its template is being read
+  // Of the answer to the start's commit, until its pods are made; empty: it has to be read.
+  kube::RawJson launch_template;
   bool service_made = false;
   std::set<std::string> creating;  // pods whose creation is under way, by name
   std::set<std::string> deleting;  // pods that we deleted, by UID

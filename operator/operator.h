@@ -250,6 +250,7 @@ class Operator {
   void undo_start(JobRecord& job, StartUndo undo);
   void finish_undo(JobRecord& job);
   void launch(JobRecord& job, const std::vector<int>& missing);
+  void keep_template(const std::string& uid, const kube::Job& answer);
   void create_pods(JobRecord& job, const kube::Job& object);
   void create_service(JobRecord& job, const kube::Job& object);
   void on_pod_created(const std::string& uid, std::int64_t starts, const std::string& name,

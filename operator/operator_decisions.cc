@@ -264,6 +264,7 @@ void Operator::clear_start(JobRecord& job) {
   leave_nodes(job);
   job.slots.clear();
   job.launching = job.service_made = false;
+  job.launch_template = {};
   job.creating.clear();
   job.failing_since.clear();
   job.never_frozen = false;

@@ -1,6 +1,7 @@
 // Pods: what they say about their job, and making and ending them.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "operator/operator.h"
 #include "operator/pod_builder.h"
@@ -347,6 +348,11 @@ void Operator::launch(JobRecord& job, const std::vector<int>& missing) {
   });
   if (all_under_way) return;
   if (job.pods_retry_at > now_) return set_timer(job, job.pods_retry_at);
+  if (!job.launch_template.empty()) {
+    kube::Job source = *job.object;
+    source.spec.pod_template = std::exchange(job.launch_template, {});
+    return create_pods(job, source);
+  }
   job.launching = true;
   // The informers keep no templates: it is read when it is needed.
   writer_.submit(
@@ -368,6 +374,14 @@ void Operator::launch(JobRecord& job, const std::vector<int>& missing) {
            create_pods(*known, **object);
          };
        }});
+}
+
+// The answer to the start's commit has the template too: nobody has to ask for it again.
+void Operator::keep_template(const std::string& uid, const kube::Job& answer) {
+  JobRecord* job = find_job(uid);
+  if (job == nullptr || !job->is_allocated() || job->wanted().ending) return;
+  if (!job->pods.empty() || !job->creating.empty()) return;
+  job->launch_template = answer.spec.pod_template;
 }
 
 void Operator::create_pods(JobRecord& job, const kube::Job& object) {

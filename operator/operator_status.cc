@@ -173,6 +173,9 @@ void Operator::write_status(std::string point, const std::string& name, Keeper<T
            if (Keeper<T>* known = (this->*find)(name)) {
              on_status_written(*known, *result, *fresh);
            }
+           if constexpr (std::is_same_v<T, kube::Job>) {
+             if (result->ok()) keep_template(name, **result);
+           }
          };
        }});
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "operator/testing/world.h"
@@ -325,6 +326,28 @@ TEST_P(FinishedJobTest, IsNotRequeuedAndKeepsItsVerdict) {
   EXPECT_EQ(world_.job("short").status.message, "");
   EXPECT_EQ(world_.job("short").status.starts, 1);
   EXPECT_EQ(finished_count(), 1);
+}
+
+// The answer to the write that commits a start has the template: one request less for each job.
+TEST(Operator, AStartReadsItsTemplateOnlyAfterARestart) {
+  const auto reads = [](World& world) {
+    const auto& points = world.process().writer().points();
+    return std::count(points.begin(), points.end(), "template-read");
+  };
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("one", 3, ""));
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.pods_of("one").size(), 3U) << world.log_tail();
+  EXPECT_EQ(reads(world), 0);
+  world.crash_after("start");
+  world.apply(gang_job("two", 2, ""));
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.crashes(), 1);
+  EXPECT_EQ(world.pods_of("two").size(), 2U) << world.log_tail();
+  EXPECT_EQ(reads(world), 1);
+  expect_no_violations(world);
 }
 
 TEST(Operator, ARefusedJobIsSubmittedOnceItIsLegal) {
