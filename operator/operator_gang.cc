@@ -137,8 +137,7 @@ void Operator::reconcile(JobRecord& job) {
 // Pods of earlier starts: whatever made them, they are not wanted any more.
 void Operator::delete_stale_pods(JobRecord& job) {
   for (const auto& [name, pod] : job.pods) {
-    const bool current = std::any_of(job.slots.begin(), job.slots.end(),
-                                     [&](const PodSlot& slot) { return slot.name == name; });
+    const bool current = find_slot(job.slots, name) != nullptr;
     // Between a requeue and the next start they may stay: their logs are still of use.
     if (!current && (job.is_allocated() || !is_finished(*pod))) {
       delete_pod(job, *pod, std::nullopt);

@@ -1,6 +1,7 @@
 #include "operator/pod_slots.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "cli/slurm/hostlist.h"
 
@@ -69,6 +70,15 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
     }
   }
   return slots;
+}
+
+const PodSlot* find_slot(std::span<const PodSlot> slots, std::string_view name) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos) return nullptr;
+  std::size_t index = 0;
+  const auto parsed = std::from_chars(name.data() + dash + 1, name.data() + name.size(), index);
+  if (parsed.ec != std::errc{} || index >= slots.size()) return nullptr;
+  return slots[index].name == name ? &slots[index] : nullptr;
 }
 
 }  // namespace control

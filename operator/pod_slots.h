@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,5 +40,8 @@ struct JobIdentity {
 base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
                                              const kube::Allocation& allocation,
                                              kube::PodPolicy policy);
+
+// The slot of the pod of that name, or null. The index is in the name, so none is searched for.
+const PodSlot* find_slot(std::span<const PodSlot> slots, std::string_view name);
 
 }  // namespace control

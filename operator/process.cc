@@ -22,6 +22,7 @@
 #include "operator/informers.h"
 #include "operator/metrics.h"
 #include "operator/operator.h"
+#include "operator/pace.h"
 #include "operator/thread_writer.h"
 #include "operator/wellknown.h"
 
@@ -207,8 +208,12 @@ class Process {
     while (!stopping_) {
       const base::Duration began = clock_.monotonic();
       const base::Instant due = operator_.step();
-      metrics_.update(operator_.counters(), operator_.term(), clock_.monotonic() - began);
+      const base::Duration took = clock_.monotonic() - began;
+      metrics_.update(operator_.counters(), operator_.term(), took);
       serving_ = true;
+      if (const base::Duration rest = rest_after(took); rest.count() > 0) {
+        (void)sleeper_.sleep(rest, {});
+      }
       const base::Duration wait =
           due == base::kNever ? kLongestWait : std::min(due - clock_.wall(), kLongestWait);
       if (wait.count() > 0) waker_.wait_for(wait, {});

@@ -412,6 +412,19 @@ TEST(Allocation, ComesBackExactly) {
   EXPECT_EQ(decoded->allocation, allocation);
 }
 
+TEST(Pods, AreFoundByTheirNames) {
+  const kube::Allocation allocation{.node_list = "n[1-12]", .nodes = {{.nodes = "n[1-12]"}}};
+  const auto slots = pod_slots({"load", "uid", 2}, allocation, kube::PodPolicy::kPerNode).value();
+  ASSERT_EQ(slots.size(), 12U);
+  for (const PodSlot& slot : slots) EXPECT_EQ(find_slot(slots, slot.name), &slot);
+  const std::string first = slots[0].name.substr(0, slots[0].name.size() - 1);
+  EXPECT_EQ(find_slot(slots, first + "12"), nullptr) << "no such pod";
+  EXPECT_EQ(find_slot(slots, pod_name("load", "uid", 1, 3)), nullptr) << "of another start";
+  for (const char* other : {"", "load", "load-", "-3", "3"}) {
+    EXPECT_EQ(find_slot(slots, other), nullptr) << other;
+  }
+}
+
 TEST(Pods, OnePerNodeOrOnePerTask) {
   kube::Allocation allocation{.node_list = "n[1-2]", .cpus = 8};
   allocation.nodes = {
