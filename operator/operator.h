@@ -303,7 +303,7 @@ class Operator {
   const kube::Clock& clock_;
   const kube::Client client_;
   Inbox& inbox_;
-  Writer& writer_;
+  CountedWriter writer_;
   TemplateBook& templates_;
   const OperatorHooks hooks_;
   std::int32_t lease_transitions_ = 0;

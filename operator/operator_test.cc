@@ -613,6 +613,36 @@ TEST(Operator, AJobsLifeTakesTheSameRequestsBesideThousandsOfFinishedJobs) {
   EXPECT_EQ(counts_as_text(requests_of_a_life(1)), counts_as_text(requests_of_a_life(2000)));
 }
 
+// The reasons of 60 jobs change while 40 others are submitted and the API server takes its time.
+TEST(Operator, WhatOnlyInformsGivesWayToWhatHasToBeWritten) {
+  World world{{}};
+  world.apply(linear_config());
+  const json alone = {{"overSubscribe", {{"policy", "Never"}}}};
+  world.apply(partition("batch", force("n[12-16]", alone)));
+  world.apply(gang_job("runs", 5, ""));
+  world.run_for(seconds{5});
+  const auto name = [](const char* kind, int i) { return kind + std::to_string(i); };
+  for (int i = 0; i < 60; ++i) world.apply(gang_job(name("waits-", i), 5, ""));
+  world.run_for(minutes{3});
+  for (int i = 0; i < 40; ++i) world.apply(gang_job(name("new-", i), 5, ""));
+  json down = force("n[12-16]", alone);
+  down["state"] = "Down";
+  world.apply(partition("batch", down));
+  OperatorProcess& process = world.process();
+  process.pump_without_writes();
+  const std::size_t at_once = process.writer().queued_count();
+  EXPECT_GE(at_once, 40U);
+  for (int i = 0; i < 5; ++i) {
+    world.clock().advance(seconds{1});
+    process.pump_without_writes();
+  }
+  EXPECT_LE(process.writer().queued_count(), at_once + 11) << "two per second";
+  world.run_for(minutes{3});
+  for (int i = 0; i < 60; ++i) {
+    EXPECT_EQ(world.job(name("waits-", i)).status.reason, "PartitionDown") << i;
+  }
+}
+
 // api.md, Partition: "Deleted with jobs: running ones finish unsliced".
 TEST(Operator, RunningJobsOfADeletedPartitionFinishUnsliced) {
   World world{{}};

@@ -2,8 +2,10 @@
 // network.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace control {
 
@@ -21,6 +23,29 @@ class Writer {
   // Never blocks. Writes run in any order and in parallel: what has an order is submitted after the
   // result of what it waits for.
   virtual void submit(Write write) = 0;
+};
+
+// Passes writes on and knows how many have not ended: waiting for a thread, on their way, or with
+// an answer that the loop has yet to hear. Of the loop's thread; must live until the last one has
+// ended.
+class CountedWriter {
+ public:
+  explicit CountedWriter(Writer& writer) : writer_{writer} {}
+
+  void submit(Write write) {
+    ++under_way_;
+    writer_.submit({.point = std::move(write.point), .run = [this, run = std::move(write.run)] {
+                      return [this, done = run()] {
+                        --under_way_;
+                        done();
+                      };
+                    }});
+  }
+  std::int64_t under_way() const { return under_way_; }
+
+ private:
+  Writer& writer_;
+  std::int64_t under_way_ = 0;
 };
 
 }  // namespace control
