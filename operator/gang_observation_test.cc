@@ -119,12 +119,14 @@ TEST_F(GangObservationTest, AMemberThatWentDownWithItsNodeIsLostAndHasNotFailed)
 TEST_F(GangObservationTest, KubeletsRefusalIsNoFailureOfTheJob) {
   running("a", kNow);
   pod("b").status.phase = kube::PodPhase::kFailed;
-  pod("b").status.reason = "OutOfcpu";
-  const auto seen = observe();
-  EXPECT_FALSE(seen.failure.has_value());
-  ASSERT_TRUE(seen.launch.has_value());
-  EXPECT_TRUE(seen.launch->refused_by_kubelet);
-  EXPECT_EQ(seen.launch->node, "n2");
+  for (const char* reason : {"OutOfcpu", "OutOfmemory", "OutOfpods", "UnexpectedAdmissionError"}) {
+    pod("b").status.reason = reason;
+    const auto seen = observe();
+    EXPECT_FALSE(seen.failure.has_value()) << reason;
+    ASSERT_TRUE(seen.launch.has_value()) << reason;
+    EXPECT_TRUE(seen.launch->refused_by_kubelet) << reason;
+    EXPECT_EQ(seen.launch->node, "n2");
+  }
 }
 
 TEST_F(GangObservationTest, AnImageThatCannotBePulledHasAMinute) {
