@@ -185,6 +185,24 @@ TEST_F(Program, SaysThatAPortIsInUse) {
   EXPECT_THAT(read_file(directory_ + "/second-output"), HasSubstr(port));
 }
 
+// The program is copied to where an ordinary user reaches it, whatever folder this one is in.
+TEST_F(Program, SaysWhatIsMissingWhereNoCgroupCanBeWritten) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become an ordinary user";
+  const std::string copy = directory_ + "/kubegang-devcluster";
+  fs::copy_file(kProgram, copy);
+  fs::create_directory(directory_ + "/crds");  // looked for beside the program
+  fs::permissions(directory_, fs::perms::all);
+  auto child = spawn({.argv = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", copy,
+                               "up", "--no-operator", "--no-agents", "--dir", directory_ + "/own"},
+                      .environment = {"PATH=/usr/bin:/bin"},
+                      .output_path = directory_ + "/output"});
+  ASSERT_TRUE(child.ok()) << child.error().message;
+  child_ = std::move(child).value();
+  EXPECT_EQ(wait(), ExitStatus{.exit_code = 1}) << output();
+  EXPECT_THAT(output(), HasSubstr("the devcluster freezes real processes: no writable cgroup"));
+  EXPECT_THAT(output(), HasSubstr("run as root, or where a cgroup is delegated"));
+}
+
 TEST_F(Program, ExitsWithTwoOnAWrongCommandLine) {
   start({"demo", "--slice", "5ms"});
   EXPECT_EQ(wait(), ExitStatus{.exit_code = 2});
