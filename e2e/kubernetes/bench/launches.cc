@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <thread>
 
 #include "e2e/kubernetes/bench/fake_cluster.h"
@@ -32,6 +34,15 @@ json growth(const std::map<std::string, double>& before,
     const auto start = before.find(name);
     const double more = value - (start == before.end() ? 0 : start->second);
     if (more > 0) out[name] = more;
+  }
+  return out;
+}
+
+// Each count by how many things it was for, to three decimals.
+json divided(const json& counts, int things) {
+  json out = json::object();
+  for (const auto& [name, count] : counts.items()) {
+    out[name] = std::round(count.get<double>() * 1000 / things) / 1000;
   }
   return out;
 }
@@ -171,6 +182,10 @@ Status Launches::measure(const Shape& shape, json& row) {
   const auto keep = [&](const char* name, base::Result<json> figures) -> Status {
     if (!figures.ok()) return figures.error().with_context(shape.name() + ", " + name);
     row[name] = std::move(*figures);
+    row[name]["requests_per_pod"] = divided(row[name]["requests"], shape.pods());
+    if (name != std::string_view{kLimit}) {
+      row[name]["requests_per_job"] = divided(row[name]["requests"], shape.jobs);
+    }
     std::printf("%-10s %-6s last bound %8.2f s   last Running %8.2f s\n", shape.name().c_str(),
                 name, row[name]["last_bound_seconds"].get<double>(),
                 row[name]["last_running_seconds"].get<double>());
