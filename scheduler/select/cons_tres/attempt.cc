@@ -20,14 +20,6 @@ VictimCost victim_cost(const Cluster& cluster, const SelectJob& job) {
   return {.count = 1, .tiers = cluster.partition(job.partition).tier(), .cpus = cpus};
 }
 
-CoreSet CoreView::free(int rank) const {
-  CoreSet cores = occupancy_->facts(rank).cores;
-  if (without_busy_) cores -= occupancy_->busy(rank);
-  for (const CoreSet* taken : taken_) cores -= taken[rank];
-  for (const PartitionRows* rows : rows_) cores -= rows->used(rank);
-  return cores;
-}
-
 // --- verification of nodes (4.5.1) ---
 
 bool Attempt::enough_memory(int rank) const {
@@ -115,8 +107,10 @@ const Offer& Attempt::view_offer(OfferMemo::Key key, const CoreView& view) {
   return memo_.get(key, shape_, request_.nodes, evaluate);
 }
 
-std::vector<Chosen> Attempt::choose_from(const Offer& offer) const {
-  return choose(offer, {.shape = shape_, .occupancy = occupancy_, .required = request_.required});
+std::vector<Chosen> Attempt::choose_from(const Offer& offer, const CoreView& view) const {
+  return choose(
+      offer,
+      {.shape = shape_, .occupancy = occupancy_, .view = view, .required = request_.required});
 }
 
 // --- the tests (4.5.2) ---
@@ -171,7 +165,7 @@ std::optional<Attempt::Found> Attempt::test_same_tier(const CoreView& base) {
   for (const PartitionIndex index : partitions_) {
     if (cluster_.partition(index).tier() == own_tier()) view.subtract(*occupancy_.rows(index));
   }
-  Found found{choose_from(view_offer({.kind = OfferMemo::Kind::kNoEqual}, view)), view};
+  Found found{choose_from(view_offer({.kind = OfferMemo::Kind::kNoEqual}, view), view), view};
   if (found.nodes.empty()) return std::nullopt;
   if (cluster_.parameters().placement == PlacementPolicy::kMinimisePreemption) {
     return stack_on_cheapest(view);
@@ -179,7 +173,7 @@ std::optional<Attempt::Found> Attempt::test_same_tier(const CoreView& base) {
   for (const PartitionIndex index : partitions_) {
     if (cluster_.partition(index).tier() >= own_tier()) continue;
     view.subtract(*occupancy_.rows(index));
-    std::vector<Chosen> nodes = choose_from(offer_of(view));
+    std::vector<Chosen> nodes = choose_from(offer_of(view), view);
     if (nodes.empty()) break;
     found = {std::move(nodes), view};
   }
@@ -212,7 +206,7 @@ std::optional<Attempt::Found> Attempt::stack_on_cheapest(const CoreView& view) {
                            usable_,
                            left_alone_,
                            [&](int rank) { return offered_cpus(rank, sparing); },
-                           [&](const Offer& offer) { return choose_from(offer); }};
+                           [&](const Offer& offer) { return choose_from(offer, sparing); }};
   if (!cheapest_victims(costs, question)) return std::nullopt;
   return Found{question.chosen(), sparing};
 }
@@ -221,7 +215,7 @@ std::optional<Attempt::Found> Attempt::stack_on_cheapest(const CoreView& view) {
 std::optional<Attempt::Found> Attempt::test_rows(const CoreView& base) {
   PartitionRows* const rows = occupancy_.rows(shape_.partition);
   if (rows == nullptr || rows->empty()) {
-    return Found{choose_from(view_offer({.kind = OfferMemo::Kind::kMayTake}, base)), base};
+    return Found{choose_from(view_offer({.kind = OfferMemo::Kind::kMayTake}, base), base), base};
   }
   const bool qos = occupancy_.has_extra_row();
   const int wanted = occupancy_.rows_count(shape_.partition);
@@ -242,7 +236,7 @@ std::optional<Attempt::Found> Attempt::test_rows(const CoreView& base) {
                              .row_id = rows->row_id(i),
                              .layout_version = rows->layout_version()};
     std::vector<Chosen> nodes =
-        choose_from(remembers && !extra ? view_offer(key, view) : offer_of(view));
+        choose_from(remembers && !extra ? view_offer(key, view) : offer_of(view), view);
     if (!nodes.empty()) return Found{std::move(nodes), view};
   }
   return std::nullopt;
@@ -251,11 +245,13 @@ std::optional<Attempt::Found> Attempt::test_rows(const CoreView& base) {
 std::optional<Attempt::Found> Attempt::find() {
   CoreView idle{occupancy_};
   idle.subtract_busy();
-  if (auto nodes = choose_from(idle_offer()); !nodes.empty()) return Found{std::move(nodes), idle};
+  if (auto nodes = choose_from(idle_offer(), idle); !nodes.empty()) {
+    return Found{std::move(nodes), idle};
+  }
   if (only_idle()) return std::nullopt;
   const CoreView base = may_take();
   const Offer& offer = view_offer({.kind = OfferMemo::Kind::kMayTake}, base);
-  if (choose_from(offer).empty()) return std::nullopt;
+  if (choose_from(offer, base).empty()) return std::nullopt;
   usable_ = offer.nodes();  // every later test takes cores away
   if (auto found = test_same_tier(base)) return found;
   return test_rows(base);
@@ -292,7 +288,7 @@ std::optional<Allocation> Attempt::test_only() {
   const Offer& offer =
       memo_.get({.kind = OfferMemo::Kind::kEver, .configuration_version = cluster_.version()},
                 shape_, request_.nodes, [&](int rank) { return offered_cpus(rank, all); });
-  Found found{choose_from(offer), all};
+  Found found{choose_from(offer, all), all};
   if (found.nodes.empty()) return std::nullopt;
   return place(found);
 }

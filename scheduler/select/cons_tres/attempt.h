@@ -17,31 +17,13 @@
 
 #include "scheduler/select/cons_tres/cheapest.h"
 #include "scheduler/select/cons_tres/choose.h"
+#include "scheduler/select/cons_tres/core_view.h"
 #include "scheduler/select/cons_tres/occupancy.h"
 #include "scheduler/select/cons_tres/offer.h"
 #include "scheduler/select/cons_tres/shape.h"
 #include "scheduler/select/selector.h"
 
 namespace sched::cons_tres {
-
-// Cores that an attempt may take: all of a node minus those that it must leave alone.
-class CoreView {
- public:
-  explicit CoreView(const Occupancy& occupancy) : occupancy_{&occupancy} {}
-  // By rank; nullptr = nothing. Must outlive the view.
-  void subtract(const CoreSet* by_rank) {
-    if (by_rank != nullptr) taken_.push_back(by_rank);
-  }
-  void subtract(const PartitionRows& rows) { rows_.push_back(&rows); }
-  void subtract_busy() { without_busy_ = true; }
-  CoreSet free(int rank) const;
-
- private:
-  const Occupancy* occupancy_;
-  std::vector<const CoreSet*> taken_;
-  std::vector<const PartitionRows*> rows_;
-  bool without_busy_ = false;
-};
 
 // Offers that are kept between calls and brought up to date by what changed in between: a queue of
 // equal jobs costs what they take, not what exists.
@@ -111,7 +93,7 @@ class Attempt {
   int idle_cpus(int rank) const;
   int offered_cpus(int rank, const CoreView& view) const;
   Offer offer_of(const CoreView& view) const;
-  std::vector<Chosen> choose_from(const Offer& offer) const;
+  std::vector<Chosen> choose_from(const Offer& offer, const CoreView& view) const;
 
   std::optional<Found> find();
   std::optional<Found> test_same_tier(const CoreView& base);

@@ -5,17 +5,14 @@
 namespace sched::cons_tres {
 namespace {
 
-// Steps 4 and 5: from CPUs and tasks that have room to CPUs that are offered.
-int limit_to_tasks(const Shape& shape, int cpus, int tasks) {
-  if (shape.tasks_per_node != kNoLimit && !shape.whole_nodes) {
-    tasks = std::min(tasks, shape.tasks_per_node);
+// Steps 4 and 5. As recorded, neither whole tasks nor --ntasks-per-node limit what is offered.
+int limit_to_tasks(const Shape& shape, const NodeFacts& facts, int cpus) {
+  if (shape.one_task_per_core) {  // no two of them begin on one core
+    const int per_core = cpus_per_core(shape, facts);
+    const int of_task = (shape.cpus_per_task + per_core - 1) / per_core * per_core;
+    if (of_task > shape.cpus_per_task) cpus = cpus / of_task * shape.cpus_per_task;
   }
-  if (shape.cpus_per_task < 2) {
-    cpus = tasks;
-  } else {
-    tasks = std::min(tasks, cpus / shape.cpus_per_task);
-    cpus = tasks * shape.cpus_per_task;
-  }
+  const int tasks = cpus / shape.cpus_per_task;
   if (tasks < 1 || cpus < shape.node_cpus) return 0;
   if (shape.overcommit) return cpus;
   if (tasks < shape.tasks_per_node) return 0;
@@ -38,13 +35,19 @@ int limit_to_memory(const Shape& shape, const NodeFacts& facts, int cpus, std::i
   if (shape.whole_nodes) {  // charged for every CPU of the node
     return facts.cpus_count() * shape.memory_mib <= free ? cpus : 0;
   }
-  const int unit = shape.unit == SelectUnit::kCpu      ? 1
-                   : shape.unit == SelectUnit::kSocket ? facts.cores_per_socket * facts.threads
-                                                       : cpus_per_core(shape, facts);
-  // Charged for whole units, whatever part of the last one its tasks use.
-  int charged = (cpus + unit - 1) / unit * unit;
-  while (charged > 0 && charged * shape.memory_mib > free) charged -= unit;
-  cpus = std::min(cpus, charged);
+  if (shape.unit == SelectUnit::kCpu) {
+    cpus = static_cast<int>(std::min<std::int64_t>(cpus, free / shape.memory_mib));
+  } else {
+    // Charged for whole cores or sockets, whatever part of the last one its tasks use.
+    const int per_core = cpus_per_core(shape, facts);
+    const int unit = shape.unit == SelectUnit::kSocket ? facts.cores_per_socket : 1;
+    const std::int64_t price = shape.memory_mib * charged_per_core(shape, facts);
+    int cores = (cpus + per_core - 1) / per_core;
+    cores = (cores + unit - 1) / unit * unit;
+    while (cores > 0 && cores * price > free) cores -= unit;
+    cpus = std::min(cpus, cores * per_core);
+  }
+  cpus -= cpus % shape.cpus_per_task;
   if (cpus < std::max(shape.tasks_per_node, 1) * shape.cpus_per_task) return 0;
   if (shape.one_node && !shape.overcommit && cpus < shape.min_cpus) return 0;
   return cpus;
@@ -68,7 +71,7 @@ int usable_cpus(const Shape& shape, const NodeFacts& facts, int free_cores,
                 std::int64_t free_memory) {
   const int cpus = free_cores * cpus_per_core(shape, facts);
   if (cpus == 0) return 0;
-  return limit_to_memory(shape, facts, limit_to_tasks(shape, cpus, cpus), free_memory);
+  return limit_to_memory(shape, facts, limit_to_tasks(shape, facts, cpus), free_memory);
 }
 
 int usable_cpus(const Shape& shape, const NodeView& node) {
@@ -78,27 +81,23 @@ int usable_cpus(const Shape& shape, const NodeView& node) {
   }
   const CoreSet free = usable_cores(shape, facts, node.free);
   const int per_core = cpus_per_core(shape, facts);
-  int cpus = 0, tasks = 0, sockets = 0;
+  const int most = cores_per_socket_max(shape, facts);
+  int cpus = 0, sockets = 0;
   for (int socket = 0; socket < facts.sockets; ++socket) {
     const int here =
         (free & core_range(socket * facts.cores_per_socket, (socket + 1) * facts.cores_per_socket))
             .count();
     if (here == 0) continue;
     ++sockets;
-    cpus += here * per_core;
-    // A task does not span sockets when so many belong to each.
-    tasks += shape.tasks_per_socket == kNoLimit
-                 ? here * per_core
-                 : std::min(here * per_core / shape.cpus_per_task, shape.tasks_per_socket);
+    cpus += std::min(here, most) * per_core;
   }
   if (cpus == 0 || sockets < shape.sockets_per_node) return 0;
   if (shape.max_cpus_per_node != kNoLimit) {
     const int left = shape.max_cpus_per_node - node.own_used.count() * facts.threads;
     if (left <= 0 || (shape.whole_nodes && left < facts.cpus_count())) return 0;
     cpus = std::min(cpus, left);
-    tasks = std::min(tasks, left);
   }
-  return limit_to_memory(shape, facts, limit_to_tasks(shape, cpus, tasks), node.free_memory);
+  return limit_to_memory(shape, facts, limit_to_tasks(shape, facts, cpus), node.free_memory);
 }
 
 }  // namespace sched::cons_tres

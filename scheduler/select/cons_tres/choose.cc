@@ -1,7 +1,7 @@
 #include "scheduler/select/cons_tres/choose.h"
 
 #include <algorithm>
-#include <optional>
+#include <cstdint>
 
 namespace sched::cons_tres {
 namespace {
@@ -44,6 +44,7 @@ class Taker {
     return count >= rem_nodes_ - spare;
   }
   int rem_nodes() const { return rem_nodes_; }
+  int max_nodes() const { return max_nodes_; }
   std::int64_t rem_cpus() const { return rem_cpus_; }
 
   std::vector<Chosen> result() && {
@@ -83,6 +84,14 @@ std::vector<Run> find_runs(const Offer& offer, const ChoiceRequest& request) {
   const bool any_required = !request.required.empty();
   for (int begin = offer.nodes().next(0); begin >= 0;) {
     const int end = run_end(offer, request, begin);
+    // Required nodes where the weight has just changed draw nobody into a run (recorded).
+    if (begin > 0 && offer.nodes().test(begin - 1)) {
+      while (begin < end && request.required.test(begin)) ++begin;
+    }
+    if (begin == end) {
+      begin = offer.nodes().next(end);
+      continue;
+    }
     Run run{.begin = begin,
             .end = end,
             .cpus = offer.of_run(begin, end),
@@ -110,9 +119,10 @@ Run* best_run(std::vector<Run>& runs, const ChoiceRequest& request, const Taker&
   for (Run& run : runs) {
     if (run.nodes == 0 || (one_block && run.first_required < 0)) continue;
     const bool suffices = run.cpus >= taker.rem_cpus() && taker.enough_nodes(run.nodes);
+    if (contiguous && !suffices) continue;
     bool better = best == nullptr || (best->first_required < 0 && run.first_required >= 0) ||
-                  (!contiguous && run.weight < best->weight);
-    if (!better && (contiguous || run.weight == best->weight)) {
+                  run.weight < best->weight;
+    if (!better && run.weight == best->weight) {
       better = suffices ? !best_suffices || run.cpus < best->cpus
                         : !best_suffices && run.cpus > best->cpus;
     }
@@ -120,7 +130,6 @@ Run* best_run(std::vector<Run>& runs, const ChoiceRequest& request, const Taker&
     best = &run;
     best_suffices = suffices;
   }
-  if (best != nullptr && contiguous && !best_suffices) return nullptr;
   return best;
 }
 
@@ -142,7 +151,10 @@ void take_run(const Run& run, const Offer& offer, const ChoiceRequest& request, 
       return;
     }
   }
-  for (int rank = run.begin; rank < run.end && take(rank); ++rank) {
+  for (int rank = run.begin; rank < run.end; ++rank) {
+    // The last node that the job may have has to hold the rest (recorded).
+    if (taker.max_nodes() == 1 && offer.cpus(rank) < taker.rem_cpus()) continue;
+    if (!take(rank)) break;
   }
 }
 
@@ -165,52 +177,41 @@ std::vector<Chosen> best_fit(const Offer& offer, const ChoiceRequest& request) {
     if (run == nullptr) break;
     take_run(*run, offer, request, taker);
     run->nodes = 0;
-    if (request.shape.contiguous) break;
   }
   if (!taker.complete() && !taker.acceptable()) return {};
   return std::move(taker).result();
 }
 
-// Whether a's share of free CPUs is larger than b's.
-bool less_loaded(const Offer& offer, const Occupancy& occupancy, int a, int b) {
-  return std::int64_t{offer.cpus(a)} * occupancy.facts(b).cpus_count() >
-         std::int64_t{offer.cpus(b)} * occupancy.facts(a).cpus_count();
-}
+struct Load {
+  int rank;
+  std::uint32_t weight;
+  std::int64_t free, all;  // cores
+
+  bool before(const Load& other) const {
+    return weight != other.weight ? weight < other.weight : free * other.all > other.free * all;
+  }
+};
 
 std::vector<Chosen> least_loaded(const Offer& offer, const ChoiceRequest& request) {
   Taker taker{offer, request};
-  std::vector<int> order;
+  std::vector<Load> order;
   for (int rank = offer.nodes().next(0); rank >= 0; rank = offer.nodes().next(rank + 1)) {
     if (request.required.test(rank)) {
       taker.take(rank);
     } else {
-      order.push_back(rank);
+      const NodeFacts& facts = request.occupancy.facts(rank);
+      order.push_back({.rank = rank,
+                       .weight = facts.weight,
+                       .free = request.view.free(rank).count(),
+                       .all = facts.cores_count()});
     }
   }
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    const std::uint32_t left = request.occupancy.facts(a).weight;
-    const std::uint32_t right = request.occupancy.facts(b).weight;
-    return left != right ? left < right : less_loaded(offer, request.occupancy, a, b);
-  });
-  for (const int rank : order) {
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Load& a, const Load& b) { return a.before(b); });
+  for (const Load& load : order) {
     if (!taker.may_take() || taker.complete()) break;
-    taker.take(rank);
+    taker.take(load.rank);
   }
-  if (!taker.complete() && !taker.acceptable()) return {};
-  return std::move(taker).result();
-}
-
-// 4.7: nodes by weight, and the first that suffices.
-std::vector<Chosen> first_node(const Offer& offer, const ChoiceRequest& request) {
-  int best = -1;
-  for (int rank = offer.nodes().next(0); rank >= 0; rank = offer.nodes().next(rank + 1)) {
-    if (offer.cpus(rank) < request.shape.min_cpus) continue;
-    const auto weight = [&](int node) { return request.occupancy.facts(node).weight; };
-    if (best < 0 || weight(rank) < weight(best)) best = rank;
-  }
-  if (best < 0) return {};
-  Taker taker{offer, request};
-  taker.take(best);
   if (!taker.complete() && !taker.acceptable()) return {};
   return std::move(taker).result();
 }
@@ -223,9 +224,6 @@ bool can_hold(const Offer& offer, const ChoiceRequest& request) {
 
 std::vector<Chosen> choose_once(const Offer& offer, const ChoiceRequest& request) {
   if (!can_hold(offer, request)) return {};
-  if (request.shape.max_nodes == 1 && !request.shape.least_loaded && request.required.empty()) {
-    return first_node(offer, request);
-  }
   return request.shape.least_loaded ? least_loaded(offer, request) : best_fit(offer, request);
 }
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "scheduler/select/cons_tres/core_view.h"
 #include "scheduler/select/cons_tres/occupancy.h"
 #include "scheduler/select/cons_tres/offer.h"
 #include "scheduler/select/cons_tres/shape.h"
@@ -17,6 +18,7 @@ struct Chosen {
 struct ChoiceRequest {
   const Shape& shape;
   const Occupancy& occupancy;  // for the nodes' hardware and weights
+  const CoreView& view;        // what the offer was made of: least loaded is who has most free
   const NodeSet& required;     // --nodelist
 };
 

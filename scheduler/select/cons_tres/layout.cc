@@ -21,8 +21,9 @@ CoreSet lowest(const CoreSet& from, int count) {
   return taken;
 }
 
-// Cyclic over sockets: one core of each in turn. With limits per socket or CPUs per task, sockets
-// are filled first with what belongs together.
+// Cyclic over sockets: one core of each in turn. With a limit of tasks per socket the last sockets
+// that suffice are used (recorded); with CPUs per task sockets are filled first with what belongs
+// together.
 class CyclicPicker {
  public:
   CyclicPicker(const Shape& shape, const NodeFacts& node, const CoreSet& free, int cpus)
@@ -34,13 +35,15 @@ class CyclicPicker {
 
   std::optional<CoreSet> pick() {
     if (shape_.tasks_per_socket != kNoLimit) {
-      fill(limits_of_tasks());
+      first_socket_ = first_needed_socket();
     } else if (shape_.cpus_per_task > 1) {
       fill(whole_tasks());
     }
     while (cpus_ > 0) {
       const int before = cpus_;
-      for (int socket = 0; socket < node_.sockets && cpus_ > 0; ++socket) take_one(socket);
+      for (int socket = first_socket_; socket < node_.sockets && cpus_ > 0; ++socket) {
+        take_one(socket);
+      }
       if (cpus_ == before) return std::nullopt;
     }
     return taken_;
@@ -75,12 +78,14 @@ class CyclicPicker {
     }
     return limits;
   }
-  std::vector<int> limits_of_tasks() const {
-    std::vector<int> limits;
-    for (int socket = 0; socket < node_.sockets; ++socket) {
-      limits.push_back(std::min(free_cpus(socket), shape_.tasks_per_socket * shape_.cpus_per_task));
+  int first_needed_socket() const {
+    int left = cpus_;
+    int socket = node_.sockets;
+    while (left > 0 && socket > 0) {
+      --socket;
+      left -= std::min(free_cpus(socket), shape_.tasks_per_socket * shape_.cpus_per_task);
     }
-    return limits;
+    return socket;
   }
 
   const Shape& shape_;
@@ -89,6 +94,7 @@ class CyclicPicker {
   CoreSet taken_;
   int cpus_;
   int per_core_;
+  int first_socket_ = 0;
 };
 
 // The fewest sockets that hold `cores`, and of such sets the one with the fewest free cores; the
@@ -125,11 +131,11 @@ std::vector<SocketFree> fewest_sockets(const std::vector<SocketFree>& sockets, i
   return best;
 }
 
-// Block: few sockets, tightly; the fullest is emptied first.
-std::optional<CoreSet> pick_block(const NodeFacts& node, const CoreSet& free, int cores) {
+// Block: few sockets, tightly; the fullest is emptied first. `most` cores of each socket.
+std::optional<CoreSet> pick_block(const NodeFacts& node, const CoreSet& free, int cores, int most) {
   std::vector<SocketFree> sockets;
   for (int socket = 0; socket < node.sockets; ++socket) {
-    const int here = (free & socket_cores(node, socket)).count();
+    const int here = std::min((free & socket_cores(node, socket)).count(), most);
     if (here > 0) sockets.push_back({socket, here});
   }
   std::sort(sockets.begin(), sockets.end(), [](const SocketFree& a, const SocketFree& b) {
@@ -187,7 +193,10 @@ class TaskCounter {
     return std::max(1, cpus / shape_.cpus_per_task);
   }
   bool has_room(std::size_t i) const {
-    return chosen_[i].cpus - nodes_[i].cpus >= shape_.cpus_per_task;
+    const bool full = shape_.tasks_per_node != kNoLimit &&
+                      nodes_[i].tasks >= shape_.tasks_per_node &&
+                      nodes_[i].cpus >= shape_.node_cpus;
+    return nodes_[i].cpus < chosen_[i].cpus && !full;
   }
   bool give(std::size_t i) {
     if (tasks_left_ == 0) return false;
@@ -204,6 +213,14 @@ class TaskCounter {
   int tasks_left_ = 0;
 };
 
+// CPUs that the tasks occupy: one on each core leaves the rest of its last core unused.
+int occupied_cpus(const Shape& shape, const NodeFacts& node, const NodeTasks& tasks) {
+  if (!shape.one_task_per_core) return tasks.cpus;
+  const int per_core = cpus_per_core(shape, node);
+  const int of_task = (shape.cpus_per_task + per_core - 1) / per_core * per_core;
+  return std::max(tasks.cpus, std::min(tasks.tasks * of_task, node.cores_count() * per_core));
+}
+
 }  // namespace
 
 std::vector<NodeTasks> distribute_tasks(const Shape& shape, const std::vector<Chosen>& chosen,
@@ -216,7 +233,8 @@ std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, con
   const int per_core = cpus_per_core(shape, node);
   std::optional<CoreSet> cores;
   if (shape.block_cores) {
-    cores = pick_block(node, free, (cpus + per_core - 1) / per_core);
+    cores =
+        pick_block(node, free, (cpus + per_core - 1) / per_core, cores_per_socket_max(shape, node));
   } else {
     cores = CyclicPicker{shape, node, free, cpus}.pick();
   }
@@ -238,11 +256,12 @@ std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts&
                      .tasks = tasks.tasks,
                      .memory = MemoryMiB{0}};
   if (!shape.whole_nodes) {
-    const auto cores = pick_cores(shape, node, usable_cores(shape, node, free), tasks.cpus);
+    const auto cores =
+        pick_cores(shape, node, usable_cores(shape, node, free), occupied_cpus(shape, node, tasks));
     if (!cores) return std::nullopt;
     use.cores = *cores;
-    use.cpus =
-        shape.unit == SelectUnit::kCpu ? tasks.cpus : cores->count() * cpus_per_core(shape, node);
+    use.cpus = shape.unit == SelectUnit::kCpu ? tasks.cpus
+                                              : cores->count() * charged_per_core(shape, node);
   }
   std::int64_t memory = 0;
   switch (shape.memory_kind) {

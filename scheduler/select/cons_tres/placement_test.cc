@@ -131,6 +131,58 @@ TEST(Placement, WholeNodesNeedEveryCoreAndGetIt) {
   EXPECT_EQ(w.ask({.tasks = 3}).where, "n1:1-3");
 }
 
+// 4.8 goes for one node as well: the tightest, in the run of nodes that fits best (recorded; 4.7 is
+// not what Slurm 22.05 does).
+TEST(Placement, OneNodeIsNotTheFirst) {
+  World w{{{.last = 5}}, {no("p")}, plain()};
+  EXPECT_EQ(w.start("A", {.tasks = 1, .on = {"n1"}}), "n1:0");
+  EXPECT_EQ(w.start("B", {.tasks = 2, .on = {"n2"}}), "n2:0-1");
+  EXPECT_EQ(w.start("C", {.tasks = 3, .on = {"n4"}}), "n4:0-2");
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 1}).where, "n4:3");
+  // n4 cannot hold it and ends the run n1 to n3; n5 alone is tighter.
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 2}).where, "n5:0-1");
+  EXPECT_EQ(w.ask({.tasks = 2}).where, "n2:2-3");
+}
+
+// The last node that a job may have has to hold the rest (recorded).
+TEST(Placement, TheLastNodeHoldsTheRest) {
+  World w{{{.last = 3, .cores = 2}, {.first = 4, .last = 4, .cores = 6}, {.first = 5, .last = 6}},
+          {no("p")},
+          plain()};
+  EXPECT_EQ(w.ask({.nodes = 2, .tasks = 7}).where, "n1:0-1 n4:0-4");
+  EXPECT_EQ(w.ask({.nodes = 3, .tasks = 9}).where, "n1:0-1 n2:0-1 n4:0-4");
+  EXPECT_EQ(w.ask({.nodes = 2, .tasks = 10}).where, "n4:0-5 n5:0-3");
+}
+
+// Required nodes where the weight changes draw nobody to their neighbours (recorded).
+TEST(Placement, LighterNodesBeatNeighboursOfRequiredOnes) {
+  World w{
+      {{.last = 2, .weight = 10}, {.first = 3, .last = 4}, {.first = 5, .last = 8, .weight = 5}},
+      {no("p")},
+      plain()};
+  EXPECT_EQ(w.ask({.nodes = 2, .on = {"n5"}}).where, "n3:0 n5:0");
+  EXPECT_EQ(w.ask({.nodes = 2, .on = {"n6"}}).where, "n6:0 n7:0");
+}
+
+// A block that suffices is taken first, the lightest such; a range goes on elsewhere (recorded).
+TEST(Placement, ContiguousRangesGoOnBehindHoles) {
+  World w{{{.last = 2}, {.first = 3, .last = 6, .weight = 5}}, {no("p")}, plain()};
+  EXPECT_EQ(w.start("A", {.tasks = 4, .on = {"n3"}}), "n3:0-3");
+  EXPECT_EQ(w.ask({.nodes = 2, .contiguous = true}).where, "n1:0 n2:0");
+  EXPECT_EQ(w.ask({.range = {2, 3}, .tasks = 3, .contiguous = true}).where, "n1:0 n2:0 n4:0");
+}
+
+// 4.8: least loaded is who has most free cores, not who offers most (recorded).
+TEST(Placement, LeastLoadedCountsFreeCores) {
+  PartitionConfig partition = no("p");
+  partition.least_loaded = true;
+  World w{{{.last = 3, .sockets = 2}}, {partition}, plain()};
+  EXPECT_EQ(w.start("A", {.tasks = 3, .on = {"n1"}}), "n1:0-1,4");
+  EXPECT_EQ(w.start("B", {.tasks = 1, .on = {"n2"}}), "n2:0");
+  EXPECT_EQ(w.ask({.nodes = 2, .tasks = 4, .per_node = 2}).where, "n2:1,4 n3:0,4");
+  EXPECT_EQ(w.ask({.tasks = 2, .cpus_per_task = 3}).where, "n3:0-2,4-6");
+}
+
 // --- units and threads (4.6) ---
 
 TEST(Placement, ACoreIsTakenWithAllItsThreads) {
@@ -173,6 +225,58 @@ TEST(Placement, TasksPerSocketSpreadOverSockets) {
   EXPECT_EQ(w.ask({.tasks = 4, .per_socket = 1}).where, "n1:0,4 n2:0,4");
 }
 
+// The last sockets that suffice (recorded).
+TEST(Placement, TasksPerSocketLeaveTheFirstSocketsAlone) {
+  World w{{{.last = 1, .sockets = 3}}, {no("p")}, plain()};
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 1, .per_socket = 2}).where, "n1:8");
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 3, .per_socket = 2}).where, "n1:4-5,8");
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 5, .per_socket = 2}).where, "n1:0-1,4-5,8");
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 7, .per_socket = 2}).where, "");
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 1, .per_socket = 1, .cpus_per_task = 5}).where,
+            "n1:4-6,8-9");
+}
+
+// What a socket's tasks need is rounded up to cores (recorded).
+TEST(Placement, TasksPerSocketWithThreadsTakeWholeCores) {
+  World w{{{.last = 1, .sockets = 2, .cores = 3, .threads = 2}}, {no("p")}, plain()};
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 2, .per_socket = 1}).where, "n1:0");
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 4, .per_socket = 1}).where, "n1:0,3");
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 5, .per_socket = 1}).where, "");
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 7, .per_socket = 3}).where, "n1:0-1,3-4");
+}
+
+TEST(Placement, BlocksRespectTasksPerSocket) {
+  ClusterParameters parameters = plain();
+  parameters.core_default_dist_block = true;
+  World w{{{.last = 1, .sockets = 2}}, {no("p")}, parameters};
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 3, .per_socket = 2}).where, "n1:0-1,4");
+}
+
+// 4.6 step 4 does not round what a node offers to whole tasks (recorded); where memory is charged
+// per CPU it does.
+TEST(Placement, TasksMayEndInAPartOfTheirCpus) {
+  for (const bool memory : {false, true}) {
+    ClusterParameters parameters = plain();
+    parameters.memory = memory;
+    parameters.default_memory.per_cpu = MemoryMiB{100};
+    World w{{{.last = 4, .sockets = 2}}, {no("p")}, parameters};
+    EXPECT_EQ(w.ask({.tasks = 5, .cpus_per_task = 3}).where,
+              memory ? "n1:0-2,4-6@600 n2:0-2,4-6@600 n3:0-2@300" : "n1:0-7 n2:0-2,4-6");
+  }
+}
+
+TEST(Placement, OneTaskPerCoreTakesItsCoresWhole) {
+  ClusterParameters parameters = plain();
+  parameters.memory = true;
+  parameters.default_memory.per_cpu = MemoryMiB{100};
+  World w{{{.last = 2, .sockets = 2, .cores = 2, .threads = 2}}, {no("p")}, parameters};
+  // Charged for both threads, unlike with --threads-per-core.
+  EXPECT_EQ(w.ask({.tasks = 2, .per_core = 1}).where, "n1:0,2@400");
+  EXPECT_EQ(w.ask({.tasks = 2, .threads_per_core = 1}).where, "n1:0,2@200");
+  EXPECT_EQ(w.ask({.tasks = 2, .per_core = 1, .mem_per_cpu = 3000}).where, "n1:0@6000 n2:0@6000");
+  EXPECT_EQ(w.ask({.tasks = 2, .per_core = 1, .cpus_per_task = 3}).where, "n1:0-3@800");
+}
+
 TEST(Placement, CpusOfATaskStayInOneSocket) {
   World w{{{.last = 1, .sockets = 2}}, {no("p")}, plain()};
   EXPECT_EQ(w.start("A", {.tasks = 1, .cpus_per_task = 3}), "n1:0-2");
@@ -192,6 +296,7 @@ TEST(Placement, MinimumOfCpusPerNode) {
   EXPECT_EQ(w.start("A", {.tasks = 2}), "n1:0-1");
   EXPECT_EQ(w.ask({.tasks = 1, .mincpus = 3}).where, "n2:0-2");
   EXPECT_EQ(w.ask({.nodes = 1, .tasks = 3}).where, "n2:0-2");
+  EXPECT_EQ(w.ask({.nodes = 1, .tasks = 2, .per_node = 2, .mincpus = 3}).where, "n2:0-2");
 }
 
 TEST(Placement, PartitionsLimitOfCpusPerNodeCountsItsOwnJobsOnly) {
@@ -263,6 +368,27 @@ TEST(Memory, MoreThanTheLimitPerCpuTakesMoreCpus) {  // 1.8 step 6
   World w{{{}}, {no("p")}, parameters};
   EXPECT_EQ(w.ask({.tasks = 1, .mem_per_cpu = 2500}).where, "n1:0-2@2502");
   EXPECT_EQ(w.ask({.tasks = 1, .mem = 2500}).where, "n1:0-2@2500");
+  // Each node needs what its tasks asked for themselves only (recorded).
+  World two{{{.last = 2, .sockets = 2, .memory = 20000}}, {no("p")}, parameters};
+  EXPECT_EQ(two.ask({.nodes = 2, .tasks = 2, .mem_per_cpu = 2500}).where, "n1:0-2@2502 n2:0@834");
+  EXPECT_EQ(two.ask({.nodes = 2, .mem_per_cpu = 2500}).where, "n1:0-2@2502 n2:0-2@2502");
+}
+
+// … also where memory is not managed.
+TEST(Memory, TheLimitPerCpuHoldsWithoutManagedMemory) {
+  ClusterParameters parameters = plain();
+  parameters.max_memory.per_cpu = MemoryMiB{1000};
+  World w{{{}}, {no("p")}, parameters};
+  EXPECT_EQ(w.ask({.tasks = 1, .mem_per_cpu = 2500}).where, "n1:0-2");
+}
+
+// R5.5: sockets are charged as the CPUs that the job can use of them.
+TEST(Memory, SocketsOfOneThreadAreChargedSo) {
+  ClusterParameters parameters = plain();
+  parameters.unit = SelectUnit::kSocket;
+  parameters.memory = true;
+  World w{{{.sockets = 2, .cores = 2, .threads = 2}}, {no("p")}, parameters};
+  EXPECT_EQ(w.ask({.tasks = 1, .threads_per_core = 1, .mem_per_cpu = 3000}).where, "n1:0-1@6000");
 }
 
 TEST(Memory, PartitionsDefaultBeatsTheClusters) {

@@ -6,62 +6,35 @@
 namespace sched::cons_tres {
 namespace {
 
-std::int64_t divide_up(std::int64_t value, std::int64_t by) {
-  return (value + by - 1) / by;
-}
-
-// 1.8: the request, else the partition's default, else the cluster's; then the limits' conversions.
+// Memory, and the CPUs that a limit per CPU adds for it (1.8).
 void resolve_memory(const ClusterParameters& cluster, const PartitionConfig& partition,
                     const MemoryRequest& asked, Shape& shape) {
-  if (!cluster.memory) return;  // R5.1
-  const auto take = [&](const MemoryLimit& limit) {
-    if (limit.per_cpu) {
-      shape.memory_kind = MemoryKind::kPerCpu;
-      shape.memory_mib = limit.per_cpu->value();
-    } else if (limit.per_node) {
-      shape.memory_kind = MemoryKind::kPerNode;
-      shape.memory_mib = limit.per_node->value();
-    }
-    return limit.per_cpu || limit.per_node;
-  };
-  if (const auto* per_cpu = std::get_if<MemoryPerCpu>(&asked)) {
-    take(MemoryLimit{.per_cpu = per_cpu->amount, .per_node = {}});
-  } else if (const auto* per_node = std::get_if<MemoryPerNode>(&asked)) {
-    take(MemoryLimit{.per_cpu = {}, .per_node = per_node->amount});
-  } else if (!take(partition.default_memory)) {
-    take(cluster.default_memory);
-  }
-  if (shape.memory_mib == 0) shape.memory_kind = MemoryKind::kWholeNode;  // R5.3, --mem=0
-
-  const bool own_limit = partition.max_memory.per_cpu || partition.max_memory.per_node;
-  const std::optional<MemoryMiB> max_per_cpu =
-      own_limit ? partition.max_memory.per_cpu : cluster.max_memory.per_cpu;
-  if (!max_per_cpu || max_per_cpu->value() <= 0) return;
-  const std::int64_t factor = divide_up(shape.memory_mib, max_per_cpu->value());
-  if (factor <= 1) return;
-  if (shape.memory_kind == MemoryKind::kPerCpu) {  // 1.8 step 6
-    shape.cpus_per_task *= static_cast<int>(factor);
-    shape.memory_mib = divide_up(shape.memory_mib, factor);
-  } else if (shape.memory_kind == MemoryKind::kPerNode) {
-    shape.node_cpus = std::max(shape.node_cpus, static_cast<int>(factor));
-  }
+  const MemoryDemand demand = memory_demand(cluster, partition, asked);
+  shape.memory_kind = demand.kind;
+  if (demand.kind != MemoryKind::kUnmanaged) shape.memory_mib = demand.mib;
+  shape.cpus_per_task *= demand.task_factor;
+  shape.node_cpus = std::max(shape.node_cpus, demand.node_cpus);
 }
 
 void resolve_threads(const ClusterParameters& cluster, const JobRequest& asked, Shape& shape) {
   std::optional<int> tasks_per_core = asked.tasks_per_core;
   if (!tasks_per_core && !asked.threads_per_core && cluster.one_task_per_core) tasks_per_core = 1;
   if (tasks_per_core) shape.cpus_per_core_max = *tasks_per_core * shape.cpus_per_task;
+  shape.one_task_per_core = tasks_per_core == 1;
+  shape.threads_per_core_max = asked.threads_per_core.value_or(kNoLimit);
   if (asked.threads_per_core &&
       (shape.cpus_per_core_max == kNoLimit || *asked.threads_per_core < shape.cpus_per_core_max)) {
     shape.cpus_per_core_max = *asked.threads_per_core;
   }
 }
 
-// CPUs over all nodes and CPUs on each node.
+// CPUs over all nodes and CPUs on each node. CPUs that a limit of memory per CPU adds to each task
+// are no matter of single nodes where the tasks are counted (recorded).
 void resolve_cpus(const JobRequest& asked, Shape& shape) {
   const int per_task = shape.cpus_per_task;
   if (!shape.overcommit) {
-    shape.node_cpus = std::max(shape.node_cpus, per_task * std::max(1, shape.tasks_per_node));
+    const int least = asked.tasks ? std::max(1, asked.cpus_per_task) : per_task;
+    shape.node_cpus = std::max(shape.node_cpus, least * std::max(1, shape.tasks_per_node));
     shape.min_cpus = tasks_of(asked, shape.min_nodes) * per_task;
   } else {
     if (shape.tasks_per_node == kNoLimit) shape.node_cpus = std::max(shape.node_cpus, per_task);
@@ -100,7 +73,7 @@ Shape make_shape(const Cluster& cluster, const SelectRequest& request) {
   shape.block_cores = parameters.core_default_dist_block || shape.unit == SelectUnit::kCpu;
   shape.min_nodes = request.min_nodes;
   shape.req_nodes = request.req_nodes;
-  shape.one_node = request.max_nodes == 1;
+  shape.one_node = asked.max_nodes == 1;
   shape.tasks = asked.tasks.value_or(0);
   // More nodes than tasks are of no use.
   shape.max_nodes = shape.tasks > 1

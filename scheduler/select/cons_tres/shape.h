@@ -8,6 +8,7 @@
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/job.h"
 #include "scheduler/select/cons_tres/node_facts.h"
+#include "scheduler/select/memory_demand.h"
 #include "scheduler/select/selector.h"
 
 namespace sched::cons_tres {
@@ -15,8 +16,6 @@ namespace sched::cons_tres {
 // What a job's presence on a node means for others (R4.14, R4.15).
 enum class NodeClass : std::uint8_t { kShared, kOneRow, kReserved };
 NodeClass class_of(const Partition& partition, const JobRequest& request);
-
-enum class MemoryKind : std::uint8_t { kUnmanaged, kPerCpu, kPerNode, kWholeNode };
 
 inline constexpr int kNoLimit = 0;  // of the options below that have one
 
@@ -36,7 +35,9 @@ struct Shape {
   int cpus_per_task = 1;
   int node_cpus = 1;  // on each node at least (--mincpus, --ntasks-per-node, --cpus-per-task)
   int tasks_per_node = kNoLimit, tasks_per_socket = kNoLimit;
-  int cpus_per_core_max = kNoLimit;  // from --ntasks-per-core, --threads-per-core
+  int cpus_per_core_max = kNoLimit;     // from --ntasks-per-core, --threads-per-core
+  int threads_per_core_max = kNoLimit;  // --threads-per-core: others are not even charged
+  bool one_task_per_core = false;
   int sockets_per_node = 1, cores_per_socket = 1;
   int max_cpus_per_node = kNoLimit;  // of the partition, over all its jobs
   MemoryKind memory_kind = MemoryKind::kUnmanaged;
@@ -57,6 +58,21 @@ Shape make_shape(const Cluster& cluster, const SelectRequest& request);
 inline int cpus_per_core(const Shape& shape, const NodeFacts& node) {
   return shape.cpus_per_core_max == kNoLimit ? node.threads
                                              : std::min(node.threads, shape.cpus_per_core_max);
+}
+
+// Cores of a socket that the job can use: those that --ntasks-per-socket's tasks need.
+inline int cores_per_socket_max(const Shape& shape, const NodeFacts& node) {
+  if (shape.tasks_per_socket == kNoLimit) return node.cores_per_socket;
+  const int per_core = cpus_per_core(shape, node);
+  return std::min(node.cores_per_socket,
+                  (shape.tasks_per_socket * shape.cpus_per_task + per_core - 1) / per_core);
+}
+
+// CPUs that a core is charged as.
+inline int charged_per_core(const Shape& shape, const NodeFacts& node) {
+  return shape.threads_per_core_max == kNoLimit
+             ? node.threads
+             : std::min(node.threads, shape.threads_per_core_max);
 }
 
 }  // namespace sched::cons_tres

@@ -1,0 +1,26 @@
+// MemoryDemand: what a job asks of its nodes' memory in one partition, with defaults and limits
+// applied (1.8). Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "scheduler/model/config.h"
+#include "scheduler/model/job.h"
+
+namespace sched {
+
+// kUnmanaged: memory is no consumable resource (R5.1).
+enum class MemoryKind : std::uint8_t { kUnmanaged, kPerCpu, kPerNode, kWholeNode };
+
+struct MemoryDemand {
+  MemoryKind kind = MemoryKind::kUnmanaged;
+  std::int64_t mib = 0;  // per CPU or per node
+  // Step 6: what is above a limit per CPU takes more CPUs, whether memory is managed or not.
+  int task_factor = 1;  // as many times the CPUs per task
+  int node_cpus = 1;    // on each node at least
+};
+
+MemoryDemand memory_demand(const ClusterParameters& cluster, const PartitionConfig& partition,
+                           const MemoryRequest& asked);
+
+}  // namespace sched
