@@ -33,23 +33,19 @@ void NodeGroups::rebuild(const Cluster& cluster) {
   });
 }
 
-bool group_fits(const NodeSpec& node, const JobRequest& request) {
-  int cpus = std::max(request.cpus_per_task, request.min_cpus_per_node.value_or(1));
-  if (request.tasks_per_node) {
-    cpus = std::max(cpus, *request.tasks_per_node * request.cpus_per_task);
+bool group_fits(const NodeSpec& node, const JobRequest& request, const MemoryDemand& memory) {
+  const int per_task = request.cpus_per_task * memory.task_factor;
+  int need = std::max(request.min_cpus_per_node.value_or(1), memory.node_cpus);
+  if (!request.overcommit) need = std::max(need, per_task * request.tasks_per_node.value_or(1));
+  int usable = node.cpus;
+  if (request.tasks_per_core) {
+    usable = std::min(usable, node.cores() * *request.tasks_per_core * per_task);
   }
-  if (request.overcommit) cpus = request.min_cpus_per_node.value_or(1);
-  if (node.cpus < cpus || node.tmp_disk < request.tmp_disk) return false;
-  if (node.sockets < request.sockets_per_node.value_or(1)) return false;
-  if (node.cores_per_socket < request.cores_per_socket.value_or(1)) return false;
-  if (node.threads_per_core < request.threads_per_core.value_or(1)) return false;
-  if (const auto* memory = std::get_if<MemoryPerNode>(&request.memory)) {
-    if (memory->amount > node.memory) return false;
-  }
-  if (const auto* memory = std::get_if<MemoryPerCpu>(&request.memory)) {
-    if (memory->amount > node.memory) return false;
-  }
-  return true;
+  return need <= usable && request.tmp_disk <= node.tmp_disk &&
+         request.sockets_per_node.value_or(1) <= node.sockets &&
+         request.cores_per_socket.value_or(1) <= node.cores_per_socket &&
+         request.threads_per_core.value_or(1) <= node.threads_per_core &&
+         memory.mib <= node.memory.value();
 }
 
 }  // namespace sched

@@ -7,6 +7,7 @@
 #include "scheduler/constraint.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/job.h"
+#include "scheduler/select/memory_demand.h"
 
 namespace sched {
 
@@ -28,7 +29,8 @@ class NodeGroups {
   NodeSet up_;
 };
 
-// Whether a node of this configuration can hold its part of the job at all (4.2.2).
-bool group_fits(const NodeSpec& node, const JobRequest& request);
+// Whether a node of this configuration can hold its part of the job at all (4.2.2). `memory` is
+// what the job asks for in its partition.
+bool group_fits(const NodeSpec& node, const JobRequest& request, const MemoryDemand& memory);
 
 }  // namespace sched

@@ -48,7 +48,7 @@ struct Placement::Attempt {
         partition{cluster.partition(a_request.partition)},
         constraint{a_base.constraint},
         base{a_base.nodes},
-        required{&a_base.required},
+        required{a_base.required},
         requires_nodes{a_base.required_count > 0} {}
 
   const PlacementRequest& request;
@@ -57,12 +57,21 @@ struct Placement::Attempt {
   const Constraint& constraint;
   NodeCounts counts;
   const NodeSet& base;
-  const NodeSet* required;  // --nodelist, or what counted features have taken
+  const NodeSet& required;  // --nodelist
   bool requires_nodes;      // `required` is not empty
   PlacementOutcome outcome;
   std::vector<Candidate> candidates;
+  SelectMode mode = SelectMode::kRunNow;
   bool offers_victims = false;
   bool memory_short = false;
+};
+
+// What the nodes of one choice are for: the job, or its part on nodes of a counted feature.
+struct Placement::Wish {
+  const SelectJob& job;
+  NodeCounts counts;
+  const NodeSet& required;
+  bool requires_nodes;  // `required` is not empty
 };
 
 PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& request) {
@@ -84,7 +93,7 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
     attempt.outcome.message = "a required node is down, drained or kept for other jobs";
     return std::move(attempt.outcome);
   }
-  if (try_all(attempt)) return std::move(attempt.outcome);
+  if (try_all(attempt, usable_nodes(attempt))) return std::move(attempt.outcome);
   if (request.with_preemption && preempt::enabled(cluster_)) {  // R3.2, R7.1
     std::vector<const Job*> allocated;
     for (const auto& [order, other] : allocated_) allocated.push_back(other);
@@ -93,7 +102,9 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
     attempt.outcome.valid_until = list.valid_until;
     attempt.candidates = std::move(list.candidates);
     attempt.offers_victims = !attempt.candidates.empty();
-    if (attempt.offers_victims && try_all(attempt)) return std::move(attempt.outcome);
+    if (attempt.offers_victims && try_all(attempt, usable_nodes(attempt))) {
+      return std::move(attempt.outcome);
+    }
   }
   classify(attempt);
   return std::move(attempt.outcome);
@@ -105,6 +116,7 @@ namespace {
 JobRequest base_part(const JobRequest& request) {
   JobRequest part;
   part.tasks_per_node = request.tasks_per_node;
+  part.tasks_per_core = request.tasks_per_core;
   part.cpus_per_task = request.cpus_per_task;
   part.min_cpus_per_node = request.min_cpus_per_node;
   part.sockets_per_node = request.sockets_per_node;
@@ -137,8 +149,10 @@ void Placement::find_base(const Job& job, PartitionIndex partition) {
   if (auto constraint = Constraint::parse(job.request.constraint); constraint.ok()) {
     base_.constraint = *std::move(constraint);
   }
+  const MemoryDemand memory = memory_demand(
+      cluster_.parameters(), cluster_.partition(partition).config, job.request.memory);
   for (const NodeGroup& group : groups_.all()) {
-    if (!group_fits(group.sample, job.request)) continue;
+    if (!group_fits(group.sample, job.request, memory)) continue;
     if (!base_.constraint.matches(group.sample.features)) continue;
     base_.nodes |= group.nodes;
   }
@@ -150,10 +164,10 @@ void Placement::find_base(const Job& job, PartitionIndex partition) {
   base_.required_count = base_.required.count();
 }
 
-bool Placement::try_all(Attempt& attempt) const {
+bool Placement::try_all(Attempt& attempt, const NodeSet& usable) const {
   const std::size_t alternatives = std::max<std::size_t>(1, attempt.constraint.alternatives());
   for (std::size_t i = 0; i < alternatives; ++i) {
-    if (try_alternative(attempt, i)) return true;
+    if (try_alternative(attempt, usable, i)) return true;
   }
   return false;
 }
@@ -177,8 +191,8 @@ NodeSet Placement::allowed_nodes(const Attempt& attempt, bool exclusive_user) co
   return allowed;
 }
 
-// 3.6 step 4 for one alternative of a matching OR.
-bool Placement::try_alternative(Attempt& attempt, std::size_t alternative) const {
+// 3.6 steps 4b to 4f.
+NodeSet Placement::usable_nodes(const Attempt& attempt) const {
   const PlacementRequest& request = attempt.request;
   const bool exclusive_user =
       attempt.partition.config.exclusive_user || request.job.request.sharing == Sharing::kUser;
@@ -198,67 +212,88 @@ bool Placement::try_alternative(Attempt& attempt, std::size_t alternative) const
   } else {
     usable &= allowed_nodes(attempt, exclusive_user);
   }
+  return usable;
+}
+
+NodeSet Placement::nodes_with(const std::string& feature) const {
+  NodeSet nodes = cluster_.no_nodes();
+  for (const NodeGroup& group : groups_.all()) {
+    const auto& features = group.sample.features;
+    if (std::find(features.begin(), features.end(), feature) != features.end()) {
+      nodes |= group.nodes;
+    }
+  }
+  return nodes;
+}
+
+// One alternative of a matching OR. 4.2.4: the nodes of each counted feature are chosen first, for
+// what is asked of a single node, and are then required.
+bool Placement::try_alternative(Attempt& attempt, const NodeSet& usable,
+                                std::size_t alternative) const {
+  const SelectJob& job = attempt.request.job.select;
+  if (attempt.constraint.counted().empty()) {
+    const Wish whole{job, attempt.counts, attempt.required, attempt.requires_nodes};
+    return pick_best(attempt, whole, usable, alternative);
+  }
+  JobRequest of_each = *job.request;
+  of_each.tasks.reset();
+  SelectJob part = job;
+  part.request = &of_each;
+  const NodeSet none = cluster_.no_nodes();
+  NodeSet required = attempt.required;  // --nodelist, whose nodes do not count (recorded)
+  for (const Constraint::Counted& counted : attempt.constraint.counted()) {
+    const NodeSet matching = (nodes_with(counted.feature) & usable) - required;
+    const int count = of_each.min_nodes = counted.count;
+    const Wish wish{part, {.min = count, .req = count, .max = count}, none, false};
+    if (!pick_best(attempt, wish, matching, alternative)) return false;
+    for (const NodeAllocation& use : attempt.outcome.allocation->nodes) {
+      required.set(cluster_.rank(use.node));
+    }
+  }
+  NodeCounts counts = attempt.counts;
+  counts.req = counts.min;  // of a range no more than has to be (recorded)
+  return required.count() <= counts.max &&
+         pick_best(attempt, Wish{job, counts, required, true}, usable, alternative);
+}
+
+// The node sets by weight (3.6 step 4).
+bool Placement::pick_best(Attempt& attempt, const Wish& wish, const NodeSet& usable,
+                          std::size_t alternative) const {
   const std::vector<NodeGroup>& groups = groups_.all();
   if (groups.size() == 1 && attempt.constraint.alternatives() == 0) {  // nothing to divide
-    return usable.count() >= attempt.counts.min &&
-           (!attempt.requires_nodes || usable.contains(*attempt.required)) &&
-           take_counted(attempt, usable);
+    return usable.count() >= wish.counts.min &&
+           (!wish.requires_nodes || usable.contains(wish.required)) &&
+           select(attempt, wish, usable);
   }
   const bool linear = cluster_.parameters().select == SelectType::kLinear;
-  const int wanted = std::max(attempt.counts.min, attempt.counts.req);
+  const int wanted = std::max(wish.counts.min, wish.counts.req);
+  const auto matches = [&](const NodeGroup& group) {
+    return attempt.constraint.alternatives() == 0 ||
+           attempt.constraint.matches_alternative(alternative, group.sample.features);
+  };
   NodeSet found = cluster_.no_nodes();
+  if (wish.requires_nodes) {  // whatever they weigh
+    for (const NodeGroup& group : groups) {
+      if (matches(group)) found |= group.nodes & wish.required;
+    }
+    found &= usable;
+  }
   int tried = -1;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const bool last = i + 1 == groups.size();
-    if (attempt.constraint.alternatives() == 0 ||
-        attempt.constraint.matches_alternative(alternative, groups[i].sample.features)) {
-      found |= groups[i].nodes & usable;
-    }
+    if (matches(groups[i])) found |= groups[i].nodes & usable;
     // Step 4g: victims are offered on the last set only, never just to use cheap nodes.
-    if (!last && (!linear || attempt.offers_victims ||
+    if (!last && (!linear || attempt.offers_victims || attempt.mode == SelectMode::kTestOnly ||
                   groups[i].sample.weight == groups[i + 1].sample.weight)) {
       continue;
     }
     const int count = found.count();
-    if (count < (last ? attempt.counts.min : wanted) || count == tried) continue;
+    if (count < (last ? wish.counts.min : wanted) || count == tried) continue;
     tried = count;
-    if (attempt.requires_nodes && !found.contains(*attempt.required)) continue;
-    if (take_counted(attempt, found)) return true;
+    if (wish.requires_nodes && !found.contains(wish.required)) continue;
+    if (select(attempt, wish, found)) return true;
   }
   return false;
-}
-
-// 4.2.4: the nodes of counted features are chosen first and are then required.
-bool Placement::take_counted(Attempt& attempt, const NodeSet& nodes) const {
-  if (attempt.constraint.counted().empty()) return select(attempt, nodes, attempt.offers_victims);
-  const NodeCounts counts = attempt.counts;
-  const NodeSet* const required = attempt.required;
-  const NodeSet none = cluster_.no_nodes();
-  NodeSet taken = *required;
-  bool complete = true;
-  for (const Constraint::Counted& counted : attempt.constraint.counted()) {
-    NodeSet matching = cluster_.no_nodes();
-    for (const NodeGroup& group : groups_.all()) {
-      const auto& features = group.sample.features;
-      if (std::find(features.begin(), features.end(), counted.feature) != features.end()) {
-        matching |= group.nodes;
-      }
-    }
-    matching &= nodes;
-    matching -= taken;
-    attempt.counts = {counted.count, counted.count, counted.count};
-    attempt.required = &none;
-    complete = select(attempt, matching, attempt.offers_victims);
-    if (!complete) break;
-    for (const NodeAllocation& use : attempt.outcome.allocation->nodes) {
-      taken.set(cluster_.rank(use.node));
-    }
-  }
-  attempt.counts = counts;
-  attempt.required = &taken;
-  complete = complete && select(attempt, nodes, attempt.offers_victims);
-  attempt.required = required;
-  return complete;
 }
 
 // No room for a single pod more (NodeSpec::pods_max), but for what victims leave.
@@ -294,10 +329,12 @@ NodeSet Placement::overfilled(const Attempt& attempt) const {
 }
 
 // How many pods a job of a pod per task has on a node is known when the selector has chosen.
-bool Placement::select(Attempt& attempt, const NodeSet& nodes, bool offer) const {
-  if (!attempt.request.job.request.pod_per_task) return select_from(attempt, nodes, offer);
+bool Placement::select(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const {
+  if (!attempt.request.job.request.pod_per_task || attempt.mode == SelectMode::kTestOnly) {
+    return select_from(attempt, wish, nodes);
+  }
   NodeSet left = nodes;
-  for (int round = 0; round < kPodRoundsMax && select_from(attempt, left, offer); ++round) {
+  for (int round = 0; round < kPodRoundsMax && select_from(attempt, wish, left); ++round) {
     const NodeSet over = overfilled(attempt);
     if (over.empty()) return true;
     left -= over;
@@ -305,21 +342,21 @@ bool Placement::select(Attempt& attempt, const NodeSet& nodes, bool offer) const
   return false;
 }
 
-bool Placement::select_from(Attempt& attempt, const NodeSet& nodes, bool offer) const {
+bool Placement::select_from(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const {
   const SharingStatus& sharing = attempt.outcome.sharing;
-  SelectRequest request{.job = &attempt.request.job.select,
-                        .mode = SelectMode::kRunNow,
+  SelectRequest request{.job = &wish.job,
+                        .mode = attempt.mode,
                         .now = attempt.request.now,
                         .nodes = nodes,
-                        .required = *attempt.required,
-                        .min_nodes = attempt.counts.min,
-                        .req_nodes = attempt.counts.req,
-                        .max_nodes = attempt.counts.max,
+                        .required = wish.required,
+                        .min_nodes = wish.counts.min,
+                        .req_nodes = wish.counts.req,
+                        .max_nodes = wish.counts.max,
                         .whole_nodes = sharing.whole_nodes,
                         .may_stack = sharing.may_stack,
                         .max_share = sharing.max_share,
                         .candidates = {}};
-  if (offer) request.candidates = attempt.candidates;
+  if (attempt.offers_victims) request.candidates = attempt.candidates;
   SelectOutcome selected = attempt.selector.select(request);
   attempt.memory_short = attempt.memory_short || selected.memory_short;
   if (!selected.allocation) return false;
@@ -334,25 +371,13 @@ bool Placement::select_from(Attempt& attempt, const NodeSet& nodes, bool offer) 
 
 // 3.6 step 5: never, not with the nodes that are up, or merely not now.
 void Placement::classify(Attempt& attempt) const {
-  Job& job = attempt.request.job;
+  const Job& job = attempt.request.job;
   PlacementOutcome& outcome = attempt.outcome;
-  outcome.allocation.reset();
-  outcome.victims.clear();
+  attempt.mode = SelectMode::kTestOnly;
+  attempt.offers_victims = false;
   const auto could_run = [&](const NodeSet& nodes) {
-    if (!nodes.contains(*attempt.required) || nodes.count() < attempt.counts.min) return false;
-    const SelectRequest request{.job = &job.select,
-                                .mode = SelectMode::kTestOnly,
-                                .now = attempt.request.now,
-                                .nodes = nodes,
-                                .required = *attempt.required,
-                                .min_nodes = attempt.counts.min,
-                                .req_nodes = attempt.counts.req,
-                                .max_nodes = attempt.counts.max,
-                                .whole_nodes = outcome.sharing.whole_nodes,
-                                .may_stack = outcome.sharing.may_stack,
-                                .max_share = outcome.sharing.max_share,
-                                .candidates = {}};
-    return attempt.selector.select(request).allocation.has_value();
+    return nodes.contains(attempt.required) && nodes.count() >= attempt.counts.min &&
+           try_all(attempt, nodes);
   };
   // 3.5 step 3: a required node that does not exist, or is none of the partition's, can never run.
   const bool all_there =
@@ -368,6 +393,8 @@ void Placement::classify(Attempt& attempt) const {
     outcome.message = "no " + std::to_string(attempt.counts.min) + " nodes of partition " +
                       attempt.partition.config.name + " can ever hold it";
   }
+  outcome.allocation.reset();
+  outcome.victims.clear();
 }
 
 std::string Placement::describe_busy(const Attempt& attempt) const {

@@ -61,6 +61,7 @@ class Placement {
 
  private:
   struct Attempt;
+  struct Wish;
   // What a request is answered with before anybody's jobs are looked at; equal jobs in a row share
   // it.
   struct Base {
@@ -74,12 +75,15 @@ class Placement {
     int required_count = 0;
   };
   void find_base(const Job& job, PartitionIndex partition);
-  bool try_all(Attempt& attempt) const;
-  bool try_alternative(Attempt& attempt, std::size_t alternative) const;
-  bool take_counted(Attempt& attempt, const NodeSet& nodes) const;
+  bool try_all(Attempt& attempt, const NodeSet& usable) const;
+  bool try_alternative(Attempt& attempt, const NodeSet& usable, std::size_t alternative) const;
+  bool pick_best(Attempt& attempt, const Wish& wish, const NodeSet& usable,
+                 std::size_t alternative) const;
+  NodeSet usable_nodes(const Attempt& attempt) const;
+  NodeSet nodes_with(const std::string& feature) const;
   NodeSet allowed_nodes(const Attempt& attempt, bool exclusive_user) const;
-  bool select(Attempt& attempt, const NodeSet& nodes, bool offer) const;
-  bool select_from(Attempt& attempt, const NodeSet& nodes, bool offer) const;
+  bool select(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const;
+  bool select_from(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const;
   NodeSet without_room(const Attempt& attempt) const;
   NodeSet overfilled(const Attempt& attempt) const;
   void classify(Attempt& attempt) const;

@@ -31,7 +31,8 @@ class BestFit {
     find_runs();
     if (prefers_big_nodes()) {
       take_biggest();
-      return accepted() ? std::optional{std::move(chosen_)} : std::nullopt;
+      const bool fits = accepted() && (!request_.contiguous || one_block());
+      return fits ? std::optional{std::move(chosen_)} : std::nullopt;
     }
     while (room_ > 0 && !satisfied()) {
       const int best = best_run();
@@ -93,7 +94,7 @@ class BestFit {
 
   // Step 3.
   bool prefers_big_nodes() const {
-    if (cpus_.uniform() || request_.contiguous || rem_nodes_ <= 0) return false;
+    if (cpus_.uniform() || rem_nodes_ <= 0) return false;
     int least = INT_MAX;
     int most = 0;
     for (int rank = request_.eligible.next(0); rank >= 0; rank = request_.eligible.next(rank + 1)) {

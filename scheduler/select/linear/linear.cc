@@ -3,12 +3,14 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "scheduler/select/cons_tres/cheapest.h"
 #include "scheduler/select/linear/best_fit.h"
+#include "scheduler/select/memory_demand.h"
 #include "scheduler/select/selector.h"
 
 namespace sched {
@@ -38,6 +40,15 @@ class Linear final : public Selector {
     std::vector<int> cpus;
     for (const NodeIndex node : cluster.order()) cpus.push_back(cluster.node(node).cpus);
     cpus_ = CpuSums{cpus};
+    const auto lighter = [&](int a, int b) {
+      return cluster.spec_at(a).weight < cluster.spec_at(b).weight;
+    };
+    std::vector<int> ranks(cpus.size());
+    std::iota(ranks.begin(), ranks.end(), 0);
+    if (!std::is_sorted(ranks.begin(), ranks.end(), lighter)) {
+      std::stable_sort(ranks.begin(), ranks.end(), lighter);
+      by_weight_ = std::move(ranks);
+    }
   }
 
   SelectOutcome select(const SelectRequest& request) override;
@@ -56,10 +67,6 @@ class Linear final : public Selector {
 
  private:
   using Books = std::vector<NodeBook>;
-  struct Demand {
-    bool per_cpu = false;
-    std::optional<MemoryMiB> amount;  // nothing = the whole node's memory
-  };
 
   template <typename Visit>
   void for_each(const SelectJob& job, Visit visit) {
@@ -93,13 +100,19 @@ class Linear final : public Selector {
     });
   }
 
-  Demand demand(const SelectJob& job) const;
-  MemoryMiB charge(const Demand& demand, int rank) const;
-  bool memory_fits(const SelectRequest& request, const Books& books, int rank) const;
+  MemoryMiB charge(const MemoryDemand& demand, int rank) const;
+  bool memory_fits(const MemoryDemand& demand, const Books& books, int rank) const;
   NodeSet count(const SelectRequest& request, const NodeSet& nodes, const Books& books,
                 int run_limit, int total_limit) const;
   std::optional<NodeSet> find_mate(const SelectRequest& request, const NodeSet& eligible) const;
   std::optional<NodeSet> fit(const SelectRequest& request, const NodeSet& eligible) const;
+  // R4.3
+  bool takes_idle_nodes(const SelectRequest& request) const {
+    return request.mode == SelectMode::kRunNow && !request.may_stack &&
+           cluster_.parameters().preempt_type == PreemptType::kNone;
+  }
+  std::optional<NodeSet> fit_on_first(const BestFitRequest& question) const;
+  std::optional<NodeSet> first_of(const BestFitRequest& question) const;
   std::optional<NodeSet> run_now(const SelectRequest& request, const NodeSet& nodes) const;
   class Sparing;
   std::optional<NodeSet> cheapest(const SelectRequest& request,
@@ -113,72 +126,53 @@ class Linear final : public Selector {
   Books books_;    // by rank
   NodeSet empty_;  // no job at all
   CpuSums cpus_;
+  std::vector<int> by_weight_;                     // ranks; empty = the order of ranks
   std::map<std::int64_t, const SelectJob*> jobs_;  // allocated, in job-table order
 };
 
-// MaxMemPerCPU of the partition, else the cluster's; nothing = unlimited (1.8 step 5).
-std::optional<MemoryMiB> max_per_cpu(const Cluster& cluster, PartitionIndex partition) {
-  const MemoryLimit& own = cluster.partition(partition).config.max_memory;
-  const MemoryLimit& limit = own.per_cpu || own.per_node ? own : cluster.parameters().max_memory;
-  return limit.per_cpu;
-}
-
-// 1.8 step 6: by how much a request per CPU is above its limit; so many more CPUs does a task get.
-std::int64_t memory_factor(const Cluster& cluster, const SelectJob& job) {
-  const auto* per_cpu = std::get_if<MemoryPerCpu>(&job.request->memory);
-  const auto most = max_per_cpu(cluster, job.partition);
-  if (per_cpu == nullptr || !most || most->value() <= 0) return 1;
-  return std::max<std::int64_t>(1, (per_cpu->amount.value() + most->value() - 1) / most->value());
+MemoryDemand demand_of(const Cluster& cluster, const SelectJob& job) {
+  return memory_demand(cluster.parameters(), cluster.partition(job.partition).config,
+                       job.request->memory);
 }
 
 int min_cpus(const Cluster& cluster, const SelectJob& job) {
   const JobRequest& request = *job.request;
   if (request.overcommit) return 1;
   return tasks_of(request, request.min_nodes) * request.cpus_per_task *
-         static_cast<int>(memory_factor(cluster, job));
+         demand_of(cluster, job).task_factor;
 }
 
-Linear::Demand Linear::demand(const SelectJob& job) const {
-  const MemoryRequest& asked = job.request->memory;
-  if (const auto* per_cpu = std::get_if<MemoryPerCpu>(&asked)) {
-    const std::int64_t factor = memory_factor(cluster_, job);
-    return {true, MemoryMiB{(per_cpu->amount.value() + factor - 1) / factor}};
-  }
-  if (const auto* per_node = std::get_if<MemoryPerNode>(&asked)) {
-    if (per_node->amount.value() == 0) return {};
-    return {false, per_node->amount};
-  }
-  // 1.8 steps 2 to 4.
-  const MemoryLimit& partition = cluster_.partition(job.partition).config.default_memory;
-  const MemoryLimit& cluster = cluster_.parameters().default_memory;
-  const bool own = partition.per_cpu || partition.per_node;
-  const MemoryLimit& chosen = own ? partition : cluster;
-  if (chosen.per_cpu) return {true, chosen.per_cpu};
-  if (chosen.per_node) return {false, chosen.per_node};
-  return {};
-}
-
-MemoryMiB Linear::charge(const Demand& demand, int rank) const {
+MemoryMiB Linear::charge(const MemoryDemand& demand, int rank) const {
   const NodeSpec& node = cluster_.spec_at(rank);
-  if (!demand.amount) return node.memory;
-  return demand.per_cpu ? MemoryMiB{demand.amount->value() * node.cpus} : *demand.amount;
+  switch (demand.kind) {
+    case MemoryKind::kUnmanaged:
+      break;
+    case MemoryKind::kPerCpu:
+      return MemoryMiB{demand.mib * node.cpus};
+    case MemoryKind::kPerNode:
+      return MemoryMiB{demand.mib};
+    case MemoryKind::kWholeNode:
+      return node.memory;
+  }
+  return MemoryMiB{0};
 }
 
-bool Linear::memory_fits(const SelectRequest& request, const Books& books, int rank) const {
-  if (!manages_memory_) return true;
-  return books[static_cast<std::size_t>(rank)].memory + charge(demand(*request.job), rank) <=
-         cluster_.spec_at(rank).memory;
+bool Linear::memory_fits(const MemoryDemand& demand, const Books& books, int rank) const {
+  return demand.kind == MemoryKind::kUnmanaged ||
+         books[static_cast<std::size_t>(rank)].memory + charge(demand, rank) <=
+             cluster_.spec_at(rank).memory;
 }
 
 // 4.4.2
 NodeSet Linear::count(const SelectRequest& request, const NodeSet& nodes, const Books& books,
                       int run_limit, int total_limit) const {
   if (run_limit == 0 && total_limit == 0 && !manages_memory_) return nodes & empty_;
+  const MemoryDemand demand = demand_of(cluster_, *request.job);
   NodeSet eligible = nodes;
   for (int rank = eligible.next(0); rank >= 0; rank = eligible.next(rank + 1)) {
     const NodeBook& book = books[static_cast<std::size_t>(rank)];
     if (book.exclusive != 0 || book.running > run_limit || book.total > total_limit ||
-        !memory_fits(request, books, rank)) {
+        !memory_fits(demand, books, rank)) {
       eligible.reset(rank);
     }
   }
@@ -212,13 +206,76 @@ std::optional<NodeSet> Linear::find_mate(const SelectRequest& request,
 
 std::optional<NodeSet> Linear::fit(const SelectRequest& request, const NodeSet& eligible) const {
   if (!eligible.contains(request.required)) return std::nullopt;
-  return best_fit(cpus_, BestFitRequest{.eligible = eligible,
-                                        .required = request.required,
-                                        .min_nodes = request.min_nodes,
-                                        .req_nodes = request.req_nodes,
-                                        .max_nodes = request.max_nodes,
-                                        .min_cpus = min_cpus(cluster_, *request.job),
-                                        .contiguous = request.job->request->contiguous});
+  const BestFitRequest question{.eligible = eligible,
+                                .required = request.required,
+                                .min_nodes = request.min_nodes,
+                                .req_nodes = request.req_nodes,
+                                .max_nodes = request.max_nodes,
+                                .min_cpus = min_cpus(cluster_, *request.job),
+                                .contiguous = request.job->request->contiguous};
+  return takes_idle_nodes(request) ? fit_on_first(question) : best_fit(cpus_, question);
+}
+
+// Of equal nodes as many as are needed, and the required ones.
+std::optional<NodeSet> Linear::first_of(const BestFitRequest& question) const {
+  const int of_node = cpus_.cpus(0);
+  const int by_cpus = (question.min_cpus + of_node - 1) / of_node;
+  const int wanted = std::max({question.min_nodes, question.req_nodes, by_cpus});
+  NodeSet chosen = question.required;
+  int count = chosen.count();
+  for (int rank = question.eligible.next(0); rank >= 0 && count < wanted;
+       rank = question.eligible.next(rank + 1)) {
+    if (chosen.test(rank)) continue;
+    chosen.set(rank);
+    ++count;
+  }
+  if (count < std::max(question.min_nodes, by_cpus) || count > question.max_nodes) {
+    return std::nullopt;
+  }
+  return chosen;
+}
+
+// A job that shares its nodes with nobody and could preempt nobody is tried on the first nodes, the
+// lightest first, and then on one more at a time: so Slurm 22.05 decides (recorded).
+std::optional<NodeSet> Linear::fit_on_first(const BestFitRequest& question) const {
+  if (cpus_.uniform() && by_weight_.empty() && !question.contiguous) return first_of(question);
+  NodeSet first = question.required;
+  int nodes = first.count();
+  std::int64_t cpus = 0;
+  for (int rank = first.next(0); rank >= 0; rank = first.next(rank + 1)) cpus += cpus_.cpus(rank);
+  const int wanted =
+      std::min(std::max(question.min_nodes, question.req_nodes), question.eligible.count());
+  const auto try_first = [&]() -> std::optional<NodeSet> {
+    if (nodes < wanted || cpus < question.min_cpus) return std::nullopt;
+    const BestFitRequest part{.eligible = first,
+                              .required = question.required,
+                              .min_nodes = question.min_nodes,
+                              .req_nodes = question.req_nodes,
+                              .max_nodes = question.max_nodes,
+                              .min_cpus = question.min_cpus,
+                              .contiguous = question.contiguous};
+    return best_fit(cpus_, part);
+  };
+  if (auto found = try_first()) return found;
+  std::optional<NodeSet> found;
+  const auto add = [&](int rank) {
+    if (!question.eligible.test(rank) || first.test(rank)) return false;
+    first.set(rank);
+    ++nodes;
+    cpus += cpus_.cpus(rank);
+    found = try_first();
+    return found.has_value();
+  };
+  if (by_weight_.empty()) {
+    for (int rank = question.eligible.next(0); rank >= 0; rank = question.eligible.next(rank + 1)) {
+      if (add(rank)) return found;
+    }
+  } else {
+    for (const int rank : by_weight_) {
+      if (add(rank)) return found;
+    }
+  }
+  return std::nullopt;
 }
 
 // 4.4.3 step 1
@@ -250,6 +307,7 @@ std::optional<NodeSet> Linear::with_victims(const SelectRequest& request,
     int usable = 0;  // u(v)
   };
   const int max_share = request.may_stack ? std::max(1, request.max_share) : 1;
+  const MemoryDemand demand = demand_of(cluster_, *request.job);
   std::vector<Removal> removals;
   for (std::size_t i = 0; i < request.candidates.size(); ++i) removals.push_back({i, 0});
   for (int pass = 0; pass < 2; ++pass) {
@@ -277,7 +335,7 @@ std::optional<NodeSet> Linear::with_victims(const SelectRequest& request,
         }
         if (!request.nodes.test(rank)) continue;
         if (!eligible.test(rank) && book.exclusive == 0 && book.running < max_share &&
-            memory_fits(request, books, rank)) {
+            memory_fits(demand, books, rank)) {
           eligible.set(rank);
           ++found;
         }
@@ -437,7 +495,7 @@ Allocation Linear::allocate(const SelectRequest& request, const NodeSet& chosen)
   allocation.whole_nodes = true;
   const int nodes_count = chosen.count();
   allocation.nodes.reserve(static_cast<std::size_t>(nodes_count));
-  const Demand need = demand(*request.job);
+  const MemoryDemand demand = demand_of(cluster_, *request.job);
   const int tasks = tasks_of(*request.job->request, nodes_count);
   int index = 0;
   for (int rank = chosen.next(0); rank >= 0; rank = chosen.next(rank + 1), ++index) {
@@ -447,7 +505,7 @@ Allocation Linear::allocate(const SelectRequest& request, const NodeSet& chosen)
     use.cores = CoreSet::first(node.cores());
     use.cpus = node.cpus;
     use.tasks = tasks / nodes_count + (index < tasks % nodes_count ? 1 : 0);
-    if (manages_memory_) use.memory = charge(need, rank);
+    use.memory = charge(demand, rank);
     allocation.nodes.push_back(use);
   }
   return allocation;
