@@ -300,9 +300,16 @@ void SwitchCore::publish(Slot& slot) {
 }
 
 bool SwitchCore::notice_clock_step(base::Instant wall, base::Duration monotonic) {
-  const base::Duration difference = wall.time_since_epoch() - monotonic;
-  const bool stepped = wall_minus_monotonic_ != base::Duration{0} &&
-                       std::chrono::abs(difference - wall_minus_monotonic_) >= kClockStepMin;
+  base::Duration difference = wall.time_since_epoch() - monotonic;
+  const auto is_step = [&] {
+    return wall_minus_monotonic_ != base::Duration{0} &&
+           std::chrono::abs(difference - wall_minus_monotonic_) >= kClockStepMin;
+  };
+  if (is_step()) {  // Or this thread lost its CPU between the two readings.
+    const base::Instant again = clock_.wall();
+    difference = again.time_since_epoch() - clock_.monotonic();
+  }
+  const bool stepped = is_step();
   if (stepped) counters_.clock_steps.fetch_add(1, std::memory_order_relaxed);
   wall_minus_monotonic_ = difference;
   return stepped;

@@ -341,6 +341,17 @@ TEST_F(SwitchCoreTest, FollowsAClockThatSteps) {
   EXPECT_EQ(counters_.clock_steps.load(), 5U);
 }
 
+TEST_F(SwitchCoreTest, TakesALostCpuForNoStepOfTheClock) {
+  obey(two_gangs());
+  run_until(kStart + milliseconds{300});
+  clock_.lose_cpu_after_wall(milliseconds{80});
+  core_.step();
+  EXPECT_EQ(counters_.clock_steps.load(), 0U);
+  clock_.step_wall(milliseconds{80});
+  core_.step();
+  EXPECT_EQ(counters_.clock_steps.load(), 1U);
+}
+
 TEST_F(SwitchCoreTest, SleepsUntilTheNextBoundaryAfterAClockThatWentBackForAMoment) {
   obey(two_gangs());
   run_until(kStart + kSlice + milliseconds{10});

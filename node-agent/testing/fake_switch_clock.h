@@ -2,6 +2,8 @@
 // move together; step_wall() moves one alone, as an administrator or NTP does.
 #pragma once
 
+#include <utility>
+
 #include "node-agent/switch_clock.h"
 
 namespace agent::testing {
@@ -11,7 +13,13 @@ class FakeSwitchClock final : public SwitchClock {
   explicit FakeSwitchClock(base::Instant wall) : wall_{wall} {}
 
   base::Duration monotonic() const override { return monotonic_; }
-  base::Instant wall() const override { return wall_; }
+  base::Instant wall() const override {
+    const base::Instant now = wall_;
+    const base::Duration lost = std::exchange(lost_after_wall_, base::Duration{0});
+    wall_ += lost;
+    monotonic_ += lost;
+    return now;
+  }
   void pause(base::Duration duration) override { advance(duration); }
   void pause_until_news(int, base::Duration at_most) override { advance(at_most); }
 
@@ -21,10 +29,13 @@ class FakeSwitchClock final : public SwitchClock {
   }
   void advance_to(base::Instant wall) { advance(wall - wall_); }
   void step_wall(base::Duration duration) { wall_ += duration; }
+  // Whoever reads wall() next loses the CPU right after it, for that long.
+  void lose_cpu_after_wall(base::Duration duration) { lost_after_wall_ = duration; }
 
  private:
-  base::Instant wall_;
-  base::Duration monotonic_ = std::chrono::hours{1};
+  mutable base::Instant wall_;
+  mutable base::Duration monotonic_ = std::chrono::hours{1};
+  mutable base::Duration lost_after_wall_{0};
 };
 
 }  // namespace agent::testing
