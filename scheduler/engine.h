@@ -141,6 +141,7 @@ class Engine {
   };
   QosUse use_of(const QosConfig& qos, const std::string& user) const;
   std::string over_qos_limit(const Job& job, PartitionIndex partition, int cpus) const;
+  std::string denied_by_qos(const Job& job, PartitionIndex partition) const;
   bool refused_at_submit(const Job& job, std::string& message) const;
 
   // --- start and end ---

@@ -32,8 +32,28 @@ void Engine::on(const Submit& event) {
   enqueue(job);
 }
 
-// 1.2.1: DRAIN and INACTIVE take no new jobs. EnforcePartLimits: whether partition limits turn the
-// job away instead of letting it wait.
+// DenyOnLimit (1.4): empty, or what the job asks for that its QOS never allow in this partition.
+std::string Engine::denied_by_qos(const Job& job, PartitionIndex partition) const {
+  const QosOrder order = qos_order(cluster_, job.request.qos, partition);
+  const bool denies = std::ranges::any_of(
+      order, [](const QosConfig* qos) { return qos != nullptr && qos->deny_on_limit; });
+  if (!denies) return {};
+  if (const auto refusal = refused_by_partition(job, partition)) {
+    return refusal->reason == Reason::kQosLimit ? refusal->message : std::string{};
+  }
+  const int nodes_count = node_counts(cluster_, job, partition).min;
+  const int cpus = tasks_of(job.request, nodes_count) * job.request.cpus_per_task;
+  for (const auto limit : {&QosConfig::max_cpus_per_user, &QosConfig::group_cpus}) {
+    const QosConfig* const qos = qos_with(order, limit);
+    if (qos == nullptr || cpus <= *(qos->*limit)) continue;
+    return "asks for " + std::to_string(cpus) + " CPUs; QOS " + qos->name + " allows " +
+           std::to_string(*(qos->*limit));
+  }
+  return {};
+}
+
+// 1.2.1: DRAIN and INACTIVE take no new jobs. DenyOnLimit and EnforcePartLimits: whether limits
+// turn the job away instead of letting it wait.
 bool Engine::refused_at_submit(const Job& job, std::string& message) const {
   const std::vector<PartitionIndex> partitions = partitions_of(job);
   const auto takes_none = [&](PartitionIndex partition) {
@@ -46,6 +66,14 @@ bool Engine::refused_at_submit(const Job& job, std::string& message) const {
               (config.state == PartitionState::kDrain ? "draining" : "inactive");
     return true;
   }
+  std::size_t denied = 0;
+  for (const PartitionIndex partition : partitions) {
+    const std::string why = denied_by_qos(job, partition);
+    if (why.empty()) continue;
+    ++denied;
+    message = why + ", and DenyOnLimit is set: ask for less";
+  }
+  if (denied > 0 && denied == partitions.size()) return true;
   const EnforcePartLimits enforce = cluster_.parameters().enforce_part_limits;
   if (enforce == EnforcePartLimits::kNone) return false;
   std::size_t failed = 0;

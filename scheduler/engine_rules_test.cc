@@ -131,6 +131,34 @@ TEST_F(EngineRules, R1_2_ThePartitionsQosComesBeforeTheJobs) {
   }
 }
 
+// 1.4: DenyOnLimit turns away what a QOS never allows; without it the job waits.
+TEST_F(EngineRules, R1_4_DenyOnLimitRefusesTheSubmission) {
+  const auto four = nodes("n", 1, 4);
+  for (const bool denies : {false, true}) {
+    Configuration c = whole_nodes({closed("p", four)});
+    c.qos.resize(1);
+    c.qos[0].name = "small";
+    c.qos[0].deny_on_limit = denies;
+    c.qos[0].max_time = seconds(60);
+    c.qos[0].group_cpus = 2;
+    Driver driver{c, four, kToldTiming};
+    JobRequest request = job(1, 1);
+    request.qos = "small";
+    request.time_limit = seconds(120);
+    driver.step(at(0), Submit{request});
+    request = with_tasks(job(2, 1), 3);
+    request.qos = "small";
+    driver.step(at(0), Submit{request});
+    request = with_tasks(job(3, 1), 2);
+    request.qos = "small";
+    request.time_limit = seconds(60);
+    driver.step(at(0), Submit{request});
+    EXPECT_EQ(driver.scheduler().job(JobId{1}, at(0)).has_value(), !denies);
+    EXPECT_EQ(driver.scheduler().job(JobId{2}, at(0)).has_value(), !denies);
+    EXPECT_TRUE(driver.scheduler().job(JobId{3}, at(0)).has_value());
+  }
+}
+
 // 1.8 items 2, 5 and 6: a default is a request like any other.
 TEST_F(EngineRules, R1_8_ADefaultAboveTheMaximumWaits) {
   const auto one = nodes("n", 1, 1);
