@@ -1,7 +1,10 @@
 // The real program against an in-memory API server over HTTPS, on real cgroups with real processes.
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -26,6 +29,7 @@ using testing::moves;
 using ::testing::Not;
 using testing::RealCgroups;
 using testing::stands_still;
+using ::testing::StartsWith;
 
 constexpr base::Duration kSlice = milliseconds{200};
 
@@ -86,6 +90,32 @@ class AgentProcessTest : public ::testing::TestWithParam<CgroupVersion> {
   void kill_container() {
     node_->signal(SIGKILL);
     ASSERT_TRUE(node_->wait_for_end(seconds{5}).has_value());
+  }
+  // What the program that was started last answers on its own port: head and body; "" = nothing.
+  std::string get(const std::string& path) {
+    std::ifstream log{node_->log_path()};
+    int port = 0;
+    for (std::string line; std::getline(log, line);) {
+      const std::size_t at = line.find("serving metrics address=127.0.0.1 port=");
+      if (at != line.npos) port = std::atoi(line.c_str() + line.rfind('=') + 1);
+    }
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const FileDescriptor client{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+      return {};
+    }
+    const std::string request =
+        "GET " + path + " HTTP/1.1\r\nHost: agent\r\nConnection: close\r\n\r\n";
+    if (::send(client.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return {};
+    std::string answer;
+    char buffer[4096];
+    for (ssize_t got = 0; (got = ::recv(client.get(), buffer, sizeof buffer, 0)) > 0;) {
+      answer.append(buffer, static_cast<std::size_t>(got));
+    }
+    return answer;
   }
   bool all_run() { return !frozen("a") && !frozen("b"); }
   bool all_run_for(base::Duration span) {
@@ -403,6 +433,27 @@ TEST_P(AgentProcessTest, Uid0WithoutAnyCapabilityIsEnough) {
   node_->signal(SIGTERM);
   EXPECT_EQ(node_->wait_for_end(seconds{10}), 0);
   EXPECT_TRUE(all_run());
+}
+
+TEST_P(AgentProcessTest, ServesHealthReadinessAndMetrics) {
+  two_gangs();
+  node_->stop_server();
+  node_->start();
+  EXPECT_TRUE(eventually([&] { return get("/readyz").starts_with("HTTP/1.1 503"); }));
+  EXPECT_THAT(get("/readyz"), HasSubstr("the API server has not yet told"));
+  EXPECT_THAT(get("/healthz"), StartsWith("HTTP/1.1 200"));
+  kill_container();
+  node_->start_server();
+  node_->start();
+  EXPECT_TRUE(eventually([&] { return get("/readyz").starts_with("HTTP/1.1 200"); }));
+  EXPECT_TRUE(goes_on_taking_turns());
+  EXPECT_TRUE(eventually([&] {
+    const std::string metrics = get("/metrics");
+    return metrics.find("\nkubegang_agent_timetable_revision 1\n") != metrics.npos &&
+           metrics.find("\nkubegang_agent_pods{state=\"frozen\"} 1\n") != metrics.npos &&
+           (metrics.find("kubegang_agent_switcher_policy{policy=\"fifo\"} 1") != metrics.npos ||
+            metrics.find("kubegang_agent_switcher_policy{policy=\"cfs\"} 1") != metrics.npos);
+  })) << get("/metrics");
 }
 
 TEST_P(AgentProcessTest, InspectShowsTheNode) {
