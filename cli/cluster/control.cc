@@ -8,8 +8,6 @@
 namespace cli {
 namespace {
 
-using nlohmann::json;
-
 const char* past_tense(ControlVerb verb) {
   switch (verb) {
     case ControlVerb::kSuspend:
@@ -39,7 +37,7 @@ std::int64_t raised(const std::optional<std::int64_t>& asked, std::int64_t done)
 }
 
 // The change of the spec, or why it makes no sense now (R2.3, 13.2).
-base::Result<json> spec_change(const kube::Job& job, ControlVerb verb) {
+base::Result<nlohmann::json> spec_change(const kube::Job& job, ControlVerb verb) {
   const kube::JobObserved done = job.status.observed.value_or(kube::JobObserved{});
   if (job.status.state && kube::is_final(*job.status.state)) {
     return base::invalid_argument("it has ended (" + std::string{to_string(*job.status.state)} +
@@ -47,24 +45,25 @@ base::Result<json> spec_change(const kube::Job& job, ControlVerb verb) {
   }
   switch (verb) {
     case ControlVerb::kSuspend:
-      return json{{"suspend", true}};
+      return nlohmann::json{{"suspend", true}};
     case ControlVerb::kResume:
       if (!job.spec.suspend.value_or(false)) {
         return base::invalid_argument("it is not suspended by its user");
       }
-      return json{{"suspend", false}};
+      return nlohmann::json{{"suspend", false}};
     case ControlVerb::kCancel:
-      return json{{"cancel", true}};
+      return nlohmann::json{{"cancel", true}};
     case ControlVerb::kRequeue:
       if (!is_allocated(job)) return base::invalid_argument("it does not run");
-      return json{{"requeueRequest", raised(job.spec.requeue_request, done.requeue_request)}};
+      return nlohmann::json{
+          {"requeueRequest", raised(job.spec.requeue_request, done.requeue_request)}};
     case ControlVerb::kHold:
       if (is_allocated(job)) {
         return base::invalid_argument("it runs; a running job is suspended, not held");
       }
-      return json{{"hold", true}};
+      return nlohmann::json{{"hold", true}};
     case ControlVerb::kRelease: {
-      json change = {{"hold", false}};
+      nlohmann::json change = {{"hold", false}};
       if (job.status.held) {
         change["releaseRequest"] = raised(job.spec.release_request, done.release_request);
       }
@@ -80,10 +79,10 @@ base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
   constexpr int kTriesMax = 5;
   base::Result<kube::Job> job = find_job(session, name, output);
   for (int attempt = 0; job.ok(); ++attempt) {
-    const base::Result<json> change = spec_change(*job, verb);
+    const base::Result<nlohmann::json> change = spec_change(*job, verb);
     if (!change) return change.error().with_context("job " + name);
     base::Result<kube::Job> changed = session.client.patch<kube::Job>(
-        kube::key_of(job->metadata), json{{"spec", *change}},
+        kube::key_of(job->metadata), nlohmann::json{{"spec", *change}},
         {.resource_version = job->metadata.resource_version, .uid = job->metadata.uid});
     if (changed || changed.error().code != base::Code::kConflict || attempt + 1 == kTriesMax) {
       return changed;

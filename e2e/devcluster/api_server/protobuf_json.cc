@@ -14,12 +14,12 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kMagic{"k8s\0", 4};
-constexpr int kDepthMax = 8;
+constexpr int kMessageDepthMax = 8;
 
 struct Message;
 
 // One field that is understood; all others are skipped.
-struct Field {
+struct MessageField {
   std::uint32_t number;
   const char* name;
   enum class Kind { kText, kBytes, kNumber, kFlag, kMessage, kTextMap, kBytesMap } kind;
@@ -28,10 +28,10 @@ struct Field {
 };
 
 struct Message {
-  std::vector<Field> fields;
+  std::vector<MessageField> fields;
 };
 
-using Kind = Field::Kind;
+using Kind = MessageField::Kind;
 
 const Message& owner_reference() {
   static const Message kMessage{{{1, "kind", Kind::kText},
@@ -174,7 +174,7 @@ bool add_entry(std::string_view bytes, bool as_base64, json& map) {
 
 bool decode(const Message& message, std::string_view bytes, int depth, json& object);
 
-bool add_field(const Field& field, const Item& item, int depth, json& object) {
+bool add_field(const MessageField& field, const Item& item, int depth, json& object) {
   json value;
   switch (field.kind) {
     case Kind::kText:
@@ -208,12 +208,12 @@ bool add_field(const Field& field, const Item& item, int depth, json& object) {
 }
 
 bool decode(const Message& message, std::string_view bytes, int depth, json& object) {
-  if (depth > kDepthMax) return false;
+  if (depth > kMessageDepthMax) return false;
   Reader reader{bytes};
   while (!reader.at_end()) {
     const auto item = next_item(reader);
     if (!item) return false;
-    for (const Field& field : message.fields) {
+    for (const MessageField& field : message.fields) {
       if (field.number == item->number && !add_field(field, *item, depth, object)) return false;
     }
   }
