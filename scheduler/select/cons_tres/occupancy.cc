@@ -111,7 +111,8 @@ void Occupancy::take_cores(const SelectJob& job) {
   count_class(job, +1);
   const std::vector<RankCores> nodes = cores_of(job);
   if (nodes.empty()) return;
-  rows_for(job.partition).add(job.id, nodes);
+  const int cpus = cpus_asked(cluster_, job, static_cast<int>(nodes.size()));
+  rows_for(job.partition).add(job.id, nodes, cpus);
   for (const RankCores& node : nodes) {
     Node& state = nodes_[index(node.rank)];
     state.busy |= node.cores;

@@ -73,10 +73,10 @@ bool PartitionRows::has_room(const std::vector<RankCores>& nodes) {
   return std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) { return fits(nodes, row); });
 }
 
-void PartitionRows::add(JobId id, std::vector<RankCores> nodes) {
+void PartitionRows::add(JobId id, std::vector<RankCores> nodes, int cpus) {
   CHECK(!in_trial_ && !nodes.empty() && !holds(id));
   pack();
-  RowJob job{.nodes = std::move(nodes)};
+  RowJob job{.nodes = std::move(nodes), .cpus = cpus};
   for (const RankCores& node : job.nodes) job.cores_count += node.cores.count();
   auto row = std::find_if(rows_.begin(), rows_.end(),
                           [&](const Row& candidate) { return fits(job.nodes, candidate); });
@@ -137,7 +137,7 @@ void PartitionRows::pack() {
   for (auto& [id, job] : jobs_) {
     const auto row = static_cast<std::size_t>(&row_of(job) - rows_.data());
     const RankCores& first = job.nodes.front();
-    order.push_back({{first.rank, first.cores.next(0), job.cores_count, row, job.sequence}, &job});
+    order.push_back({{first.rank, first.cores.next(0), job.cpus, row, job.sequence}, &job});
   }
   std::sort(order.begin(), order.end());
   std::vector<Row> before = std::move(rows_);

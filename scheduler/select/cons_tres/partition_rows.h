@@ -40,8 +40,9 @@ class PartitionRows {
   bool has_room(const std::vector<RankCores>& nodes);
   // R4.10: into the first row where it fits. Where Slurm would leave it unrecorded (after a
   // restart, or with fewer rows than before) it gets a row beyond the count, whose cores nobody
-  // else is given. REQUIRES: at least one node, ascending; no trial.
-  void add(JobId job, std::vector<RankCores> nodes);
+  // else is given. `cpus` = what the job asked for, which may be less than it holds: packing goes
+  // by it. REQUIRES: at least one node, ascending; no trial.
+  void add(JobId job, std::vector<RankCores> nodes, int cpus);
   // The cores that it held. REQUIRES: holds(job).
   std::vector<RankCores> remove(JobId job);
   bool holds(JobId job) const { return jobs_.contains(job); }
@@ -72,6 +73,7 @@ class PartitionRows {
  private:
   struct RowJob {
     std::vector<RankCores> nodes;
+    int cpus = 0;
     int cores_count = 0;
     int row = 0;                // Row::id
     std::int64_t sequence = 0;  // order of arrival in the row

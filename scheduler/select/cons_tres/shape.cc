@@ -58,6 +58,17 @@ NodeClass class_of(const Partition& partition, const JobRequest& request) {  // 
   return NodeClass::kOneRow;
 }
 
+int cpus_asked(const Cluster& cluster, const SelectJob& job, int nodes_count) {
+  const JobRequest& asked = *job.request;
+  if (asked.overcommit) return std::max(nodes_count, asked.min_cpus_per_node.value_or(1));
+  const MemoryDemand memory =
+      memory_demand(cluster.parameters(), cluster.partition(job.partition).config, asked.memory);
+  const int per_task = std::max(1, asked.cpus_per_task) * memory.task_factor;
+  return std::max({nodes_count * asked.tasks_per_node.value_or(1),
+                   nodes_count * asked.min_cpus_per_node.value_or(1),
+                   tasks_of(asked, nodes_count) * per_task});
+}
+
 Shape make_shape(const Cluster& cluster, const SelectRequest& request) {
   const ClusterParameters& parameters = cluster.parameters();
   const Partition& partition = cluster.partition(request.job->partition);

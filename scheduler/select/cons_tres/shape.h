@@ -54,6 +54,10 @@ struct Shape {
 
 Shape make_shape(const Cluster& cluster, const SelectRequest& request);
 
+// CPUs that a job with so many nodes asked for, over all of them: a job of whole nodes may hold
+// many more. Rows are packed by it (R4.11).
+int cpus_asked(const Cluster& cluster, const SelectJob& job, int nodes_count);
+
 // CPUs that the job can use on one core of this node (4.6 step 3).
 inline int cpus_per_core(const Shape& shape, const NodeFacts& node) {
   return shape.cpus_per_core_max == kNoLimit ? node.threads
