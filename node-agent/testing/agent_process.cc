@@ -205,13 +205,18 @@ void AgentProcess::publish(std::int64_t term, std::int64_t revision,
                            .pods_count = pods.size(),
                            .plan = std::move(plan),
                            .cycle = std::move(cycle)};
-  const auto existing = client_.get<kube::NodeTimetable>({"", kNode});
-  if (!existing) {
-    must(client_.create(object));
-    return;
+  for (;;) {
+    const auto existing = client_.get<kube::NodeTimetable>({"", kNode});
+    if (!existing) {
+      must(client_.create(object));
+      return;
+    }
+    object.metadata = existing->metadata;
+    const auto updated = client_.update(object);
+    if (updated.ok()) return;
+    // The agent wrote its status in between.
+    CHECK(updated.error().code == base::Code::kConflict, updated.error().message);
   }
-  object.metadata = existing->metadata;
-  must(client_.update(object));
 }
 
 kube::NodeTimetable AgentProcess::timetable() const {
