@@ -123,8 +123,8 @@ Run* best_run(std::vector<Run>& runs, const ChoiceRequest& request, const Taker&
     bool better = best == nullptr || (best->first_required < 0 && run.first_required >= 0) ||
                   run.weight < best->weight;
     if (!better && run.weight == best->weight) {
-      better = suffices ? !best_suffices || run.cpus < best->cpus
-                        : !best_suffices && run.cpus > best->cpus;
+      // A larger one that does not suffice is taken even before one that does (recorded).
+      better = suffices ? !best_suffices || run.cpus < best->cpus : run.cpus > best->cpus;
     }
     if (!better) continue;
     best = &run;

@@ -154,6 +154,20 @@ TEST(Placement, TheLastNodeHoldsTheRest) {
   EXPECT_EQ(w.ask({.nodes = 2, .tasks = 10}).where, "n4:0-5 n5:0-3");
 }
 
+// 4.8 goes over the runs once, in order: a later one with more CPUs wins though it has too few nodes,
+// an earlier one does not (recorded).
+TEST(Placement, ALaterRunOfTooFewNodesWinsWithMoreCpus) {
+  World w{{{.last = 6}}, {no("p")}, plain()};
+  EXPECT_EQ(w.start("A", {.tasks = 2, .on = {"n1"}}), "n1:0-1");
+  EXPECT_EQ(w.start("B", {.tasks = 3, .on = {"n2"}}), "n2:0-2");
+  EXPECT_EQ(w.start("C", {.tasks = 4, .on = {"n3"}}), "n3:0-3");
+  EXPECT_EQ(w.start("D", {.tasks = 4, .on = {"n5"}}), "n5:0-3");
+  EXPECT_EQ(w.start("E", {.tasks = 4, .on = {"n6"}}), "n6:0-3");
+  EXPECT_EQ(w.ask({.nodes = 2}).where, "n2:3 n4:0");
+  w.end("D");  // n4 and n5 suffice, less tightly than n1 and n2
+  EXPECT_EQ(w.ask({.nodes = 2}).where, "n1:2 n2:3");
+}
+
 // Required nodes where the weight changes draw nobody to their neighbours (recorded).
 TEST(Placement, LighterNodesBeatNeighboursOfRequiredOnes) {
   World w{
