@@ -84,10 +84,10 @@ std::optional<base::Instant> Engine::next_due() {
 }
 
 base::Duration Engine::run_time(const Job& job, base::Instant t) const {
-  if (options_.told_timing || !job.in_gang) return job.clock.run_at(t);
+  // A plan's as_of may lie before the job joined, or before its clock was settled last.
+  if (options_.told_timing || !job.in_gang) return std::max(job.clock.run_at(t), base::Duration{0});
   if (job.completing()) return job.clock.run;  // its processes are ending or have ended
   if (t >= job.clock.as_of) return job.clock.run + components_.run_time(job, job.clock.as_of, t);
-  // A plan's as_of may lie before the job joined, or before its clock was settled last.
   const base::Duration since = components_.run_time(job, t, job.clock.as_of);
   return std::max<base::Duration>(job.clock.run - since, base::Duration{0});
 }
