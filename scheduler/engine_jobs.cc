@@ -459,8 +459,8 @@ std::optional<Engine::Refusal> Engine::refused_by_limits(const Job& job, Partiti
                    "asks for " + minutes(request.time_min.value_or(*request.time_limit)) + "; " +
                        where + " allows " + minutes(*config.max_time)};
   }
-  const QosConfig* const limits_time =
-      qos_with(qos_order(cluster_, request.qos, partition), &QosConfig::max_time);
+  const QosOrder order = qos_order(cluster_, request.qos, partition);
+  const QosConfig* const limits_time = qos_with(order, &QosConfig::max_time);
   if (limits_time != nullptr &&
       request.time_limit.value_or(base::Duration::zero()) > *limits_time->max_time) {
     return Refusal{Reason::kQosLimit, "asks for " + minutes(*request.time_limit) + "; QOS " +
@@ -470,10 +470,11 @@ std::optional<Engine::Refusal> Engine::refused_by_limits(const Job& job, Partiti
   const NodeCounts counts = node_counts(cluster_, job, partition);
   const int required = static_cast<int>(request.required_nodes.size());
   const int least = std::max(counts.min, required);
-  if (qos != nullptr && qos->max_nodes_per_job && least > *qos->max_nodes_per_job) {  // 4.1
+  const QosConfig* const limits_nodes = qos_with(order, &QosConfig::max_nodes_per_job);
+  if (limits_nodes != nullptr && least > *limits_nodes->max_nodes_per_job) {  // 4.1
     return Refusal{Reason::kQosLimit, "asks for " + std::to_string(least) + " nodes; QOS " +
-                                          qos->name + " allows " +
-                                          std::to_string(*qos->max_nodes_per_job)};
+                                          limits_nodes->name + " allows " +
+                                          std::to_string(*limits_nodes->max_nodes_per_job)};
   }
   // A range that reaches beyond MaxNodes waits too, though its lower end fits.
   const bool waives_max = qos != nullptr && qos->partition_max_nodes;

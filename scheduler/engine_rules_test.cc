@@ -100,6 +100,20 @@ class EngineRules : public ::testing::Test {
   }
 };
 
+TEST_F(EngineRules, R1_2_ThePartitionsQosLimitsNodes) {
+  const auto four = nodes("n", 1, 4);
+  Configuration c = whole_nodes({closed("p", four)});
+  c.qos.resize(1);
+  c.qos[0].name = "of_p";
+  c.qos[0].max_nodes_per_job = 2;
+  c.partitions[0].qos = "of_p";
+  Driver driver{c, four, kToldTiming};
+  submit_and_pass(driver, 0, job(1, 3, "p"));
+  submit_and_pass(driver, 1, job(2, 2, "p"));
+  EXPECT_EQ(state(driver, 1), JobState::kPending);
+  EXPECT_EQ(state(driver, 2), JobState::kRunning);
+}
+
 // 1.2: a partition's QOS limits its jobs, before their own QOS unless that has OverPartQOS.
 TEST_F(EngineRules, R1_2_ThePartitionsQosComesBeforeTheJobs) {
   const auto four = nodes("n", 1, 4);

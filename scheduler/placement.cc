@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "scheduler/model/qos_order.h"
+
 namespace sched {
 namespace {
 
@@ -32,7 +34,10 @@ NodeCounts node_counts(const Cluster& cluster, const Job& job, PartitionIndex pa
   if (config.max_nodes && !(qos && qos->partition_max_nodes)) {
     counts.max = std::min(counts.max, *config.max_nodes);
   }
-  if (qos && qos->max_nodes_per_job) counts.max = std::min(counts.max, *qos->max_nodes_per_job);
+  if (const QosConfig* limits =
+          qos_with(qos_order(cluster, request.qos, partition), &QosConfig::max_nodes_per_job)) {
+    counts.max = std::min(counts.max, *limits->max_nodes_per_job);
+  }
   const bool explicit_max =
       request.nodes_given && request.max_nodes.has_value() && !request.use_min_nodes;
   counts.req = explicit_max ? std::max(counts.min, counts.max) : counts.min;
