@@ -174,6 +174,7 @@ MetricsInput Agent::metrics_input(const std::vector<PodView>& pods) const {
 void Agent::log_slow_freezes(const std::vector<PodView>& pods) {
   std::map<std::string, LoggedSlow> logged;
   for (const PodView& pod : pods) {
+    if (pod.slow_freezes == 0) continue;
     LoggedSlow& one = logged[pod.uid] = logged_slow_[pod.uid];
     const bool may = !one.at || world_.monotonic - *one.at >= kSlowWarnEvery;
     if (pod.slow_freezes == one.count || !may) continue;
