@@ -1,7 +1,7 @@
 // Runs Helm on our chart, for tests.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -1,5 +1,6 @@
-// JSON <-> structs from one list of fields per struct. Internal to kube/api: it includes
-// nlohmann/json.hpp, so only .cc files (and meta_codec.h) may include it.
+// JSON <-> structs from one list of fields per struct. Internal to kube/api: its templates take
+// JSON values apart, so it needs all of nlohmann/json.hpp, and only .cc files (and meta_codec.h)
+// may include it.
 //
 // A struct is described once, for both directions:
 //   template <typename Io> void visit(Io& io, Like<JobNodes> auto& s) {

@@ -15,10 +15,12 @@ using std::chrono::seconds;
 
 constexpr base::Duration kSettle = seconds{3};  // settle, and the whole second of startedAt
 
-std::string annotation(const std::map<std::string, json>& all, const std::string& uid,
+std::string annotation(const std::map<std::string, kube::Labels>& all, const std::string& uid,
                        const std::string& name) {
-  const auto found = all.find(uid);
-  return found == all.end() ? "" : found->second.value("test/" + name, "");
+  const auto pod = all.find(uid);
+  if (pod == all.end()) return "";
+  const auto found = pod->second.find("test/" + name);
+  return found == pod->second.end() ? "" : found->second;
 }
 
 }  // namespace
@@ -91,7 +93,7 @@ void FakeNode::step(std::int64_t server_version) {
         const auto pod = kube::decode<kube::Pod>(item);
         CHECK(pod.ok(), pod.ok() ? "" : pod.error().message);
         seen[pod->metadata.uid] = true;
-        annotations_[pod->metadata.uid] = item["metadata"].value("annotations", json::object());
+        annotations_[pod->metadata.uid] = pod->metadata.annotations;
         look_at(*pod);
       },
       [] {});

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -77,8 +77,8 @@ class FakeNode {
   bool is_on_ = true;
   base::Instant last_{};
   std::int64_t seen_ = -1;
-  std::map<std::string, Process> processes_;  // by pod UID
-  std::map<std::string, nlohmann::json> annotations_;
+  std::map<std::string, Process> processes_;         // by pod UID
+  std::map<std::string, kube::Labels> annotations_;  // by pod UID
   std::map<std::string, base::Duration> ran_;
   std::map<std::string, int> refusals_;  // by job UID
   std::optional<kube::NodeTimetable> table_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "kube/api/namespace.h"
@@ -327,6 +328,14 @@ json partition(const std::string& name, const json& spec) {
           {"kind", "Partition"},
           {"metadata", {{"name", name}}},
           {"spec", spec}};
+}
+
+json gang_job(const std::string& name, int nodes, const std::string& work) {
+  return gang_job(name, nodes, work, nullptr);
+}
+
+json gang_job(const std::string& name, int nodes, const std::string& work, const json& more) {
+  return gang_job(name, nodes, work, more, nullptr);
 }
 
 json gang_job(const std::string& name, int nodes, const std::string& work, const json& more,

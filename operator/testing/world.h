@@ -4,7 +4,7 @@
 
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -125,8 +125,11 @@ class World {
 nlohmann::json linear_config(const std::string& slice = "30s");
 nlohmann::json partition(const std::string& name, const nlohmann::json& spec);
 // A job of `nodes` nodes whose program runs for `work` ("" = for ever).
+nlohmann::json gang_job(const std::string& name, int nodes, const std::string& work);
+// `more` is merged into its spec, `annotations` are its template's; null: nothing.
 nlohmann::json gang_job(const std::string& name, int nodes, const std::string& work,
-                        const nlohmann::json& more = nlohmann::json::object(),
-                        const nlohmann::json& annotations = nlohmann::json::object());
+                        const nlohmann::json& more);
+nlohmann::json gang_job(const std::string& name, int nodes, const std::string& work,
+                        const nlohmann::json& more, const nlohmann::json& annotations);
 
 }  // namespace control

@@ -3,12 +3,41 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <thread>
 #include <utility>
+#include <vector>
+
+#include <httplib.h>
 
 namespace devcluster {
 namespace {
 
 thread_local int connection_socket = -1;  // the duplicate that this thread has registered
+
+class ConnectionThreads final : public httplib::TaskQueue {
+ public:
+  ConnectionThreads(ConnectionRegistry& registry, std::size_t threads_max)
+      : registry_{registry}, threads_max_{threads_max} {}
+
+  void enqueue(std::function<void()> connection) override;
+  void shutdown() override;
+
+ private:
+  void run();
+
+  ConnectionRegistry& registry_;
+  const std::size_t threads_max_;
+
+  std::mutex mu_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> waiting_;
+  std::vector<std::thread> threads_;
+  std::size_t idle_count_ = 0;
+  bool stopping_ = false;
+};
 
 }  // namespace
 
@@ -67,6 +96,11 @@ void ConnectionThreads::shutdown() {
   }
   changed_.notify_all();
   for (std::thread& thread : threads) thread.join();
+}
+
+std::unique_ptr<httplib::TaskQueue> make_connection_threads(ConnectionRegistry& registry,
+                                                            std::size_t threads_max) {
+  return std::make_unique<ConnectionThreads>(registry, threads_max);
 }
 
 }  // namespace devcluster

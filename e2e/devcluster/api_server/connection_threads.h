@@ -3,15 +3,14 @@
 // so that a stop can break the connections that wait.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
-#include <functional>
+#include <cstddef>
+#include <memory>
 #include <mutex>
 #include <set>
-#include <thread>
-#include <vector>
 
-#include <httplib.h>
+namespace httplib {
+class TaskQueue;
+}
 
 namespace devcluster {
 
@@ -29,26 +28,8 @@ class ConnectionRegistry {
   std::set<int> sockets_;  // duplicates, so that a closed and reused number cannot be hit
 };
 
-class ConnectionThreads final : public httplib::TaskQueue {
- public:
-  ConnectionThreads(ConnectionRegistry& registry, std::size_t threads_max)
-      : registry_{registry}, threads_max_{threads_max} {}
-
-  void enqueue(std::function<void()> connection) override;
-  void shutdown() override;
-
- private:
-  void run();
-
-  ConnectionRegistry& registry_;
-  const std::size_t threads_max_;
-
-  std::mutex mu_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> waiting_;
-  std::vector<std::thread> threads_;
-  std::size_t idle_count_ = 0;
-  bool stopping_ = false;
-};
+// For httplib::Server::new_task_queue. The registry outlives it.
+std::unique_ptr<httplib::TaskQueue> make_connection_threads(ConnectionRegistry& registry,
+                                                            std::size_t threads_max);
 
 }  // namespace devcluster

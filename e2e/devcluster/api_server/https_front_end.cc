@@ -150,7 +150,9 @@ base::Status HttpsFrontEnd::Impl::listen(const KeyPair& own) {
   if (!server_->is_valid()) {
     return base::Error{base::Code::kInternal, "TLS of the API server cannot be set up"};
   }
-  server_->new_task_queue = [this] { return new ConnectionThreads{connections_, kConnectionsMax}; };
+  server_->new_task_queue = [this] {
+    return make_connection_threads(connections_, kConnectionsMax).release();
+  };
   // Not httplib's default SO_REUSEPORT: two servers on one port would go unnoticed.
   server_->set_socket_options([](socket_t socket) {
     const int on = 1;

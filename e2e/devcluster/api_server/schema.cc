@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "e2e/devcluster/api_server/schema_node.h"
 
 namespace devcluster {
@@ -133,7 +135,7 @@ base::Status parse_keyword(const std::string& keyword, const json& value, Schema
   else if (keyword == "x-kubernetes-list-map-keys")
     node.list_map_keys = value.get<std::vector<std::string>>();
   else if (keyword == "default")
-    node.default_value = value;
+    node.default_value = std::make_unique<json>(value);
   else if (!is_annotation(keyword))
     return not_structural(path, "unknown keyword " + keyword);
   return {};

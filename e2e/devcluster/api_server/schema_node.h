@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace devcluster {
 
@@ -33,7 +33,7 @@ struct SchemaNode {
   std::regex pattern;
   std::string list_type;  // atomic, set, map
   std::vector<std::string> list_map_keys;
-  std::optional<nlohmann::json> default_value;
+  std::unique_ptr<nlohmann::json> default_value;  // null: none
 };
 
 }  // namespace devcluster

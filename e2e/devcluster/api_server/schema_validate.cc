@@ -3,6 +3,8 @@
 #include <cmath>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "e2e/devcluster/api_server/schema.h"
 #include "e2e/devcluster/api_server/schema_node.h"
 #include "kube/api/time_format.h"

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
@@ -44,6 +45,10 @@ Status BenchApi::connect(const std::string& kubeconfig) {
   if (!made.ok()) return made.error();
   transport_ = std::move(made).value();
   return {};
+}
+
+base::Result<json> BenchApi::call(Method method, const std::string& path) {
+  return call(method, path, nullptr);
 }
 
 base::Result<json> BenchApi::call(Method method, const std::string& path, const json& body) {

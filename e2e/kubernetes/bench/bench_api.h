@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -24,8 +24,9 @@ class BenchApi {
   base::Status connect(const std::string& kubeconfig);
 
   kube::Transport& transport() { return *transport_; }
+  base::Result<nlohmann::json> call(kube::Method method, const std::string& path);  // no body
   base::Result<nlohmann::json> call(kube::Method method, const std::string& path,
-                                    const nlohmann::json& body = nullptr);
+                                    const nlohmann::json& body);
   // POSTs, as many at a time as there are connections; ends with the first error.
   base::Status create_all(const std::string& path, const std::vector<nlohmann::json>& objects);
   // The same for any calls: `one` gets the index.

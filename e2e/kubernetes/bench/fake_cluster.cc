@@ -1,6 +1,7 @@
 #include "e2e/kubernetes/bench/fake_cluster.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "e2e/kubernetes/bench/shape.h"
 #include "kube/api/node.h"

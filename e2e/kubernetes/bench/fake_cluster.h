@@ -1,7 +1,7 @@
 // The nodes (KWOK's) and the objects that everything is measured on.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "e2e/kubernetes/bench/bench_api.h"

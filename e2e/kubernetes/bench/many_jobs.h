@@ -2,7 +2,7 @@
 // start beside them, CPU time while nothing happens, CPU time of other jobs' lives, and memory.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "e2e/kubernetes/bench/bench_api.h"
 #include "e2e/kubernetes/bench/shape.h"

@@ -1,5 +1,6 @@
 #include "e2e/kubernetes/bench/operator_run.h"
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "kube/transport_config.h"
