@@ -113,6 +113,10 @@ struct Need {
   base::Instant until = base::kNever;  // run(t) before this …
   std::vector<JobId> seen{};           // … and whether these run at any time
 };
+// To say who runs at t.
+inline Need who_runs_at(base::Instant t) {
+  return {.until = t + base::Duration{1}, .seen = {}};
+}
 
 // Works the projection out from world, base and pending. Cost: at most 64 ticks after the last
 // pending op; fewer when not everything is needed. REQUIRES then: nothing is pending, nobody is

@@ -117,32 +117,38 @@ class Components {
     Ids components;
     std::vector<Job*> loose;  // tracked jobs in no component yet
   };
+  // --- components.cc ---
+  base::Instant join_at(Component& component, base::Instant now, base::Instant& publish_at) const;
   Newcomer newcomer(JobId id) const;
   Lookup lookup() const {
     return [this](JobId id) { return newcomer(id); };
   }
+  void settle_members(const Component& component);
+  void finish(Component& component, base::Instant now, base::Instant publish_at);
+  // --- components_conflicts.cc ---
   // Calls visit(other) with each tracked job in conflict with `job`, once per common node, until it
-  // returns false.
+  // returns false. Defined, and used, in that file only.
   template <typename Visit>
   void for_each_rival(const Job& job, const Visit& visit) const;
   bool has_rivals(const Job& job) const;
   Closure closure(const Job& seed) const;
+  // --- components_regroup.cc ---
   Component& merge(const Closure& closure, base::Instant now);
-  void bring(Component& component, base::Instant now);
-  void watch(Component& component, base::Instant now);
-  bool may_wait(const Component& component) const;
-  bool ends_early(const Component& component) const;
-  void know(Component& component, const Need& need) const;
-  std::optional<base::Instant> due_of(const Component& component) const;
-  void schedule(Component& component);
+  std::vector<std::vector<JobId>> parts(const Component& component) const;
+  void split(std::int64_t id, base::Instant now, base::Instant publish_at);
   Component& put_in(std::unique_ptr<Component> component);
   std::unique_ptr<Component> take_out(std::int64_t id);
+  // --- components_time.cc ---
+  std::optional<base::Instant> due_of(const Component& component) const;
+  void schedule(Component& component);
+  void bring(Component& component, base::Instant now);
+  void watch(Component& component, base::Instant now);
   void quiet_no_longer_than(const Component& component, base::Instant now);
-  void settle_members(const Component& component);
-  void finish(Component& component, base::Instant now, base::Instant publish_at);
+  // --- components_projection.cc ---
+  void know(Component& component, const Need& need) const;
+  bool may_wait(const Component& component) const;
+  bool ends_early(const Component& component) const;
   void remember(const Component& from, Component& in) const;
-  void split(std::int64_t id, base::Instant now, base::Instant publish_at);
-  std::vector<std::vector<JobId>> parts(const Component& component) const;
   // --- components_restore.cc ---
   void restore_group(const std::set<JobId>& group, std::vector<const NodePlan*> plans,
                      base::Instant now);
@@ -153,8 +159,6 @@ class Components {
   void keep_plan_until(Component& component, const std::vector<const NodePlan*>& plans,
                        base::Instant now, base::Instant until) const;
   bool component_kills(const Job& job) const;
-
-  base::Instant join_at(Component& component, base::Instant now, base::Instant& publish_at) const;
 
   const Cluster& cluster_;
   const NodeUsage& usage_;

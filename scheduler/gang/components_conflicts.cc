@@ -1,0 +1,136 @@
+// Who conflicts with whom, and so who has to be in one component.
+#include "scheduler/gang/components.h"
+
+#include <algorithm>
+
+namespace sched::gang {
+namespace {
+
+CoreSet sockets_of(const CoreSet& cores, const NodeSpec& node) {
+  CoreSet sockets;
+  for (int core = cores.next(0); core >= 0; core = cores.next(core + 1)) {
+    sockets.set(core / node.cores_per_socket);
+    if (core + 1 >= kCoresPerNodeMax) break;
+  }
+  return sockets;
+}
+
+// Whether the two do not run at the same time where they have common units.
+bool related(const Cluster& cluster, const Job& a, const Job& b) {
+  return *a.partition == *b.partition ||
+         cluster.partition(*a.partition).tier() != cluster.partition(*b.partition).tier();
+}
+
+// Whether `job` has units in common with `use` on its node.
+bool share(const Cluster& cluster, const NodeAllocation& use, const Job& job) {
+  const auto& nodes = job.allocation.nodes;
+  const auto other = std::find_if(nodes.begin(), nodes.end(),
+                                  [&](const NodeAllocation& its) { return its.node == use.node; });
+  if (other == nodes.end()) return false;
+  switch (unit_of(cluster.parameters())) {
+    case Unit::kNode:
+    case Unit::kCpuCount:
+      return true;
+    case Unit::kCore:
+      return use.cores.intersects(other->cores);
+    case Unit::kSocket:
+      break;
+  }
+  if (!cluster.exists(use.node)) return false;
+  const NodeSpec& node = cluster.node(use.node);
+  return sockets_of(use.cores, node).intersects(sockets_of(other->cores, node));
+}
+
+}  // namespace
+
+bool Components::conflicts(const Job& a, const Job& b) const {
+  if (!related(cluster_, a, b)) return false;
+  for (const NodeAllocation& use : a.allocation.nodes) {
+    if (share(cluster_, use, b)) return true;
+  }
+  return false;
+}
+
+template <typename Visit>
+void Components::for_each_rival(const Job& job, const Visit& visit) const {
+  for (const NodeAllocation& use : job.allocation.nodes) {
+    if (!cluster_.exists(use.node)) continue;
+    for (const Job* other : usage_.jobs_on(use.node)) {
+      if (other == &job || !other->in_gang || !related(cluster_, job, *other)) continue;
+      if (share(cluster_, use, *other) && !visit(*other)) return;
+    }
+  }
+}
+
+bool Components::has_rivals(const Job& job) const {
+  bool found = false;
+  for_each_rival(job, [&](const Job&) {
+    found = true;
+    return false;
+  });
+  return found;
+}
+
+// What a component of `seed` has to hold: its rivals, everybody in conflict on their nodes, and so
+// on. Nodes are never in two components, and all rivals of a member are members: what is in a
+// component leads no further.
+Components::Closure Components::closure(const Job& seed) const {
+  Closure closure;
+  std::set<JobId> seen{seed.id};
+  std::vector<const Job*> open{&seed};
+  const auto reach = [&](const Job& job) {
+    if (job.component == nullptr) {
+      if (!seen.insert(job.id).second) return;
+      closure.loose.push_back(jobs_.find(job.id));
+      open.push_back(&job);
+    } else {
+      closure.components.insert(job.component->id);
+    }
+  };
+  while (!open.empty()) {
+    const Job& job = *open.back();
+    open.pop_back();
+    for_each_rival(job, [&](const Job& rival) {
+      reach(rival);
+      return true;
+    });
+    for (const NodeAllocation& use : job.allocation.nodes) {
+      if (!cluster_.exists(use.node)) continue;
+      for (const Job* other : usage_.jobs_on(use.node)) {
+        if (other->component != nullptr && other->component != job.component) reach(*other);
+      }
+    }
+  }
+  return closure;
+}
+
+std::string Components::check_invariants(base::Instant now) const {
+  std::map<NodeIndex, std::int64_t> component_of;
+  for (const auto& [id, component] : components_) {
+    if (component->base > now) return "a component is ahead of now";
+    for (const JobId member : component->members) {
+      const Job* job = jobs_.find(member);
+      if (job == nullptr || job->component != component.get()) {
+        return "job " + to_string(member) + " is lost";
+      }
+      for (const NodeAllocation& use : job->allocation.nodes) {
+        const auto [at, is_new] = component_of.emplace(use.node, id);
+        if (!is_new && at->second != id)
+          return "node " + to_string(use.node) + " is in two components";
+      }
+      bool together = true;
+      for_each_rival(*job, [&](const Job& rival) {
+        together = rival.component == job->component;
+        return together;
+      });
+      if (!together) return "a rival of job " + to_string(member) + " is not in its component";
+    }
+    const bool in_between = std::any_of(component->pending.begin(), component->pending.end(),
+                                        [](const PendingOp& op) { return !op.join; });
+    if (in_between) continue;  // a hole that waits for its boundary
+    if (std::string broken = component->world.check_invariants(); !broken.empty()) return broken;
+  }
+  return {};
+}
+
+}  // namespace sched::gang
