@@ -330,6 +330,18 @@ json partition(const std::string& name, const json& spec) {
           {"spec", spec}};
 }
 
+json force(const std::string& nodes) {
+  return force(nodes, json::object());
+}
+
+json force(const std::string& nodes, const json& more) {
+  json spec{{"nodes", {{"hostlist", nodes}}},
+            {"default", true},
+            {"overSubscribe", {{"policy", "Force"}, {"maxShare", 4}}}};
+  spec.update(more);
+  return spec;
+}
+
 json gang_job(const std::string& name, int nodes, const std::string& work) {
   return gang_job(name, nodes, work, nullptr);
 }
@@ -354,6 +366,11 @@ json gang_job(const std::string& name, int nodes, const std::string& work, const
           {"kind", "Job"},
           {"metadata", {{"name", name}}},
           {"spec", spec}};
+}
+
+void expect_no_violations(const World& world) {
+  const auto violations = world.violations();
+  EXPECT_TRUE(violations.empty()) << testing::PrintToString(violations) << world.log_tail();
 }
 
 }  // namespace control

@@ -124,6 +124,9 @@ class World {
 // Objects as a user would write them.
 nlohmann::json linear_config(const std::string& slice = "30s");
 nlohmann::json partition(const std::string& name, const nlohmann::json& spec);
+// The spec of the default partition, where up to four jobs take turns; `more` is merged into it.
+nlohmann::json force(const std::string& nodes = "n[12-16]");
+nlohmann::json force(const std::string& nodes, const nlohmann::json& more);
 // A job of `nodes` nodes whose program runs for `work` ("" = for ever).
 nlohmann::json gang_job(const std::string& name, int nodes, const std::string& work);
 // `more` is merged into its spec, `annotations` are its template's; null: nothing.
@@ -131,5 +134,7 @@ nlohmann::json gang_job(const std::string& name, int nodes, const std::string& w
                         const nlohmann::json& more);
 nlohmann::json gang_job(const std::string& name, int nodes, const std::string& work,
                         const nlohmann::json& more, const nlohmann::json& annotations);
+
+void expect_no_violations(const World& world);
 
 }  // namespace control

@@ -1,0 +1,99 @@
+// Jobs that have ended.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+TEST(Operator, AFinishedJobIsDeletedAfterItsTimeToLive) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("short", 1, "5s", {{"ttlAfterFinished", "30s"}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("short") == "Completed"; }, minutes{1}));
+  world.run_for(seconds{20});
+  EXPECT_EQ(world.state("short"), "Completed");
+  world.run_for(seconds{20});
+  EXPECT_EQ(world.state("short"), "");
+}
+
+// What is kept of a job that has ended is its object; whatever happens to it then is heeded all the
+// same, by this leader and by the next.
+class FinishedJobTest : public ::testing::TestWithParam<bool> {
+ protected:
+  FinishedJobTest() : world_{{}} {
+    world_.apply(linear_config());
+    world_.apply(partition("batch", force()));
+    world_.apply(gang_job("short", 2, "5s", {{"requeueRequest", 2}}));
+    EXPECT_TRUE(world_.run_until([&] { return world_.state("short") == "Completed"; }, minutes{1}));
+    world_.run_for(seconds{5});
+    if (GetParam()) world_.restart_operator();
+    world_.run_for(seconds{1});
+  }
+  std::int64_t finished_count() { return world_.process().loop().counters().jobs_finished; }
+  World world_;
+};
+INSTANTIATE_TEST_SUITE_P(SameOrNextLeader, FinishedJobTest, testing::Bool());
+
+TEST_P(FinishedJobTest, CostsItsObjectOnly) {
+  EXPECT_EQ(finished_count(), 1) << world_.log_tail();
+  world_.apply(gang_job("runs", 1, ""));
+  world_.run_for(minutes{2});
+  EXPECT_EQ(finished_count(), 1);
+  EXPECT_EQ(world_.job("runs").status.job_id, GetParam() ? 1001 : 2);
+}
+
+TEST_P(FinishedJobTest, IsDeletedWithItsPods) {
+  EXPECT_EQ(world_.pods_of("short").size(), 2U) << "their logs are still of use";
+  world_.remove_job("short");
+  world_.run_for(seconds{5});
+  EXPECT_EQ(world_.pods_of("short").size(), 0U);
+  EXPECT_EQ(finished_count(), 0);
+  // Another one of that name is another one.
+  world_.apply(gang_job("short", 1, "5s"));
+  ASSERT_TRUE(world_.run_until([&] { return world_.state("short") == "Completed"; }, minutes{1}))
+      << world_.log_tail();
+  world_.run_for(seconds{5});
+  EXPECT_EQ(finished_count(), 1);
+  expect_no_violations(world_);
+}
+
+TEST_P(FinishedJobTest, GetsATimeToLiveThatIsSetLater) {
+  world_.patch_job("short", {{"ttlAfterFinished", "60s"}});
+  world_.run_for(seconds{30});
+  EXPECT_EQ(world_.state("short"), "Completed");
+  EXPECT_EQ(finished_count(), 1);
+  if (GetParam()) world_.restart_operator();
+  world_.run_for(seconds{40});
+  EXPECT_EQ(world_.state("short"), "");
+  EXPECT_EQ(finished_count(), 0);
+}
+
+TEST_P(FinishedJobTest, SaysWhatCannotBeTakenBack) {
+  world_.patch_job("short", {{"requeueRequest", 1}});
+  world_.run_for(seconds{5});
+  EXPECT_EQ(world_.condition("Job", "short", "Accepted").rfind("False: ChangeRefused", 0), 0U)
+      << world_.condition("Job", "short", "Accepted");
+  EXPECT_EQ(world_.state("short"), "Completed");
+}
+
+TEST_P(FinishedJobTest, IsNotRequeuedAndKeepsItsVerdict) {
+  world_.patch_job("short", {{"requeueRequest", 3}});
+  const json stolen{{"status", {{"state", "Pending"}, {"message", "somebody else wrote this"}}}};
+  ASSERT_TRUE(world_.client().patch_status<kube::Job>({"team-a", "short"}, stolen).ok());
+  world_.run_for(seconds{5});
+  EXPECT_EQ(world_.state("short"), "Completed") << world_.log_tail();
+  EXPECT_EQ(world_.job("short").status.message, "");
+  EXPECT_EQ(world_.job("short").status.starts, 1);
+  EXPECT_EQ(finished_count(), 1);
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,129 @@
+// Partitions that drain, taint their nodes, or are deleted.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// 1.2.1: what is queued may start there, what is new may not even wait there.
+TEST(Operator, APartitionThatDrainsTakesNoNewJobs) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force("n[12-16]", {{"state", "Drain"}})));
+  world.run_for(seconds{2});
+  world.apply(gang_job("new", 2, "5s"));
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.condition("Job", "new", "Accepted"),
+            "False: Invalid: partition batch takes no new jobs: it is draining");
+  world.restart_operator();
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.state("new"), "Pending");
+  EXPECT_EQ(world.job("new").status.reason, "NotAccepted");
+  world.apply(partition("batch", force("n[12-16]", {{"state", "Up"}})));
+  ASSERT_TRUE(world.run_until([&] { return world.state("new") == "Completed"; }, minutes{1}))
+      << world.log_tail();
+  expect_no_violations(world);
+}
+
+std::vector<std::string> taints_of(World& world, const std::string& name) {
+  const auto node = world.client().get<kube::Node>({.ns = "", .name = name});
+  std::vector<std::string> taints;
+  if (!node.ok()) return {node.error().message};
+  for (const kube::Taint& taint : node->spec.taints) {
+    taints.push_back(taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" +
+                     taint.effect);
+  }
+  return taints;
+}
+
+// architecture.md 4: taintNodes keeps other pods off; our own job runs there all the same.
+TEST(Operator, TaintsTheNodesOfAPartitionThatSaysSo) {
+  using Taints = std::vector<std::string>;
+  World world{{.nodes = {"n1", "n2", "n3"}}};
+  ASSERT_TRUE(
+      world.client()
+          .patch<kube::Node>(
+              {"", "n1"},
+              {{"spec",
+                {{"taints", {{{"key", "team"}, {"value", "a"}, {"effect", "PreferNoSchedule"}}}}}}})
+          .ok());
+  world.apply(linear_config());
+  world.apply(partition("batch", force("n[1-2]", {{"taintNodes", true}})));
+  world.apply(gang_job("one", 2, ""));
+  ASSERT_TRUE(world.run_until([&] { return world.state("one") == "Running"; }, seconds{5}))
+      << world.log_tail();
+  EXPECT_EQ(taints_of(world, "n1"),
+            (Taints{"team=a:PreferNoSchedule", "kubegang.io/managed:NoSchedule"}));
+  EXPECT_EQ(taints_of(world, "n2"), (Taints{"kubegang.io/managed:NoSchedule"}));
+  EXPECT_EQ(taints_of(world, "n3"), Taints{});
+
+  world.apply(partition("batch", force("n[1-2]", {{"taintNodes", false}})));
+  world.run_for(seconds{15});
+  EXPECT_EQ(taints_of(world, "n1"), (Taints{"team=a:PreferNoSchedule"})) << world.log_tail();
+  EXPECT_EQ(taints_of(world, "n2"), Taints{});
+
+  world.apply(partition("batch", force("n[1-2]", {{"taintNodes", true}})));
+  world.run_for(seconds{15});
+  EXPECT_EQ(taints_of(world, "n2"), (Taints{"kubegang.io/managed:NoSchedule"}));
+  ASSERT_TRUE(world.client().remove<kube::Partition>({"", "batch"}).ok());
+  world.run_for(seconds{15});
+  EXPECT_EQ(taints_of(world, "n2"), Taints{}) << world.log_tail();
+  expect_no_violations(world);
+}
+
+// api.md, Partition: "Deleted with jobs: running ones finish unsliced".
+TEST(Operator, RunningJobsOfADeletedPartitionFinishUnsliced) {
+  World world{{}};
+  world.apply(linear_config("4s"));
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("first", 5, "60s"));
+  world.apply(gang_job("second", 5, "60s"));
+  world.run_for(seconds{30});
+  ASSERT_FALSE(world.timetable("n12").spec.pods.empty());
+  ASSERT_TRUE(world.client().remove<kube::Partition>({"", "batch"}).ok());
+  world.run_for(seconds{10});
+  EXPECT_TRUE(world.timetable("n12").spec.pods.empty()) << world.log_tail();
+  EXPECT_EQ(world.state("first"), "Running");
+  EXPECT_EQ(world.state("second"), "Running");
+  ASSERT_TRUE(world.run_until([&] { return world.state("second") == "Completed"; }, minutes{2}))
+      << world.log_tail();
+}
+
+// Slurm's word for a job whose partition cannot start it; it waits, the running one goes on.
+TEST(Operator, JobsOfADeletedPartitionWait) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force("n[12-16]", {{"overSubscribe", {{"policy", "Never"}}}})));
+  world.apply(gang_job("runs", 5, ""));
+  world.run_for(seconds{5});
+  world.apply(gang_job("waits", 1, ""));
+  world.run_for(seconds{5});
+  ASSERT_TRUE(world.client().remove<kube::Partition>({"", "batch"}).ok());
+  world.run_for(seconds{90});
+  EXPECT_EQ(world.state("runs"), "Running") << world.log_tail();
+  EXPECT_EQ(world.state("waits"), "Pending") << world.log_tail();
+  EXPECT_EQ(world.job("waits").status.reason, "PartitionInactive");
+  world.restart_operator();
+  world.run_for(seconds{90});
+  EXPECT_EQ(world.state("runs"), "Running") << world.log_tail();
+  EXPECT_EQ(world.job("runs").status.starts, 1);
+  EXPECT_EQ(world.job("waits").status.reason, "PartitionInactive");
+  world.patch_job("runs", {{"cancel", true}});
+  world.run_for(seconds{30});
+  EXPECT_EQ(world.state("runs"), "Cancelled") << world.log_tail();
+  world.apply(partition("batch", force("n[12-16]")));
+  world.run_for(seconds{90});
+  EXPECT_EQ(world.state("waits"), "Running") << world.log_tail();
+  expect_no_violations(world);
+}
+
+}  // namespace
+}  // namespace control

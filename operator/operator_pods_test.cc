@@ -1,0 +1,178 @@
+// Pods that are refused, do not start, lose their node, or are not what the template says.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "operator/testing/world.h"
+#include "operator/wellknown.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+TEST(Operator, AStartThatKubeletRefusesIsUndoneAndTriedElsewhere) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}}));
+  world.apply(
+      gang_job("moved", 2, "5s", {}, {{"test/refuse", "OutOfcpu"}, {"test/refusals", "1"}}));
+  ASSERT_TRUE(world.run_until([&] { return world.job("moved").status.starts >= 2; }, minutes{3}))
+      << world.log_tail();
+  ASSERT_TRUE(world.run_until([&] { return world.state("moved") == "Running"; }, minutes{3}));
+  EXPECT_EQ(world.job("moved").status.restarts.value_or(0), 0);
+  expect_no_violations(world);
+}
+
+TEST(Operator, AnImageThatCannotBePulledIsHeld) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("typo", 2, "", {}, {{"test/waiting", "ErrImagePull"}}));
+  world.run_for(seconds{50});
+  EXPECT_EQ(world.state("typo"), "Running");  // it may be a passing fault
+  world.run_for(seconds{40});
+  const kube::JobStatus status = world.job("typo").status;
+  EXPECT_EQ(kube::to_string(*status.state), "Pending");
+  EXPECT_EQ(status.reason, "LaunchFailedRequeuedHeld") << world.log_tail();
+  ASSERT_TRUE(status.held.has_value());
+  EXPECT_NE(status.message.find("ErrImagePull"), std::string::npos) << status.message;
+  EXPECT_TRUE(world.pods_of("typo").empty());
+}
+
+TEST(Operator, AJobWhoseNodeVanishesIsRequeued) {
+  World world{{}};
+  json config = linear_config();
+  config["spec"]["requeue"] = {{"delay", "1s"}};
+  world.apply(config);
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("survivor", 2, "20s"));
+  world.run_for(seconds{10});
+  world.node("n12").power_off();
+  world.node("n12").set_ready(false);
+  world.run_for(seconds{30});
+  EXPECT_EQ(world.state("survivor"), "Running");  // the node may come back
+  ASSERT_TRUE(world.client().remove<kube::Node>({"", "n12"}).ok());
+  ASSERT_TRUE(world.run_until([&] { return world.state("survivor") == "Completed"; }, minutes{5}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("survivor").status.restarts, 1);
+  expect_no_violations(world);
+}
+
+// architecture.md 5: what refuses its pods is said while the job waits.
+TEST(Operator, AJobThatWaitsSaysThatItsPodsWouldBeRefused) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force("n[12-16]", {{"overSubscribe", {{"policy", "Never"}}}})));
+  world.apply(gang_job("runs", 5, ""));
+  world.run_for(seconds{5});
+  world.apply(gang_job("welcome", 1, ""));
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.condition("Job", "welcome", "Accepted"),
+            "True: Accepted: the job is in the queue");
+  world.server().inject({.verb = "create", .resource = "pods", .code = 403});
+  world.apply(gang_job("unwelcome", 1, ""));
+  world.run_for(minutes{2});
+  EXPECT_EQ(world.state("unwelcome"), "Pending");
+  const std::string accepted = world.condition("Job", "unwelcome", "Accepted");
+  EXPECT_TRUE(
+      accepted.starts_with("True: AcceptedWithWarning: the job is in the queue; the API "
+                           "server would refuse its pods now: "))
+      << accepted << world.log_tail();
+  world.patch_job("runs", {{"cancel", true}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("unwelcome") == "Running"; }, minutes{2}))
+      << world.log_tail();
+  world.run_for(minutes{2});
+  EXPECT_EQ(world.condition("Job", "unwelcome", "Accepted"),
+            "True: Accepted: the job is in the queue");
+  expect_no_violations(world);
+}
+
+// kubelet would refuse it with OutOfpods (architecture.md 4, "Pod count likewise").
+TEST(Operator, AJobIsNotPlacedWhereNoPodFits) {
+  World world{{.nodes = {"n12", "n13"}, .pods_per_node = 1}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force("n[12-13]")));
+  const json foreign{
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata", {{"name", "foreign"}}},
+      {"spec", {{"nodeName", "n12"}, {"containers", {{{"name", "main"}, {"image", "none"}}}}}}};
+  ASSERT_TRUE(world.client().create_json<kube::Pod>("default", foreign).ok());
+  world.run_for(seconds{5});
+  world.apply(gang_job("fits", 1, ""));
+  world.run_for(seconds{5});
+  world.apply(gang_job("waits", 1, ""));
+  world.run_for(minutes{2});
+  EXPECT_EQ(world.state("fits"), "Running") << world.log_tail();
+  EXPECT_EQ(world.job("fits").status.allocation->node_list, "n13");
+  EXPECT_EQ(world.state("waits"), "Pending") << world.log_tail();
+  EXPECT_EQ(world.job("waits").status.reason, "Resources");
+  EXPECT_NE(world.job("waits").status.message.find("2 have no room for another pod"),
+            std::string::npos)
+      << world.job("waits").status.message;
+  ASSERT_TRUE(world.client().remove<kube::Pod>({"default", "foreign"}).ok());
+  ASSERT_TRUE(world.run_until([&] { return world.state("waits") == "Running"; }, minutes{1}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("waits").status.allocation->node_list, "n12");
+  expect_no_violations(world);
+}
+
+// architecture.md 4: a mutating webhook gives its pods what a template may not have.
+TEST(Operator, AJobWhosePodsAWebhookGaveAProbeIsNeverFrozenAndSaysSo) {
+  World world{{}};
+  bool injects = true;
+  world.server().set_pod_webhook([&](json& pod) {
+    if (!injects || pod["metadata"]["labels"].value(std::string{kLabelJob}, "") != "probed") return;
+    pod["spec"]["containers"][0]["livenessProbe"] = {{"tcpSocket", {{"port", 80}}}};
+  });
+  world.apply(linear_config("4s"));
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("plain", 5, ""));
+  world.run_for(seconds{6});
+  world.apply(gang_job("probed", 5, ""));
+  const auto is_alone_in_the_list = [&](const std::string& job) {
+    const auto pods = world.timetable("n14").spec.pods;
+    return std::all_of(pods.begin(), pods.end(), [&](const kube::TimetablePod& pod) {
+      return pod.name.starts_with(job + "-");
+    });
+  };
+  const auto expect_runs_always = [&] {
+    const auto probed_before = world.ran("probed");
+    const auto plain_before = world.ran("plain");
+    world.run_for(seconds{40});  // ten slices
+    EXPECT_NEAR(std::chrono::duration<double>(world.ran("probed") - probed_before).count(), 40, 1);
+    EXPECT_NEAR(std::chrono::duration<double>(world.ran("plain") - plain_before).count(), 20, 4);
+    EXPECT_FALSE(world.timetable("n14").spec.pods.empty());
+    EXPECT_TRUE(is_alone_in_the_list("plain")) << world.log_tail();
+    const std::string said = world.condition("Job", "probed", "NeverFrozen");
+    EXPECT_TRUE(said.starts_with("True: ChangedByWebhook: pod probed-")) << said;
+    EXPECT_NE(said.find("container main has a livenessProbe (a frozen pod"), std::string::npos)
+        << said;
+    EXPECT_EQ(world.condition("Job", "plain", "NeverFrozen"), "");
+  };
+  world.run_for(seconds{20});
+  expect_runs_always();
+  world.restart_operator();
+  world.run_for(seconds{10});
+  expect_runs_always();
+
+  // The next start is judged by its own pods.
+  injects = false;
+  world.patch_job("probed", {{"requeueRequest", 1}});
+  ASSERT_TRUE(world.run_until([&] { return world.job("probed").status.starts == 2; }, minutes{5}))
+      << world.log_tail();
+  world.run_for(seconds{20});
+  EXPECT_EQ(world.condition("Job", "probed", "NeverFrozen"), "");
+  EXPECT_FALSE(is_alone_in_the_list("plain")) << world.log_tail();
+  // What is meant to be: the two on the same nodes at the same time.
+  for (const std::string& violation : world.violations()) {
+    EXPECT_NE(violation.find("ran together"), std::string::npos) << violation;
+  }
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,101 @@
+// What the operator asks of the API server: how often, and what goes first.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// The answer to the write that commits a start has the template: one request less for each job.
+TEST(Operator, AStartReadsItsTemplateOnlyAfterARestart) {
+  const auto reads = [](World& world) {
+    const auto& points = world.process().writer().points();
+    return std::count(points.begin(), points.end(), "template-read");
+  };
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("one", 3, ""));
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.pods_of("one").size(), 3U) << world.log_tail();
+  EXPECT_EQ(reads(world), 0);
+  world.crash_after("start");
+  world.apply(gang_job("two", 2, ""));
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.crashes(), 1);
+  EXPECT_EQ(world.pods_of("two").size(), 2U) << world.log_tail();
+  EXPECT_EQ(reads(world), 1);
+  expect_no_violations(world);
+}
+
+// Jobs that have ended stay until their time to live is over: many of them.
+TEST(Operator, AJobsLifeTakesTheSameRequestsBesideThousandsOfFinishedJobs) {
+  const auto requests_of_a_life = [](int finished_count) {
+    World world{{}};
+    world.apply(linear_config());
+    world.apply(partition("batch", force()));
+    for (int i = 0; i < finished_count; ++i) {
+      json finished = gang_job("old-" + std::to_string(i), 1, "");
+      finished["status"] = {{"state", "Completed"}, {"jobID", i + 1}, {"exitCode", 0}};
+      world.apply(finished);
+    }
+    world.restart_operator();
+    world.run_for(minutes{3});
+    world.server().clear_request_log();
+    world.apply(gang_job("new", 2, "20s"));
+    world.run_for(minutes{3});
+    EXPECT_EQ(world.state("new"), "Completed") << world.log_tail();
+    return world.server().request_counts();
+  };
+  const auto counts_as_text = [](const auto& counts) {
+    std::string text;
+    for (const auto& [kind, count] : counts) {
+      if (kind.verb == "list") continue;  // this world's own, in pages
+      text += kind.verb + " " + kind.resource + "/" + kind.subresource + " " +
+              std::to_string(count) + "\n";
+    }
+    return text;
+  };
+  EXPECT_EQ(counts_as_text(requests_of_a_life(1)), counts_as_text(requests_of_a_life(2000)));
+}
+
+// The reasons of 60 jobs change while 40 others are submitted and the API server takes its time.
+TEST(Operator, WhatOnlyInformsGivesWayToWhatHasToBeWritten) {
+  World world{{}};
+  world.apply(linear_config());
+  const json alone = {{"overSubscribe", {{"policy", "Never"}}}};
+  world.apply(partition("batch", force("n[12-16]", alone)));
+  world.apply(gang_job("runs", 5, ""));
+  world.run_for(seconds{5});
+  const auto name = [](const char* kind, int i) { return kind + std::to_string(i); };
+  for (int i = 0; i < 60; ++i) world.apply(gang_job(name("waits-", i), 5, ""));
+  world.run_for(minutes{3});
+  for (int i = 0; i < 40; ++i) world.apply(gang_job(name("new-", i), 5, ""));
+  json down = force("n[12-16]", alone);
+  down["state"] = "Down";
+  world.apply(partition("batch", down));
+  OperatorProcess& process = world.process();
+  process.pump_without_writes();
+  const std::size_t at_once = process.writer().queued_count();
+  EXPECT_GE(at_once, 40U);
+  for (int i = 0; i < 5; ++i) {
+    world.clock().advance(seconds{1});
+    process.pump_without_writes();
+  }
+  EXPECT_LE(process.writer().queued_count(), at_once + 11) << "two per second";
+  world.run_for(minutes{3});
+  for (int i = 0; i < 60; ++i) {
+    EXPECT_EQ(world.job(name("waits-", i)).status.reason, "PartitionDown") << i;
+  }
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,84 @@
+// Run time while nodes do not slice.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using std::chrono::seconds;
+
+// Two full-size jobs that take turns of 4 s, and their nodes.
+class UnslicedTest : public ::testing::Test {
+ protected:
+  UnslicedTest() : world_{{}} {
+    world_.apply(linear_config("4s"));
+    world_.apply(partition("batch", force()));
+    world_.apply(gang_job("first", 5, ""));
+    world_.run_for(seconds{6});
+    world_.apply(gang_job("second", 5, "", {{"timeLimit", "300s"}}));
+    world_.run_for(seconds{24});
+  }
+  void open_nodes(const std::string& reason) {
+    for (const char* node : {"n12", "n13", "n14", "n15", "n16"}) world_.node(node).open(reason);
+  }
+  // As its status says, which lags behind by a minute or so.
+  struct Times {
+    double suspended = 0;
+    double since_start = 0;  // as of the same instant
+  };
+  Times times(const std::string& job) {
+    world_.run_for(seconds{130});
+    const kube::JobStatus status = world_.job(job).status;
+    EXPECT_TRUE(status.suspend_time && status.suspend_time->as_of && status.start_time);
+    if (!status.suspend_time || !status.suspend_time->as_of || !status.start_time) return {};
+    const auto in_seconds = [](base::Duration d) {
+      return std::chrono::duration<double>(d).count();
+    };
+    return {in_seconds(status.suspend_time->elapsed),
+            in_seconds(*status.suspend_time->as_of - *status.start_time)};
+  }
+  World world_;
+};
+
+TEST_F(UnslicedTest, TimeInWhichNodesDoNotSliceCountsAsRunTime) {
+  open_nodes("KillSwitch");
+  const Times open = times("second");
+  EXPECT_GT(open.since_start, 60);
+  EXPECT_NEAR(open.suspended, 12, 8) << world_.log_tail();  // of the 24 s before, and a turn
+  open_nodes("");
+  const Times before = times("second");
+  const Times after = times("second");
+  EXPECT_NEAR(after.suspended - before.suspended, (after.since_start - before.since_start) / 2, 8)
+      << world_.log_tail();
+}
+
+TEST_F(UnslicedTest, AnotherReasonIsNone) {
+  open_nodes("JournalUnwritable");
+  const Times then = times("second");
+  EXPECT_NEAR(then.suspended, then.since_start / 2, 8) << world_.log_tail();
+}
+
+TEST_F(UnslicedTest, ATimeLimitHoldsMeanwhile) {
+  open_nodes("KillSwitch");
+  // 12 s of its 300 s are over, and half as much of the time would be without.
+  EXPECT_TRUE(world_.run_until([&] { return world_.state("second") == "Timeout"; }, seconds{310}))
+      << world_.log_tail();
+}
+
+TEST_F(UnslicedTest, ANewLeaderCountsTheTimeWithoutOne) {
+  world_.take_process().reset();
+  open_nodes("FailedOpen");
+  world_.run_for(seconds{150});
+  world_.restart_operator();
+  world_.run_for(seconds{5});
+  open_nodes("");
+  const Times then = times("second");
+  EXPECT_GT(then.since_start, 180);
+  EXPECT_NEAR(then.suspended, (then.since_start - 155) / 2, 12) << world_.log_tail();
+}
+
+}  // namespace
+}  // namespace control
