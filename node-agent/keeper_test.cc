@@ -1,14 +1,14 @@
+// Which timetable the keeper obeys, and when it lets everything run.
 #include "node-agent/keeper.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include <string>
+#include <vector>
 
 #include "node-agent/lease_watch.h"
-#include "node-agent/testing/fake_node.h"
+#include "node-agent/testing/keeper_fixture.h"
 #include "scheduler/base/prng.h"
 
 namespace agent {
@@ -16,32 +16,10 @@ namespace {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
-using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
-using testing::FakeNode;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-class KeeperTest : public ::testing::Test {
- protected:
-  // Jobs a and b take turns every second; a runs in even seconds, such as now.
-  void two_gangs() {
-    node_.add_pod("a", "a");
-    node_.add_pod("b", "b");
-    node_.publish(node_.timetable({"a", "b"}, {{0}, {1}}));
-  }
-  std::vector<std::string> journaled() {
-    std::vector<std::string> uids;
-    for (const PodIdentity& pod : node_.journal().pods) uids.push_back(pod.uid);
-    std::sort(uids.begin(), uids.end());
-    return uids;
-  }
-  void damage_journal(const std::string& text) {
-    std::ofstream{node_.directory() + "/journal"} << text;
-  }
-  FakeNode node_;
-};
 
 TEST_F(KeeperTest, ObeysTheTimetableAndJournalsBeforeItFreezes) {
   two_gangs();
@@ -53,72 +31,6 @@ TEST_F(KeeperTest, ObeysTheTimetableAndJournalsBeforeItFreezes) {
   EXPECT_TRUE(node_.runs("b"));
   EXPECT_EQ(node_.view("a").standing, PodStanding::kControlled);
   EXPECT_EQ(node_.view("a").state, FreezeState::kFrozen);
-}
-
-// Two revisions come while the switcher is busy: until it obeys the second one, the boundary of the
-// assignment before both may freeze what neither lists.
-TEST_F(KeeperTest, TheJournalNamesWhateverAnAssignmentThatIsStillInForceMayFreeze) {
-  two_gangs();
-  node_.step();
-  ASSERT_TRUE(node_.runs("a"));
-  node_.hold_switcher(true);
-  for (int revision = 0; revision < 2; ++revision) {
-    node_.publish(node_.timetable({"b"}, {{0}}));
-    node_.step();
-  }
-  EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
-  node_.run_for(seconds{1});
-  EXPECT_FALSE(node_.runs("a"));
-  node_.restart_agent();
-  node_.run_for(milliseconds{200});
-  EXPECT_TRUE(node_.runs("a"));
-  EXPECT_THAT(journaled(), ElementsAre("uid-b"));
-}
-
-TEST_F(KeeperTest, DoesNotTouchAPodThatIsNotListed) {
-  node_.add_pod("a", "a");
-  node_.publish(node_.timetable({}, {{}}));
-  node_.run_for(seconds{3});
-  EXPECT_THAT(node_.log(), IsEmpty());
-  EXPECT_THAT(journaled(), IsEmpty());
-}
-
-TEST_F(KeeperTest, WaitsUntilEveryContainerHasSettled) {
-  node_.add_pod("a", "a");
-  kube::Pod& pod = node_.pod("a");
-  pod.spec.init_containers = {{.name = "init"}};
-  pod.status.container_statuses.clear();
-  node_.publish(node_.timetable({"a"}, {{}}));
-  node_.run_for(seconds{10});  // still in its init container
-  EXPECT_THAT(node_.log(), IsEmpty());
-  EXPECT_EQ(node_.view("a").standing, PodStanding::kSettling);
-
-  kube::ContainerStatus init{.name = "init"};
-  init.state.terminated = kube::ContainerTerminated{};
-  pod.status.init_container_statuses = {init};
-  kube::ContainerStatus main{.name = "main"};
-  const base::Instant started = node_.clock().wall();
-  main.state.running = kube::ContainerRunning{.started_at = started};
-  pod.status.container_statuses = {main};
-  // 2 s and the whole second of startedAt.
-  node_.run_for(milliseconds{2900});
-  EXPECT_THAT(node_.log(), IsEmpty());
-  node_.run_for(milliseconds{200});
-  EXPECT_FALSE(node_.runs("a"));
-}
-
-TEST_F(KeeperTest, RefusesAPodOfAnotherJobOrNode) {
-  two_gangs();
-  node_.pod("a").metadata.owner_references[0].uid = "job-recreated";
-  node_.pod("b").spec.node_name = "n2";
-  node_.run_for(seconds{3});
-  EXPECT_THAT(node_.log(), IsEmpty());
-  EXPECT_EQ(node_.view("a").standing, PodStanding::kRefused);
-  EXPECT_THAT(node_.view("a").note, HasSubstr("job-recreated"));
-  EXPECT_THAT(node_.view("b").note, HasSubstr("n2"));
-  node_.pod("a").metadata.owner_references[0].kind = "ReplicaSet";
-  node_.step();
-  EXPECT_THAT(node_.view("a").note, HasSubstr("not controlled by a kubegang Job"));
 }
 
 TEST_F(KeeperTest, IgnoresALowerTermOrRevisionAndTheNewOneStaysInForce) {
@@ -235,31 +147,6 @@ TEST_F(KeeperTest, APlanInThePastOrTheFarFutureIsAsGoodAsAny) {
   EXPECT_TRUE(node_.runs("a") && !node_.runs("b"));
 }
 
-TEST_F(KeeperTest, TenThousandOtherPodsOnTheNodeAreNotTouched) {
-  two_gangs();
-  for (int i = 0; i < 10'000; ++i) node_.add_pod("other-" + std::to_string(i), "other");
-  node_.step();
-  node_.clock().advance(milliseconds{1000});
-  node_.step();
-  EXPECT_THAT(node_.log(), ElementsAre("freeze uid-b", "freeze uid-a", "thaw uid-b"));
-}
-
-TEST_F(KeeperTest, SaysThatAFreezerIsNotItsToOpenOrToWrite) {
-  two_gangs();
-  node_.cgroup("b").unreadable = true;
-  node_.cgroup("a").fail_next.assign(1000, IoResult::kDenied);
-  node_.run_for(milliseconds{1500});
-  EXPECT_TRUE(node_.view("a").denied);
-  EXPECT_THAT(node_.view("a").note, HasSubstr("refuses"));
-  EXPECT_TRUE(node_.view("b").denied);
-  EXPECT_THAT(node_.view("b").note, HasSubstr("Permission denied"));
-  node_.cgroup("b").unreadable = false;
-  node_.cgroup("a").fail_next.clear();
-  node_.run_for(seconds{4});
-  EXPECT_NE(node_.runs("a"), node_.runs("b"));
-  EXPECT_FALSE(node_.view("a").denied || node_.view("b").denied);
-}
-
 TEST_F(KeeperTest, ThawsEverythingWhenTheTimetableIsGone) {
   two_gangs();
   node_.step();
@@ -269,88 +156,6 @@ TEST_F(KeeperTest, ThawsEverythingWhenTheTimetableIsGone) {
   EXPECT_TRUE(node_.runs("a"));
   EXPECT_TRUE(node_.runs("b"));
   EXPECT_THAT(journaled(), IsEmpty());
-}
-
-TEST_F(KeeperTest, ThawsADeletedPodForItsGracePeriodThenTheTimetableAppliesAgain) {
-  two_gangs();
-  node_.publish(node_.timetable({"a", "b"}, {{0}}));
-  node_.step();
-  ASSERT_FALSE(node_.runs("b"));
-  node_.pod("b").metadata.deletion_timestamp = node_.clock().wall() + seconds{5};
-  node_.pod("b").metadata.deletion_grace_period_seconds = 5;
-  node_.log();
-  node_.run_for(milliseconds{300});
-  EXPECT_THAT(node_.log(), ElementsAre("thaw uid-b", "thaw uid-b"));
-  EXPECT_EQ(node_.view("b").standing, PodStanding::kExempt);
-  node_.run_for(milliseconds{4500});
-  EXPECT_TRUE(node_.runs("b"));
-  node_.run_for(milliseconds{300});
-  EXPECT_FALSE(node_.runs("b"));
-}
-
-TEST_F(KeeperTest, KeepsADeletedPodOfCgroupV1ThawedUntilItIsGone) {
-  two_gangs();
-  node_.cgroup("b").kill_works_while_frozen = false;
-  node_.publish(node_.timetable({"a", "b"}, {{0}}));
-  node_.step();
-  node_.pod("b").metadata.deletion_timestamp = node_.clock().wall() + seconds{5};
-  node_.pod("b").metadata.deletion_grace_period_seconds = 5;
-  node_.run_for(minutes{2});
-  EXPECT_TRUE(node_.runs("b"));
-}
-
-TEST_F(KeeperTest, ThawsADisruptedPodAndGivesTheDeletionAGracePeriodOfItsOwn) {
-  two_gangs();
-  node_.publish(node_.timetable({"a", "b"}, {{0}}));
-  node_.step();
-  node_.pod("b").status.conditions = {
-      {.type = "DisruptionTarget", .status = kube::ConditionStatus::kTrue}};
-  node_.run_for(seconds{20});
-  EXPECT_TRUE(node_.runs("b"));
-  node_.pod("b").metadata.deletion_timestamp = node_.clock().wall();
-  node_.pod("b").metadata.deletion_grace_period_seconds = 30;
-  node_.run_for(seconds{29});
-  EXPECT_TRUE(node_.runs("b"));
-  node_.run_for(seconds{2});
-  EXPECT_FALSE(node_.runs("b"));
-}
-
-TEST_F(KeeperTest, DoesNotFreezeAPodThatIsDeletedWhileItStarts) {
-  two_gangs();
-  node_.pod("b").metadata.deletion_timestamp = node_.clock().wall();
-  node_.run_for(minutes{1});
-  EXPECT_TRUE(node_.runs("b"));
-}
-
-// Deleted while no agent was there; who froze it, no journal says.
-TEST_F(KeeperTest, ThawsAForeignPodThatIsBeingDeletedWhenItStarts) {
-  two_gangs();
-  node_.add_pod("c", "c");
-  node_.publish(node_.timetable({"a", "b", "c"}, {{0}}));
-  for (const char* name : {"b", "c"}) {
-    node_.pod(name).metadata.deletion_timestamp = node_.clock().wall();
-    node_.pod(name).metadata.deletion_grace_period_seconds = 30;
-  }
-  node_.cgroup("b").wish = Wish::kFrozen;
-  node_.run_for(milliseconds{300});
-  EXPECT_TRUE(node_.runs("b"));
-  EXPECT_EQ(node_.view("b").standing, PodStanding::kExempt);
-  EXPECT_EQ(node_.cgroup("b").writes, 2U);
-  EXPECT_EQ(node_.cgroup("c").writes, 0U);
-}
-
-TEST_F(KeeperTest, ThawsWhatIsLeftOfAFinishedOrVanishedPod) {
-  two_gangs();
-  node_.add_pod("c", "c");
-  node_.publish(node_.timetable({"a", "b", "c"}, {{0}}));
-  node_.step();
-  ASSERT_FALSE(node_.runs("b"));
-  node_.pod("b").status.phase = kube::PodPhase::kFailed;
-  node_.remove_pod("c");
-  node_.run_for(milliseconds{200});
-  EXPECT_TRUE(node_.runs("b"));
-  EXPECT_TRUE(node_.runs("c"));
-  EXPECT_THAT(journaled(), ElementsAre("uid-a"));
 }
 
 TEST_F(KeeperTest, RunsEverythingWhileFailedOpenOrKilled) {
@@ -395,232 +200,38 @@ TEST_F(KeeperTest, AFreezeOfDaysIsNoFault) {
   EXPECT_FALSE(node_.runs("b"));
 }
 
-TEST_F(KeeperTest, TakesOverFromACrashedAgentWithoutTheApiServer) {
+TEST_F(KeeperTest, ThawsAllOfOursWhenItStops) {
   two_gangs();
   node_.step();
-  ASSERT_FALSE(node_.runs("b"));
-  node_.restart_agent(/*pods_known=*/false);
-  node_.run_for(milliseconds{500});
-  EXPECT_FALSE(node_.runs("b"));
-  EXPECT_TRUE(node_.runs("a"));
-  node_.run_for(milliseconds{1000});
-  EXPECT_TRUE(node_.runs("b"));
-  EXPECT_FALSE(node_.runs("a"));
-}
-
-TEST_F(KeeperTest, APodThatCannotBeOpenedAfterARestartIsNeitherForgottenNorTakenForForeign) {
-  two_gangs();
-  node_.step();
-  ASSERT_FALSE(node_.runs("b"));
-  node_.cgroup("b").unreadable = true;
-  node_.restart_agent();
-  node_.run_for(milliseconds{300});
-  EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
-  EXPECT_THAT(node_.view("b").note, HasSubstr("cannot be opened"));
-  node_.world().stopping = true;
-  node_.run_for(milliseconds{100});
   EXPECT_FALSE(node_.keeper().all_thawed());
+  node_.world().stopping = true;
+  node_.run_for(milliseconds{150});
+  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
+  EXPECT_TRUE(node_.keeper().all_thawed());
+  // Who freezes one of them now is somebody else, also for the next agent.
+  EXPECT_THAT(journaled(), IsEmpty());
+  node_.cgroup("b").wish = Wish::kFrozen;
   node_.world().stopping = false;
-  node_.cgroup("b").unreadable = false;
-  node_.run_for(milliseconds{1000});
-  EXPECT_TRUE(node_.runs("b"));
-  EXPECT_FALSE(node_.runs("a"));
-}
-
-TEST_F(KeeperTest, ThawsAfterARestartWhatIsNotListedAnyMore) {
-  two_gangs();
-  node_.step();
-  ASSERT_FALSE(node_.runs("b"));
-  const kube::NodeTimetable without = node_.timetable({"a"}, {{0}});
-  node_.restart_agent();
-  node_.publish(without);
-  node_.step();
-  EXPECT_TRUE(node_.runs("b"));
-  node_.run_for(milliseconds{200});
-  EXPECT_THAT(journaled(), ElementsAre("uid-a"));
-}
-
-// A damaged journal: what is ours must not look foreign, and what is foreign must stay so.
-TEST_F(KeeperTest, MendsADamagedJournalFromThePodsThatAKubegangJobControls) {
-  two_gangs();
-  node_.add_pod("c", "c");
-  node_.add_pod("alien", "alien").metadata.owner_references[0].kind = "ReplicaSet";
-  node_.publish(node_.timetable({"a", "b", "c", "alien"}, {{0}, {1}}));
-  node_.step();
-  node_.cgroup("alien").wish = Wish::kFrozen;  // by somebody else
-  ASSERT_FALSE(node_.runs("b") || node_.runs("c"));
-  damage_journal("");
-  node_.restart_agent();
-  node_.publish(node_.timetable({"a", "b", "alien"}, {{0}, {1}}));  // c is not listed any more
-  node_.step();
-  EXPECT_TRUE(node_.runs("a"));
-  EXPECT_FALSE(node_.runs("b"));
-  EXPECT_TRUE(node_.runs("c"));
-  EXPECT_EQ(node_.view("b").state, FreezeState::kFrozen);
-  node_.run_for(milliseconds{1500});
-  EXPECT_FALSE(node_.runs("a"));
-  EXPECT_TRUE(node_.runs("b"));
-  EXPECT_TRUE(node_.runs("c"));
-  EXPECT_EQ(node_.cgroup("alien").writes, 0U);
-  EXPECT_FALSE(node_.journal().incomplete);
-}
-
-TEST_F(KeeperTest, MendsADamagedJournalFromItsReadableLinesWithoutTheApiServer) {
-  two_gangs();
-  node_.step();
-  ASSERT_FALSE(node_.runs("b"));
-  // Its last lines are lost, the timetable among them: nothing says whose turn it is (rule 8).
-  std::string text = format_journal(node_.journal());
-  damage_journal(text.substr(0, text.find("timetable ")));
-  node_.restart_agent(/*pods_known=*/false);
-  node_.step();
-  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
-  EXPECT_TRUE(node_.journal().incomplete);  // so that the next agent mends it too, if this one dies
-
-  // One line in the middle is lost: the rest goes on.
-  node_.restart_agent();
-  node_.run_for(milliseconds{2100});
-  ASSERT_NE(node_.runs("a"), node_.runs("b"));
-  text = format_journal(node_.journal());
-  text[text.find("lease ") == text.npos ? text.find("boot ") : text.find("lease ")] = 'X';
-  damage_journal(text);
-  node_.restart_agent(/*pods_known=*/false);
-  node_.run_for(milliseconds{1000});
-  EXPECT_NE(node_.runs("a"), node_.runs("b"));
-}
-
-TEST_F(KeeperTest, MendsADamagedJournalFromWhatTheProcessBeforeShowed) {
-  two_gangs();
-  node_.cgroup("a").wish = Wish::kFrozen;  // by somebody else, and seen to be
-  node_.publish(node_.timetable({"a", "b"}, {{0}}));
-  node_.run_for(milliseconds{100});
-  ASSERT_EQ(node_.view("a").state, FreezeState::kForeign);
-  ASSERT_FALSE(node_.runs("b"));
-  damage_journal("nonsense\n");
-  node_.restart_agent(/*pods_known=*/false, /*with_shown=*/true);
-  node_.step();
-  EXPECT_TRUE(node_.runs("b"));  // nothing says that it has to stand still
-  node_.world().pods_known = true;
-  node_.world().timetable_known = true;
-  node_.run_for(seconds{3});
-  EXPECT_FALSE(node_.runs("b"));
-  EXPECT_EQ(node_.cgroup("a").writes, 0U);
-  EXPECT_EQ(node_.view("a").state, FreezeState::kForeign);
-}
-
-TEST_F(KeeperTest, MendsADamagedJournalThoughATurnWasTakenSinceItsPodsWereShown) {
-  node_.add_pod("a", "a");
-  node_.add_pod("b", "b");
-  kube::NodeTimetable turns = node_.timetable({"a", "b"}, {{0}, {1}});
-  turns.spec.timetable.slice = milliseconds{500};
-  node_.publish(turns);
-  node_.run_for(milliseconds{700});  // shown at once, with a on; since 200 ms it is off
-  ASSERT_FALSE(node_.runs("a"));
-  damage_journal("nonsense\n");
-  node_.restart_agent(/*pods_known=*/false, /*with_shown=*/true);
-  node_.step();
-  EXPECT_TRUE(node_.runs("a"));
-}
-
-TEST_F(KeeperTest, AnAgentThatDiesWhileItMendsLeavesTheRestToTheNext) {
-  two_gangs();
-  node_.step();
-  ASSERT_FALSE(node_.runs("b"));
-  damage_journal("");
-  node_.restart_agent(/*pods_known=*/false);
-  node_.step();  // writes a journal that knows nothing of b
-  ASSERT_FALSE(node_.runs("b"));
   node_.restart_agent();
   node_.run_for(milliseconds{1500});
-  EXPECT_TRUE(node_.runs("b"));
-  EXPECT_FALSE(node_.runs("a"));
-}
-
-TEST_F(KeeperTest, LeavesAForeignFreezeAloneAndReportsIt) {
-  two_gangs();
-  node_.cgroup("b").wish = Wish::kFrozen;
-  node_.run_for(seconds{5});
-  EXPECT_FALSE(node_.runs("b"));
-  EXPECT_EQ(node_.cgroup("b").writes, 0U);
   EXPECT_EQ(node_.view("b").state, FreezeState::kForeign);
-  node_.keeper();
-  node_.restart_agent();
-  node_.run_for(seconds{2});
-  EXPECT_FALSE(node_.runs("b"));  // and the journal does not make it ours
 }
 
-TEST_F(KeeperTest, FreezesAPodWhoseForeignFreezeEndedOnlyOnceTheJournalNamesIt) {
+// All of them run, but the switcher may be about to freeze one by the assignment before.
+TEST_F(KeeperTest, IsNotDoneWithStoppingBeforeTheSwitcherHasHeardOfIt) {
   two_gangs();
-  node_.publish(node_.timetable({"a", "b"}, {{0}}));
-  node_.cgroup("b").wish = Wish::kFrozen;
-  node_.run_for(seconds{1});
-  ASSERT_EQ(node_.view("b").state, FreezeState::kForeign);
-  ASSERT_THAT(journaled(), ElementsAre("uid-a"));
-  node_.cgroup("b").wish = Wish::kThawed;
-  ASSERT_TRUE(node_.runs("b"));
-  for (int i = 0; i < 3000 && node_.runs("b"); ++i) {
-    node_.run_for(milliseconds{1});
-  }
-  EXPECT_FALSE(node_.runs("b"));
+  node_.publish(node_.timetable({"a", "b"}, {{0, 1}, {0}}));
+  node_.step();
+  ASSERT_TRUE(node_.keeper().all_thawed());
+  node_.hold_switcher(true);
+  node_.world().stopping = true;
+  node_.step();
+  EXPECT_FALSE(node_.keeper().all_thawed());
   EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
-  // And the other way round: what is foreign now is named no more.
-  node_.publish(node_.timetable({"a", "b"}, {{0, 1}}));
-  node_.run_for(milliseconds{100});
-  node_.cgroup("b").wish = Wish::kFrozen;
-  node_.run_for(seconds{3});
-  EXPECT_EQ(node_.view("b").state, FreezeState::kForeign);
-  EXPECT_THAT(journaled(), ElementsAre("uid-a"));
-}
-
-TEST_F(KeeperTest, FreezesNothingThatTheJournalCannotName) {
-  std::filesystem::create_directory(node_.directory() + "/journal.next");  // the write fails
-  two_gangs();
-  node_.run_for(seconds{3});
-  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
-  EXPECT_THAT(node_.keeper().journal_error(), HasSubstr("journal"));
-  std::filesystem::remove(node_.directory() + "/journal.next");
-  node_.run_for(seconds{2});
-  EXPECT_NE(node_.runs("a"), node_.runs("b"));
-  EXPECT_EQ(node_.keeper().journal_error(), "");
-}
-
-TEST_F(KeeperTest, WaitsForACgroupThatIsNotThereYet) {
-  two_gangs();
-  node_.cgroup("b").removed = true;
-  node_.run_for(seconds{1});
-  EXPECT_EQ(node_.view("b").standing, PodStanding::kSettling);
-  node_.cgroup("b").removed = false;
-  node_.publish(node_.timetable({"a", "b"}, {{0}}));
-  node_.run_for(milliseconds{300});
-  EXPECT_FALSE(node_.runs("b"));
-}
-
-TEST_F(KeeperTest, TakesUpAPodWhoseCgroupWasRemovedAndMadeAgain) {
-  two_gangs();
-  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.hold_switcher(false);
   node_.step();
-  node_.cgroup("b").removed = true;
-  node_.run_for(seconds{3});
-  EXPECT_EQ(node_.view("b").state, FreezeState::kGone);
-  node_.cgroup("b") = {};  // a new one, and nobody has frozen it
-  ASSERT_TRUE(node_.runs("b"));
-  node_.run_for(seconds{2});
-  EXPECT_FALSE(node_.runs("b"));
-  EXPECT_EQ(node_.view("b").state, FreezeState::kFrozen);
-}
-
-TEST_F(KeeperTest, TreatsARecreatedPodOfTheSameNameAsANewOne) {
-  two_gangs();
-  node_.publish(node_.timetable({"a", "b"}, {{0}}));
-  node_.step();
-  kube::Pod& pod = node_.pod("b");
-  pod.metadata.uid = "uid-b2";
-  pod.status.container_statuses[0].state.running->started_at = node_.clock().wall();
-  node_.run_for(milliseconds{500});
-  EXPECT_TRUE(node_.runs("b"));  // what is left of the old one
-  EXPECT_TRUE(node_.runs("b2"));
-  node_.run_for(seconds{3});
-  EXPECT_FALSE(node_.runs("b2"));
+  EXPECT_TRUE(node_.keeper().all_thawed());
+  EXPECT_THAT(journaled(), IsEmpty());
 }
 
 // Goal: whatever happens, only what may run at t runs, up to the time that a freeze takes; a
@@ -713,40 +324,6 @@ TEST_F(KeeperTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythingDoes) {
   pass(seconds{1});
   for (const std::string& name : names) EXPECT_TRUE(node_.runs(name)) << name;
   EXPECT_EQ(node_.cgroup("foreign").writes, 0U);
-}
-
-TEST_F(KeeperTest, ThawsAllOfOursWhenItStops) {
-  two_gangs();
-  node_.step();
-  EXPECT_FALSE(node_.keeper().all_thawed());
-  node_.world().stopping = true;
-  node_.run_for(milliseconds{150});
-  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
-  EXPECT_TRUE(node_.keeper().all_thawed());
-  // Who freezes one of them now is somebody else, also for the next agent.
-  EXPECT_THAT(journaled(), IsEmpty());
-  node_.cgroup("b").wish = Wish::kFrozen;
-  node_.world().stopping = false;
-  node_.restart_agent();
-  node_.run_for(milliseconds{1500});
-  EXPECT_EQ(node_.view("b").state, FreezeState::kForeign);
-}
-
-// All of them run, but the switcher may be about to freeze one by the assignment before.
-TEST_F(KeeperTest, IsNotDoneWithStoppingBeforeTheSwitcherHasHeardOfIt) {
-  two_gangs();
-  node_.publish(node_.timetable({"a", "b"}, {{0, 1}, {0}}));
-  node_.step();
-  ASSERT_TRUE(node_.keeper().all_thawed());
-  node_.hold_switcher(true);
-  node_.world().stopping = true;
-  node_.step();
-  EXPECT_FALSE(node_.keeper().all_thawed());
-  EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
-  node_.hold_switcher(false);
-  node_.step();
-  EXPECT_TRUE(node_.keeper().all_thawed());
-  EXPECT_THAT(journaled(), IsEmpty());
 }
 
 }  // namespace

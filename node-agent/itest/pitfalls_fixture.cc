@@ -1,0 +1,87 @@
+#include "node-agent/itest/pitfalls_fixture.h"
+
+#include <utility>
+
+#include "scheduler/base/check.h"
+
+namespace agent {
+namespace {
+
+using testing::CgroupVersion;
+using testing::eventually;
+using testing::moves;
+using testing::Progress;
+using testing::RealCgroups;
+using testing::stands_still;
+
+}  // namespace
+
+void PitfallsTest::SetUp() {
+  if (const auto missing = RealCgroups::missing(GetParam())) {
+    GTEST_SKIP() << "SKIPPED: " << *missing;
+  }
+  cgroups_ = std::make_unique<RealCgroups>(GetParam());
+  tree_ = std::make_unique<PodCgroups>(*PodCgroups::open(cgroups_->root(), ""));
+  switcher_ = std::make_unique<Switcher>(clock_, beat_, SwitcherOptions{});
+  ASSERT_TRUE(switcher_->start().ok());
+}
+
+void PitfallsTest::TearDown() {
+  if (!switcher_) return;
+  run_everything();
+  switcher_.reset();
+}
+
+std::string PitfallsTest::add_pod() {
+  const std::string uid = "pod-" + std::to_string(controls_.size());
+  const std::string path = cgroups_->add_pod(uid);
+  const base::Result<PodCgroup> cgroup = tree_->find(uid, kube::QosClass::kBurstable);
+  CHECK(cgroup.ok());
+  base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
+  CHECK(freezer.ok());
+  controls_.push_back(std::make_shared<PodControl>(
+      PodIdentity{.uid = uid, .name = uid, .path = path}, *std::move(freezer), Found::kRunning));
+  return path;
+}
+
+Assignment PitfallsTest::assignment(std::vector<timetable::PodSet> cycle, base::Duration slice) {
+  Assignment assignment;
+  assignment.table = {.slice = slice, .pods_count = controls_.size(), .cycle = std::move(cycle)};
+  for (std::size_t i = 0; i < controls_.size(); ++i) {
+    assignment.pods.push_back({.control = controls_[i],
+                               .index = static_cast<std::uint16_t>(i),
+                               .rule = Rule::kTimetable});
+  }
+  return assignment;
+}
+
+void PitfallsTest::submit(Assignment assignment) {
+  const std::uint64_t number = switcher_->submit(std::move(assignment));
+  ASSERT_TRUE(eventually([&] { return switcher_->counters().obeyed_assignment >= number; }));
+}
+
+void PitfallsTest::run_everything() {
+  Assignment all = assignment({{}});
+  all.everything_runs = true;
+  submit(std::move(all));
+}
+
+bool PitfallsTest::has_state(std::size_t pod, FreezeState state, base::Duration limit) {
+  return eventually([&] { return controls_[pod]->state.load() == state; }, limit);
+}
+
+void PitfallsTest::expect_freeze_and_thaw(Progress& progress) {
+  freeze_all();
+  EXPECT_TRUE(has_state(0, FreezeState::kFrozen));
+  EXPECT_TRUE(stands_still(progress));
+  run_everything();
+  EXPECT_TRUE(moves(progress));
+  EXPECT_TRUE(has_state(0, FreezeState::kThawed));
+}
+
+// The tests stand in several files.
+INSTANTIATE_TEST_SUITE_P(Real, PitfallsTest,
+                         ::testing::Values(CgroupVersion::kV2, CgroupVersion::kV1),
+                         [](const auto& version) { return to_string(version.param); });
+
+}  // namespace agent
