@@ -384,11 +384,10 @@ std::optional<Engine::Refusal> Engine::refused_by_partition(const Job& job,
                                                             PartitionIndex partition) const {
   const PartitionConfig& config = cluster_.partition(partition).config;
   const JobRequest& request = job.request;
-  const auto qos_index = cluster_.find_qos(request.qos);
-  if (!request.qos.empty() && !qos_index) {
+  const QosConfig* const qos = qos_named(cluster_, request.qos);
+  if (!request.qos.empty() && qos == nullptr) {
     return Refusal{Reason::kInvalidQos, "there is no QOS " + request.qos};
   }
-  const QosConfig* qos = qos_index ? &cluster_.qos(*qos_index) : nullptr;
   const std::string where = "partition " + config.name;
   if (config.state == PartitionState::kDown) {
     return Refusal{Reason::kPartitionDown, where + " is down"};
@@ -459,7 +458,7 @@ std::optional<Engine::Refusal> Engine::refused_by_limits(const Job& job, Partiti
                    "asks for " + minutes(request.time_min.value_or(*request.time_limit)) + "; " +
                        where + " allows " + minutes(*config.max_time)};
   }
-  const QosOrder order = qos_order(cluster_, request.qos, partition);
+  const QosOrder order = qos_order(cluster_, qos, partition);
   const QosConfig* const limits_time = qos_with(order, &QosConfig::max_time);
   if (limits_time != nullptr &&
       request.time_limit.value_or(base::Duration::zero()) > *limits_time->max_time) {

@@ -12,17 +12,12 @@ constexpr int kNodesMax = 500'000;  // 4.1
 // A job with a pod per task is tried so often without the nodes that cannot take its pods.
 constexpr int kPodRoundsMax = 16;
 
-const QosConfig* qos_of(const Cluster& cluster, const Job& job) {
-  const auto index = cluster.find_qos(job.request.qos);
-  return index ? &cluster.qos(*index) : nullptr;
-}
-
 }  // namespace
 
 NodeCounts node_counts(const Cluster& cluster, const Job& job, PartitionIndex partition) {
   const PartitionConfig& config = cluster.partition(partition).config;
   const JobRequest& request = job.request;
-  const QosConfig* qos = qos_of(cluster, job);
+  const QosConfig* const qos = qos_named(cluster, request.qos);
   NodeCounts counts;
   counts.min = std::max(1, request.min_nodes);
   if (!(qos && qos->partition_min_nodes)) counts.min = std::max(counts.min, config.min_nodes);
@@ -35,7 +30,7 @@ NodeCounts node_counts(const Cluster& cluster, const Job& job, PartitionIndex pa
     counts.max = std::min(counts.max, *config.max_nodes);
   }
   if (const QosConfig* limits =
-          qos_with(qos_order(cluster, request.qos, partition), &QosConfig::max_nodes_per_job)) {
+          qos_with(qos_order(cluster, qos, partition), &QosConfig::max_nodes_per_job)) {
     counts.max = std::min(counts.max, *limits->max_nodes_per_job);
   }
   const bool explicit_max =

@@ -10,20 +10,25 @@
 
 namespace sched {
 
+// The QOS of that name; null when there is none, as for an empty name. Cost: O(QOS).
+inline const QosConfig* qos_named(const Cluster& cluster, std::string_view name) {
+  const auto index = name.empty() ? std::nullopt : cluster.find_qos(name);
+  return index ? &cluster.qos(*index) : nullptr;
+}
+
 // In the order in which they count; null where there is none. Cost: O(QOS).
 using QosOrder = std::array<const QosConfig*, 2>;
 
-inline QosOrder qos_order(const Cluster& cluster, std::string_view job_qos,
-                          PartitionIndex partition) {
-  const auto config = [&](std::string_view name) -> const QosConfig* {
-    const auto index = name.empty() ? std::nullopt : cluster.find_qos(name);
-    return index ? &cluster.qos(*index) : nullptr;
-  };
-  const QosConfig* const own = config(job_qos);
-  const QosConfig* const of_partition = config(cluster.partition(partition).config.qos);
+// `own`: the job's; may be null.
+inline QosOrder qos_order(const Cluster& cluster, const QosConfig* own, PartitionIndex partition) {
+  const QosConfig* const of_partition = qos_named(cluster, cluster.partition(partition).config.qos);
   if (own == of_partition) return {own, nullptr};
   if (own != nullptr && own->over_part_qos) return {own, of_partition};
   return {of_partition, own};
+}
+inline QosOrder qos_order(const Cluster& cluster, std::string_view job_qos,
+                          PartitionIndex partition) {
+  return qos_order(cluster, qos_named(cluster, job_qos), partition);
 }
 
 // Whose limit of this kind counts; null when nobody has one.

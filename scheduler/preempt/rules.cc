@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::int64_t kKeyMax = 65535;
 
-std::optional<QosIndex> qos_of(const Cluster& cluster, const Job& job) {
-  if (job.request.qos.empty()) return std::nullopt;
-  return cluster.find_qos(job.request.qos);
-}
-
 const PartitionConfig& partition_of(const Cluster& cluster, const Job& job) {
   return cluster.partition(*job.partition).config;
 }
@@ -31,7 +26,7 @@ bool shares_a_node(const Cluster& cluster, const Job& job, const NodeSet& nodes)
 std::int64_t standing(const Cluster& cluster, const Job& victim) {
   std::int64_t group = 0;
   if (cluster.parameters().preempt_type == PreemptType::kQos) {
-    if (const auto qos = qos_of(cluster, victim)) group = cluster.qos(*qos).priority;
+    if (const auto* const qos = qos_named(cluster, victim.request.qos)) group = qos->priority;
   } else {
     group = partition_of(cluster, victim).priority_tier;
   }
@@ -49,9 +44,9 @@ PreemptMode effective_mode(const Cluster& cluster, const Job& victim) {
     case PreemptType::kPartitionPriority:
       return partition_of(cluster, victim).preempt_mode.value_or(parameters.preempt_mode);
     case PreemptType::kQos: {
-      const auto qos = qos_of(cluster, victim);
-      if (!qos) return parameters.preempt_mode;
-      return cluster.qos(*qos).preempt_mode.value_or(parameters.preempt_mode);
+      const QosConfig* const qos = qos_named(cluster, victim.request.qos);
+      if (qos == nullptr) return parameters.preempt_mode;
+      return qos->preempt_mode.value_or(parameters.preempt_mode);
     }
   }
   return PreemptMode::kOff;
@@ -89,8 +84,8 @@ bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex parti
                 cluster.partition(partition).config.preempt_priority) &&
                preemptor.priority < priority_of(victim));
     case PreemptType::kQos: {
-      const auto mine = qos_of(cluster, preemptor);
-      const auto its = qos_of(cluster, victim);
+      const auto mine = cluster.find_qos(preemptor.request.qos);
+      const auto its = cluster.find_qos(victim.request.qos);
       if (!mine || !its || effective_mode(cluster, victim) == PreemptMode::kOff) return false;
       // C10: the gang could not suspend whoever is of a higher tier.
       if (effective_mode(cluster, victim) == PreemptMode::kSuspend &&
@@ -118,8 +113,8 @@ base::Duration exempt_time(const Cluster& cluster, const Job& victim) {
 
 base::Duration grace_time(const Cluster& cluster, const Job& victim) {
   if (cluster.parameters().preempt_type == PreemptType::kQos) {
-    const auto qos = qos_of(cluster, victim);
-    return qos ? cluster.qos(*qos).grace_time : base::Duration{0};
+    const QosConfig* const qos = qos_named(cluster, victim.request.qos);
+    return qos != nullptr ? qos->grace_time : base::Duration{0};
   }
   return partition_of(cluster, victim).grace_time;
 }
