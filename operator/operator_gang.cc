@@ -389,9 +389,10 @@ void Operator::create_pods(JobRecord& job, const kube::Job& object) {
   const PodOptions options{.kill_wait = configuration_.cluster.kill_wait};
   if (needs_service(source, job.slots.size()) && !job.service_made) create_service(job, source);
   const std::int64_t starts = job.wanted().starts.value_or(0);
+  const GangLayout gang = gang_layout(job.slots);
   for (const PodSlot& slot : job.slots) {
     if (job.pods.contains(slot.name) || job.creating.contains(slot.name)) continue;
-    auto built = build_pod(source, slot, job.slots, options);
+    auto built = build_pod(source, slot, gang, options);
     if (!built.ok()) return undo_start(job, {.hold = true, .message = built.error().message});
     job.creating.insert(slot.name);
     ++counters_.pod_creates;

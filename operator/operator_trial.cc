@@ -56,7 +56,7 @@ void Operator::try_pod(const JobRecord& job) {
          if (object.ok() && object->metadata.uid == uid) {
            object->status.partition = partition;
            object->status.allocation = kube::Allocation{.node_list = slot.node};
-           const auto pod = build_pod(*object, slot, {&slot, 1}, options);
+           const auto pod = build_pod(*object, slot, gang_layout({&slot, 1}), options);
            status = pod.ok()
                         ? client.create_json<kube::Pod>(key.ns, *pod, {.dry_run = true}).status()
                         : pod.status();

@@ -21,27 +21,11 @@ std::string text(std::int64_t value) {
 // SOURCE: sbatch.1 and srun.1, "OUTPUT ENVIRONMENT VARIABLES".
 std::vector<std::pair<std::string, std::string>> slurm_environment(const kube::Job& job,
                                                                    const PodSlot& slot,
-                                                                   std::span<const PodSlot> slots) {
-  std::vector<int> cpus_per_node;
-  std::vector<int> tasks_per_node;
-  int tasks = 0;
-  for (const PodSlot& other : slots) {
-    if (other.node_index == static_cast<int>(cpus_per_node.size())) {
-      cpus_per_node.push_back(0);
-      tasks_per_node.push_back(0);
-    }
-    cpus_per_node.back() += other.cpus;
-    tasks_per_node.back() += other.tasks;
-    tasks += other.tasks;
-  }
+                                                                   const GangLayout& gang) {
   const auto node_index = static_cast<std::size_t>(slot.node_index);
-  const int local_index =
-      slot.first_task - std::find_if(slots.begin(), slots.end(), [&](const PodSlot& other) {
-                          return other.node_index == slot.node_index;
-                        })->first_task;
   const kube::JobStatus& status = job.status;
   const std::string id = text(status.job_id.value_or(0));
-  const std::string nodes = text(static_cast<std::int64_t>(cpus_per_node.size()));
+  const std::string nodes = text(static_cast<std::int64_t>(gang.cpus_per_node.size()));
   std::vector<std::pair<std::string, std::string>> env{
       {"SLURM_JOB_ID", id},
       {"SLURM_JOBID", id},
@@ -53,13 +37,13 @@ std::vector<std::pair<std::string, std::string>> slurm_environment(const kube::J
       {"SLURM_NNODES", nodes},
       {"SLURM_NODEID", text(slot.node_index)},
       {"SLURMD_NODENAME", slot.node},
-      {"SLURM_NTASKS", text(tasks)},
-      {"SLURM_NPROCS", text(tasks)},
-      {"SLURM_TASKS_PER_NODE", per_node_list(tasks_per_node)},
-      {"SLURM_JOB_CPUS_PER_NODE", per_node_list(cpus_per_node)},
-      {"SLURM_CPUS_ON_NODE", text(cpus_per_node[node_index])},
+      {"SLURM_NTASKS", text(gang.tasks)},
+      {"SLURM_NPROCS", text(gang.tasks)},
+      {"SLURM_TASKS_PER_NODE", gang.tasks_list},
+      {"SLURM_JOB_CPUS_PER_NODE", gang.cpus_list},
+      {"SLURM_CPUS_ON_NODE", text(gang.cpus_per_node[node_index])},
       {"SLURM_PROCID", text(slot.first_task)},
-      {"SLURM_LOCALID", text(local_index)},
+      {"SLURM_LOCALID", text(slot.first_task - gang.first_task[node_index])},
       {"SLURM_RESTART_COUNT", text(status.restarts.value_or(0))},
       {"SLURM_JOB_USER", job.metadata.ns},
   };
@@ -182,8 +166,26 @@ std::string per_node_list(std::span<const int> values) {
   return list;
 }
 
-base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot,
-                             std::span<const PodSlot> slots, const PodOptions& options) {
+GangLayout gang_layout(std::span<const PodSlot> slots) {
+  GangLayout gang{.pods_count = slots.size()};
+  std::vector<int> tasks_per_node;
+  for (const PodSlot& slot : slots) {
+    if (slot.node_index == static_cast<int>(gang.cpus_per_node.size())) {
+      gang.cpus_per_node.push_back(0);
+      gang.first_task.push_back(slot.first_task);
+      tasks_per_node.push_back(0);
+    }
+    gang.cpus_per_node.back() += slot.cpus;
+    tasks_per_node.back() += slot.tasks;
+    gang.tasks += slot.tasks;
+  }
+  gang.cpus_list = per_node_list(gang.cpus_per_node);
+  gang.tasks_list = per_node_list(tasks_per_node);
+  return gang;
+}
+
+base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const GangLayout& gang,
+                             const PodOptions& options) {
   const auto decoded = kube::decode_template(job.spec.pod_template);
   if (!decoded.ok()) return decoded.error();
   const auto memory = share_out_memory(decoded->spec.containers, slot);
@@ -199,7 +201,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot,
   if (!spec.contains("terminationGracePeriodSeconds")) {
     spec["terminationGracePeriodSeconds"] = whole_seconds_up(options.kill_wait);
   }
-  if (needs_service(job, slots.size())) {
+  if (needs_service(job, gang.pods_count)) {
     spec["hostname"] = job.metadata.name + "-" + std::to_string(slot.index);
     spec["subdomain"] = job.metadata.name;
   }
@@ -207,7 +209,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot,
   if (!tolerations.is_array()) tolerations = Json::array();
   tolerations.push_back({{"key", kTaintManaged}, {"operator", "Exists"}});
 
-  const auto environment = slurm_environment(job, slot, slots);
+  const auto environment = slurm_environment(job, slot, gang);
   for (const char* list : {"initContainers", "containers"}) {
     if (!spec.contains(list)) continue;
     const bool main = std::string_view{list} == "containers";

@@ -465,7 +465,7 @@ TEST(Pods, CarryWhatTheOperatorDecided) {
                                    .memory = kube::Bytes{1 << 30}}};
   const auto slots =
       pod_slots({"myload", "u-1", 1}, *job.status.allocation, kube::PodPolicy::kPerNode).value();
-  const auto built = build_pod(job, slots[1], slots, {.kill_wait = seconds{30}});
+  const auto built = build_pod(job, slots[1], gang_layout(slots), {.kill_wait = seconds{30}});
   ASSERT_TRUE(built.ok()) << built.error().message;
   const json& pod_json = *built;
   EXPECT_EQ(pod_json["metadata"]["name"], slots[1].name);
@@ -491,6 +491,38 @@ TEST(Pods, CarryWhatTheOperatorDecided) {
   EXPECT_EQ(env["SLURM_NNODES"], "2");
   EXPECT_EQ(env["SLURM_TASKS_PER_NODE"], "1(x2)");
   EXPECT_EQ(env["SLURM_JOB_NODELIST"], "n[1-2]");
+}
+
+TEST(Pods, AreToldOfEachOther) {
+  kube::Job job = job_of(json::object());
+  job.status.allocation = kube::Allocation{.node_list = "n[1-3]", .cpus = 8};
+  job.status.allocation->nodes = {{.nodes = "n1", .cpus = "0-3", .cpu_count = 4, .tasks = 2},
+                                  {.nodes = "n[2-3]", .cpus = "0-1", .cpu_count = 2, .tasks = 1}};
+  const auto slots =
+      pod_slots({"j", "u", 1}, *job.status.allocation, kube::PodPolicy::kPerTask).value();
+  const GangLayout gang = gang_layout(slots);
+  const auto environment = [&](std::size_t pod) {
+    const auto built = build_pod(job, slots[pod], gang, {});
+    EXPECT_TRUE(built.ok()) << built.error().message;
+    std::map<std::string, std::string> env;
+    for (const json& one : (*built)["spec"]["containers"][0]["env"])
+      env[one["name"]] = one["value"];
+    return env;
+  };
+  // Two pods on n1, then one each on n2 and n3.
+  auto second = environment(1);
+  EXPECT_EQ(second["SLURM_NTASKS"], "4");
+  EXPECT_EQ(second["SLURM_NNODES"], "3");
+  EXPECT_EQ(second["SLURM_TASKS_PER_NODE"], "2,1(x2)");
+  EXPECT_EQ(second["SLURM_JOB_CPUS_PER_NODE"], "4,2(x2)");
+  EXPECT_EQ(second["SLURM_CPUS_ON_NODE"], "4");
+  EXPECT_EQ(second["SLURM_PROCID"], "1");
+  EXPECT_EQ(second["SLURM_LOCALID"], "1");
+  auto last = environment(3);
+  EXPECT_EQ(last["SLURM_NODEID"], "2");
+  EXPECT_EQ(last["SLURM_CPUS_ON_NODE"], "2");
+  EXPECT_EQ(last["SLURM_PROCID"], "3");
+  EXPECT_EQ(last["SLURM_LOCALID"], "0");
 }
 
 TEST(Timetables, ComeBackAndNamePods) {
