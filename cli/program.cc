@@ -43,7 +43,9 @@ void add_queue(CLI::App& app, Commands& commands, Output output) {
   CLI::App& command = *app.add_subcommand("queue", "Show jobs, as squeue does.");
   add_connection(command, commands.connect);
   command.add_flag("-A,--all-namespaces", commands.queue.all_namespaces, "jobs of all namespaces");
-  command.add_option("-p,--partition", commands.queue.partition, "jobs of this partition only");
+  command.add_option("-p,--partition", commands.queue.partitions, "jobs of these only: a,b")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command.add_flag("-w,--watch", commands.queue.watch, "again every second");
   command
       .add_option_function<std::string>(

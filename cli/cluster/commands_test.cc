@@ -104,6 +104,30 @@ TEST_F(ClusterCommands, QueueCutsNamesWhereTheTerminalIsTooNarrow) {
   EXPECT_EQ(run({"queue", "-A", "-o", "wide"}).out, whole);
 }
 
+// squeue(1), --partition: a list, and a waiting job may be for several.
+TEST_F(ClusterCommands, QueueOfSomePartitions) {
+  const auto add = [&](const char* name, std::vector<std::string> partitions, std::int64_t number) {
+    add_job("team-a", name, {.partitions = std::move(partitions)},
+            {.state = kube::JobState::kPending, .reason = "Priority", .job_id = number});
+  };
+  add("one", {"batch"}, 1);
+  add("two", {"batch", "night"}, 2);
+  add("three", {"night"}, 3);
+  add("four", {"nightly"}, 4);
+  const auto names = [&](const std::string& partitions) {
+    std::vector<std::string> out;
+    const Ran ran = run({"queue", "-A", "-o", "json", "-p", partitions});
+    EXPECT_EQ(ran.code, kExitOk) << ran.err;
+    const nlohmann::json json = nlohmann::json::parse(ran.out);
+    for (const nlohmann::json& job : json["jobs"]) out.push_back(job["name"]);
+    return out;
+  };
+  EXPECT_THAT(names("night"), testing::ElementsAre("two", "three"));
+  EXPECT_THAT(names("batch,nightly"), testing::ElementsAre("one", "two", "four"));
+  EXPECT_THAT(names("none"), testing::IsEmpty());
+  EXPECT_EQ(run({"queue", "-p", "batch", "night"}).code, kExitUsage);
+}
+
 TEST_F(ClusterCommands, QueueAsJson) {
   add_two_gangs();
   const Ran ran = run({"queue", "-A", "-o", "json"});

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <tuple>
 
 #include "cli/cluster/read.h"
 #include "cli/slurm/hostlist.h"
 #include "cli/slurm/quantities.h"
+#include "cli/slurm/text.h"
 #include "cli/table.h"
 #include "kube/sleeper.h"
 
@@ -15,6 +17,8 @@ namespace cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kClearScreen = "\033[H\033[2J";
 
 int state_rank(const std::string& code) {
   constexpr std::array<std::string_view, 5> kOrder = {"PD", "CF", "R", "S", "CG"};
@@ -84,6 +88,14 @@ std::size_t longest_line(std::string_view text) {
   return longest;
 }
 
+// As squeue has it, a job that may run in several is shown for each of them.
+bool is_in(const QueueLine& line, const std::vector<std::string>& partitions) {
+  const std::vector<std::string> names = split(line.partition, ',');
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::find(partitions.begin(), partitions.end(), name) != partitions.end();
+  });
+}
+
 base::Status print_queue(const Session& session, const QueueOptions& options, Output output) {
   base::Result<std::vector<kube::Job>> jobs =
       list_all<kube::Job>(session, options.all_namespaces ? "" : session.ns, output);
@@ -92,11 +104,8 @@ base::Status print_queue(const Session& session, const QueueOptions& options, Ou
   if (!timetables) return timetables.error();
   const base::Instant now = session.clock.wall();
   std::vector<QueueLine> lines = queue_lines(*jobs, *timetables, now);
-  if (!options.partition.empty()) {
-    lines.erase(
-        std::remove_if(lines.begin(), lines.end(),
-                       [&](const QueueLine& l) { return l.partition != options.partition; }),
-        lines.end());
+  if (!options.partitions.empty()) {
+    std::erase_if(lines, [&](const QueueLine& line) { return !is_in(line, options.partitions); });
   }
   output.out << (options.json ? queue_json(lines, now)
                               : format_queue(lines, options.wide ? std::nullopt : output.columns));
@@ -127,7 +136,7 @@ std::vector<QueueLine> queue_lines(const std::vector<kube::Job>& jobs, const Tim
 
 std::string format_queue(const std::vector<QueueLine>& lines,
                          std::optional<std::size_t> columns_max) {
-  // squeue's widths (squeue(1), default format).
+  // SOURCE: squeue(1), default format: %.18i %.9P %.8j %.8u %.2t %.10M %.6D %R
   const std::array<Column, 8> columns = {Column{"JOBID", 8}, Column{"PARTITION", 9},
                                          Column{"NAME", 8},  Column{"USER", 8},
                                          Column{"ST", 2},    Column{"TIME", 10},
@@ -151,7 +160,7 @@ std::string format_queue(const std::vector<QueueLine>& lines,
 int run_queue(const Session& session, const QueueOptions& options, Output output) {
   kube::ThreadSleeper sleeper;
   for (std::int64_t round = 1;; ++round) {
-    if (options.watch && !options.json) output.out << "\033[H\033[2J";
+    if (options.watch && !options.json && output.columns) output.out << kClearScreen;
     const base::Status status = print_queue(session, options, output);
     if (!status) {
       output.err << "kubectl-gang queue: " << status.error().message << "\n";

@@ -14,7 +14,7 @@ namespace cli {
 
 struct QueueOptions {
   bool all_namespaces = false;
-  std::string partition;  // empty = all
+  std::vector<std::string> partitions;  // empty = all
   bool json = false;
   bool wide = false;                  // whole names, whatever the terminal's width
   bool watch = false;                 // again every second until interrupted
@@ -37,8 +37,9 @@ struct QueueLine {
 std::vector<QueueLine> queue_lines(const std::vector<kube::Job>& jobs, const Timetables& timetables,
                                    base::Instant now);
 
-// Exactly squeue's columns. Where a line is longer than `columns_max`, names are cut as squeue cuts
-// them (partition 9 characters, name and user 8); nodes and reasons never are.
+// squeue's columns in squeue's widths, but for the number: 8 places instead of 18, which are for
+// the parts of arrays. Where a line is longer than `columns_max`, names are cut as squeue cuts them
+// (partition 9 characters, name and user 8); nodes and reasons never are.
 std::string format_queue(const std::vector<QueueLine>& lines,
                          std::optional<std::size_t> columns_max);
 
