@@ -110,7 +110,7 @@ void add_control(CLI::App& app, Commands& commands, Output output) {
 
 void add_simulate(CLI::App& app, SimulateOptions& options) {
   CLI::App& command =
-      *app.add_subcommand("simulate", "Show what the scheduler would decide, without a cluster.");
+      *app.add_subcommand("simulate", "Show what the scheduler would do, without a cluster.");
   command.add_option("FILE", options.file, "scenario file; - reads standard input")->required();
   command.add_option("--at", options.at, "show the queue at these instants (seconds): 30,60")
       ->delimiter(',');
@@ -165,8 +165,8 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
     return submit(arguments.subspan(1), with_session, output);
   }
   CLI::App app{"Gang jobs on Kubernetes, as Slurm's users know them.", "kubectl-gang"};
-  app.require_subcommand(1);
-  app.set_version_flag("--version", KUBEGANG_VERSION);
+  app.require_subcommand(0, 1);  // with at least 1 the library does not name a wrong option
+  app.set_version_flag("--version", std::string{"kubectl-gang "} + KUBEGANG_VERSION);
   app.get_formatter()->column_width(26);
   Commands commands;
   add_queue(app, commands, output);
@@ -189,6 +189,10 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error, output.out, output.err);
     return code == 0 ? kExitOk : kExitUsage;
+  }
+  if (app.get_subcommands().empty()) {
+    output.err << "kubectl-gang: say what to do, for example queue\nRun kubectl-gang --help.\n";
+    return kExitUsage;
   }
   if (!commands.on_cluster) return run_simulate(commands.simulate, output);
   return on_session(with_session, commands.connect, commands.on_cluster, output);

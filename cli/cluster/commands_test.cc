@@ -262,7 +262,13 @@ TEST_F(ClusterCommands, InfoShowsThatARefusedPartitionIsNotThere) {
 }
 
 TEST_F(ClusterCommands, WrongCommandLinesExitWithTwo) {
-  EXPECT_EQ(run({}).code, kExitUsage);
+  const Ran nothing = run({});
+  EXPECT_EQ(nothing.code, kExitUsage);
+  EXPECT_EQ(nothing.err,
+            "kubectl-gang: say what to do, for example queue\nRun kubectl-gang --help.\n");
+  const Ran option = run({"--frobnicate"});
+  EXPECT_EQ(option.code, kExitUsage);
+  EXPECT_THAT(option.err, HasSubstr("--frobnicate"));
   const Ran unknown = run({"frobnicate"});
   EXPECT_EQ(unknown.code, kExitUsage);
   EXPECT_EQ(unknown.err,
@@ -270,9 +276,11 @@ TEST_F(ClusterCommands, WrongCommandLinesExitWithTwo) {
   EXPECT_EQ(run({"queue", "--nope"}).code, kExitUsage);
   EXPECT_EQ(run({"explain"}).code, kExitUsage);
   EXPECT_EQ(run({"submit"}).code, kExitUsage);
-  EXPECT_EQ(run({"--help"}).code, kExitOk);
-  for (const char* command : {"queue", "submit", "info", "explain", "suspend", "simulate"}) {
-    const Ran help = run({command, "--help"});
+  EXPECT_EQ(run({"--version"}).out, "kubectl-gang " KUBEGANG_VERSION "\n");
+  const std::vector<std::string> commands = {"",        "queue",   "submit",  "info",
+                                             "explain", "suspend", "simulate"};
+  for (const std::string& command : commands) {
+    const Ran help = command.empty() ? run({"--help"}) : run({command, "--help"});
     EXPECT_EQ(help.code, kExitOk) << command;
     std::istringstream lines{help.out};
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;

@@ -47,9 +47,9 @@ struct Options {
   bool verbose = false;
 };
 
-int fail(const std::string& message) {
+int fail(const std::string& message, int exit_code = kExitFailed) {
   std::fprintf(stderr, "kubegang-devcluster: %s\n", message.c_str());
-  return kExitFailed;
+  return exit_code;
 }
 
 // A command-line duration; the message names the option.
@@ -169,9 +169,10 @@ void add_cluster_options(CLI::App& app, Options& options) {
 
 int main(int argc, char** argv) {
   CLI::App app{
-      "A Kubernetes cluster for kubegang on this machine: an in-memory API server, nodes that "
-      "run pods as local processes, the operator and the agents."};
-  app.require_subcommand(1);
+      "A Kubernetes cluster for kubegang on this machine: an in-memory API server, nodes\n"
+      "that run pods as local processes, the operator and the agents."};
+  app.require_subcommand(0, 1);  // with at least 1 the library does not name a wrong word
+  app.set_version_flag("--version", std::string{"kubegang-devcluster "} + KUBEGANG_VERSION);
   Options options;
   CLI::App* up_command = app.add_subcommand("up", "run a cluster until Ctrl-C");
   add_cluster_options(*up_command, options);
@@ -203,6 +204,9 @@ int main(int argc, char** argv) {
   if (guard_command->parsed()) {
     root.version = version == "v1" ? CgroupVersion::kV1 : CgroupVersion::kV2;
     return devcluster::guard(lifeline, root);
+  }
+  if (app.get_subcommands().empty()) {
+    return fail("say what to do: up, demo or bench; see kubegang-devcluster --help", kExitUsage);
   }
   devcluster::Interrupts interrupts;
   if (up_command->parsed()) return up(options, interrupts);

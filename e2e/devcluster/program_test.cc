@@ -209,6 +209,18 @@ TEST_F(Program, ExitsWithTwoOnAWrongCommandLine) {
   EXPECT_THAT(output(), HasSubstr("less than 100ms"));
 }
 
+TEST_F(Program, NamesAWordThatItDoesNotKnow) {
+  start({"frobnicate"});
+  EXPECT_EQ(wait(), ExitStatus{.exit_code = 2});
+  EXPECT_THAT(output(), HasSubstr("frobnicate"));
+}
+
+TEST_F(Program, SaysWhichCommandsThereAre) {
+  start({});
+  EXPECT_EQ(wait(), ExitStatus{.exit_code = 2});
+  EXPECT_THAT(output(), HasSubstr("say what to do: up, demo or bench"));
+}
+
 TEST(Instances, AreDeadWhenTheirProcessIsGone) {
   EXPECT_FALSE(is_dead_instance(instance_name()));
   EXPECT_TRUE(is_dead_instance("kubegang-devcluster-" + std::to_string(getpid()) + "-1"));
