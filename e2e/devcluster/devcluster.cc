@@ -1,9 +1,12 @@
 #include "e2e/devcluster/devcluster.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -66,8 +69,8 @@ base::Result<std::unique_ptr<Devcluster>> Devcluster::start(const kube::Clock& c
                                                             DevclusterConfig config) {
   std::unique_ptr<Devcluster> cluster{new Devcluster{clock, std::move(config)}};
   sweep_dead_instances();
-  for (const auto step :
-       {&Devcluster::prepare_directory, &Devcluster::start_servers, &Devcluster::start_nodes}) {
+  for (const auto step : {&Devcluster::lock_directory, &Devcluster::prepare_directory,
+                          &Devcluster::start_servers, &Devcluster::start_nodes}) {
     const base::Status status = ((*cluster).*step)();
     if (!status.ok()) return status.error();
   }
@@ -100,6 +103,22 @@ Devcluster::~Devcluster() {
   kubelet_.reset();
   components_.reset();
   guardian_.reset();
+}
+
+// Two in one directory would take each other's journals, stamps and kubeconfig away. The lock ends
+// with the process, however that ends.
+base::Status Devcluster::lock_directory() {
+  std::error_code error;
+  fs::create_directories(config_.directory, error);
+  if (error) {
+    return Error{Code::kPermissionDenied, "make " + config_.directory + ": " + error.message() +
+                                              "; choose another directory with --dir"};
+  }
+  directory_lock_.reset(::open(config_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (::flock(directory_lock_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return {};
+  return Error{Code::kAlreadyExists, config_.directory +
+                                         " is the directory of a devcluster that runs; end that, "
+                                         "or choose another directory with --dir"};
 }
 
 base::Status Devcluster::prepare_directory() {

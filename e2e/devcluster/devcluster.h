@@ -23,6 +23,7 @@
 #include "e2e/devcluster/components.h"
 #include "e2e/devcluster/guardian.h"
 #include "e2e/devcluster/kubelet/kubelet.h"
+#include "e2e/devcluster/kubelet/unique_fd.h"
 #include "e2e/devcluster/stamp_store.h"
 #include "kube/clock.h"
 #include "kube/transport.h"
@@ -57,7 +58,7 @@ struct DevclusterConfig {
 class Devcluster {
  public:
   // Everything runs when it returns, and the operator leads. An error says what is missing and what
-  // to do about it.
+  // to do about it; kAlreadyExists: the directory is that of a devcluster which runs.
   static base::Result<std::unique_ptr<Devcluster>> start(const kube::Clock& clock,
                                                          DevclusterConfig config);
   // Ends everything: the programs, the pods, the cgroups.
@@ -84,6 +85,7 @@ class Devcluster {
  private:
   Devcluster(const kube::Clock& clock, DevclusterConfig config);
 
+  base::Status lock_directory();
   base::Status prepare_directory();
   base::Status start_servers();
   base::Status start_nodes();
@@ -93,6 +95,7 @@ class Devcluster {
   const kube::Clock& clock_;
   const DevclusterConfig config_;
   StampStore stamps_;
+  UniqueFd directory_lock_;
   CgroupRoot cgroup_;
   // In the order of their start; they end in the reverse one.
   std::optional<Guardian> guardian_;

@@ -185,6 +185,24 @@ TEST_F(Program, SaysThatAPortIsInUse) {
   EXPECT_THAT(read_file(directory_ + "/second-output"), HasSubstr(port));
 }
 
+TEST_F(Program, LeavesADirectoryToTheClusterThatRunsThere) {
+  ASSERT_NO_FATAL_FAILURE(up());
+  ASSERT_NO_FATAL_FAILURE(freeze_a_pod());
+  const std::string kubeconfig = read_file(directory_ + "/kubeconfig");
+  const auto second =
+      spawn({.argv = {kProgram, "up", "--no-operator", "--no-agents", "--dir", directory_},
+             .environment = {"PATH=/usr/bin:/bin"},
+             .output_path = directory_ + "/second-output"});
+  ASSERT_TRUE(second.ok());
+  pollfd fd{second->pidfd.get(), POLLIN, 0};
+  ::poll(&fd, 1, 10'000);
+  EXPECT_EQ(reap(*second), ExitStatus{.exit_code = 1});
+  EXPECT_THAT(read_file(directory_ + "/second-output"),
+              HasSubstr(directory_ + " is the directory of a devcluster that runs; end that"));
+  EXPECT_EQ(read_file(directory_ + "/kubeconfig"), kubeconfig);
+  EXPECT_TRUE(fs::exists(directory_ + "/logs/pods"));
+}
+
 // The program is copied to where an ordinary user reaches it, whatever folder this one is in.
 TEST_F(Program, SaysWhatIsMissingWhereNoCgroupCanBeWritten) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to become an ordinary user";
