@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -294,6 +295,9 @@ int play_demo(const kube::Clock& clock, Devcluster& cluster, const DemoOptions& 
     std::fprintf(stderr, "demo failed: %s\n", user.error().message.c_str());
     return kExitFailed;
   }
+  const std::string path = cluster.config().directory + "/report.json";
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);  // of an earlier run: this one may not get that far
   Demo demo{clock, cluster, **user, options, interrupts};
   const base::Result<Report> report = demo.play();
   if (!report.ok()) {
@@ -301,8 +305,13 @@ int play_demo(const kube::Clock& clock, Devcluster& cluster, const DemoOptions& 
                                                      : "demo failed: " + report.error().message);
     return report.error().code == Code::kCancelled ? kExitInterrupted : kExitFailed;
   }
-  const std::string path = cluster.config().directory + "/report.json";
-  std::ofstream{path} << report_json(*report).dump(2) << "\n";
+  std::ofstream file{path};
+  file << report_json(*report).dump(2) << "\n";
+  file.close();
+  if (!file) {
+    demo.say("demo failed: cannot write " + path);
+    return kExitFailed;
+  }
   give_to_invoking_user(path);
   demo.say("");
   for (const std::string& line : report_lines(*report)) demo.say(line);

@@ -29,6 +29,10 @@ using devcluster::CgroupVersion;
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr std::chrono::milliseconds kSliceMin{100};
+// From the moment both are ready: the newcomer's first turn is three boundaries and the lead of 3 s
+// away at most (6.6), and a turn of each has to follow.
+constexpr std::chrono::seconds kLead{3};
+constexpr int kSlicesMin = 5;
 constexpr std::chrono::seconds kLookEvery{1};
 
 struct Options {
@@ -120,6 +124,13 @@ int up(const Options& options, devcluster::Interrupts& interrupts) {
 }
 
 int demo(const Options& options, devcluster::Interrupts& interrupts) {
+  const base::Duration slice = *kube::parse_duration(options.slice);
+  const base::Duration duration = *kube::parse_duration(options.duration);
+  if (const base::Duration least = kLead + kSlicesMin * slice; duration < least) {
+    return fail("--duration " + options.duration + ": too short to see turns of " + options.slice +
+                    "; give " + kube::format_duration(least) + " or more",
+                kExitUsage);
+  }
   auto config = config_of(options);
   if (!config.ok()) return fail(config.error().message);
   const auto examples = devcluster::find_upwards(config->program_directory, "examples");
@@ -129,8 +140,8 @@ int demo(const Options& options, devcluster::Interrupts& interrupts) {
   if (!cluster.ok()) return fail(cluster.error().message);
   say_how_to_look_inside(options);
   return devcluster::play_demo(clock, **cluster,
-                               {.slice = *kube::parse_duration(options.slice),
-                                .duration = *kube::parse_duration(options.duration),
+                               {.slice = slice,
+                                .duration = duration,
                                 .shown_directory = options.directory,
                                 .examples_directory = *examples},
                                interrupts);

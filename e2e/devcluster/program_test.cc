@@ -239,6 +239,12 @@ TEST_F(Program, SaysWhichCommandsThereAre) {
   EXPECT_THAT(output(), HasSubstr("say what to do: up, demo or bench"));
 }
 
+TEST_F(Program, RefusesADemoThatIsTooShortToSeeAnything) {
+  start({"demo", "--slice", "30s", "--duration", "20s"});
+  EXPECT_EQ(wait(), ExitStatus{.exit_code = 2});
+  EXPECT_THAT(output(), HasSubstr("--duration 20s: too short to see turns of 30s; give 2m33s"));
+}
+
 TEST(Instances, AreDeadWhenTheirProcessIsGone) {
   EXPECT_FALSE(is_dead_instance(instance_name()));
   EXPECT_TRUE(is_dead_instance("kubegang-devcluster-" + std::to_string(getpid()) + "-1"));
