@@ -100,8 +100,13 @@ Result<devcluster::DevclusterConfig> config_of(const Options& options) {
 }
 
 void say_how_to_look_inside(const Options& options) {
-  std::printf("Look inside: KUBECONFIG=%s/kubeconfig kubectl get partitions,gjobs,nodetimetables\n",
-              options.directory.c_str());
+  std::error_code error;
+  const fs::path programs =
+      fs::proximate(fs::read_symlink("/proc/self/exe", error).parent_path(), error);
+  const std::string variable = "KUBECONFIG=" + options.directory + "/kubeconfig";
+  std::printf("Look inside: %s kubectl get partitions,gjobs,nodetimetables\n", variable.c_str());
+  std::printf("As squeue:   %s %s queue -A\n", variable.c_str(),
+              (programs / "kubectl-gang").c_str());
   std::fflush(stdout);
 }
 
