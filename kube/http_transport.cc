@@ -263,7 +263,8 @@ class HttpTransport::Connections {
   Error error_of(const httplib::ClientImpl& client, httplib::Error error, bool timed_out) const {
     switch (error) {
       case httplib::Error::Connection:
-        return {Code::kUnavailable, "cannot connect to " + url_.text() + ": " + "is it running?"};
+        return {Code::kUnavailable,
+                "cannot connect to " + url_.text() + ": is it running? (" + config_.origin + ")"};
       case httplib::Error::ConnectionTimeout:
         return {Code::kTimeout, "no connection to " + url_.text() + " in time"};
       case httplib::Error::SSLServerVerification:

@@ -176,8 +176,10 @@ TEST(HttpTransport, NobodyListeningIsUnavailable) {
     server.start();
     url = server.url();
   }
-  const auto transport = transport_to({.server = url});
-  EXPECT_EQ(transport->send({.path = "/"}).error().code, Code::kUnavailable);
+  const auto transport = transport_to({.server = url, .origin = "kubeconfig /x, context dev"});
+  EXPECT_EQ(transport->send({.path = "/"}).error(),
+            (base::Error{Code::kUnavailable, "cannot connect to " + url +
+                                                 ": is it running? (kubeconfig /x, context dev)"}));
   EXPECT_EQ(
       transport->stream({.path = "/"}, [](std::string_view) { return true; }, {}).error().code,
       Code::kUnavailable);

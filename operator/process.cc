@@ -90,7 +90,7 @@ class Process {
 
   int run() {
     auto health = serve_health();
-    if (!health.ok()) return sentence(health.error().message);
+    if (!health.ok()) return sentence(health.error().with_context("--metrics-address").message);
     loops_.start("signals", [this](std::stop_token stop) { return wait_for_signal(stop); });
     if (options_.leader_elect && !wait_until_leading()) return stop();
     start_leading();
