@@ -175,10 +175,12 @@ TEST_P(ApiServerContract, JsonPatchAppliesOperationsOrNone) {
 
 TEST_P(ApiServerContract, StrategicMergePatchOfCustomResourcesIsUnsupported) {
   create(widgets(), widget("a"));
-  const Reply reply = call(Method::kPatch, widgets("a"), {{"spec", {{"list", {"a"}}}}},
-                           {.content_type = "application/strategic-merge-patch+json"});
-  EXPECT_EQ(reply.status, 415);
-  EXPECT_EQ(reply.reason(), "UnsupportedMediaType");
+  for (const json& patch : {json{{"spec", {{"list", {"a"}}}}}, json{{"spec", {{"size", 2}}}}}) {
+    const Reply reply = call(Method::kPatch, widgets("a"), patch,
+                             {.content_type = "application/strategic-merge-patch+json"});
+    EXPECT_EQ(reply.status, 415) << patch;
+    EXPECT_EQ(reply.reason(), "UnsupportedMediaType") << patch;
+  }
 }
 
 TEST_P(ApiServerContract, DeletionAnswersWithSuccessAndIsNotFoundThen) {

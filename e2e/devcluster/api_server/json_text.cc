@@ -132,15 +132,15 @@ Outcome<json> parse_object(std::string_view body, std::string_view content_type,
   return parsed;
 }
 
-Outcome<json> apply_patch(const json& object, std::string_view patch, std::string_view content_type,
-                          std::vector<std::string>& duplicates) {
+Outcome<json> apply_patch(const json& object, bool is_custom, std::string_view patch,
+                          std::string_view content_type, std::vector<std::string>& duplicates) {
   const std::string type = media_type(content_type);
   if (type == "application/apply-patch+yaml" || type == "application/apply-patch+cbor") {
     return unsupported_media_type(
         "server-side apply is not served by this development API server: use kubectl apply without "
         "--server-side, or a merge patch");
   }
-  const bool strategic = type == "application/strategic-merge-patch+json";
+  const bool strategic = !is_custom && type == "application/strategic-merge-patch+json";
   if (!strategic && type != "application/merge-patch+json" &&
       type != "application/json-patch+json") {
     return unsupported_media_type(

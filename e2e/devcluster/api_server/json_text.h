@@ -18,10 +18,10 @@ Outcome<nlohmann::json> parse_object(std::string_view body, std::string_view con
                                      std::vector<std::string>& duplicates);
 
 // Applies a patch of the given content type (merge patch, JSON patch) to `object`. 415 for the
-// kinds that are not served (strategic merge, server-side apply), 400 or 422 for a patch that is
-// none.
-Outcome<nlohmann::json> apply_patch(const nlohmann::json& object, std::string_view patch,
-                                    std::string_view content_type,
+// kinds that are not served (server-side apply; a strategic merge of a custom resource, which has
+// no merge keys, or of lists), 400 or 422 for a patch that is none.
+Outcome<nlohmann::json> apply_patch(const nlohmann::json& object, bool is_custom,
+                                    std::string_view patch, std::string_view content_type,
                                     std::vector<std::string>& duplicates);
 
 // "application/json; charset=utf-8" → "application/json".

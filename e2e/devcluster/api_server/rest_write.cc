@@ -311,7 +311,8 @@ Outcome<RestResult> Rest::patch(const RestRequest& request) {
   const ObjectPtr current = store_.find(request.type->storage(), key_of(request));
   std::vector<std::string> duplicates;
   auto wanted = apply_patch(current ? encode_plain(*request.type, *current) : json::object(),
-                            request.api.http.body, request.api.http.content_type, duplicates);
+                            request.type->custom, request.api.http.body,
+                            request.api.http.content_type, duplicates);
   if (!wanted.ok() && (current || wanted.error().code == 415)) return wanted.error();
   if (!current) return not_found(request.type->group_resource(), request.info.name);
   if (auto error = check_types(*request.type, *wanted)) return *error;
