@@ -199,7 +199,7 @@ base::Status Demo::prepare() {
       if (const auto status = apply_object(user_, object); !status.ok()) return status;
     }
   }
-  phase_ = "the nodes' agents report";
+  phase_ = "the agents report";
   return wait_for("not all agents have reported after 30 s", kReadyPatience,
                   [&] { return agents_ready(view_) == cluster_.config().nodes.size(); });
 }

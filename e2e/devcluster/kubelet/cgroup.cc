@@ -164,7 +164,8 @@ base::Result<CgroupRoot> make_cgroup_root(std::optional<CgroupVersion> wanted,
   if (tried.empty()) {
     return Error{Code::kNotFound, "no " + which +
                                       " hierarchy with a freezer is mounted (looked for cgroup2 or "
-                                      "v1 freezer in /proc/self/mountinfo)"};
+                                      "v1 freezer in /proc/self/mountinfo); mount "
+                                      "one, for example: mount -t cgroup2 none /sys/fs/cgroup"};
   }
   return Error{code, "no writable " + which + " hierarchy with a freezer" + tried +
                          (::geteuid() == 0 ? "; mount one read-write"
