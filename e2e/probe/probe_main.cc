@@ -1,7 +1,7 @@
 // kubegang-probe: a job's program that can say afterwards when it really ran (stamp_file.h).
 //
-// It works 0.2 ms of every millisecond. Where KUBEGANG_STAMP_FILE is set (the devcluster does that
-// for every container) it stamps that file, elsewhere it only works.
+// It works 0.2 ms of every millisecond, or as told. Where KUBEGANG_STAMP_FILE is set (the
+// devcluster does that for every container) it stamps that file, elsewhere it only works.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -40,9 +40,9 @@ void sleep_until(base::Instant instant) {
   }
 }
 
-// Looks at the clock until 0.2 ms have passed; every look proves that we run.
-void work(base::Instant begin, probe::StampWriter* stamps) {
-  for (base::Instant t = begin; t < begin + probe::kWork; t = now()) {
+// Looks at the clock until that much has passed; every look proves that we run.
+void work(base::Instant begin, base::Duration duration, probe::StampWriter* stamps) {
+  for (base::Instant t = begin; t < begin + duration; t = now()) {
     if (stamps != nullptr) stamps->stamp(t);
   }
 }
@@ -50,11 +50,14 @@ void work(base::Instant begin, probe::StampWriter* stamps) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Works 0.2 ms of every millisecond and stamps a file with the times it ran."};
+  CLI::App app{"Works a part of every millisecond and stamps a file with the times it ran."};
   std::int64_t seconds = 0;
+  std::int64_t work_micros = probe::kWork.count();
   std::string path;
   app.add_option("--seconds", seconds, "end after that many seconds (default: never)")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--work-micros", work_micros, "of every millisecond (default: 200)")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{900}));
   app.add_option("--stamps", path, "the file to stamp (default: $KUBEGANG_STAMP_FILE, or none)");
   try {
     app.parse(argc, argv);
@@ -89,7 +92,7 @@ int main(int argc, char** argv) {
     const base::Instant t = now();
     if (stamps) stamps->stamp(t);
     if (!loop.begin(t)) continue;
-    work(t, stamps ? &*stamps : nullptr);
+    work(t, base::Duration{work_micros}, stamps ? &*stamps : nullptr);
     if (stamps) stamps->count_progress();
     ++pieces;
   }
