@@ -90,6 +90,9 @@ void ApiServerContract::SetUp() {
   const Reply crd = post(kCrds, widget_crd());
   ASSERT_TRUE(crd.status == 201 || crd.status == 409) << crd.body;
   ASSERT_TRUE(eventually([&] { return get(widgets()).status == 200; }));
+  // A real server refuses pods until the namespace's service account exists.
+  ASSERT_TRUE(!is_real() ||
+              eventually([&] { return get(core("serviceaccounts", "default")).status == 200; }));
 }
 
 void ApiServerContract::TearDown() {
