@@ -23,6 +23,14 @@ node_ip() { echo "172.30.0.$((10 + $1))"; }       # of node number N
 node_cidr() { echo "10.244.$1.0/24"; }            # of its pods
 node_dir() { echo "$state/nodes/n$1"; }
 
+# The numbers of the nodes that this cluster has or had, however many it was made with; one per line.
+nodes_made() {
+  local dir
+  for dir in "$state"/nodes/n*; do
+    [[ ! -d $dir ]] || echo "${dir##*/n}"
+  done
+}
+
 # tools_bin [MODULE]   the folder of programs built from tools/MODULE (default: kubernetes); its name is a
 # hash of what they are built from.
 tools_bin() {

@@ -68,7 +68,7 @@ class Admission : public Cluster {
         {"kind", "Pod"},
         {"metadata", {{"name", "bare"}}},
         {"spec",
-         {{"nodeName", "n1"}, {"containers", {{{"name", "main"}, {"image", kBusyboxImage}}}}}}};
+         {{"nodeName", node(1)}, {"containers", {{{"name", "main"}, {"image", kBusyboxImage}}}}}}};
     if (owned) {
       pod["metadata"]["ownerReferences"] = {{{"apiVersion", "kubegang.io/v1alpha1"},
                                              {"kind", "Job"},
@@ -85,17 +85,16 @@ using devcluster::call_api;
 using kube::Method;
 
 TEST_F(Admission, AnAgentWritesOnlyItsOwnNodesTimetableStatus) {
-  const auto agent = as(token_of(kSystemNamespace, "kubegang-agent", agent_pod_on("n1")));
+  const auto agent = as(token_of(kSystemNamespace, "kubegang-agent", agent_pod_on(node(1))));
   const json status{{"status", {{"agentVersion", "e2e"}}}};
-  expect_allowed([&] {
-    return call_api(*agent, Method::kPatch, std::string{kTimetables} + "n1/status", status);
-  });
-  expect_denied("of its own node, which is n1", [&] {
-    return call_api(*agent, Method::kPatch, std::string{kTimetables} + "n2/status", status);
+  expect_allowed(
+      [&] { return call_api(*agent, Method::kPatch, kTimetables + node(1) + "/status", status); });
+  expect_denied("of its own node, which is " + node(1), [&] {
+    return call_api(*agent, Method::kPatch, kTimetables + node(2) + "/status", status);
   });
   const auto unbound = as(token_of(kSystemNamespace, "kubegang-agent"));
   expect_denied("bound to no node", [&] {
-    return call_api(*unbound, Method::kPatch, std::string{kTimetables} + "n1/status", status);
+    return call_api(*unbound, Method::kPatch, kTimetables + node(1) + "/status", status);
   });
 }
 
@@ -106,15 +105,14 @@ TEST_F(Admission, NobodyButTheOperatorWritesStatusesAndTimetables) {
     return call(Method::kPatch, job_path("mine") + "/status", {{"status", {{"priority", 1}}}});
   });
   expect_denied(sentence, [&] {
-    return call(Method::kPatch, std::string{kTimetables} + "n1", {{"spec", {{"revision", 1000}}}});
+    return call(Method::kPatch, kTimetables + node(1), {{"spec", {{"revision", 1000}}}});
   });
 }
 
 TEST_F(Admission, ATermNeverGoesDown) {
   const auto control = as(token_of(kSystemNamespace, "kubegang-operator"));
   expect_denied("term", [&] {
-    return call_api(*control, Method::kPatch, std::string{kTimetables} + "n1",
-                    {{"spec", {{"term", 0}}}});
+    return call_api(*control, Method::kPatch, kTimetables + node(1), {{"spec", {{"term", 0}}}});
   });
 }
 

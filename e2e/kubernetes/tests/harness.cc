@@ -10,7 +10,8 @@
 #include <fstream>
 
 #include "e2e/devcluster/apply.h"
-#include "e2e/devcluster/cluster_view.h"
+#include "e2e/probe/analysis.h"
+#include "kube/api/time_format.h"
 #include "kube/http_transport.h"
 #include "kube/transport_config.h"
 
@@ -23,6 +24,22 @@ constexpr const char* kScripts = KUBEGANG_SOURCE_DIR "/e2e/kubernetes";
 constexpr Duration kSlice = milliseconds{500};  // values.yaml
 constexpr int kNodesCount = 3;
 constexpr std::size_t kNameLengthMax = 40;
+
+int first_node() {
+  const char* number = std::getenv(kFirstNodeVariable);
+  return number == nullptr ? 1 : std::atoi(number);
+}
+
+int number_of(int place) {
+  return first_node() + place - 1;
+}
+
+bool has_condition(const json& object, const std::string& type) {
+  const json all = object.value(json::json_pointer{"/status/conditions"}, json::array());
+  return std::any_of(all.begin(), all.end(), [&](const json& condition) {
+    return condition["type"] == type && condition["status"] == "True";
+  });
+}
 
 // The host's folders that may hold a node's kubepods, as the agents use them (install-chart).
 std::string freezer_root() {
@@ -61,6 +78,39 @@ bool eventually(const std::function<bool()>& condition, milliseconds patience,
   return true;
 }
 
+// Of each overlap of two jobs: the node, and their runs within a slice of it.
+std::string overlaps_of(const scenarios::Turns& turns, Instant from,
+                        const std::vector<std::string>& job_names) {
+  std::string text;
+  const auto tell = [&](const std::string& name, const std::vector<probe::Run>& runs,
+                        const probe::Interval& piece) {
+    text += " " + name;
+    for (const probe::Run& run : runs) {
+      if (run.begin > piece.to + kSlice || run.end < piece.from - kSlice) continue;
+      text += " " + kube::format_micro_time(run.begin) + " to " + kube::format_micro_time(run.end) +
+              ";";
+    }
+  };
+  for (std::size_t b = 1; b < job_names.size(); ++b) {
+    for (std::size_t a = 0; a < b; ++a) {
+      const probe::Gang one = turns.stamps().gang(job_names[a]);
+      const probe::Gang other = turns.stamps().gang(job_names[b]);
+      for (const auto& [node, runs] : one.nodes) {
+        const auto theirs = other.nodes.find(node);
+        if (theirs == other.nodes.end()) continue;
+        for (const probe::Interval& piece : probe::overlaps(runs, theirs->second)) {
+          if (piece.to <= from) continue;
+          text += node + ":";
+          tell(one.name, runs, piece);
+          tell(other.name, theirs->second, piece);
+          text += "\n";
+        }
+      }
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 Output run(const std::string& command) {
@@ -86,7 +136,7 @@ void Cluster::SetUp() {
     GTEST_SKIP() << kStateVariable << " names no cluster: make e2e-kubernetes";
   }
   const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-  begin("t-" + lower(info->name()));
+  begin(name_like(info->name()));
 }
 
 void Cluster::TearDown() {
@@ -95,13 +145,17 @@ void Cluster::TearDown() {
   end(ns_);
 }
 
+std::string Cluster::name_like(const std::string& text) {
+  return "t-" + lower(text);
+}
+
 void Cluster::begin(const std::string& name) {
   ns_ = name;
   stamps_in_ = state_directory() + "/stamps/" + ns_;
   devcluster::StampStore store{stamps_in_};
-  std::vector<std::string> nodes;
-  for (int n = 1; n <= kNodesCount; ++n) nodes.push_back(node(n));
-  ASSERT_TRUE(store.prepare(nodes).ok());
+  std::vector<std::string> names;
+  for (int n = 1; n <= kNodesCount; ++n) names.push_back(node(n));
+  ASSERT_TRUE(store.prepare(names).ok());
   ASSERT_NO_FATAL_FAILURE(make_namespace(
       ns_, {{"pod-security.kubernetes.io/enforce", "privileged"}}));  // stamps need a hostPath
   ASSERT_NO_FATAL_FAILURE(make_partition(ns_));
@@ -205,7 +259,7 @@ void Cluster::make_namespace(const std::string& name, const json& labels) {
 }
 
 void Cluster::make_partition(const std::string& name, const json& spec_patch) {
-  json spec{{"nodes", {{"hostlist", "n[1-3]"}}},
+  json spec{{"nodes", {{"hostlist", nodes(1, kNodesCount)}}},
             {"overSubscribe", {{"policy", "Force"}, {"maxShare", 4}}}};
   spec.merge_patch(spec_patch);
   ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "kubegang.io/v1alpha1"},
@@ -228,6 +282,8 @@ json Cluster::job_object(const JobOptions& options) const {
         {{"name", "KUBEGANG_STAMP_FILE"}, {"value", "/stamps/$(NODE)/$(POD).stamps"}}}},
       {"volumeMounts", {{{"name", "stamps"}, {"mountPath", "/stamps"}}}}};
   if (!options.command.empty()) container["command"] = options.command;
+  // All lanes' probes share this machine's CPUs.
+  if (is_probe) container["args"] = json::array({"--work-micros=20"});
   json object{
       {"apiVersion", "kubegang.io/v1alpha1"},
       {"kind", "Job"},
@@ -288,8 +344,21 @@ json Cluster::pod_on(const std::string& job_name, const std::string& node_name) 
 }
 
 std::vector<kube::NodeTimetable> Cluster::timetables() {
-  const auto view = devcluster::read_cluster(api());
-  return view.ok() ? view->timetables : std::vector<kube::NodeTimetable>{};
+  std::vector<kube::NodeTimetable> found;
+  for (int n = 1; n <= kNodesCount; ++n) {
+    const auto one = kube::decode<kube::NodeTimetable>(
+        get("/apis/kubegang.io/v1alpha1/nodetimetables/" + node(n)));
+    if (one.ok()) found.push_back(*one);
+  }
+  return found;
+}
+
+std::vector<json> Cluster::operators() {
+  const json list = get(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
+                        "/pods?labelSelector=app.kubernetes.io/component=operator");
+  std::vector<json> out;
+  if (list.is_object()) out.assign(list["items"].begin(), list["items"].end());
+  return out;
 }
 
 void Cluster::wait_until(const std::string& what, const std::function<bool()>& condition,
@@ -317,19 +386,12 @@ void Cluster::wait_reason(const std::string& name, const std::string& reason) {
 void Cluster::wait_nodes_ready() {
   ASSERT_NO_FATAL_FAILURE(wait_until("all nodes and agents are ready", [&] {
     const auto all = timetables();
-    if (std::count_if(all.begin(), all.end(), [](const kube::NodeTimetable& one) {
-          return kube::is_true(one.status.conditions, "Ready");
-        }) < kNodesCount) {
-      return false;
+    for (int n = 1; n <= kNodesCount; ++n) {
+      if (!node_is_ready(n)) return false;
     }
-    const json nodes = get("/api/v1/nodes");
-    return nodes.is_object() &&
-           std::all_of(nodes["items"].begin(), nodes["items"].end(), [](const json& one) {
-             for (const json& condition : one["status"]["conditions"]) {
-               if (condition["type"] == "Ready") return condition["status"] == "True";
-             }
-             return false;
-           });
+    return std::count_if(all.begin(), all.end(), [](const kube::NodeTimetable& one) {
+             return kube::is_true(one.status.conditions, "Ready");
+           }) == kNodesCount;
   }));
 }
 
@@ -362,7 +424,8 @@ void Cluster::wait_for_turns(const std::vector<std::string>& job_names) {
 
 void Cluster::expect_turns_since(Instant from, const std::vector<std::string>& job_names) {
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(job_names));
-  EXPECT_EQ(turns().overlap_since(from, job_names), Duration{});
+  EXPECT_EQ(turns().overlap_since(from, job_names), Duration{})
+      << overlaps_of(turns(), from, job_names);
 }
 
 void Cluster::expect_undisturbed(const std::string& job_name) {
@@ -380,17 +443,38 @@ void Cluster::expect_undisturbed(const std::string& job_name) {
   }
 }
 
+std::string Cluster::node(int place) {
+  return "n" + std::to_string(number_of(place));
+}
+
+std::string Cluster::nodes(int from, int to) {
+  return "n[" + std::to_string(number_of(from)) + "-" + std::to_string(number_of(to)) + "]";
+}
+
+bool Cluster::node_is_ready(int place) {
+  const json found = get(node_path(place));
+  return found.is_object() && has_condition(found, "Ready");
+}
+
+Output Cluster::on_node(int place, const std::string& command) const {
+  return script("node-exec " + std::to_string(number_of(place)) + " " + command);
+}
+
+void Cluster::power_off(int place) {
+  for (const json& pod : operators()) {
+    ASSERT_NE(pod["spec"].value("nodeName", ""), node(place)) << "all tests need the operators";
+  }
+  const Output down = script("node-down " + std::to_string(number_of(place)));
+  ASSERT_EQ(down.exit_code, 0) << down.text;
+}
+
+void Cluster::power_on(int place) {
+  const Output up = script("node-up " + std::to_string(number_of(place)));
+  ASSERT_EQ(up.exit_code, 0) << up.text;
+}
+
 Output Cluster::script(const std::string& command) const {
   return run(std::string{kScripts} + "/" + command);
-}
-
-Output Cluster::on_node(int number, const std::string& command) const {
-  return script("node-exec " + std::to_string(number) + " " + command);
-}
-
-std::string Cluster::log_of_node(int number, const std::string& program) const {
-  std::ifstream in{state_directory() + "/nodes/" + node(number) + "/logs/" + program + ".log"};
-  return {std::istreambuf_iterator<char>{in}, {}};
 }
 
 std::string Cluster::cgroup_of(const json& pod) const {
@@ -437,6 +521,17 @@ std::vector<int> Cluster::processes_of(const json& pod) const {
     }
   }
   return out;
+}
+
+void SharedParts::require_alone() {
+  if (std::getenv(kStateVariable) == nullptr) return;  // the fixture skips
+  ASSERT_NE(std::getenv(kAloneVariable), nullptr)
+      << "this suite acts on what all tests share: name it in `alone` of e2e/kubernetes/run-tests";
+}
+
+Output SharedParts::helm(const std::string& arguments) {
+  return run("helm --kubeconfig " + std::string{std::getenv(kStateVariable)} +
+             "/pki/admin.kubeconfig " + arguments);
 }
 
 }  // namespace kubernetes

@@ -1,6 +1,14 @@
 // Tests on a real Kubernetes: the cluster that e2e/kubernetes/run-tests has brought up, the chart
-// installed. A test has a namespace of its own and may do to the nodes and to the control plane
-// what befalls them in real life; it puts everything back. Skips aloud when no cluster is named.
+// installed. Skips aloud when no cluster is named.
+//
+// Suites run side by side, so a test has two things to itself: a namespace (and what is named like
+// it), and three nodes. To those it may do what befalls nodes in real life; it puts everything
+// back. By this file's functions it reaches no other node. Only the third of them may be powered
+// off, since an operator may stand on the others (values.yaml).
+//
+// What all tests share is the control plane, the operators, the chart's release, the agents'
+// DaemonSet. A suite that acts on one of them is an Alone<…>, and is named in run-tests (`alone`),
+// which runs it by itself; its tests fail elsewhere.
 //
 // Probes stamp a folder of this machine that their pods mount, so that what ran when is measured
 // and not asked for.
@@ -30,6 +38,10 @@ using std::chrono::seconds;
 
 // The state folder of the cluster (KUBEGANG_CLUSTER_DIR).
 inline constexpr const char* kStateVariable = "KUBEGANG_CLUSTER_DIR";
+// The number of the first of the three nodes; 1.
+inline constexpr const char* kFirstNodeVariable = "KUBEGANG_TEST_FIRST_NODE";
+// Set where no other test runs at the same time.
+inline constexpr const char* kAloneVariable = "KUBEGANG_TEST_ALONE";
 inline constexpr const char* kSystemNamespace = "kubegang-system";
 inline constexpr const char* kProbeImage = "registry.e2e/kubegang/probe:0.1.0";
 inline constexpr const char* kBusyboxImage = "registry.e2e/busybox:1";
@@ -42,7 +54,7 @@ struct JobOptions {
   // Absent: the probe.
   std::vector<std::string> command;  // in busybox
   std::string image;                 // instead of either
-  std::string partition;             // absent: the test's own, all nodes
+  std::string partition;             // absent: the test's own, all its nodes
   json patch = json::object();       // merged into the Job
 };
 
@@ -56,11 +68,13 @@ Output run(const std::string& command);
 
 class Cluster : public testing::Test {
  protected:
-  // begin("t-<test>") and end().
+  // begin(), by the test's name, and end().
   void SetUp() override;
   void TearDown() override;
 
-  // A namespace and a partition of that name: all nodes, Force.
+  // "t-" and the text, as names of objects are written.
+  static std::string name_like(const std::string& text);
+  // A namespace and a partition of that name: all three nodes, Force.
   void begin(const std::string& name);
   // Removes both and waits until none of their pods is left.
   static void end(const std::string& name);
@@ -93,7 +107,8 @@ class Cluster : public testing::Test {
   std::string status_text(const std::string& name);
   std::vector<json> pods(const std::string& job_name);
   json pod_on(const std::string& job_name, const std::string& node);  // null: there is none
-  std::vector<kube::NodeTimetable> timetables();
+  std::vector<kube::NodeTimetable> timetables();                      // of the three nodes
+  std::vector<json> operators();                                      // their pods
 
   // --- waiting ---
   void wait_until(const std::string& what, const std::function<bool()>& condition,
@@ -116,14 +131,18 @@ class Cluster : public testing::Test {
   // All pods of the first start, never restarted.
   void expect_undisturbed(const std::string& job_name);
 
-  // --- the machines ---
-  static std::string node(int number) { return "n" + std::to_string(number); }
-  static int number_of(const std::string& node) { return std::stoi(node.substr(1)); }
+  // --- the machines: `place` is 1, 2 or 3 ---
+  static std::string node(int place);
+  // A hostlist: nodes(2, 3) is "n[2-3]" where the first is n1.
+  static std::string nodes(int from, int to);
+  static std::string node_path(int place) { return "/api/v1/nodes/" + node(place); }
+  bool node_is_ready(int place);
+  // A command inside a node.
+  Output on_node(int place, const std::string& command) const;
+  void power_off(int place);
+  void power_on(int place);
   // A script of e2e/kubernetes with its arguments.
   Output script(const std::string& command) const;
-  // A command inside a node.
-  Output on_node(int number, const std::string& command) const;
-  std::string log_of_node(int number, const std::string& program) const;
   // The pod's cgroup as this machine sees it; "" when the node has none.
   std::string cgroup_of(const json& pod) const;
   bool is_frozen(const json& pod) const;
@@ -137,6 +156,23 @@ class Cluster : public testing::Test {
   std::string ns_;         // and the partition's name
   std::string stamps_in_;  // where its probes stamp
   const kube::SystemClock clock_;
+};
+
+// What the tests of an Alone<…> may do besides.
+class SharedParts {
+ protected:
+  // A failure of the test unless it runs by itself.
+  static void require_alone();
+  static Output helm(const std::string& arguments);
+};
+
+template <class Fixture>
+class Alone : public Fixture, protected SharedParts {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(require_alone());
+    Fixture::SetUp();
+  }
 };
 
 }  // namespace kubernetes

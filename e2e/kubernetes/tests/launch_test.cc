@@ -73,7 +73,7 @@ TEST_F(LaunchOfAPartialGang, IsGivenUpAfterItsStartTimeout) {
 TEST_F(LaunchOfAPartialGang, IsGivenUpAMinuteAfterItsImageCouldNotBePulled) {
   if (std::getenv("KUBEGANG_LONG") == nullptr) GTEST_SKIP() << "takes a minute: KUBEGANG_LONG=1\n";
   ASSERT_NO_FATAL_FAILURE(submit_partial(json::object()));
-  ASSERT_NO_FATAL_FAILURE(expect_held("node n3"));
+  ASSERT_NO_FATAL_FAILURE(expect_held("node " + node(3)));
 }
 
 TEST_F(Launch, AQuotaKeepsTheGangPendingInTheServersWords) {
@@ -136,19 +136,20 @@ TEST_F(Launch, AHostPathIsRefusedWhereTheNamespacesLevelDoesNotAllowIt) {
   ASSERT_NO_FATAL_FAILURE(expect_refused_by_the_server("mounts", "hostPath"));
 }
 
-// kubelet on n1 refuses, by what the operator does not count; the gang starts on the others.
+// kubelet on the first node refuses, by what the operator does not count; the gang starts on the
+// others.
 class LaunchRefusedByKubelet : public Launch {
  protected:
-  // Of the pods on n1 that are not finished.
-  static std::vector<json> pods_of_n1() {
-    const json list = get(
-        "/api/v1/pods?fieldSelector=spec.nodeName=n1,status.phase!=Succeeded,status.phase!=Failed");
+  // Of the pods on the first node that are not finished.
+  static std::vector<json> pods_of_first_node() {
+    const json list = get("/api/v1/pods?fieldSelector=spec.nodeName=" + node(1) +
+                          ",status.phase!=Succeeded,status.phase!=Failed");
     return {list["items"].begin(), list["items"].end()};
   }
   // The sum of their containers' requests.
   static std::int64_t requested(const std::string& resource) {
     std::int64_t milli = 0;
-    for (const json& pod : pods_of_n1()) {
+    for (const json& pod : pods_of_first_node()) {
       for (const json& container : pod["spec"]["containers"]) {
         const auto quantity = kube::parse_quantity(
             container.value(json::json_pointer{"/resources/requests/" + resource}, "0"));
@@ -158,11 +159,11 @@ class LaunchRefusedByKubelet : public Launch {
     }
     return milli;
   }
-  // A pod of somebody else on n1, which has to run before the job is submitted.
+  // A pod of somebody else on the first node, which has to run before the job is submitted.
   void run_big_pod(const json& pod_spec, const json& container) {
     json main{{"name", "main"}, {"image", kBusyboxImage}, {"command", {"sleep", "1000"}}};
     main.merge_patch(container);
-    json spec{{"nodeName", "n1"},
+    json spec{{"nodeName", node(1)},
               {"terminationGracePeriodSeconds", 0},
               {"containers", json::array({main})}};
     spec.merge_patch(pod_spec);
@@ -180,9 +181,9 @@ class LaunchRefusedByKubelet : public Launch {
     ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
     ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
     const kube::Job pair = job("pair");
-    EXPECT_EQ(pair.status.allocation->node_list, "n[2-3]") << status_text("pair");
+    EXPECT_EQ(pair.status.allocation->node_list, nodes(2, 3)) << status_text("pair");
     EXPECT_EQ(pair.status.restarts.value_or(0), 0) << status_text("pair");
-    const std::string refused = "node n1 refused the pod";
+    const std::string refused = "node " + node(1) + " refused the pod";
     ASSERT_NO_FATAL_FAILURE(wait_until("an event with \"" + sentence + "\"", [&] {
       const json events = get("/api/v1/namespaces/" + ns_ + "/events");
       return std::any_of(events["items"].begin(), events["items"].end(), [&](const json& event) {
@@ -192,14 +193,14 @@ class LaunchRefusedByKubelet : public Launch {
       });
     }));
   }
-  void set_max_pods_of_n1(std::size_t pods_count) {
-    const std::string file = state_directory() + "/nodes/n1/kubelet.yaml";
+  void set_max_pods_of_first_node(std::size_t pods_count) {
+    const std::string file = state_directory() + "/nodes/" + node(1) + "/kubelet.yaml";
     const Output edited = run("sed -i '/^maxPods:/d' " + file +
                               " && echo 'maxPods: " + std::to_string(pods_count) + "' >>" + file);
     ASSERT_EQ(edited.exit_code, 0) << edited.text;
     ASSERT_EQ(on_node(1, "sh -c 'kill $(cat /run/kubelet.pid)'").exit_code, 0);
     ASSERT_NO_FATAL_FAILURE(wait_until("kubelet says its new limit", [&] {
-      return get("/api/v1/nodes/n1")["status"]["allocatable"].value("pods", "") ==
+      return get(node_path(1))["status"]["allocatable"].value("pods", "") ==
              std::to_string(pods_count);
     }));
     wait_nodes_ready();
@@ -217,9 +218,9 @@ TEST_F(LaunchRefusedByKubelet, OutOfCpuAndTheGangStartsElsewhere) {
 
 TEST_F(LaunchRefusedByKubelet, OutOfMemoryAndTheGangStartsElsewhere) {
   // It leaves less than the job's 4 x 64 MiB. The request is the pod's own and no container's:
-  // those of containers the operator counts itself, and would not even try n1.
+  // those of containers the operator counts itself, and would not even try the node.
   const auto allocatable =
-      kube::parse_quantity(get("/api/v1/nodes/n1")["status"]["allocatable"].value("memory", ""));
+      kube::parse_quantity(get(node_path(1))["status"]["allocatable"].value("memory", ""));
   ASSERT_TRUE(allocatable.ok());
   const std::int64_t left = (allocatable->milli() - requested("memory")) / 1000;
   const json memory{{"memory", std::to_string(left - (100 << 20))}};
@@ -229,12 +230,12 @@ TEST_F(LaunchRefusedByKubelet, OutOfMemoryAndTheGangStartsElsewhere) {
 }
 
 TEST_F(LaunchRefusedByKubelet, ANodeWithoutRoomForAPodIsNotEvenTried) {
-  const std::size_t before = pods_of_n1().size();
-  ASSERT_NO_FATAL_FAILURE(set_max_pods_of_n1(before));
+  const std::size_t before = pods_of_first_node().size();
+  ASSERT_NO_FATAL_FAILURE(set_max_pods_of_first_node(before));
   // kubelet would say OutOfpods: it is not even asked.
   ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
-  EXPECT_EQ(job("pair").status.allocation->node_list, "n[2-3]") << status_text("pair");
+  EXPECT_EQ(job("pair").status.allocation->node_list, nodes(2, 3)) << status_text("pair");
   EXPECT_EQ(job("pair").status.starts.value_or(0), 1) << status_text("pair");
   ASSERT_NO_FATAL_FAILURE(submit({.name = "all"}));
   // Why it waits is told once a minute.
@@ -245,7 +246,7 @@ TEST_F(LaunchRefusedByKubelet, ANodeWithoutRoomForAPodIsNotEvenTried) {
                std::string::npos;
       },
       seconds{90});
-  set_max_pods_of_n1(110);  // kubelet's default
+  set_max_pods_of_first_node(110);  // kubelet's default
   wait_ready("all");
 }
 
@@ -323,7 +324,7 @@ TEST_F(LaunchChangedByAWebhook, AGangWithALivenessProbeIsNeverFrozenAndSaysSo) {
   ASSERT_EQ(probed.size(), 3U);
   ASSERT_TRUE(probed[0]["spec"]["containers"][0].contains("livenessProbe"));
   ASSERT_NO_FATAL_FAILURE(wait_until("the other gang takes turns with it",
-                                     [&] { return is_frozen(pod_on("plain", "n1")); }));
+                                     [&] { return is_frozen(pod_on("plain", node(1))); }));
   // Sixteen slices, eight of them the other's. With a slice of half a second no probe would fail
   // twice; that the pods are never frozen is the point.
   EXPECT_TRUE(devcluster::throughout(
@@ -363,7 +364,7 @@ TEST_F(Launch, ANamespaceThatEndsTakesItsJobsAlong) {
 // The node's taints are honoured although kube-scheduler is not asked.
 TEST_F(Launch, ATaintedNodeIsUsedOnlyByJobsThatTolerateIt) {
   ASSERT_NO_FATAL_FAILURE(patch(
-      "/api/v1/nodes/n1",
+      node_path(1),
       {{"spec",
         {{"taints", {{{"key", "e2e"}, {"value", "dedicated"}, {"effect", "NoSchedule"}}}}}}}));
   // The operator hears of nodes and of jobs by two watches, and of neither first.
@@ -372,29 +373,29 @@ TEST_F(Launch, ATaintedNodeIsUsedOnlyByJobsThatTolerateIt) {
       wait_until("the operator has heard of the taint", [&] { return now() >= heard; }));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
-  EXPECT_EQ(job("pair").status.allocation->node_list, "n[2-3]");
+  EXPECT_EQ(job("pair").status.allocation->node_list, nodes(2, 3));
   ASSERT_NO_FATAL_FAILURE(
       submit({.name = "tolerant",
               .patch = template_patch(
                   nullptr, {{"tolerations", {{{"key", "e2e"}, {"operator", "Exists"}}}}})}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("tolerant"));
-  EXPECT_EQ(job("tolerant").status.allocation->node_list, "n[1-3]");
-  patch("/api/v1/nodes/n1", {{"spec", {{"taints", nullptr}}}});
+  EXPECT_EQ(job("tolerant").status.allocation->node_list, nodes(1, 3));
+  patch(node_path(1), {{"spec", {{"taints", nullptr}}}});
 }
 
 TEST_F(Launch, ACordonedNodeGetsNoNewGangAndKeepsItsOwn) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "before"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("before"));
-  ASSERT_EQ(run(kubectl("cordon n1")).exit_code, 0);
+  ASSERT_EQ(run(kubectl("cordon " + node(1))).exit_code, 0);
   ASSERT_NO_FATAL_FAILURE(submit({.name = "after", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("after"));
-  EXPECT_EQ(job("after").status.allocation->node_list, "n[2-3]");
+  EXPECT_EQ(job("after").status.allocation->node_list, nodes(2, 3));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "waits"}));
   ASSERT_NO_FATAL_FAILURE(
       wait_until("the third gang waits", [&] { return !job("waits").status.reason.empty(); }));
   EXPECT_EQ(state("waits"), "Pending");
   expect_undisturbed("before");
-  ASSERT_EQ(run(kubectl("uncordon n1")).exit_code, 0);
+  ASSERT_EQ(run(kubectl("uncordon " + node(1))).exit_code, 0);
   ASSERT_NO_FATAL_FAILURE(wait_ready("waits"));
 }
 

@@ -11,35 +11,6 @@ class Life : public Cluster {
   static std::vector<std::string> shell(const std::string& script) { return {"sh", "-c", script}; }
 };
 
-TEST_F(Life, HelmTestRunsAGangShowsItsLogAndLeavesNoJob) {
-  const std::string jobs = "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs";
-  const std::string helm = "helm --kubeconfig " + state_directory() + "/pki/admin.kubeconfig ";
-  const std::string keep = " -n kubegang-system --reuse-values --wait --timeout 120s ";
-  const std::string chart = "kubegang " KUBEGANG_SOURCE_DIR "/charts/kubegang";
-  const Output here = run(helm + "upgrade " + chart + keep + "--set test.namespace=" + ns_ +
-                          " --set test.partition=" + ns_);
-  ASSERT_EQ(here.exit_code, 0) << here.text;
-  const Output tested = run(helm + "test kubegang -n kubegang-system --logs");
-  EXPECT_EQ(tested.exit_code, 0) << tested.text;
-  const std::size_t log = tested.text.find("POD LOGS: kubegang-test");
-  ASSERT_NE(log, std::string::npos) << tested.text;
-  // As submit --wait says it.
-  EXPECT_NE(tested.text.find("job.kubegang.io/kubegang-test-", log), std::string::npos)
-      << tested.text;
-  EXPECT_NE(tested.text.find(" Completed\n", log), std::string::npos) << tested.text;
-  const json left = get(jobs)["items"];
-  ASSERT_EQ(left.size(), 1U) << left.dump(1);
-  const auto finished = kube::decode<kube::Job>(left[0]);
-  ASSERT_TRUE(finished.ok()) << finished.error().message;
-  EXPECT_EQ(finished->spec.ttl_after_finished, seconds{60});
-  // Nobody waits for that minute: its time to live may change after its end too.
-  patch(job_path(finished->metadata.name), {{"spec", {{"ttlAfterFinished", "1s"}}}});
-  wait_until("its job is gone", [&] { return get(jobs)["items"].empty(); });
-  const Output back =
-      run(helm + "upgrade " + chart + keep + "--set test.namespace=default --set test.partition=");
-  EXPECT_EQ(back.exit_code, 0) << back.text;
-}
-
 TEST_F(Life, AJobWhosePodsSucceedIsCompleted) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "done", .command = shell("sleep 1")}));
   ASSERT_NO_FATAL_FAILURE(wait_state("done", "Completed"));
@@ -141,12 +112,15 @@ TEST_F(Life, PodsOfAGangReachOneAnother) {
               .command = shell("mkdir /www; echo member-$SLURM_NODEID >/www/index.html; "
                                "exec httpd -f -p 8000 -h /www")}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("talks"));
-  const json endpoints = get("/apis/discovery.k8s.io/v1/namespaces/" + ns_ +
-                             "/endpointslices?labelSelector=kubernetes.io/service-name=talks");
-  std::size_t addresses = 0;
-  for (const json& slice : endpoints["items"]) addresses += slice["endpoints"].size();
-  EXPECT_EQ(addresses, 3U) << endpoints.dump(1);
-  const json one = pod_on("talks", "n1"), other = pod_on("talks", "n3");
+  // Its controller makes them a moment after the pods are ready.
+  ASSERT_NO_FATAL_FAILURE(wait_until("the Service has an address of each pod", [&] {
+    const json endpoints = get("/apis/discovery.k8s.io/v1/namespaces/" + ns_ +
+                               "/endpointslices?labelSelector=kubernetes.io/service-name=talks");
+    std::size_t addresses = 0;
+    for (const json& slice : endpoints["items"]) addresses += slice["endpoints"].size();
+    return addresses == 3;
+  }));
+  const json one = pod_on("talks", node(1)), other = pod_on("talks", node(3));
   const Output answer =
       run(kubectl("exec -n " + ns_ + " " + one["metadata"]["name"].get<std::string>() +
                   " -- sh -c 'printf \"GET / HTTP/1.0\\r\\n\\r\\n\" | nc " +

@@ -16,8 +16,8 @@ class Nodes : public Cluster {
  protected:
   // A job of one node that says in a file when it was told to end, beside another that keeps it
   // frozen half of the time.
-  void trapping_job_frozen_on_n1() {
-    ASSERT_NO_FATAL_FAILURE(make_partition(ns_ + "-one", {{"nodes", {{"hostlist", "n1"}}}}));
+  void frozen_trapping_job() {
+    ASSERT_NO_FATAL_FAILURE(make_partition(ns_ + "-one", {{"nodes", {{"hostlist", node(1)}}}}));
     ASSERT_NO_FATAL_FAILURE(submit({.name = "traps",
                                     .nodes_count = 1,
                                     .command = {"sh", "-c",
@@ -29,7 +29,7 @@ class Nodes : public Cluster {
     ASSERT_NO_FATAL_FAILURE(wait_ready("traps"));
     ASSERT_NO_FATAL_FAILURE(wait_ready("other"));
     ASSERT_NO_FATAL_FAILURE(wait_until("the job is frozen", [&] {
-      trapping_pod_ = pod_on("traps", "n1");
+      trapping_pod_ = pod_on("traps", node(1));
       return trapping_pod_.is_object() && is_frozen(trapping_pod_);
     }));
   }
@@ -55,14 +55,14 @@ class Nodes : public Cluster {
 };
 
 TEST_F(Nodes, ADeletedPodThatIsFrozenHandlesItsSigterm) {
-  ASSERT_NO_FATAL_FAILURE(trapping_job_frozen_on_n1());
+  ASSERT_NO_FATAL_FAILURE(frozen_trapping_job());
   ASSERT_NO_FATAL_FAILURE(remove(pod_path(trapping_pod_)));
   ASSERT_NO_FATAL_FAILURE(expect_told_and_gone("NodeFail"));
   expect_undisturbed("other");
 }
 
 TEST_F(Nodes, AnEvictedPodThatIsFrozenHandlesItsSigterm) {
-  ASSERT_NO_FATAL_FAILURE(trapping_job_frozen_on_n1());
+  ASSERT_NO_FATAL_FAILURE(frozen_trapping_job());
   const auto evicted =
       call(kube::Method::kPost, pod_path(trapping_pod_, "eviction"),
            {{"apiVersion", "policy/v1"},
@@ -73,13 +73,13 @@ TEST_F(Nodes, AnEvictedPodThatIsFrozenHandlesItsSigterm) {
 }
 
 TEST_F(Nodes, ACancelledJobThatIsFrozenHandlesItsSigterm) {
-  ASSERT_NO_FATAL_FAILURE(trapping_job_frozen_on_n1());
+  ASSERT_NO_FATAL_FAILURE(frozen_trapping_job());
   ASSERT_NO_FATAL_FAILURE(patch(job_path("traps"), {{"spec", {{"cancel", true}}}}));
   ASSERT_NO_FATAL_FAILURE(expect_told_and_gone("Cancelled"));
 }
 
 TEST_F(Nodes, AForceDeletedPodThatIsFrozenLeavesNoProcess) {
-  ASSERT_NO_FATAL_FAILURE(trapping_job_frozen_on_n1());
+  ASSERT_NO_FATAL_FAILURE(frozen_trapping_job());
   const std::string cgroup = cgroup_of(trapping_pod_);
   ASSERT_FALSE(cgroup.empty());
   ASSERT_NO_FATAL_FAILURE(remove(pod_path(trapping_pod_), {{"gracePeriodSeconds", 0}}));
@@ -87,7 +87,7 @@ TEST_F(Nodes, AForceDeletedPodThatIsFrozenLeavesNoProcess) {
       wait_until("its processes are gone", [&] { return !has_processes(cgroup); }));
   ASSERT_NO_FATAL_FAILURE(wait_state("traps", "NodeFail"));
   ASSERT_NO_FATAL_FAILURE(wait_until("the other job has the node for itself", [&] {
-    return !devcluster::eventually([&] { return is_frozen(pod_on("other", "n1")); }, seconds{2});
+    return !devcluster::eventually([&] { return is_frozen(pod_on("other", node(1))); }, seconds{2});
   }));
 }
 
@@ -95,9 +95,10 @@ TEST_F(Nodes, AForceDeletedPodThatIsFrozenLeavesNoProcess) {
 TEST_F(Nodes, ADrainedNodesGangStartsAgainElsewhere) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
-  ASSERT_EQ(job("pair").status.allocation->node_list, "n[1-2]");
+  ASSERT_EQ(job("pair").status.allocation->node_list, nodes(1, 2));
   const Output drained =
-      run(kubectl("drain n1 --ignore-daemonsets --force --delete-emptydir-data --timeout=90s "
+      run(kubectl("drain " + node(1) +
+                  " --ignore-daemonsets --force --delete-emptydir-data --timeout=90s "
                   "--pod-selector=kubegang.io/job"));
   EXPECT_EQ(drained.exit_code, 0) << drained.text;
   ASSERT_NO_FATAL_FAILURE(wait_until("the gang has started again", [&] {
@@ -105,10 +106,10 @@ TEST_F(Nodes, ADrainedNodesGangStartsAgainElsewhere) {
     return now_is.status.starts.value_or(0) == 2 &&
            kube::is_true(now_is.status.conditions, "Ready");
   }));
-  EXPECT_EQ(job("pair").status.allocation->node_list, "n[2-3]");
+  EXPECT_EQ(job("pair").status.allocation->node_list, nodes(2, 3));
   EXPECT_EQ(job("pair").status.restarts.value_or(0), 1);
   EXPECT_EQ(pods("pair").size(), 2U);
-  EXPECT_EQ(run(kubectl("uncordon n1")).exit_code, 0);
+  EXPECT_EQ(run(kubectl("uncordon " + node(1))).exit_code, 0);
 }
 
 // Its pods may still run: nothing is started in their place until the node is back and says so.
@@ -117,22 +118,12 @@ TEST_F(Nodes, ANodeThatIsPoweredOffAndBackEndsItsGangOnce) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "stays", .nodes_count = 1}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("lost"));
   ASSERT_NO_FATAL_FAILURE(wait_ready("stays"));
-  ASSERT_EQ(job("stays").status.allocation->node_list, "n1");
-  const Output down = script("node-down 3");
-  ASSERT_EQ(down.exit_code, 0) << down.text;
+  ASSERT_EQ(job("stays").status.allocation->node_list, node(1));
+  ASSERT_NO_FATAL_FAILURE(power_off(3));
   ASSERT_NO_FATAL_FAILURE(wait_until(
-      "the node is not ready",
-      [&] {
-        const json found = get("/api/v1/nodes/n3");
-        for (const json& condition : found["status"]["conditions"]) {
-          if (condition["type"] == "Ready") return condition["status"] != "True";
-        }
-        return false;
-      },
-      seconds{90}));
+      "the node is not ready", [&] { return !node_is_ready(3); }, seconds{90}));
   EXPECT_FALSE(has_ended("lost")) << "its pods are not confirmed gone yet";
-  const Output up = script("node-up 3");
-  ASSERT_EQ(up.exit_code, 0) << up.text;
+  ASSERT_NO_FATAL_FAILURE(power_on(3));
   ASSERT_NO_FATAL_FAILURE(wait_state("lost", "NodeFail", seconds{120}));
   ASSERT_NO_FATAL_FAILURE(wait_nodes_ready());
   ASSERT_NO_FATAL_FAILURE(wait_until("its pods have ended", [&] {
@@ -153,15 +144,8 @@ TEST_F(Nodes, ANodeThatIsNotReadyButRunsKeepsItsGangs) {
   ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
   const Instant from = now();
   ASSERT_EQ(on_node(2, "sh -c 'kill -STOP $(cat /run/kubelet.pid)'").exit_code, 0);
-  const auto is_ready = [&] {
-    const json found = get("/api/v1/nodes/n2");
-    for (const json& condition : found["status"]["conditions"]) {
-      if (condition["type"] == "Ready") return condition["status"] == "True";
-    }
-    return false;
-  };
   wait_until(
-      "the node is not ready", [&] { return !is_ready(); }, seconds{90});
+      "the node is not ready", [&] { return !node_is_ready(2); }, seconds{90});
   wait_for_turns({"first", "second"});
   EXPECT_EQ(on_node(2, "sh -c 'kill -CONT $(cat /run/kubelet.pid)'").exit_code, 0);
   ASSERT_NO_FATAL_FAILURE(wait_nodes_ready());

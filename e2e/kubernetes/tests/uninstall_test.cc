@@ -7,15 +7,13 @@
 namespace kubernetes {
 namespace {
 
-class Uninstall : public Cluster {};
+class Uninstall : public Alone<Cluster> {};
 
 TEST_F(Uninstall, LeavesNoPodFrozenAndNoJobLost) {
   for (const char* name : {"first", "second"}) ASSERT_NO_FATAL_FAILURE(submit({.name = name}));
   for (const char* name : {"first", "second"}) ASSERT_NO_FATAL_FAILURE(wait_ready(name));
   ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
-  const Output gone = run("helm --kubeconfig " + state_directory() +
-                          "/pki/admin.kubeconfig uninstall kubegang -n kubegang-system --wait "
-                          "--timeout 120s");
+  const Output gone = helm("uninstall kubegang -n kubegang-system --wait --timeout 120s");
   ASSERT_EQ(gone.exit_code, 0) << gone.text;
   EXPECT_TRUE(devcluster::throughout(
       [&] {

@@ -1,0 +1,200 @@
+// What befalls what all gangs of a cluster share: the release, the agents' DaemonSet, the
+// operators, the API server, etcd. Two gangs of all nodes go on taking turns meanwhile, for none of
+// it is needed for a switch (architecture.md 2 and 5). run-tests runs these tests by themselves.
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "e2e/kubernetes/tests/two_gangs.h"
+
+namespace kubernetes {
+namespace {
+
+class WholeCluster : public Alone<TwoGangs> {
+ protected:
+  std::string holder() {
+    const json lease = get(std::string{"/apis/coordination.k8s.io/v1/namespaces/"} +
+                           kSystemNamespace + "/leases/kubegang-operator");
+    return lease.is_object() ? lease["spec"].value("holderIdentity", "") : "";
+  }
+  // The leader's pod.
+  json leader() {
+    json found;
+    wait_until("an operator leads", [&] {
+      const std::string identity = holder();
+      for (const json& pod : operators()) {
+        if (!identity.empty() && identity.starts_with(pod["metadata"]["name"].get<std::string>()))
+          found = pod;
+      }
+      return found.is_object();
+    });
+    return found;
+  }
+  std::int64_t term() {
+    std::int64_t highest = 0;
+    for (const auto& one : timetables()) highest = std::max(highest, one.spec.term);
+    return highest;
+  }
+  // To the same chart with other values.
+  static void upgrade(const std::string& values) {
+    const Output done = helm("upgrade kubegang " KUBEGANG_SOURCE_DIR
+                             "/charts/kubegang -n kubegang-system --reuse-values --wait "
+                             "--timeout 180s " +
+                             values);
+    ASSERT_EQ(done.exit_code, 0) << done.text;
+  }
+};
+
+TEST_F(WholeCluster, HelmTestRunsAGangShowsItsLogAndLeavesNoJob) {
+  // Those of the test, beside the two gangs.
+  const auto its_jobs = [&] {
+    std::vector<json> found;
+    const json all = get("/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs");
+    for (const json& one : all["items"]) {
+      if (one["metadata"]["name"].get<std::string>().starts_with("kubegang-test-")) {
+        found.push_back(one);
+      }
+    }
+    return found;
+  };
+  ASSERT_NO_FATAL_FAILURE(upgrade("--set test.namespace=" + ns_ + " --set test.partition=" + ns_));
+  const Output tested = helm("test kubegang -n kubegang-system --logs");
+  EXPECT_EQ(tested.exit_code, 0) << tested.text;
+  const std::size_t log = tested.text.find("POD LOGS: kubegang-test");
+  ASSERT_NE(log, std::string::npos) << tested.text;
+  // As submit --wait says it.
+  EXPECT_NE(tested.text.find("job.kubegang.io/kubegang-test-", log), std::string::npos)
+      << tested.text;
+  EXPECT_NE(tested.text.find(" Completed\n", log), std::string::npos) << tested.text;
+  const std::vector<json> left = its_jobs();
+  ASSERT_EQ(left.size(), 1U) << json(left).dump(1);
+  const auto finished = kube::decode<kube::Job>(left[0]);
+  ASSERT_TRUE(finished.ok()) << finished.error().message;
+  EXPECT_EQ(finished->spec.ttl_after_finished, seconds{60});
+  // Nobody waits for that minute: its time to live may change after its end too.
+  patch(job_path(finished->metadata.name), {{"spec", {{"ttlAfterFinished", "1s"}}}});
+  wait_until("its job is gone", [&] { return its_jobs().empty(); });
+  upgrade("--set test.namespace=default --set test.partition=");
+}
+
+TEST_F(WholeCluster, AnAgentUpgradeThawsAndTakesUpTheRotationAgain) {
+  ASSERT_EQ(run(kubectl("rollout restart daemonset/kubegang-agent -n kubegang-system")).exit_code,
+            0);
+  const Output done =
+      run(kubectl("rollout status daemonset/kubegang-agent -n kubegang-system --timeout=120s"));
+  ASSERT_EQ(done.exit_code, 0) << done.text;
+  // A stopped agent thaws: until its successor has taken over, both gangs run.
+  expect_turns_again();
+}
+
+// Operators and agents are replaced while the gangs take turns and a third one is being started.
+TEST_F(WholeCluster, AHelmUpgradeLosesNoJobAndLeavesNoPodFrozen) {
+  const auto uids = [&] {
+    std::set<std::string> all;
+    const json list =
+        get(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
+            "/pods?labelSelector=app.kubernetes.io/component%20in%20(operator,agent)");
+    for (const json& pod : list["items"]) all.insert(pod["metadata"]["uid"].get<std::string>());
+    return all;
+  };
+  const std::set<std::string> before = uids();
+  ASSERT_EQ(before.size(), 5U);  // two operators, three agents
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "third"}));
+  // Other requests than those of now, also when this is repeated.
+  const std::int64_t generation =
+      get("/apis/apps/v1/namespaces/kubegang-system/daemonsets/kubegang-agent")["metadata"].value(
+          "generation", std::int64_t{0});
+  ASSERT_NO_FATAL_FAILURE(upgrade(
+      "--set agent.resources.requests.memory=" + std::to_string(24 + generation) +
+      "Mi --set operator.resources.requests.memory=" + std::to_string(64 + generation) + "Mi"));
+  ASSERT_NO_FATAL_FAILURE(wait_until("all of them are new ones", [&] {
+    const std::set<std::string> now_are = uids();
+    return now_are.size() == before.size() &&
+           std::none_of(before.begin(), before.end(),
+                        [&](const std::string& uid) { return now_are.contains(uid); });
+  }));
+  // All three have their turns on all nodes: no pod of theirs was left frozen.
+  ASSERT_NO_FATAL_FAILURE(wait_ready("third"));
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second", "third"}));
+  expect_undisturbed("third");
+  ASSERT_NO_FATAL_FAILURE(remove(job_path("third")));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("the third gang's pods are gone", [&] { return pods("third").empty(); }));
+  expect_turns_again();
+}
+
+TEST_F(WholeCluster, TheOtherOperatorTakesOverWhenTheLeaderDies) {
+  const json old = leader();
+  ASSERT_TRUE(old.is_object());
+  const std::int64_t old_term = term();
+  const std::string identity = holder();
+  for (const int pid : processes_of(old)) ::kill(pid, SIGKILL);
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("somebody else leads", [&] { return !holder().empty() && holder() != identity; }));
+  ASSERT_NO_FATAL_FAILURE(run_third_gang());
+  EXPECT_GT(term(), old_term);
+  expect_nobody_noticed();
+}
+
+TEST_F(WholeCluster, ALeaderThatWasPausedCannotUndoItsSuccessorsWork) {
+  const json old = leader();
+  ASSERT_TRUE(old.is_object());
+  const std::string name = old["metadata"]["name"];
+  const auto restarts = [&] {
+    const json pod = get(std::string{"/api/v1/namespaces/"} + kSystemNamespace + "/pods/" + name);
+    return pod.is_object() ? pod["status"]["containerStatuses"][0]["restartCount"].get<int>() : -1;
+  };
+  const int restarts_before = restarts();
+  const std::int64_t old_term = term();
+  const std::string identity = holder();
+  const std::vector<int> processes = processes_of(old);
+  ASSERT_FALSE(processes.empty());
+  for (const int pid : processes) ::kill(pid, SIGSTOP);
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("somebody else leads", [&] { return !holder().empty() && holder() != identity; }));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "third"}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("third"));
+  const std::int64_t new_term = term();
+  EXPECT_GT(new_term, old_term);
+  for (const int pid : processes) ::kill(pid, SIGCONT);
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("it cannot renew and ends", [&] { return restarts() > restarts_before; }));
+  EXPECT_EQ(term(), new_term);
+  expect_undisturbed("third");
+  ASSERT_NO_FATAL_FAILURE(remove(job_path("third")));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("the third gang is gone", [&] { return pods("third").empty(); }));
+  expect_nobody_noticed();
+}
+
+TEST_F(WholeCluster, TheApiServerRestarts) {
+  const Output restarted = run("kill -9 $(cat " + state_directory() + "/pids/kube-apiserver)");
+  ASSERT_EQ(restarted.exit_code, 0) << restarted.text;
+  // Nobody answers: the gangs go on.
+  ASSERT_NO_FATAL_FAILURE(expect_turns_since(from_, kBoth));
+  const Output up = script("apiserver-up");
+  ASSERT_EQ(up.exit_code, 0) << up.text;
+  ASSERT_NO_FATAL_FAILURE(wait_nodes_ready());
+  ASSERT_NO_FATAL_FAILURE(run_third_gang());
+  expect_nobody_noticed();
+}
+
+// Longer than the operators' lease (values.yaml), so that they end; with KUBEGANG_LONG a minute.
+TEST_F(WholeCluster, EtcdIsGoneForAWhile) {
+  const std::string etcd = "$(cat " + state_directory() + "/pids/etcd)";
+  const auto gone = std::getenv("KUBEGANG_LONG") != nullptr ? seconds{60} : seconds{8};
+  ASSERT_EQ(run("kill -STOP " + etcd).exit_code, 0);
+  const Instant until = now() + gone;
+  ASSERT_NO_FATAL_FAILURE(wait_until(
+      "etcd was gone long enough", [&] { return now() >= until; }, 2 * gone));
+  EXPECT_EQ(turns().overlap_since(from_, kBoth), Duration{});
+  ASSERT_EQ(run("kill -CONT " + etcd).exit_code, 0);
+  ASSERT_NO_FATAL_FAILURE(wait_nodes_ready());
+  ASSERT_NO_FATAL_FAILURE(run_third_gang());
+  expect_nobody_noticed();
+}
+
+}  // namespace
+}  // namespace kubernetes
