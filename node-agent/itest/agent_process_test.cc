@@ -1,18 +1,14 @@
 // The real program against an in-memory API server over HTTPS, on real cgroups with real processes.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <thread>
 
-#include "node-agent/testing/agent_process.h"
+#include "node-agent/itest/agent_process_fixture.h"
 #include "scheduler/base/prng.h"
 
 namespace agent {
@@ -20,18 +16,15 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::AgentProcess;
+using testing::AgentProcessFixture;
 using testing::CgroupVersion;
-using ::testing::ElementsAre;
 using testing::eventually;
 using ::testing::HasSubstr;
+using testing::kSlice;
 using testing::moves;
 using ::testing::Not;
-using testing::RealCgroups;
 using testing::stands_still;
 using ::testing::StartsWith;
-
-constexpr base::Duration kSlice = milliseconds{200};
 
 // Of random kills: 30, in `make check-long` 500.
 int crash_rounds() {
@@ -39,113 +32,7 @@ int crash_rounds() {
   return std::getenv("KUBEGANG_LONG") == nullptr ? 30 : 500;
 }
 
-class AgentProcessTest : public ::testing::TestWithParam<CgroupVersion> {
- protected:
-  void SetUp() override {
-    if (const auto missing = RealCgroups::missing(GetParam())) {
-      GTEST_SKIP() << "SKIPPED: " << *missing;
-    }
-    node_ = std::make_unique<AgentProcess>(GetParam(), KUBEGANG_BINARY_DIR "/bin/kubegang-agent",
-                                           KUBEGANG_SOURCE_DIR "/crds");
-  }
-  void TearDown() override {
-    if (!node_) return;
-    node_->end();
-    std::ifstream log{node_->log_path()};
-    std::stringstream text;
-    text << log.rdbuf();
-    // A sanitizer ends the worker, and the next one goes on as if nothing had been.
-    for (const char* finding : {"AddressSanitizer", "ThreadSanitizer", "runtime error"}) {
-      EXPECT_THAT(text.str(), Not(HasSubstr(finding)));
-    }
-    if (HasFailure()) std::printf("---- agent.log\n%s----\n", text.str().c_str());
-    node_.reset();
-  }
-  // Pods a and b of two jobs that take turns.
-  void two_gangs() {
-    node_->add_pod("a", "a");
-    node_->add_pod("b", "b");
-    node_->publish(1, 1, {"a", "b"}, {{0}, {1}}, kSlice);
-  }
-  bool frozen(const std::string& pod) { return node_->is_asked_frozen(pod); }
-  // Exactly one of a and b is frozen, and it is the one whose slot it is not. The switch may be
-  // under way, so looks near a boundary do not count.
-  bool takes_turns() {
-    const base::Instant now = clock_.wall();
-    const base::Instant begin = base::slot_begin(base::slot_of(now, kSlice), kSlice);
-    if (now - begin < milliseconds{60} || now - begin > milliseconds{180}) return false;
-    const bool even = base::slot_of(now, kSlice) % 2 == 0;
-    return frozen("a") == !even && frozen("b") == even;
-  }
-  bool takes_turns_soon(base::Duration limit = seconds{5}) {
-    return eventually([&] { return takes_turns(); }, limit);
-  }
-  // Now the one, now the other: what a dead agent left behind does not look like that.
-  bool goes_on_taking_turns() {
-    for (const char* off : {"a", "b", "a"}) {
-      if (!eventually([&] { return takes_turns() && frozen(off); })) return false;
-    }
-    return true;
-  }
-  void kill_container() {
-    node_->signal(SIGKILL);
-    ASSERT_TRUE(node_->wait_for_end(seconds{5}).has_value());
-  }
-  // What the program that was started last answers on its own port: head and body; "" = nothing.
-  std::string get(const std::string& path) {
-    std::ifstream log{node_->log_path()};
-    int port = 0;
-    for (std::string line; std::getline(log, line);) {
-      const std::size_t at = line.find("serving metrics address=127.0.0.1 port=");
-      if (at != line.npos) port = std::atoi(line.c_str() + line.rfind('=') + 1);
-    }
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const FileDescriptor client{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    if (::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-      return {};
-    }
-    const std::string request =
-        "GET " + path + " HTTP/1.1\r\nHost: agent\r\nConnection: close\r\n\r\n";
-    if (::send(client.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return {};
-    std::string answer;
-    char buffer[4096];
-    for (ssize_t got = 0; (got = ::recv(client.get(), buffer, sizeof buffer, 0)) > 0;) {
-      answer.append(buffer, static_cast<std::size_t>(got));
-    }
-    return answer;
-  }
-  bool all_run() { return !frozen("a") && !frozen("b"); }
-  bool all_run_for(base::Duration span) {
-    return !eventually([&] { return !all_run(); }, span);
-  }
-  // Each of the two has run, though one of them was off when it began: within the limit, and the
-  // time for which this thread was kept from its CPU.
-  bool both_have_run_within(base::Duration limit) {
-    const base::Duration begin = clock_.monotonic();
-    base::Duration lost{0};
-    for (bool a = false, b = false;;) {
-      a = a || !frozen("a");
-      b = b || !frozen("b");
-      if (a && b) return true;
-      const base::Duration asleep = clock_.monotonic();
-      if (asleep - begin - lost >= limit) return false;
-      std::this_thread::sleep_for(milliseconds{1});
-      lost += std::max(clock_.monotonic() - asleep - milliseconds{5}, base::Duration{0});
-    }
-  }
-  // How long it took is told, not demanded: the machine may be busy.
-  void tell(const std::string& what, base::Duration since) {
-    const std::int64_t millis = (clock_.monotonic() - since).count() / 1000;
-    RecordProperty(what, std::to_string(millis));
-    std::printf("%s: %lld\n", what.c_str(), static_cast<long long>(millis));
-  }
-
-  RealSwitchClock clock_;
-  std::unique_ptr<AgentProcess> node_;
-};
+class AgentProcessTest : public AgentProcessFixture {};
 
 TEST_P(AgentProcessTest, LetsTwoGangsTakeTurnsAndReports) {
   two_gangs();
@@ -461,34 +348,24 @@ TEST_P(AgentProcessTest, InspectShowsTheNode) {
   node_->start();
   ASSERT_TRUE(takes_turns_soon());
   std::this_thread::sleep_for(milliseconds{300});
-  const std::string command = std::string{KUBEGANG_BINARY_DIR "/bin/kubegang-agent inspect"} +
-                              " --run-dir " + node_->run_directory() + " --cgroup-root " +
-                              node_->cgroups().root();
-  FILE* pipe = ::popen(command.c_str(), "r");
-  ASSERT_NE(pipe, nullptr);
-  std::string text(8192, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), pipe));
-  EXPECT_EQ(::pclose(pipe), 0);
-  EXPECT_THAT(text, HasSubstr("term=1 revision=1"));
-  EXPECT_THAT(text, HasSubstr("default/a  controlled/"));
-  EXPECT_THAT(text, HasSubstr(node_->path("b")));
+  const Said said = run_program("inspect --run-dir " + node_->run_directory() + " --cgroup-root " +
+                                node_->cgroups().root());
+  EXPECT_EQ(said.exit_code, 0);
+  EXPECT_THAT(said.text, HasSubstr("term=1 revision=1"));
+  EXPECT_THAT(said.text, HasSubstr("default/a  controlled/"));
+  EXPECT_THAT(said.text, HasSubstr(node_->path("b")));
 }
 
 TEST_P(AgentProcessTest, ASecondAgentInTheSameRunDirectoryRefusesToStart) {
   two_gangs();
   node_->start();
   ASSERT_TRUE(takes_turns_soon());
-  const std::string command = std::string{KUBEGANG_BINARY_DIR "/bin/kubegang-agent"} +
-                              " --node-name n1 --kubeconfig " + node_->directory() +
-                              "/kubeconfig --run-dir " + node_->run_directory() +
-                              " --cgroup-root " + node_->cgroups().root() + " 2>&1";
-  FILE* pipe = ::popen(command.c_str(), "r");
-  ASSERT_NE(pipe, nullptr);
-  std::string text(8192, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), pipe));
-  EXPECT_EQ(WEXITSTATUS(::pclose(pipe)), 3);
-  EXPECT_THAT(text, HasSubstr("another kubegang-agent"));
-  EXPECT_THAT(text, Not(HasSubstr("thawed what the journal names")));
+  const Said said =
+      run_program("--node-name n1 --kubeconfig " + node_->directory() + "/kubeconfig --run-dir " +
+                  node_->run_directory() + " --cgroup-root " + node_->cgroups().root());
+  EXPECT_EQ(said.exit_code, 3);
+  EXPECT_THAT(said.text, HasSubstr("another kubegang-agent"));
+  EXPECT_THAT(said.text, Not(HasSubstr("thawed what the journal names")));
   EXPECT_TRUE(takes_turns_soon());
 }
 

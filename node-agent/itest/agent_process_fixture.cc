@@ -1,0 +1,171 @@
+#include "node-agent/itest/agent_process_fixture.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace agent::testing {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+void AgentProcessFixture::SetUp() {
+  if (const auto missing = RealCgroups::missing(GetParam())) {
+    GTEST_SKIP() << "SKIPPED: " << *missing;
+  }
+  node_ = std::make_unique<AgentProcess>(GetParam(), KUBEGANG_BINARY_DIR "/bin/kubegang-agent",
+                                         KUBEGANG_SOURCE_DIR "/crds");
+}
+
+void AgentProcessFixture::TearDown() {
+  if (!node_) return;
+  node_->end();
+  const std::string text = log_text();
+  // A sanitizer ends the worker, and the next one goes on as if nothing had been.
+  for (const char* finding : {"AddressSanitizer", "ThreadSanitizer", "runtime error"}) {
+    EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr(finding)));
+  }
+  if (HasFailure()) std::printf("---- agent.log\n%s----\n", text.c_str());
+  node_.reset();
+}
+
+void AgentProcessFixture::two_gangs() {
+  node_->add_pod("a", "a");
+  node_->add_pod("b", "b");
+  node_->publish(1, 1, {"a", "b"}, {{0}, {1}}, kSlice);
+}
+
+bool AgentProcessFixture::takes_turns() {
+  const base::Instant now = clock_.wall();
+  const base::Instant begin = base::slot_begin(base::slot_of(now, kSlice), kSlice);
+  if (now - begin < milliseconds{60} || now - begin > milliseconds{180}) return false;
+  const bool even = base::slot_of(now, kSlice) % 2 == 0;
+  return frozen("a") == !even && frozen("b") == even;
+}
+
+bool AgentProcessFixture::takes_turns_soon(base::Duration limit) {
+  return eventually([&] { return takes_turns(); }, limit);
+}
+
+bool AgentProcessFixture::goes_on_taking_turns() {
+  for (const char* off : {"a", "b", "a"}) {
+    if (!eventually([&] { return takes_turns() && frozen(off); })) return false;
+  }
+  return true;
+}
+
+bool AgentProcessFixture::all_run_for(base::Duration span) {
+  return !eventually([&] { return !all_run(); }, span);
+}
+
+std::optional<base::Duration> AgentProcessFixture::time_until(
+    const std::function<bool()>& condition, base::Duration limit) const {
+  const base::Duration begin = clock_.monotonic();
+  base::Duration lost{0};
+  for (;;) {
+    const bool holds = condition();
+    const base::Duration asleep = clock_.monotonic();
+    const base::Duration took = asleep - begin - lost;
+    if (holds) return took;
+    if (took >= limit) return std::nullopt;
+    std::this_thread::sleep_for(milliseconds{1});
+    lost += std::max(clock_.monotonic() - asleep - milliseconds{5}, base::Duration{0});
+  }
+}
+
+bool AgentProcessFixture::both_have_run_within(base::Duration limit) {
+  bool a = false;
+  bool b = false;
+  return time_until(
+             [&] {
+               a = a || !frozen("a");
+               b = b || !frozen("b");
+               return a && b;
+             },
+             limit)
+      .has_value();
+}
+
+void AgentProcessFixture::tell(const std::string& what, base::Duration since) {
+  const std::int64_t millis = (clock_.monotonic() - since).count() / 1000;
+  RecordProperty(what, std::to_string(millis));
+  std::printf("%s: %lld\n", what.c_str(), static_cast<long long>(millis));
+}
+
+void AgentProcessFixture::kill_container() {
+  node_->signal(SIGKILL);
+  ASSERT_TRUE(node_->wait_for_end(seconds{5}).has_value());
+}
+
+bool AgentProcessFixture::has_begun() {
+  constexpr std::uint64_t kTermBit = std::uint64_t{1} << (SIGTERM - 1);
+  return eventually([&] {
+    if (node_->worker()) return true;  // what a supervisor waits for, does not show as blocked
+    std::ifstream status{"/proc/" + std::to_string(node_->supervisor()) + "/status"};
+    for (std::string word; status >> word;) {
+      std::uint64_t blocked = 0;
+      if (word == "SigBlk:" && status >> std::hex >> blocked) return (blocked & kTermBit) != 0;
+    }
+    return false;
+  });
+}
+
+std::string AgentProcessFixture::log_text() const {
+  std::stringstream text;
+  text << std::ifstream{node_->log_path()}.rdbuf();
+  return text.str();
+}
+
+std::string AgentProcessFixture::get(const std::string& path) const {
+  std::ifstream log{node_->log_path()};
+  int port = 0;
+  for (std::string line; std::getline(log, line);) {
+    const std::size_t at = line.find("serving metrics address=127.0.0.1 port=");
+    if (at != line.npos) port = std::atoi(line.c_str() + line.rfind('=') + 1);
+  }
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const FileDescriptor client{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  if (::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return {};
+  }
+  const std::string request =
+      "GET " + path + " HTTP/1.1\r\nHost: agent\r\nConnection: close\r\n\r\n";
+  if (::send(client.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return {};
+  std::string answer;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = ::recv(client.get(), buffer, sizeof buffer, 0)) > 0;) {
+    answer.append(buffer, static_cast<std::size_t>(got));
+  }
+  return answer;
+}
+
+AgentProcessFixture::Said AgentProcessFixture::run_program(const std::string& arguments) const {
+  const std::string command =
+      "{ " KUBEGANG_BINARY_DIR "/bin/kubegang-agent " + arguments + "; } 2>&1";
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return {.text = "popen failed", .exit_code = -1};
+  Said said;
+  char buffer[4096];
+  for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) {
+    said.text.append(buffer, got);
+  }
+  const int status = ::pclose(pipe);
+  said.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return said;
+}
+
+}  // namespace agent::testing

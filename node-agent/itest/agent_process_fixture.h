@@ -1,0 +1,64 @@
+// Fixture of the tests of the real program: a node with two gangs that take turns, and what a test
+// asks about it. Skips, and says why, where this machine has no freezer of that version.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "node-agent/testing/agent_process.h"
+
+namespace agent::testing {
+
+inline constexpr base::Duration kSlice = std::chrono::milliseconds{200};
+
+class AgentProcessFixture : public ::testing::TestWithParam<CgroupVersion> {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  // Pods a and b of two jobs that take turns.
+  void two_gangs();
+  bool frozen(const std::string& pod) { return node_->is_asked_frozen(pod); }
+  // Exactly one of a and b is frozen, and it is the one whose slot it is not. The switch may be
+  // under way, so looks near a boundary do not count.
+  bool takes_turns();
+  bool takes_turns_soon(base::Duration limit = std::chrono::seconds{5});
+  // Now the one, now the other: what a dead agent left behind does not look like that.
+  bool goes_on_taking_turns();
+  bool all_run() { return !frozen("a") && !frozen("b"); }
+  bool all_run_for(base::Duration span);
+
+  // How long it takes until `condition` holds, less the time for which this thread was kept from
+  // its CPU; nothing when it does not within `limit`.
+  std::optional<base::Duration> time_until(const std::function<bool()>& condition,
+                                           base::Duration limit = std::chrono::seconds{20}) const;
+  // Each of the two has run, though one of them was off when it began: within the limit, and the
+  // time for which this thread was kept from its CPU.
+  bool both_have_run_within(base::Duration limit);
+  // How long it took is told, not demanded: the machine may be busy.
+  void tell(const std::string& what, base::Duration since);
+
+  void kill_container();
+  // Until the program has begun: before that a signal meets the process that is to become it.
+  bool has_begun();
+  std::string log_text() const;
+  // What the program that was started last answers on its own port: head and body; "" = nothing.
+  std::string get(const std::string& path) const;
+
+  // What the program says to these arguments, as a shell reads them, on both of its outputs, and
+  // its exit code.
+  struct Said {
+    std::string text{};
+    int exit_code = 0;
+  };
+  Said run_program(const std::string& arguments) const;
+
+  RealSwitchClock clock_;
+  std::unique_ptr<AgentProcess> node_;
+};
+
+}  // namespace agent::testing
