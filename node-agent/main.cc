@@ -64,7 +64,8 @@ int run_inspect(const Options& options) {
   return 0;
 }
 
-// Before there is any thread: the worker's threads inherit the blocked signals too.
+// Before there is any thread, which would have to be told by itself, and as early as can be: a
+// signal that nobody waits for yet is kept until somebody does.
 void block_signals() {
   sigset_t set;
   ::sigemptyset(&set);
@@ -73,7 +74,6 @@ void block_signals() {
 }
 
 int run_supervisor(const Options& options, std::vector<std::string> command) {
-  block_signals();
   return supervise({.run_directory = options.run_directory,
                     .cgroup_root = options.cgroup_root,
                     .kubelet_root = options.kubelet_cgroup_root,
@@ -88,6 +88,7 @@ int run(std::vector<std::string> arguments) {
     return *parsed.exit_code;
   }
   Options& options = parsed.options;
+  if (options.command == Command::kRun) block_signals();
   if (options.cgroup_root.empty()) {
     base::Result<std::string> root = detect_cgroup_root();
     if (!root) return sentence(root.error());

@@ -29,15 +29,16 @@ namespace agent {
 namespace {
 
 constexpr base::Duration kLookEvery = std::chrono::milliseconds{500};
-// Told to stop, the worker has 2 s; what is left is thawed from here.
-constexpr base::Duration kStopWithin = std::chrono::milliseconds{1900};
+// Told to stop, the program has 2 s: the worker until then, and what is left is thawed from here.
+constexpr base::Duration kStopWithin = std::chrono::milliseconds{1850};
 constexpr base::Duration kRestartFirst = std::chrono::milliseconds{50};
 constexpr base::Duration kRestartMax = std::chrono::seconds{1};
 constexpr base::Duration kLivedWell = std::chrono::seconds{10};
 constexpr int kThawAttemptsMax = 20;
 constexpr base::Duration kThawAgainAfter = std::chrono::milliseconds{50};
 // A killed process is gone at once, unless the kernel holds one of its threads.
-constexpr base::Duration kDiesWithin = std::chrono::milliseconds{500};
+constexpr base::Duration kDiesWithin = std::chrono::milliseconds{250};
+constexpr base::Duration kDiesWithinAtStop = std::chrono::milliseconds{50};
 constexpr base::Duration kDeadLookEvery = std::chrono::milliseconds{2};
 constexpr int kExitFailed = 1;
 
@@ -88,7 +89,8 @@ class Supervisor {
   std::optional<int> reap();
   void thaw_everything();
   // Its exit status; nothing when it does not end.
-  std::optional<int> kill_worker();
+  std::optional<int> kill_worker(base::Duration within);
+  bool has_to_end_now() const;
   // An exit code when the program is over.
   std::optional<int> worker_hangs();
   // An exit code when the program is over.
@@ -124,8 +126,7 @@ bool Supervisor::start_worker() {
     // As in a container, where PID 1 takes everybody along: no worker without a supervisor.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != supervisor) ::_exit(kExitFailed);
-    const sigset_t set = watched_signals();
-    ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+    // The signals stay blocked: one that comes before the worker looks for it waits until then.
     ::setenv(kWorkerVariable, "1", 1);
     ::execv("/proc/self/exe", arguments.data());
     ::_exit(kExitFailed);
@@ -146,9 +147,9 @@ std::optional<int> Supervisor::reap() {
   return ended;
 }
 
-std::optional<int> Supervisor::kill_worker() {
+std::optional<int> Supervisor::kill_worker(base::Duration within) {
   ::kill(worker_, SIGKILL);
-  const base::Duration give_up = clock_.monotonic() + kDiesWithin;
+  const base::Duration give_up = clock_.monotonic() + within;
   std::optional<int> status;
   while (!(status = reap()) && clock_.monotonic() < give_up) clock_.pause(kDeadLookEvery);
   return status;
@@ -157,7 +158,7 @@ std::optional<int> Supervisor::kill_worker() {
 // Thaws before it logs, here as everywhere: the log may be what hangs.
 std::optional<int> Supervisor::worker_hangs() {
   killed_ = true;
-  if (const std::optional<int> status = kill_worker()) return worker_ended(*status);
+  if (const std::optional<int> status = kill_worker(kDiesWithin)) return worker_ended(*status);
   // The kernel holds it in a call. Once that is over it ends without doing anything more; what that
   // very call may still freeze is thawed then.
   thaw_everything();
@@ -180,7 +181,7 @@ void Supervisor::thaw_everything() {
   ThawResult result;
   for (int attempt = 0; attempt < kThawAttemptsMax; ++attempt) {
     result = thaw_journaled(*journal, *cgroups);
-    if (result.failed.empty()) break;
+    if (result.failed.empty() || has_to_end_now()) break;
     clock_.pause(kThawAgainAfter);
   }
   if (!damage.empty()) {
@@ -209,6 +210,10 @@ std::optional<int> Supervisor::worker_ended(int status) {
   return start_worker() ? std::nullopt : std::optional{kExitFailed};
 }
 
+bool Supervisor::has_to_end_now() const {
+  return stopping_since_ && clock_.monotonic() - *stopping_since_ >= kStopWithin;
+}
+
 base::Duration Supervisor::next_look() const {
   if (!stopping_since_) return kLookEvery;
   const base::Duration left = *stopping_since_ + kStopWithin - clock_.monotonic();
@@ -229,8 +234,8 @@ int Supervisor::run() {
       if (const std::optional<int> code = worker_ended(*status)) return *code;
       continue;
     }
-    if (stopping_since_ && now - *stopping_since_ >= kStopWithin) {
-      (void)kill_worker();
+    if (has_to_end_now()) {
+      (void)kill_worker(kDiesWithinAtStop);
       thaw_everything();
       spdlog::error("the worker did not stop: thawed its pods");
       return kExitFailed;

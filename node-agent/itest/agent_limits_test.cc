@@ -1,0 +1,134 @@
+// How soon the program does what must not wait: the times that the rules name, from the word to the
+// cgroup. (architecture.md 5; design/freezer.md 4 rule 5, 5.4)
+//
+// Method: each is done several times, and the one in the middle counts, less the time for which the
+// test itself was kept from its CPU: a busy machine is late now and then, a program that waits for
+// its next look is late every time.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "node-agent/itest/agent_process_fixture.h"
+
+namespace agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AgentProcessFixture;
+using testing::CgroupVersion;
+using testing::eventually;
+using testing::kSlice;
+
+constexpr int kTimes = 5;
+
+class AgentLimitsTest : public AgentProcessFixture {
+ protected:
+  void took(std::optional<base::Duration> time) {
+    ASSERT_TRUE(time.has_value());
+    times_.push_back(*time);
+  }
+  base::Duration usual() {
+    std::sort(times_.begin(), times_.end());
+    for (const base::Duration time : times_) {
+      std::printf("%.1f ms ", static_cast<double>(time.count()) / 1000);
+    }
+    std::printf("\n");
+    return times_.empty() ? base::Duration::max() : times_[times_.size() / 2];
+  }
+  std::vector<base::Duration> times_;
+};
+
+TEST_P(AgentLimitsTest, ADeletedPodIsThawedWithin100Milliseconds) {
+  std::vector<std::string> pods = {"a"};
+  node_->add_pod("a", "a");
+  for (int i = 0; i < kTimes; ++i) {
+    pods.push_back("off-" + std::to_string(i));
+    node_->add_pod(pods.back(), pods.back());
+  }
+  node_->publish(1, 1, pods, {{0}}, kSlice);
+  node_->start();
+  for (int i = 1; i <= kTimes; ++i) {
+    const std::string& pod = pods[static_cast<std::size_t>(i)];
+    ASSERT_TRUE(eventually([&] { return frozen(pod); }));
+    node_->delete_pod(pod);
+    took(time_until([&] { return !frozen(pod); }));
+  }
+  EXPECT_LE(usual(), milliseconds{100});
+}
+
+TEST_P(AgentLimitsTest, TheKillSwitchThawsEverythingWithin1Second) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  node_->start();
+  for (int i = 0; i < kTimes; ++i) {
+    ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+    node_->set_kill_switch(true);
+    took(time_until([&] { return all_run(); }));
+    node_->set_kill_switch(false);
+  }
+  EXPECT_LE(usual(), seconds{1});
+}
+
+TEST_P(AgentLimitsTest, AStopThawsEverythingAndEndsWithin2Seconds) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  for (int i = 0; i < kTimes; ++i) {
+    node_->start();
+    ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+    node_->signal(SIGTERM);
+    std::optional<int> code;
+    took(time_until([&] {
+      code = node_->wait_for_end(base::Duration{0});
+      return code.has_value();
+    }));
+    EXPECT_EQ(code, 0);
+    EXPECT_TRUE(all_run());
+  }
+  EXPECT_LE(usual(), seconds{2});
+}
+
+// A worker that cannot stop is no reason to stay: its supervisor thaws.
+TEST_P(AgentLimitsTest, AStopOfAWorkerThatStandsStillEndsWithin2SecondsToo) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  node_->start();
+  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  const std::optional<pid_t> worker = node_->worker();
+  ASSERT_TRUE(worker.has_value());
+  ::kill(*worker, SIGSTOP);
+  node_->signal(SIGTERM);
+  std::optional<int> code;
+  took(time_until([&] {
+    code = node_->wait_for_end(base::Duration{0});
+    return code.has_value();
+  }));
+  EXPECT_EQ(code, 1);
+  EXPECT_TRUE(all_run());
+  EXPECT_LE(usual(), seconds{2});
+}
+
+TEST_P(AgentLimitsTest, ARestartedContainerRepairsWithin1Second) {
+  two_gangs();
+  for (int i = 0; i < kTimes; ++i) {
+    node_->publish(1, 2 + 2 * i, {"a", "b"}, {{}}, kSlice);
+    node_->start();
+    ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+    kill_container();
+    node_->publish(1, 3 + 2 * i, {"a", "b"}, {{0, 1}}, kSlice);
+    ASSERT_TRUE(frozen("a") && frozen("b"));  // nobody is there to thaw them
+    node_->start();
+    took(time_until([&] { return all_run(); }));
+    kill_container();
+  }
+  EXPECT_LE(usual(), seconds{1});
+}
+
+INSTANTIATE_TEST_SUITE_P(Real, AgentLimitsTest,
+                         ::testing::Values(CgroupVersion::kV2, CgroupVersion::kV1),
+                         [](const auto& version) { return to_string(version.param); });
+
+}  // namespace
+}  // namespace agent

@@ -1,0 +1,177 @@
+// The program's supervisor where its worker is no help: it has hardly begun, or the kernel holds
+// it.
+#include "node-agent/supervisor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <thread>
+
+#include "node-agent/itest/agent_process_fixture.h"
+
+namespace agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AgentProcessFixture;
+using testing::CgroupVersion;
+using testing::eventually;
+using ::testing::HasSubstr;
+using testing::kSlice;
+using ::testing::Not;
+using testing::RealCgroups;
+
+constexpr base::Duration kStops = seconds{2};
+
+class SupervisorTest : public AgentProcessFixture {
+ protected:
+  // Its exit code, told to stop `after` it has begun; nothing when it does not end.
+  std::optional<int> stopped_after(base::Duration after,
+                                   const std::vector<std::string>& more_flags = {}) {
+    node_->start(more_flags);
+    if (!has_begun()) return std::nullopt;
+    std::this_thread::sleep_for(after);
+    node_->signal(SIGTERM);
+    return node_->wait_for_end(seconds{10});
+  }
+  // Where a worker may be when it is told: not made yet, loading, starting, running.
+  static constexpr base::Duration kMoments[] = {milliseconds{0},  milliseconds{1},
+                                                milliseconds{3},  milliseconds{10},
+                                                milliseconds{30}, milliseconds{100}};
+};
+
+TEST_P(SupervisorTest, ToldToStopInItsFirstMomentsItEndsWell) {
+  two_gangs();
+  for (const base::Duration moment : kMoments) {
+    EXPECT_EQ(stopped_after(moment), 0) << moment.count() << " us";
+    EXPECT_TRUE(all_run());
+    EXPECT_EQ(stopped_after(moment, {"--no-supervisor"}), 0) << moment.count() << " us";
+    EXPECT_TRUE(all_run());
+  }
+}
+
+// Its container died before, and was started again to be told to stop.
+TEST_P(SupervisorTest, ToldToStopInItsFirstMomentsItThawsWhatTheOneBeforeHasFrozen) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  for (const base::Duration moment : kMoments) {
+    node_->start();
+    ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+    kill_container();
+    ASSERT_TRUE(frozen("a") && frozen("b"));
+    EXPECT_EQ(stopped_after(moment), 0) << moment.count() << " us";
+    EXPECT_TRUE(all_run());
+  }
+}
+
+// While it waits for the run directory, which another one has.
+TEST_P(SupervisorTest, ASecondAgentThatIsToldToStopLeavesTheFirstOnesPodsAlone) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  node_->start();
+  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  const Said said =
+      run_program("--node-name n1 --kubeconfig " + node_->directory() + "/kubeconfig --run-dir " +
+                  node_->run_directory() + " --cgroup-root " + node_->cgroups().root() +
+                  " & sleep 1; kill $!; wait $!");
+  EXPECT_EQ(said.exit_code, kExitTaken);
+  EXPECT_THAT(said.text, Not(HasSubstr("thawed what the journal names")));
+  EXPECT_TRUE(frozen("a") && frozen("b"));
+}
+
+// A worker that the kernel holds: it stands still and does not die of SIGKILL. So does a process in
+// a frozen cgroup of v1, until it is thawed.
+class HeldWorkerTest : public AgentProcessFixture {
+ protected:
+  void SetUp() override {
+    if (const auto missing = RealCgroups::missing(CgroupVersion::kV1)) {
+      GTEST_SKIP() << "SKIPPED: " << *missing
+                   << ", so no process can be made that SIGKILL does not end";
+    }
+    // Before the node's own, whose guardian and processes end first.
+    holder_ = std::make_unique<RealCgroups>(CgroupVersion::kV1);
+    AgentProcessFixture::SetUp();
+  }
+  void TearDown() override {
+    if (holder_) let_go();
+    AgentProcessFixture::TearDown();
+  }
+  void hold(pid_t worker) {
+    holder_->make(kPlace);
+    std::ofstream{holder_->root() + "/" + kPlace + "/cgroup.procs"} << worker;
+    ASSERT_EQ(holder_->processes_count(kPlace), 1U);
+    holder_->set_frozen(kPlace, true);
+    ASSERT_TRUE(eventually([&] { return holder_->is_frozen(kPlace); }));
+  }
+  void let_go() { holder_->set_frozen(kPlace, false); }
+  bool is_there(pid_t worker) const { return ::kill(worker, 0) == 0; }
+  // Of the supervisor.
+  int thaws_count() const {
+    const std::string text = log_text();
+    int count = 0;
+    for (std::size_t at = 0; (at = text.find("thawed what the journal names", at)) != text.npos;
+         ++at) {
+      ++count;
+    }
+    return count;
+  }
+
+  static constexpr char kPlace[] = "worker";
+  std::unique_ptr<RealCgroups> holder_;
+};
+
+TEST_P(HeldWorkerTest, ItsPodsAreThawedWithin6SecondsAndItsEndIsWaitedFor) {
+  two_gangs();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  const std::optional<pid_t> worker = node_->worker();
+  ASSERT_TRUE(worker.has_value());
+  const base::Duration held = clock_.monotonic();
+  hold(*worker);
+  EXPECT_TRUE(both_have_run_within(seconds{6}));
+  tell("both_have_run_after_ms", held);
+  EXPECT_TRUE(
+      eventually([&] { return log_text().find("hangs in the kernel") != std::string::npos; }));
+  EXPECT_TRUE(all_run_for(seconds{1}));
+  EXPECT_TRUE(is_there(*worker));
+  EXPECT_EQ(node_->worker(), worker);  // no second one beside it
+  EXPECT_EQ(thaws_count(), 1);
+  let_go();
+  ASSERT_TRUE(eventually([&] { return node_->worker() && node_->worker() != worker; }));
+  EXPECT_EQ(thaws_count(), 2);  // what the call that held it may have frozen still
+  EXPECT_TRUE(goes_on_taking_turns());
+  EXPECT_THAT(log_text(), HasSubstr("hung and was killed"));
+}
+
+TEST_P(HeldWorkerTest, AStopThawsItsPodsWithin2Seconds) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  node_->start();
+  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  const std::optional<pid_t> worker = node_->worker();
+  ASSERT_TRUE(worker.has_value());
+  hold(*worker);
+  node_->signal(SIGTERM);
+  std::optional<int> code;
+  const std::optional<base::Duration> took = time_until([&] {
+    code = node_->wait_for_end(base::Duration{0});
+    return code.has_value();
+  });
+  ASSERT_TRUE(took.has_value());
+  EXPECT_LE(*took, kStops);
+  EXPECT_EQ(code, 1);  // it had to be made
+  EXPECT_TRUE(all_run());
+}
+
+INSTANTIATE_TEST_SUITE_P(Real, SupervisorTest,
+                         ::testing::Values(CgroupVersion::kV2, CgroupVersion::kV1),
+                         [](const auto& version) { return to_string(version.param); });
+INSTANTIATE_TEST_SUITE_P(Real, HeldWorkerTest,
+                         ::testing::Values(CgroupVersion::kV2, CgroupVersion::kV1),
+                         [](const auto& version) { return to_string(version.param); });
+
+}  // namespace
+}  // namespace agent
