@@ -13,9 +13,13 @@
 
 namespace agent {
 
-// One line per listed pod: index, name, standing, what the kernel says, whether it is its turn, its
-// last switch, its cgroup; before them the timetable in force and when it changes next. `state` may
-// be null: the agent has never run here.
+// Whether an agent has this run directory now.
+bool agent_runs(const std::string& run_directory);
+
+// Of each listed pod: index, standing, what the kernel says, whether it is its turn, its slots in
+// the cycle, its last switch, within 80 columns; below them its name and, if it is or was under
+// control, its cgroup. Before all of them the timetable in force and when it changes next. `state`
+// may be null: the agent has never run here.
 std::string inspect(const Journal& journal, const SharedState* state, const PodCgroups& cgroups,
                     base::Instant now);
 

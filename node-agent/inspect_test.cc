@@ -1,11 +1,15 @@
 #include "node-agent/inspect.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
+#include "node-agent/file_descriptor.h"
 #include "node-agent/testing/temporary_directory.h"
 #include "node-agent/thaw_journaled.h"
 #include "node-agent/timetable_json.h"
@@ -67,11 +71,55 @@ TEST_F(DeadAgentTest, InspectShowsEveryListedPod) {
                {.standing = PodStanding::kWaitedFor}});
   const std::string text = inspect(journal_, &state.value(), *cgroups, now);
   EXPECT_THAT(text, HasSubstr("term=3 revision=17 slice=30s pods=3"));
-  EXPECT_THAT(text, HasSubstr("next change 2026-01-01T00:00:30.000000Z"));
-  EXPECT_THAT(text, HasSubstr("ns/a  controlled/thawed  running  on    2026-01-01T00:00:00.000000Z"
-                              "  kubepods/podua\n"));
-  EXPECT_THAT(text, HasSubstr("ns/b  controlled/frozen  frozen   off   -"));
-  EXPECT_THAT(text, HasSubstr("ns/c  waited-for         -        on    -"));
+  EXPECT_THAT(text, HasSubstr("now          2026-01-01T00:00:00.000000Z, slot 58907520, 0 of 2\n"
+                              "next change  2026-01-01T00:00:30.000000Z\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("INDEX  STANDING           KERNEL   TURN  SLOTS  LAST SWITCH\n"
+                "0      controlled/thawed  running  on    0      2026-01-01T00:00:00.000000Z\n"
+                "       ns/a\n"
+                "       kubepods/podua\n"
+                "1      controlled/frozen  frozen   off   1      -\n"
+                "       ns/b\n"
+                "       kubepods/podub\n"
+                "2      waited-for         -        on    0      -\n"
+                "       ns/c\n"));
+}
+
+// Its longest words, and no name.
+TEST_F(DeadAgentTest, InspectKeepsWithin80Columns) {
+  base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
+  ASSERT_TRUE(cgroups.ok());
+  base::Result<SharedState> state = SharedState::create(root_.path() + "/state");
+  ASSERT_TRUE(state.ok());
+  const base::Instant now{std::chrono::seconds{1'767'225'600}};
+  timetable_.spec.timetable.cycle.clear();
+  for (int i = 0; i < 32; ++i) {
+    timetable_.spec.timetable.cycle.push_back({0});
+    timetable_.spec.timetable.cycle.push_back({1});
+  }
+  journal_.timetable = timetable_to_json(timetable_);
+  fs::remove_all(root_.path() + "/kubepods/podub");
+  fs::create_directory_symlink(root_.path() + "/kubepods/podua", root_.path() + "/kubepods/podub");
+  state->show({{.uid = "ua",
+                .standing = PodStanding::kControlled,
+                .state = FreezeState::kFreezing,
+                .last_switch = now}});
+  const std::string text = inspect(journal_, &state.value(), *cgroups, now);
+  EXPECT_THAT(text, HasSubstr("  32/64  "));
+  EXPECT_THAT(text, HasSubstr("  unreadable  "));
+  EXPECT_THAT(text, HasSubstr("  controlled/freezing  "));
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+}
+
+TEST_F(DeadAgentTest, InspectSaysWhetherAnAgentHasTheRunDirectory) {
+  EXPECT_FALSE(agent_runs(root_.path()));
+  const std::string path = root_.path() + "/lock";
+  const FileDescriptor lock{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+  EXPECT_FALSE(agent_runs(root_.path()));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_TRUE(agent_runs(root_.path()));
 }
 
 TEST_F(DeadAgentTest, InspectWorksWithoutAnyAgent) {

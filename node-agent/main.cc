@@ -53,13 +53,26 @@ int run_inspect(const Options& options) {
   const base::Result<PodCgroups> cgroups =
       PodCgroups::open(options.cgroup_root, options.kubelet_cgroup_root);
   if (!cgroups) return sentence(cgroups.error());
-  const base::Result<Journal> journal =
-      JournalFile{options.run_directory + "/" + kJournalName}.read(read_boot_id());
+  const JournalFile file{options.run_directory + "/" + kJournalName};
+  std::string damage;
+  base::Result<Journal> journal = file.read(read_boot_id());
+  if (!journal && journal.error().code == base::Code::kInvalidArgument) {
+    journal = file.read_or_salvage(read_boot_id(), damage);
+  }
   if (!journal && journal.error().code != base::Code::kNotFound) return sentence(journal.error());
   const base::Result<SharedState> state =
       SharedState::open(options.run_directory + "/" + kSharedStateName);
-  const std::string text = inspect(journal ? *journal : Journal{}, state ? &state.value() : nullptr,
-                                   *cgroups, RealSwitchClock{}.wall());
+  if (!journal && !state && state.error().code == base::Code::kNotFound) {
+    return sentence(
+        {base::Code::kNotFound, "run directory " + options.run_directory +
+                                    ": no agent has used it: name the agent's with --run-dir"});
+  }
+  std::string text = agent_runs(options.run_directory)
+                         ? "agent        running\n"
+                         : "agent        not running: this is what it left\n";
+  if (!damage.empty()) text += "journal      damaged: " + damage + "\n";
+  text += inspect(journal ? *journal : Journal{}, state ? &state.value() : nullptr, *cgroups,
+                  RealSwitchClock{}.wall());
   std::fputs(text.c_str(), stdout);
   return 0;
 }

@@ -28,6 +28,10 @@ TEST(Options, RefusesMistakesWithExitCode2AndASentence) {
       {{"--node-name", "n1", "--lease", "nothing"}, "\"nothing\" is not NAMESPACE/NAME"},
       {{"--node-name", "n1", "--log-level", "loud"}, "loud"},
       {{"--node-name", "n1", "--metrics-address", "localhost"}, "\"localhost\" is not HOST:PORT"},
+      {{"inspect", "--colour"}, "--colour"},
+      {{"inspect", "default/a"}, "default/a"},
+      {{"inspect", "--run-dir"}, "--run-dir"},
+      {{"look"}, "look"},
   };
   for (const auto& [arguments, words] : mistakes) {
     const ParsedOptions parsed = parse_options(arguments);

@@ -64,8 +64,8 @@ int failed(const base::Error& error) {
 // one before us may be on its way out: a process that was killed holds its lock until it is torn
 // down.
 base::Result<FileDescriptor> lock_run_directory(const std::string& directory) {
-  FileDescriptor lock{
-      ::open((directory + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  const std::string path = directory + "/" + kLockName;
+  FileDescriptor lock{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (!lock.is_open()) return error_from_errno("run directory " + directory, errno);
   RealSwitchClock clock;
   const base::Duration give_up = clock.monotonic() + kLockWithin;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -348,12 +349,33 @@ TEST_P(AgentProcessTest, InspectShowsTheNode) {
   node_->start();
   ASSERT_TRUE(takes_turns_soon());
   std::this_thread::sleep_for(milliseconds{300});
-  const Said said = run_program("inspect --run-dir " + node_->run_directory() + " --cgroup-root " +
-                                node_->cgroups().root());
+  const std::string place = " --cgroup-root " + node_->cgroups().root() + " --run-dir ";
+  const std::string inspect = "inspect" + place + node_->run_directory();
+  Said said = run_program(inspect);
   EXPECT_EQ(said.exit_code, 0);
+  EXPECT_THAT(said.text, StartsWith("agent        running\n"));
   EXPECT_THAT(said.text, HasSubstr("term=1 revision=1"));
-  EXPECT_THAT(said.text, HasSubstr("default/a  controlled/"));
-  EXPECT_THAT(said.text, HasSubstr(node_->path("b")));
+  EXPECT_THAT(said.text, HasSubstr("controlled/"));
+  for (const char* pod : {"a", "b"}) {
+    EXPECT_THAT(said.text, HasSubstr("default/" + std::string{pod} + "\n"));
+    EXPECT_THAT(said.text, HasSubstr(node_->path(pod) + "\n"));
+  }
+
+  kill_container();  // both pods stay as they are
+  said = run_program(inspect);
+  EXPECT_EQ(said.exit_code, 0);
+  EXPECT_THAT(said.text, StartsWith("agent        not running"));
+  EXPECT_THAT(said.text, HasSubstr("  frozen  "));
+  EXPECT_THAT(said.text, HasSubstr("  running  "));
+  std::filesystem::resize_file(node_->run_directory() + "/journal", 100);
+  said = run_program(inspect);
+  EXPECT_EQ(said.exit_code, 0);
+  EXPECT_THAT(said.text, HasSubstr("journal      damaged: "));
+
+  said = run_program("inspect" + place + node_->directory());
+  EXPECT_EQ(said.exit_code, 1);
+  EXPECT_THAT(said.text, HasSubstr("no agent has used it"));
+  EXPECT_EQ(run_program("inspect default/a").exit_code, 2);
 }
 
 TEST_P(AgentProcessTest, ASecondAgentInTheSameRunDirectoryRefusesToStart) {
