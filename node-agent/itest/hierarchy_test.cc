@@ -145,6 +145,38 @@ TEST_P(MountedKubepodsTest, OfAnotherControllerHasNoFreezer) {
             [](const base::Status& status) { return says(status, "has no freezer"); }));
 }
 
+// Of a hybrid machine: where kubelet's pods are; if that is nowhere yet, cgroup v2.
+TEST(DetectedCgroupRoot, IsTheHierarchyThatHasKubeletsPods) {
+  for (const auto version : {CgroupVersion::kV2, CgroupVersion::kV1}) {
+    if (const auto missing = RealCgroups::missing(version)) {
+      GTEST_SKIP() << "SKIPPED: " << *missing << ", so there is nothing to choose from";
+    }
+  }
+  const RealCgroups of_v2{CgroupVersion::kV2};
+  const RealCgroups of_v1{CgroupVersion::kV1};
+  const testing::TemporaryDirectory directory;
+  const std::string v2 = directory.path() + "/v2";
+  const std::string v1 = directory.path() + "/v1";
+  const auto detects = [&](bool with_v2, bool with_v1, bool with_pods, const std::string& want) {
+    return in_own_mounts([&] {
+      if (with_v2 && !bind_mount(of_v2.root(), v2)) return kCannotMount;
+      if (with_v1 && !bind_mount(of_v1.root(), v1)) return kCannotMount;
+      if (::umount2("/sys/fs/cgroup", MNT_DETACH) != 0) return kCannotMount;
+      if (with_pods) fs::create_directories(v1 + "/kubepods");
+      const base::Result<std::string> root = detect_cgroup_root();
+      const std::string got = root ? *root : root.error().message;
+      if (got.starts_with(want)) return 0;
+      std::cerr << got << "\n";
+      return 1;
+    });
+  };
+  EXPECT_HELD(detects(true, true, false, v2));
+  EXPECT_HELD(detects(true, false, false, v2));
+  EXPECT_HELD(detects(false, true, false, v1));
+  EXPECT_HELD(detects(true, true, true, v1));
+  EXPECT_HELD(detects(false, false, false, "no cgroup v2 hierarchy and no v1 freezer is mounted"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Real, MountedKubepodsTest,
                          ::testing::Values(CgroupVersion::kV2, CgroupVersion::kV1),
                          [](const auto& version) { return to_string(version.param); });
