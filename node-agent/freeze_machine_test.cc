@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 namespace agent {
 namespace {
 
@@ -149,6 +151,91 @@ TEST(FreezeMachine, AnAncestorsFreezeThatOurThawCannotEndIsForeign) {
     }
   }
   EXPECT_EQ(machine.state(), FreezeState::kForeign);
+}
+
+FreezeMachine machine_in(FreezeState state) {
+  if (state == FreezeState::kForeign) return FreezeMachine::found_foreign(kT0);
+  FreezeMachine machine = FreezeMachine::found_running(kT0);
+  if (state == FreezeState::kThawed) return machine;
+  if (state == FreezeState::kGone) {
+    machine.wrote(Wish::kFrozen, IoResult::kGone, kT0);
+    return machine;
+  }
+  machine.wrote(Wish::kFrozen, IoResult::kOk, kT0);
+  if (state == FreezeState::kFrozen) machine.looked(kAskedFrozen, kFrozen, kT0);
+  if (state == FreezeState::kStuck) machine.looked(kAskedFrozen, kRunning, kT0 + kStuckAfter);
+  if (state == FreezeState::kThawing) machine.wrote(Wish::kThawed, IoResult::kOk, kT0);
+  return machine;
+}
+
+// Goal: no transition is forgotten. Method: each state, each write that a switch makes of it with
+// each outcome, each look. What needs no write in a state has none in its line.
+TEST(FreezeMachine, GoesFromEachStateWithEachEventWhereItIsSaid) {
+  using State = FreezeState;
+  struct Line {
+    FreezeState from;
+    std::optional<Wish> needs;  // what a switch may have to write
+    FreezeState wrote;          // that was written, or was refused and is tried again
+    // Of what it was asked for / of what it does.
+    FreezeState frozen_frozen, frozen_running, thawed_frozen, thawed_running;
+  };
+  const Line lines[] = {
+      {State::kThawed, Wish::kFrozen, State::kFreezing, State::kForeign, State::kForeign,
+       State::kForeign, State::kThawed},
+      {State::kFreezing, Wish::kThawed, State::kThawing, State::kFrozen, State::kFreezing,
+       State::kFreezing, State::kFreezing},
+      {State::kFrozen, Wish::kThawed, State::kThawing, State::kFrozen, State::kFreezing,
+       State::kFreezing, State::kFreezing},
+      {State::kStuck, Wish::kThawed, State::kThawing, State::kFrozen, State::kStuck,
+       State::kFreezing, State::kFreezing},
+      {State::kThawing, Wish::kFrozen, State::kFreezing, State::kForeign, State::kForeign,
+       State::kThawing, State::kThawed},
+      {State::kForeign, std::nullopt, State::kForeign, State::kForeign, State::kForeign,
+       State::kForeign, State::kThawed},
+      {State::kGone, std::nullopt, State::kGone, State::kGone, State::kGone, State::kGone,
+       State::kGone},
+  };
+  constexpr Duration kNow = kT0 + kStuckAfter;
+  constexpr Requested kGoneRequest{.result = IoResult::kGone};
+  constexpr Observation kGoneObservation{.result = IoResult::kGone};
+  constexpr Observation kFailedObservation{.result = IoResult::kFailed};
+  for (const Line& line : lines) {
+    SCOPED_TRACE(to_string(line.from));
+    // A look some milliseconds after it came into that state, and at a stuck pod after two seconds.
+    const Duration now = line.from == State::kStuck ? kNow : kT0 + milliseconds{5};
+    const auto looked = [&](Requested requested, Observation observation) {
+      FreezeMachine machine = machine_in(line.from);
+      EXPECT_EQ(machine.state(), line.from);
+      machine.looked(requested, observation, now);
+      return machine.state();
+    };
+    EXPECT_EQ(looked(kAskedFrozen, kFrozen), line.frozen_frozen);
+    EXPECT_EQ(looked(kAskedFrozen, kRunning), line.frozen_running);
+    EXPECT_EQ(looked(kAskedThawed, kFrozen), line.thawed_frozen);
+    EXPECT_EQ(looked(kAskedThawed, kRunning), line.thawed_running);
+    EXPECT_EQ(looked(kGoneRequest, kRunning), State::kGone);
+    EXPECT_EQ(looked(kAskedFrozen, kGoneObservation), State::kGone);
+    EXPECT_EQ(looked(kAskedFrozen, kFailedObservation), line.from);
+    FreezeMachine unreadable = machine_in(line.from);
+    unreadable.looked(kAskedFrozen, kFailedObservation, now);
+    EXPECT_EQ(unreadable.next_due(),
+              line.from == State::kGone ? std::nullopt : std::optional{now + kWriteRetryAfter});
+    for (const Wish wish : {Wish::kFrozen, Wish::kThawed}) {
+      EXPECT_EQ(machine_in(line.from).needs_write(wish), line.needs == wish) << to_string(wish);
+      if (line.needs != wish) continue;
+      for (const IoResult result : {IoResult::kOk, IoResult::kDenied, IoResult::kFailed}) {
+        FreezeMachine machine = machine_in(line.from);
+        machine.wrote(wish, result, now);
+        EXPECT_EQ(machine.state(), line.wrote) << to_string(result);
+        EXPECT_EQ(machine.denied(), result == IoResult::kDenied);
+        const bool again = machine.due(*machine.next_due()) != Action::kLook;
+        EXPECT_EQ(again, result != IoResult::kOk) << to_string(result);
+      }
+      FreezeMachine machine = machine_in(line.from);
+      machine.wrote(wish, IoResult::kGone, now);
+      EXPECT_EQ(machine.state(), State::kGone);
+    }
+  }
 }
 
 }  // namespace

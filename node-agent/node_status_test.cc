@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/timex.h>
 
 #include <filesystem>
 #include <fstream>
@@ -131,6 +132,18 @@ TEST(Topology, CountsPackagesCoresAndThreads) {
   std::ofstream{directory.path() + "/online"} << "0-\n";
   EXPECT_THAT(read_topology(directory.path()).error().message, HasSubstr("\"0-\""));
   EXPECT_EQ(read_topology(directory.path() + "/none").error().code, base::Code::kNotFound);
+}
+
+TEST(ClockCheck, SaysWhatTheKernelSays) {
+  const ClockReading reading = read_clock_state();
+  timex state{};
+  const int condition = ::adjtimex(&state);
+  ASSERT_GE(condition, 0);
+  EXPECT_EQ(reading.synchronised,
+            condition != TIME_ERROR && (static_cast<unsigned>(state.status) & STA_UNSYNC) == 0);
+  // It grows by at most 500 us in a second, up to 16 s; and is made small when the clock is set.
+  EXPECT_GT(reading.error_max, base::Duration{0});
+  EXPECT_LE(reading.error_max, seconds{16});
 }
 
 }  // namespace

@@ -89,6 +89,18 @@ TEST_F(PodCgroupsTest, DoesNotScanOutsideOfTheKubepodsTreeNorInsideOfAnotherPod)
   EXPECT_EQ(find(QosClass::kBurstable).error().code, base::Code::kNotFound);
 }
 
+TEST_F(PodCgroupsTest, GivesUpAScanThatWouldTakeTooLong) {
+  for (std::size_t i = 0; i < kScanDirectoriesMax; ++i) {
+    fs::create_directories(root() / "kubepods" / ("a" + std::to_string(i)));
+  }
+  make_v2(root() / "kubepods" / ("z-pod" + std::string{kUnitUid} + ".slice"));
+  const base::Result<PodCgroup> found = find(QosClass::kBurstable);
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, base::Code::kNotFound);
+  EXPECT_NE(found.error().message.find("not among the first 20000"), std::string::npos)
+      << found.error().message;
+}
+
 TEST_F(PodCgroupsTest, RefusesSymbolicLinks) {
   make_v2(root() / "elsewhere");
   fs::create_directories(root() / "kubepods/burstable");
