@@ -43,9 +43,10 @@ struct JobRecord {
   kube::JobSpec basis;  // the spec that was accepted last, to tell what changed
   bool told_suspend = false;
   bool told_cancel = false;
-  bool judge_again = true;  // its spec, or what it is judged against, changed
-  int api_refusals = 0;     // in a row, of its pods, by the API server
-  std::string pod_warning;  // why the API server would refuse its pods, as tried while it waited
+  bool judge_again = true;    // its spec, or what it is judged against, changed
+  int api_refusals = 0;       // in a row, of its pods, by the API server
+  std::string start_refusal;  // by the API server, of the last start; told until the next
+  std::string pod_warning;    // why the API server would refuse its pods, as tried while it waited
 
   // --- the present start ---
   std::vector<PodSlot> slots;  // of status.wanted.allocation

@@ -41,6 +41,7 @@ void Operator::on(const sched::Start& start, JobRecord& job) {
   ++counters_.starts;
   clear_start(job);
   if (!std::exchange(job.pod_warning, {}).empty()) show_accepted(job);
+  job.start_refusal.clear();
   kube::JobStatus& wanted = job.wanted();
   wanted.state = kube::JobState::kRunning;
   wanted.reason.clear();
@@ -212,7 +213,9 @@ void Operator::finish(JobRecord& job, const sched::StateChange& change) {
 void Operator::on(const sched::Waits& waits, JobRecord& job) {
   kube::JobStatus& wanted = job.wanted();
   wanted.reason = std::string{reason_name(waits.reason)};
-  wanted.message = waits.message;
+  // The scheduler tells anew how long it waits whenever something changes; why is worth more.
+  const bool backs_off = waits.reason == sched::Reason::kBeginTime && !job.start_refusal.empty();
+  wanted.message = backs_off ? job.start_refusal : waits.message;
   wanted.expected_start_time = waits.expected_start;
   if (!job.is_allocated()) {
     wanted.node_list_or_reason = in_brackets(wanted.reason);

@@ -336,6 +336,7 @@ void Operator::finish_undo(JobRecord& job) {
     refused.avoid_for = std::min(
         kApiBackoffFirst * (std::int64_t{1} << std::min(job.api_refusals, 10)), kApiBackoffMax);
     ++job.api_refusals;
+    job.start_refusal = undo.message;
   }
   tell(refused);
 }

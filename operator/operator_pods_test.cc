@@ -91,6 +91,25 @@ TEST(Operator, AJobThatWaitsSaysThatItsPodsWouldBeRefused) {
   expect_no_violations(world);
 }
 
+// Its start is tried again after a while; meanwhile it says why, whatever else happens.
+TEST(Operator, AJobWhosePodsAreRefusedSaysWhyUntilItsNextStart) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.server().inject({.verb = "create", .resource = "pods", .code = 403, .count = 100});
+  world.apply(gang_job("unwelcome", 1, ""));
+  ASSERT_TRUE(world.run_until([&] { return world.job("unwelcome").status.reason == "BeginTime"; },
+                              minutes{2}))
+      << world.log_tail();
+  world.apply(partition("other", {{"nodes", {{"hostlist", "n[12-16]"}}}}));
+  for (int looks = 0; looks < 30; ++looks) {
+    world.run_for(seconds{10});
+    const std::string says = world.job("unwelcome").status.message;
+    EXPECT_NE(says.find("injected failure"), std::string::npos) << says << world.log_tail();
+  }
+  expect_no_violations(world);
+}
+
 // kubelet would refuse it with OutOfpods (architecture.md 4, "Pod count likewise").
 TEST(Operator, AJobIsNotPlacedWhereNoPodFits) {
   World world{{.nodes = {"n12", "n13"}, .pods_per_node = 1}};
