@@ -95,6 +95,8 @@ class Operator {
   std::int64_t term() const { return term_; }
   bool is_fenced() const { return fenced_; }
   const OperatorCounters& counters() const { return counters_; }
+  // More writes are under way than the API server is asked for at a time.
+  bool writes_wait() const { return writer_.under_way() > kBusyWrites; }
 
  private:
   struct NodeRecord {
@@ -382,6 +384,8 @@ class Operator {
   std::set<std::pair<base::Instant, std::string>> informing_later_;  // UIDs
   double tokens_ = 0;
   base::Instant tokens_at_{};
+  // While so many writes are under way that some wait for their turn, starts and ends among them.
+  static constexpr std::int64_t kBusyWrites = 32;
   static constexpr base::Duration kRefreshPeriod = std::chrono::minutes{1};
   base::Instant refreshed_at_{};
 };

@@ -9,9 +9,7 @@ namespace control {
 namespace {
 
 constexpr double kInformingPerSecond = 20;
-// While so many writes are under way that some wait for their turn, starts and ends among them.
-constexpr double kInformingPerSecondWhenBusy = 2;
-constexpr std::int64_t kBusyWrites = 32;
+constexpr double kInformingPerSecondWhenBusy = 2;  // while starts and ends wait for their turn
 constexpr base::Duration kInformingPeriod = std::chrono::minutes{1};  // of one object
 
 // Which commit point a status write is, for crash tests and logs.
@@ -77,8 +75,7 @@ void Operator::write_job_status(JobRecord& job) {
 // Writes that only inform share a budget, the head of the queue first, each object once a minute.
 void Operator::pump_informing() {
   const auto passed = std::chrono::duration<double>(now_ - tokens_at_).count();
-  const double rate =
-      writer_.under_way() > kBusyWrites ? kInformingPerSecondWhenBusy : kInformingPerSecond;
+  const double rate = writes_wait() ? kInformingPerSecondWhenBusy : kInformingPerSecond;
   tokens_ = std::min(rate, tokens_ + passed * rate);
   tokens_at_ = now_;
   const auto is_due = [&](const auto& keeper) {

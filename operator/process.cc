@@ -211,7 +211,7 @@ class Process {
       const base::Duration took = clock_.monotonic() - began;
       metrics_.update(operator_.counters(), operator_.term(), took);
       serving_ = true;
-      if (const base::Duration rest = rest_after(took); rest.count() > 0) {
+      if (const base::Duration rest = rest_after(took, operator_.writes_wait()); rest.count() > 0) {
         (void)sleeper_.sleep(rest, {});
       }
       const base::Duration wait =
