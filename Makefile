@@ -57,7 +57,7 @@ bench-kubernetes: deps  ## gangs, plain pods, batch Jobs on 1,000 KWOK nodes; ma
 	@tools/install-packages tools/packages-kubernetes.txt
 	@cmake --preset $(PRESET) >/dev/null
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target kubegang-operator kubernetes_bench
-	@tools/as-root e2e/kubernetes/run-bench $(BUILD) --nodes $(NODES) --scale $(SCALE) $(if $(ONLY),--only $(ONLY))
+	@tools/as-root e2e/kubernetes/run-bench $(BUILD) --nodes $(NODES) --scale $(SCALE) $(if $(ONLY),--only $(ONLY)) $(SHAPES:%=--shape %)
 
 cluster-up: build  ## a real Kubernetes of three nodes on this machine, kubegang installed (root; Go)
 	@tools/install-packages tools/packages-kubernetes.txt

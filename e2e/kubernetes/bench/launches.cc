@@ -22,6 +22,9 @@ using kube::Method;
 using nlohmann::json;
 
 constexpr int kWarmUpPods = 200;
+// The control plane is at rest when it needs less of one core than this, for so long.
+constexpr double kRestingCores = 0.4;
+constexpr Duration kRest = std::chrono::seconds{3};
 
 double seconds_between(Duration from, Duration to) {
   return std::chrono::duration<double>(to - from).count();
@@ -62,9 +65,24 @@ Launches::Counts Launches::cpu_by_process(pid_t operator_pid) const {
   return out;
 }
 
+Status Launches::settle() {
+  const auto total = [this] {
+    double seconds = 0;
+    for (const auto& [name, used] : cpu_by_process(0)) seconds += used;
+    return seconds;
+  };
+  const double rest = std::chrono::duration<double>(kRest).count();
+  return api_.wait_until("the control plane is at rest", [&] {
+    const double before = total();
+    std::this_thread::sleep_for(kRest);
+    return total() - before < kRestingCores * rest;
+  });
+}
+
 base::Result<json> Launches::submission(const std::string& ns, const std::string& path,
                                         const std::vector<json>& objects, std::size_t pods_count,
                                         pid_t operator_pid) {
+  if (Status is = settle(); !is.ok()) return is.error();
   PodWatch watch{api_.transport(), clock_, ns};
   const auto requests_before = api_.request_counts();
   if (!requests_before.ok()) return requests_before.error();

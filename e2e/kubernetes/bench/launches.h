@@ -29,6 +29,8 @@ class Launches {
 
  private:
   using Counts = std::map<std::string, double>;
+  // Until the control plane has done what is left of the last measurement.
+  base::Status settle();
   base::Result<nlohmann::json> gang(const Shape& shape, std::vector<nlohmann::json>& pods);
   base::Result<nlohmann::json> submission(const std::string& ns, const std::string& path,
                                           const std::vector<nlohmann::json>& objects,

@@ -6,7 +6,10 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "e2e/kubernetes/bench/fake_cluster.h"
 #include "e2e/kubernetes/bench/launches.h"
@@ -38,7 +41,7 @@ void write(const Options& options, const json& figures) {
 
 Status measure_launches(const Options& options, Launches& launches, json& figures) {
   if (Status s = launches.warm_up(); !s.ok()) return s;
-  for (const Shape& full : kShapes) {
+  for (const Shape& full : options.shapes) {
     const Shape shape = full.scaled(options.scale);
     if (shape.pods() > options.nodes * kPodsPerNode) {
       return base::Error{base::Code::kInvalidArgument,
@@ -80,6 +83,20 @@ Status run(const Options& options) {
   return {};
 }
 
+std::optional<Shape> parse_shape(const std::string& text) {
+  Shape shape;
+  int end = 0;
+  const int read = std::sscanf(text.c_str(), "%dx%d%n", &shape.jobs, &shape.pods_per_job, &end);
+  const bool is_whole = read == 2 && static_cast<std::size_t>(end) == text.size();
+  if (!is_whole || shape.jobs < 1 || shape.pods_per_job < 1) return std::nullopt;
+  return shape;
+}
+
+// As CLI11 wants it: empty if right.
+std::string check_shape(const std::string& text) {
+  return parse_shape(text) ? "" : "not a number of jobs, an x, a number of pods: " + text;
+}
+
 int run_program(int argc, char** argv) {
   Options options;
   CLI::App app{"gangs on fake nodes beside the same pods without us", "kubernetes_bench"};
@@ -97,10 +114,15 @@ int run_program(int argc, char** argv) {
   app.add_option("--scale", options.scale, "divides the number of pods and of jobs")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  std::vector<std::string> shapes;
+  app.add_option("--shape", shapes, "JOBSxPODS of each, to measure these only (several times)")
+      ->check(CLI::Validator{check_shape, "JOBSxPODS"});
   app.add_option("--network", options.network, "spec.network of our Jobs")
       ->check(CLI::IsMember({"None", "Service"}))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  if (!shapes.empty()) options.shapes.clear();
+  for (const std::string& text : shapes) options.shapes.push_back(*parse_shape(text));
   const Status done = run(options);
   if (done.ok()) return 0;
   std::fprintf(stderr, "kubernetes_bench: %s\n", done.error().message.c_str());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 namespace kubernetes_bench {
 
@@ -10,18 +11,6 @@ inline constexpr int kCoresPerNode = 32;
 inline constexpr int kCpusPerPod = 3;  // ten pods fill a node
 inline constexpr int kPodsPerNode = kCoresPerNode / kCpusPerPod;
 inline constexpr int kConnections = 16;  // of the plain client; the operator has as many writers
-
-struct Options {
-  std::string kubeconfig;           // the administrator's
-  std::string operator_kubeconfig;  // of the chart's service account, under its policies
-  std::string operator_program;
-  std::string state;  // pids/ and logs/ of what run-bench started
-  std::string out;
-  std::string network = "None";
-  std::string only;  // "shapes", "jobs", or empty for both
-  int nodes = 1000;
-  int scale = 1;
-};
 
 struct Shape {
   int jobs = 0;
@@ -35,6 +24,18 @@ struct Shape {
     return {fewer, std::max(1, pods() / scale / fewer)};
   }
 };
-inline constexpr Shape kShapes[] = {{500, 20}, {20, 500}, {1, 5000}, {5000, 1}};
+
+struct Options {
+  std::string kubeconfig;           // the administrator's
+  std::string operator_kubeconfig;  // of the chart's service account, under its policies
+  std::string operator_program;
+  std::string state;  // pids/ and logs/ of what run-bench started
+  std::string out;
+  std::string network = "None";
+  std::string only;  // "shapes", "jobs", or empty for both
+  std::vector<Shape> shapes{{500, 20}, {20, 500}, {1, 5000}, {5000, 1}};
+  int nodes = 1000;
+  int scale = 1;
+};
 
 }  // namespace kubernetes_bench
