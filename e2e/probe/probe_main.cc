@@ -4,7 +4,6 @@
 // devcluster does that for every container) it stamps that file, elsewhere it only works.
 #include <signal.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +14,7 @@
 #include <string>
 
 #include "e2e/probe/stamp_file.h"
+#include "e2e/probe/stop_sense.h"
 #include "e2e/probe/work_loop.h"
 
 namespace {
@@ -25,26 +25,6 @@ constexpr int kExitUsage = 2;
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-base::Instant now() {
-  timespec time{};
-  ::clock_gettime(CLOCK_REALTIME, &time);
-  return base::instant_from_micros(std::int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000);
-}
-
-void sleep_until(base::Instant instant) {
-  const std::int64_t micros = base::micros_since_epoch(instant);
-  const timespec time{micros / 1'000'000, micros % 1'000'000 * 1000};
-  while (::clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &time, nullptr) != 0) {
-  }
-}
-
-// Looks at the clock until that much has passed; every look proves that we run.
-void work(base::Instant begin, base::Duration duration, probe::StampWriter* stamps) {
-  for (base::Instant t = begin; t < begin + duration; t = now()) {
-    if (stamps != nullptr) stamps->stamp(t);
-  }
 }
 
 }  // namespace
@@ -82,17 +62,24 @@ int main(int argc, char** argv) {
               path.empty() ? "no stamps" : ("stamps " + path).c_str());
   std::fflush(stdout);
 
-  const base::Instant begin = now();
+  probe::StopSense sense;
+  // Every look at the clock proves that we run.
+  const auto look = [&] {
+    const probe::StopSense::Look seen = sense.look();
+    if (stamps) stamps->stamp(seen.at, seen.was_stopped);
+    return seen.at;
+  };
+  const base::Instant begin = look();
   // A prime number of microseconds apart for neighbouring process ids.
   const base::Duration phase{std::int64_t{::getpid()} * 191 % probe::kPeriod.count()};
   probe::WorkLoop loop{begin, phase};
   std::int64_t pieces = 0;
-  while (seconds == 0 || now() < begin + std::chrono::seconds{seconds}) {
-    sleep_until(loop.due());
-    const base::Instant t = now();
-    if (stamps) stamps->stamp(t);
+  for (base::Instant t = begin; seconds == 0 || t < begin + std::chrono::seconds{seconds};) {
+    sense.sleep_until(loop.due());
+    t = look();
     if (!loop.begin(t)) continue;
-    work(t, base::Duration{work_micros}, stamps ? &*stamps : nullptr);
+    while (look() < t + base::Duration{work_micros}) {
+    }
     if (stamps) stamps->count_progress();
     ++pieces;
   }

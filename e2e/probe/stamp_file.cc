@@ -68,18 +68,18 @@ StampWriter::~StampWriter() {
   if (memory_ != nullptr) ::munmap(memory_, sizeof(Memory));
 }
 
-void StampWriter::stamp(base::Instant t) {
+void StampWriter::stamp(base::Instant t, bool was_stopped) {
   const std::int64_t count = memory_->runs_count.load(std::memory_order_relaxed);
-  if (count > 0 && t - last_ <= kRunGapMax) {
-    last_ = std::max(last_, t);
+  const bool goes_on = count > 0 && !was_stopped && t - last_ <= kRunGapMax;
+  last_ = std::max(last_, t);
+  if (goes_on) {
     memory_->slots[static_cast<std::size_t>(count - 1) % kRunsMax].end.store(
         base::micros_since_epoch(last_), std::memory_order_release);
     return;
   }
-  last_ = t;
   Slot& slot = memory_->slots[static_cast<std::size_t>(count) % kRunsMax];
-  slot.begin.store(base::micros_since_epoch(t), std::memory_order_relaxed);
-  slot.end.store(base::micros_since_epoch(t), std::memory_order_relaxed);
+  slot.begin.store(base::micros_since_epoch(last_), std::memory_order_relaxed);
+  slot.end.store(base::micros_since_epoch(last_), std::memory_order_relaxed);
   slot.progress.store(0, std::memory_order_relaxed);
   memory_->runs_count.store(count + 1, std::memory_order_release);
 }

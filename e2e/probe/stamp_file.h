@@ -1,6 +1,6 @@
 // The file in which a probe says when it ran: a ring of runs, each a time in which the process was
-// seen running again and again without a longer break. Shared memory: a reader may look at any
-// time.
+// seen running again and again, was never stopped (stop_sense.h), and had no longer break. Shared
+// memory: a reader may look at any time.
 //
 // Instants are CLOCK_REALTIME in microseconds, read *after* the process noticed that it runs, so a
 // stamp is never from before a freeze that the process has just left (freezer.md 6). A run's `end`
@@ -19,8 +19,8 @@
 namespace probe {
 
 inline constexpr std::uint32_t kRunsMax = 1U << 16U;  // 2 MiB; two hours at a slice of 100 ms
-// A break longer than this begins a new run: above what a busy machine's CPU scheduler makes a
-// process wait, far below the shortest slice (100 ms).
+// A break longer than this begins a new run also when the process was not stopped: above what a
+// busy machine's CPU scheduler makes a process wait, far below the shortest slice (100 ms).
 inline constexpr base::Duration kRunGapMax = std::chrono::milliseconds{10};
 
 struct Run {
@@ -45,9 +45,9 @@ class StampWriter {
   StampWriter& operator=(StampWriter&&) = delete;
   ~StampWriter();
 
-  // The process runs at t. REQUIRES: t is not before the last one (a clock that stepped back is
-  // taken for standing still).
-  void stamp(base::Instant t);
+  // The process runs at t; stopped since the last time, it begins a new run. A clock that stepped
+  // back is taken for standing still.
+  void stamp(base::Instant t, bool was_stopped = false);
   // It has done a piece of work in the current run. REQUIRES: a stamp.
   void count_progress();
 

@@ -36,6 +36,23 @@ TEST(StampFile, KeepsRunsAndBeginsANewOneAfterABreak) {
   ::unlink(path.c_str());
 }
 
+// As a pod that another one took the CPUs from for three milliseconds.
+TEST(StampFile, BeginsANewRunAfterAStopHoweverShort) {
+  const std::string path = path_of("stops");
+  auto writer = StampWriter::create(path);
+  ASSERT_TRUE(writer.ok());
+  writer->stamp(instant_from_micros(1'000));
+  writer->stamp(instant_from_micros(2'000));
+  writer->stamp(instant_from_micros(5'000), true);
+  writer->stamp(instant_from_micros(6'000));
+  writer->stamp(instant_from_micros(5'500), true);  // and the clock stepped back
+  EXPECT_THAT(read_stamps(path)->runs,
+              ElementsAre(probe::Run{instant_from_micros(1'000), instant_from_micros(2'000), 0},
+                          probe::Run{instant_from_micros(5'000), instant_from_micros(6'000), 0},
+                          probe::Run{instant_from_micros(6'000), instant_from_micros(6'000), 0}));
+  ::unlink(path.c_str());
+}
+
 TEST(StampFile, StandsStillWhenTheClockStepsBack) {
   const std::string path = path_of("back");
   auto writer = StampWriter::create(path);

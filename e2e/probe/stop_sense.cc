@@ -1,0 +1,74 @@
+#include "e2e/probe/stop_sense.h"
+
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "scheduler/base/check.h"
+
+namespace probe {
+namespace {
+
+// Of less than this the end could come before the thread sleeps: it looks at the clock instead.
+constexpr base::Duration kSleepMin = std::chrono::microseconds{50};
+
+base::Instant wall() {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return base::instant_from_micros(std::int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000);
+}
+
+std::int64_t sleeps_of_this_thread() {
+  rusage usage{};
+  CHECK(::getrusage(RUSAGE_THREAD, &usage) == 0);
+  return usage.ru_nvcsw;
+}
+
+}  // namespace
+
+StopSense::StopSense() : epoll_{::epoll_create1(EPOLL_CLOEXEC)}, sleeps_{sleeps_of_this_thread()} {
+  CHECK(epoll_ >= 0);
+}
+
+StopSense::~StopSense() {
+  ::close(epoll_);
+}
+
+void StopSense::count_stops() {
+  const std::int64_t sleeps = sleeps_of_this_thread();
+  is_stop_due_ = is_stop_due_ || sleeps != sleeps_;
+  sleeps_ = sleeps;
+}
+
+StopSense::Look StopSense::look() {
+  for (;;) {
+    count_stops();
+    const base::Instant at = wall();
+    // Stopped just now, so this may be an instant from before it.
+    if (sleeps_of_this_thread() != sleeps_) continue;
+    return {at, std::exchange(is_stop_due_, false)};
+  }
+}
+
+void StopSense::sleep_until(base::Instant instant) {
+  for (base::Duration left = instant - wall(); left > base::Duration{}; left = instant - wall()) {
+    if (left < kSleepMin) continue;
+    count_stops();
+    const timespec time{left.count() / 1'000'000, left.count() % 1'000'000 * 1000};
+    // Undisturbed it goes to sleep exactly once. A stop before it adds one, since all of the time
+    // is still to be slept; a stop in it ends it (EINTR, by all freezers: freezer.md 2.5), where
+    // clock_nanosleep would go on, and is not even woken by the freezer of cgroup v1.
+    epoll_event none{};
+    const bool undisturbed = ::epoll_pwait2(epoll_, &none, 1, &time, nullptr) == 0;
+    CHECK(undisturbed || errno == EINTR);
+    const std::int64_t sleeps = sleeps_of_this_thread();
+    is_stop_due_ = is_stop_due_ || !undisturbed || sleeps > sleeps_ + 1;
+    sleeps_ = sleeps;
+  }
+}
+
+}  // namespace probe

@@ -1,0 +1,45 @@
+// Whether the calling thread was stopped since it last looked: frozen with its cgroup, or by
+// SIGSTOP.
+//
+// Not told by the clock, on which a stop looks like a busy CPU, but counted: the kernel counts how
+// often a thread went to sleep (getrusage, ru_nvcsw). Who is stopped goes to sleep too; who waits
+// for a CPU does not. So a thread that knows how often it went to sleep by itself knows of every
+// stop, however short. What else makes it wait in the kernel (a page that has to be read) is taken
+// for a stop as well: that never hides one.
+#pragma once
+
+#include <cstdint>
+
+#include "scheduler/base/time.h"
+
+namespace probe {
+
+// For one thread, which makes it and calls it.
+class StopSense {
+ public:
+  struct Look {
+    base::Instant at{};        // CLOCK_REALTIME
+    bool was_stopped = false;  // between the last look and this one
+  };
+
+  StopSense();  // CHECKs that the kernel can do what it needs
+  StopSense(const StopSense&) = delete;
+  StopSense& operator=(const StopSense&) = delete;
+  ~StopSense();
+
+  // Reads the clock at a moment after the last stop that it tells of and before the next one. Two
+  // system calls.
+  Look look();
+
+  // The one way to sleep that does not count as a stop. CLOCK_REALTIME.
+  void sleep_until(base::Instant instant);
+
+ private:
+  void count_stops();
+
+  int epoll_;            // watches nothing: to sleep on
+  std::int64_t sleeps_;  // of the thread, as far as they are accounted for
+  bool is_stop_due_{};   // noticed, not told yet
+};
+
+}  // namespace probe
