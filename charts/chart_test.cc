@@ -33,10 +33,15 @@ using Strings = std::set<std::string>;
 
 constexpr char kChart[] = KUBEGANG_SOURCE_DIR "/charts/kubegang";
 constexpr char kNamespace[] = "kubegang-system";
+constexpr char kDigest[] =
+    "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 // Every switch of values.yaml, in the position that it has not by default.
 const std::vector<std::string> kSwitches = {
     "crds.enabled=false",
     "operator.replicas=3",
+    std::string{"operator.digest="} + kDigest,
+    std::string{"agent.digest="} + kDigest,
+    "agent.seLinuxOptions.type=spc_t",
     "agent.realtime=false",
     "agent.nodeSelector.pool=batch",
     "agent.maxUnavailable=2",
@@ -51,6 +56,8 @@ const std::vector<std::string> kSwitches = {
     "admissionPolicies.enabled=false",
     "admissionPolicies.jobNamespaceLabels.tier=batch",
     "networkPolicy.enabled=true",
+    "resourceQuota.enabled=true",
+    "metrics.address=[::]",
     "metrics.serviceMonitor.enabled=true",
     "metrics.prometheusRule.enabled=true",
     "metrics.dashboard.enabled=true",
@@ -146,14 +153,29 @@ TEST_F(Chart, RendersWithEverySwitchAloneAndWithAllButOne) {
 }
 
 TEST_F(Chart, SchemaRefusesWrongValues) {
-  for (const char* wrong :
-       {"operator.replicas=-1", "operator.replicas=two", "operator.replica=2",
-        "agent.realtime=maybe", "agent.maxUnavailable=0", "agent.maxUnavailable=120%",
-        "agent.cgroupRoot=relative", "agent.cgroupDriver=none", "agent.kubeletCgroupRoot=../..",
-        "image.pullPolicy=Sometimes", "image.registry=without-slash", "crds.enabled=perhaps",
-        "metrics.serviceMonitor.interval=often", "metrics.prometheusRule.switchLatenessSeconds=0",
-        "test.nodes=0", "unknown=1", "networkPolicy.apiServerPorts[0]=70000",
-        "admissionPolicies.jobNamespaceLabels.tier=it's"}) {
+  for (const char* wrong : {"operator.replicas=-1",
+                            "operator.replicas=two",
+                            "operator.replica=2",
+                            "agent.realtime=maybe",
+                            "agent.maxUnavailable=0",
+                            "agent.maxUnavailable=120%",
+                            "agent.cgroupRoot=relative",
+                            "agent.cgroupDriver=none",
+                            "agent.kubeletCgroupRoot=../..",
+                            "image.pullPolicy=Sometimes",
+                            "image.registry=without-slash",
+                            "crds.enabled=perhaps",
+                            "metrics.serviceMonitor.interval=often",
+                            "metrics.prometheusRule.switchLatenessSeconds=0",
+                            "test.nodes=0",
+                            "unknown=1",
+                            "operator.digest=sha256:12",
+                            "agent.digest=latest",
+                            "agent.seLinuxOptions.typ=spc_t",
+                            "metrics.address=::",
+                            "resourceQuota.pods=0",
+                            "networkPolicy.apiServerPorts[0]=70000",
+                            "admissionPolicies.jobNamespaceLabels.tier=it's"}) {
     const HelmRun run = run_template("--set \"" + std::string{wrong} + "\"");
     EXPECT_NE(run.exit_code, 0) << wrong << " is accepted";
     EXPECT_THAT(run.output, testing::HasSubstr("don't meet the specifications of the schema"))
@@ -198,6 +220,16 @@ TEST_F(Chart, OperatorUnderstandsItsCommandLine) {
   EXPECT_EQ(parsed.options.metrics_port, 8080);
 }
 
+TEST_F(Chart, BothProgramsListenOnIpv6WhereThatIsAskedFor) {
+  const Objects objects = render(set({"metrics.address=[::]"}));
+  const auto of_operator =
+      control::parse_options(arguments_of(find(objects, "Deployment/kubegang-operator")));
+  EXPECT_EQ(of_operator.options.metrics_host, "::");
+  const auto of_agent =
+      agent::parse_options(arguments_of(find(objects, "DaemonSet/kubegang-agent")));
+  EXPECT_EQ(of_agent.options.metrics_address, "[::]:8081");
+}
+
 TEST_F(Chart, AgentUnderstandsItsCommandLineAndFindsTheOperatorsLease) {
   for (const char* realtime : {"true", "false"}) {
     const auto parsed = agent::parse_options(arguments_of(find(
@@ -209,10 +241,78 @@ TEST_F(Chart, AgentUnderstandsItsCommandLineAndFindsTheOperatorsLease) {
   }
 }
 
+// The pods of both programs and that of `helm test`.
+std::map<std::string, json> pod_specs(const Objects& objects) {
+  return {{"operator", find(objects, "Deployment/kubegang-operator")["spec"]["template"]["spec"]},
+          {"agent", find(objects, "DaemonSet/kubegang-agent")["spec"]["template"]["spec"]},
+          {"test", find(objects, "Pod/kubegang-test")["spec"]}};
+}
+
+TEST_F(Chart, ADigestNamesTheImageInsteadOfTheTag) {
+  const std::string of_operator = std::string{"registry.example:5000/kubegang/operator@"} + kDigest;
+  const Objects objects =
+      render(set({"image.registry=registry.example:5000/", "image.tag=1.2.3",
+                  std::string{"operator.digest="} + kDigest, "image.pullSecrets[0].name=secret"}));
+  std::map<std::string, json> pods = pod_specs(objects);
+  EXPECT_EQ(pods["operator"]["containers"][0]["image"], of_operator);
+  EXPECT_EQ(pods["test"]["containers"][0]["image"], of_operator);
+  EXPECT_THAT(pods["test"]["containers"][0]["command"].get<std::vector<std::string>>(),
+              testing::Contains("--image=" + of_operator));
+  EXPECT_EQ(pods["agent"]["containers"][0]["image"], "registry.example:5000/kubegang/agent:1.2.3");
+  for (const auto& [name, pod] : pods) {
+    EXPECT_EQ(pod["imagePullSecrets"], json::parse(R"([{"name": "secret"}])")) << name;
+  }
+}
+
+TEST_F(Chart, PodsStandOnLinuxNodesOnly) {
+  for (const auto& [name, pod] : pod_specs(render())) {
+    EXPECT_EQ(pod["nodeSelector"], json::parse(R"({"kubernetes.io/os": "linux"})")) << name;
+  }
+  const auto with_more =
+      pod_specs(render(set({"operator.nodeSelector.pool=infra", "agent.nodeSelector.pool=batch"})));
+  EXPECT_EQ(with_more.at("operator")["nodeSelector"],
+            json::parse(R"({"kubernetes.io/os": "linux", "pool": "infra"})"));
+  EXPECT_EQ(with_more.at("agent")["nodeSelector"],
+            json::parse(R"({"kubernetes.io/os": "linux", "pool": "batch"})"));
+}
+
+// Another version of the chart alone restarts no agent.
+TEST_F(Chart, PodsHaveNoLabelButTheirSelectors) {
+  const Objects objects = render();
+  for (const char* id : {"Deployment/kubegang-operator", "DaemonSet/kubegang-agent"}) {
+    const json workload = find(objects, id);
+    EXPECT_EQ(workload["spec"]["template"]["metadata"]["labels"],
+              workload["spec"]["selector"]["matchLabels"])
+        << id;
+  }
+}
+
+TEST_F(Chart, TheQuotaAdmitsThePriorityClassesOfOurPods) {
+  const Objects objects = render(set({"resourceQuota.enabled=true"}));
+  const json scope =
+      find(objects,
+           "ResourceQuota/kubegang-critical-pods")["spec"]["scopeSelector"]["matchExpressions"][0];
+  EXPECT_EQ(scope["scopeName"], "PriorityClass");
+  const auto classes = scope["values"].get<Strings>();
+  for (const char* program : {"operator", "agent"}) {
+    EXPECT_TRUE(classes.contains(pod_specs(objects)[program]["priorityClassName"])) << program;
+  }
+}
+
+TEST_F(Chart, TheTestMayUsePartitionsWhoeverElseMay) {
+  const json binding =
+      find(render(set({"rbac.bindUseToAuthenticated=false"})), "ClusterRoleBinding/kubegang-test");
+  EXPECT_EQ(binding["roleRef"]["name"], "kubegang-use-all-partitions");
+  EXPECT_EQ(binding["subjects"], json::parse(R"([{"kind": "ServiceAccount", "name": "kubegang-test",
+                             "namespace": "kubegang-system"}])"));
+}
+
 TEST_F(Chart, OperatorIsConfined) {
   const json deployment = find(render(), "Deployment/kubegang-operator");
   const json pod = deployment["spec"]["template"]["spec"];
-  EXPECT_EQ(pod["securityContext"]["runAsNonRoot"], true);
+  EXPECT_EQ(pod["securityContext"],
+            json::parse(R"({"runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532,
+                            "seccompProfile": {"type": "RuntimeDefault"}})"));
   EXPECT_EQ(pod["containers"][0]["securityContext"],
             json::parse(R"({"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
                             "capabilities": {"drop": ["ALL"]}})"));
@@ -278,8 +378,39 @@ TEST_F(Chart, SeveralOperatorsAreSpreadAndKeptFromEviction) {
   EXPECT_EQ(deployment["spec"]["replicas"], 2);
   const json budget = find(objects, "PodDisruptionBudget/kubegang-operator");
   EXPECT_EQ(budget["spec"]["selector"], deployment["spec"]["selector"]);
-  EXPECT_EQ(deployment["spec"]["template"]["spec"]["topologySpreadConstraints"][0]["labelSelector"],
-            deployment["spec"]["selector"]);
+  EXPECT_EQ(budget["spec"]["maxUnavailable"], 1);
+  EXPECT_EQ(budget["spec"]["unhealthyPodEvictionPolicy"], "AlwaysAllow");
+  const json spread = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"][0];
+  EXPECT_EQ(spread["topologyKey"], "kubernetes.io/hostname");
+  EXPECT_EQ(spread["labelSelector"], deployment["spec"]["selector"]);
+  // One alone is not kept: a drain would wait for ever.
+  for (const json& object : render()) EXPECT_NE(object["kind"], "PodDisruptionBudget");
+}
+
+TEST_F(Chart, TheNetworkPolicyLetsMetricsInAndTheApiServerOut) {
+  const Objects objects =
+      render(set({"networkPolicy.enabled=true", "networkPolicy.apiServerPorts={6443}",
+                  "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.a=b"}));
+  const json policy = find(objects, "NetworkPolicy/kubegang")["spec"];
+  EXPECT_EQ(policy["policyTypes"], json::parse(R"(["Ingress", "Egress"])"));
+  EXPECT_EQ(
+      policy["ingress"],
+      json::parse(
+          R"([{"ports": [{"port": "metrics"}], "from": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]}])"));
+  EXPECT_EQ(policy["egress"], json::parse(R"([{"ports": [{"port": 6443, "protocol": "TCP"}]}])"));
+  const json selector = policy["podSelector"]["matchLabels"];
+  const auto selects = [&](const json& labels) {
+    for (const auto& [key, value] : selector.items()) {
+      if (labels.value(key, "") != value) return false;
+    }
+    return true;
+  };
+  for (const char* id : {"Deployment/kubegang-operator", "DaemonSet/kubegang-agent"}) {
+    const json pod = find(objects, id)["spec"]["template"];
+    EXPECT_TRUE(selects(pod["metadata"]["labels"])) << id;
+    EXPECT_EQ(pod["spec"]["containers"][0]["ports"][0]["name"], "metrics") << id;
+  }
+  EXPECT_TRUE(selects(find(objects, "Pod/kubegang-test")["metadata"]["labels"]));
 }
 
 TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {

@@ -3,7 +3,7 @@ app.kubernetes.io/name: kubegang
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
 {{- define "kubegang.inlineLabels" -}}
@@ -21,8 +21,15 @@ app.kubernetes.io/component: {{ .component }}
 {{ include "kubegang.selector" .root }}
 {{- end }}
 
+{{/* An image: dict root, of (operator's or agent's values). A digest says more than a tag. */}}
 {{- define "kubegang.image" -}}
-{{ .root.Values.image.registry }}{{ .repository }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
+{{ .root.Values.image.registry }}{{ .of.repository }}
+{{- if .of.digest }}@{{ .of.digest }}{{ else }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{/* The images are Linux programs: a nodeSelector of the values' and of that, as JSON. */}}
+{{- define "kubegang.nodeSelector" -}}
+{{ merge (dict) . (dict "kubernetes.io/os" "linux") | toJson }}
 {{- end }}
 
 {{- define "kubegang.operatorUser" -}}
