@@ -307,6 +307,23 @@ TEST_F(Chart, TheTestMayUsePartitionsWhoeverElseMay) {
                              "namespace": "kubegang-system"}])"));
 }
 
+// The policies know these three by their names.
+TEST_F(Chart, PodsHaveTheirOwnServiceAccounts) {
+  const Objects objects = render();
+  for (const auto& [name, pod] : pod_specs(objects)) {
+    const std::string account = "kubegang-" + name;
+    EXPECT_EQ(pod["serviceAccountName"], account);
+    find(objects, "ServiceAccount/" + account);
+  }
+  const json policy = find(objects, "ValidatingAdmissionPolicy/kubegang-own-tokens");
+  const std::string condition = policy["spec"]["matchConditions"][0]["expression"];
+  for (const char* name : {"operator", "agent", "test"}) {
+    EXPECT_THAT(condition,
+                testing::HasSubstr(std::string{"'system:serviceaccount:kubegang-system:kubegang-"} +
+                                   name + "'"));
+  }
+}
+
 TEST_F(Chart, OperatorIsConfined) {
   const json deployment = find(render(), "Deployment/kubegang-operator");
   const json pod = deployment["spec"]["template"]["spec"];
@@ -428,7 +445,7 @@ TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
     ++policies;
     EXPECT_EQ(object["spec"]["failurePolicy"], "Fail") << id_of(object);
   }
-  EXPECT_EQ(policies, 9);
+  EXPECT_EQ(policies, 10);
 }
 
 // 350,000 units a question, 1,000,000 an expression.

@@ -38,6 +38,9 @@ system:serviceaccount:{{ .Release.Namespace }}:kubegang-operator
 {{- define "kubegang.agentUser" -}}
 system:serviceaccount:{{ .Release.Namespace }}:kubegang-agent
 {{- end }}
+{{- define "kubegang.testUser" -}}
+system:serviceaccount:{{ .Release.Namespace }}:kubegang-test
+{{- end }}
 
 {{/* Where kubelet keeps all pods' cgroups, below agent.cgroupRoot: "kubepods.slice", or "kubepods". */}}
 {{- define "kubegang.kubepods" -}}
@@ -64,6 +67,11 @@ metadata: {name: {{ .name }}, labels: {{ include "kubegang.inlineLabels" .root }
 spec: {policyName: {{ .name }}, validationActions: [Deny]}
 {{- end }}
 
+{{/* CEL: true when the request comes with the token that kubelet gave to a pod. */}}
+{{- define "kubegang.tokenOfAPod" -}}
+request.userInfo.?extra[?'authentication.kubernetes.io/pod-name'].hasValue()
+{{- end }}
+
 {{/*
 CEL: the pod spec in `variables.pod` and the annotations in `variables.annotations` stay within what
 the Pod Security level `baseline` allows. Needs `variables.containers`, all containers of the pod.
@@ -86,7 +94,9 @@ of that level, this holds in namespaces that say nothing.
   && !c.?privileged.orValue(false) && c.?procMount.orValue('Default') == 'Default'
   && c.?capabilities.?add.orValue([]).all(a, a in ['AUDIT_WRITE', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'MKNOD',
     'NET_BIND_SERVICE', 'SETFCAP', 'SETGID', 'SETPCAP', 'SETUID', 'SYS_CHROOT']))
-&& variables.containers.all(c, c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0))
+&& variables.containers.all(c, c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)
+  && [c.?livenessProbe, c.?readinessProbe, c.?startupProbe].all(p, p.?httpGet.?host.orValue('') == '' && p.?tcpSocket.?host.orValue('') == '')
+  && [c.?lifecycle.?postStart, c.?lifecycle.?preStop].all(h, h.?httpGet.?host.orValue('') == '' && h.?tcpSocket.?host.orValue('') == ''))
 {{- end }}
 
 {{/* CEL: true when the request's namespace has the labels of admissionPolicies.jobNamespaceLabels. */}}

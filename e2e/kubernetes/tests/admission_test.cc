@@ -34,6 +34,15 @@ class Admission : public Cluster {
     }
     return "";
   }
+  // As an operator has it.
+  std::string operators_token() {
+    const std::vector<json> pods = operators();
+    if (pods.empty()) {
+      ADD_FAILURE() << "there is no operator";
+      return "";
+    }
+    return token_of(kSystemNamespace, "kubegang-operator", pods[0]["metadata"]["name"]);
+  }
   // Policies and rights come into force a moment after they are made.
   void expect_denied(const std::string& sentence,
                      const std::function<base::Result<json>()>& request) {
@@ -93,7 +102,7 @@ TEST_F(Admission, AnAgentWritesOnlyItsOwnNodesTimetableStatus) {
     return call_api(*agent, Method::kPatch, kTimetables + node(2) + "/status", status);
   });
   const auto unbound = as(token_of(kSystemNamespace, "kubegang-agent"));
-  expect_denied("bound to no node", [&] {
+  expect_denied("its token is bound to no", [&] {
     return call_api(*unbound, Method::kPatch, kTimetables + node(1) + "/status", status);
   });
 }
@@ -110,7 +119,7 @@ TEST_F(Admission, NobodyButTheOperatorWritesStatusesAndTimetables) {
 }
 
 TEST_F(Admission, ATermNeverGoesDown) {
-  const auto control = as(token_of(kSystemNamespace, "kubegang-operator"));
+  const auto control = as(operators_token());
   expect_denied("term", [&] {
     return call_api(*control, Method::kPatch, kTimetables + node(1), {{"spec", {{"term", 0}}}});
   });
@@ -168,7 +177,7 @@ TEST_F(Admission, TheOperatorCreatesOnlyPodsOfJobsWithoutRightsOverANode) {
   ASSERT_NO_FATAL_FAILURE(
       patch("/api/v1/namespaces/" + ns_,
             {{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", nullptr}}}}}}));
-  const auto control = as(token_of(kSystemNamespace, "kubegang-operator"));
+  const auto control = as(operators_token());
   const auto create = [&](const std::string& path, const json& pod) {
     return [&control, path, pod] { return call_api(*control, Method::kPost, path, pod); };
   };
@@ -193,6 +202,15 @@ TEST_F(Admission, TheOperatorCreatesOnlyPodsOfJobsWithoutRightsOverANode) {
                                                {{{"name", "main"},
                                                  {"image", kBusyboxImage},
                                                  {"securityContext", {{"privileged", true}}}}}}})));
+}
+
+// Who may impersonate the operator, or makes a token for it, has no pod of its either.
+TEST_F(Admission, TheOperatorWritesWithTheTokenOfItsPodOnly) {
+  const auto with_its_own = as(operators_token());
+  const auto with_another = as(token_of(kSystemNamespace, "kubegang-operator"));
+  expect_allowed([&] { return call_api(*with_its_own, Method::kPost, pods_path(), bare_pod()); });
+  expect_denied("with the tokens of their pods only",
+                [&] { return call_api(*with_another, Method::kPost, pods_path(), bare_pod()); });
 }
 
 TEST_F(Admission, KubegangsNamespaceIsClosedForOtherPeoplesPodsAndTokens) {
