@@ -11,7 +11,8 @@ RUN cmake --preset release \
  && e2e/kubernetes/image-tree /tree/operator build/bin/kubegang-operator build/bin/kubectl-gang \
  && e2e/kubernetes/image-tree /tree/agent build/bin/kubegang-agent
 
-# Nothing but the program and the shared libraries that it needs: no shell, no package manager.
+# Nothing but the program and the shared libraries that it needs: no shell, no package manager. The agent
+# is root, since the freezer's files belong to root (docs/security.md).
 FROM scratch AS agent
 COPY --from=build /tree/agent /
 ENTRYPOINT ["/kubegang-agent"]

@@ -662,6 +662,43 @@ TEST_F(Chart, ReadmeListsEveryValueWithItsDefault) {
   EXPECT_EQ(listed, values);
 }
 
+// -- What people copy
+// ------------------------------------------------------------------------------
+
+TEST_F(Chart, TheDockerfileMakesTheImagesOfTheChart) {
+  const std::string text = read(KUBEGANG_SOURCE_DIR "/Dockerfile");
+  // The user that the operator's pod has, and no shell in either image.
+  EXPECT_THAT(text, testing::HasSubstr("FROM scratch AS operator\n"
+                                       "COPY --from=build /tree/operator /\n"
+                                       "USER 65532:65532\n"
+                                       "ENTRYPOINT [\"/kubegang-operator\"]\n"));
+  EXPECT_THAT(text, testing::HasSubstr("FROM scratch AS agent\n"
+                                       "COPY --from=build /tree/agent /\n"
+                                       "ENTRYPOINT [\"/kubegang-agent\"]\n"));
+}
+
+TEST_F(Chart, DocsNameImagesAndValuesThatExist) {
+  const std::string version =
+      read_yaml(std::string{kChart} + "/Chart.yaml")["appVersion"].get<std::string>();
+  const std::regex image{"kubegang/(operator|agent|\\$name):([0-9a-z.]+)"};
+  const std::regex option{"--set '?([^ '`\\\\\n]+)"};
+  int images = 0;
+  for (const char* file : {"Dockerfile", "README.md", "docs/kind.md", "docs/security.md",
+                           "docs/operations.md", "charts/kubegang/README.md"}) {
+    const std::string text = read(std::string{KUBEGANG_SOURCE_DIR "/"} + file);
+    for (std::sregex_iterator at{text.begin(), text.end(), image}, end; at != end; ++at) {
+      EXPECT_EQ((*at)[2], version) << file;
+      ++images;
+    }
+    std::vector<std::string> values;
+    for (std::sregex_iterator at{text.begin(), text.end(), option}, end; at != end; ++at) {
+      values.push_back((*at)[1]);
+    }
+    if (!values.empty()) check_whole(render(set(values)), file);
+  }
+  EXPECT_GE(images, 6);
+}
+
 // -- Our own objects, against our own schemas ----------------------------------------------------
 
 class ChartObjects : public Chart {
