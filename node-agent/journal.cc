@@ -70,6 +70,7 @@ bool parse_line(std::string_view line, Journal& journal) {
   return true;
 }
 
+// Of a file that is too long a little more than a journal may have.
 base::Result<std::string> read_whole(const std::string& path) {
   const FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (!file.is_open()) return error_from_errno("journal " + path, errno);
@@ -79,10 +80,10 @@ base::Result<std::string> read_whole(const std::string& path) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return error_from_errno("journal " + path, errno);
-    if (got == 0) return text;
+    if (got == 0) break;
     text.append(buffer, 0, static_cast<std::size_t>(got));
   }
-  return base::invalid_argument("journal " + path + ": longer than 4 MiB");
+  return text;
 }
 
 }  // namespace
@@ -137,28 +138,22 @@ Journal salvage_journal(std::string_view text) {
   return journal;
 }
 
-base::Result<Journal> JournalFile::read_or_salvage(std::string_view boot_id,
-                                                   std::string& why) const {
-  base::Result<Journal> journal = read(boot_id);
-  if (journal || journal.error().code == base::Code::kNotFound) return journal;
-  why = journal.error().message;
+base::Result<Journal> JournalFile::read(std::string_view boot_id, std::string& damage) const {
   const base::Result<std::string> text = read_whole(path_);
-  Journal left = text ? salvage_journal(*text) : Journal{.incomplete = true};
+  if (!text) return text.error();
+  const base::Result<Journal> journal = text->size() <= kJournalBytesMax
+                                            ? parse_journal(*text)
+                                            : base::invalid_argument("longer than 4 MiB");
+  if (journal) {
+    if (journal->boot_id == boot_id) return journal;
+    return base::Error{base::Code::kNotFound, "journal " + path_ + ": of an earlier boot"};
+  }
+  damage = journal.error().with_context(path_).message;
+  Journal left = salvage_journal(*text);
   // The file is on tmpfs, hence of this boot; but a time of another boot would mean nothing.
   if (left.boot_id != boot_id) left.lease.reset();
   left.boot_id = boot_id;
   return left;
-}
-
-base::Result<Journal> JournalFile::read(std::string_view boot_id) const {
-  base::Result<std::string> text = read_whole(path_);
-  if (!text) return text.error();
-  base::Result<Journal> journal = parse_journal(*text);
-  if (!journal) return journal.error().with_context(path_);
-  if (journal->boot_id != boot_id) {
-    return base::Error{base::Code::kNotFound, "journal " + path_ + ": of an earlier boot"};
-  }
-  return journal;
 }
 
 base::Status JournalFile::write(const Journal& journal) const {

@@ -67,10 +67,10 @@ class JournalFile {
  public:
   explicit JournalFile(std::string path) : path_{std::move(path)} {}
 
-  // kNotFound: there is none, or it is of an earlier boot; kInvalidArgument: damaged.
-  base::Result<Journal> read(std::string_view boot_id) const;
-  // The same, but of a damaged one what can be read of it, and `why` says what is wrong.
-  base::Result<Journal> read_or_salvage(std::string_view boot_id, std::string& why) const;
+  // Of a damaged one what is left of it (salvage_journal); `damage` then says what is wrong with
+  // it, else it is not touched. kNotFound: there is none, or it is of an earlier boot; another
+  // code: the file cannot be read, which says nothing about what is in it.
+  base::Result<Journal> read(std::string_view boot_id, std::string& damage) const;
   // Atomic: a reader sees the old one or the new one.
   base::Status write(const Journal& journal) const;
 

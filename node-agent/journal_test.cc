@@ -26,18 +26,22 @@ Journal example() {
 TEST(Journal, ReadsWhatItWrote) {
   const testing::TemporaryDirectory directory;
   const JournalFile file{directory.path() + "/journal"};
-  EXPECT_EQ(file.read("boot-1").error().code, base::Code::kNotFound);
+  std::string damage;
+  EXPECT_EQ(file.read("boot-1", damage).error().code, base::Code::kNotFound);
   ASSERT_TRUE(file.write(example()).ok());
-  EXPECT_EQ(*file.read("boot-1"), example());
+  EXPECT_EQ(*file.read("boot-1", damage), example());
   ASSERT_TRUE(file.write({.boot_id = "boot-1"}).ok());
-  EXPECT_EQ(*file.read("boot-1"), Journal{.boot_id = "boot-1"});
+  EXPECT_EQ(*file.read("boot-1", damage), Journal{.boot_id = "boot-1"});
+  EXPECT_EQ(damage, "");
 }
 
 TEST(Journal, OfAnEarlierBootDoesNotCount) {
   const testing::TemporaryDirectory directory;
   const JournalFile file{directory.path() + "/journal"};
   ASSERT_TRUE(file.write(example()).ok());
-  EXPECT_EQ(file.read("boot-2").error().code, base::Code::kNotFound);
+  std::string damage;
+  EXPECT_EQ(file.read("boot-2", damage).error().code, base::Code::kNotFound);
+  EXPECT_EQ(damage, "");
 }
 
 TEST(Journal, RefusesWhatIsDamaged) {
@@ -75,16 +79,43 @@ TEST(Journal, OfADamagedOneTheLeaseCountsOnlyIfItIsOfThisBoot) {
   const JournalFile file{directory.path() + "/journal"};
   ASSERT_TRUE(file.write(example()).ok());
   std::ofstream{file.path(), std::ios::app} << "x";
-  std::string why;
-  ASSERT_TRUE(file.read_or_salvage("boot-1", why).ok());
-  EXPECT_EQ(why, "");  // what is behind the end does not matter
+  std::string damage;
+  ASSERT_TRUE(file.read("boot-1", damage).ok());
+  EXPECT_EQ(damage, "");  // what is behind the end does not matter
   std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) - 5);
-  const base::Result<Journal> left = file.read_or_salvage("boot-2", why);
+  const base::Result<Journal> left = file.read("boot-2", damage);
   ASSERT_TRUE(left.ok());
-  EXPECT_NE(why, "");
+  EXPECT_EQ(damage, file.path() + ": journal: cut off");
   EXPECT_EQ(left->pods, example().pods);
   EXPECT_EQ(left->lease, std::nullopt);
-  EXPECT_EQ(file.read_or_salvage("boot-1", why)->lease, example().lease);
+  EXPECT_EQ(file.read("boot-1", damage)->lease, example().lease);
+}
+
+TEST(Journal, OfOneThatIsTooLongItsBeginningIsLeft) {
+  const testing::TemporaryDirectory directory;
+  const JournalFile file{directory.path() + "/journal"};
+  Journal journal = example();
+  journal.timetable.assign(kJournalBytesMax, ' ');
+  ASSERT_TRUE(file.write(journal).ok());
+  std::string damage;
+  const base::Result<Journal> left = file.read("boot-1", damage);
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(damage, file.path() + ": longer than 4 MiB");
+  EXPECT_EQ(left->pods, example().pods);
+  EXPECT_TRUE(left->incomplete);
+}
+
+// Nothing is known of what is in it, so nothing is made up.
+TEST(Journal, ThatCannotBeReadIsNoDamagedOne) {
+  const testing::TemporaryDirectory directory;
+  const JournalFile file{directory.path() + "/journal"};
+  std::filesystem::create_directory(file.path());
+  std::string damage;
+  const base::Result<Journal> journal = file.read("boot-1", damage);
+  ASSERT_FALSE(journal.ok());
+  EXPECT_EQ(journal.error().code, base::Code::kUnavailable);
+  EXPECT_EQ(journal.error().message, "journal " + file.path() + ": Is a directory");
+  EXPECT_EQ(damage, "");
 }
 
 TEST(Journal, SaysThatItCannotBeWritten) {

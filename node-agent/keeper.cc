@@ -69,8 +69,12 @@ Keeper::Keeper(std::string node, JournalFile journal, std::string boot_id, PodOp
 
 Keeper::Adopted Keeper::adopt(const std::map<std::string, FreezeState>& last_shown) {
   Adopted adopted;
-  base::Result<Journal> journal = journal_file_.read_or_salvage(boot_id_, adopted.damage);
-  if (!journal) return adopted;
+  base::Result<Journal> journal = journal_file_.read(boot_id_, adopted.damage);
+  if (!journal && journal.error().code == base::Code::kNotFound) return adopted;
+  if (!journal) {  // As good as one of which nothing is left.
+    adopted.damage = journal.error().message;
+    journal = Journal{.boot_id = boot_id_, .incomplete = true};
+  }
   adopted.found = true;
   adopted.journal = *std::move(journal);
   incomplete_ = adopted.journal.incomplete;

@@ -108,6 +108,21 @@ TEST_F(KeeperTest, MendsADamagedJournalFromThePodsThatAKubegangJobControls) {
   EXPECT_FALSE(node_.journal().incomplete);
 }
 
+TEST_F(KeeperTest, MendsAJournalThatCannotBeReadAsOneOfWhichNothingIsLeft) {
+  two_gangs();
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  const std::string journal = node_.directory() + "/journal";
+  std::filesystem::remove(journal);
+  std::filesystem::create_directory(journal);
+  node_.restart_agent();
+  std::filesystem::remove(journal);
+  node_.publish(node_.timetable({"a"}, {{0}}));  // b is not listed any more
+  node_.step();
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_FALSE(node_.journal().incomplete);
+}
+
 TEST_F(KeeperTest, MendsADamagedJournalFromItsReadableLinesWithoutTheApiServer) {
   two_gangs();
   node_.step();

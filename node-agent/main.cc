@@ -55,10 +55,7 @@ int run_inspect(const Options& options) {
   if (!cgroups) return sentence(cgroups.error());
   const JournalFile file{options.run_directory + "/" + kJournalName};
   std::string damage;
-  base::Result<Journal> journal = file.read(read_boot_id());
-  if (!journal && journal.error().code == base::Code::kInvalidArgument) {
-    journal = file.read_or_salvage(read_boot_id(), damage);
-  }
+  const base::Result<Journal> journal = file.read(read_boot_id(), damage);
   if (!journal && journal.error().code != base::Code::kNotFound) return sentence(journal.error());
   const base::Result<SharedState> state =
       SharedState::open(options.run_directory + "/" + kSharedStateName);

@@ -175,9 +175,12 @@ void Supervisor::thaw_everything() {
   }
   std::string damage;
   const base::Result<Journal> journal =
-      JournalFile{options_.run_directory + "/" + kJournalName}.read_or_salvage(read_boot_id(),
-                                                                               damage);
-  if (!journal) return;  // There is none: nothing was ever frozen.
+      JournalFile{options_.run_directory + "/" + kJournalName}.read(read_boot_id(), damage);
+  if (!journal) {
+    if (journal.error().code == base::Code::kNotFound) return;  // Nothing was ever frozen.
+    spdlog::error("cannot thaw error=\"{}\"", journal.error().message);
+    return;
+  }
   ThawResult result;
   for (int attempt = 0; attempt < kThawAttemptsMax; ++attempt) {
     result = thaw_journaled(*journal, *cgroups);

@@ -371,6 +371,11 @@ TEST_P(AgentProcessTest, InspectShowsTheNode) {
   said = run_program(inspect);
   EXPECT_EQ(said.exit_code, 0);
   EXPECT_THAT(said.text, HasSubstr("journal      damaged: "));
+  std::filesystem::remove(node_->run_directory() + "/journal");
+  std::filesystem::create_directory(node_->run_directory() + "/journal");
+  said = run_program(inspect);
+  EXPECT_EQ(said.exit_code, 1);
+  EXPECT_THAT(said.text, HasSubstr("/journal: Is a directory\n"));
 
   said = run_program("inspect" + place + node_->directory());
   EXPECT_EQ(said.exit_code, 1);

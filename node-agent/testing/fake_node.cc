@@ -173,8 +173,10 @@ void FakeNode::run_for(base::Duration duration) {
 }
 
 Journal FakeNode::journal() const {
-  const base::Result<Journal> journal = JournalFile{directory_.path() + "/journal"}.read("boot-1");
-  return journal ? *journal : Journal{};
+  std::string damage;
+  const base::Result<Journal> journal =
+      JournalFile{directory_.path() + "/journal"}.read("boot-1", damage);
+  return journal && damage.empty() ? *journal : Journal{};
 }
 
 PodView FakeNode::view(const std::string& name) const {
