@@ -14,14 +14,13 @@
 #include "node-agent/hierarchy.h"
 #include "node-agent/inspect.h"
 #include "node-agent/options.h"
+#include "node-agent/sentence.h"
 #include "node-agent/supervisor.h"
 #include "node-agent/switch_clock.h"
 #include "node-agent/worker.h"
 
 namespace agent {
 namespace {
-
-constexpr int kFailed = 1;
 
 // Whoever reads our log, and does not, holds up nobody: what a full pipe does not take is lost. By
 // an open file of our own, since others may write into the same pipe.
@@ -42,11 +41,6 @@ void set_up_log(const std::string& level) {
   logger->set_level(spdlog::level::from_str(level));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
-}
-
-int sentence(const base::Error& error) {
-  std::fprintf(stderr, "kubegang-agent: %s\n", error.message.c_str());
-  return kFailed;
 }
 
 int run_inspect(const Options& options) {

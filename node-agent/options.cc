@@ -7,6 +7,7 @@
 namespace agent {
 namespace {
 
+constexpr int kExitUsage = 2;
 constexpr char kAbout[] =
     "kubegang-agent: lets the gangs of this node take turns, as its NodeTimetable says, through "
     "the "
@@ -96,10 +97,13 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments) {
     } else if (options.node_name.empty()) {
       throw CLI::RequiredError("--node-name (or the environment variable NODE_NAME)");
     }
-  } catch (const CLI::ParseError& error) {
+  } catch (const CLI::Success& success) {  // --help, --version
     std::ostringstream out;
-    parsed.exit_code = app.exit(error, out, out) == 0 ? 0 : 2;
+    parsed.exit_code = app.exit(success, out, out);
     parsed.text = out.str();
+  } catch (const CLI::ParseError& error) {
+    parsed.exit_code = kExitUsage;
+    parsed.text = std::string{"kubegang-agent: "} + error.what() + "; see kubegang-agent --help\n";
   }
   return parsed;
 }

@@ -3,12 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "node-agent/hierarchy.h"
 
 namespace agent {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(Options, TakesTheNodeFromTheFlag) {
   const ParsedOptions parsed =
@@ -36,7 +41,9 @@ TEST(Options, RefusesMistakesWithExitCode2AndASentence) {
   for (const auto& [arguments, words] : mistakes) {
     const ParsedOptions parsed = parse_options(arguments);
     EXPECT_EQ(parsed.exit_code, 2);
-    EXPECT_THAT(parsed.text, HasSubstr(words));
+    EXPECT_THAT(parsed.text, AllOf(StartsWith("kubegang-agent: "), HasSubstr(words),
+                                   EndsWith("; see kubegang-agent --help\n")));
+    EXPECT_EQ(std::count(parsed.text.begin(), parsed.text.end(), '\n'), 1) << parsed.text;
   }
 }
 

@@ -20,6 +20,7 @@
 
 #include "node-agent/journal.h"
 #include "node-agent/pod_cgroups.h"
+#include "node-agent/sentence.h"
 #include "node-agent/shared_state.h"
 #include "node-agent/switch_clock.h"
 #include "node-agent/thaw_journaled.h"
@@ -40,7 +41,6 @@ constexpr base::Duration kThawAgainAfter = std::chrono::milliseconds{50};
 constexpr base::Duration kDiesWithin = std::chrono::milliseconds{250};
 constexpr base::Duration kDiesWithinAtStop = std::chrono::milliseconds{50};
 constexpr base::Duration kDeadLookEvery = std::chrono::milliseconds{2};
-constexpr int kExitFailed = 1;
 
 sigset_t watched_signals() {
   sigset_t set;
@@ -255,10 +255,7 @@ int Supervisor::run() {
 int supervise(const SupervisorOptions& options) {
   base::Result<SharedState> state =
       SharedState::create(options.run_directory + "/" + kSharedStateName);
-  if (!state) {
-    spdlog::error("cannot start error=\"{}\"", state.error().message);
-    return kExitFailed;
-  }
+  if (!state) return sentence(state.error());
   return Supervisor{options, *std::move(state)}.run();
 }
 

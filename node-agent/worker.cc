@@ -30,6 +30,7 @@
 #include "node-agent/cgroup_file.h"
 #include "node-agent/frozen_time.h"
 #include "node-agent/pod_opener.h"
+#include "node-agent/sentence.h"
 #include "node-agent/shared_state.h"
 #include "node-agent/status_writer.h"
 #include "node-agent/supervisor.h"
@@ -53,11 +54,6 @@ bool poll_for(std::span<pollfd> fds, base::Duration timeout) {
   const std::chrono::nanoseconds rest = timeout - seconds;
   const timespec relative{.tv_sec = seconds.count(), .tv_nsec = rest.count()};
   return ::ppoll(fds.data(), fds.size(), &relative, nullptr) > 0;
-}
-
-int failed(const base::Error& error) {
-  spdlog::error("cannot start error=\"{}\"", error.message);
-  return 1;
 }
 
 // One agent per run directory: two would undo each other's work. Held until the process ends. The
@@ -322,21 +318,21 @@ int run_worker(const Options& options) {
   lock_memory();
   const base::Result<FileDescriptor> lock = lock_run_directory(options.run_directory);
   if (!lock) {
-    failed(lock.error());
-    return lock.error().code == base::Code::kAlreadyExists ? kExitTaken : 1;
+    const int code = sentence(lock.error());
+    return lock.error().code == base::Code::kAlreadyExists ? kExitTaken : code;
   }
   base::Result<PodCgroups> cgroups =
       PodCgroups::open(options.cgroup_root, options.kubelet_cgroup_root);
-  if (!cgroups) return failed(cgroups.error());
+  if (!cgroups) return sentence(cgroups.error());
   base::Result<SharedState> shared =
       SharedState::create(options.run_directory + "/" + kSharedStateName);
-  if (!shared) return failed(shared.error());
+  if (!shared) return sentence(shared.error());
   const RealSwitchClock clock;
   const base::Result<std::unique_ptr<kube::HttpTransport>> transport =
       make_transport(options, clock);
-  if (!transport) return failed(transport.error());
+  if (!transport) return sentence(transport.error());
   Worker worker{options, **transport, *std::move(cgroups), *std::move(shared)};
-  if (const base::Status status = worker.start(); !status) return failed(status.error());
+  if (const base::Status status = worker.start(); !status) return sentence(status.error());
   const int code = worker.run();
   spdlog::shutdown();
   // No waiting for calls to an API server that may be slow: everything that counts is done.

@@ -391,7 +391,8 @@ TEST_P(AgentProcessTest, ASecondAgentInTheSameRunDirectoryRefusesToStart) {
       run_program("--node-name n1 --kubeconfig " + node_->directory() + "/kubeconfig --run-dir " +
                   node_->run_directory() + " --cgroup-root " + node_->cgroups().root());
   EXPECT_EQ(said.exit_code, 3);
-  EXPECT_THAT(said.text, HasSubstr("another kubegang-agent"));
+  EXPECT_THAT(said.text, HasSubstr("kubegang-agent: run directory " + node_->run_directory() +
+                                   ": another kubegang-agent uses it"));
   EXPECT_THAT(said.text, Not(HasSubstr("thawed what the journal names")));
   EXPECT_TRUE(takes_turns_soon());
 }
