@@ -2,12 +2,14 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <utility>
+#include <vector>
 
 #include "kube/base64.h"
 
@@ -34,38 +36,62 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
-// Reads one kubeconfig. Throws only YAML's exceptions.
+// One kubeconfig; relative paths in it are relative to `directory`.
+struct Kubeconfig {
+  YAML::Node root;
+  std::string path;  // for messages
+  std::string directory;
+};
+
+// Reads what one or more say together: of entries of one name the first one counts, as a whole.
+// Throws only YAML's exceptions.
 class Reader {
  public:
-  Reader(const YAML::Node& root, const std::string& path, const std::string& directory)
-      : root_{root}, path_{path}, directory_{directory} {}
+  // REQUIRES: `files` is not empty and outlives this.
+  explicit Reader(const std::vector<Kubeconfig>& files) : files_{files} {}
 
   Result<TransportConfig> read(const std::optional<std::string>& wanted) const {
-    if (!root_.IsMap()) return bad("it is not a map");
-    const std::string name = wanted ? *wanted : text(root_, "current-context");
-    if (name.empty()) return bad("it has no current-context: set one, or name a context");
-    const YAML::Node context = named("contexts", name, "context");
-    if (!context) return bad("context \"" + name + "\" is not in contexts");
-    TransportConfig config;
-    config.origin = "kubeconfig " + path_ + ", context " + name;
-    if (const std::string ns = text(context, "namespace"); !ns.empty()) config.ns = ns;
-    const std::string cluster_name = text(context, "cluster");
-    const YAML::Node cluster = named("clusters", cluster_name, "cluster");
-    if (!cluster) return bad("cluster \"" + cluster_name + "\" is not in clusters");
-    if (auto status = read_cluster(cluster, cluster_name, config); !status.ok()) {
-      return status.error();
+    for (const Kubeconfig& file : files_) {
+      if (!file.root.IsMap() && !file.root.IsNull()) return bad(file.path, "it is not a map");
     }
-    const std::string user_name = text(context, "user");
+    const std::string name = wanted ? *wanted : current_context();
+    if (name.empty()) return bad(paths(), "it has no current-context: set one, or name a context");
+    const std::optional<Entry> context = named("context", name);
+    if (!context) return bad(paths(), "context \"" + name + "\" is not in contexts");
+    TransportConfig config;
+    config.origin = "kubeconfig " + paths() + ", context " + name;
+    if (const std::string ns = text(context->node, "namespace"); !ns.empty()) config.ns = ns;
+    const std::string cluster_name = text(context->node, "cluster");
+    const std::optional<Entry> cluster = named("cluster", cluster_name);
+    if (!cluster) return bad(paths(), "cluster \"" + cluster_name + "\" is not in clusters");
+    if (auto status = read_cluster(*cluster, config); !status.ok()) return status.error();
+    const std::string user_name = text(context->node, "user");
     if (user_name.empty()) return config;
-    const YAML::Node user = named("users", user_name, "user");
-    if (!user) return bad("user \"" + user_name + "\" is not in users");
-    if (auto status = read_user(user, user_name, config); !status.ok()) return status.error();
+    const std::optional<Entry> user = named("user", user_name);
+    if (!user) return bad(paths(), "user \"" + user_name + "\" is not in users");
+    if (auto status = read_user(*user, config); !status.ok()) return status.error();
     return config;
   }
 
+  std::string paths() const {
+    std::string all;
+    for (const Kubeconfig& file : files_) all += (all.empty() ? "" : ":") + file.path;
+    return all;
+  }
+
  private:
-  Error bad(const std::string& what) const {
-    return base::invalid_argument("kubeconfig " + path_ + ": " + what);
+  // What a list has under a name, and the file that it is from.
+  struct Entry {
+    YAML::Node node;
+    const Kubeconfig* file = nullptr;
+    std::string title;  // "cluster \"dev\""
+  };
+
+  static Error bad(const std::string& path, const std::string& what) {
+    return base::invalid_argument("kubeconfig " + path + ": " + what);
+  }
+  static Error bad(const Entry& entry, const std::string& what) {
+    return bad(entry.file->path, entry.title + what);
   }
 
   static std::string text(const YAML::Node& node, const char* field) {
@@ -73,91 +99,128 @@ class Reader {
     return value && value.IsScalar() ? value.Scalar() : std::string{};
   }
 
-  // The entry of a list of {name, <field>}.
-  YAML::Node named(const char* list, const std::string& name, const char* field) const {
-    for (const YAML::Node& entry : root_[list]) {
-      if (text(entry, "name") == name && entry[field].IsMap()) return entry[field];
+  std::string current_context() const {
+    for (const Kubeconfig& file : files_) {
+      if (std::string name = text(file.root, "current-context"); !name.empty()) return name;
     }
-    return YAML::Node{YAML::NodeType::Undefined};
+    return {};
   }
 
-  base::Status refuse(const YAML::Node& node, const std::string& owner,
-                      std::initializer_list<const char*> fields, const char* advice) const {
+  // The entry of a list "<kind>s" of {name, <kind>}.
+  std::optional<Entry> named(const std::string& kind, const std::string& name) const {
+    for (const Kubeconfig& file : files_) {
+      if (!file.root.IsMap()) continue;
+      for (const YAML::Node& entry : file.root[kind + "s"]) {
+        if (text(entry, "name") != name) continue;
+        const YAML::Node node = entry[kind];
+        if (node && node.IsMap()) return Entry{node, &file, kind + " \"" + name + "\""};
+      }
+    }
+    return std::nullopt;
+  }
+
+  static base::Status refuse(const Entry& entry, std::initializer_list<const char*> fields,
+                             const std::string& advice) {
+    const YAML::Node& node = entry.node;
     for (const char* field : fields) {
       if (node[field] && !node[field].IsNull()) {
-        return bad(owner + " has " + field + ", which is not supported: " + advice);
+        return bad(entry, " has " + std::string{field} + ", which is not supported: " + advice);
       }
     }
     return {};
   }
 
-  base::Status read_cluster(const YAML::Node& cluster, const std::string& name,
-                            TransportConfig& config) const {
-    const std::string owner = "cluster \"" + name + "\"";
-    config.server = text(cluster, "server");
-    if (config.server.empty()) return bad(owner + " has no server");
-    if (auto status = refuse(cluster, owner, {"proxy-url", "tls-server-name"},
+  static base::Status read_cluster(const Entry& cluster, TransportConfig& config) {
+    config.server = text(cluster.node, "server");
+    if (config.server.empty()) return bad(cluster, " has no server");
+    if (auto status = refuse(cluster, {"proxy-url", "tls-server-name"},
                              "use an address that the certificate names and that is reached "
                              "directly");
         !status.ok()) {
       return status;
     }
-    config.insecure_skip_tls_verify = text(cluster, "insecure-skip-tls-verify") == "true";
-    return read_data(cluster, owner, "certificate-authority", config.ca_pem);
+    config.insecure_skip_tls_verify = text(cluster.node, "insecure-skip-tls-verify") == "true";
+    return read_data(cluster, "certificate-authority", config.ca_pem);
   }
 
-  base::Status read_user(const YAML::Node& user, const std::string& name,
-                         TransportConfig& config) const {
-    const std::string owner = "user \"" + name + "\"";
-    if (auto status = refuse(user, owner,
+  static base::Status read_user(const Entry& user, TransportConfig& config) {
+    if (auto status = refuse(user,
                              {"exec", "auth-provider", "username", "password", "as", "as-groups",
                               "as-uid", "as-user-extra"},
                              "use a client certificate or a token (kubectl create token)");
         !status.ok()) {
       return status;
     }
-    if (auto status = read_data(user, owner, "client-certificate", config.client_certificate_pem);
+    if (auto status = read_data(user, "client-certificate", config.client_certificate_pem);
         !status.ok()) {
       return status;
     }
-    if (auto status = read_data(user, owner, "client-key", config.client_key_pem); !status.ok()) {
+    if (auto status = read_data(user, "client-key", config.client_key_pem); !status.ok()) {
       return status;
     }
     if (config.client_certificate_pem.empty() != config.client_key_pem.empty()) {
-      return bad(owner + " has only one of client-certificate and client-key");
+      return bad(user, " has only one of client-certificate and client-key");
     }
-    config.bearer_token = text(user, "token");
-    const std::string token_file = text(user, "tokenFile");
-    if (!token_file.empty()) config.token_file = resolved(token_file);
+    config.bearer_token = text(user.node, "token");
+    const std::string token_file = text(user.node, "tokenFile");
+    if (!token_file.empty()) config.token_file = resolved(user, token_file);
     return {};
   }
 
   // `<field>-data` in base64, or the file that `<field>` names; the data wins, as in kubectl.
-  base::Status read_data(const YAML::Node& node, const std::string& owner, const std::string& field,
-                         std::string& out) const {
+  static base::Status read_data(const Entry& entry, const std::string& field, std::string& out) {
     const std::string data_field = field + "-data";
-    if (const std::string data = text(node, data_field.c_str()); !data.empty()) {
+    if (const std::string data = text(entry.node, data_field.c_str()); !data.empty()) {
       const auto decoded = decode_base64(data);
-      if (!decoded) return bad(owner + ": " + data_field + " is not base64");
+      if (!decoded) return bad(entry, ": " + data_field + " is not base64");
       out = *decoded;
       return {};
     }
-    const std::string file = text(node, field.c_str());
+    const std::string file = text(entry.node, field.c_str());
     if (file.empty()) return {};
-    auto content = read_file(resolved(file));
-    if (!content.ok()) return bad(owner + ": " + field + ": " + content.error().message);
+    auto content = read_file(resolved(entry, file));
+    if (!content.ok()) return bad(entry, ": " + field + ": " + content.error().message);
     out = *content;
     return {};
   }
 
-  std::string resolved(const std::string& file) const {
-    return (std::filesystem::path{directory_} / file).lexically_normal().string();
+  static std::string resolved(const Entry& entry, const std::string& file) {
+    return (std::filesystem::path{entry.file->directory} / file).lexically_normal().string();
   }
 
-  const YAML::Node& root_;
-  const std::string& path_;
-  const std::string& directory_;
+  const std::vector<Kubeconfig>& files_;
 };
+
+Error bad_yaml(const std::string& path, const YAML::Exception& error) {
+  return base::invalid_argument("kubeconfig " + path + ": not valid YAML: line " +
+                                std::to_string(error.mark.line + 1) + ", column " +
+                                std::to_string(error.mark.column + 1) + ": " + error.msg);
+}
+
+Result<Kubeconfig> parse_one(std::string_view text, const std::string& path,
+                             const std::string& directory) {
+  try {
+    return Kubeconfig{YAML::Load(std::string{text}), path, directory};
+  } catch (const YAML::Exception& error) {
+    return bad_yaml(path, error);
+  }
+}
+
+Result<Kubeconfig> load_one(const std::string& path) {
+  const auto text = read_file(path);
+  if (!text.ok()) return text.error().with_context("kubeconfig");
+  return parse_one(*text, path, std::filesystem::path{path}.parent_path().string());
+}
+
+Result<TransportConfig> read_all(const std::vector<Kubeconfig>& files,
+                                 const std::optional<std::string>& context) {
+  const Reader reader{files};
+  try {
+    return reader.read(context);
+  } catch (const YAML::Exception& error) {
+    return bad_yaml(reader.paths(), error);
+  }
+}
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -175,22 +238,36 @@ std::string trimmed(std::string text) {
 Result<TransportConfig> parse_kubeconfig(std::string_view text, const std::string& path,
                                          const std::string& directory,
                                          const std::optional<std::string>& context) {
-  try {
-    const YAML::Node root = YAML::Load(std::string{text});
-    return Reader{root, path, directory}.read(context);
-  } catch (const YAML::Exception& error) {
-    return base::invalid_argument("kubeconfig " + path + ": not valid YAML: line " +
-                                  std::to_string(error.mark.line + 1) + ", column " +
-                                  std::to_string(error.mark.column + 1) + ": " + error.msg);
-  }
+  auto file = parse_one(text, path, directory);
+  if (!file.ok()) return file.error();
+  return read_all({*std::move(file)}, context);
 }
 
 Result<TransportConfig> load_kubeconfig(const std::string& path,
                                         const std::optional<std::string>& context) {
-  const auto text = read_file(path);
-  if (!text.ok()) return text.error().with_context("kubeconfig");
-  const std::string directory = std::filesystem::path{path}.parent_path().string();
-  return parse_kubeconfig(*text, path, directory, context);
+  auto file = load_one(path);
+  if (!file.ok()) return file.error();
+  return read_all({*std::move(file)}, context);
+}
+
+Result<TransportConfig> load_kubeconfigs(std::string_view list,
+                                         const std::optional<std::string>& context) {
+  std::vector<Kubeconfig> files;
+  Error missing{Code::kNotFound, "kubeconfig: the list names no file"};
+  while (!list.empty()) {
+    const std::string path{list.substr(0, list.find(':'))};
+    list.remove_prefix(std::min(path.size() + 1, list.size()));
+    if (path.empty()) continue;
+    auto file = load_one(path);
+    if (!file.ok() && file.error().code != Code::kNotFound) return file.error();
+    if (file.ok()) {
+      files.push_back(*std::move(file));
+    } else {
+      missing = file.error();
+    }
+  }
+  if (files.empty()) return missing;
+  return read_all(files, context);
 }
 
 Result<TransportConfig> in_cluster_config(const std::string& directory) {
@@ -219,7 +296,7 @@ Result<TransportConfig> default_config(const std::string& path,
                                        const std::optional<std::string>& context) {
   if (!path.empty()) return load_kubeconfig(path, context);
   const std::string variable = environment("KUBECONFIG");
-  if (!variable.empty()) return load_kubeconfig(variable.substr(0, variable.find(':')), context);
+  if (!variable.empty()) return load_kubeconfigs(variable, context);
   auto in_cluster = in_cluster_config();
   if (in_cluster.ok()) return in_cluster;
   const std::string home = environment("HOME");

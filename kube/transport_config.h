@@ -31,6 +31,13 @@ struct TransportConfig {
 base::Result<TransportConfig> load_kubeconfig(const std::string& path,
                                               const std::optional<std::string>& context = {});
 
+// The same of several files together, "a:b" as $KUBECONFIG names them, and as kubectl merges them:
+// of contexts, clusters and users of one name, and of current-context, the first file that has one
+// counts; paths are relative to the file that they are in. Files that do not exist are left out.
+// kNotFound: none exists.
+base::Result<TransportConfig> load_kubeconfigs(std::string_view list,
+                                               const std::optional<std::string>& context = {});
+
 // The same from text; `directory` is what relative paths are relative to, `path` is for messages.
 base::Result<TransportConfig> parse_kubeconfig(std::string_view text, const std::string& path,
                                                const std::string& directory,
@@ -41,8 +48,8 @@ base::Result<TransportConfig> parse_kubeconfig(std::string_view text, const std:
 base::Result<TransportConfig> in_cluster_config(
     const std::string& directory = "/var/run/secrets/kubernetes.io/serviceaccount");
 
-// What kubectl does: `path` if it is not empty, else $KUBECONFIG (its first file), else in-cluster,
-// else ~/.kube/config.
+// What kubectl does: `path` if it is not empty, else $KUBECONFIG (load_kubeconfigs), else
+// in-cluster, else ~/.kube/config.
 base::Result<TransportConfig> default_config(const std::string& path = {},
                                              const std::optional<std::string>& context = {});
 

@@ -77,6 +77,8 @@ TEST(ParseKubeconfig, SaysWhatIsWrong) {
       {"a: [1", {}, "not valid YAML: line 1, column "},
       {"just words", {}, "it is not a map"},
       {"apiVersion: v1", {}, "it has no current-context: set one, or name a context"},
+      {"", {}, "it has no current-context: set one, or name a context"},
+      {"{current-context: dev, contexts: [{name: dev}]}", {}, "context \"dev\" is not in contexts"},
       {config_with(kServer, ""), "prod", "context \"prod\" is not in contexts"},
       {config_with(kServer, ""), "lost", "cluster \"nowhere\" is not in clusters"},
       {config_with("a: b", ""), {}, "cluster \"c\" has no server"},
@@ -138,6 +140,74 @@ TEST_F(ConfigFilesTest, KubeconfigReadsFilesBesideIt) {
 TEST_F(ConfigFilesTest, MissingKubeconfigIsNotFound) {
   const auto config = load_kubeconfig((directory_ / "none").string());
   EXPECT_EQ(config.error().code, Code::kNotFound);
+}
+
+// What kubectl makes of KUBECONFIG=one/config:none:two/config.
+class KubeconfigListTest : public ConfigFilesTest {
+ protected:
+  KubeconfigListTest() {
+    std::filesystem::create_directories(directory_ / "one");
+    std::filesystem::create_directories(directory_ / "two");
+    write("one/config", R"(
+contexts:
+- {name: dev, context: {cluster: c, user: u, namespace: team-a}}
+- {name: prod, context: {cluster: p, user: u}}
+users:
+- {name: u, user: {token: first}}
+)");
+    write("two/config", R"(
+current-context: dev
+contexts:
+- {name: dev, context: {cluster: p, namespace: team-b}}
+- {name: third, context: {cluster: p, user: v}}
+clusters:
+- {name: c, cluster: {server: "https://10.0.0.1:6443", certificate-authority: ca.crt}}
+- {name: p, cluster: {server: "https://10.0.0.2:6443"}}
+users:
+- {name: u, user: {token: second, tokenFile: secret}}
+- {name: v, user: {tokenFile: secret}}
+)");
+    write("two/ca.crt", "CA of two");
+  }
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+
+  const std::string one_ = path("one/config");
+  const std::string two_ = path("two/config");
+};
+
+TEST_F(KubeconfigListTest, OfEachNameTheFirstFileThatHasItCounts) {
+  const auto config = load_kubeconfigs(one_ + "::" + path("none") + ":" + two_);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(*config,
+            (TransportConfig{.server = "https://10.0.0.1:6443",
+                             .ca_pem = "CA of two",
+                             .bearer_token = "first",
+                             .ns = "team-a",
+                             .origin = "kubeconfig " + one_ + ":" + two_ + ", context dev"}));
+  const auto turned = load_kubeconfigs(two_ + ":" + one_);
+  ASSERT_TRUE(turned.ok()) << turned.error().message;
+  EXPECT_EQ(turned->server, "https://10.0.0.2:6443");
+  EXPECT_EQ(turned->ns, "team-b");
+  const auto third = load_kubeconfigs(one_ + ":" + two_, "third");
+  ASSERT_TRUE(third.ok()) << third.error().message;
+  EXPECT_EQ(third->token_file, path("two/secret"));
+}
+
+TEST_F(KubeconfigListTest, MistakesNameTheFileThatTheyAreIn) {
+  const auto said = [&](const std::string& list, const std::optional<std::string>& context = {}) {
+    const auto config = load_kubeconfigs(list, context);
+    return config.ok() ? "" : config.error().message;
+  };
+  EXPECT_EQ(said(one_ + ":" + two_, "nowhere"),
+            "kubeconfig " + one_ + ":" + two_ + ": context \"nowhere\" is not in contexts");
+  std::filesystem::remove(directory_ / "two/ca.crt");
+  EXPECT_EQ(said(one_ + ":" + two_), "kubeconfig " + two_ +
+                                         ": cluster \"c\": certificate-authority: cannot read " +
+                                         path("two/ca.crt") + ": No such file or directory");
+  write("one/config", "a: [1");
+  EXPECT_TRUE(said(two_ + ":" + one_).starts_with("kubeconfig " + one_ + ": not valid YAML"));
+  EXPECT_EQ(load_kubeconfigs(path("none") + ":" + path("neither")).error().code, Code::kNotFound);
+  EXPECT_EQ(load_kubeconfigs(":").error().code, Code::kNotFound);
 }
 
 TEST_F(ConfigFilesTest, InClusterReadsTheServiceAccount) {
