@@ -52,9 +52,7 @@ sigset_t watched_signals() {
 // Waits for one of the watched signals; nothing when the time is over.
 std::optional<int> wait_for_signal(base::Duration timeout) {
   const sigset_t set = watched_signals();
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
-  const std::chrono::nanoseconds rest = timeout - seconds;
-  const timespec relative{.tv_sec = seconds.count(), .tv_nsec = rest.count()};
+  const timespec relative = to_timespec(timeout);
   const int signal = ::sigtimedwait(&set, nullptr, &relative);
   if (signal < 0) return std::nullopt;
   return signal;

@@ -13,12 +13,6 @@ base::Duration read_clock(clockid_t id) {
          std::chrono::duration_cast<base::Duration>(std::chrono::nanoseconds{now.tv_nsec});
 }
 
-timespec to_timespec(base::Duration duration) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
-  const std::chrono::nanoseconds rest = duration - seconds;
-  return {.tv_sec = seconds.count(), .tv_nsec = rest.count()};
-}
-
 }  // namespace
 
 base::Duration RealSwitchClock::monotonic() const {

@@ -1,10 +1,19 @@
 // The clock that the switcher reads and waits on.
 #pragma once
 
+#include <time.h>
+
 #include "kube/clock.h"
 #include "scheduler/base/time.h"
 
 namespace agent {
+
+// As the kernel's calls want it. REQUIRES: duration >= 0.
+inline timespec to_timespec(base::Duration duration) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
+  const std::chrono::nanoseconds rest = duration - seconds;
+  return {.tv_sec = seconds.count(), .tv_nsec = rest.count()};
+}
 
 class SwitchClock : public kube::Clock {
  public:

@@ -28,12 +28,6 @@ constexpr base::Duration kWaitMax = std::chrono::milliseconds{500};
 // To work out the switch before the instant, caches cold.
 constexpr base::Duration kPrepareWithin = std::chrono::microseconds{30};
 
-timespec to_timespec(base::Duration duration) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
-  const std::chrono::nanoseconds rest = duration - seconds;
-  return {.tv_sec = seconds.count(), .tv_nsec = rest.count()};
-}
-
 void signal_event(const FileDescriptor& event) {
   const std::uint64_t one = 1;
   // Cannot fail but for an overflow, and then the reader is awake anyway.

@@ -34,6 +34,7 @@
 #include "node-agent/shared_state.h"
 #include "node-agent/status_writer.h"
 #include "node-agent/supervisor.h"
+#include "node-agent/switch_clock.h"
 #include "node-agent/topology.h"
 
 namespace agent {
@@ -50,9 +51,7 @@ constexpr base::Duration kLockRetryAfter = std::chrono::milliseconds{10};
 
 // Whether one of them is ready before the time is over.
 bool poll_for(std::span<pollfd> fds, base::Duration timeout) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
-  const std::chrono::nanoseconds rest = timeout - seconds;
-  const timespec relative{.tv_sec = seconds.count(), .tv_nsec = rest.count()};
+  const timespec relative = to_timespec(timeout);
   return ::ppoll(fds.data(), fds.size(), &relative, nullptr) > 0;
 }
 
