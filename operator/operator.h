@@ -255,6 +255,8 @@ class Operator {
   void keep_template(const std::string& uid, const kube::Job& answer);
   void create_pods(JobRecord& job, const kube::Job& object);
   void create_service(JobRecord& job, const kube::Job& object);
+  void on_pod_not_built(const std::string& uid, std::int64_t starts, const std::string& name,
+                        const base::Error& error);
   void on_pod_created(const std::string& uid, std::int64_t starts, const std::string& name,
                       base::Result<kube::Pod> result);
   void delete_pod(JobRecord& job, const kube::Pod& pod, std::optional<base::Instant> kill_at);

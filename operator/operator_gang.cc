@@ -390,23 +390,30 @@ void Operator::create_pods(JobRecord& job, const kube::Job& object) {
   const PodOptions options{.kill_wait = configuration_.cluster.kill_wait};
   if (needs_service(source, job.slots.size()) && !job.service_made) create_service(job, source);
   const std::int64_t starts = job.wanted().starts.value_or(0);
-  const GangLayout gang = gang_layout(job.slots);
+  const auto gang = std::make_shared<const GangLayout>(gang_layout(job.slots));
+  const auto shared = std::make_shared<const kube::Job>(std::move(source));
   for (const PodSlot& slot : job.slots) {
     if (job.pods.contains(slot.name) || job.creating.contains(slot.name)) continue;
-    auto built = build_pod(source, slot, gang, options);
-    if (!built.ok()) return undo_start(job, {.hold = true, .message = built.error().message});
     job.creating.insert(slot.name);
     ++counters_.pod_creates;
-    auto pod = std::make_shared<const nlohmann::json>(std::move(*built));
+    // Built when its turn comes: the pods of thousands that wait for theirs would fill the memory.
     writer_.submit({.point = "pod-create",
-                    .run = [this, client = client_, pod, uid = job.uid, starts, name = slot.name,
-                            ns = job.key.ns] {
+                    .run = [this, client = client_, shared, gang, options, slot,
+                            starts]() -> std::function<void()> {
+                      const std::string& uid = shared->metadata.uid;
+                      const auto pod = build_pod(*shared, slot, *gang, options);
+                      if (!pod.ok()) {
+                        return [this, uid, starts, name = slot.name, error = pod.error()] {
+                          on_pod_not_built(uid, starts, name, error);
+                        };
+                      }
+                      const std::string& ns = shared->metadata.ns;
                       auto result = std::make_shared<base::Result<kube::Pod>>(
                           client.create_json<kube::Pod>(ns, *pod));
                       if (!result->ok() && result->error().code == base::Code::kAlreadyExists) {
-                        *result = client.get<kube::Pod>({ns, name});
+                        *result = client.get<kube::Pod>({ns, slot.name});
                       }
-                      return [this, uid, starts, name, result] {
+                      return [this, uid, starts, name = slot.name, result] {
                         on_pod_created(uid, starts, name, std::move(*result));
                       };
                     }});
@@ -439,6 +446,16 @@ void Operator::create_service(JobRecord& job, const kube::Job& object) {
                       event(*known, true, "ServiceNotMade", status.error().message);
                     };
                   }});
+}
+
+// The template's memory limits do not fit this node's part.
+void Operator::on_pod_not_built(const std::string& uid, std::int64_t starts,
+                                const std::string& name, const base::Error& error) {
+  JobRecord* job = find_job(uid);
+  if (job == nullptr || job->wanted().starts.value_or(0) != starts) return;
+  job->creating.erase(name);
+  touch(uid);
+  if (!job->wanted().ending) undo_start(*job, {.hold = true, .message = error.message});
 }
 
 void Operator::on_pod_created(const std::string& uid, std::int64_t starts, const std::string& name,

@@ -43,6 +43,25 @@ TEST(Operator, AnImageThatCannotBePulledIsHeld) {
   EXPECT_TRUE(world.pods_of("typo").empty());
 }
 
+// What a node's part of the memory is shows only when the job is allocated.
+TEST(Operator, ATemplateWhoseMemoryLimitsExceedTheNodesPartIsHeld) {
+  World world{{}};
+  json config = linear_config();
+  config["spec"]["select"]["memory"] = true;
+  world.apply(config);
+  world.apply(partition("batch", force()));
+  json job = gang_job("greedy", 2, "20s", {{"memoryPerCPU", "1Mi"}});
+  job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"] = "64Gi";
+  world.apply(job);
+  const auto is_held = [&] { return world.job("greedy").status.held.has_value(); };
+  ASSERT_TRUE(world.run_until(is_held, seconds{20})) << world.log_tail();
+  const kube::JobStatus status = world.job("greedy").status;
+  EXPECT_EQ(status.reason, "LaunchFailedRequeuedHeld");
+  EXPECT_NE(status.message.find("exceed the job's memory of"), std::string::npos) << status.message;
+  EXPECT_TRUE(world.pods_of("greedy").empty());
+  expect_no_violations(world);
+}
+
 TEST(Operator, AJobWhoseNodeVanishesIsRequeued) {
   World world{{}};
   json config = linear_config();
