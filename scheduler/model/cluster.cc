@@ -232,6 +232,7 @@ std::optional<PartitionIndex> Cluster::find_partition(std::string_view name) con
 }
 
 std::optional<QosIndex> Cluster::find_qos(std::string_view name) const {
+  if (name.empty()) return std::nullopt;
   for (std::size_t i = 0; i < qos_.size(); ++i) {
     if (qos_[i].name == name) return QosIndex{static_cast<std::int32_t>(i)};
   }

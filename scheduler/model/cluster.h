@@ -110,7 +110,7 @@ class Cluster {
   const Partition& partition(PartitionIndex index) const { return partitions_[index.index()]; }
 
   const std::vector<QosConfig>& qos() const { return qos_; }
-  std::optional<QosIndex> find_qos(std::string_view name) const;
+  std::optional<QosIndex> find_qos(std::string_view name) const;  // nothing for "": that is none
   const QosConfig& qos(QosIndex index) const { return qos_[index.index()]; }
   // Whether a job of QOS a may take a job of QOS b: `preempt` of a names b (7.2).
   bool qos_may_preempt(QosIndex a, QosIndex b) const;

@@ -1,6 +1,7 @@
 #include "scheduler/model/cluster.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,18 @@ TEST(Cluster, EncodesOverSubscribe) {  // 1.2.2
   EXPECT_EQ(sharing("yes1"), std::pair(1, false));
   EXPECT_EQ(sharing("force1"), std::pair(1, true));
   EXPECT_EQ(sharing("exclusive"), std::pair(0, false));
+}
+
+// Jobs and partitions say by an empty name that they have none.
+TEST(Cluster, FindsNoQosForAnEmptyName) {
+  Cluster cluster;
+  Configuration configuration;
+  configuration.qos.resize(2);
+  configuration.qos[1].name = "gold";
+  cluster.configure(configuration);
+  EXPECT_EQ(cluster.find_qos(""), std::nullopt);
+  EXPECT_EQ(cluster.find_qos("gold"), QosIndex{1});
+  EXPECT_EQ(cluster.find_qos("lead"), std::nullopt);
 }
 
 TEST(Cluster, RefusesANodeWithTooManyCores) {

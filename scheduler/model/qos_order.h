@@ -12,7 +12,7 @@ namespace sched {
 
 // The QOS of that name; null when there is none, as for an empty name. Cost: O(QOS).
 inline const QosConfig* qos_named(const Cluster& cluster, std::string_view name) {
-  const auto index = name.empty() ? std::nullopt : cluster.find_qos(name);
+  const auto index = cluster.find_qos(name);
   return index ? &cluster.qos(*index) : nullptr;
 }
 
