@@ -213,7 +213,7 @@ void Operator::finish(JobRecord& job, const sched::StateChange& change) {
 void Operator::on(const sched::Waits& waits, JobRecord& job) {
   kube::JobStatus& wanted = job.wanted();
   wanted.reason = std::string{reason_name(waits.reason)};
-  // The scheduler tells anew how long it waits whenever something changes; why is worth more.
+  // Until when it waits is its eligibleTime; why is worth more.
   const bool backs_off = waits.reason == sched::Reason::kBeginTime && !job.start_refusal.empty();
   wanted.message = backs_off ? job.start_refusal : waits.message;
   wanted.expected_start_time = waits.expected_start;

@@ -1,7 +1,9 @@
 // The users' events: submit, change, hold, suspend, cancel (2.2, 13.2, 13.5), and the queue records
 // that follow from them (3.2).
 #include <algorithm>
+#include <chrono>
 
+#include "scheduler/base/utc.h"
 #include "scheduler/engine.h"
 #include "scheduler/model/qos_order.h"
 
@@ -340,9 +342,10 @@ void Engine::enqueue(Job& job) {
                                       job.not_before.value_or(base::Instant::min()));
   if (from > now_) {
     eligible_timers_.emplace(from, job.id);
-    const auto wait = std::chrono::ceil<std::chrono::seconds>(from - now_).count();
+    // When, not how long from now: what did not change is not told again.
     set_reason(job, Reason::kBeginTime,
-               "may start in " + std::to_string(wait) + " s at the earliest");
+               "may start at " + base::format_utc(std::chrono::ceil<std::chrono::seconds>(from)) +
+                   " at the earliest");
     return;
   }
   job.eligible_time = std::max(job.eligible_time, std::max(from, job.submit_time));

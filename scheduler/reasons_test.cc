@@ -130,8 +130,18 @@ TEST_F(Reasons, BadConstraints) {
 TEST_F(Reasons, BeginTime) {
   JobRequest request = job(1, 1);
   request.begin_time = at(61);
-  EXPECT_EQ(told({request}, 1), "may start in 60 s at the earliest");
+  EXPECT_EQ(told({request}, 1), "may start at 1970-01-01T00:01:01Z at the earliest");
   EXPECT_EQ(reason, Reason::kBeginTime);
+  // A fact that stays: later, and in another configuration, nothing of it is told anew.
+  Driver driver{c, four, kToldTiming};
+  driver.step(at(1), Submit{request});
+  EXPECT_EQ(last_word(driver, 1), "may start at 1970-01-01T00:01:01Z at the earliest");
+  c.partitions[0].priority_tier = 2;
+  driver.step(at(20), Configure{std::make_shared<const Configuration>(c)});
+  EXPECT_EQ(last_word(driver, 1), "nothing");
+  request.begin_time = at(90);
+  driver.step(at(30), Update{request});
+  EXPECT_EQ(last_word(driver, 1), "may start at 1970-01-01T00:01:30Z at the earliest");
 }
 
 TEST_F(Reasons, Held) {

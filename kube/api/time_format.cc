@@ -7,10 +7,11 @@
 #include <optional>
 #include <utility>
 
+#include "scheduler/base/utc.h"
+
 namespace kube {
 namespace {
 
-using std::chrono::days;
 using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -81,25 +82,6 @@ std::optional<base::Instant> read_instant(std::string_view rest) {
   return base::Instant{std::chrono::sys_days{date}} + *time_of_day - *offset;
 }
 
-struct DateTime {
-  std::array<char, 64> text{};
-  long long micros = 0;
-};
-
-DateTime date_time(base::Instant t) {
-  const auto day = std::chrono::floor<days>(t);
-  const std::chrono::year_month_day date{day};
-  const std::chrono::hh_mm_ss time{t - day};
-  DateTime result;
-  std::snprintf(result.text.data(), result.text.size(), "%04d-%02u-%02uT%02lld:%02lld:%02lld",
-                static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                static_cast<unsigned>(date.day()), static_cast<long long>(time.hours().count()),
-                static_cast<long long>(time.minutes().count()),
-                static_cast<long long>(time.seconds().count()));
-  result.micros = static_cast<long long>(time.subseconds().count());
-  return result;
-}
-
 // Nanoseconds of one unit; Go knows both spellings of micro.
 constexpr std::array<std::pair<std::string_view, std::int64_t>, 8> kUnits{{
     {"ns", 1},
@@ -168,14 +150,17 @@ base::Result<base::Instant> parse_instant(std::string_view text) {
 }
 
 std::string format_time(base::Instant t) {
-  return std::string{date_time(t).text.data()} + "Z";
+  return base::format_utc(std::chrono::floor<seconds>(t));
 }
 
 std::string format_micro_time(base::Instant t) {
-  const DateTime parts = date_time(t);
-  std::array<char, 16> fraction{};
-  std::snprintf(fraction.data(), fraction.size(), ".%06lldZ", parts.micros);
-  return std::string{parts.text.data()} + fraction.data();
+  const auto second = std::chrono::floor<seconds>(t);
+  std::array<char, 32> fraction{};
+  std::snprintf(fraction.data(), fraction.size(), ".%06lldZ",
+                static_cast<long long>((t - second).count()));
+  std::string text = base::format_utc(second);
+  text.replace(text.size() - 1, 1, fraction.data());
+  return text;
 }
 
 base::Result<base::Duration> parse_duration(std::string_view text) {
