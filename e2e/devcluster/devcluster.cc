@@ -114,7 +114,8 @@ base::Status Devcluster::lock_directory() {
     return Error{Code::kPermissionDenied, "make " + config_.directory + ": " + error.message() +
                                               "; choose another directory with --dir"};
   }
-  directory_lock_.reset(::open(config_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  directory_lock_ =
+      agent::FileDescriptor{::open(config_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (::flock(directory_lock_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return {};
   return Error{Code::kAlreadyExists, config_.directory +
                                          " is the directory of a devcluster that runs; end that, "

@@ -23,10 +23,10 @@
 #include "e2e/devcluster/components.h"
 #include "e2e/devcluster/guardian.h"
 #include "e2e/devcluster/kubelet/kubelet.h"
-#include "e2e/devcluster/kubelet/unique_fd.h"
 #include "e2e/devcluster/stamp_store.h"
 #include "kube/clock.h"
 #include "kube/transport.h"
+#include "node-agent/file_descriptor.h"
 #include "scheduler/base/result.h"
 
 namespace devcluster {
@@ -95,7 +95,7 @@ class Devcluster {
   const kube::Clock& clock_;
   const DevclusterConfig config_;
   StampStore stamps_;
-  UniqueFd directory_lock_;
+  agent::FileDescriptor directory_lock_;
   CgroupRoot cgroup_;
   // In the order of their start; they end in the reverse one.
   std::optional<Guardian> guardian_;

@@ -77,8 +77,8 @@ base::Result<Guardian> Guardian::start(const std::string& program, const CgroupR
   if (::pipe2(fds.data(), O_CLOEXEC) != 0) {
     return Error{Code::kInternal, "pipe: " + std::generic_category().message(errno)};
   }
-  const UniqueFd reader{fds[0]};
-  UniqueFd writer{fds[1]};
+  const agent::FileDescriptor reader{fds[0]};
+  agent::FileDescriptor writer{fds[1]};
   base::Result<Child> child =
       spawn({.argv = {program, "guard", "--lifeline", std::to_string(reader.get()), "--cgroup",
                       root.path, "--version", std::string{to_string(root.version)}},
@@ -88,11 +88,11 @@ base::Result<Guardian> Guardian::start(const std::string& program, const CgroupR
   return Guardian{std::move(child).value(), std::move(writer)};
 }
 
-Guardian::Guardian(Child child, UniqueFd lifeline)
+Guardian::Guardian(Child child, agent::FileDescriptor lifeline)
     : child_{std::move(child)}, lifeline_{std::move(lifeline)} {}
 
 Guardian::~Guardian() {
-  if (!lifeline_.valid()) return;
+  if (!lifeline_.is_open()) return;
   lifeline_.reset();
   pollfd fd{child_.pidfd.get(), POLLIN, 0};
   ::poll(&fd, 1, static_cast<int>(std::chrono::milliseconds{kDestroyPatience}.count()) + 1000);

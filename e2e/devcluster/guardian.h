@@ -7,7 +7,7 @@
 
 #include "e2e/devcluster/kubelet/cgroup.h"
 #include "e2e/devcluster/kubelet/spawn.h"
-#include "e2e/devcluster/kubelet/unique_fd.h"
+#include "node-agent/file_descriptor.h"
 #include "scheduler/base/result.h"
 
 namespace devcluster {
@@ -33,10 +33,10 @@ class Guardian {
   ~Guardian();
 
  private:
-  Guardian(Child child, UniqueFd lifeline);
+  Guardian(Child child, agent::FileDescriptor lifeline);
 
   Child child_;
-  UniqueFd lifeline_;  // the guardian reads the other end: closed = we are gone
+  agent::FileDescriptor lifeline_;  // the guardian reads the other end: closed = we are gone
 };
 
 // The guardian's own work: waits until nobody holds the other end of `lifeline_fd`, then destroys

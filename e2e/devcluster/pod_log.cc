@@ -68,7 +68,7 @@ class LogStream final : public BodyStream {
     std::array<char, kReadBytesMax> buffer{};
     const auto wanted = static_cast<std::size_t>(
         std::min<std::int64_t>(bytes_left_, static_cast<std::int64_t>(buffer.size())));
-    const ssize_t count = file_.valid() ? ::read(file_.get(), buffer.data(), wanted) : 0;
+    const ssize_t count = file_.is_open() ? ::read(file_.get(), buffer.data(), wanted) : 0;
     if (count <= 0) return false;
     out.append(buffer.data(), static_cast<std::size_t>(count));
     bytes_left_ -= count;
@@ -76,7 +76,7 @@ class LogStream final : public BodyStream {
   }
 
   const LogFile log_;
-  const UniqueFd file_;
+  const agent::FileDescriptor file_;
   const bool follow_;
   std::int64_t bytes_left_;
   std::atomic<bool> cancelled_{false};

@@ -17,7 +17,7 @@
 #include <sstream>
 
 #include "e2e/devcluster/kubelet/system_errors.h"
-#include "e2e/devcluster/kubelet/unique_fd.h"
+#include "node-agent/file_descriptor.h"
 
 namespace devcluster {
 namespace {
@@ -36,8 +36,8 @@ std::string read_file(const std::string& path) {
 
 // Whether the write was taken.
 bool write_file(const std::string& path, std::string_view text) {
-  const UniqueFd fd{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
-  if (!fd.valid()) return false;
+  const agent::FileDescriptor fd{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
+  if (!fd.is_open()) return false;
   return ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
@@ -108,8 +108,8 @@ base::Status try_root(CgroupVersion version, const std::string& parent, const st
     return Error{code_of_errno(errno), parent + ": mkdir: " + errno_text(errno)};
   }
   for (const std::string& file : {freeze_file(version, path), path + "/cgroup.procs"}) {
-    const UniqueFd fd{::open(file.c_str(), O_WRONLY | O_CLOEXEC)};
-    if (fd.valid()) continue;
+    const agent::FileDescriptor fd{::open(file.c_str(), O_WRONLY | O_CLOEXEC)};
+    if (fd.is_open()) continue;
     const int error_number = errno;
     ::rmdir(path.c_str());
     return Error{code_of_errno(error_number), file + ": " + errno_text(error_number)};

@@ -150,7 +150,7 @@ class Kubelet {
   const kube::Clock& clock_;
   kube::Transport& transport_;
   const KubeletConfig config_;
-  UniqueFd wake_fd_;
+  agent::FileDescriptor wake_fd_;
 
   // Of the thread in step() only.
   std::map<std::string, Node, std::less<>> nodes_;

@@ -142,20 +142,22 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
 // The one system call: clone3 as fork, into the cgroup on v2. Everything the child needs is in
 // `plan`.
 base::Result<Child> clone_child(const SpawnSpec& spec, ChildPlan plan) {
-  UniqueFd cgroup;
+  agent::FileDescriptor cgroup;
   int pidfd = -1;
   clone_args arguments{};
   arguments.flags = CLONE_PIDFD;
   arguments.pidfd = static_cast<__u64>(address(&pidfd));
   arguments.exit_signal = SIGCHLD;
   if (spec.cgroup && spec.cgroup->version == CgroupVersion::kV2) {
-    cgroup.reset(::open(spec.cgroup->path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!cgroup.valid()) return failure_error(spec, {Step::kCgroup, errno});
+    cgroup =
+        agent::FileDescriptor{::open(spec.cgroup->path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    if (!cgroup.is_open()) return failure_error(spec, {Step::kCgroup, errno});
     arguments.flags |= CLONE_INTO_CGROUP;
     arguments.cgroup = static_cast<__u64>(cgroup.get());
   } else if (spec.cgroup) {
-    cgroup.reset(::open((spec.cgroup->path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
-    if (!cgroup.valid()) return failure_error(spec, {Step::kCgroup, errno});
+    cgroup = agent::FileDescriptor{
+        ::open((spec.cgroup->path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC)};
+    if (!cgroup.is_open()) return failure_error(spec, {Step::kCgroup, errno});
     plan.procs_fd = cgroup.get();
   }
   // The child must not run a handler of ours before it has reset them.
@@ -169,7 +171,7 @@ base::Result<Child> clone_child(const SpawnSpec& spec, ChildPlan plan) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0)
     return Error{code_of_errno(clone_errno), "start process: " + errno_text(clone_errno)};
-  return Child{static_cast<pid_t>(pid), UniqueFd{pidfd}};
+  return Child{static_cast<pid_t>(pid), agent::FileDescriptor{pidfd}};
 }
 
 }  // namespace
@@ -199,16 +201,16 @@ base::Result<Child> spawn(const SpawnSpec& spec) {
       find_executable(spec.argv[0], path_of(spec.environment));
   if (!program.ok()) return program.error();
 
-  const UniqueFd input{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
-  const UniqueFd output{
+  const agent::FileDescriptor input{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+  const agent::FileDescriptor output{
       ::open(spec.output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
-  if (!output.valid()) return failure_error(spec, {Step::kOutput, errno});
+  if (!output.is_open()) return failure_error(spec, {Step::kOutput, errno});
   std::array<int, 2> pipe_fds{};
   if (::pipe2(pipe_fds.data(), O_CLOEXEC) != 0) {
     return Error{code_of_errno(errno), "pipe: " + errno_text(errno)};
   }
-  const UniqueFd error_reader{pipe_fds[0]};
-  UniqueFd error_writer{pipe_fds[1]};
+  const agent::FileDescriptor error_reader{pipe_fds[0]};
+  agent::FileDescriptor error_writer{pipe_fds[1]};
   const std::vector<char*> argv = pointers(spec.argv);
   const std::vector<char*> environment = pointers(spec.environment);
 

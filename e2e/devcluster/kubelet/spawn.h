@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "e2e/devcluster/kubelet/cgroup.h"
-#include "e2e/devcluster/kubelet/unique_fd.h"
+#include "node-agent/file_descriptor.h"
 #include "scheduler/base/result.h"
 
 namespace devcluster {
@@ -29,7 +29,7 @@ struct SpawnSpec {
 
 struct Child {
   pid_t pid = 0;
-  UniqueFd pidfd;  // readable when the process has ended
+  agent::FileDescriptor pidfd;  // readable when the process has ended
 };
 
 // The child is a session of its own (no terminal, no Ctrl-C), with default signal handlers, nothing
