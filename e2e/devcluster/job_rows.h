@@ -1,10 +1,7 @@
-// The table's rows: each job's state and run time at an instant, computed from Job objects and
-// NodeTimetables as everybody may compute them (architecture.md 2); nothing is asked of the
-// operator.
+// The table's rows: what `kubectl gang queue` says of each job at an instant
+// (cli/cluster/job_time.h), and how long it has been suspended; nothing is asked of the operator.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "e2e/devcluster/demo/picture.h"
@@ -14,7 +11,7 @@
 
 namespace devcluster {
 
-// In the order of the jobs. A job whose pods are in no timetable runs, if it is ready.
+// In the order of the jobs.
 std::vector<JobRow> job_rows(const std::vector<kube::Job>& jobs,
                              const std::vector<kube::NodeTimetable>& timetables, base::Instant now);
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+
+#include "cli/slurm/quantities.h"
 
 namespace devcluster {
 namespace {
@@ -68,24 +69,6 @@ std::string legend(const Picture& picture, std::size_t name_width, const Termina
 
 }  // namespace
 
-std::string squeue_time(base::Duration time) {
-  const std::int64_t total =
-      std::max<std::int64_t>(0, std::chrono::floor<std::chrono::seconds>(time).count());
-  std::array<char, 48> text{};
-  const auto days = static_cast<long long>(total / 86400);
-  const auto hours = static_cast<int>(total / 3600 % 24);
-  const auto minutes = static_cast<int>(total / 60 % 60);
-  const auto seconds = static_cast<int>(total % 60);
-  if (days > 0) {
-    std::snprintf(text.data(), text.size(), "%lld-%02d:%02d:%02d", days, hours, minutes, seconds);
-  } else if (hours > 0) {
-    std::snprintf(text.data(), text.size(), "%d:%02d:%02d", hours, minutes, seconds);
-  } else {
-    std::snprintf(text.data(), text.size(), "%d:%02d", minutes, seconds);
-  }
-  return text.data();
-}
-
 std::size_t strip_columns(const Terminal& terminal, std::size_t node_name_length) {
   const std::size_t used = node_name_length + 2;
   return std::min(kStripColumnsMax, terminal.columns > used ? terminal.columns - used : 1);
@@ -99,10 +82,11 @@ std::vector<std::string> render(const Picture& picture, const Terminal& terminal
       cut(job_line({"JOB", "PARTITION", "ST", "TIME", "SUSPENDED", "NODES", "NODELIST(REASON)"}),
           terminal.columns));
   for (const JobRow& job : picture.jobs) {
-    lines.push_back(cut(job_line({job.name, job.partition, job.state, squeue_time(job.run_time),
-                                  squeue_time(job.suspended_time), std::to_string(job.nodes_count),
-                                  job.nodes_or_reason}),
-                        terminal.columns));
+    lines.push_back(
+        cut(job_line({job.name, job.partition, job.state, cli::format_run_time(job.run_time),
+                      cli::format_run_time(job.suspended_time), std::to_string(job.nodes_count),
+                      job.nodes_or_reason}),
+            terminal.columns));
   }
   lines.emplace_back();
   std::size_t name_width = 0;

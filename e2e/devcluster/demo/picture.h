@@ -49,9 +49,6 @@ struct Terminal {
   bool unicode = false;
 };
 
-// "0:07", "12:34", "1:02:03", "2-00:00:01": as squeue writes run times.
-std::string squeue_time(base::Duration time);
-
 // No line is longer than the terminal is wide (escape sequences not counted).
 std::vector<std::string> render(const Picture& picture, const Terminal& terminal);
 

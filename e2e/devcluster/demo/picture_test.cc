@@ -10,7 +10,6 @@
 namespace devcluster {
 namespace {
 
-using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
@@ -41,13 +40,6 @@ TEST(Picture, FitsIntoEightyColumns) {
   picture.footer = {std::string(200, 'y')};
   picture.strips[0].cells.assign(strip_columns({.columns = 80}, 3), StripCell{0U});
   for (const std::string& line : render(picture, {.columns = 80})) EXPECT_LE(line.size(), 80U);
-}
-
-TEST(SqueueTime, HasHoursAndDaysOnlyWhenThereAreAny) {
-  EXPECT_EQ(squeue_time(milliseconds{7900}), "0:07");
-  EXPECT_EQ(squeue_time(seconds{754}), "12:34");
-  EXPECT_EQ(squeue_time(seconds{3723}), "1:02:03");
-  EXPECT_EQ(squeue_time(hours{48} + seconds{1}), "2-00:00:01");
 }
 
 Report good_report() {

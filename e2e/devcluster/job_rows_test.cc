@@ -1,0 +1,67 @@
+#include "e2e/devcluster/job_rows.h"
+
+#include <gtest/gtest.h>
+
+namespace devcluster {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr base::Duration kSlice = seconds{30};
+constexpr base::Instant kStart = base::slot_begin(1000, kSlice);  // slot 0 of two
+
+kube::Job running() {
+  kube::Job job;
+  job.metadata.name = "first";
+  job.metadata.uid = "uid-1";
+  job.spec.nodes = kube::JobNodes{.min = 1};
+  job.status.state = kube::JobState::kRunning;
+  job.status.partition = "batch";
+  job.status.allocation = kube::Allocation{.node_list = "n1"};
+  job.status.node_list_or_reason = "n1";
+  job.status.start_time = kStart - seconds{40};
+  job.status.conditions = {{.type = "Ready", .status = kube::ConditionStatus::kTrue}};
+  return job;
+}
+
+// It and another one take turns on n1.
+std::vector<kube::NodeTimetable> turns() {
+  kube::NodeTimetable timetable;
+  timetable.metadata.name = "n1";
+  timetable.spec.as_of = kStart;
+  timetable.spec.pods = {{.job_uid = "uid-1", .ran = seconds{40}}, {.job_uid = "uid-2"}};
+  timetable.spec.timetable.slice = kSlice;
+  timetable.spec.timetable.pods_count = 2;
+  timetable.spec.timetable.cycle = {{0}, {1}};
+  return {timetable};
+}
+
+TEST(JobRows, SayHowLongAJobRanAndWasSuspended) {
+  const auto at = [](base::Duration since) {
+    return job_rows({running()}, turns(), kStart + since).at(0);
+  };
+  JobRow row{.name = "first",
+             .partition = "batch",
+             .state = "R",
+             .run_time = seconds{50},
+             .nodes_count = 1,
+             .nodes_or_reason = "n1"};
+  EXPECT_EQ(at(seconds{10}), row);
+  row.state = "S";
+  row.run_time = seconds{70};
+  row.suspended_time = seconds{12};
+  EXPECT_EQ(at(seconds{42}), row);
+}
+
+TEST(JobRows, AJobThatEndedIsSuspendedNoMore) {
+  kube::Job job = running();
+  job.status.state = kube::JobState::kCompleted;
+  job.status.run_time = kube::RunTime{seconds{40}, kStart};
+  const JobRow row = job_rows({job}, {}, kStart + seconds{100}).at(0);
+  EXPECT_EQ(row.state, "CD");
+  EXPECT_EQ(row.run_time, seconds{40});
+  EXPECT_EQ(row.suspended_time, seconds{0});
+}
+
+}  // namespace
+}  // namespace devcluster
