@@ -59,6 +59,13 @@ const sched::PartitionConfig* find_partition(const sched::Configuration& configu
   return nullptr;
 }
 
+const sched::PartitionConfig* default_partition(const sched::Configuration& configuration) {
+  for (const auto& partition : configuration.partitions) {
+    if (partition.is_default) return &partition;
+  }
+  return nullptr;
+}
+
 std::string names_of_partitions(const sched::Configuration& configuration) {
   std::string names;
   for (const auto& partition : configuration.partitions) {
@@ -81,9 +88,7 @@ std::vector<const sched::PartitionConfig*> find_partitions(const kube::JobSpec& 
     }
   }
   if (!spec.partitions.empty()) return found;
-  for (const auto& partition : context.configuration.partitions) {
-    if (partition.is_default) return {&partition};
-  }
+  if (const auto* partition = default_partition(context.configuration)) return {partition};
   problems.push_back("spec.partitions: is absent and no partition is the default; name one of: " +
                      names_of_partitions(context.configuration));
   return found;
@@ -171,6 +176,14 @@ void check_node_list(const sched::JobRequest& request, std::vector<std::string>&
 }
 
 }  // namespace
+
+std::string partition_names(const kube::JobSpec& spec, const sched::Configuration& configuration) {
+  std::string names;
+  for (const std::string& name : spec.partitions) names += (names.empty() ? "" : ",") + name;
+  if (!names.empty()) return names;
+  const sched::PartitionConfig* partition = default_partition(configuration);
+  return partition == nullptr ? "" : partition->name;
+}
 
 sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Instant submit_time) {
   const kube::JobSpec& spec = job.spec;

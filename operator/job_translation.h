@@ -48,6 +48,10 @@ struct JobVerdict {
 JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template, sched::JobId id,
                          base::Instant submit_time, const JobContext& context);
 
+// The partitions that the job may run in as squeue shows them: "a,b", or the default one; "" where
+// it names none and none is the default.
+std::string partition_names(const kube::JobSpec& spec, const sched::Configuration& configuration);
+
 // What the spec asks for, unchecked: of a job that runs already, whatever its spec is worth today.
 sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Instant submit_time);
 

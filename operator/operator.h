@@ -208,6 +208,7 @@ class Operator {
   void try_pod(const JobRecord& job);
   void on_pod_tried(const std::string& uid, const base::Status& status);
   void refuse_change(JobRecord& job, const std::vector<std::string>& problems);
+  void show_partitions(JobRecord& job);
   void show_accepted(JobRecord& job);
   void submit(JobRecord& job, sched::JobRequest request);
   void tell_wishes(JobRecord& job);

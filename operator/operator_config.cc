@@ -183,11 +183,9 @@ void Operator::count_jobs() {
   counters_.jobs_pending = counters_.jobs_running = counters_.jobs_suspended = 0;
   for (const auto& [uid, job] : unfinished_) {
     if (!job->submitted || job->is_final() || job->deleted) continue;
-    const std::string partition = !job->wanted().partition.empty() ? job->wanted().partition
-                                  : !job->request.partitions.empty()
-                                      ? job->request.partitions.front()
-                                      : std::string{};
-    kube::PartitionJobCounts& counts = partitions[partition];
+    // Of a job that waits for several the first.
+    const std::string& names = job->wanted().partition;
+    kube::PartitionJobCounts& counts = partitions[names.substr(0, names.find(','))];
     auto& [running, pending] = qos[job->request.qos];
     if (!job->is_allocated()) {
       ++counts.pending, ++pending, ++counters_.jobs_pending;

@@ -168,7 +168,7 @@ void Operator::on(const sched::StateChange& change, JobRecord& job) {
     clear_start(job);
     wanted.ending.reset();
     wanted.allocation.reset();
-    wanted.partition.clear();
+    wanted.partition = partition_names(job.basis, configuration_);
     wanted.start_time.reset();
     wanted.run_time.reset();
     wanted.suspend_time.reset();

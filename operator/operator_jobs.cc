@@ -121,6 +121,7 @@ void Operator::judge(JobRecord& job) {
     }
     if (!changes.empty()) return refuse_change(job, changes);
   }
+  if (!job.is_allocated()) show_partitions(job);
   if (!verdict.request) {
     // A job whose partition was deleted stays in the queue as PartitionInactive (api.md).
     const bool waits_for_partition = job.submitted && verdict.partition_missing;
@@ -186,6 +187,16 @@ void Operator::refuse_change(JobRecord& job, const std::vector<std::string>& pro
   status_jobs_.insert(job.uid);
   log("change refused", "job=" + kube::to_string(job.key) + " message=\"" + message + "\"");
   event(job, true, "ChangeRefused", message.substr(0, 1000));
+}
+
+// squeue's PARTITION of a job that waits. The first write of its status carries it.
+void Operator::show_partitions(JobRecord& job) {
+  std::string names = partition_names(job.object->spec, configuration_);
+  if (names == job.wanted().partition) return;
+  job.wanted().partition = std::move(names);
+  job.status.mark(Dirt::kInforms);
+  status_jobs_.insert(job.uid);
+  counts_dirty_ = true;
 }
 
 void Operator::show_accepted(JobRecord& job) {

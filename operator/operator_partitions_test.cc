@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "operator/testing/world.h"
@@ -95,6 +96,53 @@ TEST(Operator, RunningJobsOfADeletedPartitionFinishUnsliced) {
   EXPECT_EQ(world.state("second"), "Running");
   ASSERT_TRUE(world.run_until([&] { return world.state("second") == "Completed"; }, minutes{2}))
       << world.log_tail();
+}
+
+// squeue's PARTITION: all that a waiting job may run in, then the one that it was started in.
+TEST(Operator, AJobSaysInWhichPartitionsItMayRunUntilItIsStartedInOne) {
+  const nlohmann::json never{{"overSubscribe", {{"policy", "Never"}}}};
+  World world{{}};
+  nlohmann::json config = linear_config();
+  config["spec"]["requeue"] = {{"delay", "10s"}};
+  world.apply(config);
+  world.apply(partition("batch", force("n[12-16]", never)));
+  world.apply(partition("spare", {{"nodes", {{"hostlist", "n[12-13]"}}}}));
+  world.apply(gang_job("first", 5, ""));
+  ASSERT_TRUE(world.run_until([&] { return world.state("first") == "Running"; }, seconds{5}))
+      << world.log_tail();
+  const std::vector<std::pair<std::string, std::string>> want{
+      {"none", "batch"}, {"two", "spare,batch"}, {"bad", "nowhere"}};
+  world.apply(gang_job("none", 1, ""));
+  world.apply(gang_job("two", 1, "", {{"partitions", {"spare", "batch"}}}));
+  world.apply(gang_job("bad", 1, "", {{"partitions", {"nowhere"}}}));
+  for (const auto& [name, partitions] : want) {
+    ASSERT_TRUE(world.run_until([&] { return world.state(name) == "Pending"; }, seconds{5}));
+    EXPECT_EQ(world.job(name).status.partition, partitions) << "its first status";
+  }
+  const auto pending_in = [&](const char* name) {
+    return world.client().get<kube::Partition>({"", name})->status.jobs->pending;
+  };
+  world.run_for(seconds{90});
+  EXPECT_EQ(pending_in("batch"), 1);
+  EXPECT_EQ(pending_in("spare"), 1);
+
+  world.restart_operator();
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.state("none"), "Pending") << world.log_tail();
+  world.patch_job("none", {{"partitions", {"spare"}}});
+  world.run_for(seconds{90});
+  EXPECT_EQ(world.job("none").status.partition, "spare");
+  EXPECT_EQ(pending_in("spare"), 2);
+
+  world.patch_job("first", {{"cancel", true}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("two") == "Running"; }, minutes{2}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("two").status.partition, "spare");
+  world.patch_job("two", {{"requeueRequest", 1}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("two") == "Pending"; }, minutes{2}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("two").status.partition, "spare,batch");
+  expect_no_violations(world);
 }
 
 // Slurm's word for a job whose partition cannot start it; it waits, the running one goes on.

@@ -182,6 +182,17 @@ TEST(JobTranslation, LeavesOutNodesThatTheTemplateCannotUse) {
   EXPECT_EQ(unusable_nodes(facts, nodes), (std::vector<std::string>{"n2"}));
 }
 
+TEST(PartitionNames, AreThoseThatItNamesOrTheDefault) {
+  const Cluster cluster;
+  const auto names = [&](const kube::JobSpec& spec) {
+    return partition_names(spec, cluster.configuration);
+  };
+  EXPECT_EQ(names({}), "batch");
+  EXPECT_EQ(names({.partitions = {"spare"}}), "spare");
+  EXPECT_EQ(names({.partitions = {"spare", "batch"}}), "spare,batch");
+  EXPECT_EQ(partition_names({}, {}), "");
+}
+
 // --- configuration ---
 
 kube::SchedulerConfigSpec config_spec(const json& spec) {

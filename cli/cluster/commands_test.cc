@@ -151,6 +151,7 @@ TEST_F(ClusterCommands, ExplainSaysWhyAJobWaits) {
            .reason = "Resources",
            .message = "needs 3 nodes; 2 idle, 1 could be preempted, 4 are held by tier 2",
            .job_id = 7,
+           .partition = "batch",
            .conditions = {{.type = "Accepted",
                            .status = kube::ConditionStatus::kTrue,
                            .last_transition_time = kube::ManualClock::kStart}}});
@@ -159,6 +160,7 @@ TEST_F(ClusterCommands, ExplainSaysWhyAJobWaits) {
   EXPECT_EQ(ran.out,
             "Job         default/big (7)\n"
             "State       Pending\n"
+            "Partition   batch\n"
             "Reason      Resources\n"
             "Message     needs 3 nodes; 2 idle, 1 could be preempted, 4 are held by tier 2\n"
             "Condition   Accepted=True\n");

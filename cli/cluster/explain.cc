@@ -66,8 +66,8 @@ std::string explanation(const kube::Job& job, const Timetables& timetables,
   if (moment.code == "CF") state += ", its pods start";
   if (moment.code == "CG") state += ", its pods end";
   add(out, "State", state);
+  add(out, "Partition", status.partition);
   if (status.allocation) {
-    add(out, "Partition", status.partition);
     add(out, "Nodes", status.allocation->node_list);
     add(out, "Run time", format_run_time(moment.run_time));
   }

@@ -27,7 +27,7 @@ int state_rank(const std::string& code) {
 
 std::string partition_of(const kube::Job& job) {
   if (!job.status.partition.empty()) return job.status.partition;
-  std::string names;
+  std::string names;  // no operator has seen it yet
   for (const std::string& name : job.spec.partitions) {
     names += (names.empty() ? "" : ",") + name;
   }

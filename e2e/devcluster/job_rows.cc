@@ -21,8 +21,6 @@ std::vector<JobRow> job_rows(const std::vector<kube::Job>& jobs,
                .state = moment.code,
                .run_time = moment.run_time,
                .nodes_or_reason = job.status.node_list_or_reason};
-    if (row.partition.empty() && !job.spec.partitions.empty())
-      row.partition = job.spec.partitions[0];
     if (job.spec.nodes && job.spec.nodes->min) row.nodes_count = *job.spec.nodes->min;
     const bool over = kube::is_final(job.status.state.value_or(kube::JobState::kPending));
     if (job.status.start_time && !over) {

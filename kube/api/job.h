@@ -226,7 +226,7 @@ struct JobStatus {
   std::optional<std::int64_t> starts{};    // allocations so far
   std::optional<std::int64_t> restarts{};  // requeues completed
   std::optional<Allocation> allocation{};
-  std::string partition{};  // that it was started in
+  std::string partition{};  // it was started in; of a job that waits all it may run in: "a,b"
   std::string node_list_or_reason{};
   std::optional<base::Instant> submit_time{};
   std::optional<base::Instant> eligible_time{};
