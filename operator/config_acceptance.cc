@@ -1,13 +1,28 @@
 #include "operator/config_acceptance.h"
 
 #include <algorithm>
+#include <set>
+#include <span>
+#include <string_view>
 #include <tuple>
 
+#include "cli/slurm/hostlist.h"
 #include "scheduler/base/check.h"
 #include "scheduler/model/legality.h"
 
 namespace control {
 namespace {
+
+// A condition's message is no place for thousands of names.
+constexpr std::size_t kMissingBytesMax = 1'000;
+constexpr std::size_t kMissingNamesShown = 20;
+
+// "n[12-14]", or the first names of a list that is long however it is written.
+std::string short_hostlist(const std::vector<std::string>& names) {
+  std::string text = cli::compress_hostlist(names);
+  if (text.size() <= kMissingBytesMax) return text;
+  return cli::compress_hostlist(std::span{names}.first(kMissingNamesShown)) + ",...";
+}
 
 // Which spec of an object is tried.
 enum class Choice { kNewest, kAccepted, kNone };
@@ -79,6 +94,7 @@ class Acceptor {
       });
       if (error == issues.end()) {
         for (const auto& issue : issues) warn(issue);
+        warn_of_missing_nodes();
         break;
       }
       CHECK(give_way(*error), error->message);
@@ -155,6 +171,24 @@ class Acceptor {
           if (trial.candidate->name == issue.name) trial.verdict.warnings.push_back(sentence);
         }
         break;
+    }
+  }
+
+  // Nodes come and go, so a partition is in force without them (slurmctld refuses unknown names);
+  // but a name may be a mistake.
+  void warn_of_missing_nodes() {
+    std::set<std::string_view> existing;
+    for (const kube::Node* node : input_.nodes) existing.insert(node->metadata.name);
+    for (const auto& partition : out_.configuration.partitions) {
+      std::vector<std::string> missing;
+      for (const std::string& name : partition.nodes) {
+        if (!existing.contains(name)) missing.push_back(name);
+      }
+      if (missing.empty()) continue;
+      add_warning(partition.name, "spec.nodes.hostlist: there is no node " +
+                                      short_hostlist(missing) + " (" +
+                                      std::to_string(missing.size()) + " of the " +
+                                      std::to_string(partition.nodes.size()) + " that it names)");
     }
   }
 

@@ -1,6 +1,7 @@
 // SchedulerConfig, Partitions and QOS: which specs are in force, job numbers, counts.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "operator/operator.h"
 #include "operator/sentences.h"
@@ -166,10 +167,17 @@ void Operator::show_verdict(Keeper<T>& keeper, const T& object, const SpecVerdic
                         (verdict.any_in_force ? "; the last accepted spec stays in force" : "");
   }
   const std::string message = condition.message;
+  // Of a partition whose spec was and is in force only what is said about it can have changed, as
+  // with each of its nodes that comes.
+  const kube::Condition* before = kube::find_condition(keeper.wanted.conditions, kAccepted);
+  const bool only_informs = std::is_same_v<T, kube::Partition> && verdict.newest_in_force &&
+                            before != nullptr && before->status == condition.status &&
+                            before->observed_generation == condition.observed_generation &&
+                            wanted.accepted == keeper.wanted.accepted;
   const bool changed = kube::set_condition(wanted.conditions, std::move(condition), now_);
   if (!changed && wanted == keeper.wanted) return;
   keeper.wanted = std::move(wanted);
-  keeper.mark(Dirt::kUrgent);
+  keeper.mark(only_informs ? Dirt::kInforms : Dirt::kUrgent);
   if (!verdict.newest_in_force) {
     warn("spec refused", std::string{"kind="} + std::string{T::kResource.kind} +
                              " name=" + object.metadata.name + " message=\"" + message + "\"");

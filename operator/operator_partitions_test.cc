@@ -34,6 +34,35 @@ TEST(Operator, APartitionThatDrainsTakesNoNewJobs) {
   expect_no_violations(world);
 }
 
+// Slurm refuses a partition with unknown nodes; here nodes come and go, so that it only informs.
+TEST(Operator, APartitionNamesTheNodesThatDoNotExistUntilTheyCome) {
+  World world{{.nodes = {"n1"}}};
+  const auto accepted = [&] { return world.condition("Partition", "batch", "Accepted"); };
+  const auto writes = [&] { return world.process().loop().counters().status_writes; };
+  const auto add_node = [&](const char* name) {
+    kube::Node node;
+    node.metadata.name = name;
+    ASSERT_TRUE(world.client().create(node).ok());
+    world.run_for(seconds{1});
+  };
+  world.apply(partition("batch", force("n[1-3]")));
+  world.run_for(seconds{1});
+  EXPECT_EQ(accepted(),
+            "True: InForceWithWarning: spec.nodes.hostlist: there is no node n[2-3] (2 of the 3 "
+            "that it names)");
+  world.run_for(seconds{90});
+  const auto before = writes();
+  add_node("n2");
+  add_node("n3");
+  EXPECT_EQ(writes(), before + 1) << "at most once a minute, however many come";
+  EXPECT_EQ(accepted(),
+            "True: InForceWithWarning: spec.nodes.hostlist: there is no node n3 (1 of the 3 that "
+            "it names)");
+  world.run_for(seconds{90});
+  EXPECT_EQ(writes(), before + 2);
+  EXPECT_EQ(accepted(), "True: InForce: the spec is in force");
+}
+
 std::vector<std::string> taints_of(World& world, const std::string& name) {
   const auto node = world.client().get<kube::Node>({.ns = "", .name = name});
   std::vector<std::string> taints;

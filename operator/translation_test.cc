@@ -231,6 +231,37 @@ TEST(Acceptance, TheOlderOfTwoDefaultPartitionsWins) {
   EXPECT_TRUE(accept(input).partitions[1].newest_in_force);
 }
 
+TEST(Acceptance, APartitionNamesTheNodesThatDoNotExist) {
+  const auto warnings = [](const std::string& hostlist) {
+    const auto spec = partition_spec({{"nodes", {{"hostlist", hostlist}}},
+                                      {"overSubscribe", {{"policy", "Force"}, {"maxShare", 1}}}});
+    kube::Node one;
+    one.metadata.name = "n1";
+    const std::vector<const kube::Node*> nodes{&one};
+    AcceptanceInput input;
+    input.partitions = {{.name = "p", .newest = &spec}};
+    input.nodes = nodes;
+    const Acceptance out = accept(input);
+    EXPECT_TRUE(out.partitions[0].newest_in_force);
+    return out.partitions[0].warnings;
+  };
+  using Sentences = std::vector<std::string>;
+  EXPECT_EQ(warnings("n1"), Sentences{});
+  EXPECT_EQ(warnings("n[1-4]"),
+            Sentences{"spec.nodes.hostlist: there is no node n[2-4] (3 of the 4 that it names)"});
+  // A long list in few words is written out, another one is cut.
+  EXPECT_EQ(
+      warnings("m[1-50000]"),
+      Sentences{
+          "spec.nodes.hostlist: there is no node m[1-50000] (50000 of the 50000 that it names)"});
+  std::string odd = "m[1";
+  for (int i = 3; i < 2'000; i += 2) odd += "," + std::to_string(i);
+  EXPECT_EQ(warnings(odd + "]"),
+            Sentences{"spec.nodes.hostlist: there is no node "
+                      "m[1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,39],... (1000 of the "
+                      "1000 that it names)"});
+}
+
 TEST(Acceptance, AConfigurationThatIsIllegalWithWhatRunsChangesNothing) {
   const auto good = config_spec({{"gang", true}});
   const auto bad = config_spec({{"gang", false}, {"preemptMode", "Cancel"}});
