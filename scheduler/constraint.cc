@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 namespace sched {
@@ -70,7 +71,9 @@ class ConstraintParser {
     return feature(joined_by_or, result_.terms_);
   }
 
-  base::Status feature(bool joined_by_or, std::vector<Constraint::Term>& into) {
+  // The next feature; nothing of one with a count, which is kept by itself.
+  base::Result<std::optional<std::string>> uncounted() {
+    std::optional<std::string> plain;
     auto feature_name = name();
     if (!feature_name.ok()) return feature_name.error();
     const auto number = count();
@@ -78,8 +81,15 @@ class ConstraintParser {
     if (*number > 0) {
       result_.counted_.push_back({*std::move(feature_name), *number});
     } else {
-      into.push_back({joined_by_or, *std::move(feature_name), {}});
+      plain = *std::move(feature_name);
     }
+    return plain;
+  }
+
+  base::Status feature(bool joined_by_or, std::vector<Constraint::Term>& into) {
+    auto plain = uncounted();
+    if (!plain.ok()) return plain.error();
+    if (*plain) into.push_back({joined_by_or, std::move(**plain), {}});
     return {};
   }
 
@@ -98,15 +108,9 @@ class ConstraintParser {
   base::Status bracket() {
     bool inner_or = false;
     while (true) {
-      auto feature_name = name();
-      if (!feature_name.ok()) return feature_name.error();
-      const auto number = count();
-      if (!number.ok()) return number.error();
-      if (*number > 0) {
-        result_.counted_.push_back({*std::move(feature_name), *number});
-      } else {
-        result_.alternatives_.push_back(*std::move(feature_name));
-      }
+      auto plain = uncounted();
+      if (!plain.ok()) return plain.error();
+      if (*plain) result_.alternatives_.push_back(std::move(**plain));
       if (take(']')) return {};
       if (base::Status status = joint(inner_or); !status.ok()) return status;
     }

@@ -153,6 +153,7 @@ class Engine {
   void begin_ending(Job& job, Ending ending);
   void kill(Job& job);  // grace over: cores are released, nodes are completing
   void gone(Job& job);
+  void end_by_itself(Job& job, JobState verdict, int exit_code);
   void to_pending(Job& job);
   void finish(Job& job, JobState state);
   void release_allocation(Job& job);

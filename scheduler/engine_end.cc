@@ -35,29 +35,27 @@ void Engine::kill(Job& job) {
   touched();
 }
 
+// Nobody decided it: its processes ended, or its node is lost.
+void Engine::end_by_itself(Job& job, JobState verdict, int exit_code) {
+  const bool requeue = verdict == JobState::kNodeFail && may_requeue(job);
+  job.ending = Ending{.final_state = requeue ? JobState::kPending : verdict,
+                      .verdict = std::nullopt,
+                      .grace_end = now_,
+                      .preemptor = {},
+                      .exit_code = exit_code};
+}
+
 void Engine::on(const JobEnding& event) {
   Job* job = jobs_.find(event.job);
   if (job == nullptr || !job->allocated() || job->ending) return;
-  const bool requeue = event.verdict == JobState::kNodeFail && may_requeue(*job);
-  job->ending = Ending{.final_state = requeue ? JobState::kPending : event.verdict,
-                       .verdict = std::nullopt,
-                       .grace_end = now_,
-                       .preemptor = {},
-                       .exit_code = event.exit_code};
+  end_by_itself(*job, event.verdict, event.exit_code);
   kill(*job);
 }
 
 void Engine::on(const JobGone& event) {
   Job* job = jobs_.find(event.job);
   if (job == nullptr || !job->allocated()) return;
-  if (!job->ending) {
-    const bool requeue = event.verdict == JobState::kNodeFail && may_requeue(*job);
-    job->ending = Ending{.final_state = requeue ? JobState::kPending : event.verdict,
-                         .verdict = std::nullopt,
-                         .grace_end = now_,
-                         .preemptor = {},
-                         .exit_code = event.exit_code};
-  }
+  if (!job->ending) end_by_itself(*job, event.verdict, event.exit_code);
   gone(*job);
 }
 

@@ -6,14 +6,9 @@
 namespace sched {
 
 gang::Newcomer Engine::newcomer(const Job& job) const {
-  const PreemptMode mode = preempt::effective_mode(cluster_, job);
-  return {.job = job.id,
-          .table_order = job.table_order,
-          .partition = *job.partition,
-          .allocation = &job.allocation,
-          .held = job.user_suspended,
-          .kill_under_shadow = mode == PreemptMode::kCancel || mode == PreemptMode::kRequeue,
-          .suspended = job.suspended()};
+  gang::Newcomer made = gang::newcomer_of(job, cluster_);
+  made.suspended = job.suspended();
+  return made;
 }
 
 void Engine::gang_start(Job& job) {

@@ -136,9 +136,8 @@ void Components::configure(base::Instant now) {
   }
 }
 
-Newcomer Components::newcomer(JobId id) const {
-  const Job& job = *jobs_.find(id);
-  const PreemptMode mode = preempt::effective_mode(cluster_, job);
+Newcomer newcomer_of(const Job& job, const Cluster& cluster) {
+  const PreemptMode mode = preempt::effective_mode(cluster, job);
   return {.job = job.id,
           .table_order = job.table_order,
           .partition = *job.partition,
@@ -146,6 +145,10 @@ Newcomer Components::newcomer(JobId id) const {
           .held = job.user_suspended,
           .kill_under_shadow = mode == PreemptMode::kCancel || mode == PreemptMode::kRequeue,
           .suspended = false};
+}
+
+Newcomer Components::newcomer(JobId id) const {
+  return newcomer_of(*jobs_.find(id), cluster_);
 }
 
 void Components::mark(const Job& job, base::Instant publish_at) {

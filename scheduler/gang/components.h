@@ -33,6 +33,9 @@ struct NodePlan;
 
 namespace sched::gang {
 
+// What a world has to know of the job: REQUIRES that it has an allocation. Not suspended.
+Newcomer newcomer_of(const Job& job, const Cluster& cluster);
+
 class Components {
  public:
   // `publishes`: whether somebody takes timetables. Otherwise run(t) is projected as far as it is
