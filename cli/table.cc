@@ -16,6 +16,11 @@ std::size_t width_of(const std::string& text) {
 
 }  // namespace
 
+std::array<Column, 8> squeue_columns() {
+  return {Column{"JOBID", 8}, {"PARTITION", 9}, {"NAME", 8},  {"USER", 8},
+          {"ST", 2},          {"TIME", 10},     {"NODES", 6}, {"NODELIST(REASON)", 0, true}};
+}
+
 std::string format_table(std::span<const Column> columns,
                          std::span<const std::vector<std::string>> rows) {
   std::vector<std::size_t> widths;

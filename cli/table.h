@@ -2,6 +2,7 @@
 // value, one blank between.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -14,6 +15,9 @@ struct Column {
   std::size_t width_min = 0;
   bool left = false;  // left-aligned; in the last column without blanks behind it
 };
+
+// SOURCE: squeue(1), default format: %.18i %.9P %.8j %.8u %.2t %.10M %.6D %R
+std::array<Column, 8> squeue_columns();
 
 // Title line and rows, each ended by a newline. REQUIRES: every row has one value per column.
 std::string format_table(std::span<const Column> columns,

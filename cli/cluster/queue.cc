@@ -136,11 +136,7 @@ std::vector<QueueLine> queue_lines(const std::vector<kube::Job>& jobs, const Tim
 
 std::string format_queue(const std::vector<QueueLine>& lines,
                          std::optional<std::size_t> columns_max) {
-  // SOURCE: squeue(1), default format: %.18i %.9P %.8j %.8u %.2t %.10M %.6D %R
-  const std::array<Column, 8> columns = {Column{"JOBID", 8}, Column{"PARTITION", 9},
-                                         Column{"NAME", 8},  Column{"USER", 8},
-                                         Column{"ST", 2},    Column{"TIME", 10},
-                                         Column{"NODES", 6}, Column{"NODELIST(REASON)", 0, true}};
+  const auto columns = squeue_columns();
   std::vector<std::vector<std::string>> rows;
   for (const QueueLine& line : lines) {
     rows.push_back({line.job_id, line.partition, line.name, line.user, line.moment.code,

@@ -95,16 +95,13 @@ std::string node_list(const Scenario& scenario, const Placement& placement) {
 }
 
 std::string queue_at(const Scenario& scenario, const WhatIf& result, base::Instant t) {
-  const std::array<Column, 8> columns = {Column{"JOBID", 8}, Column{"PARTITION", 9},
-                                         Column{"NAME", 8},  Column{"USER", 8},
-                                         Column{"ST", 2},    Column{"TIME", 10},
-                                         Column{"NODES", 6}, Column{"NODELIST(REASON)", 0, true}};
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < result.jobs.size(); ++i) {
     const std::optional<simulate::QueueRow> row = simulate::queue_row(result.jobs[i], t);
     if (row) rows.push_back(queue_line(scenario, i, *row));
   }
-  return "At " + format_run_time(t - base::Instant{}) + ":\n" + format_table(columns, rows);
+  return "At " + format_run_time(t - base::Instant{}) + ":\n" +
+         format_table(squeue_columns(), rows);
 }
 
 std::string strips(const Scenario& scenario, const WhatIf& result) {
