@@ -5,6 +5,26 @@
 #include "e2e/probe/analysis.h"
 
 namespace scenarios {
+namespace {
+
+// Of any two of them on any node.
+Duration overlap(const std::vector<probe::Gang>& gangs, Instant from, Instant to) {
+  Duration total{};
+  for (std::size_t a = 0; a < gangs.size(); ++a) {
+    for (std::size_t b = a + 1; b < gangs.size(); ++b) {
+      for (const auto& [node, runs] : gangs[a].nodes) {
+        const auto other = gangs[b].nodes.find(node);
+        if (other == gangs[b].nodes.end()) continue;
+        for (const probe::Interval& piece : probe::overlaps(runs, other->second)) {
+          total += std::max(Duration{}, std::min(piece.to, to) - std::max(piece.from, from));
+        }
+      }
+    }
+  }
+  return total;
+}
+
+}  // namespace
 
 std::vector<std::string> Turns::owners(const std::string& node, std::int64_t slot,
                                        const std::vector<std::string>& job_names) const {
@@ -47,21 +67,24 @@ std::vector<std::string> Turns::owners_of_slots(const std::string& node, Instant
 }
 
 Duration Turns::overlap_since(Instant from, const std::vector<std::string>& job_names) const {
-  std::vector<probe::Gang> gangs;
-  for (const std::string& name : job_names) gangs.push_back(stamps_.gang(name));
-  Duration total{};
-  for (std::size_t a = 0; a < gangs.size(); ++a) {
-    for (std::size_t b = a + 1; b < gangs.size(); ++b) {
-      for (const auto& [node, runs] : gangs[a].nodes) {
-        const auto other = gangs[b].nodes.find(node);
-        if (other == gangs[b].nodes.end()) continue;
-        for (const probe::Interval& piece : probe::overlaps(runs, other->second)) {
-          total += std::max(Duration{}, piece.to - std::max(piece.from, from));
-        }
-      }
-    }
+  return overlap(gangs(job_names), from, base::kNever);
+}
+
+Duration Turns::overlap_between(Instant from, Instant to, const std::vector<std::string>& job_names,
+                                const std::vector<std::string>& nodes) const {
+  std::vector<probe::Gang> there = gangs(job_names);
+  for (probe::Gang& gang : there) {
+    std::erase_if(gang.nodes, [&](const auto& entry) {
+      return std::find(nodes.begin(), nodes.end(), entry.first) == nodes.end();
+    });
   }
-  return total;
+  return overlap(there, from, to);
+}
+
+std::vector<probe::Gang> Turns::gangs(const std::vector<std::string>& job_names) const {
+  std::vector<probe::Gang> out;
+  for (const std::string& name : job_names) out.push_back(stamps_.gang(name));
+  return out;
 }
 
 bool Turns::runs_at(Instant at, const std::string& name, Duration patience) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "e2e/devcluster/stamp_store.h"
+#include "e2e/probe/analysis.h"
 #include "scheduler/base/time.h"
 
 namespace scenarios {
@@ -30,12 +31,16 @@ class Turns {
   // "".
   std::vector<std::string> owners_of_slots(const std::string& node, Instant from, Instant to,
                                            const std::vector<std::string>& job_names) const;
-  // Overlap of any two of the jobs on any node since `from`.
+  // Overlap of any two of the jobs on any node since `from`; in [from, to) on the nodes.
   Duration overlap_since(Instant from, const std::vector<std::string>& job_names) const;
+  Duration overlap_between(Instant from, Instant to, const std::vector<std::string>& job_names,
+                           const std::vector<std::string>& nodes) const;
   // Whether the job made progress on all its nodes in the last `patience` before `at`.
   bool runs_at(Instant at, const std::string& name, Duration patience) const;
 
  private:
+  std::vector<probe::Gang> gangs(const std::vector<std::string>& job_names) const;
+
   devcluster::StampStore stamps_;
   Duration slice_;
 };

@@ -1,5 +1,11 @@
 // What the chart's admission policies deny, each with its sentence, to the tokens that they are
 // about (docs/security.md). What is allowed is shown beside it, or by all other tests.
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
 #include "e2e/devcluster/apply.h"
 #include "e2e/kubernetes/tests/harness.h"
 
@@ -25,14 +31,6 @@ class Admission : public Cluster {
         {"subjects", {{{"kind", "ServiceAccount"}, {"name", account}, {"namespace", ns_}}}}};
     apply(binding);
     return token_of(ns_, account);
-  }
-  std::string agent_pod_on(const std::string& node) {
-    const json list = get(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
-                          "/pods?labelSelector=app.kubernetes.io/component=agent");
-    for (const json& pod : list["items"]) {
-      if (pod["spec"]["nodeName"] == node) return pod["metadata"]["name"];
-    }
-    return "";
   }
   // As an operator has it.
   std::string operators_token() {
@@ -94,7 +92,8 @@ using devcluster::call_api;
 using kube::Method;
 
 TEST_F(Admission, AnAgentWritesOnlyItsOwnNodesTimetableStatus) {
-  const auto agent = as(token_of(kSystemNamespace, "kubegang-agent", agent_pod_on(node(1))));
+  const auto agent =
+      as(token_of(kSystemNamespace, "kubegang-agent", agent_on(node(1))["metadata"]["name"]));
   const json status{{"status", {{"agentVersion", "e2e"}}}};
   expect_allowed(
       [&] { return call_api(*agent, Method::kPatch, kTimetables + node(1) + "/status", status); });
@@ -228,6 +227,58 @@ TEST_F(Admission, KubegangsNamespaceIsClosedForOtherPeoplesPodsAndTokens) {
   });
   (void)call(Method::kDelete, std::string{"/apis/rbac.authorization.k8s.io/v1/namespaces/"} +
                                   kSystemNamespace + "/rolebindings/" + ns_ + "-guest");
+}
+
+// What docs/security.md says of the agent, seen at the processes that run.
+TEST_F(Admission, TheAgentsProcessesHaveOnlyWhatTheyNeed) {
+  constexpr std::uint64_t kSysNice = 1ULL << 23U, kIpcLock = 1ULL << 14U;
+  const std::vector<int> processes = processes_of(agent_on(node(1)));
+  ASSERT_FALSE(processes.empty());
+  for (const int pid : processes) {
+    const std::string proc = "/proc/" + std::to_string(pid);
+    std::map<std::string, std::string> status;
+    std::ifstream lines{proc + "/status"};
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream fields{line};
+      std::string name, value;
+      fields >> name >> value;
+      status[name] = value;
+    }
+    for (const char* set : {"CapEff:", "CapPrm:", "CapBnd:", "CapAmb:"}) {
+      EXPECT_EQ(std::stoull(status.at(set), nullptr, 16) & ~(kSysNice | kIpcLock), 0U) << set;
+    }
+    EXPECT_EQ(status.at("NoNewPrivs:"), "1");
+    EXPECT_EQ(status.at("Seccomp:"), "2");
+    // Of the cgroups it can write those of pods only.
+    std::ifstream mounts{proc + "/mountinfo"};
+    int writable_cgroups = 0;
+    for (std::string line; std::getline(mounts, line);) {
+      std::istringstream fields{line};
+      std::string id, parent, device, root, place, options;
+      fields >> id >> parent >> device >> root >> place >> options;
+      if (place == "/") {
+        EXPECT_TRUE(options.starts_with("ro")) << line;
+      }
+      if (line.find(" - cgroup") == std::string::npos || options.starts_with("ro")) continue;
+      ++writable_cgroups;
+      EXPECT_TRUE(root.ends_with("/kubepods")) << line;
+    }
+    EXPECT_GE(writable_cgroups, 1);
+  }
+}
+
+// Schemas, CEL rules and policies of the real API server about what we tell users to apply.
+TEST_F(Admission, TheExamplesAreAccepted) {
+  const std::filesystem::path examples{KUBEGANG_SOURCE_DIR "/examples"};
+  std::string files;
+  for (const auto& file : std::filesystem::recursive_directory_iterator{examples}) {
+    if (file.path().extension() != ".yaml") continue;
+    if (file.path().filename() == "cluster.yaml") continue;  // kind's own
+    files += " -f " + file.path().string();
+  }
+  const Output applied = run(kubectl("apply --dry-run=server" + files));
+  EXPECT_EQ(applied.exit_code, 0) << applied.text;
+  EXPECT_NE(applied.text.find("job.kubegang.io/second created"), std::string::npos) << applied.text;
 }
 
 }  // namespace

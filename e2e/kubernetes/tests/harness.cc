@@ -126,6 +126,10 @@ Output run(const std::string& command) {
   return output;
 }
 
+bool takes_its_time() {
+  return std::getenv("KUBEGANG_LONG") != nullptr;
+}
+
 std::string Cluster::state_directory() {
   const char* directory = std::getenv(kStateVariable);
   return directory == nullptr ? "" : directory;
@@ -152,10 +156,7 @@ std::string Cluster::name_like(const std::string& text) {
 void Cluster::begin(const std::string& name) {
   ns_ = name;
   stamps_in_ = state_directory() + "/stamps/" + ns_;
-  devcluster::StampStore store{stamps_in_};
-  std::vector<std::string> names;
-  for (int n = 1; n <= kNodesCount; ++n) names.push_back(node(n));
-  ASSERT_TRUE(store.prepare(names).ok());
+  ASSERT_TRUE(devcluster::StampStore{stamps_in_}.prepare(all_nodes()).ok());
   ASSERT_NO_FATAL_FAILURE(make_namespace(
       ns_, {{"pod-security.kubernetes.io/enforce", "privileged"}}));  // stamps need a hostPath
   ASSERT_NO_FATAL_FAILURE(make_partition(ns_));
@@ -361,6 +362,15 @@ std::vector<json> Cluster::operators() {
   return out;
 }
 
+json Cluster::agent_on(const std::string& node_name) {
+  const json list = get(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
+                        "/pods?labelSelector=app.kubernetes.io/component=agent");
+  for (const json& pod : list.value("items", json::array())) {
+    if (pod["spec"].value("nodeName", "") == node_name) return pod;
+  }
+  return nullptr;
+}
+
 void Cluster::wait_until(const std::string& what, const std::function<bool()>& condition,
                          milliseconds patience) {
   ASSERT_TRUE(eventually(condition, patience)) << "still not: " << what;
@@ -399,14 +409,15 @@ scenarios::Turns Cluster::turns() const {
   return {devcluster::StampStore{stamps_in_}, kSlice};
 }
 
-void Cluster::wait_for_turns(const std::vector<std::string>& job_names) {
+void Cluster::wait_for_turns(const std::vector<std::string>& job_names,
+                             const std::vector<std::string>& node_names) {
   const Instant begin = now();
   const auto take_turns = [&] {
     const Instant to = now();
     const Instant from =
         std::max(begin, to - kSlice * static_cast<std::int64_t>(2 * job_names.size() + 2));
-    for (int n = 1; n <= kNodesCount; ++n) {
-      const auto slots = turns().owners_of_slots(node(n), from, to, job_names);
+    for (const std::string& node_name : node_names) {
+      const auto slots = turns().owners_of_slots(node_name, from, to, job_names);
       for (const std::string& name : job_names) {
         if (std::count(slots.begin(), slots.end(), name) < 2) return false;
       }
@@ -419,13 +430,43 @@ void Cluster::wait_for_turns(const std::vector<std::string>& job_names) {
     return true;
   };
   ASSERT_TRUE(eventually(take_turns, kPatience, milliseconds{200}))
-      << "they do not take turns on all nodes";
+      << "they do not take turns on all of these nodes";
 }
 
 void Cluster::expect_turns_since(Instant from, const std::vector<std::string>& job_names) {
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(job_names));
   EXPECT_EQ(turns().overlap_since(from, job_names), Duration{})
       << overlaps_of(turns(), from, job_names);
+}
+
+void Cluster::expect_turns_between(Instant from, Instant to,
+                                   const std::vector<std::string>& job_names,
+                                   const std::vector<std::string>& node_names) const {
+  for (const std::string& name : node_names) {
+    const auto slots = turns().owners_of_slots(name, from, to, job_names);
+    const auto wanted = slots.size() / job_names.size() / 2;  // half of its share: others are busy
+    ASSERT_GE(wanted, 1U) << "too short a time";
+    for (const std::string& job_name : job_names) {
+      EXPECT_GE(static_cast<std::size_t>(std::count(slots.begin(), slots.end(), job_name)), wanted)
+          << job_name << " on " << name << " in " << slots.size() << " slots";
+    }
+  }
+  // In whole, as far as it is this time's.
+  EXPECT_EQ(turns().overlap_between(from, to, job_names, node_names), Duration{})
+      << overlaps_of(turns(), from, job_names);
+}
+
+void Cluster::expect_ran_without_a_break(Instant from, Instant to, const std::string& name,
+                                         const std::string& node_name, Duration pause) const {
+  if (pause == Duration{}) pause = kSlice / 2;
+  const probe::Gang gang = turns().stamps().gang(name);
+  const auto found = gang.nodes.find(node_name);
+  ASSERT_NE(found, gang.nodes.end()) << name << " never ran on " << node_name;
+  const auto whole = probe::merge_runs(found->second, pause);
+  EXPECT_TRUE(std::any_of(
+      whole.begin(), whole.end(),
+      [&](const probe::Run& run) { return run.begin <= from && run.end >= to - pause; }))
+      << name << " on " << node_name << ": " << whole.size() << " turns";
 }
 
 void Cluster::expect_undisturbed(const std::string& job_name) {
@@ -449,6 +490,12 @@ std::string Cluster::node(int place) {
 
 std::string Cluster::nodes(int from, int to) {
   return "n[" + std::to_string(number_of(from)) + "-" + std::to_string(number_of(to)) + "]";
+}
+
+std::vector<std::string> Cluster::all_nodes() {
+  std::vector<std::string> names;
+  for (int n = 1; n <= kNodesCount; ++n) names.push_back(node(n));
+  return names;
 }
 
 bool Cluster::node_is_ready(int place) {
@@ -521,6 +568,17 @@ std::vector<int> Cluster::processes_of(const json& pod) const {
     }
   }
   return out;
+}
+
+std::int64_t Cluster::resident_kib(const json& pod) const {
+  std::int64_t sum = 0;
+  for (const int pid : processes_of(pod)) {
+    std::ifstream in{"/proc/" + std::to_string(pid) + "/status"};
+    for (std::string line; std::getline(in, line);) {
+      if (line.starts_with("VmRSS:")) sum += std::stoll(line.substr(6));
+    }
+  }
+  return sum;
 }
 
 void SharedParts::require_alone() {

@@ -66,6 +66,9 @@ struct Output {
 // A program and its arguments as a shell takes them; waits for it.
 Output run(const std::string& command);
 
+// KUBEGANG_LONG: what takes a minute or more is tried too (docs/e2e-kubernetes.md).
+bool takes_its_time();
+
 class Cluster : public testing::Test {
  protected:
   // begin(), by the test's name, and end().
@@ -109,6 +112,7 @@ class Cluster : public testing::Test {
   json pod_on(const std::string& job_name, const std::string& node);  // null: there is none
   std::vector<kube::NodeTimetable> timetables();                      // of the three nodes
   std::vector<json> operators();                                      // their pods
+  json agent_on(const std::string& node);  // its pod; null: there is none
 
   // --- waiting ---
   void wait_until(const std::string& what, const std::function<bool()>& condition,
@@ -123,11 +127,19 @@ class Cluster : public testing::Test {
 
   // --- who ran when ---
   scenarios::Turns turns() const;
-  // Until from now on every one of them has had each node for itself twice, and nobody shared it
-  // meanwhile.
-  void wait_for_turns(const std::vector<std::string>& job_names);
+  // Until from now on every one of them has had each of the nodes for itself twice, and nobody
+  // shared it meanwhile.
+  void wait_for_turns(const std::vector<std::string>& job_names,
+                      const std::vector<std::string>& nodes = all_nodes());
   // Nobody ran at the same time as another since `from`, and now they take turns on all nodes.
   void expect_turns_since(Instant from, const std::vector<std::string>& job_names);
+  // All of that time they took turns on the nodes: each slot was one's alone, and each had its
+  // part.
+  void expect_turns_between(Instant from, Instant to, const std::vector<std::string>& job_names,
+                            const std::vector<std::string>& nodes) const;
+  // Never standing still for as long as that, whether frozen or kept waiting; absent: half a slice.
+  void expect_ran_without_a_break(Instant from, Instant to, const std::string& name,
+                                  const std::string& node, Duration pause = {}) const;
   // All pods of the first start, never restarted.
   void expect_undisturbed(const std::string& job_name);
 
@@ -135,6 +147,7 @@ class Cluster : public testing::Test {
   static std::string node(int place);
   // A hostlist: nodes(2, 3) is "n[2-3]" where the first is n1.
   static std::string nodes(int from, int to);
+  static std::vector<std::string> all_nodes();
   static std::string node_path(int place) { return "/api/v1/nodes/" + node(place); }
   bool node_is_ready(int place);
   // A command inside a node.
@@ -150,6 +163,8 @@ class Cluster : public testing::Test {
   // The processes of the pod's containers as this machine numbers them, without the pause
   // container's.
   std::vector<int> processes_of(const json& pod) const;
+  // Of all of them, in KiB.
+  std::int64_t resident_kib(const json& pod) const;
 
   static std::string state_directory();
 

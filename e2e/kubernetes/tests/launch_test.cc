@@ -2,7 +2,8 @@
 // gang runs as a whole or not at all, the job says why in the words of who refused, and nothing is
 // left behind (architecture.md 5).
 #include <algorithm>
-#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "e2e/devcluster/testing/eventually.h"
 #include "e2e/kubernetes/tests/harness.h"
@@ -71,7 +72,7 @@ TEST_F(LaunchOfAPartialGang, IsGivenUpAfterItsStartTimeout) {
 }
 
 TEST_F(LaunchOfAPartialGang, IsGivenUpAMinuteAfterItsImageCouldNotBePulled) {
-  if (std::getenv("KUBEGANG_LONG") == nullptr) GTEST_SKIP() << "takes a minute: KUBEGANG_LONG=1\n";
+  if (!takes_its_time()) GTEST_SKIP() << "takes a minute: KUBEGANG_LONG=1\n";
   ASSERT_NO_FATAL_FAILURE(submit_partial(json::object()));
   ASSERT_NO_FATAL_FAILURE(expect_held("node " + node(3)));
 }
@@ -194,6 +195,7 @@ class LaunchRefusedByKubelet : public Launch {
     }));
   }
   void set_max_pods_of_first_node(std::size_t pods_count) {
+    is_kubelet_changed_ = pods_count != kPodsDefault;
     const std::string file = state_directory() + "/nodes/" + node(1) + "/kubelet.yaml";
     const Output edited = run("sed -i '/^maxPods:/d' " + file +
                               " && echo 'maxPods: " + std::to_string(pods_count) + "' >>" + file);
@@ -205,6 +207,31 @@ class LaunchRefusedByKubelet : public Launch {
     }));
     wait_nodes_ready();
   }
+  // A pod that kubelet finds in a folder (node-init) and nobody else knows: the API server has no
+  // such namespace.
+  static std::string static_pod_file() {
+    return state_directory() + "/nodes/" + node(1) + "/kubelet/static/hidden.json";
+  }
+  static void make_static_pod() {
+    const json pod{
+        {"apiVersion", "v1"},
+        {"kind", "Pod"},
+        {"metadata", {{"name", "hidden"}, {"namespace", "nowhere"}}},
+        {"spec",
+         {{"terminationGracePeriodSeconds", 0},
+          {"containers",
+           {{{"name", "main"}, {"image", kBusyboxImage}, {"command", {"sleep", "271828"}}}}}}}};
+    std::ofstream{static_pod_file()} << pod.dump();
+  }
+  static bool static_pod_runs() { return run("pgrep -f '[s]leep 271828'").exit_code == 0; }
+  void TearDown() override {
+    if (!ns_.empty()) std::filesystem::remove(static_pod_file());
+    if (is_kubelet_changed_) set_max_pods_of_first_node(kPodsDefault);
+    Launch::TearDown();
+  }
+
+  static constexpr std::size_t kPodsDefault = 110;  // kubelet's
+  bool is_kubelet_changed_ = false;
 };
 
 TEST_F(LaunchRefusedByKubelet, OutOfCpuAndTheGangStartsElsewhere) {
@@ -246,12 +273,19 @@ TEST_F(LaunchRefusedByKubelet, ANodeWithoutRoomForAPodIsNotEvenTried) {
                std::string::npos;
       },
       seconds{90});
-  set_max_pods_of_first_node(110);  // kubelet's default
+  set_max_pods_of_first_node(kPodsDefault);
   wait_ready("all");
 }
 
-// What service meshes do. The program answers the probe while it runs; were it frozen for a turn of
-// the others, kubelet would restart it.
+TEST_F(LaunchRefusedByKubelet, OutOfPodsAndTheGangStartsElsewhere) {
+  ASSERT_NO_FATAL_FAILURE(make_static_pod());
+  // Room for one more, by what the API server knows.
+  ASSERT_NO_FATAL_FAILURE(set_max_pods_of_first_node(pods_of_first_node().size() + 1));
+  ASSERT_NO_FATAL_FAILURE(wait_until("the static pod runs", [] { return static_pod_runs(); }));
+  ASSERT_NO_FATAL_FAILURE(expect_pair_elsewhere("enough resource: pods"));
+}
+
+// What service meshes do to pods on their way.
 class LaunchChangedByAWebhook : public Launch {
  protected:
   static constexpr const char* kPolicies =
@@ -259,12 +293,13 @@ class LaunchChangedByAWebhook : public Launch {
   static constexpr const char* kBindings =
       "/apis/admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicybindings";
 
-  void add_probe_to_pods_of(const std::string& job_name) {
+  // Adds a value, in CEL, at a place in the pods, as a JSON patch says it. (An ApplyConfiguration
+  // may not change a container's arguments, which are an atomic list.)
+  void change_pods_of(const std::string& job_name, const std::string& place,
+                      const std::string& value) {
     const json metadata{{"name", ns_}};
-    const std::string probe =
-        "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'main', livenessProbe: "
-        "Object.spec.containers.livenessProbe{periodSeconds: 1, failureThreshold: 2, httpGet: "
-        "Object.spec.containers.livenessProbe.httpGet{path: '/', port: 8000}}}]}}";
+    const std::string change =
+        "[JSONPatch{op: 'add', path: '" + place + "', value: " + value + "}]";
     const json rule{{"apiGroups", {""}},
                     {"apiVersions", {"v1"}},
                     {"operations", {"CREATE"}},
@@ -282,8 +317,7 @@ class LaunchChangedByAWebhook : public Launch {
                 {"failurePolicy", "Fail"},
                 {"reinvocationPolicy", "Never"},
                 {"mutations",
-                 {{{"patchType", "ApplyConfiguration"},
-                   {"applyConfiguration", {{"expression", probe}}}}}}}}});
+                 {{{"patchType", "JSONPatch"}, {"jsonPatch", {{"expression", change}}}}}}}}});
     ASSERT_TRUE(policy.ok()) << policy.error().message;
     const auto binding = call(kube::Method::kPost, kBindings,
                               {{"apiVersion", "admissionregistration.k8s.io/v1beta1"},
@@ -292,14 +326,16 @@ class LaunchChangedByAWebhook : public Launch {
                                {"spec", {{"policyName", ns_}}}});
     ASSERT_TRUE(binding.ok()) << binding.error().message;
     // In force a moment later: of a pod that is only tried.
+    json tried = job_object({.name = "template"})["spec"]["template"];
+    tried["apiVersion"] = "v1";
+    tried["kind"] = "Pod";
+    tried["metadata"] = {{"name", "tried"}, {"labels", {{"kubegang.io/job", job_name}}}};
+    tried["spec"]["nodeName"] = node(1);
     ASSERT_NO_FATAL_FAILURE(wait_until("pods are changed", [&] {
       const auto pod =
-          call(kube::Method::kPost, "/api/v1/namespaces/" + ns_ + "/pods?dryRun=All",
-               {{"apiVersion", "v1"},
-                {"kind", "Pod"},
-                {"metadata", {{"name", "tried"}, {"labels", {{"kubegang.io/job", job_name}}}}},
-                {"spec", {{"containers", {{{"name", "main"}, {"image", kBusyboxImage}}}}}}});
-      return pod.ok() && (*pod)["spec"]["containers"][0].contains("livenessProbe");
+          call(kube::Method::kPost, "/api/v1/namespaces/" + ns_ + "/pods?dryRun=All", tried);
+      return pod.ok() && ((*pod)["spec"]["containers"].size() > 1 ||
+                          (*pod)["spec"]["containers"][0].contains("livenessProbe"));
     }));
   }
   void TearDown() override {
@@ -311,8 +347,13 @@ class LaunchChangedByAWebhook : public Launch {
   }
 };
 
+// The program answers the probe while it runs; were it frozen for a turn of the others, kubelet
+// would restart it.
 TEST_F(LaunchChangedByAWebhook, AGangWithALivenessProbeIsNeverFrozenAndSaysSo) {
-  ASSERT_NO_FATAL_FAILURE(add_probe_to_pods_of("probed"));
+  ASSERT_NO_FATAL_FAILURE(change_pods_of(
+      "probed", "/spec/containers/0/livenessProbe",
+      "Object.spec.containers.livenessProbe{periodSeconds: 1, failureThreshold: 2, httpGet: "
+      "Object.spec.containers.livenessProbe.httpGet{path: '/', port: 8000}}"));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "plain"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("plain"));
   ASSERT_NO_FATAL_FAILURE(submit(
@@ -340,6 +381,26 @@ TEST_F(LaunchChangedByAWebhook, AGangWithALivenessProbeIsNeverFrozenAndSaysSo) {
   ASSERT_NE(said, nullptr) << status_text("probed");
   EXPECT_NE(said->message.find("container main has a livenessProbe"), std::string::npos)
       << said->message;
+}
+
+// It is frozen with the pod: in another gang's turn nothing of it runs either. It stamps as the job
+// "mesh" would.
+TEST_F(LaunchChangedByAWebhook, AnInjectedContainerTakesTurnsWithItsGang) {
+  ASSERT_NO_FATAL_FAILURE(change_pods_of(
+      "meshed", "/spec/containers/-",
+      std::string{"Object.spec.containers{name: 'mesh', image: '"} + kProbeImage +
+          "', args: ['--work-micros=20'], env: [Object.spec.containers.env{name: "
+          "'KUBEGANG_STAMP_FILE', value: '/stamps/' + object.spec.nodeName + '/' + "
+          "object.metadata.name.replace('meshed-', 'mesh-') + '.stamps'}], volumeMounts: "
+          "[Object.spec.containers.volumeMounts{name: 'stamps', mountPath: '/stamps'}]}"));
+  for (const char* name : {"plain", "meshed"}) ASSERT_NO_FATAL_FAILURE(submit({.name = name}));
+  for (const char* name : {"plain", "meshed"}) ASSERT_NO_FATAL_FAILURE(wait_ready(name));
+  for (const json& pod : pods("meshed")) ASSERT_EQ(pod["spec"]["containers"].size(), 2U);
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"plain", "meshed"}));
+  const Instant from = now();
+  ASSERT_NO_FATAL_FAILURE(expect_turns_since(from, {"plain", "meshed"}));
+  ASSERT_NO_FATAL_FAILURE(expect_turns_since(from, {"plain", "mesh"}));
+  for (const char* name : {"plain", "meshed"}) expect_undisturbed(name);
 }
 
 TEST_F(Launch, ANamespaceThatEndsTakesItsJobsAlong) {

@@ -91,11 +91,17 @@ TEST_F(Nodes, AForceDeletedPodThatIsFrozenLeavesNoProcess) {
   }));
 }
 
-// The gang is requeued as a whole when one node is drained, and starts where there is room.
+// The gang is requeued as a whole when one node is drained, and starts where there is room; also
+// while it is another's turn, and its pods are frozen.
 TEST_F(Nodes, ADrainedNodesGangStartsAgainElsewhere) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
   ASSERT_EQ(job("pair").status.allocation->node_list, nodes(1, 2));
+  // Of two nodes too, so on one of those; requeued with it or not.
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "other", .nodes_count = 2}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("other"));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("the gang is frozen", [&] { return is_frozen(pod_on("pair", node(1))); }));
   const Output drained =
       run(kubectl("drain " + node(1) +
                   " --ignore-daemonsets --force --delete-emptydir-data --timeout=90s "
@@ -109,24 +115,46 @@ TEST_F(Nodes, ADrainedNodesGangStartsAgainElsewhere) {
   EXPECT_EQ(job("pair").status.allocation->node_list, nodes(2, 3));
   EXPECT_EQ(job("pair").status.restarts.value_or(0), 1);
   EXPECT_EQ(pods("pair").size(), 2U);
+  ASSERT_NO_FATAL_FAILURE(wait_ready("other"));
+  EXPECT_EQ(job("other").status.allocation->node_list, nodes(2, 3));
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"pair", "other"}, {node(2), node(3)}));
   EXPECT_EQ(run(kubectl("uncordon " + node(1))).exit_code, 0);
 }
 
-// Its pods may still run: nothing is started in their place until the node is back and says so.
-TEST_F(Nodes, ANodeThatIsPoweredOffAndBackEndsItsGangOnce) {
+// Its pods may still run: nothing is started in their place until the node is back and says so. On
+// the nodes that are left the gangs take turns as before, so that it would run no two of them
+// either.
+TEST_F(Nodes, ANodeThatIsPoweredOffAndBackEndsItsGangsOnce) {
+  const std::vector<std::string> both{"lost", "again"};
   ASSERT_NO_FATAL_FAILURE(submit({.name = "lost", .patch = {{"spec", {{"requeue", false}}}}}));
-  ASSERT_NO_FATAL_FAILURE(submit({.name = "stays", .nodes_count = 1}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("lost"));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "again"}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("again"));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "stays", .nodes_count = 1}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("stays"));
   ASSERT_EQ(job("stays").status.allocation->node_list, node(1));
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns(both));
+  const Instant from = now();
   ASSERT_NO_FATAL_FAILURE(power_off(3));
   ASSERT_NO_FATAL_FAILURE(wait_until(
       "the node is not ready", [&] { return !node_is_ready(3); }, seconds{90}));
-  EXPECT_FALSE(has_ended("lost")) << "its pods are not confirmed gone yet";
+  expect_turns_between(from, now(), both, {node(2)});
+  for (const std::string& name : both) {
+    EXPECT_FALSE(has_ended(name)) << "its pods are not confirmed gone yet";
+    EXPECT_EQ(job(name).status.starts.value_or(0), 1) << status_text(name);
+    EXPECT_EQ(pods(name).size(), 3U) << name;
+  }
   ASSERT_NO_FATAL_FAILURE(power_on(3));
   ASSERT_NO_FATAL_FAILURE(wait_state("lost", "NodeFail", seconds{120}));
   ASSERT_NO_FATAL_FAILURE(wait_nodes_ready());
-  ASSERT_NO_FATAL_FAILURE(wait_until("its pods have ended", [&] {
+  ASSERT_NO_FATAL_FAILURE(wait_until("the other gang has started again, as a whole", [&] {
+    const kube::Job found = job("again");
+    return found.status.starts.value_or(0) == 2 && kube::is_true(found.status.conditions, "Ready");
+  }));
+  EXPECT_EQ(job("again").status.restarts.value_or(0), 1) << status_text("again");
+  EXPECT_EQ(job("again").status.allocation->node_list, nodes(1, 3));
+  EXPECT_EQ(pods("again").size(), 3U);
+  ASSERT_NO_FATAL_FAILURE(wait_until("the lost one's pods have ended", [&] {
     const auto all = pods("lost");
     return std::none_of(all.begin(), all.end(),
                         [](const json& pod) { return pod["status"]["phase"] == "Running"; });
@@ -134,24 +162,46 @@ TEST_F(Nodes, ANodeThatIsPoweredOffAndBackEndsItsGangOnce) {
   expect_undisturbed("stays");
 }
 
-// kubelet is silent, the pods run: nothing is killed, nothing is started twice, and the rotation
-// goes on, since the agent does not need kubelet.
+// Kubernetes' own controller deletes what does not tolerate the taint.
+TEST_F(Nodes, ANoExecuteTaintEndsTheGangAndItStartsAgainAsAWhole) {
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "all"}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("all"));
+  ASSERT_NO_FATAL_FAILURE(
+      patch(node_path(3), {{"spec", {{"taints", {{{"key", "e2e"}, {"effect", "NoExecute"}}}}}}}));
+  wait_until("the gang waits, and none of its pods is left", [&] {
+    return job("all").status.restarts.value_or(0) == 1 && state("all") == "Pending" &&
+           pods("all").empty();
+  });
+  patch(node_path(3), {{"spec", {{"taints", nullptr}}}});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("all"));
+  EXPECT_EQ(job("all").status.starts.value_or(0), 2) << status_text("all");
+  EXPECT_EQ(pods("all").size(), 3U);
+}
+
+// kubelet is silent, the pods run: nothing is killed, nothing is started twice or there, and the
+// rotation goes on, since the agent does not need kubelet.
 TEST_F(Nodes, ANodeThatIsNotReadyButRunsKeepsItsGangs) {
-  ASSERT_NO_FATAL_FAILURE(submit({.name = "first"}));
-  ASSERT_NO_FATAL_FAILURE(submit({.name = "second"}));
-  ASSERT_NO_FATAL_FAILURE(wait_ready("first"));
-  ASSERT_NO_FATAL_FAILURE(wait_ready("second"));
-  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
+  const std::vector<std::string> both{"first", "second"};
+  for (const std::string& name : both) ASSERT_NO_FATAL_FAILURE(submit({.name = name}));
+  for (const std::string& name : both) ASSERT_NO_FATAL_FAILURE(wait_ready(name));
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns(both));
   const Instant from = now();
   ASSERT_EQ(on_node(2, "sh -c 'kill -STOP $(cat /run/kubelet.pid)'").exit_code, 0);
   wait_until(
       "the node is not ready", [&] { return !node_is_ready(2); }, seconds{90});
-  wait_for_turns({"first", "second"});
+  submit({.name = "third"});
+  wait_until("the third gang waits", [&] { return !job("third").status.reason.empty(); });
+  EXPECT_EQ(state("third"), "Pending") << status_text("third");
+  EXPECT_EQ(job("third").status.starts.value_or(0), 0) << status_text("third");
+  expect_turns_between(from, now(), both, all_nodes());
   EXPECT_EQ(on_node(2, "sh -c 'kill -CONT $(cat /run/kubelet.pid)'").exit_code, 0);
   ASSERT_NO_FATAL_FAILURE(wait_nodes_ready());
-  ASSERT_NO_FATAL_FAILURE(expect_turns_since(from, {"first", "second"}));
-  expect_undisturbed("first");
-  expect_undisturbed("second");
+  ASSERT_NO_FATAL_FAILURE(wait_ready("third"));
+  ASSERT_NO_FATAL_FAILURE(remove(job_path("third")));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("the third gang's pods are gone", [&] { return pods("third").empty(); }));
+  ASSERT_NO_FATAL_FAILURE(expect_turns_since(from, both));
+  for (const std::string& name : both) expect_undisturbed(name);
 }
 
 // A preemptor fills every CPU of the nodes above jobs that fill them too: kubelet must not count.
@@ -184,13 +234,59 @@ TEST_F(Nodes, APreemptorStartsAboveSuspendedVictimsOnEveryCpu) {
         return std::all_of(all.begin(), all.end(), [&](const json& pod) { return is_frozen(pod); });
       },
       seconds{2}));
+  // A long freeze: its log is there, and whoever wants to enter it gives up without harm.
+  const std::string frozen = pod_on("victim", node(1))["metadata"]["name"];
+  EXPECT_EQ(run(kubectl("logs -n " + ns_ + " " + frozen)).exit_code, 0);
+  const std::string enter = kubectl("exec -n " + ns_ + " " + frozen + " -- /kubegang-probe --help");
+  EXPECT_EQ(run("timeout 3 " + enter).exit_code, 124) << "it ran in a frozen pod";
+  EXPECT_TRUE(is_frozen(pod_on("victim", node(1))));
   EXPECT_EQ(turns().overlap_since(from, {"victim", "urgent"}), Duration{});
   EXPECT_TRUE(turns().runs_at(now(), "urgent", milliseconds{500}));
   ASSERT_NO_FATAL_FAILURE(remove(job_path("urgent")));
   ASSERT_NO_FATAL_FAILURE(wait_until("the victim runs again", [&] {
     return turns().runs_at(now(), "victim", milliseconds{500});
   }));
+  const Output entered = run("timeout 60 " + enter);
+  EXPECT_EQ(entered.exit_code, 0) << entered.text;
   expect_undisturbed("victim");
+}
+
+// Many pods of two gangs on one node: all are switched, and the agent stays far below its limit of
+// memory (64 MiB, values.yaml of the chart). With KUBEGANG_LONG nearly as many as kubelet takes.
+TEST_F(Nodes, ManyPodsOnOneNodeTakeTurnsAndTheAgentStaysSmall) {
+  const int pods_count = takes_its_time() ? 45 : 10;
+  ASSERT_NO_FATAL_FAILURE(make_partition(ns_ + "-one", {{"nodes", {{"hostlist", node(1)}}}}));
+  const std::vector<std::string> both{"left", "right"};
+  for (const std::string& name : both) {
+    ASSERT_NO_FATAL_FAILURE(
+        submit({.name = name,
+                .nodes_count = 1,
+                .command = {"sh", "-c", "trap 'exit 0' TERM; sleep 10000 & wait"},
+                .partition = ns_ + "-one",
+                .patch = {{"spec",
+                           {{"podPolicy", "PerTask"},
+                            {"tasks", pods_count},
+                            {"overcommit", true},
+                            {"memoryPerNode", "1Gi"}}}}}));
+  }
+  for (const std::string& name : both) ASSERT_NO_FATAL_FAILURE(wait_ready(name));
+  const auto frozen_of = [&](const std::string& name) {
+    const auto all = pods(name);
+    return std::count_if(all.begin(), all.end(), [&](const json& pod) { return is_frozen(pod); });
+  };
+  for (const std::string& name : both) {
+    ASSERT_EQ(pods(name).size(), static_cast<std::size_t>(pods_count)) << name;
+    ASSERT_NO_FATAL_FAILURE(wait_until("all of them are frozen at once",
+                                       [&] { return frozen_of(name) == pods_count; }));
+  }
+  const json agent = agent_on(node(1));
+  ASSERT_TRUE(agent.is_object());
+  const std::int64_t resident = resident_kib(agent);
+  RecordProperty("agent_resident_kib", std::to_string(resident));
+  EXPECT_GT(resident, 0);
+  EXPECT_LT(resident, 32 << 10) << "KiB";
+  EXPECT_EQ(agent["status"]["containerStatuses"][0]["lastState"], json::object());
+  for (const std::string& name : both) EXPECT_EQ(job(name).status.starts.value_or(0), 1) << name;
 }
 
 }  // namespace

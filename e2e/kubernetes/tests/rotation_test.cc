@@ -3,7 +3,11 @@
 // nobody (architecture.md 2 and 5). The rest: whole_cluster_test.cc.
 #include <signal.h>
 
-#include <thread>
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
 
 #include "e2e/devcluster/testing/eventually.h"
 #include "e2e/kubernetes/tests/two_gangs.h"
@@ -14,13 +18,29 @@ namespace {
 class Rotation : public TwoGangs {};
 
 // The README's user story. Overlap is measured by the probes: 0.
-TEST_F(Rotation, TwoGangsTakeTurns) {
-  const Output queue = run(kubectl_gang("queue -n " + ns_));
-  EXPECT_EQ(queue.exit_code, 0) << queue.text;
-  for (const std::string& name : kBoth) {
-    EXPECT_NE(queue.text.find(name), std::string::npos) << queue.text;
+TEST_F(Rotation, TwoGangsTakeTurnsAndTheQueueShowsWhoseTurnItIs) {
+  const Output queue =
+      run("timeout 5 env " + kubectl_gang("queue --watch --namespace " + ns_) + " | cat");
+  std::istringstream lines{queue.text};
+  int shown = 0;
+  std::map<std::string, int> of_state;  // R, S
+  std::set<std::string> names;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields{line};
+    std::string id, partition, name, user, job_state;
+    fields >> id >> partition >> name >> user >> job_state;
+    if (id == "JOBID") {
+      ++shown;
+    } else {
+      ++of_state[job_state];
+      names.insert(name);
+    }
   }
+  EXPECT_GE(shown, 2) << queue.text;
+  EXPECT_EQ(names, std::set<std::string>(kBoth.begin(), kBoth.end())) << queue.text;
+  EXPECT_EQ(of_state, (std::map<std::string, int>{{"R", shown}, {"S", shown}})) << queue.text;
   expect_nobody_noticed();
+  expect_turns_between(from_, now(), kBoth, all_nodes());
 }
 
 TEST_F(Rotation, LogsOfAFrozenPodAreReadAndExecWaitsForItsSlot) {
@@ -36,30 +56,51 @@ TEST_F(Rotation, LogsOfAFrozenPodAreReadAndExecWaitsForItsSlot) {
   expect_nobody_noticed();
 }
 
-TEST_F(Rotation, OtherPeoplesPodsOnTheNodesAreLeftAlone) {
-  json foreign{{"apiVersion", "v1"},
-               {"kind", "Pod"},
-               {"metadata", {{"name", "foreign"}, {"namespace", ns_}}},
-               {"spec",
-                {{"nodeName", node(1)},
-                 {"terminationGracePeriodSeconds", 0},
-                 {"containers",
-                  {{{"name", "main"},
-                    {"image", kBusyboxImage},
-                    {"command", {"sh", "-c", "while :; do echo x >/dev/null; sleep 0.01; done"}},
-                    {"resources", {{"requests", {{"cpu", "100m"}}}}}}}}}}};
-  ASSERT_NO_FATAL_FAILURE(apply(foreign));
-  json pod;
-  ASSERT_NO_FATAL_FAILURE(wait_until("the foreign pod runs", [&] {
-    pod = get("/api/v1/namespaces/" + ns_ + "/pods/foreign");
-    return pod["status"].value("phase", "") == "Running";
+// A DaemonSet's pods on all nodes and a pod of the same namespace on one say themselves that they
+// ran all the time. The stamps of <name>-<…>-<…> are those of the job <name>.
+TEST_F(Rotation, OtherPeoplesPodsAndDaemonSetsOnTheNodesAreLeftAlone) {
+  json spec = job_object({.name = "template"})["spec"]["template"]["spec"];
+  spec["containers"][0]["resources"] = {{"requests", {{"cpu", "10m"}, {"memory", "16Mi"}}}};
+  spec["terminationGracePeriodSeconds"] = 0;
+  json pod_spec = spec, set_spec = spec;
+  pod_spec["nodeName"] = node(1);
+  set_spec["affinity"] = {{"nodeAffinity",
+                           {{"requiredDuringSchedulingIgnoredDuringExecution",
+                             {{"nodeSelectorTerms",
+                               {{{"matchExpressions",
+                                  {{{"key", "kubernetes.io/hostname"},
+                                    {"operator", "In"},
+                                    {"values", all_nodes()}}}}}}}}}}}};
+  const json labels{{"app", "other"}}, set_labels{{"app", "other"}, {"set", "daemon-set"}};
+  ASSERT_NO_FATAL_FAILURE(
+      apply({{"apiVersion", "apps/v1"},
+             {"kind", "DaemonSet"},
+             {"metadata", {{"name", "daemon-set"}, {"namespace", ns_}}},
+             {"spec",
+              {{"selector", {{"matchLabels", set_labels}}},
+               {"template", {{"metadata", {{"labels", set_labels}}}, {"spec", set_spec}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(
+      apply({{"apiVersion", "v1"},
+             {"kind", "Pod"},
+             {"metadata", {{"name", "alone-pod-0"}, {"namespace", ns_}, {"labels", labels}}},
+             {"spec", pod_spec}}));
+  const std::string list_path = "/api/v1/namespaces/" + ns_ + "/pods?labelSelector=app=other";
+  ASSERT_NO_FATAL_FAILURE(wait_until("the other people's pods run", [&] {
+    const json list = get(list_path);
+    return list["items"].size() == 4 &&
+           std::all_of(list["items"].begin(), list["items"].end(), [](const json& pod) {
+             return pod["status"].value("phase", "") == "Running";
+           });
   }));
-  const Instant to = now() + seconds{2};
-  while (now() < to) {
-    ASSERT_FALSE(is_frozen(pod));
-    std::this_thread::yield();
-  }
-  remove("/api/v1/namespaces/" + ns_ + "/pods/foreign");
+  const Instant from = now();
+  const Instant to = from + 8 * turns().slice();
+  ASSERT_NO_FATAL_FAILURE(wait_until("they ran for eight slices", [&] { return now() >= to; }));
+  for (const std::string& name : all_nodes()) expect_ran_without_a_break(from, to, "daemon", name);
+  expect_ran_without_a_break(from, to, "alone", node(1));
+  expect_turns_between(from, to, kBoth, all_nodes());
+  remove("/apis/apps/v1/namespaces/" + ns_ + "/daemonsets/daemon-set");
+  remove("/api/v1/namespaces/" + ns_ + "/pods/alone-pod-0");
+  wait_until("their pods are gone", [&] { return get(list_path)["items"].empty(); });
   expect_nobody_noticed();
 }
 
@@ -85,28 +126,21 @@ TEST_F(Rotation, TheContainerRuntimeRestartsWhilePodsAreFrozen) {
 
 // Its pods stay as they were until the container is back; then it goes on by its journal.
 TEST_F(Rotation, AnAgentsContainerThatIsKilledTakesItsPodsUpAgain) {
-  const auto agent = [&] {
-    const json list = get(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
-                          "/pods?labelSelector=app.kubernetes.io/component=agent");
-    for (const json& pod : list["items"]) {
-      if (pod["spec"]["nodeName"] == node(3)) return pod;
-    }
-    return json{};
-  };
-  const json before = agent();
+  const json before = agent_on(node(3));
   ASSERT_TRUE(before.is_object());
   const auto restarts = [](const json& pod) {
     return pod["status"]["containerStatuses"][0]["restartCount"].get<int>();
   };
   for (const int pid : processes_of(before)) ::kill(pid, SIGKILL);
   ASSERT_NO_FATAL_FAILURE(wait_until("kubelet has restarted it", [&] {
-    const json now_is = agent();
+    const json now_is = agent_on(node(3));
     return now_is.is_object() && restarts(now_is) > restarts(before) &&
            now_is["status"]["containerStatuses"][0]["ready"] == true;
   }));
   expect_nobody_noticed();
 }
 
+// That node only; the gangs share its CPUs, and on the others they take turns as before.
 TEST_F(Rotation, TheKillSwitchOfANodeThawsIt) {
   ASSERT_NO_FATAL_FAILURE(
       patch(node_path(1), {{"metadata", {{"annotations", {{"kubegang.io/freeze", "disabled"}}}}}}));
@@ -115,6 +149,15 @@ TEST_F(Rotation, TheKillSwitchOfANodeThawsIt) {
     return !devcluster::eventually([&] { return is_frozen(first) || is_frozen(second); },
                                    seconds{2});
   }));
+  const Instant to = now();
+  const Instant from = to - milliseconds{1500};
+  for (const std::string& name : kBoth) expect_ran_without_a_break(from, to, name, node(1));
+  for (const int other : {2, 3}) {
+    for (const std::string& name : kBoth) {
+      const auto slots = turns().owners_of_slots(node(other), from, to, kBoth);
+      EXPECT_GE(std::count(slots.begin(), slots.end(), name), 1) << name << " on " << node(other);
+    }
+  }
   ASSERT_NO_FATAL_FAILURE(
       patch(node_path(1), {{"metadata", {{"annotations", {{"kubegang.io/freeze", nullptr}}}}}}));
   expect_turns_again();
