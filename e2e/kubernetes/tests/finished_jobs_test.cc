@@ -1,0 +1,131 @@
+// Ten thousand jobs that have ended and that nobody cleaned up: who comes after them does not
+// notice. With KUBEGANG_LONG only, for it takes minutes to make them; what one job asks of the API
+// server beside thousands of them, and the operator's CPU time, operator_requests_test.cc and
+// bench/many_jobs.cc count.
+#include <algorithm>
+#include <chrono>
+
+#include "e2e/devcluster/apply.h"
+#include "e2e/kubernetes/tests/harness.h"
+
+namespace kubernetes {
+namespace {
+
+class FinishedJobs : public Alone<Cluster> {
+ protected:
+  static constexpr int kJobsCount = 10'000;
+  static constexpr int kLives = 5;
+  static constexpr std::int64_t kOperatorKibMax = 256 << 10;
+
+  void TearDown() override {
+    if (!pod_of_its_token_.empty()) remove(pod_of_its_token_);
+    if (operators_are_away_) scale_operators(2);
+    Alone<Cluster>::TearDown();
+  }
+  void scale_operators(int count) {
+    operators_are_away_ = count == 0;
+    ASSERT_EQ(run(kubectl("scale deployment/kubegang-operator -n kubegang-system --replicas=" +
+                          std::to_string(count)))
+                  .exit_code,
+              0);
+    ASSERT_NO_FATAL_FAILURE(wait_until(std::to_string(count) + " operators run", [&] {
+      const auto all = operators();
+      return std::ssize(all) == count && std::all_of(all.begin(), all.end(), [](const json& pod) {
+               return pod["status"].value("phase", "") == "Running";
+             });
+    }));
+  }
+  // Only a pod's own token may write as the operator, and the operators' pods are gone: one that
+  // nobody schedules will do.
+  std::string operators_token() {
+    const std::string pods = std::string{"/api/v1/namespaces/"} + kSystemNamespace + "/pods";
+    const json pod{{"apiVersion", "v1"},
+                   {"kind", "Pod"},
+                   {"metadata", {{"name", ns_}}},
+                   {"spec",
+                    {{"serviceAccountName", "kubegang-operator"},
+                     {"schedulerName", "nobody"},
+                     {"containers", {{{"name", "main"}, {"image", kBusyboxImage}}}}}}};
+    const auto made = call(kube::Method::kPost, pods, pod);
+    EXPECT_TRUE(made.ok()) << made.error().message;
+    if (!made.ok()) return "";
+    pod_of_its_token_ = pods + "/" + ns_;
+    return token_of(kSystemNamespace, "kubegang-operator", ns_);
+  }
+  // As the operator leaves them; it is away, so that it does not start them.
+  void make_finished_jobs() {
+    const auto as_operator = as(operators_token());
+    const std::string path = "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs";
+    for (int i = 0; i < kJobsCount; ++i) {
+      const std::string name = "old-" + std::to_string(i);
+      const auto made = call(kube::Method::kPost, path, job_object({.name = name}));
+      ASSERT_TRUE(made.ok()) << made.error().message;
+      const auto ended =
+          devcluster::call_api(*as_operator, kube::Method::kPatch, path + "/" + name + "/status",
+                               {{"status",
+                                 {{"state", "Completed"},
+                                  {"term", 0},
+                                  {"jobID", i + 1},
+                                  {"exitCode", 0},
+                                  {"starts", 1}}}});
+      ASSERT_TRUE(ended.ok()) << ended.error().message;
+    }
+  }
+  void remove_finished_jobs() {
+    const std::string path = "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs";
+    wait_until(
+        "the finished jobs are gone",
+        [&] {
+          (void)call(kube::Method::kDelete, path + "?limit=500");
+          const json left = get(path + "?limit=1");
+          return left.is_object() && left["items"].empty();
+        },
+        std::chrono::minutes{5});
+  }
+  // The shortest of some times from the submission of a gang until it is ready.
+  std::chrono::milliseconds time_to_ready() {
+    auto best = milliseconds::max();
+    for (int life = 0; life < kLives; ++life) {
+      const auto begin = std::chrono::steady_clock::now();
+      submit({.name = "new"});
+      wait_ready("new");
+      best = std::min(
+          best, std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin));
+      remove(job_path("new"));
+      wait_until("its pods are gone", [&] { return pods("new").empty(); });
+    }
+    return best;
+  }
+
+  bool operators_are_away_ = false;
+  std::string pod_of_its_token_;  // its path; "": there is none
+};
+
+TEST_F(FinishedJobs, TenThousandSlowNothing) {
+  if (!takes_its_time()) GTEST_SKIP() << "takes minutes: KUBEGANG_LONG=1\n";
+  const milliseconds alone = time_to_ready();
+  ASSERT_NO_FATAL_FAILURE(scale_operators(0));
+  ASSERT_NO_FATAL_FAILURE(make_finished_jobs());
+  ASSERT_NO_FATAL_FAILURE(scale_operators(2));
+  // The first one waits for a leader that has looked at all of them; it does not count.
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "first"}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("first"));
+  ASSERT_NO_FATAL_FAILURE(remove(job_path("first")));
+  ASSERT_NO_FATAL_FAILURE(wait_until("its pods are gone", [&] { return pods("first").empty(); }));
+  const milliseconds beside = time_to_ready();
+  std::printf("ready in %lld ms, beside %d finished jobs in %lld ms\n",
+              static_cast<long long>(alone.count()), kJobsCount,
+              static_cast<long long>(beside.count()));
+  // What it waits for is kubelet and the settling, of which all that is ours is a part.
+  EXPECT_LT(beside, alone + alone / 4);
+  for (const json& pod : operators()) {
+    const std::int64_t resident = resident_kib(pod);
+    std::printf("an operator has %lld KiB\n", static_cast<long long>(resident));
+    EXPECT_GT(resident, 0);
+    EXPECT_LT(resident, kOperatorKibMax) << pod["metadata"]["name"];
+  }
+  remove_finished_jobs();
+}
+
+}  // namespace
+}  // namespace kubernetes
