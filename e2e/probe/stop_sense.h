@@ -5,7 +5,8 @@
 // often a thread went to sleep (getrusage, ru_nvcsw). Who is stopped goes to sleep too; who waits
 // for a CPU does not. So a thread that knows how often it went to sleep by itself knows of every
 // stop, however short. What else makes it wait in the kernel (a page that has to be read) is taken
-// for a stop as well: that never hides one.
+// for a stop as well: that never hides one. One stop is not known: in a sleep_until() that was kept
+// from the CPU until its time was over, so that it never slept itself.
 #pragma once
 
 #include <cstdint>
