@@ -73,20 +73,20 @@ request.userInfo.?extra[?'authentication.kubernetes.io/pod-name'].hasValue()
 {{- end }}
 
 {{/*
-CEL: the pod spec in `variables.pod` and the annotations in `variables.annotations` stay within what
-the Pod Security level `baseline` allows. Needs `variables.containers`, all containers of the pod.
+CEL: a pod stays within what the Pod Security level `baseline` allows. A dict of expressions: pod (its spec),
+annotations, containers (all of them), contexts (security contexts: theirs and the pod's).
 SOURCE: Kubernetes, Pod Security Standards, baseline; the API server enforces the same in a namespace
 of that level, this holds in namespaces that say nothing.
 */}}
 {{- define "kubegang.withinBaseline" -}}
-!variables.pod.?hostNetwork.orValue(false) && !variables.pod.?hostIPC.orValue(false) && !variables.pod.?hostPID.orValue(false)
-&& variables.pod.?volumes.orValue([]).all(v, !has(v.hostPath))
-&& variables.pod.?securityContext.?sysctls.orValue([]).all(s, s.name in [
+!{{ .pod }}.?hostNetwork.orValue(false) && !{{ .pod }}.?hostIPC.orValue(false) && !{{ .pod }}.?hostPID.orValue(false)
+&& {{ .pod }}.?volumes.orValue([]).all(v, !has(v.hostPath))
+&& {{ .pod }}.?securityContext.?sysctls.orValue([]).all(s, s.name in [
   'kernel.shm_rmid_forced', 'net.ipv4.ip_local_port_range', 'net.ipv4.ip_unprivileged_port_start', 'net.ipv4.tcp_syncookies',
   'net.ipv4.ping_group_range', 'net.ipv4.ip_local_reserved_ports', 'net.ipv4.tcp_keepalive_time', 'net.ipv4.tcp_fin_timeout',
   'net.ipv4.tcp_keepalive_intvl', 'net.ipv4.tcp_keepalive_probes', 'net.ipv4.tcp_rmem', 'net.ipv4.tcp_wmem'])
-&& variables.annotations.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/') || variables.annotations[k] != 'unconfined')
-&& variables.contexts.all(c,
+&& {{ .annotations }}.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/') || {{ .annotations }}[k] != 'unconfined')
+&& {{ .contexts }}.all(c,
   c.?seccompProfile.?type.orValue('') != 'Unconfined' && c.?appArmorProfile.?type.orValue('') != 'Unconfined'
   && c.?seLinuxOptions.?type.orValue('') in ['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t']
   && c.?seLinuxOptions.?user.orValue('') == '' && c.?seLinuxOptions.?role.orValue('') == ''
@@ -94,9 +94,42 @@ of that level, this holds in namespaces that say nothing.
   && !c.?privileged.orValue(false) && c.?procMount.orValue('Default') == 'Default'
   && c.?capabilities.?add.orValue([]).all(a, a in ['AUDIT_WRITE', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'MKNOD',
     'NET_BIND_SERVICE', 'SETFCAP', 'SETGID', 'SETPCAP', 'SETUID', 'SYS_CHROOT']))
-&& variables.containers.all(c, c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)
+&& {{ .containers }}.all(c, c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)
   && [c.?livenessProbe, c.?readinessProbe, c.?startupProbe].all(p, p.?httpGet.?host.orValue('') == '' && p.?tcpSocket.?host.orValue('') == '')
   && [c.?lifecycle.?postStart, c.?lifecycle.?preStop].all(h, h.?httpGet.?host.orValue('') == '' && h.?tcpSocket.?host.orValue('') == ''))
+{{- end }}
+
+{{/*
+What the operator may make and delete of pods, as a list: a check holds where `expression` does, or `unless`,
+which may ask about the namespace, as match conditions cannot.
+*/}}
+{{- define "kubegang.operatorPodChecks" }}
+- expression: {{ include "kubegang.tokenOfAPod" . | quote }}
+  message: "kubegang's service accounts write with the tokens of their pods only: this request is impersonated, or its token is bound to no pod"
+- expression: >-
+    (request.operation == 'DELETE' ? oldObject : object).metadata.?ownerReferences.orValue([])
+    .exists(o, o.?controller.orValue(false) && o.kind == 'Job' && o.apiVersion.startsWith('kubegang.io/'))
+  message: the kubegang operator creates and deletes only pods that are controlled by a kubegang Job
+- expression: "request.operation == 'DELETE' || object.spec.?nodeName.orValue('') != ''"
+  message: the kubegang operator creates only pods that name their node
+- expression: "!(request.namespace in ['kube-system', '{{ .Release.Namespace }}'])"
+  message: the kubegang operator creates and deletes no pods in kube-system and in its own namespace
+{{- if .Values.admissionPolicies.jobNamespaceLabels }}
+- expression: "request.operation == 'DELETE'"
+  unless: {{ include "kubegang.jobNamespace" . | quote }}
+  message: "the kubegang operator creates pods only in namespaces for jobs"
+{{- end }}
+# For such a pod kubelet evicts others.
+- expression: "request.operation == 'DELETE' || !object.spec.?priorityClassName.orValue('').startsWith('system-')"
+  message: the kubegang operator creates no pods of the system's priority classes
+- expression: >-
+    request.operation == 'DELETE'
+    || [dyn(object)].all(pod, [pod.spec.containers + pod.spec.?initContainers.orValue([])].all(containers,
+         [containers.map(c, c.?securityContext.orValue({})) + [pod.spec.?securityContext.orValue({})]].all(contexts,
+           [pod.metadata.?annotations.orValue({})].all(annotations,
+             {{- include "kubegang.withinBaseline" (dict "pod" "pod.spec" "annotations" "annotations" "containers" "containers" "contexts" "contexts") | nindent 13 }}))))
+  unless: "namespaceObject.metadata.?labels[?'pod-security.kubernetes.io/enforce'].orValue('') == 'privileged'"
+  message: host namespaces, hostPath volumes, host ports, hosts of probes, privileged containers and added capabilities need a namespace whose Pod Security level is privileged
 {{- end }}
 
 {{/* CEL: true when the request's namespace has the labels of admissionPolicies.jobNamespaceLabels. */}}
