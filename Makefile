@@ -6,7 +6,6 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 SLICE ?= 2s
 DURATION ?= 60s
-PRESET ?= release
 BUILD := build
 TEST_ARGS ?=
 NODES ?= 1000
@@ -19,12 +18,12 @@ deps:  ## install the Debian packages that are missing (root or sudo)
 	@tools/install-packages tools/packages.txt
 
 build: deps  ## build the programs into build/bin
-	@cmake --preset $(PRESET) >/dev/null
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target programs
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target programs
 
 test: deps  ## build and run all tests
-	@cmake --preset $(PRESET) >/dev/null
-	@cmake --build --preset $(PRESET) -j $(JOBS)
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure --label-exclude e2e $(TEST_ARGS)
 	@tools/tell-skipped $(BUILD)
 	@# These start clusters of real processes and watch the clock; a machine that stands still for a
@@ -36,7 +35,7 @@ demo: build  ## two gangs take turns on five nodes (SLICE=2s DURATION=60s)
 	@tools/as-root $(BUILD)/bin/kubegang-devcluster demo --slice $(SLICE) --duration $(DURATION) --dir $(BUILD)/demo
 
 bench: build  ## measure: JSON files in build/bench
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target benchmarks
+	@cmake --build --preset release -j $(JOBS) --target benchmarks
 	@tools/bench $(BUILD)
 
 check: deps  ## the tests of the pure parts under asan-ubsan, and fuzzing (FUZZ_SECONDS=15 each)
@@ -49,14 +48,14 @@ check-long: deps  ## everything under asan-ubsan and tsan, fuzzing, more rounds:
 
 e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go and minutes the first time; FILTER=Suite.*)
 	@tools/install-packages tools/packages-kubernetes.txt
-	@cmake --preset $(PRESET) >/dev/null
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target programs kubernetes_tests api_server_contract_test
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target programs kubernetes_tests api_server_contract_test
 	@tools/as-root e2e/kubernetes/run-tests $(BUILD) $(if $(FILTER),'$(FILTER)')
 
 bench-kubernetes: deps  ## gangs, plain pods, batch Jobs on 1,000 KWOK nodes; many jobs (root; Go; NODES=50 SCALE=20 ONLY=shapes)
 	@tools/install-packages tools/packages-kubernetes.txt
-	@cmake --preset $(PRESET) >/dev/null
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target kubegang-operator kubernetes_bench
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target kubegang-operator kubernetes_bench
 	@tools/as-root e2e/kubernetes/run-bench $(BUILD) --nodes $(NODES) --scale $(SCALE) $(if $(ONLY),--only $(ONLY)) $(SHAPES:%=--shape %)
 
 cluster-up: build  ## a real Kubernetes of three nodes on this machine, kubegang installed (root; Go)
