@@ -46,7 +46,7 @@ check-long: deps  ## everything under asan-ubsan and tsan, fuzzing, more rounds:
 	@tools/install-packages tools/packages-check.txt
 	@tools/check --long
 
-e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go and minutes the first time; FILTER=Suite.*)
+e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go; minutes the first time; FILTER=Suite.*)
 	@tools/install-packages tools/packages-kubernetes.txt
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target programs kubernetes_tests api_server_contract_test
