@@ -56,8 +56,9 @@ wait_for() {
   done
 }
 
-# The process ids below a cgroup hierarchy's kg-* folders are the nodes' only.
-# The tree may be mounted once more elsewhere, for a chroot.
+# Where the cgroup hierarchies are mounted, one per line; only the usual place counts, for the tree may be
+# mounted once more elsewhere (for a chroot). In each a node has the folder kg-nN, and nobody else has
+# processes below it.
 hierarchies() { awk '$2 ~ "^/sys/fs/cgroup" && $3 ~ "^cgroup2?$" {print $2}' /proc/mounts; }
 
 # On cgroup v1 a frozen process cannot be killed: everything of a node is thawed before it ends.
