@@ -3,9 +3,9 @@
 # kubegang_program(NAME SOURCES… DEPS…)   a program in bin/
 # kubegang_test(NAME SOURCES… DEPS… [LABELS…] [TIMEOUT s] [SERIAL])
 #                                         a GoogleTest program, one ctest test; label `root` needs
-#                                         root and cgroups, `e2e` starts processes, `threads`
-#                                         runs under tsan too, `slow` not under sanitizers
-# kubegang_benchmark(NAME SOURCES… DEPS…) a Google Benchmark program in bin/, run by `make bench`
+#                                         root and cgroups, `e2e` starts clusters of processes
+#                                         (`make test` may try it twice), `threads` runs under tsan too
+# kubegang_benchmark(NAME SOURCES… DEPS…) a program in bin/ that `make bench` runs
 # kubegang_fuzzer(NAME SOURCES… DEPS…)    a libFuzzer program in fuzz/, only with KUBEGANG_FUZZ
 #                                         (clang); its seeds are in a folder corpus/NAME
 include_guard()
@@ -95,7 +95,7 @@ endfunction()
 function(kubegang_benchmark name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
   add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE kubegang_flags ${arg_DEPS} benchmark::benchmark)
+  target_link_libraries(${name} PRIVATE kubegang_flags ${arg_DEPS})
   add_dependencies(benchmarks ${name})
 endfunction()
 
