@@ -1,7 +1,8 @@
 #include "e2e/probe/stop_sense.h"
 
-#include <sys/epoll.h>
+#include <linux/aio_abi.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,12 +31,12 @@ std::int64_t sleeps_of_this_thread() {
 
 }  // namespace
 
-StopSense::StopSense() : epoll_{::epoll_create1(EPOLL_CLOEXEC)}, sleeps_{sleeps_of_this_thread()} {
-  CHECK(epoll_ >= 0);
+StopSense::StopSense() : sleeps_{sleeps_of_this_thread()} {
+  CHECK(::syscall(SYS_io_setup, 1L, &events_) == 0);
 }
 
 StopSense::~StopSense() {
-  ::close(epoll_);
+  ::syscall(SYS_io_destroy, events_);
 }
 
 void StopSense::count_stops() {
@@ -61,9 +62,12 @@ void StopSense::sleep_until(base::Instant instant) {
     const timespec time{left.count() / 1'000'000, left.count() % 1'000'000 * 1000};
     // Undisturbed it goes to sleep exactly once. A stop before it adds one, since all of the time
     // is still to be slept; a stop in it ends it (EINTR, by all freezers: freezer.md 2.5), where
-    // clock_nanosleep would go on, and is not even woken by the freezer of cgroup v1.
-    epoll_event none{};
-    const bool undisturbed = ::epoll_pwait2(epoll_, &none, 1, &time, nullptr) == 0;
+    // clock_nanosleep would go on, and is not even woken by the freezer of cgroup v1. A thread that
+    // is kept from its CPU until its time is over does not sleep at all; a stop meanwhile would be
+    // its only sleep and look like its own. Unlike epoll_pwait, io_getevents says EINTR then too:
+    // it looks last of all whether it was disturbed.
+    io_event none{};
+    const bool undisturbed = ::syscall(SYS_io_getevents, events_, 1L, 1L, &none, &time) == 0;
     CHECK(undisturbed || errno == EINTR);
     const std::int64_t sleeps = sleeps_of_this_thread();
     is_stop_due_ = is_stop_due_ || !undisturbed || sleeps > sleeps_ + 1;

@@ -5,8 +5,12 @@
 // often a thread went to sleep (getrusage, ru_nvcsw). Who is stopped goes to sleep too; who waits
 // for a CPU does not. So a thread that knows how often it went to sleep by itself knows of every
 // stop, however short. What else makes it wait in the kernel (a page that has to be read) is taken
-// for a stop as well: that never hides one. One stop is not known: in a sleep_until() that was kept
-// from the CPU until its time was over, so that it never slept itself.
+// for a stop as well: that never hides one.
+//
+// Not noticed is a stop that is taken back before the thread has gone to sleep for it: it did not
+// stand still, it was on its way through the kernel. And one that comes just before or just after
+// the system call of a sleep_until(), that is within about a microsecond, if that sleep did not
+// come about either because the thread was kept from its CPU until its time was over.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +42,9 @@ class StopSense {
  private:
   void count_stops();
 
-  int epoll_;            // watches nothing: to sleep on
-  std::int64_t sleeps_;  // of the thread, as far as they are accounted for
-  bool is_stop_due_{};   // noticed, not told yet
+  unsigned long events_ = 0;  // an aio_context_t without any: to sleep on
+  std::int64_t sleeps_;       // of the thread, as far as they are accounted for
+  bool is_stop_due_{};        // noticed, not told yet
 };
 
 }  // namespace probe
