@@ -47,6 +47,7 @@ constexpr GaugeField kJobGauges[] = {{"pending", &OperatorCounters::jobs_pending
 struct Metrics::Families {
   prometheus::Registry registry;
   std::vector<prometheus::Counter*> counters;
+  prometheus::Counter* deciding = nullptr;
   std::vector<prometheus::Gauge*> jobs;
   prometheus::Gauge* finished = nullptr;
   prometheus::Gauge* term = nullptr;
@@ -61,6 +62,11 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
     families_->counters.push_back(
         &prometheus::BuildCounter().Name(field.name).Help(field.help).Register(registry).Add({}));
   }
+  families_->deciding = &prometheus::BuildCounter()
+                             .Name("kubegang_operator_deciding_seconds_total")
+                             .Help("Time that the scheduler took for its decisions.")
+                             .Register(registry)
+                             .Add({});
   auto& jobs = prometheus::BuildGauge()
                    .Name("kubegang_operator_jobs")
                    .Help("Jobs by state, as last counted.")
@@ -101,6 +107,8 @@ void Metrics::update(const OperatorCounters& counters, std::int64_t term, base::
     families_->counters[i]->Increment(
         static_cast<double>(counters.*field - families_->last.*field));
   }
+  families_->deciding->Increment(
+      std::chrono::duration<double>(counters.deciding - families_->last.deciding).count());
   for (std::size_t i = 0; i < families_->jobs.size(); ++i) {
     families_->jobs[i]->Set(static_cast<double>(counters.*kJobGauges[i].field));
   }

@@ -124,8 +124,11 @@ void Operator::settle() {
 void Operator::tell(const sched::Event& event) {
   ++counters_.events;
   plans_dirty_ = true;
+  const base::Duration began = clock_.monotonic();
   scheduler_.step(now_, event);
-  for (const sched::Decision& decision : scheduler_.take_decisions()) {
+  const auto decisions = scheduler_.take_decisions();
+  counters_.deciding += clock_.monotonic() - began;
+  for (const sched::Decision& decision : decisions) {
     ++counters_.decisions;
     apply(decision);
   }

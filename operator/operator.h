@@ -65,6 +65,7 @@ struct OperatorCounters {
   std::int64_t steps = 0;
   std::int64_t events = 0;     // told to the scheduler
   std::int64_t decisions = 0;  // taken from it
+  base::Duration deciding{0};  // time in the scheduler for these, and for what nodes are to do
   std::int64_t starts = 0;
   std::int64_t status_writes = 0;
   std::int64_t timetable_writes = 0;
@@ -95,8 +96,8 @@ class Operator {
   std::int64_t term() const { return term_; }
   bool is_fenced() const { return fenced_; }
   const OperatorCounters& counters() const { return counters_; }
-  // More writes are under way than the API server is asked for at a time.
-  bool writes_wait() const { return writer_.under_way() > kBusyWrites; }
+  // What it decides now would wait for its turn to be written.
+  bool writes_wait() const { return writer_.is_busy(); }
 
  private:
   struct NodeRecord {
@@ -387,8 +388,6 @@ class Operator {
   std::set<std::pair<base::Instant, std::string>> informing_later_;  // UIDs
   double tokens_ = 0;
   base::Instant tokens_at_{};
-  // While so many writes are under way that some wait for their turn, starts and ends among them.
-  static constexpr std::int64_t kBusyWrites = 32;
   static constexpr base::Duration kRefreshPeriod = std::chrono::minutes{1};
   base::Instant refreshed_at_{};
 };

@@ -1,6 +1,7 @@
 // NodeTimetables: one for every node of a partition, written when its list or its run(t) changes.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "operator/operator.h"
 
@@ -8,7 +9,10 @@ namespace control {
 
 void Operator::take_plans() {
   if (!std::exchange(plans_dirty_, false)) return;
-  for (const sched::NodePlan& plan : scheduler_.take_plans(now_)) {
+  const base::Duration began = clock_.monotonic();
+  const auto plans = scheduler_.take_plans(now_);
+  counters_.deciding += clock_.monotonic() - began;
+  for (const sched::NodePlan& plan : plans) {
     const std::string& name = scheduler_.node_name(plan.node);
     NodeRecord& node = nodes_[name];
     const auto topology =

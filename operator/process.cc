@@ -81,7 +81,7 @@ class Process {
         inbox_{waker_},
         recorder_{client_, clock_, {.component = std::string{kComponent}}},
         elector_{lease_client_, clock_, election_options(), election_callbacks()},
-        writer_{inbox_, crash_points_, [this] { return leads(); }},
+        writer_{inbox_, crash_points_, options.writers, [this] { return leads(); }},
         informers_{client_, clock_, inbox_, templates_,
                    [](std::string_view kind, const base::Error& error) {
                      spdlog::warn("watch failed kind={} error=\"{}\"", kind, error.message);
@@ -193,7 +193,7 @@ class Process {
     operator_.lead(transitions_);
     for (auto& [name, step] : informers_.steps()) loops_.start(name, step);
     loops_.start("events", [this](std::stop_token) { return recorder_.step(); });
-    for (int i = 0; i < options_.writers; ++i) {
+    for (int i = 0; i < writer_.at_once(); ++i) {
       writers_.start("writer", [this](std::stop_token stop) {
         writer_.work(std::move(stop));
         return kLongestWait;

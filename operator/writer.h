@@ -23,6 +23,8 @@ class Writer {
   // Never blocks. Writes run in any order and in parallel: what has an order is submitted after the
   // result of what it waits for.
   virtual void submit(Write write) = 0;
+  // So many are under way at the same time; the others wait.
+  virtual int at_once() const = 0;
 };
 
 // Passes writes on and knows how many have not ended: waiting for a thread, on their way, or with
@@ -41,7 +43,8 @@ class CountedWriter {
                       };
                     }});
   }
-  std::int64_t under_way() const { return under_way_; }
+  // As many wait as can be under way: what is submitted now has to wait for long.
+  bool is_busy() const { return under_way_ > 2 * std::int64_t{writer_.at_once()}; }
 
  private:
   Writer& writer_;

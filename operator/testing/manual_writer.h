@@ -19,6 +19,7 @@ class ManualWriter final : public Writer {
   ManualWriter(Inbox& inbox, std::uint64_t seed) : inbox_{inbox}, prng_{seed} {}
 
   void submit(Write write) override { queue_.push_back(std::move(write)); }
+  int at_once() const override { return 16; }
 
   // One write in thousand * `crash_per_mille` crashes. 0: never.
   void crash_at_random(int crash_per_mille) { crash_per_mille_ = crash_per_mille; }
