@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "operator/freeze_hazards.h"
 
@@ -83,6 +84,19 @@ bool is_disrupted(const kube::Pod& pod) {
          kube::is_true(pod.status.conditions, "DisruptionTarget");
 }
 
+// The first container that waits for a reason which may last, or null.
+const kube::ContainerStatus* stuck_container(const kube::Pod& pod) {
+  for (const auto* statuses :
+       {&pod.status.init_container_statuses, &pod.status.container_statuses}) {
+    for (const kube::ContainerStatus& status : *statuses) {
+      if (!status.state.waiting) continue;
+      const std::string& reason = status.state.waiting->reason;
+      if (contains(kHopelessReasons, reason) || contains(kFailingReasons, reason)) return &status;
+    }
+  }
+  return nullptr;
+}
+
 class Observer {
  public:
   Observer(const GangView& view, Instant now) : view_{view}, now_{now} {}
@@ -92,17 +106,20 @@ class Observer {
     Instant settled{base::Duration{0}};
     out_.all_finished = !view_.slots.empty();
     out_.all_succeeded = !view_.slots.empty();
-    for (const PodSlot& slot : view_.slots) {
-      const auto found = view_.pods->find(slot.name);
-      if (found == view_.pods->end()) {
+    for (std::size_t i = 0; i < view_.slots.size(); ++i) {
+      const PodSlot& slot = view_.slots[i];
+      const SlotPod& one = view_.pods[i];
+      if (one.pod == nullptr) {
         out_.missing.push_back(slot.index);
         out_.all_finished = out_.all_succeeded = all_running = false;
         continue;
       }
-      look_at(slot, *found->second);
-      const auto at = settled_at(*found->second);
-      all_running = all_running && at.has_value();
-      if (at) settled = std::max(settled, *at);
+      count(one);
+      if (!one.is_calm) look_at(slot, *one.pod);
+      all_running = all_running && one.has_started;
+      if (one.newest_start) {
+        settled = std::max(settled, *one.newest_start + kStartedAtResolution + view_.settle);
+      }
     }
     if (all_running && !view_.slots.empty()) out_.settled_at = settled;
     check_start_deadline(all_running);
@@ -111,16 +128,21 @@ class Observer {
   }
 
  private:
+  void count(const SlotPod& one) {
+    out_.all_finished = out_.all_finished && one.is_finished;
+    out_.all_succeeded = out_.all_succeeded && one.has_succeeded;
+    out_.last_finished = std::max(out_.last_finished, one.last_finished);
+    if (one.first_started && (!out_.first_started || *one.first_started < *out_.first_started)) {
+      out_.first_started = one.first_started;
+    }
+  }
+
   void look_at(const PodSlot& slot, const kube::Pod& pod) {
-    note_times(pod);
     if (!out_.never_frozen) {
       if (const auto why = why_never_frozen(pod.spec)) {
         out_.never_frozen = pod_text(pod) + ": " + *why;
       }
     }
-    const bool finished = is_finished(pod);
-    out_.all_finished = out_.all_finished && finished;
-    out_.all_succeeded = out_.all_succeeded && pod.status.phase == kube::PodPhase::kSucceeded;
     if (pod.status.phase == kube::PodPhase::kSucceeded) return;
     if (pod.status.phase == kube::PodPhase::kFailed) return look_at_failed(slot, pod);
     if (pod.metadata.deletion_timestamp) {
@@ -177,22 +199,16 @@ class Observer {
   }
 
   void look_at_waiting(const PodSlot& slot, const kube::Pod& pod) {
-    for (const auto* statuses :
-         {&pod.status.init_container_statuses, &pod.status.container_statuses}) {
-      for (const kube::ContainerStatus& status : *statuses) {
-        if (!status.state.waiting) continue;
-        const kube::ContainerWaiting& waiting = *status.state.waiting;
-        const bool hopeless = contains(kHopelessReasons, waiting.reason);
-        if (!hopeless && !contains(kFailingReasons, waiting.reason)) continue;
-        const LaunchFailure failure{
-            .node = slot.node,
-            .message = pod_text(pod) + " cannot start container " + status.name + " on node " +
-                       slot.node + ": " + waiting.reason +
-                       (waiting.message.empty() ? "" : ", " + waiting.message)};
-        if (hopeless) return add_launch(failure);
-        return note_failing(pod, failure);
-      }
-    }
+    const kube::ContainerStatus* stuck = stuck_container(pod);
+    if (stuck == nullptr) return;
+    const kube::ContainerWaiting& waiting = *stuck->state.waiting;
+    const LaunchFailure failure{.node = slot.node,
+                                .message = pod_text(pod) + " cannot start container " +
+                                           stuck->name + " on node " + slot.node + ": " +
+                                           waiting.reason +
+                                           (waiting.message.empty() ? "" : ", " + waiting.message)};
+    if (contains(kHopelessReasons, waiting.reason)) return add_launch(failure);
+    note_failing(pod, failure);
   }
 
   void note_failing(const kube::Pod& pod, const LaunchFailure& failure) {
@@ -210,35 +226,6 @@ class Observer {
       add_launch({.message = "its pods did not all run within spec.startTimeout"});
     } else {
       look_again_at(*view_.start_deadline);
-    }
-  }
-
-  // When the pod has settled, once all of its containers run or have ended.
-  std::optional<Instant> settled_at(const kube::Pod& pod) const {
-    Instant at{base::Duration{0}};
-    if (is_finished(pod)) return at;
-    const auto& statuses = pod.status.container_statuses;
-    if (statuses.empty() || statuses.size() < pod.spec.containers.size()) return std::nullopt;
-    for (const kube::ContainerStatus& status : statuses) {
-      if (status.state.terminated) continue;
-      if (!status.state.running || !status.state.running->started_at) return std::nullopt;
-      at = std::max(at, *status.state.running->started_at + kStartedAtResolution + view_.settle);
-    }
-    return at;
-  }
-
-  void note_times(const kube::Pod& pod) {
-    for (const kube::ContainerStatus& status : pod.status.container_statuses) {
-      std::optional<Instant> started;
-      if (status.state.running) started = status.state.running->started_at;
-      if (status.state.terminated) {
-        started = status.state.terminated->started_at;
-        const auto finished = status.state.terminated->finished_at;
-        if (finished) out_.last_finished = std::max(out_.last_finished, finished);
-      }
-      if (started && (!out_.first_started || *started < *out_.first_started)) {
-        out_.first_started = started;
-      }
     }
   }
 
@@ -266,6 +253,32 @@ class Observer {
 bool is_finished(const kube::Pod& pod) {
   return pod.status.phase == kube::PodPhase::kSucceeded ||
          pod.status.phase == kube::PodPhase::kFailed;
+}
+
+SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : pod{std::move(that)} {
+  is_finished = control::is_finished(*pod);
+  has_succeeded = pod->status.phase == kube::PodPhase::kSucceeded;
+  const bool is_troubled = pod->status.phase == kube::PodPhase::kFailed ||
+                           pod->metadata.deletion_timestamp.has_value() ||
+                           stuck_container(*pod) != nullptr;
+  is_calm = (has_succeeded || !is_troubled) && !why_never_frozen(pod->spec);
+  const auto& statuses = pod->status.container_statuses;
+  bool all_started = !statuses.empty() && statuses.size() >= pod->spec.containers.size();
+  for (const kube::ContainerStatus& status : statuses) {
+    std::optional<Instant> started;
+    if (status.state.terminated) {
+      started = status.state.terminated->started_at;
+      last_finished = std::max(last_finished, status.state.terminated->finished_at);
+    } else if (status.state.running && status.state.running->started_at) {
+      started = status.state.running->started_at;
+      newest_start = std::max(newest_start, started);
+    } else {
+      all_started = false;
+    }
+    if (started && (!first_started || *started < *first_started)) first_started = started;
+  }
+  has_started = is_finished || all_started;
+  if (is_finished) newest_start.reset();
 }
 
 GangObservation observe_gang(const GangView& view, Instant now) {

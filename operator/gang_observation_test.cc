@@ -47,10 +47,15 @@ class GangObservationTest : public testing::Test {
   }
   GangObservation observe(bool ready = false,
                           std::optional<base::Instant> deadline = std::nullopt) {
-    std::map<std::string, std::shared_ptr<const kube::Pod>> pods;
-    for (const auto& [name, one] : made_) pods[name] = std::make_shared<const kube::Pod>(one);
+    std::vector<SlotPod> pods(slots_.size());
+    for (const PodSlot& slot : slots_) {
+      const auto one = made_.find(slot.name);
+      if (one == made_.end()) continue;
+      pods[static_cast<std::size_t>(slot.index)] =
+          SlotPod{std::make_shared<const kube::Pod>(one->second)};
+    }
     return observe_gang({.slots = slots_,
-                         .pods = &pods,
+                         .pods = pods,
                          .failing_since = &failing_since_,
                          .settle = seconds{2},
                          .start_deadline = deadline,

@@ -11,6 +11,7 @@
 
 #include "kube/api/job.h"
 #include "kube/api/pod.h"
+#include "operator/gang_observation.h"
 #include "operator/keeper.h"
 #include "operator/pod_slots.h"
 #include "operator/template_check.h"
@@ -49,12 +50,13 @@ struct JobRecord {
   std::string pod_warning;    // why the API server would refuse its pods, as tried while it waited
 
   // --- the present start ---
-  std::vector<PodSlot> slots;  // of status.wanted.allocation
-  bool launching = false;      // its template is being read
+  std::vector<PodSlot> slots;      // of status.wanted.allocation
+  std::vector<SlotPod> slot_pods;  // the pod of each
+  bool launching = false;          // its template is being read
   // Of the answer to the start's commit, until its pods are made; empty: it has to be read.
   kube::RawJson launch_template;
   bool service_made = false;
-  std::set<std::string> creating;  // pods whose creation is under way, by name
+  std::set<int> creating;          // indexes of slots whose pods' creation is under way
   std::set<std::string> deleting;  // pods that we deleted, by UID
   std::map<std::string, base::Instant> failing_since;
   bool never_frozen = false;  // no timetable lists its pods (condition NeverFrozen)
@@ -64,10 +66,17 @@ struct JobRecord {
   int pods_failures = 0;
   // The ending of this job waits until that one's commit (a claim, or its readiness) is stored.
   std::optional<sched::JobId> commit_after;
-  // Pods of all starts, by name.
+  // Pods of all starts, by name; those that no slot of this start has.
   std::map<std::string, std::shared_ptr<const kube::Pod>> pods;
+  std::set<std::string> stale_pods;
 
   base::Instant timer{base::kNever};  // when to look again without a change
+
+  // What keeps `slots`, `slot_pods`, `pods` and `stale_pods` in step. Cost: log(pods) each, but
+  // take_slots, which looks at all.
+  void take_slots(std::vector<PodSlot> of_start);
+  void put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod);
+  void erase_pod(const std::string& name);
 
   kube::JobStatus& wanted() { return status.wanted; }
   const kube::JobStatus& wanted() const { return status.wanted; }

@@ -257,9 +257,12 @@ class Operator {
   void keep_template(const std::string& uid, const kube::Job& answer);
   void create_pods(JobRecord& job, const kube::Job& object);
   void create_service(JobRecord& job, const kube::Job& object);
-  void on_pod_not_built(const std::string& uid, std::int64_t starts, const std::string& name,
+  // The job that a pod was to be created for, unless that start is over: the pod is under way no
+  // more.
+  JobRecord* creation_ended(const std::string& uid, std::int64_t starts, int index);
+  void on_pod_not_built(const std::string& uid, std::int64_t starts, int index,
                         const base::Error& error);
-  void on_pod_created(const std::string& uid, std::int64_t starts, const std::string& name,
+  void on_pod_created(const std::string& uid, std::int64_t starts, const PodSlot& slot,
                       base::Result<kube::Pod> result);
   void delete_pod(JobRecord& job, const kube::Pod& pod, std::optional<base::Instant> kill_at);
   bool has_pods_left(const JobRecord& job) const;

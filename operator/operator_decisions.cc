@@ -240,7 +240,7 @@ void Operator::on(const sched::Refused& refused, JobRecord& job) {
 
 // The pods of its present start, from the allocation that is to be stored.
 void Operator::take_slots(JobRecord& job) {
-  job.slots.clear();
+  job.take_slots({});
   if (!job.wanted().allocation) return;
   auto slots =
       pod_slots({job.key.name, job.uid, job.wanted().starts.value_or(0)}, *job.wanted().allocation,
@@ -250,7 +250,7 @@ void Operator::take_slots(JobRecord& job) {
          "job=" + kube::to_string(job.key) + " error=\"" + slots.error().message + "\"");
     return;
   }
-  job.slots = std::move(*slots);
+  job.take_slots(std::move(*slots));
   for (const PodSlot& slot : job.slots) nodes_[slot.node].jobs.insert(job.uid);
 }
 
@@ -265,7 +265,7 @@ void Operator::leave_nodes(JobRecord& job) {
 
 void Operator::clear_start(JobRecord& job) {
   leave_nodes(job);
-  job.slots.clear();
+  job.take_slots({});
   job.launching = job.service_made = false;
   job.launch_template = {};
   job.creating.clear();

@@ -99,7 +99,7 @@ JobRecord* Operator::take_out(const std::string& uid) {
   for (auto pod = pods_.lower_bound({job.key.ns, prefix});
        pod != pods_.end() && pod->first.ns == job.key.ns && pod->first.name.starts_with(prefix);
        ++pod) {
-    if (pod->second.job_uid == uid) job.pods[pod->first.name] = pod->second.pod;
+    if (pod->second.job_uid == uid) job.put_pod(pod->first.name, pod->second.pod);
   }
   touch(job.uid);
   return &job;

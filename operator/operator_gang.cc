@@ -83,7 +83,7 @@ void Operator::place_pod(const kube::ObjectKey& key, const std::shared_ptr<const
           (pod == nullptr || known->second->metadata.uid != pod->metadata.uid)) {
         job->deleting.erase(known->second->metadata.uid);
       }
-      job->pods.erase(key.name);
+      job->erase_pod(key.name);
       touch(job->uid);
     }
     pods_.erase(before);
@@ -94,7 +94,7 @@ void Operator::place_pod(const kube::ObjectKey& key, const std::shared_ptr<const
   NodeRecord& node = nodes_[node_name];
   pods_[key] = {node_name, uid, uid.empty() ? nullptr : pod};
   if (JobRecord* job = job_of(uid); job != nullptr && job->key.ns == key.ns) {
-    job->pods[key.name] = pod;
+    job->put_pod(key.name, pod);
     touch(uid);
     return;
   }
@@ -136,12 +136,10 @@ void Operator::reconcile(JobRecord& job) {
 
 // Pods of earlier starts: whatever made them, they are not wanted any more.
 void Operator::delete_stale_pods(JobRecord& job) {
-  for (const auto& [name, pod] : job.pods) {
-    const bool current = find_slot(job.slots, name) != nullptr;
+  for (const std::string& name : job.stale_pods) {
+    const kube::Pod& pod = *job.pods.at(name);
     // Between a requeue and the next start they may stay: their logs are still of use.
-    if (!current && (job.is_allocated() || !is_finished(*pod))) {
-      delete_pod(job, *pod, std::nullopt);
-    }
+    if (job.is_allocated() || !is_finished(pod)) delete_pod(job, pod, std::nullopt);
   }
 }
 
@@ -162,14 +160,16 @@ void Operator::reconcile_ending(JobRecord& job) {
 }
 
 void Operator::reconcile_running(JobRecord& job) {
+  const std::string* looked_at = nullptr;  // slots of a node stand together
   for (const PodSlot& slot : job.slots) {
-    if (!is_lost(slot.node)) continue;
+    const std::string* last = std::exchange(looked_at, &slot.node);
+    if ((last != nullptr && *last == slot.node) || !is_lost(slot.node)) continue;
     return end_by_itself(job, {.state = sched::JobState::kNodeFail,
                                .lost_member = true,
                                .message = "node " + slot.node + " is gone"});
   }
   GangView view{.slots = job.slots,
-                .pods = &job.pods,
+                .pods = job.slot_pods,
                 .failing_since = &job.failing_since,
                 .settle = parameters_.settle,
                 .ready = is_ready_job(job)};
@@ -342,11 +342,9 @@ void Operator::finish_undo(JobRecord& job) {
 }
 
 void Operator::launch(JobRecord& job, const std::vector<int>& missing) {
-  if (job.deleted || job.launching || !timetables_are_written(job)) return;
-  const bool all_under_way = std::all_of(missing.begin(), missing.end(), [&](int index) {
-    return job.creating.contains(job.slots[static_cast<std::size_t>(index)].name);
-  });
-  if (all_under_way) return;
+  const bool all_under_way =
+      std::includes(job.creating.begin(), job.creating.end(), missing.begin(), missing.end());
+  if (job.deleted || job.launching || all_under_way || !timetables_are_written(job)) return;
   if (job.pods_retry_at > now_) return set_timer(job, job.pods_retry_at);
   if (!job.launch_template.empty()) {
     kube::Job source = *job.object;
@@ -393,8 +391,7 @@ void Operator::create_pods(JobRecord& job, const kube::Job& object) {
   const auto gang = std::make_shared<const GangLayout>(gang_layout(job.slots));
   const auto shared = std::make_shared<const kube::Job>(std::move(source));
   for (const PodSlot& slot : job.slots) {
-    if (job.pods.contains(slot.name) || job.creating.contains(slot.name)) continue;
-    job.creating.insert(slot.name);
+    if (job.pods.contains(slot.name) || !job.creating.insert(slot.index).second) continue;
     ++counters_.pod_creates;
     // Built when its turn comes: the pods of thousands that wait for theirs would fill the memory.
     writer_.submit({.point = "pod-create",
@@ -403,8 +400,8 @@ void Operator::create_pods(JobRecord& job, const kube::Job& object) {
                       const std::string& uid = shared->metadata.uid;
                       const auto pod = build_pod(*shared, slot, *gang, options);
                       if (!pod.ok()) {
-                        return [this, uid, starts, name = slot.name, error = pod.error()] {
-                          on_pod_not_built(uid, starts, name, error);
+                        return [this, uid, starts, index = slot.index, error = pod.error()] {
+                          on_pod_not_built(uid, starts, index, error);
                         };
                       }
                       const std::string& ns = shared->metadata.ns;
@@ -413,8 +410,8 @@ void Operator::create_pods(JobRecord& job, const kube::Job& object) {
                       if (!result->ok() && result->error().code == base::Code::kAlreadyExists) {
                         *result = client.get<kube::Pod>({ns, slot.name});
                       }
-                      return [this, uid, starts, name = slot.name, result] {
-                        on_pod_created(uid, starts, name, std::move(*result));
+                      return [this, uid, starts, slot, result] {
+                        on_pod_created(uid, starts, slot, std::move(*result));
                       };
                     }});
   }
@@ -448,25 +445,29 @@ void Operator::create_service(JobRecord& job, const kube::Job& object) {
                   }});
 }
 
-// The template's memory limits do not fit this node's part.
-void Operator::on_pod_not_built(const std::string& uid, std::int64_t starts,
-                                const std::string& name, const base::Error& error) {
+JobRecord* Operator::creation_ended(const std::string& uid, std::int64_t starts, int index) {
   JobRecord* job = find_job(uid);
-  if (job == nullptr || job->wanted().starts.value_or(0) != starts) return;
-  job->creating.erase(name);
+  if (job == nullptr || job->wanted().starts.value_or(0) != starts) return nullptr;
+  job->creating.erase(index);
   touch(uid);
-  if (!job->wanted().ending) undo_start(*job, {.hold = true, .message = error.message});
+  return job;
 }
 
-void Operator::on_pod_created(const std::string& uid, std::int64_t starts, const std::string& name,
+// The template's memory limits do not fit this node's part.
+void Operator::on_pod_not_built(const std::string& uid, std::int64_t starts, int index,
+                                const base::Error& error) {
+  JobRecord* job = creation_ended(uid, starts, index);
+  if (job == nullptr || job->wanted().ending) return;
+  undo_start(*job, {.hold = true, .message = error.message});
+}
+
+void Operator::on_pod_created(const std::string& uid, std::int64_t starts, const PodSlot& slot,
                               base::Result<kube::Pod> result) {
-  JobRecord* job = find_job(uid);
-  if (job == nullptr || job->wanted().starts.value_or(0) != starts) return;
-  job->creating.erase(name);
-  touch(uid);
+  JobRecord* job = creation_ended(uid, starts, slot.index);
+  if (job == nullptr) return;
   if (result.ok() && job_uid_of(*result) == uid) {
     job->pods_failures = 0;
-    if (!job->pods.contains(name)) {
+    if (!job->pods.contains(slot.name)) {
       const kube::ObjectKey key = kube::key_of(result->metadata);
       place_pod(key, std::make_shared<const kube::Pod>(std::move(*result)));
     }
@@ -476,7 +477,7 @@ void Operator::on_pod_created(const std::string& uid, std::int64_t starts, const
   if (result.ok()) {
     return undo_start(
         *job, {.hold = true,
-               .message = "a pod named " + name + " exists and is not this job's; delete it"});
+               .message = "a pod named " + slot.name + " exists and is not this job's; delete it"});
   }
   ++counters_.write_failures;
   switch (result.error().code) {
