@@ -3,7 +3,7 @@
 # only this machine has, and nodes that are sets of Linux namespaces with a containerd and a kubelet each.
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 repo=$(cd "$here/../.." && pwd)
 state=${KUBEGANG_CLUSTER_DIR:-$repo/build/kubernetes}  # everything of one cluster
 cache=${KUBEGANG_TOOLS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kubegang}
@@ -44,6 +44,15 @@ tools_bin() {
 require_no_cluster() {
   [[ ! -e $state/pids/etcd ]] || die "a cluster is up already ($state): make cluster-down"
   ! ip link show "$bridge" >/dev/null 2>&1 || die "another cluster is up on this machine: it has the bridge $bridge"
+}
+
+# pid_of NAME   the number in pids/NAME. Fails if that is not the process any more: when it has ended, or after
+# a restart of the machine, the number may be anybody's, and who asks wants to kill it as root.
+pid_of() {
+  local pid
+  pid=$(cat "$state/pids/$1" 2>/dev/null) || return 1
+  grep -qsaF -e "$state/" -e /e2e/kubernetes/node- "/proc/$pid/cmdline" || return 1
+  echo "$pid"
 }
 
 # wait_for SECONDS WHAT COMMAND…   polls ten times a second
