@@ -2,12 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "charts/helm.h"
 #include "e2e/devcluster/api_server/api_server.h"
@@ -35,10 +39,13 @@ constexpr char kChart[] = KUBEGANG_SOURCE_DIR "/charts/kubegang";
 constexpr char kNamespace[] = "kubegang-system";
 constexpr char kDigest[] =
     "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-// Every switch of values.yaml, in the position that it has not by default.
+// Every value that a template asks for or walks through, as it is not by default.
 const std::vector<std::string> kSwitches = {
     "crds.enabled=false",
     "operator.replicas=3",
+    "operator.tolerations[0].operator=Exists",
+    "operator.affinity.nodeAffinity.any=thing",
+    "operator.extraArgs[0]=--log-level=debug",
     std::string{"operator.digest="} + kDigest,
     std::string{"agent.digest="} + kDigest,
     "agent.seLinuxOptions.type=spc_t",
@@ -47,6 +54,7 @@ const std::vector<std::string> kSwitches = {
     "agent.maxUnavailable=2",
     "agent.cgroupDriver=cgroupfs",
     "agent.kubeletCgroupRoot=/kubelet",
+    "agent.extraArgs[0]=--log-level=debug",
     "image.registry=registry.example/",
     "image.pullSecrets[0].name=secret",
     "schedulerConfig.create=false",
@@ -56,11 +64,15 @@ const std::vector<std::string> kSwitches = {
     "admissionPolicies.enabled=false",
     "admissionPolicies.jobNamespaceLabels.tier=batch",
     "networkPolicy.enabled=true",
+    "networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus",
     "resourceQuota.enabled=true",
     "metrics.address=[::]",
     "metrics.serviceMonitor.enabled=true",
+    "metrics.serviceMonitor.labels.release=prometheus",
     "metrics.prometheusRule.enabled=true",
+    "metrics.prometheusRule.labels.release=prometheus",
     "metrics.dashboard.enabled=true",
+    "metrics.dashboard.namespace=grafana",
     "test.partition=batch",
 };
 
@@ -274,6 +286,19 @@ TEST_F(Chart, PodsStandOnLinuxNodesOnly) {
             json::parse(R"({"kubernetes.io/os": "linux", "pool": "infra"})"));
   EXPECT_EQ(with_more.at("agent")["nodeSelector"],
             json::parse(R"({"kubernetes.io/os": "linux", "pool": "batch"})"));
+}
+
+TEST_F(Chart, PodsGoAndRunAsTheValuesSay) {
+  const Objects objects = render(
+      set({"operator.tolerations[0].operator=Exists", "operator.affinity.nodeAffinity.any=thing",
+           "operator.extraArgs[0]=--log-level=debug", "agent.extraArgs[0]=--log-level=warn"}));
+  std::map<std::string, json> pods = pod_specs(objects);
+  for (const char* name : {"operator", "test"}) {
+    EXPECT_EQ(pods[name]["tolerations"], json::parse(R"([{"operator": "Exists"}])")) << name;
+  }
+  EXPECT_EQ(pods["operator"]["affinity"], json::parse(R"({"nodeAffinity": {"any": "thing"}})"));
+  EXPECT_EQ(pods["operator"]["containers"][0]["args"].back(), "--log-level=debug");
+  EXPECT_EQ(pods["agent"]["containers"][0]["args"].back(), "--log-level=warn");
 }
 
 // Another version of the chart alone restarts no agent.
@@ -662,8 +687,7 @@ TEST_F(Chart, ReadmeListsEveryValueWithItsDefault) {
   EXPECT_EQ(listed, values);
 }
 
-// -- What people copy
-// ------------------------------------------------------------------------------
+// -- What people copy ----------------------------------------------------------------------------
 
 TEST_F(Chart, TheDockerfileMakesTheImagesOfTheChart) {
   const std::string text = read(KUBEGANG_SOURCE_DIR "/Dockerfile");
@@ -722,11 +746,13 @@ TEST_F(ChartObjects, SchedulerConfigIsValid) {
 }
 
 TEST_F(ChartObjects, ExamplesAreValid) {
-  for (const char* file :
-       {"partitions.yaml", "gang-jobs.yaml", "scheduler-config.yaml", "cores.yaml", "tiers.yaml",
-        "three-modes.yaml", "qos.yaml", "kind/partitions.yaml", "kind/gang-jobs.yaml"}) {
-    const auto documents =
-        devcluster::read_yaml_file(std::string{KUBEGANG_SOURCE_DIR "/examples/"} + file);
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator{KUBEGANG_SOURCE_DIR "/examples"}) {
+    const std::string file = entry.path();
+    if (entry.path().extension() != ".yaml" || file.ends_with("/kind/cluster.yaml")) continue;
+    ++files;
+    const auto documents = devcluster::read_yaml_file(file);
     ASSERT_TRUE(documents.ok()) << documents.error().message;
     for (const std::string& document : *documents) {
       const json object = json::parse(document);
@@ -747,6 +773,7 @@ TEST_F(ChartObjects, ExamplesAreValid) {
       }
     }
   }
+  EXPECT_GE(files, 9);
 }
 
 }  // namespace
