@@ -70,12 +70,11 @@ TEST_F(Life, ARequeuedJobIsANewIncarnation) {
   EXPECT_EQ(job("again").status.restarts.value_or(0), 1);
   const std::vector<json> after = pods("again");
   EXPECT_EQ(after.size(), 2U);
+  const json restarted{{"name", "SLURM_RESTART_COUNT"}, {"value", "1"}};
   for (const json& pod : after) {
     EXPECT_EQ(std::count(before.begin(), before.end(), pod["metadata"]["name"]), 0);
-    for (const json& variable : pod["spec"]["containers"][0]["env"]) {
-      if (variable["name"] != "SLURM_RESTART_COUNT") continue;
-      EXPECT_EQ(variable["value"], "1");
-    }
+    const json& variables = pod["spec"]["containers"][0]["env"];
+    EXPECT_EQ(std::count(variables.begin(), variables.end(), restarted), 1) << variables.dump(1);
   }
 }
 
