@@ -119,7 +119,7 @@ TEST_F(Admission, NobodyButTheOperatorWritesStatusesAndTimetables) {
 
 TEST_F(Admission, ATermNeverGoesDown) {
   const auto control = as(operators_token());
-  expect_denied("term", [&] {
+  expect_denied("term must not be lowered", [&] {
     return call_api(*control, Method::kPatch, kTimetables + node(1), {{"spec", {{"term", 0}}}});
   });
 }
