@@ -77,8 +77,7 @@ class FinishedJobs : public Alone<Cluster> {
         "the finished jobs are gone",
         [&] {
           (void)call(kube::Method::kDelete, path + "?limit=500");
-          const json left = get(path + "?limit=1");
-          return left.is_object() && left["items"].empty();
+          return list(path + "?limit=1").empty();
         },
         std::chrono::minutes{5});
   }

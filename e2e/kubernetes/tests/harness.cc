@@ -46,6 +46,16 @@ std::string freezer_root() {
   return fs::exists("/sys/fs/cgroup/unified") ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup";
 }
 
+// What cgroup.events says of the cgroup; false also when that is gone.
+bool is_now(const std::string& cgroup, const std::string& what) {
+  std::ifstream events{cgroup + "/cgroup.events"};
+  std::string name;
+  for (int value = 0; events >> name >> value;) {
+    if (name == what) return value == 1;
+  }
+  return false;
+}
+
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
     return std::isalnum(c) != 0 ? static_cast<char>(std::tolower(c)) : '-';
@@ -164,12 +174,8 @@ void Cluster::begin(const std::string& name) {
 
 void Cluster::end(const std::string& name) {
   (void)call(kube::Method::kDelete, "/apis/kubegang.io/v1alpha1/namespaces/" + name + "/jobs");
-  EXPECT_TRUE(eventually(
-      [&] {
-        const json list = get("/api/v1/namespaces/" + name + "/pods");
-        return list.is_object() && list["items"].empty();
-      },
-      kPatience))
+  EXPECT_TRUE(
+      eventually([&] { return list("/api/v1/namespaces/" + name + "/pods").empty(); }, kPatience))
       << "pods are left in " << name << "\n"
       << run(kubectl("get pods -o wide -n " + name)).text;
   (void)call(kube::Method::kDelete, "/api/v1/namespaces/" + name);
@@ -192,8 +198,20 @@ base::Result<json> Cluster::call(kube::Method method, const std::string& path, c
 }
 
 json Cluster::get(const std::string& path) {
-  const auto answer = call(kube::Method::kGet, path);
-  return answer.ok() ? *answer : json{};
+  json found;
+  const auto is_answered = [&] {
+    const auto answer = call(kube::Method::kGet, path);
+    if (answer.ok()) found = *answer;
+    return answer.ok() || answer.error().code == base::Code::kNotFound;
+  };
+  EXPECT_TRUE(eventually(is_answered, kPatience)) << "the API server says nothing of " << path;
+  return found;
+}
+
+std::vector<json> Cluster::list(const std::string& path) {
+  const json found = get(path);
+  if (found.is_null()) return {};
+  return {found["items"].begin(), found["items"].end()};
 }
 
 void Cluster::apply(const json& object) {
@@ -330,11 +348,7 @@ std::string Cluster::status_text(const std::string& name) {
 }
 
 std::vector<json> Cluster::pods(const std::string& job_name) {
-  const json list =
-      get("/api/v1/namespaces/" + ns_ + "/pods?labelSelector=kubegang.io/job=" + job_name);
-  std::vector<json> out;
-  if (list.is_object()) out.assign(list["items"].begin(), list["items"].end());
-  return out;
+  return list("/api/v1/namespaces/" + ns_ + "/pods?labelSelector=kubegang.io/job=" + job_name);
 }
 
 json Cluster::pod_on(const std::string& job_name, const std::string& node_name) {
@@ -355,17 +369,13 @@ std::vector<kube::NodeTimetable> Cluster::timetables() {
 }
 
 std::vector<json> Cluster::operators() {
-  const json list = get(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
-                        "/pods?labelSelector=app.kubernetes.io/component=operator");
-  std::vector<json> out;
-  if (list.is_object()) out.assign(list["items"].begin(), list["items"].end());
-  return out;
+  return list(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
+              "/pods?labelSelector=app.kubernetes.io/component=operator");
 }
 
 json Cluster::agent_on(const std::string& node_name) {
-  const json list = get(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
-                        "/pods?labelSelector=app.kubernetes.io/component=agent");
-  for (const json& pod : list.value("items", json::array())) {
+  for (const json& pod : list(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
+                              "/pods?labelSelector=app.kubernetes.io/component=agent")) {
     if (pod["spec"].value("nodeName", "") == node_name) return pod;
   }
   return nullptr;
@@ -536,22 +546,11 @@ std::string Cluster::cgroup_of(const json& pod) const {
 }
 
 bool Cluster::is_frozen(const json& pod) const {
-  const std::string cgroup = cgroup_of(pod);
-  std::ifstream events{cgroup + "/cgroup.events"};
-  std::string name;
-  for (int value = 0; events >> name >> value;) {
-    if (name == "frozen") return value == 1;
-  }
-  return false;
+  return is_now(cgroup_of(pod), "frozen");
 }
 
 bool Cluster::has_processes(const std::string& cgroup) const {
-  std::ifstream events{cgroup + "/cgroup.events"};
-  std::string name;
-  for (int value = 0; events >> name >> value;) {
-    if (name == "populated") return value == 1;
-  }
-  return false;
+  return is_now(cgroup, "populated");
 }
 
 std::vector<int> Cluster::processes_of(const json& pod) const {

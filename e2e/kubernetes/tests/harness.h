@@ -87,8 +87,10 @@ class Cluster : public testing::Test {
   static kube::Transport& api();
   static base::Result<json> call(kube::Method method, const std::string& path,
                                  const json& body = nullptr);
-  static json get(const std::string& path);  // null: it is not there
-  void apply(const json& object);            // a refusal fails the test
+  // What the API server says, which is asked again where it does not answer. null: it is not there.
+  static json get(const std::string& path);
+  static std::vector<json> list(const std::string& path);  // the items
+  void apply(const json& object);                          // a refusal fails the test
   void patch(const std::string& path, const json& merge_patch);
   void remove(const std::string& path, const json& options = nullptr);
   // The same with somebody's token, to see what is denied.

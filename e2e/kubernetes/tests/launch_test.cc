@@ -143,9 +143,8 @@ class LaunchRefusedByKubelet : public Launch {
  protected:
   // Of the pods on the first node that are not finished.
   static std::vector<json> pods_of_first_node() {
-    const json list = get("/api/v1/pods?fieldSelector=spec.nodeName=" + node(1) +
-                          ",status.phase!=Succeeded,status.phase!=Failed");
-    return {list["items"].begin(), list["items"].end()};
+    return list("/api/v1/pods?fieldSelector=spec.nodeName=" + node(1) +
+                ",status.phase!=Succeeded,status.phase!=Failed");
   }
   // The sum of their containers' requests.
   static std::int64_t requested(const std::string& resource) {
@@ -186,8 +185,8 @@ class LaunchRefusedByKubelet : public Launch {
     EXPECT_EQ(pair.status.restarts.value_or(0), 0) << status_text("pair");
     const std::string refused = "node " + node(1) + " refused the pod";
     ASSERT_NO_FATAL_FAILURE(wait_until("an event with \"" + sentence + "\"", [&] {
-      const json events = get("/api/v1/namespaces/" + ns_ + "/events");
-      return std::any_of(events["items"].begin(), events["items"].end(), [&](const json& event) {
+      const std::vector<json> events = list("/api/v1/namespaces/" + ns_ + "/events");
+      return std::any_of(events.begin(), events.end(), [&](const json& event) {
         const std::string message = event.value("message", "");
         return message.find(refused) != std::string::npos &&
                message.find(sentence) != std::string::npos;
@@ -412,9 +411,9 @@ TEST_F(Launch, ANamespaceThatEndsTakesItsJobsAlong) {
   ASSERT_NO_FATAL_FAILURE(apply(object));
   const std::string path = "/api/v1/namespaces/" + other;
   ASSERT_NO_FATAL_FAILURE(wait_until("its pods run", [&] {
-    const json list = get(path + "/pods");
-    return list["items"].size() == 3 &&
-           std::all_of(list["items"].begin(), list["items"].end(), [](const json& pod) {
+    const std::vector<json> its_pods = list(path + "/pods");
+    return its_pods.size() == 3 &&
+           std::all_of(its_pods.begin(), its_pods.end(), [](const json& pod) {
              return pod["status"].value("phase", "") == "Running";
            });
   }));

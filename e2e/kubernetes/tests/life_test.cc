@@ -113,10 +113,12 @@ TEST_F(Life, PodsOfAGangReachOneAnother) {
   ASSERT_NO_FATAL_FAILURE(wait_ready("talks"));
   // Its controller makes them a moment after the pods are ready.
   ASSERT_NO_FATAL_FAILURE(wait_until("the Service has an address of each pod", [&] {
-    const json endpoints = get("/apis/discovery.k8s.io/v1/namespaces/" + ns_ +
-                               "/endpointslices?labelSelector=kubernetes.io/service-name=talks");
     std::size_t addresses = 0;
-    for (const json& slice : endpoints["items"]) addresses += slice["endpoints"].size();
+    for (const json& slice :
+         list("/apis/discovery.k8s.io/v1/namespaces/" + ns_ +
+              "/endpointslices?labelSelector=kubernetes.io/service-name=talks")) {
+      addresses += slice["endpoints"].size();
+    }
     return addresses == 3;
   }));
   const json one = pod_on("talks", node(1)), other = pod_on("talks", node(3));

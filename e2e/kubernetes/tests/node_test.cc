@@ -1,8 +1,6 @@
 // What happens to nodes and pods while gangs are frozen on them: deletion, eviction, drain, loss of
 // a node. A frozen program still gets its SIGTERM; a gang that loses a member ends as a whole
 // (architecture.md 4 and 5).
-#include <signal.h>
-
 #include <algorithm>
 #include <fstream>
 

@@ -84,11 +84,10 @@ TEST_F(Rotation, OtherPeoplesPodsAndDaemonSetsOnTheNodesAreLeftAlone) {
              {"kind", "Pod"},
              {"metadata", {{"name", "alone-pod-0"}, {"namespace", ns_}, {"labels", labels}}},
              {"spec", pod_spec}}));
-  const std::string list_path = "/api/v1/namespaces/" + ns_ + "/pods?labelSelector=app=other";
+  const std::string others_path = "/api/v1/namespaces/" + ns_ + "/pods?labelSelector=app=other";
   ASSERT_NO_FATAL_FAILURE(wait_until("the other people's pods run", [&] {
-    const json list = get(list_path);
-    return list["items"].size() == 4 &&
-           std::all_of(list["items"].begin(), list["items"].end(), [](const json& pod) {
+    const std::vector<json> others = list(others_path);
+    return others.size() == 4 && std::all_of(others.begin(), others.end(), [](const json& pod) {
              return pod["status"].value("phase", "") == "Running";
            });
   }));
@@ -100,7 +99,7 @@ TEST_F(Rotation, OtherPeoplesPodsAndDaemonSetsOnTheNodesAreLeftAlone) {
   expect_turns_between(from, to, kBoth, all_nodes());
   remove("/apis/apps/v1/namespaces/" + ns_ + "/daemonsets/daemon-set");
   remove("/api/v1/namespaces/" + ns_ + "/pods/alone-pod-0");
-  wait_until("their pods are gone", [&] { return get(list_path)["items"].empty(); });
+  wait_until("their pods are gone", [&] { return list(others_path).empty(); });
   expect_nobody_noticed();
 }
 

@@ -52,8 +52,7 @@ TEST_F(WholeCluster, HelmTestRunsAGangShowsItsLogAndLeavesNoJob) {
   // Those of the test, beside the two gangs.
   const auto its_jobs = [&] {
     std::vector<json> found;
-    const json all = get("/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs");
-    for (const json& one : all["items"]) {
+    for (const json& one : list("/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs")) {
       if (one["metadata"]["name"].get<std::string>().starts_with("kubegang-test-")) {
         found.push_back(one);
       }
@@ -124,10 +123,11 @@ TEST_F(WholeCluster, AnAgentUpgradeThawsAndTakesUpTheRotationAgain) {
 TEST_F(WholeCluster, AHelmUpgradeLosesNoJobAndLeavesNoPodFrozen) {
   const auto uids = [&] {
     std::set<std::string> all;
-    const json list =
-        get(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
-            "/pods?labelSelector=app.kubernetes.io/component%20in%20(operator,agent)");
-    for (const json& pod : list["items"]) all.insert(pod["metadata"]["uid"].get<std::string>());
+    for (const json& pod :
+         list(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
+              "/pods?labelSelector=app.kubernetes.io/component%20in%20(operator,agent)")) {
+      all.insert(pod["metadata"]["uid"].get<std::string>());
+    }
     return all;
   };
   const std::set<std::string> before = uids();
