@@ -155,7 +155,10 @@ void Cluster::SetUp() {
 
 void Cluster::TearDown() {
   if (ns_.empty()) return;
-  if (HasFailure()) show_failure();
+  if (HasFailure()) {
+    show_failure();
+    restore_nodes();
+  }
   end(ns_);
 }
 
@@ -187,6 +190,17 @@ void Cluster::show_failure() {
               run(kubectl("get gjobs,pods -o wide -n " + ns_) + "; " +
                   kubectl("get gjobs -o yaml -n " + ns_) + "; " + kubectl("get ntt -o yaml"))
                   .text.c_str());
+}
+
+void Cluster::restore_nodes() {
+  for (int place = 1; place <= kNodesCount; ++place) {
+    if (!fs::exists(state_directory() + "/pids/" + node(place))) power_on(place);
+    (void)on_node(place, "sh -c 'kill -CONT $(cat /run/kubelet.pid)'");
+    (void)call(kube::Method::kPatch, node_path(place),
+               {{"metadata", {{"annotations", {{"kubegang.io/freeze", nullptr}}}}},
+                {"spec", {{"taints", nullptr}, {"unschedulable", nullptr}}}});
+  }
+  wait_nodes_ready();
 }
 
 kube::Transport& Cluster::api() {

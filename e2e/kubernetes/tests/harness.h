@@ -82,6 +82,9 @@ class Cluster : public testing::Test {
   // Removes both and waits until none of their pods is left.
   static void end(const std::string& name);
   void show_failure();
+  // The nodes as a test finds them: on, with a kubelet that runs, no taints, not cordoned, sliced.
+  // For a test that failed before it came to it.
+  void restore_nodes();
 
   // --- the API, as its administrator ---
   static kube::Transport& api();

@@ -25,6 +25,7 @@ void TwoGangs::SetUp() {
 void TwoGangs::TearDown() {
   if (ns_.empty() || !HasFailure()) return;
   show_failure();
+  restore_nodes();
   end(ns_);  // the next test begins afresh
   is_made_ = false;
 }

@@ -15,6 +15,14 @@ namespace {
 
 class WholeCluster : public Alone<TwoGangs> {
  protected:
+  // A test that failed may have left a part of the control plane stopped.
+  void TearDown() override {
+    if (HasFailure()) {
+      (void)run("kill -CONT $(cat " + state_directory() + "/pids/etcd)");
+      if (!call(kube::Method::kGet, "/version").ok()) (void)script("apiserver-up");
+    }
+    Alone<TwoGangs>::TearDown();
+  }
   std::string holder() {
     const json lease = get(std::string{"/apis/coordination.k8s.io/v1/namespaces/"} +
                            kSystemNamespace + "/leases/kubegang-operator");
