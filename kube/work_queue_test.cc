@@ -2,25 +2,24 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <list>
-#include <string>
+#include <optional>
 #include <thread>
+#include <vector>
 
-#include "kube/testing/manual_clock.h"
 #include "scheduler/base/prng.h"
 
 namespace kube {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
 class WorkQueueTest : public testing::Test {
  protected:
   ~WorkQueueTest() override { queue_.check_invariants(); }
 
-  ManualClock clock_;
-  WorkQueue<int> queue_{clock_};
+  WorkQueue<int> queue_;
 };
 
 TEST_F(WorkQueueTest, GivesEachKeyOnceInTheOrderOfAddition) {
@@ -43,43 +42,6 @@ TEST_F(WorkQueueTest, AddDuringProcessingRunsKeyOnceMore) {
   EXPECT_EQ(queue_.try_get(), 1);
   queue_.done(1);
   EXPECT_EQ(queue_.try_get(), std::nullopt);
-}
-
-TEST_F(WorkQueueTest, DelayedKeyIsReadyAtTheEarlierInstant) {
-  queue_.add_after(1, seconds{5});
-  queue_.add_after(1, seconds{2});
-  queue_.add_after(1, seconds{9});
-  EXPECT_EQ(queue_.until_next(), seconds{2});
-  clock_.advance(seconds{2} - base::Duration{1});
-  EXPECT_EQ(queue_.try_get(), std::nullopt);
-  clock_.advance(base::Duration{1});
-  EXPECT_EQ(queue_.until_next(), base::Duration{});
-  EXPECT_EQ(queue_.try_get(), 1);
-  queue_.done(1);
-  EXPECT_EQ(queue_.until_next(), std::nullopt);
-}
-
-TEST_F(WorkQueueTest, FailuresInARowWaitTwiceAsLongEachUntilForgotten) {
-  for (const int want : {5, 10, 20, 40}) {
-    queue_.add_rate_limited(1);
-    EXPECT_EQ(queue_.until_next(), milliseconds{want});
-    clock_.advance(milliseconds{want});
-    EXPECT_EQ(queue_.try_get(), 1);
-    queue_.done(1);
-  }
-  EXPECT_EQ(queue_.failures(1), 4);
-  queue_.forget(1);
-  queue_.add_rate_limited(1);
-  EXPECT_EQ(queue_.until_next(), milliseconds{5});
-}
-
-TEST_F(WorkQueueTest, BackOffHasAMaximum) {
-  for (int i = 0; i < 100; ++i) queue_.add_rate_limited(i < 99 ? 1 : 1);
-  clock_.advance(milliseconds{5});
-  EXPECT_EQ(queue_.try_get(), 1);
-  queue_.done(1);
-  queue_.add_rate_limited(1);
-  EXPECT_EQ(queue_.until_next(), seconds{30});
 }
 
 TEST_F(WorkQueueTest, WaitingGetEndsAtAnAdditionAndAtStop) {
@@ -109,21 +71,7 @@ class ModelQueue {
     }
     waiting_.push_back(key);
   }
-  void add_after(int key, std::int64_t at) {
-    for (auto& [when, delayed] : delayed_) {
-      if (delayed == key) {
-        when = std::min(when, at);
-        return;
-      }
-    }
-    delayed_.emplace_back(at, key);
-  }
-  std::optional<int> get(std::int64_t now) {
-    delayed_.sort();
-    while (!delayed_.empty() && delayed_.front().first <= now) {
-      add(delayed_.front().second);
-      delayed_.pop_front();
-    }
+  std::optional<int> get() {
     if (waiting_.empty()) return std::nullopt;
     const int key = waiting_.front();
     waiting_.pop_front();
@@ -142,7 +90,6 @@ class ModelQueue {
     return std::ranges::find(keys, key) != keys.end();
   }
   std::list<int> waiting_, held_, again_;
-  std::list<std::pair<std::int64_t, int>> delayed_;
 };
 
 // Goal: the queue is the model, whatever is done to it. Method: 200 seeds of 500 random operations
@@ -150,29 +97,19 @@ class ModelQueue {
 TEST(WorkQueue, BehavesAsTheModel) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     base::Prng prng{seed};
-    ManualClock clock;
-    WorkQueue<int> queue{clock};
+    WorkQueue<int> queue;
     ModelQueue model;
     std::vector<int> held;
     for (int step = 0; step < 500; ++step) {
       const int key = static_cast<int>(prng.below(5));
-      switch (prng.below(5)) {
+      switch (prng.below(3)) {
         case 0:
           queue.add(key);
           model.add(key);
           break;
         case 1: {
-          const auto delay = static_cast<std::int64_t>(prng.below(20)) + 1;
-          queue.add_after(key, base::Duration{delay});
-          model.add_after(key, clock.monotonic().count() + delay);
-          break;
-        }
-        case 2:
-          clock.advance(base::Duration{static_cast<std::int64_t>(prng.below(10))});
-          break;
-        case 3: {
           const auto got = queue.try_get();
-          ASSERT_EQ(got, model.get(clock.monotonic().count())) << "seed " << seed << " " << step;
+          ASSERT_EQ(got, model.get()) << "seed " << seed << " " << step;
           if (got) held.push_back(*got);
           break;
         }
@@ -192,8 +129,7 @@ TEST(WorkQueue, BehavesAsTheModel) {
 TEST(WorkQueue, LosesNoAdditionBetweenThreads) {
   constexpr int kKeys = 8;
   constexpr int kAdditions = 2000;
-  const SystemClock clock;
-  WorkQueue<int> queue{clock};
+  WorkQueue<int> queue;
   std::array<std::atomic<int>, kKeys> wanted{};
   std::array<std::atomic<int>, kKeys> seen{};
   std::stop_source stop;

@@ -6,6 +6,7 @@ namespace kubernetes_bench {
 namespace {
 
 constexpr int kWritersCount = 8;
+constexpr std::chrono::milliseconds kPauseAfterFailure{100};
 
 bool is_acknowledged(const kube::NodeTimetable& timetable) {
   return timetable.status.observed_revision == timetable.spec.revision &&
@@ -17,7 +18,6 @@ bool is_acknowledged(const kube::NodeTimetable& timetable) {
 FakeAgents::FakeAgents(kube::Transport& transport, const kube::Clock& clock, int cores)
     : cores_{cores},
       client_{transport, clock, sleeper_, {.rate = {.per_second = 10'000, .burst = 10'000}}},
-      queue_{clock},
       informer_{client_,
                 clock,
                 {},
@@ -29,11 +29,10 @@ FakeAgents::FakeAgents(kube::Transport& transport, const kube::Clock& clock, int
   for (int i = 0; i < kWritersCount; ++i) {
     loops_.start("agents", [this](std::stop_token stop) {
       const auto node = queue_.get(std::move(stop));
-      if (node) {
-        acknowledge(*node);
-        queue_.done(*node);
-      }
-      return base::Duration{};
+      if (!node) return base::Duration{};
+      const base::Duration pause = acknowledge(*node);
+      queue_.done(*node);
+      return pause;
     });
   }
 }
@@ -51,9 +50,9 @@ std::size_t FakeAgents::ready_nodes() const {
   return count;
 }
 
-void FakeAgents::acknowledge(const std::string& node) {
+base::Duration FakeAgents::acknowledge(const std::string& node) {
   const auto timetable = informer_.find({.ns = "", .name = node});
-  if (timetable == nullptr || is_acknowledged(*timetable)) return;
+  if (timetable == nullptr || is_acknowledged(*timetable)) return {};
   nlohmann::json status{{"observedRevision", timetable->spec.revision}};
   if (!kube::is_true(timetable->status.conditions, "Ready")) {
     const auto condition = [](const char* type) {
@@ -75,8 +74,10 @@ void FakeAgents::acknowledge(const std::string& node) {
   if (written.ok()) {
     ++acknowledgements_;
   } else if (written.error().code != base::Code::kNotFound) {
-    queue_.add_after(node, std::chrono::milliseconds{100});
+    queue_.add(node);
+    return kPauseAfterFailure;
   }
+  return {};
 }
 
 }  // namespace kubernetes_bench

@@ -25,7 +25,8 @@ class FakeAgents {
   std::size_t ready_nodes() const;
 
  private:
-  void acknowledge(const std::string& node);
+  // Returns the pause before the next one: after a failure, when the node will be tried again.
+  base::Duration acknowledge(const std::string& node);
 
   const int cores_;
   kube::ThreadSleeper sleeper_;
