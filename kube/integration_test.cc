@@ -409,8 +409,12 @@ TEST_P(IntegrationTest, EventsAreWrittenAndCounted) {
   EXPECT_EQ(recorder.dropped_count(), 0U);
 }
 
-TEST_P(IntegrationTest, TokenFromAFileIsReadAgainWhenRefused) {
-  if (GetParam() == Wire::kInProcess) return;  // has no tokens
+// What the in-process transport does not have: tokens.
+class HttpsTest : public IntegrationTest {};
+INSTANTIATE_TEST_SUITE_P(Wires, HttpsTest, testing::Values(Wire::kHttps),
+                         [](const auto&) { return "Https"; });
+
+TEST_P(HttpsTest, TokenFromAFileIsReadAgainWhenRefused) {
   const auto file = std::filesystem::temp_directory_path() /
                     ("kube-integration-token-" + std::to_string(getpid()));
   std::ofstream{file} << "old";
