@@ -410,6 +410,7 @@ TEST_F(SwitchCoreTest, OnlyRunOfNowIsThawedAtAnyTime) {
   base::Prng prng{kSeed};
   constexpr std::uint16_t kPods = 5;
   Assignment last;
+  int looks = 0;
   for (int round = 0; round < 60; ++round) {
     SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
     Assignment assignment;
@@ -449,9 +450,11 @@ TEST_F(SwitchCoreTest, OnlyRunOfNowIsThawedAtAnyTime) {
         if (!kernel_.cgroup(name).fail_next.empty()) continue;
         if (look < clock_.wall() - milliseconds{1}) continue;
         ASSERT_EQ(runs(name), want) << name;
+        ++looks;
       }
     }
   }
+  EXPECT_GT(looks, 10'000);
   last.number = ++number_;
   last.everything_runs = true;
   obey(last);
