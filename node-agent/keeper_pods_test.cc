@@ -179,7 +179,6 @@ TEST_F(KeeperTest, LeavesAForeignFreezeAloneAndReportsIt) {
   EXPECT_FALSE(node_.runs("b"));
   EXPECT_EQ(node_.cgroup("b").writes, 0U);
   EXPECT_EQ(node_.view("b").state, FreezeState::kForeign);
-  node_.keeper();
   node_.restart_agent();
   node_.run_for(seconds{2});
   EXPECT_FALSE(node_.runs("b"));  // and the journal does not make it ours

@@ -16,7 +16,6 @@ class SharedFreezer final : public Freezer {
  public:
   IoResult request(Wish wish) override {
     wish_.store(wish);
-    writes_.fetch_add(1);
     return IoResult::kOk;
   }
   Observation observe() override {
@@ -32,7 +31,6 @@ class SharedFreezer final : public Freezer {
  private:
   std::atomic<Wish> wish_{Wish::kThawed};
   std::atomic<bool> stuck_{false};
-  std::atomic<int> writes_{0};
 };
 
 class SwitcherTest : public ::testing::Test {

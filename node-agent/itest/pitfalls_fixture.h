@@ -31,7 +31,7 @@ class PitfallsTest : public ::testing::TestWithParam<testing::CgroupVersion> {
   void run_everything();
   bool has_state(std::size_t pod, FreezeState state,
                  base::Duration limit = std::chrono::seconds{5});
-  // What the agent wants of pod 0 happens while `disturb`ed, and afterwards it runs.
+  // Pod 0 freezes and thaws, and this task of it stands still and moves.
   void expect_freeze_and_thaw(testing::Progress& progress);
 
   RealSwitchClock clock_;
