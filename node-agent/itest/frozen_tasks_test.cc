@@ -27,15 +27,13 @@
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "node-agent/file_descriptor.h"
 #include "node-agent/frozen_time.h"
-#include "node-agent/pod_cgroups.h"
-#include "node-agent/switcher.h"
-#include "node-agent/testing/real_cgroups.h"
+#include "node-agent/itest/pitfalls_fixture.h"
 #include "scheduler/base/check.h"
 
 namespace agent {
@@ -92,60 +90,29 @@ std::string status_line(pid_t process, const std::string& field) {
   return {};
 }
 
-// One pod that a switcher on its own thread freezes and thaws, as the agent does.
-class FrozenTasksTest : public ::testing::TestWithParam<CgroupVersion> {
+// One pod, and a cgroup beside it.
+class FrozenTasksTest : public PitfallsTest {
  protected:
   void SetUp() override {
-    if (const auto missing = RealCgroups::missing(GetParam())) {
-      GTEST_SKIP() << "SKIPPED: " << *missing;
-    }
-    constexpr char kPodUid[] = "frozen-tasks";
-    cgroups_ = std::make_unique<RealCgroups>(GetParam());
-    pod_ = cgroups_->add_pod(kPodUid);
+    PitfallsTest::SetUp();
+    if (!switcher_) return;
+    pod_ = add_pod();
     cgroups_->make("outside");
-    const base::Result<PodCgroups> tree = PodCgroups::open(cgroups_->root(), "");
-    CHECK(tree.ok());
-    const base::Result<PodCgroup> cgroup = tree->find(kPodUid, kube::QosClass::kBurstable);
-    CHECK(cgroup.ok());
-    base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
-    CHECK(freezer.ok());
-    control_ =
-        std::make_shared<PodControl>(PodIdentity{.uid = kPodUid, .name = kPodUid, .path = pod_},
-                                     *std::move(freezer), Found::kRunning);
-    switcher_ = std::make_unique<Switcher>(clock_, beat_, SwitcherOptions{});
-    ASSERT_TRUE(switcher_->start().ok());
-  }
-  void TearDown() override {
-    if (switcher_) thaw();
-  }
-
-  void submit(bool runs) {
-    Assignment assignment;
-    assignment.table = {.slice = milliseconds{100}, .pods_count = 1, .cycle = {{}}};
-    if (runs) assignment.table.cycle = {{0}};
-    assignment.pods = {{.control = control_, .index = 0, .rule = Rule::kTimetable}};
-    const std::uint64_t number = switcher_->submit(std::move(assignment));
-    ASSERT_TRUE(eventually([&] { return switcher_->counters().obeyed_assignment >= number; }));
   }
   void freeze() {
-    submit(/*runs=*/false);
-    ASSERT_TRUE(eventually([&] { return control_->state.load() == FreezeState::kFrozen; }));
+    freeze_all();
+    ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
   }
   void thaw() {
-    submit(/*runs=*/true);
-    ASSERT_TRUE(eventually([&] { return control_->state.load() == FreezeState::kThawed; }));
+    run_everything();
+    ASSERT_TRUE(has_state(0, FreezeState::kThawed));
   }
   bool is_v2() const { return GetParam() == CgroupVersion::kV2; }
   std::string file_of_pod(const std::string& name) const {
     return cgroups_->root() + "/" + pod_ + "/" + name;
   }
 
-  RealSwitchClock clock_;
-  std::atomic<std::uint64_t> beat_{0};
-  std::unique_ptr<RealCgroups> cgroups_;
   std::string pod_;
-  std::shared_ptr<PodControl> control_;
-  std::unique_ptr<Switcher> switcher_;
 };
 
 // Of all threads of this process, the switcher's too (glibc does that).
@@ -209,9 +176,7 @@ TEST_P(FrozenTasksTest, TheKernelCountsForHowLongTheyStood) {
   }
   cgroups_->spawn_counter(pod_, milliseconds{1});
   const auto frozen_time = [&] {
-    const base::Result<PodCgroups> tree = PodCgroups::open(cgroups_->root(), "");
-    CHECK(tree.ok());
-    const base::Result<PodCgroup> cgroup = tree->at(pod_, control_->identity.uid);
+    const base::Result<PodCgroup> cgroup = tree_->at(pod_, controls_[0]->identity.uid);
     CHECK(cgroup.ok());
     return read_frozen_time(*cgroup).value_or(base::Duration{-1});
   };
@@ -314,7 +279,7 @@ TEST_P(FrozenTasksTest, ATaskThatIsForkedIntoItStandsStillFromItsFirstStep) {
   std::this_thread::sleep_for(milliseconds{50});
   EXPECT_EQ(words[1].load(), 0);
   EXPECT_TRUE(eventually([&] { return cgroups_->is_frozen(pod_); }));
-  EXPECT_TRUE(eventually([&] { return control_->state.load() == FreezeState::kFrozen; }));
+  EXPECT_TRUE(has_state(0, FreezeState::kFrozen));
   thaw();
   EXPECT_TRUE(eventually([&] { return words[1].load() > 1; }));
 }
