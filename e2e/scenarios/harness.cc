@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "e2e/devcluster/api_server/yaml_json.h"
 #include "e2e/devcluster/apply.h"
 #include "e2e/devcluster/testing/eventually.h"
 #include "kube/api/time_format.h"
@@ -166,12 +165,6 @@ void Scenario::apply(const json& object) {
   EXPECT_TRUE(status.ok()) << status.error().message;
 }
 
-void Scenario::apply_yaml(const std::string& text) {
-  const auto documents = devcluster::yaml_documents(text);
-  ASSERT_TRUE(documents.ok()) << documents.error().message;
-  for (const std::string& document : *documents) apply(json::parse(document));
-}
-
 void Scenario::patch(const std::string& path, const json& merge_patch) {
   const auto answer =
       devcluster::call_api(cluster_->transport(), kube::Method::kPatch, path, merge_patch);
@@ -217,10 +210,6 @@ void Scenario::submit(const JobOptions& options) {
 kube::Job Scenario::job(const std::string& name) {
   const auto found = kube::decode<kube::Job>(get(job_path(name)));
   return found.ok() ? *found : kube::Job{};
-}
-
-bool Scenario::job_exists(const std::string& name) {
-  return get(job_path(name)).is_object();
 }
 
 std::string Scenario::state(const std::string& name) {

@@ -61,7 +61,6 @@ class Scenario : public testing::Test {
   // The API, as an administrator. The error fails the test.
   nlohmann::json get(const std::string& path);
   void apply(const nlohmann::json& object);
-  void apply_yaml(const std::string& text);
   void patch(const std::string& path, const nlohmann::json& merge_patch);
   void remove(const std::string& path);
   static std::string job_path(const std::string& name);
@@ -76,7 +75,6 @@ class Scenario : public testing::Test {
   // The Jobs of the example, as they stand there, in their order. Returns their names.
   std::vector<std::string> submit_example();
   kube::Job job(const std::string& name);  // default-constructed when it is gone
-  bool job_exists(const std::string& name);
   std::string state(const std::string& name);  // "Running", …; "" before the operator saw it
   bool is_ready(const std::string& name);
   std::vector<nlohmann::json> pods(const std::string& job_name);

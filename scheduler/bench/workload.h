@@ -133,7 +133,6 @@ class World {
   void configure() {
     step(sched::Configure{std::make_shared<const sched::Configuration>(configuration_)});
   }
-  std::int64_t last_id() const { return last_id_; }
   std::size_t plans() const { return plans_; }
   base::Instant now() const { return now_; }
   sched::Scheduler& scheduler() { return scheduler_; }
