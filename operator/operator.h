@@ -94,7 +94,6 @@ class Operator {
   base::Instant step();
 
   std::int64_t term() const { return term_; }
-  bool is_fenced() const { return fenced_; }
   const OperatorCounters& counters() const { return counters_; }
   // What it decides now would wait for its turn to be written.
   bool writes_wait() const { return writer_.is_busy(); }
@@ -174,7 +173,6 @@ class Operator {
   // --- configuration (operator_config.cc) ---
   void apply_config_changes(const Inbox::Batch& batch);
   void reconfigure();
-  void show_acceptance(const Acceptance& acceptance);
   template <typename T>
   void show_verdict(Keeper<T>& keeper, const T& object, const SpecVerdict& verdict);
   void count_jobs();
