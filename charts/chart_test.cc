@@ -704,6 +704,7 @@ TEST_F(Chart, TheDockerfileMakesTheImagesOfTheChart) {
 TEST_F(Chart, DocsNameImagesAndValuesThatExist) {
   const std::string version =
       read_yaml(std::string{kChart} + "/Chart.yaml")["appVersion"].get<std::string>();
+  EXPECT_EQ(version, KUBEGANG_VERSION) << "of Chart.yaml and of CMakeLists.txt";
   const std::regex image{"kubegang/(operator|agent|\\$name):([0-9a-z.]+)"};
   const std::regex option{"--set '?([^ '`\\\\\n]+)"};
   int images = 0;

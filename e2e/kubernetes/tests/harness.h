@@ -43,7 +43,7 @@ inline constexpr const char* kFirstNodeVariable = "KUBEGANG_TEST_FIRST_NODE";
 // Set where no other test runs at the same time.
 inline constexpr const char* kAloneVariable = "KUBEGANG_TEST_ALONE";
 inline constexpr const char* kSystemNamespace = "kubegang-system";
-inline constexpr const char* kProbeImage = "registry.e2e/kubegang/probe:0.1.0";
+inline constexpr const char* kProbeImage = "registry.e2e/kubegang/probe:" KUBEGANG_VERSION;
 inline constexpr const char* kBusyboxImage = "registry.e2e/busybox:1";
 // The machine may be busy: only what never happens takes so long.
 inline constexpr milliseconds kPatience = seconds{60};
