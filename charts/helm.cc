@@ -16,8 +16,6 @@
 namespace charts {
 namespace {
 
-constexpr char kChartFolder[] = KUBEGANG_SOURCE_DIR "/charts/kubegang";
-
 bool is_program(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0;
 }
@@ -64,7 +62,7 @@ HelmRun run_helm(const std::string& arguments) {
 }
 
 HelmRun run_template(const std::string& options, const std::string& ns) {
-  return run_helm("template kubegang " + std::string{kChartFolder} +
+  return run_helm("template kubegang " + std::string{kChart} +
                   " --kube-version 1.34.4 --namespace " + ns + " " + options);
 }
 

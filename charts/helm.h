@@ -7,6 +7,10 @@
 
 namespace charts {
 
+inline constexpr char kChart[] = KUBEGANG_SOURCE_DIR "/charts/kubegang";
+// Where it is rendered for.
+inline constexpr char kNamespace[] = "kubegang-system";
+
 // The helm program: $KUBEGANG_HELM, what e2e/kubernetes/build-tools has built, or one in $PATH; ""
 // when there is none.
 std::string helm_program();
@@ -19,7 +23,7 @@ struct HelmRun {
 HelmRun run_helm(const std::string& arguments);
 
 // `helm template` of the chart with these options, such as "--set operator.replicas=2".
-HelmRun run_template(const std::string& options, const std::string& ns = "kubegang-system");
+HelmRun run_template(const std::string& options, const std::string& ns = kNamespace);
 
 // The objects of `helm template` with these options. Fails the running
 // test, and returns nothing, when Helm refuses.

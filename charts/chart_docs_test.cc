@@ -1,0 +1,80 @@
+// What the chart's README says of its values, and what people copy from the docs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "charts/chart_fixture.h"
+
+namespace charts {
+namespace {
+
+// "agent.resources" → its default, down to objects that are one value for Kubernetes.
+void flatten(const json& values, const std::string& prefix, std::map<std::string, json>& out) {
+  for (const auto& [key, value] : values.items()) {
+    const std::string path = prefix.empty() ? key : prefix + "." + key;
+    const bool whole = key == "resources" || key == "labels" || !value.is_object() || value.empty();
+    if (whole) {
+      out[path] = value;
+    } else {
+      flatten(value, path, out);
+    }
+  }
+}
+
+TEST_F(Chart, ReadmeListsEveryValueWithItsDefault) {
+  std::map<std::string, json> values;
+  flatten(read_yaml(std::string{kChart} + "/values.yaml"), "", values);
+  std::map<std::string, json> listed;
+  const std::regex row{R"(\| `([A-Za-z.]+)` \| `([^`]*)` \| .+ \|)"};
+  std::istringstream lines{read(std::string{kChart} + "/README.md")};
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch found;
+    if (!std::regex_match(line, found, row)) continue;
+    listed[found[1]] = json::parse(found[2].str(), nullptr, false);
+  }
+  EXPECT_EQ(listed, values);
+}
+
+TEST_F(Chart, TheDockerfileMakesTheImagesOfTheChart) {
+  const std::string text = read(KUBEGANG_SOURCE_DIR "/Dockerfile");
+  // The user that the operator's pod has, and no shell in either image.
+  EXPECT_THAT(text, testing::HasSubstr("FROM scratch AS operator\n"
+                                       "COPY --from=build /tree/operator /\n"
+                                       "USER 65532:65532\n"
+                                       "ENTRYPOINT [\"/kubegang-operator\"]\n"));
+  EXPECT_THAT(text, testing::HasSubstr("FROM scratch AS agent\n"
+                                       "COPY --from=build /tree/agent /\n"
+                                       "ENTRYPOINT [\"/kubegang-agent\"]\n"));
+}
+
+TEST_F(Chart, DocsNameImagesAndValuesThatExist) {
+  const std::string version =
+      read_yaml(std::string{kChart} + "/Chart.yaml")["appVersion"].get<std::string>();
+  EXPECT_EQ(version, KUBEGANG_VERSION) << "of Chart.yaml and of CMakeLists.txt";
+  const std::regex image{"kubegang/(operator|agent|\\$name):([0-9a-z.]+)"};
+  const std::regex option{"--set '?([^ '`\\\\\n]+)"};
+  int images = 0;
+  for (const char* file : {"Dockerfile", "README.md", "docs/kind.md", "docs/security.md",
+                           "docs/operations.md", "charts/kubegang/README.md"}) {
+    const std::string text = read(std::string{KUBEGANG_SOURCE_DIR "/"} + file);
+    for (std::sregex_iterator at{text.begin(), text.end(), image}, end; at != end; ++at) {
+      EXPECT_EQ((*at)[2], version) << file;
+      ++images;
+    }
+    std::vector<std::string> values;
+    for (std::sregex_iterator at{text.begin(), text.end(), option}, end; at != end; ++at) {
+      values.push_back((*at)[1]);
+    }
+    if (!values.empty()) check_whole(render(set(values)), file);
+  }
+  EXPECT_GE(images, 6);
+}
+
+}  // namespace
+}  // namespace charts

@@ -1,0 +1,113 @@
+#include "charts/chart_fixture.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "e2e/devcluster/api_server/yaml_json.h"
+
+namespace charts {
+
+void Chart::SetUp() {
+  if (helm_program().empty()) {
+    GTEST_SKIP() << "there is no Helm: e2e/kubernetes/build-tools helm builds one (needs Go)";
+  }
+}
+
+std::string set(const std::vector<std::string>& values) {
+  std::string options;
+  for (const std::string& value : values) options += " --set '" + value + "'";
+  return options;
+}
+
+std::vector<std::string> all_switches() {
+  return {
+      "crds.enabled=false",
+      "operator.replicas=3",
+      "operator.tolerations[0].operator=Exists",
+      "operator.affinity.nodeAffinity.any=thing",
+      "operator.extraArgs[0]=--log-level=debug",
+      std::string{"operator.digest="} + kDigest,
+      std::string{"agent.digest="} + kDigest,
+      "agent.seLinuxOptions.type=spc_t",
+      "agent.realtime=false",
+      "agent.nodeSelector.pool=batch",
+      "agent.maxUnavailable=2",
+      "agent.cgroupDriver=cgroupfs",
+      "agent.kubeletCgroupRoot=/kubelet",
+      "agent.extraArgs[0]=--log-level=debug",
+      "image.registry=registry.example/",
+      "image.pullSecrets[0].name=secret",
+      "schedulerConfig.create=false",
+      "schedulerConfig.spec.timeSlice=5s",
+      "rbac.bindUseToAuthenticated=false",
+      "rbac.aggregate=false",
+      "admissionPolicies.enabled=false",
+      "admissionPolicies.jobNamespaceLabels.tier=batch",
+      "networkPolicy.enabled=true",
+      "networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus",
+      "resourceQuota.enabled=true",
+      "metrics.address=[::]",
+      "metrics.serviceMonitor.enabled=true",
+      "metrics.serviceMonitor.labels.release=prometheus",
+      "metrics.prometheusRule.enabled=true",
+      "metrics.prometheusRule.labels.release=prometheus",
+      "metrics.dashboard.enabled=true",
+      "metrics.dashboard.namespace=grafana",
+      "test.partition=batch",
+  };
+}
+
+void check_whole(const Objects& objects, const std::string& options) {
+  SCOPED_TRACE(options);
+  std::set<std::string> ids;
+  std::set<std::string> policies;
+  for (const json& object : objects) {
+    const std::string id = id_of(object);
+    SCOPED_TRACE(id);
+    EXPECT_TRUE(ids.insert(id + "." + object.value("/metadata/namespace"_json_pointer, "")).second)
+        << "rendered twice";
+    EXPECT_NE(object.value("apiVersion", ""), "");
+    EXPECT_EQ(object.value("/metadata/labels/app.kubernetes.io~1name"_json_pointer, ""),
+              "kubegang");
+    if (object["kind"] == "ValidatingAdmissionPolicy") policies.insert(object["metadata"]["name"]);
+  }
+  for (const json& object : objects) {
+    SCOPED_TRACE(id_of(object));
+    if (object.contains("roleRef")) {
+      const std::string role = object["roleRef"]["kind"].get<std::string>() + "/" +
+                               object["roleRef"]["name"].get<std::string>();
+      EXPECT_TRUE(std::any_of(objects.begin(), objects.end(),
+                              [&](const json& other) { return id_of(other) == role; }))
+          << "binds " << role << ", which does not exist";
+    }
+    if (object["kind"] == "ValidatingAdmissionPolicyBinding") {
+      EXPECT_EQ(policies.erase(object["spec"]["policyName"]), 1U) << "binds no policy";
+    }
+    const auto selector = "/spec/selector/matchLabels"_json_pointer;
+    const auto labels = "/spec/template/metadata/labels"_json_pointer;
+    if (object.contains(selector) && object.contains(labels)) {
+      for (const auto& [key, value] : object[selector].items()) {
+        EXPECT_EQ(object[labels].value(key, ""), value) << "does not select its own pods";
+      }
+    }
+  }
+  EXPECT_TRUE(policies.empty()) << "not bound: " << *policies.begin();
+}
+
+std::string read(const std::string& path) {
+  std::ifstream file{path};
+  EXPECT_TRUE(file) << path;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+json read_yaml(const std::string& path) {
+  const auto documents = devcluster::read_yaml_file(path);
+  EXPECT_TRUE(documents.ok()) << documents.error().message;
+  return documents.ok() && !documents->empty() ? json::parse(documents->front()) : json{};
+}
+
+}  // namespace charts

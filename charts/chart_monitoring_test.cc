@@ -1,0 +1,89 @@
+// The chart's alerts and dashboard: about metrics that exist, and docs/operations.md helps.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+#include <string>
+
+#include "charts/chart_fixture.h"
+#include "node-agent/metrics.h"
+#include "operator/metrics.h"
+
+namespace charts {
+namespace {
+
+// Every name that /metrics of our programs has, with the names that a histogram's parts have.
+Strings metric_names() {
+  Strings names;
+  std::istringstream lines{agent::Metrics{}.render() + control::Metrics{}.render()};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line.front() == '#') continue;
+    names.insert(line.substr(0, line.find_first_of("{ ")));
+  }
+  return names;
+}
+
+// Of text in PromQL or JSON.
+Strings names_used(const std::string& text) {
+  Strings names;
+  const std::regex name{"kubegang_(operator|agent)_[a-z_]+"};
+  for (std::sregex_iterator at{text.begin(), text.end(), name}, end; at != end; ++at) {
+    names.insert(at->str());
+  }
+  return names;
+}
+
+TEST_F(Chart, AlertsAndDashboardUseMetricsThatExist) {
+  const Strings exist = metric_names();
+  EXPECT_GT(exist.size(), 20U);
+  Strings used;
+  const Objects objects = render(set(all_switches()));
+  const json alerts = find(objects, "PrometheusRule/kubegang");
+  for (const json& rule : alerts["spec"]["groups"][0]["rules"]) {
+    used.merge(names_used(rule["expr"]));
+    EXPECT_TRUE(rule["annotations"].contains("summary")) << rule["alert"];
+    EXPECT_TRUE(rule["annotations"].contains("description")) << rule["alert"];
+  }
+  EXPECT_GT(used.size(), 10U);
+  const json config_map = find(objects, "ConfigMap/kubegang-dashboard");
+  const json dashboard = json::parse(config_map["data"]["kubegang.json"].get<std::string>());
+  for (const json& panel : dashboard["panels"]) {
+    for (const json& target : panel["targets"]) used.merge(names_used(target["expr"]));
+  }
+  EXPECT_GT(used.size(), 20U);
+  for (const std::string& name : used) EXPECT_TRUE(exist.contains(name)) << name;
+}
+
+TEST_F(Chart, OperationsMdSaysWhatToDoAboutEveryAlert) {
+  const json rules = find(render(set(all_switches())), "PrometheusRule/kubegang");
+  Strings alerts;
+  for (const json& rule : rules["spec"]["groups"][0]["rules"]) alerts.insert(rule["alert"]);
+  Strings documented;
+  const std::string text = read(KUBEGANG_SOURCE_DIR "/docs/operations.md");
+  const std::regex name{"`(Kubegang[A-Za-z]+)`"};
+  for (std::sregex_iterator at{text.begin(), text.end(), name}, end; at != end; ++at) {
+    documented.insert((*at)[1]);
+  }
+  EXPECT_EQ(alerts, documented);
+}
+
+TEST_F(Chart, ServiceMonitorFindsTheMetricsPortsOfBothPrograms) {
+  const Objects objects = render(set(all_switches()));
+  const json service = find(objects, "Service/kubegang-metrics");
+  for (const char* id : {"Deployment/kubegang-operator", "DaemonSet/kubegang-agent"}) {
+    const json pod = find(objects, id)["spec"]["template"];
+    EXPECT_EQ(pod["spec"]["containers"][0]["ports"][0]["name"],
+              service["spec"]["ports"][0]["targetPort"]);
+    for (const auto& [key, value] : service["spec"]["selector"].items()) {
+      EXPECT_EQ(pod["metadata"]["labels"].value(key, ""), value);
+    }
+  }
+  const json monitor = find(objects, "ServiceMonitor/kubegang");
+  for (const auto& [key, value] : monitor["spec"]["selector"]["matchLabels"].items()) {
+    EXPECT_EQ(service["metadata"]["labels"].value(key, ""), value);
+  }
+}
+
+}  // namespace
+}  // namespace charts

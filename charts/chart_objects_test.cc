@@ -1,0 +1,75 @@
+// Our own objects, the chart's and the examples, against our own schemas.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "charts/chart_fixture.h"
+#include "e2e/devcluster/api_server/api_server.h"
+#include "e2e/devcluster/api_server/in_process_transport.h"
+#include "e2e/devcluster/api_server/yaml_json.h"
+#include "kube/api/job.h"
+#include "kube/api/partition.h"
+#include "kube/api/qos.h"
+#include "kube/api/scheduler_config.h"
+#include "kube/client.h"
+#include "kube/testing/manual_clock.h"
+#include "kube/testing/manual_sleeper.h"
+
+namespace charts {
+namespace {
+
+class ChartObjects : public Chart {
+ protected:
+  ChartObjects() {
+    const base::Status crds = server_.load_crds(KUBEGANG_SOURCE_DIR "/crds");
+    EXPECT_TRUE(crds.ok()) << crds.error().message;
+  }
+
+  kube::ManualClock clock_;
+  kube::ManualSleeper sleeper_{clock_};
+  devcluster::ApiServer server_{clock_};
+  devcluster::InProcessTransport transport_{server_};
+  kube::Client client_{transport_, clock_, sleeper_, {}};
+};
+
+TEST_F(ChartObjects, SchedulerConfigIsValid) {
+  const auto created = client_.create_json<kube::SchedulerConfig>(
+      "", find(render(set({"schedulerConfig.spec.timeSlice=5s"})), "SchedulerConfig/default"));
+  EXPECT_TRUE(created.ok()) << created.error().message;
+}
+
+TEST_F(ChartObjects, ExamplesAreValid) {
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator{KUBEGANG_SOURCE_DIR "/examples"}) {
+    const std::string file = entry.path();
+    if (entry.path().extension() != ".yaml" || file.ends_with("/kind/cluster.yaml")) continue;
+    ++files;
+    const auto documents = devcluster::read_yaml_file(file);
+    ASSERT_TRUE(documents.ok()) << documents.error().message;
+    for (const std::string& document : *documents) {
+      const json object = json::parse(document);
+      const auto check = [&](const auto& created) {
+        EXPECT_TRUE(created.ok()) << file << ": " << created.error().message;
+      };
+      // Dry runs, since several files have jobs of one name.
+      if (object["kind"] == "Partition") {
+        check(client_.create_json<kube::Partition>("", object, {.dry_run = true}));
+      } else if (object["kind"] == "Job") {
+        check(client_.create_json<kube::Job>("default", object, {.dry_run = true}));
+      } else if (object["kind"] == "SchedulerConfig") {
+        check(client_.create_json<kube::SchedulerConfig>("", object, {.dry_run = true}));
+      } else if (object["kind"] == "QOS") {
+        check(client_.create_json<kube::Qos>("", object, {.dry_run = true}));
+      } else {
+        ADD_FAILURE() << file << ": unknown kind " << object["kind"];
+      }
+    }
+  }
+  EXPECT_GE(files, 9);
+}
+
+}  // namespace
+}  // namespace charts

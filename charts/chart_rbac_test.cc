@@ -1,0 +1,105 @@
+// The chart's roles, and docs/security.md, which has a reason for each verb.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "charts/chart_fixture.h"
+
+namespace charts {
+namespace {
+
+using Rules = std::map<std::string, Strings>;  // "jobs.kubegang.io/status" → its verbs
+
+std::string kubectl_name(const std::string& group, const std::string& resource) {
+  if (group.empty()) return resource;
+  const std::size_t slash = resource.find('/');
+  return resource.substr(0, slash) + "." + group +
+         (slash == std::string::npos ? "" : resource.substr(slash));
+}
+
+Rules rules_of(const json& role) {
+  Rules rules;
+  for (const json& rule : role["rules"]) {
+    std::string names;
+    for (const std::string name : rule.value("resourceNames", json::array())) {
+      names += " \"" + name + "\"";
+    }
+    for (const std::string group : rule["apiGroups"]) {
+      for (const std::string resource : rule["resources"]) {
+        for (const std::string verb : rule["verbs"]) {
+          rules[kubectl_name(group, resource) + names].insert(verb);
+        }
+      }
+    }
+  }
+  return rules;
+}
+
+// The tables under headings such as "### `ClusterRole/kubegang-agent`".
+std::map<std::string, Rules> documented_rules() {
+  std::map<std::string, Rules> roles;
+  std::string role;
+  std::istringstream lines{read(KUBEGANG_SOURCE_DIR "/docs/security.md")};
+  const std::regex heading{"### `((Cluster)?Role/[a-z-]+)`"};
+  const std::regex row{R"(\| (`.*) \| ([a-z, ]+) \| .+ \|)"};
+  const std::regex resource{R"re(`([^`]+)`( "[^"]+")?)re"};
+  const std::regex word{"[a-z]+"};
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch found;
+    if (line.starts_with("#")) role = std::regex_match(line, found, heading) ? found[1].str() : "";
+    if (role.empty() || !std::regex_match(line, found, row)) continue;
+    const std::string resources = found[1];
+    const std::string verbs = found[2];
+    for (std::sregex_iterator at{resources.begin(), resources.end(), resource}, end; at != end;
+         ++at) {
+      Strings& listed = roles[role][(*at)[1].str() + (*at)[2].str()];
+      for (std::sregex_iterator verb{verbs.begin(), verbs.end(), word}; verb != end; ++verb) {
+        EXPECT_TRUE(listed.insert(verb->str()).second) << role << ": twice in the table";
+      }
+    }
+  }
+  return roles;
+}
+
+TEST_F(Chart, EveryVerbIsInSecurityMdWithAReason) {
+  std::map<std::string, Rules> rendered;
+  for (const json& object : render()) {
+    if (object["kind"] == "Role" || object["kind"] == "ClusterRole") {
+      rendered[id_of(object)] = rules_of(object);
+    }
+  }
+  EXPECT_EQ(rendered, documented_rules());
+}
+
+TEST_F(Chart, RolesHaveNoWildcardAndPeopleNoStatus) {
+  for (const json& object : render(set(all_switches()))) {
+    if (object["kind"] != "Role" && object["kind"] != "ClusterRole") continue;
+    const bool of_a_program = id_of(object).find("kubegang-operator") != std::string::npos ||
+                              id_of(object).find("kubegang-agent") != std::string::npos;
+    for (const auto& [resource, verbs] : rules_of(object)) {
+      EXPECT_EQ(resource.find('*'), std::string::npos) << id_of(object);
+      EXPECT_FALSE(verbs.contains("*")) << id_of(object);
+      EXPECT_TRUE(of_a_program || resource.find("/status") == std::string::npos)
+          << id_of(object) << " " << resource;
+    }
+  }
+}
+
+TEST_F(Chart, RolesForPeopleAreAggregated) {
+  const Objects objects = render();
+  for (const auto& [role, to] :
+       {std::pair{"user", "edit"}, std::pair{"admin", "admin"}, std::pair{"viewer", "view"}}) {
+    const json labels =
+        find(objects, std::string{"ClusterRole/kubegang-"} + role)["metadata"]["labels"];
+    EXPECT_EQ(labels.value(std::string{"rbac.authorization.k8s.io/aggregate-to-"} + to, ""),
+              "true");
+  }
+}
+
+}  // namespace
+}  // namespace charts
