@@ -58,8 +58,9 @@ class Scenario : public testing::Test {
   void start(const ClusterOptions& options = {});
   void TearDown() override;
 
-  // The API, as an administrator. The error fails the test.
-  nlohmann::json get(const std::string& path);
+  // The API, as an administrator.
+  nlohmann::json get(const std::string& path);  // null: an error
+  // An error fails the test.
   void apply(const nlohmann::json& object);
   void patch(const std::string& path, const nlohmann::json& merge_patch);
   void remove(const std::string& path);
@@ -74,7 +75,7 @@ class Scenario : public testing::Test {
   void submit(const JobOptions& options);
   // The Jobs of the example, as they stand there, in their order. Returns their names.
   std::vector<std::string> submit_example();
-  kube::Job job(const std::string& name);  // default-constructed when it is gone
+  kube::Job job(const std::string& name);      // default-constructed when it is gone
   std::string state(const std::string& name);  // "Running", …; "" before the operator saw it
   bool is_ready(const std::string& name);
   std::vector<nlohmann::json> pods(const std::string& job_name);
