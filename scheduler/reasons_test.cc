@@ -23,14 +23,15 @@ class Reasons : public ::testing::Test {
     made.cluster.gang = false;
     return made;
   }
-  // The last word on the job after the requests, in order, and one pass: "Reason: sentence".
+  // The last word on the job after the requests, in order, and one pass. Sets `reason` too.
   std::string told(const std::vector<JobRequest>& requests, std::int64_t of) {
     Driver driver{c, four, kToldTiming};
     for (const JobRequest& request : requests) driver.step(at(1), Submit{request});
     driver.step(at(2), Pass{});
     return last_word(driver, of);
   }
-  static std::string last_word(Driver& driver, std::int64_t of) {
+  // Sets `reason` too.
+  std::string last_word(Driver& driver, std::int64_t of) {
     reason = driver.view(of).reason;
     std::string sentence = "nothing";
     for (const Decision& decision : driver.take_log()) {
@@ -39,9 +40,9 @@ class Reasons : public ::testing::Test {
     }
     return sentence;
   }
-  static Reason reason;
+
+  Reason reason{};
 };
-Reason Reasons::reason{};
 
 TEST_F(Reasons, Resources) {
   EXPECT_EQ(told({job(1, 3), job(2, 2)}, 2), "needs 2 nodes; of 4 that could hold it 1 are idle");
