@@ -26,11 +26,20 @@ namespace {
 
 constexpr int kJobsMax = 14;
 
+// How often there was something to look at.
+struct Looks {
+  std::int64_t later = 0;    // what a job does at a time to come, as published
+  std::int64_t has_run = 0;  // when a job will have run for so long
+  std::int64_t leaders = 0;  // new leaders, with a job that had started
+  std::int64_t played = 0;   // what a job does when the core is played
+};
+
 class RandomRun {
  public:
-  RandomRun(std::uint64_t seed, SelectType select, bool told)
+  RandomRun(std::uint64_t seed, SelectType select, bool told, Looks& looks)
       : prng_{seed},
         told_{told},
+        looks_{looks},
         world_{random_world(prng_, select)},
         driver_{world_.configuration, world_.nodes, Options{.told_timing = told}},
         watch_{driver_.scheduler()} {
@@ -113,6 +122,7 @@ class RandomRun {
       const base::Instant later = now + seconds(17);
       const base::Duration work = core().job(id, later)->run_time;
       if (work == view->run_time) continue;
+      ++looks_.has_run;
       EXPECT_EQ(core().job(id, simulated_->when_has_run(id, work, later))->run_time, work)
           << "job " << to_string(id);
       EXPECT_GT(simulated_->when_has_run(id, work + base::Duration{1}, later), later)
@@ -375,6 +385,7 @@ class RandomRun {
         const bool runs = core().job(id, t)->state == JobState::kRunning;
         EXPECT_EQ(driver_.published_says(id, t) == Driver::Says::kRuns, runs)
             << "job " << to_string(id) << " after " << 2.5 * slot << " s";
+        ++looks_.later;
       }
     }
   }
@@ -405,6 +416,7 @@ class RandomRun {
         if (!is_sliced(driver_.view(id.value()))) continue;
         EXPECT_EQ(played.job(id, t)->state, core().job(id, t)->state)
             << "job " << to_string(id) << " after " << 1.7 * (i + 1) << " s";
+        ++looks_.played;
       }
     }
   }
@@ -454,8 +466,10 @@ class RandomRun {
       ADD_FAILURE() << "differs: " << to_text(plan) << "\npublished: "
                     << (published == driver_.published().end() ? "" : to_text(published->second));
     }
+    const auto is_pending = [](const RestoredJob& job) { return job.state == JobState::kPending; };
+    looks_.leaders += std::all_of(jobs.begin(), jobs.end(), is_pending) ? 0 : 1;
     for (const RestoredJob& job : jobs) {
-      if (job.state == JobState::kPending) continue;
+      if (is_pending(job)) continue;
       EXPECT_EQ(other.job(job.request.id, now)->run_time, job.run_time)
           << "job " << to_string(job.request.id);
       for (int slot = 0; slot <= 8; ++slot) {
@@ -468,6 +482,7 @@ class RandomRun {
 
   base::Prng prng_;
   const bool told_;
+  Looks& looks_;
   RandomWorld world_;
   Driver driver_;
   Watch watch_;
@@ -490,28 +505,35 @@ void run_many(SelectType select, bool told, std::uint64_t first_seed) {
   const std::int64_t events =
       from_environment("KUBEGANG_RANDOM_EVENTS", longer ? 1'000'000 : 30'000);
   const std::int64_t only = from_environment("KUBEGANG_SEED", 0);
+  Looks looks;
   for (std::int64_t i = 0; i * kSteps < events; ++i) {
     const auto seed =
         only != 0 ? static_cast<std::uint64_t>(only) : first_seed + static_cast<std::uint64_t>(i);
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
-    if (!RandomRun{seed, select, told}.run(kSteps) || only != 0) return;
+    if (!RandomRun{seed, select, told, looks}.run(kSteps) || only != 0) return;
   }
+  if (told || events < 30'000) return;
+  EXPECT_GT(looks.later, events);
+  EXPECT_GT(looks.has_run, events / 10);
+  EXPECT_GT(looks.leaders, events / 100);
+  EXPECT_GT(looks.played, events / 10);
 }
 
 // Each found something once; changes of random_world make other runs of them.
 TEST(RandomEvents, SeedsThatFoundSomething) {
+  Looks looks;
   for (const std::uint64_t seed :
        {1'000'401U, 1'001'102U, 1'001'600U, 1'002'305U, 1'002'546U, 1'008'692U}) {
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
-    ASSERT_TRUE((RandomRun{seed, SelectType::kLinear, false}.run(100)));
+    ASSERT_TRUE((RandomRun{seed, SelectType::kLinear, false, looks}.run(100)));
   }
   for (const std::uint64_t seed : {2'000'499U, 2'000'589U, 2'001'368U, 2'001'997U, 2'002'319U,
                                    2'002'353U, 2'002'673U, 2'003'932U}) {
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
-    ASSERT_TRUE((RandomRun{seed, SelectType::kConsTres, false}.run(100)));
+    ASSERT_TRUE((RandomRun{seed, SelectType::kConsTres, false, looks}.run(100)));
   }
-  ASSERT_TRUE((RandomRun{3'000'693, SelectType::kLinear, true}.run(100)));
-  ASSERT_TRUE((RandomRun{4'001'696, SelectType::kConsTres, true}.run(100)));
+  ASSERT_TRUE((RandomRun{3'000'693, SelectType::kLinear, true, looks}.run(100)));
+  ASSERT_TRUE((RandomRun{4'001'696, SelectType::kConsTres, true, looks}.run(100)));
 }
 
 TEST(RandomEvents, Linear) {

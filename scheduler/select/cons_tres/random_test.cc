@@ -4,8 +4,12 @@
 // allocations alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "scheduler/base/prng.h"
 #include "scheduler/select/cons_tres/testing/world.h"
@@ -27,9 +31,18 @@ struct Held {
 
 enum class Kind { kShared, kOneRow, kReserved };
 
+// How often there was something to look at.
+struct Looks {
+  int started = 0, refused = 0;
+  int easy = 0;  // starts that the dumb look grants
+  int resumed = 0;
+  int preempted = 0;  // victims
+  int shared = 0;     // pairs of jobs with a core in common
+};
+
 class RandomWorld {
  public:
-  explicit RandomWorld(std::uint64_t seed) : prng_{seed}, world_{make()} {}
+  RandomWorld(std::uint64_t seed, Looks& looks) : prng_{seed}, looks_{looks}, world_{make()} {}
 
   void step() {
     switch (pick(8)) {
@@ -122,14 +135,18 @@ class RandomWorld {
   void start() {
     const Ask ask = random_ask();
     const std::string name = "j" + std::to_string(++count_);
+    const bool is_easy = granted_by_a_dumb_look(ask);
     const Placed again = world_.ask(ask);
     const std::string where = world_.start(name, ask);
     EXPECT_EQ(where, again.where);  // asking changes nothing
+    looks_.easy += is_easy ? 1 : 0;
     if (!where.empty()) {
+      ++looks_.started;
       remember(name, ask);
       check_request(held_.at(name));
     } else {
-      EXPECT_FALSE(granted_by_a_dumb_look(ask)) << "refused " << describe(ask);
+      ++looks_.refused;
+      EXPECT_FALSE(is_easy) << "refused " << describe(ask);
     }
   }
 
@@ -148,6 +165,7 @@ class RandomWorld {
       job.suspended = true;
     } else if (world_.resume(name)) {
       job.suspended = false;
+      ++looks_.resumed;
     }
   }
 
@@ -177,6 +195,7 @@ class RandomWorld {
     for (const std::string& victim : placed.victims) {
       world_.end(victim);
       held_.erase(victim);
+      ++looks_.preempted;
     }
     ask.take.clear();
     EXPECT_NE(world_.ask(ask).where, "") << "its victims died for nothing: " << describe(ask);
@@ -241,6 +260,7 @@ class RandomWorld {
   void check_pair(const std::pair<const Held*, CoreSet>& a,
                   const std::pair<const Held*, CoreSet>& b) {
     const Ask &left = a.first->ask, &right = b.first->ask;
+    looks_.shared += a.second.intersects(b.second) ? 1 : 0;
     ASSERT_NE(kind_of(left), Kind::kReserved);
     ASSERT_NE(kind_of(right), Kind::kReserved);
     if (left.in == right.in) return;
@@ -335,6 +355,7 @@ class RandomWorld {
   }
 
   base::Prng prng_;
+  Looks& looks_;
   int nodes_ = 1, cores_ = 1, sockets_ = 1, threads_ = 1, count_ = 0;
   std::vector<PartitionConfig> partitions_;
   ClusterParameters parameters_;
@@ -343,14 +364,20 @@ class RandomWorld {
 };
 
 TEST(Random, NothingIsOverCommittedAndNothingRefusedNeedlessly) {
+  Looks looks;
   for (int round = 0; round < worlds() && !HasFailure(); ++round) {
     const auto seed = static_cast<std::uint64_t>(round) + 1;
     SCOPED_TRACE("seed " + std::to_string(seed));
-    RandomWorld world{seed};
+    RandomWorld world{seed, looks};
     for (int step = 0; step < kStepsPerWorld && !HasFailure(); ++step) {
       SCOPED_TRACE("step " + std::to_string(step));
       world.step();
     }
+  }
+  if (HasFailure()) return;
+  for (const int count :
+       {looks.started, looks.refused, looks.easy, looks.resumed, looks.preempted, looks.shared}) {
+    EXPECT_GT(count, worlds() / 2);
   }
 }
 
