@@ -337,6 +337,22 @@ TEST_F(EngineRules, P17_CountedCpusKillOnlyWhereTheShadowsLeaveTooFew) {
   EXPECT_EQ(driver.scheduler().check_invariants(), "");
 }
 
+// Two nodes that refuse a start do not have it by turns.
+TEST_F(EngineRules, NodesThatRefusedAStartAreAvoidedTogether) {
+  const auto three = nodes("n", 1, 3);
+  Driver driver{whole_nodes({closed("p", three)}), three};
+  driver.ready_after.reset();
+  submit(driver, 0, job(1, 1));
+  for (const std::string node : {"n1", "n2"}) {
+    ASSERT_EQ(driver.nodes_of(1), std::vector<std::string>{node});
+    const base::Instant later = driver.now() + seconds(10);
+    driver.step(later,
+                StartRefused{.job = JobId{1}, .avoid_nodes = {node}, .avoid_for = seconds(60)});
+    driver.run_until(later + seconds(5));
+  }
+  EXPECT_EQ(driver.nodes_of(1), std::vector<std::string>{"n3"});
+}
+
 // R9.2: nice lowers what a job has already, too.
 TEST_F(EngineRules, R9_2_AChangeOfNiceChangesThePriority) {
   const auto one = nodes("n", 1, 1);

@@ -124,13 +124,14 @@ void Engine::on(const StartRefused& event) {
   job->state = job->select.state = JobState::kPending;
   job->ending.reset();
   job->user_suspended = false;
-  job->avoid_nodes.clear();
+  // With those that have refused it a moment ago: two full nodes would have it by turns for ever.
+  if (job->avoid_until <= now_) job->avoid_nodes.clear();
   for (const std::string& name : event.avoid_nodes) {
     if (const auto node = cluster_.find_node(name)) job->avoid_nodes.push_back(*node);
   }
-  job->avoid_until = now_ + event.avoid_for;
+  job->avoid_until = std::max(job->avoid_until, now_ + event.avoid_for);
   if (event.avoid_nodes.empty() && event.avoid_for.count() > 0) {
-    job->not_before = job->avoid_until;
+    job->not_before = now_ + event.avoid_for;
   }
   if (event.hold) job->held = Reason::kLaunchFailedRequeuedHeld;
   hold_if_suspended(*job);

@@ -44,8 +44,10 @@ void Watch::on_event(base::Instant now, const Event& event) {
   } else if (const auto* refused = std::get_if<StartRefused>(&event)) {
     const auto book = books_.find(refused->job);
     if (book != books_.end()) {
-      book->second.avoids = refused->avoid_nodes;
-      book->second.avoids_until = now + refused->avoid_for;
+      std::vector<std::string>& avoids = book->second.avoids;
+      if (book->second.avoids_until <= now) avoids.clear();
+      avoids.insert(avoids.end(), refused->avoid_nodes.begin(), refused->avoid_nodes.end());
+      book->second.avoids_until = std::max(book->second.avoids_until, now + refused->avoid_for);
     }
   } else if (const auto* forget = std::get_if<Forget>(&event)) {
     books_.erase(forget->job);
