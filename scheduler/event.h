@@ -97,10 +97,12 @@ struct JobGone {
 // Nothing of the start came to life: it is undone, same place in the queue, no restart counted.
 struct StartRefused {
   JobId job;
-  std::vector<std::string> avoid_nodes;  // for these nodes it is not tried …
-  base::Duration avoid_for{0};           // … for so long
-  bool hold = false;                     // requeue + system hold (LaunchFailedRequeuedHeld)
-  std::string message;                   // shown to the user
+  // It is not tried on these nodes for so long, nor on those that refused it while that still
+  // holds.
+  std::vector<std::string> avoid_nodes;
+  base::Duration avoid_for{0};
+  bool hold = false;    // requeue + system hold (LaunchFailedRequeuedHeld)
+  std::string message;  // shown to the user
 };
 
 // --- time ---
