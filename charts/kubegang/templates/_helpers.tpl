@@ -73,12 +73,13 @@ request.userInfo.?extra[?'authentication.kubernetes.io/pod-name'].hasValue()
 {{- end }}
 
 {{/*
-CEL: a pod stays within what the Pod Security level `baseline` allows. A dict of expressions: pod (its spec),
-annotations, containers (all of them), contexts (security contexts: theirs and the pod's).
+CEL: a pod stays within what the Pod Security level `baseline` allows. A dict of dynamic expressions: pod (its spec),
+annotations.
 SOURCE: Kubernetes, Pod Security Standards, baseline; the API server enforces the same in a namespace
 of that level, this holds in namespaces that say nothing.
 */}}
 {{- define "kubegang.withinBaseline" -}}
+[{{ .pod }}.?containers.orValue([]) + {{ .pod }}.?initContainers.orValue([])].all(containers,
 !{{ .pod }}.?hostNetwork.orValue(false) && !{{ .pod }}.?hostIPC.orValue(false) && !{{ .pod }}.?hostPID.orValue(false)
 && {{ .pod }}.?volumes.orValue([]).all(v, !has(v.hostPath))
 && {{ .pod }}.?securityContext.?sysctls.orValue([]).all(s, s.name in [
@@ -86,7 +87,7 @@ of that level, this holds in namespaces that say nothing.
   'net.ipv4.ping_group_range', 'net.ipv4.ip_local_reserved_ports', 'net.ipv4.tcp_keepalive_time', 'net.ipv4.tcp_fin_timeout',
   'net.ipv4.tcp_keepalive_intvl', 'net.ipv4.tcp_keepalive_probes', 'net.ipv4.tcp_rmem', 'net.ipv4.tcp_wmem'])
 && {{ .annotations }}.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/') || {{ .annotations }}[k] != 'unconfined')
-&& {{ .contexts }}.all(c,
+&& (containers.map(c, c.?securityContext.orValue({})) + [{{ .pod }}.?securityContext.orValue({})]).all(c,
   c.?seccompProfile.?type.orValue('') != 'Unconfined' && c.?appArmorProfile.?type.orValue('') != 'Unconfined'
   && c.?seLinuxOptions.?type.orValue('') in ['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t']
   && c.?seLinuxOptions.?user.orValue('') == '' && c.?seLinuxOptions.?role.orValue('') == ''
@@ -94,9 +95,9 @@ of that level, this holds in namespaces that say nothing.
   && !c.?privileged.orValue(false) && c.?procMount.orValue('Default') == 'Default'
   && c.?capabilities.?add.orValue([]).all(a, a in ['AUDIT_WRITE', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'MKNOD',
     'NET_BIND_SERVICE', 'SETFCAP', 'SETGID', 'SETPCAP', 'SETUID', 'SYS_CHROOT']))
-&& {{ .containers }}.all(c, c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)
+&& containers.all(c, c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)
   && [c.?livenessProbe, c.?readinessProbe, c.?startupProbe].all(p, p.?httpGet.?host.orValue('') == '' && p.?tcpSocket.?host.orValue('') == '')
-  && [c.?lifecycle.?postStart, c.?lifecycle.?preStop].all(h, h.?httpGet.?host.orValue('') == '' && h.?tcpSocket.?host.orValue('') == ''))
+  && [c.?lifecycle.?postStart, c.?lifecycle.?preStop].all(h, h.?httpGet.?host.orValue('') == '' && h.?tcpSocket.?host.orValue('') == '')))
 {{- end }}
 
 {{/*
@@ -124,10 +125,8 @@ which may ask about the namespace, as match conditions cannot.
   message: the kubegang operator creates no pods of the system's priority classes
 - expression: >-
     request.operation == 'DELETE'
-    || [dyn(object)].all(pod, [pod.spec.containers + pod.spec.?initContainers.orValue([])].all(containers,
-         [containers.map(c, c.?securityContext.orValue({})) + [pod.spec.?securityContext.orValue({})]].all(contexts,
-           [pod.metadata.?annotations.orValue({})].all(annotations,
-             {{- include "kubegang.withinBaseline" (dict "pod" "pod.spec" "annotations" "annotations" "containers" "containers" "contexts" "contexts") | nindent 13 }}))))
+    || [dyn(object)].all(pod,
+         {{- include "kubegang.withinBaseline" (dict "pod" "pod.spec" "annotations" "pod.metadata.?annotations.orValue({})") | nindent 9 }})
   unless: "namespaceObject.metadata.?labels[?'pod-security.kubernetes.io/enforce'].orValue('') == 'privileged'"
   message: host namespaces, hostPath volumes, host ports, hosts of probes, privileged containers and added capabilities need a namespace whose Pod Security level is privileged
 {{- end }}
