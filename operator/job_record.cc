@@ -7,6 +7,10 @@ namespace control {
 void JobRecord::take_slots(std::vector<PodSlot> of_start) {
   slots = std::move(of_start);
   slot_pods.assign(slots.size(), {});
+  nodes.clear();
+  for (const PodSlot& slot : slots) {  // those of a node stand together
+    if (nodes.empty() || nodes.back() != slot.node) nodes.push_back(slot.node);
+  }
   stale_pods.clear();
   for (const auto& [name, pod] : std::exchange(pods, {})) put_pod(name, pod);
 }

@@ -52,6 +52,7 @@ struct JobRecord {
   // --- the present start ---
   std::vector<PodSlot> slots;      // of status.wanted.allocation
   std::vector<SlotPod> slot_pods;  // the pod of each
+  std::vector<std::string> nodes;  // of the slots, each once
   bool launching = false;          // its template is being read
   // Of the answer to the start's commit, until its pods are made; empty: it has to be read.
   kube::RawJson launch_template;
@@ -72,8 +73,8 @@ struct JobRecord {
 
   base::Instant timer{base::kNever};  // when to look again without a change
 
-  // What keeps `slots`, `slot_pods`, `pods` and `stale_pods` in step. Cost: log(pods) each, but
-  // take_slots, which looks at all.
+  // What keeps these five in step: slots, slot_pods, nodes, pods, stale_pods. Cost: log(pods) each,
+  // but take_slots, which looks at all.
   void take_slots(std::vector<PodSlot> of_start);
   void put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod);
   void erase_pod(const std::string& name);

@@ -11,13 +11,18 @@ namespace {
 std::vector<PodSlot> slots_of_start(int start, int count) {
   std::vector<PodSlot> slots;
   for (int i = 0; i < count; ++i) {
-    slots.push_back({.name = pod_name("job", "uid", start, i), .index = i});
+    slots.push_back({.name = pod_name("job", "uid", start, i),
+                     .node = "n" + std::to_string(i / 2),
+                     .index = i});
   }
   return slots;
 }
 
 void expect_in_step(const JobRecord& job) {
   ASSERT_EQ(job.slot_pods.size(), job.slots.size());
+  std::vector<std::string> nodes;
+  for (std::size_t i = 0; i < job.slots.size(); i += 2) nodes.push_back(job.slots[i].node);
+  EXPECT_EQ(job.nodes, nodes);
   std::size_t in_slots = 0;
   for (const PodSlot& slot : job.slots) {
     const auto pod = job.pods.find(slot.name);

@@ -251,15 +251,15 @@ void Operator::take_slots(JobRecord& job) {
     return;
   }
   job.take_slots(std::move(*slots));
-  for (const PodSlot& slot : job.slots) nodes_[slot.node].jobs.insert(job.uid);
+  for (const std::string& node : job.nodes) nodes_[node].jobs.insert(job.uid);
 }
 
 void Operator::leave_nodes(JobRecord& job) {
-  for (const PodSlot& slot : job.slots) {
-    const auto node = nodes_.find(slot.node);
+  for (const std::string& name : job.nodes) {
+    const auto node = nodes_.find(name);
     if (node == nodes_.end()) continue;
     node->second.jobs.erase(job.uid);
-    dirty_nodes_.insert(slot.node);
+    dirty_nodes_.insert(name);
   }
 }
 

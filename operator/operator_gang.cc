@@ -160,13 +160,11 @@ void Operator::reconcile_ending(JobRecord& job) {
 }
 
 void Operator::reconcile_running(JobRecord& job) {
-  const std::string* looked_at = nullptr;  // slots of a node stand together
-  for (const PodSlot& slot : job.slots) {
-    const std::string* last = std::exchange(looked_at, &slot.node);
-    if ((last != nullptr && *last == slot.node) || !is_lost(slot.node)) continue;
+  for (const std::string& node : job.nodes) {
+    if (!is_lost(node)) continue;
     return end_by_itself(job, {.state = sched::JobState::kNodeFail,
                                .lost_member = true,
-                               .message = "node " + slot.node + " is gone"});
+                               .message = "node " + node + " is gone"});
   }
   GangView view{.slots = job.slots,
                 .pods = job.slot_pods,
@@ -228,12 +226,12 @@ void Operator::reconcile_running(JobRecord& job) {
 // too.
 void Operator::leave_rotation(JobRecord& job, const std::string& why) {
   job.never_frozen = true;
-  for (const PodSlot& slot : job.slots) {
-    NodeRecord& node = nodes_[slot.node];
+  for (const std::string& name : job.nodes) {
+    NodeRecord& node = nodes_[name];
     if (!node.wanted) continue;
     node.wanted = without_job(*node.wanted, job.uid);
     node.dirty = !node.exists || !same_plan(*node.wanted, node.stored);
-    if (node.dirty) dirty_nodes_.insert(slot.node);
+    if (node.dirty) dirty_nodes_.insert(name);
   }
   const std::string message = why +
                               ", which its template has not: a mutating webhook of the cluster "

@@ -285,8 +285,8 @@ void Operator::judge_waiting_jobs() {
 // Of a deleted job whose pods are gone.
 void Operator::forget(JobRecord& job) {
   leave_scheduler(job);
-  for (const PodSlot& slot : job.slots) {
-    const auto node = nodes_.find(slot.node);
+  for (const std::string& name : job.nodes) {
+    const auto node = nodes_.find(name);
     if (node != nodes_.end()) node->second.jobs.erase(job.uid);
   }
   templates_.forget(job.uid);

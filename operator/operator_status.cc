@@ -221,7 +221,7 @@ Keeper<kube::Job>* Operator::job_keeper(const std::string& uid) {
   if (job == nullptr) return nullptr;
   touch(uid);
   status_jobs_.insert(uid);
-  for (const PodSlot& slot : job->slots) dirty_nodes_.insert(slot.node);
+  for (const std::string& node : job->nodes) dirty_nodes_.insert(node);
   return &job->status;
 }
 

@@ -179,11 +179,8 @@ void Operator::on_timetable_written(const std::string& name, const kube::NodeTim
 
 // The pods of a start may be made: what its nodes have to do with them is published.
 bool Operator::timetables_are_written(const JobRecord& job) const {
-  const std::string* looked_at = nullptr;  // slots of a node stand together
-  return std::all_of(job.slots.begin(), job.slots.end(), [&](const PodSlot& slot) {
-    const std::string* last = std::exchange(looked_at, &slot.node);
-    if (last != nullptr && *last == slot.node) return true;
-    const auto node = nodes_.find(slot.node);
+  return std::all_of(job.nodes.begin(), job.nodes.end(), [this](const std::string& name) {
+    const auto node = nodes_.find(name);
     return node != nodes_.end() && !node->second.dirty && !node->second.is_flying;
   });
 }
