@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "scheduler/base/result.h"
+#include "base/result.h"
 
 namespace cli {
 

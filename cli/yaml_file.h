@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+#include "base/time.h"
 #include "cli/slurm/text.h"
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
 
 namespace cli {
 

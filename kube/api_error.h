@@ -4,9 +4,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
+#include "base/result.h"
+#include "base/time.h"
 #include "kube/transport.h"
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
 
 namespace kube {
 

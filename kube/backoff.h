@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "scheduler/base/prng.h"
-#include "scheduler/base/time.h"
+#include "base/prng.h"
+#include "base/time.h"
 
 namespace kube {
 

@@ -2,7 +2,7 @@
 // monotonic(); wall() is only for what the API shows and for the timetables' absolute instants.
 #pragma once
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace kube {
 

@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <string>
 
-#include "scheduler/base/result.h"
+#include "base/result.h"
 
 namespace httplib {
 class Server;

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/prng.h"
 #include "e2e/devcluster/api_server/api_server.h"
 #include "e2e/devcluster/api_server/https_front_end.h"
 #include "e2e/devcluster/api_server/in_process_transport.h"
@@ -26,7 +27,6 @@
 #include "kube/leader_elector.h"
 #include "kube/run_loop.h"
 #include "kube/testing/manual_sleeper.h"
-#include "scheduler/base/prng.h"
 
 namespace kube {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace kube {
 namespace {

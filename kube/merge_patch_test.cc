@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "scheduler/base/prng.h"
+#include "base/prng.h"
 
 namespace kube {
 namespace {

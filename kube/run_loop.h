@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace kube {
 

@@ -4,8 +4,8 @@
 
 #include <stop_token>
 
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
+#include "base/result.h"
+#include "base/time.h"
 
 namespace kube {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
+#include "base/result.h"
+#include "base/time.h"
 
 namespace kube {
 

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <string>
 
+#include "base/result.h"
 #include "kube/clock.h"
-#include "scheduler/base/result.h"
 
 namespace kube {
 

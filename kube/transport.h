@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
+#include "base/result.h"
+#include "base/time.h"
 
 namespace kube {
 

@@ -22,7 +22,7 @@
 #include <stop_token>
 #include <utility>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace kube {
 

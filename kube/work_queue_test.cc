@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "scheduler/base/prng.h"
+#include "base/prng.h"
 
 namespace kube {
 namespace {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/time.h"
 #include "node-agent/freeze_machine.h"
 #include "node-agent/freezer.h"
-#include "scheduler/base/time.h"
 #include "timetable/timetable.h"
 
 namespace agent {

@@ -5,9 +5,9 @@
 
 #include <memory>
 
+#include "base/result.h"
 #include "node-agent/file_descriptor.h"
 #include "node-agent/freezer.h"
-#include "scheduler/base/result.h"
 
 namespace agent {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "node-agent/file_descriptor.h"
 #include "node-agent/freezer.h"
-#include "scheduler/base/result.h"
 
 namespace agent {
 

@@ -1,7 +1,7 @@
 // How well this machine's wall clock is kept: what the kernel's clock discipline says (adjtimex).
 #pragma once
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace agent {
 

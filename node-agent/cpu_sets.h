@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
+#include "base/time.h"
 #include "kube/api/pod.h"
-#include "scheduler/base/time.h"
 
 namespace agent {
 

@@ -12,8 +12,8 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "node-agent/pod_cgroups.h"
-#include "scheduler/base/result.h"
 
 namespace agent {
 

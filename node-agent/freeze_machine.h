@@ -14,8 +14,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/time.h"
 #include "node-agent/freezer.h"
-#include "scheduler/base/time.h"
 
 namespace agent {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/time.h"
 #include "node-agent/pod_cgroups.h"
-#include "scheduler/base/time.h"
 
 namespace agent {
 

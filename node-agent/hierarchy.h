@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "scheduler/base/result.h"
+#include "base/result.h"
 
 namespace agent {
 

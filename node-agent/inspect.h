@@ -5,11 +5,11 @@
 
 #include <string>
 
+#include "base/result.h"
+#include "base/time.h"
 #include "node-agent/journal.h"
 #include "node-agent/pod_cgroups.h"
 #include "node-agent/shared_state.h"
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
 
 namespace agent {
 

@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "node-agent/assignment.h"
 #include "node-agent/lease_watch.h"
-#include "scheduler/base/result.h"
 
 namespace agent {
 

@@ -16,13 +16,13 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+#include "base/time.h"
 #include "node-agent/assignment.h"
 #include "node-agent/cpu_sets.h"
 #include "node-agent/journal.h"
 #include "node-agent/pod_facts.h"
 #include "node-agent/timetable_gate.h"
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
 
 namespace agent {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/prng.h"
 #include "node-agent/lease_watch.h"
 #include "node-agent/testing/keeper_fixture.h"
-#include "scheduler/base/prng.h"
 
 namespace agent {
 namespace {

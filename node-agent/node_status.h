@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "kube/api/node_timetable.h"
 #include "node-agent/clock_check.h"
 #include "node-agent/keeper.h"
-#include "scheduler/base/time.h"
 
 namespace agent {
 

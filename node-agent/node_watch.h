@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/prng.h"
 #include "kube/api/lease.h"
 #include "kube/api/node.h"
 #include "kube/api/node_timetable.h"
@@ -21,7 +22,6 @@
 #include "kube/informer.h"
 #include "kube/run_loop.h"
 #include "node-agent/keeper.h"
-#include "scheduler/base/prng.h"
 
 namespace agent {
 

@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "kube/api/pod.h"
 #include "node-agent/file_descriptor.h"
 #include "node-agent/freezer.h"
-#include "scheduler/base/result.h"
 
 namespace agent {
 

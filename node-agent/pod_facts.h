@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "base/time.h"
 #include "kube/api/pod.h"
-#include "scheduler/base/time.h"
 
 namespace agent {
 

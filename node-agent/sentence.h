@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "scheduler/base/result.h"
+#include "base/result.h"
 
 namespace agent {
 

@@ -10,8 +10,8 @@
 #include <new>
 #include <utility>
 
+#include "base/check.h"
 #include "node-agent/cgroup_file.h"
-#include "scheduler/base/check.h"
 
 namespace agent {
 namespace {

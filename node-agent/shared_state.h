@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "node-agent/keeper.h"
-#include "scheduler/base/result.h"
 
 namespace agent {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/base/result.h"
+#include "base/result.h"
 
 namespace agent {
 

@@ -3,8 +3,8 @@
 
 #include <time.h>
 
+#include "base/time.h"
 #include "kube/clock.h"
-#include "scheduler/base/time.h"
 
 namespace agent {
 

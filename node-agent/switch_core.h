@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/time.h"
 #include "node-agent/assignment.h"
 #include "node-agent/freeze_machine.h"
 #include "node-agent/switch_clock.h"
 #include "node-agent/switch_report.h"
-#include "scheduler/base/time.h"
 
 namespace agent {
 

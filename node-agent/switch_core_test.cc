@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
+#include "base/prng.h"
 #include "node-agent/testing/fake_freezer.h"
 #include "node-agent/testing/fake_switch_clock.h"
-#include "scheduler/base/prng.h"
 
 namespace agent {
 namespace {

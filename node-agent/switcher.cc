@@ -14,8 +14,8 @@
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "node-agent/cgroup_file.h"
-#include "scheduler/base/check.h"
 
 namespace agent {
 namespace {

@@ -13,12 +13,12 @@
 #include <memory>
 #include <string_view>
 
+#include "base/result.h"
 #include "node-agent/assignment.h"
 #include "node-agent/file_descriptor.h"
 #include "node-agent/switch_clock.h"
 #include "node-agent/switch_core.h"
 #include "node-agent/switch_report.h"
-#include "scheduler/base/result.h"
 
 namespace agent {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "kube/api/node_timetable.h"
-#include "scheduler/base/result.h"
 
 namespace agent {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "kube/api/node_timetable.h"
-#include "scheduler/base/result.h"
 
 namespace agent {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace agent {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/check.h"
 #include "cli/slurm/hostlist.h"
-#include "scheduler/base/check.h"
 #include "scheduler/model/legality.h"
 
 namespace control {

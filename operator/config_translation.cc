@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/natural_order.h"
 #include "cli/slurm/hostlist.h"
 #include "kube/api/time_format.h"
 #include "operator/units.h"
@@ -225,7 +226,7 @@ std::vector<std::string> nodes_of(const kube::PartitionNodes& nodes,
                                   std::span<const kube::Node* const> existing) {
   if (nodes.hostlist) {
     auto names = cli::expand_hostlist(*nodes.hostlist).value();
-    std::sort(names.begin(), names.end(), sched::natural_less);
+    std::sort(names.begin(), names.end(), base::natural_less);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     return names;
   }
@@ -235,7 +236,7 @@ std::vector<std::string> nodes_of(const kube::PartitionNodes& nodes,
       names.push_back(node->metadata.name);
     }
   }
-  std::sort(names.begin(), names.end(), sched::natural_less);
+  std::sort(names.begin(), names.end(), base::natural_less);
   return names;
 }
 

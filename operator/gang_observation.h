@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "kube/api/pod.h"
 #include "operator/pod_slots.h"
-#include "scheduler/base/time.h"
 #include "scheduler/model/job.h"
 
 namespace control {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/natural_order.h"
 #include "cli/slurm/hostlist.h"
 #include "operator/job_check.h"
 #include "operator/units.h"
@@ -31,7 +32,7 @@ std::vector<std::string> names_of(const std::optional<std::string>& hostlist) {
   if (!hostlist) return {};
   auto names = cli::expand_hostlist(*hostlist);
   if (!names.ok()) return {};
-  std::sort(names->begin(), names->end(), sched::natural_less);
+  std::sort(names->begin(), names->end(), base::natural_less);
   names->erase(std::unique(names->begin(), names->end()), names->end());
   return std::move(*names);
 }

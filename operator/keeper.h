@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "base/time.h"
 #include "kube/api/meta.h"
-#include "scheduler/base/time.h"
 
 namespace control {
 

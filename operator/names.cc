@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace control {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace control {
 

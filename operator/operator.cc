@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "operator/wellknown.h"
-#include "scheduler/base/check.h"
 
 namespace control {
 namespace {

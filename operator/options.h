@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "kube/api/meta.h"
-#include "scheduler/base/time.h"
 
 namespace control {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace control {
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+#include "base/time.h"
 #include "kube/api/job.h"
 #include "kube/api/service.h"
 #include "operator/pod_slots.h"
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
 
 namespace control {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "kube/api/job.h"
-#include "scheduler/base/result.h"
 
 namespace control {
 

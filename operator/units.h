@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "base/time.h"
 #include "kube/api/quantity.h"
-#include "scheduler/base/time.h"
 #include "scheduler/model/ids.h"
 
 namespace control {

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 #include "scheduler/model/ids.h"
 #include "scheduler/model/job.h"
 

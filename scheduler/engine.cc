@@ -1,6 +1,6 @@
 #include "scheduler/engine.h"
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace sched {
 

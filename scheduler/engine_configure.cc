@@ -1,5 +1,5 @@
 // The administrator's events: configuration and nodes (6.10).
-#include "scheduler/base/check.h"
+#include "base/check.h"
 #include "scheduler/engine.h"
 
 namespace sched {

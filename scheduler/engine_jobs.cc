@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "scheduler/base/utc.h"
+#include "base/utc.h"
 #include "scheduler/engine.h"
 #include "scheduler/model/qos_order.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 #include "scheduler/engine.h"
 
 namespace sched {

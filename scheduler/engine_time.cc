@@ -1,7 +1,7 @@
 // Own timing: what is due when, and the gang's components in the life cycle (6.8, 6.9).
 #include <algorithm>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 #include "scheduler/engine.h"
 
 namespace sched {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 #include "scheduler/decision.h"
 #include "scheduler/model/job.h"
 #include "scheduler/select/selector.h"

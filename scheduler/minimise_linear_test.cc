@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scheduler/base/prng.h"
+#include "base/prng.h"
 #include "scheduler/testing/cluster_driver.h"
 
 namespace sched::testing {

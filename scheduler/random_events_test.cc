@@ -16,7 +16,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scheduler/base/prng.h"
+#include "base/prng.h"
 #include "scheduler/testing/cluster_driver.h"
 #include "scheduler/testing/random_world.h"
 #include "scheduler/testing/watch.h"

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scheduler/base/result.h"
+#include "base/result.h"
 #include "scheduler/decision.h"
 #include "scheduler/event.h"
 #include "timetable/timetable.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "scheduler/base/prng.h"
+#include "base/prng.h"
 
 namespace timetable {
 namespace {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/natural_order.h"
 #include "cli/cluster/read.h"
 #include "cli/slurm/hostlist.h"
 #include "cli/slurm/quantities.h"
@@ -106,7 +107,7 @@ std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
     }
     if (by_state.empty()) by_state["n/a"] = {};
     for (auto& [state, names] : by_state) {
-      std::sort(names.begin(), names.end(), sched::natural_less);
+      std::sort(names.begin(), names.end(), base::natural_less);
       lines.push_back(
           {.partition = partition->metadata.name + (spec.is_default.value_or(false) ? "*" : ""),
            .available = partition_state(spec.state.value_or(kube::PartitionState::kUp)),

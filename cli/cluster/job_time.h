@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "kube/api/job.h"
 #include "kube/api/node_timetable.h"
-#include "scheduler/base/time.h"
 
 namespace cli {
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
+#include "base/result.h"
 #include "kube/client.h"
 #include "kube/clock.h"
 #include "kube/sleeper.h"
-#include "scheduler/base/result.h"
 
 namespace cli {
 

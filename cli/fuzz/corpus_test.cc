@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/prng.h"
 #include "cli/files.h"
 #include "cli/fuzz/targets.h"
-#include "scheduler/base/prng.h"
 
 namespace cli {
 namespace {

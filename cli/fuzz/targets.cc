@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+#include "base/natural_order.h"
 #include "cli/cluster/batch_script.h"
 #include "cli/scenario.h"
 #include "cli/slurm/conf.h"
 #include "cli/slurm/hostlist.h"
 #include "cli/slurm/quantities.h"
 #include "cli/slurm/sbatch.h"
-#include "scheduler/base/check.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/legality.h"
 
@@ -44,7 +45,7 @@ void fuzz_hostlist(std::string_view input) {
   base::Result<std::vector<std::string>> names = expand_hostlist(input);
   if (!names) return check_message(names.error());
   CHECK(names->size() <= kHostlistNamesMax);
-  std::sort(names->begin(), names->end(), sched::natural_less);
+  std::sort(names->begin(), names->end(), base::natural_less);
   names->erase(std::unique(names->begin(), names->end()), names->end());
   const std::string text = compress_hostlist(*names);
   const base::Result<std::vector<std::string>> again = expand_hostlist(text);

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "cli/slurm/text.h"
-#include "scheduler/base/result.h"
 #include "scheduler/model/config.h"
 #include "scheduler/model/node.h"
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "cli/slurm/quantities.h"
 #include "cli/slurm/text.h"
-#include "scheduler/base/result.h"
 #include "scheduler/model/config.h"
 
 namespace cli {

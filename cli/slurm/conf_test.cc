@@ -216,25 +216,21 @@ TEST(PartitionKeys, TheLastExclusiveCounts) {
 }
 
 TEST(PartitionKeys, RefusesWithASentence) {
-  const std::
-      vector<std::pair<KeyValue, std::string>>
-          cases =
-              {
-                  {{"OverSubscribe", "FORCE:0"}, "OverSubscribe \"0\": must be from 1 to 65533"},
-                  {{"OverSubscribe", "NO:2"},
-                   "OverSubscribe \"NO:2\": only YES and FORCE take a number of jobs"},
-                  {{"PreemptMode", "suspend,gang"},
-                   "PreemptMode \"suspend,gang\": GANG is for the whole cluster, not for a "
-                   "partition"},  // C6
-                  {{"PreemptMode", "CANCEL,WITHIN"},
-                   "PreemptMode \"CANCEL,WITHIN\": WITHIN is for the whole cluster or a QOS"},
-                  {{"Exclusive", "USER,TOPO"},
-                   "Exclusive \"USER,TOPO\": USER and TOPO exclude each other, and TOPO is not "
-                   "supported"},  // C15
-                  {{"Nodes", "n[1"},
-                   "partition p: Nodes: hostlist \"n[1\": no ']' for the '[' at character 2"},
-                  {{"PriorityTier", "70000"}, "PriorityTier \"70000\": must be from 0 to 65533"},
-              };
+  const std::vector<std::pair<KeyValue, std::string>> cases = {
+      {{"OverSubscribe", "FORCE:0"}, "OverSubscribe \"0\": must be from 1 to 65533"},
+      {{"OverSubscribe", "NO:2"},
+       "OverSubscribe \"NO:2\": only YES and FORCE take a number of jobs"},
+      {{"PreemptMode", "suspend,gang"},
+       "PreemptMode \"suspend,gang\": GANG is for the whole cluster, not for a "
+       "partition"},  // C6
+      {{"PreemptMode", "CANCEL,WITHIN"},
+       "PreemptMode \"CANCEL,WITHIN\": WITHIN is for the whole cluster or a QOS"},
+      {{"Exclusive", "USER,TOPO"},
+       "Exclusive \"USER,TOPO\": USER and TOPO exclude each other, and TOPO is not "
+       "supported"},  // C15
+      {{"Nodes", "n[1"}, "partition p: Nodes: hostlist \"n[1\": no ']' for the '[' at character 2"},
+      {{"PriorityTier", "70000"}, "PriorityTier \"70000\": must be from 0 to 65533"},
+  };
   for (const auto& [key, want] : cases) {
     const Keys keys = {{"PartitionName", "p"}, key};
     const base::Result<sched::PartitionConfig> read = read_partition_keys(keys, {});

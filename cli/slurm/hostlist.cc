@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/natural_order.h"
 #include "scheduler/model/cluster.h"
 
 namespace cli {
@@ -210,7 +211,7 @@ base::Result<std::vector<std::string>> expand_hostlist(std::string_view text) {
 
 std::string compress_hostlist(std::span<const std::string> names) {
   std::vector<std::string_view> sorted{names.begin(), names.end()};
-  std::sort(sorted.begin(), sorted.end(), sched::natural_less);
+  std::sort(sorted.begin(), sorted.end(), base::natural_less);
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
 
   std::vector<Split> splits;

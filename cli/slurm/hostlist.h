@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "scheduler/base/result.h"
+#include "base/natural_order.h"
+#include "base/result.h"
 
 namespace cli {
 
@@ -24,7 +25,7 @@ inline constexpr std::size_t kHostNameBytesMax = 253;  // a DNS name (RFC 1035)
 // is wrong and what was expected. Cost: the length of the result.
 base::Result<std::vector<std::string>> expand_hostlist(std::string_view text);
 
-// The shortest hostlist that this writer knows: names in natural order (sched::natural_less),
+// The shortest hostlist that this writer knows: names in natural order (base::natural_less),
 // repetitions dropped, runs of consecutive numbers joined; of a name with several numbers the last
 // one is bracketed. expand_hostlist of it gives exactly the sorted names. REQUIRES: names that
 // expand_hostlist could have returned.

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "scheduler/base/prng.h"
+#include "base/natural_order.h"
+#include "base/prng.h"
 #include "scheduler/model/cluster.h"
 
 namespace cli {
@@ -80,7 +81,7 @@ TEST(Hostlist, ExpandOfCompressGivesTheSortedNamesBack) {
   constexpr std::uint64_t kSeed = 20;
   base::Prng prng{kSeed};
   for (int round = 0; round < 2'000; ++round) {
-    std::set<std::string, decltype(&sched::natural_less)> set{&sched::natural_less};
+    std::set<std::string, decltype(&base::natural_less)> set{&base::natural_less};
     const std::uint64_t count = prng.below(12);
     for (std::uint64_t i = 0; i < count; ++i) {
       std::string name;

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
+#include "base/result.h"
+#include "base/time.h"
 #include "scheduler/model/ids.h"
 
 namespace cli {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "scheduler/base/prng.h"
+#include "base/prng.h"
 
 namespace cli {
 namespace {

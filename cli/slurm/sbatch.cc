@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/natural_order.h"
 #include "cli/slurm/hostlist.h"
 #include "cli/slurm/text.h"
 #include "scheduler/model/cluster.h"
@@ -96,7 +97,7 @@ struct SbatchOptionActions {
   static base::Status node_names(Self self, Text name, Text value, bool) {
     base::Result<std::vector<std::string>> names = expand_hostlist(value);
     if (!names) return names.error().with_context(name);
-    std::sort(names->begin(), names->end(), sched::natural_less);
+    std::sort(names->begin(), names->end(), base::natural_less);
     names->erase(std::unique(names->begin(), names->end()), names->end());
     self.options_.request.*field = std::move(names).value();
     return {};

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "cli/slurm/quantities.h"
-#include "scheduler/base/result.h"
 #include "scheduler/model/job.h"
 
 namespace cli {

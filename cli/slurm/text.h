@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scheduler/base/result.h"
+#include "base/result.h"
 
 namespace cli {
 

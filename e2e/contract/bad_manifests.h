@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/base/result.h"
+#include "base/result.h"
 
 namespace contract {
 

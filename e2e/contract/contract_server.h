@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "base/result.h"
 #include "kube/transport.h"
-#include "scheduler/base/result.h"
 
 namespace contract {
 

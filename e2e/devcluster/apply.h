@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "kube/transport.h"
-#include "scheduler/base/result.h"
 
 namespace devcluster {
 

@@ -4,9 +4,9 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "e2e/devcluster/devcluster.h"
 #include "e2e/devcluster/interrupts.h"
-#include "scheduler/base/result.h"
 
 namespace devcluster {
 

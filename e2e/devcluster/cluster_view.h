@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "kube/api/job.h"
 #include "kube/api/node_timetable.h"
 #include "kube/transport.h"
-#include "scheduler/base/result.h"
 
 namespace devcluster {
 

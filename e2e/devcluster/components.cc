@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace devcluster {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+#include "base/time.h"
 #include "e2e/devcluster/kubelet/cgroup.h"
 #include "e2e/devcluster/kubelet/spawn.h"
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
 
 namespace devcluster {
 

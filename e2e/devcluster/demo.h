@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "base/time.h"
 #include "e2e/devcluster/devcluster.h"
 #include "e2e/devcluster/interrupts.h"
-#include "scheduler/base/time.h"
 
 namespace devcluster {
 

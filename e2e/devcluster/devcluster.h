@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/result.h"
 #include "e2e/devcluster/api_server/api_server.h"
 #include "e2e/devcluster/api_server/https_front_end.h"
 #include "e2e/devcluster/api_server/in_process_transport.h"
@@ -27,7 +28,6 @@
 #include "kube/clock.h"
 #include "kube/transport.h"
 #include "node-agent/file_descriptor.h"
-#include "scheduler/base/result.h"
 
 namespace devcluster {
 

@@ -5,10 +5,10 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "e2e/devcluster/kubelet/cgroup.h"
 #include "e2e/devcluster/kubelet/spawn.h"
 #include "node-agent/file_descriptor.h"
-#include "scheduler/base/result.h"
 
 namespace devcluster {
 

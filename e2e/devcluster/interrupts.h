@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace devcluster {
 

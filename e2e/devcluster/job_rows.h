@@ -4,10 +4,10 @@
 
 #include <vector>
 
+#include "base/time.h"
 #include "e2e/devcluster/demo/picture.h"
 #include "kube/api/job.h"
 #include "kube/api/node_timetable.h"
-#include "scheduler/base/time.h"
 
 namespace devcluster {
 

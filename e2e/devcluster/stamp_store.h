@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+#include "base/time.h"
 #include "e2e/devcluster/demo/picture.h"
 #include "e2e/probe/analysis.h"
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
 
 namespace devcluster {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace probe {
 namespace {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "e2e/probe/stamp_file.h"
-#include "scheduler/base/time.h"
 
 namespace probe {
 

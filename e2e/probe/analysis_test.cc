@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scheduler/base/prng.h"
+#include "base/prng.h"
 
 namespace probe {
 namespace {

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace probe {
 namespace {

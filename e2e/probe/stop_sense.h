@@ -15,7 +15,7 @@
 
 #include <cstdint>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace probe {
 

@@ -6,7 +6,7 @@
 // count together exactly what one alone counts.
 #pragma once
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace probe {
 

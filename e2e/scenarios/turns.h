@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "e2e/devcluster/stamp_store.h"
 #include "e2e/probe/analysis.h"
-#include "scheduler/base/time.h"
 
 namespace scenarios {
 

@@ -25,12 +25,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "kube/api/enum_names.h"
 #include "kube/api/meta.h"
 #include "kube/api/quantity.h"
 #include "kube/api/raw_json.h"
 #include "kube/api/time_format.h"
-#include "scheduler/base/result.h"
 
 namespace kube::codec {
 

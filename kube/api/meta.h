@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
+#include "base/time.h"
 #include "kube/api/enum_names.h"
 #include "kube/api/resource_info.h"
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
 
 namespace kube {
 

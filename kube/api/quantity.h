@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "scheduler/base/result.h"
-#include "scheduler/base/strong_int.h"
+#include "base/result.h"
+#include "base/strong_int.h"
 
 namespace kube {
 

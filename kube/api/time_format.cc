@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "scheduler/base/utc.h"
+#include "base/utc.h"
 
 namespace kube {
 namespace {

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <random>
 
+#include "base/check.h"
 #include "kube/tls_identity.h"
-#include "scheduler/base/check.h"
 
 namespace kube {
 namespace {

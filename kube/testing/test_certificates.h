@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace kube {
 

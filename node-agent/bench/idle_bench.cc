@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/check.h"
 #include "node-agent/bench/bench_pods.h"
 #include "node-agent/testing/agent_process.h"
-#include "scheduler/base/check.h"
 
 namespace agent::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace agent::bench {
 

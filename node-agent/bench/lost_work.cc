@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace agent::bench {
 namespace {

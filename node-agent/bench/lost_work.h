@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace agent::bench {
 

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/check.h"
 #include "node-agent/bench/bench_pods.h"
-#include "scheduler/base/check.h"
 
 namespace agent::bench {
 namespace {

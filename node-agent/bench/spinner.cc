@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace agent::bench {
 namespace {

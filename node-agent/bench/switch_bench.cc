@@ -11,9 +11,9 @@
 #include <semaphore>
 #include <thread>
 
+#include "base/check.h"
 #include "node-agent/bench/bench_pods.h"
 #include "node-agent/file_descriptor.h"
-#include "scheduler/base/check.h"
 
 namespace agent::bench {
 namespace {

@@ -7,8 +7,8 @@
 #include <functional>
 #include <sstream>
 
+#include "base/prng.h"
 #include "node-agent/fuzz/targets.h"
-#include "scheduler/base/prng.h"
 
 namespace agent {
 namespace {

@@ -10,13 +10,13 @@
 #include <set>
 #include <string>
 
+#include "base/check.h"
 #include "node-agent/cpu_list.h"
 #include "node-agent/hierarchy.h"
 #include "node-agent/journal.h"
 #include "node-agent/pod_cgroups.h"
 #include "node-agent/testing/temporary_directory.h"
 #include "node-agent/timetable_json.h"
-#include "scheduler/base/check.h"
 
 namespace agent {
 namespace {

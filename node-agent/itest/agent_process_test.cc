@@ -9,8 +9,8 @@
 #include <fstream>
 #include <thread>
 
+#include "base/prng.h"
 #include "node-agent/itest/agent_process_fixture.h"
-#include "scheduler/base/prng.h"
 
 namespace agent {
 namespace {

@@ -31,10 +31,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/check.h"
 #include "node-agent/file_descriptor.h"
 #include "node-agent/frozen_time.h"
 #include "node-agent/itest/pitfalls_fixture.h"
-#include "scheduler/base/check.h"
 
 namespace agent {
 namespace {

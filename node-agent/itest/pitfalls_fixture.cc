@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace agent {
 namespace {

@@ -26,10 +26,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "node-agent/file_descriptor.h"
 #include "node-agent/itest/pitfalls_fixture.h"
 #include "node-agent/testing/temporary_directory.h"
-#include "scheduler/base/check.h"
 
 namespace agent {
 namespace {

@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/check.h"
 #include "kube/api/job.h"
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
 #include "kube/api/scheduler_config.h"
-#include "scheduler/base/check.h"
 
 namespace agent::testing {
 namespace {

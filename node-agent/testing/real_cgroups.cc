@@ -16,8 +16,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/check.h"
 #include "node-agent/hierarchy.h"
-#include "scheduler/base/check.h"
 
 namespace agent::testing {
 namespace {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "node-agent/file_descriptor.h"
 #include "node-agent/freezer.h"
-#include "scheduler/base/time.h"
 
 namespace agent::testing {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace agent::testing {
 

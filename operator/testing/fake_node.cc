@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
 #include "kube/api/node.h"
 #include "kube/api/time_format.h"
-#include "scheduler/base/check.h"
 
 namespace control {
 namespace {

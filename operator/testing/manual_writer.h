@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/prng.h"
 #include "operator/inbox.h"
 #include "operator/writer.h"
-#include "scheduler/base/prng.h"
 
 namespace control {
 

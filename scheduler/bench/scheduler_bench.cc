@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/base/prng.h"
+#include "base/prng.h"
 #include "scheduler/bench/report.h"
 #include "scheduler/bench/workload.h"
 #include "scheduler/simulate/what_if.h"

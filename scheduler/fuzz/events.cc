@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 #include "scheduler/model/legality.h"
 #include "scheduler/scheduler.h"
 

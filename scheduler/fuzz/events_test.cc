@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "scheduler/base/prng.h"
+#include "base/prng.h"
 
 namespace sched {
 namespace {

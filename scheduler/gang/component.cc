@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace sched::gang {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scheduler/base/prng.h"
+#include "base/prng.h"
 
 namespace sched::gang {
 namespace {

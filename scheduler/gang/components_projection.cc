@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace sched::gang {
 

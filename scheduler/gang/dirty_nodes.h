@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 #include "scheduler/model/ids.h"
 
 namespace sched::gang {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace sched::gang {
 

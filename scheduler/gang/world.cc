@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace sched::gang {
 

@@ -5,25 +5,11 @@
 #include <tuple>
 #include <utility>
 
+#include "base/natural_order.h"
 #include "scheduler/model/core_set.h"
 
 namespace sched {
 namespace {
-
-constexpr bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-// The end of the run of digits that begins at `from`.
-std::size_t digits_end(std::string_view text, std::size_t from) {
-  while (from < text.size() && is_digit(text[from])) ++from;
-  return from;
-}
-
-std::string_view without_leading_zeros(std::string_view digits) {
-  const std::size_t first = digits.find_first_not_of('0');
-  return first == std::string_view::npos ? std::string_view{} : digits.substr(first);
-}
 
 // 1.2.2
 std::pair<int, bool> encode_sharing(const PartitionConfig& config) {
@@ -59,29 +45,6 @@ base::Status valid_shape(const NodeSpec& spec) {
 }
 
 }  // namespace
-
-bool natural_less(std::string_view a, std::string_view b) {
-  std::size_t i = 0;
-  std::size_t j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (is_digit(a[i]) && is_digit(b[j])) {
-      const std::size_t i_end = digits_end(a, i);
-      const std::size_t j_end = digits_end(b, j);
-      const std::string_view x = without_leading_zeros(a.substr(i, i_end - i));
-      const std::string_view y = without_leading_zeros(b.substr(j, j_end - j));
-      if (x.size() != y.size()) return x.size() < y.size();
-      if (x != y) return x < y;
-      i = i_end;
-      j = j_end;
-    } else {
-      if (a[i] != b[j]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
-      ++i;
-      ++j;
-    }
-  }
-  if ((i < a.size()) != (j < b.size())) return j < b.size();
-  return a < b;
-}
 
 void Cluster::configure(const Configuration& configuration) {
   parameters_ = configuration.cluster;
@@ -189,7 +152,7 @@ void Cluster::settle() {
   order_.clear();
   for (const auto& [name, index] : node_by_name_) order_.push_back(index);
   std::sort(order_.begin(), order_.end(), [this](NodeIndex a, NodeIndex b) {
-    return natural_less(nodes_[a.index()].spec.name, nodes_[b.index()].spec.name);
+    return base::natural_less(nodes_[a.index()].spec.name, nodes_[b.index()].spec.name);
   });
   for (std::size_t rank = 0; rank < order_.size(); ++rank) {
     nodes_[order_[rank].index()].rank = static_cast<int>(rank);

@@ -21,17 +21,13 @@
 #include <string_view>
 #include <vector>
 
-#include "scheduler/base/result.h"
+#include "base/result.h"
 #include "scheduler/model/config.h"
 #include "scheduler/model/ids.h"
 #include "scheduler/model/node.h"
 #include "scheduler/model/node_set.h"
 
 namespace sched {
-
-// Natural sort: runs of digits compare as numbers (n9 < n10), everything else as bytes. A strict
-// total order: equal numbers with different leading zeros are ordered by the bytes.
-bool natural_less(std::string_view a, std::string_view b);
 
 // A partition in force.
 struct Partition {

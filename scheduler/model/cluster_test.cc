@@ -1,4 +1,5 @@
 #include "scheduler/model/cluster.h"
+#include "base/natural_order.h"
 
 #include <algorithm>
 #include <optional>
@@ -29,7 +30,8 @@ TEST(NaturalLess, ComparesRunsOfDigitsAsNumbers) {
                                            "a10", "n09", "n9",   "n10",   "na"};
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     for (std::size_t j = 0; j < sorted.size(); ++j) {
-      EXPECT_EQ(natural_less(sorted[i], sorted[j]), i < j) << sorted[i] << " and " << sorted[j];
+      EXPECT_EQ(base::natural_less(sorted[i], sorted[j]), i < j)
+          << sorted[i] << " and " << sorted[j];
     }
   }
 }

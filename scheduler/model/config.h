@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 #include "scheduler/model/ids.h"
 
 namespace sched {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "scheduler/base/bits.h"
+#include "base/bits.h"
 
 namespace sched {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "scheduler/base/strong_int.h"
+#include "base/strong_int.h"
 
 namespace sched {
 

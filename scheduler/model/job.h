@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 #include "scheduler/model/core_set.h"
 #include "scheduler/model/ids.h"
 

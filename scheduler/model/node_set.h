@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "scheduler/base/bits.h"
+#include "base/bits.h"
 
 namespace sched {
 

@@ -17,7 +17,7 @@
 #include <set>
 #include <vector>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 #include "scheduler/job_table.h"
 #include "scheduler/model/cluster.h"
 

@@ -18,8 +18,8 @@
 #include <variant>
 #include <vector>
 
-#include "scheduler/base/strong_int.h"
-#include "scheduler/base/time.h"
+#include "base/strong_int.h"
+#include "base/time.h"
 #include "scheduler/model/core_set.h"
 
 namespace sched::save {

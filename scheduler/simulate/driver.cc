@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace simulate {
 namespace {

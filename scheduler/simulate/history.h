@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 #include "scheduler/decision.h"
 #include "scheduler/model/ids.h"
 #include "scheduler/model/job.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 #include "timetable/timetable.h"
 
 namespace simulate {

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 #include "scheduler/model/config.h"
 #include "scheduler/model/job.h"
 #include "scheduler/model/node.h"

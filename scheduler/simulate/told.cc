@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 #include "scheduler/simulate/driver.h"
 
 namespace simulate {

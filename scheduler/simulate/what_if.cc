@@ -5,7 +5,7 @@
 #include <queue>
 #include <utility>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 #include "scheduler/simulate/driver.h"
 #include "scheduler/simulate/totals.h"
 

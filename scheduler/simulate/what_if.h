@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "scheduler/base/result.h"
+#include "base/result.h"
 #include "scheduler/simulate/history.h"
 #include "scheduler/simulate/scenario.h"
 

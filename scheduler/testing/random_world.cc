@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 #include "scheduler/model/legality.h"
 #include "scheduler/testing/cluster_driver.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "scheduler/base/prng.h"
+#include "base/prng.h"
 #include "scheduler/model/config.h"
 #include "scheduler/model/job.h"
 #include "scheduler/model/node.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace devcluster {
 

@@ -11,7 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace devcluster {
 

@@ -19,12 +19,12 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "base/result.h"
 #include "e2e/devcluster/api_server/body_stream.h"
 #include "e2e/devcluster/api_server/faults.h"
 #include "e2e/devcluster/api_server/request_log.h"
 #include "kube/clock.h"
 #include "kube/transport.h"
-#include "scheduler/base/result.h"
 
 namespace devcluster {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace devcluster {
 

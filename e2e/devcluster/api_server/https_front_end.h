@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "e2e/devcluster/api_server/api_server.h"
 #include "e2e/devcluster/api_server/pki.h"
 #include "kube/clock.h"
-#include "scheduler/base/result.h"
 
 namespace devcluster {
 

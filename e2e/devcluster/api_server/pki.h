@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
+#include "base/result.h"
+#include "base/time.h"
 
 namespace devcluster {
 

@@ -8,9 +8,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "base/time.h"
 #include "e2e/devcluster/api_server/resource_type.h"
 #include "e2e/devcluster/api_server/store.h"
-#include "scheduler/base/time.h"
 
 namespace devcluster {
 

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace devcluster {
 

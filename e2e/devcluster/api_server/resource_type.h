@@ -9,9 +9,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "base/result.h"
 #include "e2e/devcluster/api_server/api_error.h"
 #include "e2e/devcluster/api_server/schema.h"
-#include "scheduler/base/result.h"
 
 namespace devcluster {
 

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "base/prng.h"
 #include "e2e/devcluster/api_server/api_error.h"
 #include "e2e/devcluster/api_server/api_server.h"
 #include "e2e/devcluster/api_server/representation.h"
@@ -19,7 +20,6 @@
 #include "e2e/devcluster/api_server/store.h"
 #include "e2e/devcluster/api_server/watch.h"
 #include "kube/clock.h"
-#include "scheduler/base/prng.h"
 
 namespace devcluster {
 

@@ -9,8 +9,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "base/result.h"
 #include "e2e/devcluster/api_server/api_error.h"
-#include "scheduler/base/result.h"
 
 namespace devcluster {
 

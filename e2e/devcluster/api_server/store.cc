@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace devcluster {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/base/time.h"
+#include "base/time.h"
 
 namespace devcluster {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "e2e/probe/analysis.h"
-#include "scheduler/base/time.h"
 
 namespace devcluster {
 

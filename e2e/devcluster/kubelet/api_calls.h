@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
+#include "base/time.h"
 #include "e2e/devcluster/kubelet/pod_spec.h"
 #include "kube/transport.h"
-#include "scheduler/base/result.h"
-#include "scheduler/base/time.h"
 
 namespace devcluster {
 

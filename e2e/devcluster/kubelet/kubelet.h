@@ -25,13 +25,13 @@
 #include <variant>
 #include <vector>
 
+#include "base/result.h"
 #include "e2e/devcluster/kubelet/cgroup.h"
 #include "e2e/devcluster/kubelet/pod_machine.h"
 #include "e2e/devcluster/kubelet/pod_status.h"
 #include "e2e/devcluster/kubelet/spawn.h"
 #include "kube/clock.h"
 #include "kube/transport.h"
-#include "scheduler/base/result.h"
 
 namespace devcluster {
 

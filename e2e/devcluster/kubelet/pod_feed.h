@@ -8,8 +8,8 @@
 #include <stop_token>
 #include <string>
 
+#include "base/result.h"
 #include "kube/transport.h"
-#include "scheduler/base/result.h"
 
 namespace devcluster {
 

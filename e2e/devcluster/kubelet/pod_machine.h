@@ -15,9 +15,9 @@
 #include <variant>
 #include <vector>
 
+#include "base/time.h"
 #include "e2e/devcluster/kubelet/pod_spec.h"
 #include "e2e/devcluster/kubelet/spawn.h"
-#include "scheduler/base/time.h"
 
 namespace devcluster {
 

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/base/result.h"
-#include "scheduler/base/strong_int.h"
-#include "scheduler/base/time.h"
+#include "base/result.h"
+#include "base/strong_int.h"
+#include "base/time.h"
 
 namespace devcluster {
 

@@ -5,9 +5,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "base/time.h"
 #include "e2e/devcluster/kubelet/pod_machine.h"
 #include "e2e/devcluster/kubelet/pod_spec.h"
-#include "scheduler/base/time.h"
 
 namespace devcluster {
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "e2e/devcluster/kubelet/cgroup.h"
 #include "node-agent/file_descriptor.h"
-#include "scheduler/base/result.h"
 
 namespace devcluster {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <system_error>
 
-#include "scheduler/base/result.h"
+#include "base/result.h"
 
 namespace devcluster {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "kube/clock.h"
 #include "kube/http_transport.h"
-#include "scheduler/base/result.h"
 
 namespace kubernetes_bench {
 

@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "e2e/kubernetes/bench/processes.h"
 #include "e2e/kubernetes/bench/shape.h"
 #include "kube/clock.h"
 #include "kube/http_transport.h"
-#include "scheduler/base/result.h"
 
 namespace kubernetes_bench {
 

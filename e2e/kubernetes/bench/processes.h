@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/base/result.h"
+#include "base/result.h"
 
 namespace kubernetes_bench {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "scheduler/base/prng.h"
+#include "base/prng.h"
 #include "scheduler/select/cons_tres/cheapest.h"
 #include "scheduler/select/cons_tres/testing/world.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace sched::cons_tres {
 namespace {

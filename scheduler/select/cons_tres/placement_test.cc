@@ -154,8 +154,8 @@ TEST(Placement, TheLastNodeHoldsTheRest) {
   EXPECT_EQ(w.ask({.nodes = 2, .tasks = 10}).where, "n4:0-5 n5:0-3");
 }
 
-// 4.8 goes over the runs once, in order: a later one with more CPUs wins though it has too few nodes,
-// an earlier one does not (recorded).
+// 4.8 goes over the runs once, in order: a later one with more CPUs wins though it has too few
+// nodes, an earlier one does not (recorded).
 TEST(Placement, ALaterRunOfTooFewNodesWinsWithMoreCpus) {
   World w{{{.last = 6}}, {no("p")}, plain()};
   EXPECT_EQ(w.start("A", {.tasks = 2, .on = {"n1"}}), "n1:0-1");

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/base/prng.h"
+#include "base/prng.h"
 #include "scheduler/select/cons_tres/testing/world.h"
 
 namespace sched::cons_tres::testing {

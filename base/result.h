@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "scheduler/base/check.h"
+#include "base/check.h"
 
 namespace base {
 
