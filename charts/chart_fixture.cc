@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "e2e/devcluster/api_server/yaml_json.h"
+#include "kube/testing/api_server/yaml_json.h"
 
 namespace charts {
 

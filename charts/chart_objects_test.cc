@@ -5,15 +5,15 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "api/job.h"
+#include "api/partition.h"
+#include "api/qos.h"
+#include "api/scheduler_config.h"
 #include "charts/chart_fixture.h"
-#include "e2e/devcluster/api_server/api_server.h"
-#include "e2e/devcluster/api_server/in_process_transport.h"
-#include "e2e/devcluster/api_server/yaml_json.h"
-#include "kube/api/job.h"
-#include "kube/api/partition.h"
-#include "kube/api/qos.h"
-#include "kube/api/scheduler_config.h"
 #include "kube/client.h"
+#include "kube/testing/api_server/api_server.h"
+#include "kube/testing/api_server/in_process_transport.h"
+#include "kube/testing/api_server/yaml_json.h"
 #include "kube/testing/manual_clock.h"
 #include "kube/testing/manual_sleeper.h"
 

@@ -12,8 +12,8 @@
 #include "cli/files.h"
 #include "cli/report/told_json.h"
 #include "cli/scenario.h"
-#include "cli/slurm/text.h"
 #include "scheduler/simulate/told.h"
+#include "slurm/text.h"
 
 namespace cli {
 namespace {
@@ -37,7 +37,7 @@ const std::map<std::string, KnownDifference>& known_differences() {
 
 std::set<int> numbers(const std::string& ranges) {
   std::set<int> all;
-  for (const std::string& range : split(ranges, ',')) {
+  for (const std::string& range : slurm::split(ranges, ',')) {
     const std::size_t dash = range.find('-');
     const int low = std::stoi(range.substr(0, dash));
     const int high = dash == std::string::npos ? low : std::stoi(range.substr(dash + 1));

@@ -6,7 +6,7 @@
 
 namespace cli {
 
-Now local_now() {
+slurm::Now local_now() {
   const base::Instant now = kube::SystemClock{}.wall();
   const std::time_t seconds =
       std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();

@@ -134,7 +134,7 @@ int on_session(const WithSession& with_session, const ConnectOptions& connect,
 
 // submit's options are sbatch's, which follow other rules than kubectl's (-n is --ntasks).
 int submit(std::span<const std::string> words, const WithSession& with_session, Output output) {
-  const Now now = local_now();
+  const slurm::Now now = local_now();
   const base::Result<SubmitArguments> arguments = read_submit_arguments(words, now);
   if (!arguments) return usage(output, "submit", arguments.error());
   if (arguments->help) {

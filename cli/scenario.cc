@@ -9,10 +9,10 @@
 #include <set>
 
 #include "cli/scenario_inputs.h"
-#include "cli/slurm/conf.h"
-#include "cli/slurm/conf_actions.h"
 #include "cli/yaml_file.h"
 #include "scheduler/model/legality.h"
+#include "slurm/conf.h"
+#include "slurm/conf_actions.h"
 
 namespace cli {
 namespace {
@@ -25,7 +25,7 @@ std::string sentence_of(const sched::ConfigIssue& issue) {
   std::string where;
   if (issue.object == sched::IssueObject::kPartition) where = "partition ";
   if (issue.object == sched::IssueObject::kQos) where = "QOS ";
-  if (!where.empty()) where += in_quotes(issue.name) + ": ";
+  if (!where.empty()) where += slurm::in_quotes(issue.name) + ": ";
   return where + issue.field + ": " + issue.message + " (" + issue.rule + ")";
 }
 
@@ -66,7 +66,7 @@ base::Result<Scenario> Reader::read(const YAML::Node& root) {
   std::map<std::string, const Entry*> by_key;
   for (const Entry& entry : *all) {
     if (std::find(kKeys.begin(), kKeys.end(), entry.key) == kKeys.end()) {
-      return at(entry.place, unknown_word("key", entry.key, kKeys));
+      return at(entry.place, slurm::unknown_word("key", entry.key, kKeys));
     }
     by_key[entry.key] = &entry;
   }
@@ -98,7 +98,7 @@ base::Result<Scenario> Reader::read(const YAML::Node& root) {
 // name and end; what is not there yet; the defaults of an absent conf.
 Status Reader::read_head(const std::map<std::string, const Entry*>& by_key) {
   if (const auto topology = by_key.find("topology"); topology != by_key.end()) {
-    return at(topology->second->place, not_supported("topology"));
+    return at(topology->second->place, slurm::not_supported("topology"));
   }
   if (const auto entry = by_key.find("name"); entry != by_key.end()) {
     const base::Result<std::string> name = word(*entry->second);
@@ -125,7 +125,7 @@ Status Reader::read_nodes(const YAML::Node& list) {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end())
-    return at(file_.place(list), "nodes: " + in_quotes(*twice) + " is there twice");
+    return at(file_.place(list), "nodes: " + slurm::in_quotes(*twice) + " is there twice");
   return {};
 }
 
@@ -144,14 +144,14 @@ Status Reader::read_node(const YAML::Node& map) {
        {"tmpdisk", "TmpDisk"}}};
   const base::Result<Entries> all = file_.entries(map, "a node");
   if (!all) return all.error();
-  std::vector<KeyValue> keys;
+  std::vector<slurm::KeyValue> keys;
   for (const Entry& entry : *all) {
     const auto known = std::find_if(kKeys.begin(), kKeys.end(),
                                     [&](const auto& key) { return key.first == entry.key; });
     if (known == kKeys.end()) {
       std::vector<std::string_view> names;
       for (const auto& key : kKeys) names.push_back(key.first);
-      return at(entry.place, unknown_word("key of a node", entry.key, names));
+      return at(entry.place, slurm::unknown_word("key of a node", entry.key, names));
     }
     std::string value;
     if (entry.value.IsSequence()) {
@@ -166,7 +166,7 @@ Status Reader::read_node(const YAML::Node& map) {
     }
     keys.push_back({std::string{known->second}, value});
   }
-  const base::Result<std::vector<sched::NodeSpec>> nodes = read_node_keys(keys);
+  const base::Result<std::vector<sched::NodeSpec>> nodes = slurm::read_node_keys(keys);
   if (!nodes) {
     std::string message = nodes.error().message;
     for (const auto& [name, in_conf] : kKeys) {  // as the file spells it
@@ -186,17 +186,17 @@ Status Reader::read_node(const YAML::Node& map) {
 
 Status Reader::read_conf(const YAML::Node& map) {
   // What the recordings were made with where a scenario says nothing.
-  const std::vector<KeyValue> defaults = {{"SchedulerType", "sched/builtin"},
-                                          {"TaskPlugin", "task/none"},
-                                          {"PriorityType", "priority/basic"}};
-  const base::Result<std::vector<KeyValue>> keys = file_.key_values(map, "conf", defaults);
+  const std::vector<slurm::KeyValue> defaults = {{"SchedulerType", "sched/builtin"},
+                                                 {"TaskPlugin", "task/none"},
+                                                 {"PriorityType", "priority/basic"}};
+  const base::Result<std::vector<slurm::KeyValue>> keys = file_.key_values(map, "conf", defaults);
   if (!keys) return keys.error();
-  base::Result<sched::ClusterParameters> cluster = read_cluster_keys(*keys);
+  base::Result<sched::ClusterParameters> cluster = slurm::read_cluster_keys(*keys);
   if (!cluster) {
     // The line of the key that is at fault, if one alone is.
     for (const auto& item : map) {
-      const std::vector<KeyValue> alone = {{item.first.Scalar(), item.second.Scalar()}};
-      const base::Result<sched::ClusterParameters> tried = read_cluster_keys(alone);
+      const std::vector<slurm::KeyValue> alone = {{item.first.Scalar(), item.second.Scalar()}};
+      const base::Result<sched::ClusterParameters> tried = slurm::read_cluster_keys(alone);
       if (!tried && tried.error() == cluster.error()) {
         return at(file_.place(item.first), tried.error());
       }
@@ -213,12 +213,13 @@ Status Reader::read_partitions(const YAML::Node& list) {
     return at(file_.place(list), "partitions: must be a list of at least one partition");
   }
   for (const YAML::Node& map : list) {
-    base::Result<std::vector<KeyValue>> keys = file_.key_values(map, "a partition", {});
+    base::Result<std::vector<slurm::KeyValue>> keys = file_.key_values(map, "a partition", {});
     if (!keys) return keys.error();
-    for (KeyValue& key : *keys) {
+    for (slurm::KeyValue& key : *keys) {
       if (key.key == "name") key.key = "PartitionName";
     }
-    base::Result<sched::PartitionConfig> partition = read_partition_keys(*keys, node_names());
+    base::Result<sched::PartitionConfig> partition =
+        slurm::read_partition_keys(*keys, node_names());
     if (!partition) return at(file_.place(map), partition.error());
     scenario_.configuration.partitions.push_back(std::move(partition).value());
     partition_keys_.push_back(std::move(keys).value());
@@ -258,15 +259,15 @@ Status Reader::check_partitions(const Place& where) const {
   const std::vector<sched::PartitionConfig>& all = scenario_.configuration.partitions;
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {
     if (all[i].name == all.back().name) {
-      return at(where, "partition " + in_quotes(all[i].name) + " is there twice");
+      return at(where, "partition " + slurm::in_quotes(all[i].name) + " is there twice");
     }
   }
   const std::vector<std::string> names = node_names();
   const std::set<std::string> known{names.begin(), names.end()};
   for (const std::string& node : all.back().nodes) {
     if (known.count(node) == 0) {
-      return at(where,
-                "partition " + all.back().name + ": Nodes: there is no node " + in_quotes(node));
+      return at(where, "partition " + all.back().name + ": Nodes: there is no node " +
+                           slurm::in_quotes(node));
     }
   }
   return {};
@@ -275,13 +276,13 @@ Status Reader::check_partitions(const Place& where) const {
 Status Reader::read_qos(const YAML::Node& list) {
   if (!list.IsSequence()) return at(file_.place(list), "qos: must be a list");
   for (const YAML::Node& map : list) {
-    const base::Result<std::vector<KeyValue>> keys = file_.key_values(map, "a QOS", {});
+    const base::Result<std::vector<slurm::KeyValue>> keys = file_.key_values(map, "a QOS", {});
     if (!keys) return keys.error();
-    base::Result<sched::QosConfig> qos = read_qos_keys(*keys);
+    base::Result<sched::QosConfig> qos = slurm::read_qos_keys(*keys);
     if (!qos) return at(file_.place(map), qos.error());
     for (const sched::QosConfig& other : scenario_.configuration.qos) {
       if (other.name == qos->name) {
-        return at(file_.place(map), "QOS " + in_quotes(qos->name) + " is there twice");
+        return at(file_.place(map), "QOS " + slurm::in_quotes(qos->name) + " is there twice");
       }
     }
     qos_places_.emplace(qos->name, file_.place(map));

@@ -4,11 +4,11 @@
 #include <array>
 
 #include "cli/scenario.h"
-#include "cli/slurm/conf.h"
-#include "cli/slurm/conf_actions.h"
-#include "cli/slurm/hostlist.h"
-#include "cli/slurm/quantities.h"
-#include "cli/slurm/sbatch.h"
+#include "slurm/conf.h"
+#include "slurm/conf_actions.h"
+#include "slurm/hostlist.h"
+#include "slurm/quantities.h"
+#include "slurm/sbatch.h"
 
 namespace cli {
 namespace {
@@ -50,9 +50,9 @@ base::Result<std::string> ScenarioInputs::kind_of(const Entries& entries,
   }
   if (!kind.empty()) return kind;
   for (const Entry& entry : entries) {
-    if (entry.key != "t") return at(entry.place, unknown_word("input", entry.key, kKinds));
+    if (entry.key != "t") return at(entry.place, slurm::unknown_word("input", entry.key, kKinds));
   }
-  return at(place, unknown_word("input", "", kKinds));
+  return at(place, slurm::unknown_word("input", "", kKinds));
 }
 
 base::Result<ScenarioInputs::RawInput> ScenarioInputs::read_raw(const YAML::Node& map) const {
@@ -67,7 +67,8 @@ base::Result<ScenarioInputs::RawInput> ScenarioInputs::read_raw(const YAML::Node
   allowed.insert(allowed.end(), {"t", "refused", input.kind});
   for (const Entry& entry : *all) {
     if (std::find(allowed.begin(), allowed.end(), entry.key) == allowed.end()) {
-      return at(entry.place, unknown_word("key of the input " + input.kind, entry.key, allowed));
+      return at(entry.place,
+                slurm::unknown_word("key of the input " + input.kind, entry.key, allowed));
     }
     input.fields[entry.key] = entry;
   }
@@ -78,7 +79,7 @@ base::Result<ScenarioInputs::RawInput> ScenarioInputs::read_raw(const YAML::Node
   if (const auto refused = input.fields.find("refused"); refused != input.fields.end()) {
     const base::Result<std::string> text = word(refused->second);
     if (!text) return text.error();
-    const base::Result<bool> read = parse_boolean("refused", *text);
+    const base::Result<bool> read = slurm::parse_boolean("refused", *text);
     if (!read) return at(refused->second.place, read.error());
     input.refused = *read;
   }
@@ -120,7 +121,8 @@ base::Result<simulate::Happening> ScenarioInputs::happening(const RawInput& inpu
     const Entry& entry = input.fields.at("slice");
     const base::Result<std::string> text = word(entry);
     if (!text) return text.error();
-    if (*text != "true") return at(entry.place, "slice " + in_quotes(*text) + ": must be true");
+    if (*text != "true")
+      return at(entry.place, "slice " + slurm::in_quotes(*text) + ": must be true");
     return simulate::Happening{simulate::TellSlice{}};
   }
   return command(input);
@@ -132,7 +134,7 @@ base::Result<simulate::Happening> ScenarioInputs::submit(const RawInput& input) 
   if (!label) return label.error();
   if (label->empty()) return at(entry.place, "submit: the job's name is missing");
   if (jobs_by_label_.count(*label) != 0) {
-    return at(entry.place, "submit " + in_quotes(*label) + ": there is such a job already");
+    return at(entry.place, "submit " + slurm::in_quotes(*label) + ": there is such a job already");
   }
   simulate::Job job;
   job.label = *label;
@@ -144,7 +146,7 @@ base::Result<simulate::Happening> ScenarioInputs::submit(const RawInput& input) 
   job.request.submit_time = input.at;
   jobs_by_label_[*label] = job.request.id;
   if (!job.work && !endless_) {
-    endless_ = at(entry.place, "submit " + in_quotes(*label) +
+    endless_ = at(entry.place, "submit " + slurm::in_quotes(*label) +
                                    ": say how many seconds it runs (run), or " +
                                    "when the scenario ends (end)");
   }
@@ -161,7 +163,8 @@ base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job)
     if (!text) return text.error();
     const base::Result<std::string> line = with_job_ids(*text);
     if (!line) return at(args->second.place, line.error());
-    base::Result<BatchOptions> options = read_sbatch_line(*line, {.instant = input.at});
+    base::Result<slurm::BatchOptions> options =
+        slurm::read_sbatch_line(*line, {.instant = input.at});
     if (!options) return at(args->second.place, options.error().with_context("args"));
     job.request = std::move(options->request);
   }
@@ -175,7 +178,7 @@ base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job)
     if (!text) return text.error();
     job.ignores_term = *text == "ignoreterm";
     if (!job.ignores_term && !unknown_mode_) {
-      unknown_mode_ = at(mode->second.place, unknown_word("mode", *text, {{"ignoreterm"}}));
+      unknown_mode_ = at(mode->second.place, slurm::unknown_word("mode", *text, {{"ignoreterm"}}));
     }
   }
   job.request.user = "root";
@@ -183,7 +186,7 @@ base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job)
     const base::Result<std::string> text = word(user->second);
     if (!text) return text.error();
     if (users_ && users_->count(*text) == 0) {
-      return at(user->second.place, "user " + in_quotes(*text) + ": is not among the users");
+      return at(user->second.place, "user " + slurm::in_quotes(*text) + ": is not among the users");
     }
     job.request.user = *text;
   }
@@ -200,17 +203,17 @@ base::Status ScenarioInputs::check_names(const RawInput& input, simulate::Job& j
   // sacctmgr gives everybody the QOS `normal`.
   if (request.qos.empty() && named(configuration.qos, "normal")) request.qos = "normal";
   if (!request.qos.empty() && !named(configuration.qos, request.qos)) {
-    return at(input.place, "args: there is no QOS " + in_quotes(request.qos));
+    return at(input.place, "args: there is no QOS " + slurm::in_quotes(request.qos));
   }
   for (const std::string& name : request.partitions) {
     if (!named(configuration.partitions, name)) {
-      return at(input.place, "args: there is no partition " + in_quotes(name));
+      return at(input.place, "args: there is no partition " + slurm::in_quotes(name));
     }
   }
   for (const auto* list : {&request.required_nodes, &request.excluded_nodes}) {
     for (const std::string& name : *list) {
       if (known_nodes_.count(name) == 0) {
-        return at(input.place, "args: there is no node " + in_quotes(name));
+        return at(input.place, "args: there is no node " + slurm::in_quotes(name));
       }
     }
   }
@@ -225,18 +228,18 @@ base::Result<simulate::Happening> ScenarioInputs::pass(const RawInput& input) co
   pass.main = *text == "main" || *text == "both";
   pass.backfill = *text == "backfill" || *text == "both";
   if (!pass.main && !pass.backfill) {
-    return at(entry.place, unknown_word("pass", *text, {"main", "backfill", "both"}));
+    return at(entry.place, slurm::unknown_word("pass", *text, {"main", "backfill", "both"}));
   }
   return simulate::Happening{pass};
 }
 
 base::Result<int> ScenarioInputs::number(const RawInput& input, const std::string& key,
-                                         int otherwise, IntegerRange range) const {
+                                         int otherwise, slurm::IntegerRange range) const {
   const auto found = input.fields.find(key);
   if (found == input.fields.end()) return otherwise;
   const base::Result<std::string> text = word(found->second);
   if (!text) return text.error();
-  const base::Result<std::int64_t> read = parse_integer(key, *text, range);
+  const base::Result<std::int64_t> read = slurm::parse_integer(key, *text, range);
   if (!read) return at(found->second.place, read.error());
   return static_cast<int>(*read);
 }
@@ -272,11 +275,11 @@ base::Result<simulate::Happening> ScenarioInputs::node_state(const RawInput& inp
   const Entry& entry = input.fields.at("node");
   const base::Result<std::string> text = word(entry);
   if (!text) return text.error();
-  const base::Result<std::vector<std::string>> names = expand_hostlist(*text);
+  const base::Result<std::vector<std::string>> names = slurm::expand_hostlist(*text);
   if (!names) return at(entry.place, names.error().with_context("node"));
   for (const std::string& name : *names) {
     if (known_nodes_.count(name) == 0) {
-      return at(entry.place, "node: there is no node " + in_quotes(name));
+      return at(entry.place, "node: there is no node " + slurm::in_quotes(name));
     }
   }
   const auto state = input.fields.find("state");
@@ -284,7 +287,7 @@ base::Result<simulate::Happening> ScenarioInputs::node_state(const RawInput& inp
   const base::Result<std::string> wanted = word(state->second);
   if (!wanted) return wanted.error();
   simulate::SetNodeState change{.nodes = *names, .state = sched::NodeState::kUp};
-  const base::Status chosen = choose(change.state, "state", *wanted,
+  const base::Status chosen = slurm::choose(change.state, "state", *wanted,
                                      {{"DOWN", sched::NodeState::kDown},
                                       {"DRAIN", sched::NodeState::kDrain},
                                       {"RESUME", sched::NodeState::kUp}});
@@ -298,24 +301,24 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol(const RawInput& input
   if (!text) return text.error();
   const base::Result<std::string> line = with_job_ids(*text);
   if (!line) return at(entry.place, line.error());
-  const base::Result<std::vector<std::string>> words = split_words(*line);
+  const base::Result<std::vector<std::string>> words = slurm::split_words(*line);
   if (!words) return at(entry.place, words.error());
   const auto refuse = [&] {
-    return at(entry.place, "scontrol " + in_quotes(*text) +
+    return at(entry.place, "scontrol " + slurm::in_quotes(*text) +
                                ": supported are reconfigure, update PartitionName=… KEY=VALUE … "
                                "and update JobId=… KEY=VALUE …");
   };
-  if (words->size() == 1 && same_word(words->front(), "reconfigure")) return reconfigure();
-  if (words->size() < 3 || !same_word(words->front(), "update")) return refuse();
-  std::vector<KeyValue> keys;
+  if (words->size() == 1 && slurm::same_word(words->front(), "reconfigure")) return reconfigure();
+  if (words->size() < 3 || !slurm::same_word(words->front(), "update")) return refuse();
+  std::vector<slurm::KeyValue> keys;
   for (std::size_t i = 1; i < words->size(); ++i) {
-    const auto [key, value] = split_option((*words)[i]);
+    const auto [key, value] = slurm::split_option((*words)[i]);
     keys.push_back({std::string{key}, std::string{value}});
   }
   base::Result<simulate::Happening> read = base::invalid_argument("");
-  if (same_word(keys.front().key, "PartitionName")) {
+  if (slurm::same_word(keys.front().key, "PartitionName")) {
     read = scontrol_partition(keys);
-  } else if (same_word(keys.front().key, "JobId")) {
+  } else if (slurm::same_word(keys.front().key, "JobId")) {
     read = scontrol_job(keys);
   } else {
     return refuse();
@@ -332,12 +335,12 @@ simulate::Happening ScenarioInputs::reconfigure() {
 }
 
 base::Result<simulate::Happening> ScenarioInputs::scontrol_partition(
-    const std::vector<KeyValue>& keys) {
+    const std::vector<slurm::KeyValue>& keys) {
   for (std::size_t i = 0; i < configuration_.partitions.size(); ++i) {
     if (configuration_.partitions[i].name != keys.front().value) continue;
-    std::vector<KeyValue> all = partition_keys_[i];
+    std::vector<slurm::KeyValue> all = partition_keys_[i];
     all.insert(all.end(), keys.begin() + 1, keys.end());
-    base::Result<sched::PartitionConfig> updated = read_partition_keys(all, node_names_);
+    base::Result<sched::PartitionConfig> updated = slurm::read_partition_keys(all, node_names_);
     if (!updated) return updated.error();
     sched::Configuration changed = configuration_;
     changed.partitions[i] = std::move(updated).value();
@@ -347,16 +350,17 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_partition(
     configuration_ = std::move(changed);
     return simulate::Happening{simulate::SetConfiguration{configuration_}};
   }
-  return base::invalid_argument("there is no partition " + in_quotes(keys.front().value));
+  return base::invalid_argument("there is no partition " + slurm::in_quotes(keys.front().value));
 }
 
-base::Result<simulate::Happening> ScenarioInputs::scontrol_job(const std::vector<KeyValue>& keys) {
-  const base::Result<std::int64_t> number = parse_integer(
+base::Result<simulate::Happening> ScenarioInputs::scontrol_job(
+    const std::vector<slurm::KeyValue>& keys) {
+  const base::Result<std::int64_t> number = slurm::parse_integer(
       "JobId", keys.front().value, {.min = 1, .max = static_cast<std::int64_t>(requests_.size())});
   if (!number) return number.error();
   const sched::JobId id{*number};
-  const KeyValue& first = keys[1];
-  if (keys.size() == 2 && same_word(first.key, "Priority") && first.value == "0") {  // R9.1
+  const slurm::KeyValue& first = keys[1];
+  if (keys.size() == 2 && slurm::same_word(first.key, "Priority") && first.value == "0") {  // R9.1
     return simulate::Happening{simulate::Command{simulate::CommandKind::kHold, id}};
   }
   simulate::UpdateJob update{requests_[id.index() - 1]};
@@ -368,39 +372,41 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_job(const std::vector
   return simulate::Happening{std::move(update)};
 }
 
-base::Status ScenarioInputs::update_job(const KeyValue& key, sched::JobRequest& request) const {
+base::Status ScenarioInputs::update_job(const slurm::KeyValue& key,
+                                        sched::JobRequest& request) const {
   const auto there_is = [&](const auto& all, const std::string& name) {
     return std::any_of(all.begin(), all.end(), [&](const auto& each) { return each.name == name; });
   };
-  if (same_word(key.key, "TimeLimit")) {
-    const auto limit = parse_limit("TimeLimit", key.value);
-    if (limit) request.time_limit = limit->value_or(kUnlimited);
+  if (slurm::same_word(key.key, "TimeLimit")) {
+    const auto limit = slurm::parse_limit("TimeLimit", key.value);
+    if (limit) request.time_limit = limit->value_or(slurm::kUnlimited);
     return limit.status();
   }
-  if (same_word(key.key, "Priority")) {
+  if (slurm::same_word(key.key, "Priority")) {
     std::uint32_t priority = 0;
     const base::Status status =
-        set_integer(priority, "Priority", key.value, {.min = 1, .max = 4'294'967'293});
+        slurm::set_integer(priority, "Priority", key.value, {.min = 1, .max = 4'294'967'293});
     request.priority = sched::Priority{priority};
     request.hold = false;  // zero was what held it
     return status;
   }
-  if (same_word(key.key, "Nice")) return set_integer(request.nice, "Nice", key.value, {.min = 0});
-  if (same_word(key.key, "Partition")) {
-    request.partitions = split(key.value, ',');
+  if (slurm::same_word(key.key, "Nice"))
+    return slurm::set_integer(request.nice, "Nice", key.value, {.min = 0});
+  if (slurm::same_word(key.key, "Partition")) {
+    request.partitions = slurm::split(key.value, ',');
     for (const std::string& name : request.partitions) {
       if (there_is(configuration_.partitions, name)) continue;
-      return base::invalid_argument("there is no partition " + in_quotes(name));
+      return base::invalid_argument("there is no partition " + slurm::in_quotes(name));
     }
     return {};
   }
-  if (same_word(key.key, "QOS")) {
+  if (slurm::same_word(key.key, "QOS")) {
     request.qos = key.value;
     if (there_is(configuration_.qos, key.value)) return {};
-    return base::invalid_argument("there is no QOS " + in_quotes(key.value));
+    return base::invalid_argument("there is no QOS " + slurm::in_quotes(key.value));
   }
-  return unknown_word("update JobId", key.key,
-                      {"TimeLimit", "Priority", "Nice", "Partition", "QOS"});
+  return slurm::unknown_word("update JobId", key.key,
+                             {"TimeLimit", "Priority", "Nice", "Partition", "QOS"});
 }
 
 base::Result<sched::JobId> ScenarioInputs::job(const Entry& entry) const {
@@ -409,7 +415,7 @@ base::Result<sched::JobId> ScenarioInputs::job(const Entry& entry) const {
   const auto found = jobs_by_label_.find(*label);
   if (found == jobs_by_label_.end()) {
     return at(entry.place,
-              entry.key + " " + in_quotes(*label) + ": no such job was submitted before");
+              entry.key + " " + slurm::in_quotes(*label) + ": no such job was submitted before");
   }
   return found->second;
 }

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/slurm/text.h"
 #include "cli/yaml_file.h"
 #include "scheduler/simulate/scenario.h"
+#include "slurm/text.h"
 
 namespace cli {
 
 // The keys that belong to a partition, as written, so that they can be updated.
-using PartitionKeys = std::vector<std::vector<KeyValue>>;
+using PartitionKeys = std::vector<std::vector<slurm::KeyValue>>;
 
 // Why the scheduler would not accept the configuration (1.6), or ok.
 base::Status check_legal(const sched::Configuration& configuration);
@@ -47,15 +47,15 @@ class ScenarioInputs {
   base::Result<simulate::Happening> node_state(const RawInput& input) const;
   base::Result<simulate::Happening> scontrol(const RawInput& input);
   simulate::Happening reconfigure();
-  base::Result<simulate::Happening> scontrol_partition(const std::vector<KeyValue>& keys);
-  base::Result<simulate::Happening> scontrol_job(const std::vector<KeyValue>& keys);
-  base::Status update_job(const KeyValue& key, sched::JobRequest& request) const;
+  base::Result<simulate::Happening> scontrol_partition(const std::vector<slurm::KeyValue>& keys);
+  base::Result<simulate::Happening> scontrol_job(const std::vector<slurm::KeyValue>& keys);
+  base::Status update_job(const slurm::KeyValue& key, sched::JobRequest& request) const;
   base::Result<simulate::Happening> command(const RawInput& input) const;
 
   base::Result<sched::JobId> job(const Entry& entry) const;
   base::Result<std::string> with_job_ids(std::string text) const;
   base::Result<int> number(const RawInput& input, const std::string& key, int otherwise,
-                           IntegerRange range) const;
+                           slurm::IntegerRange range) const;
 
   const YamlFile& file_;
   simulate::Scenario& scenario_;

@@ -10,9 +10,9 @@
 #include "cli/report/what_if_svg.h"
 #include "cli/report/what_if_text.h"
 #include "cli/scenario.h"
-#include "cli/slurm/text.h"
 #include "scheduler/simulate/told.h"
 #include "scheduler/simulate/what_if.h"
+#include "slurm/text.h"
 
 namespace cli {
 namespace {
@@ -60,7 +60,7 @@ int run_simulate(const SimulateOptions& options, Output output) {
   std::vector<base::Instant> at;
   for (const std::string& text : options.at) {
     const std::optional<base::Instant> t = instant(text);
-    if (!t) return usage(output, "--at " + in_quotes(text) + ": not seconds from 0 on");
+    if (!t) return usage(output, "--at " + slurm::in_quotes(text) + ": not seconds from 0 on");
     at.push_back(*t);
   }
   const base::Result<std::string> text = read_file(options.file, kScenarioBytesMax);

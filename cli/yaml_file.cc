@@ -21,7 +21,7 @@ base::Result<Entries> YamlFile::entries(const YAML::Node& map, const std::string
     if (!item.first.IsScalar()) return at(place(item.first), what + ": a key must be a word");
     Entry entry{item.first.Scalar(), item.second, place(item.first)};
     if (!seen.insert(entry.key).second) {
-      return at(entry.place, what + ": the key " + in_quotes(entry.key) + " is there twice");
+      return at(entry.place, what + ": the key " + slurm::in_quotes(entry.key) + " is there twice");
     }
     all.push_back(std::move(entry));
   }
@@ -41,14 +41,13 @@ base::Result<base::Duration> seconds(const Entry& entry) {
   if (!YAML::convert<double>::decode(entry.value, value) || !std::isfinite(value) || value < 0 ||
       value > kSecondsMax) {
     return at(entry.place,
-              entry.key + " " + in_quotes(*text) + ": must be seconds from 0 to 3153600000");
+              entry.key + " " + slurm::in_quotes(*text) + ": must be seconds from 0 to 3153600000");
   }
   return base::Duration{std::llround(value * 1e6)};
 }
 
-base::Result<std::vector<KeyValue>> YamlFile::key_values(const YAML::Node& map,
-                                                         const std::string& what,
-                                                         std::vector<KeyValue> first) const {
+base::Result<std::vector<slurm::KeyValue>> YamlFile::key_values(
+    const YAML::Node& map, const std::string& what, std::vector<slurm::KeyValue> first) const {
   const base::Result<Entries> all = entries(map, what);
   if (!all) return all.error();
   for (const Entry& entry : *all) {

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "cli/slurm/text.h"
+#include "slurm/text.h"
 
 namespace cli {
 
@@ -41,8 +41,9 @@ class YamlFile {
   base::Result<Entries> entries(const YAML::Node& map, const std::string& what) const;
 
   // The map as keys and values of slurm.conf, after `first`.
-  base::Result<std::vector<KeyValue>> key_values(const YAML::Node& map, const std::string& what,
-                                                 std::vector<KeyValue> first) const;
+  base::Result<std::vector<slurm::KeyValue>> key_values(const YAML::Node& map,
+                                                        const std::string& what,
+                                                        std::vector<slurm::KeyValue> first) const;
 
  private:
   std::string name_;

@@ -2,22 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "kube/api/event.h"
-#include "kube/api/job.h"
-#include "kube/api/lease.h"
-#include "kube/api/namespace.h"
-#include "kube/api/node.h"
-#include "kube/api/node_timetable.h"
-#include "kube/api/partition.h"
-#include "kube/api/pod.h"
-#include "kube/api/qos.h"
-#include "kube/api/scheduler_config.h"
-#include "kube/api/service.h"
 #include "kube/api_error.h"
+#include "kube/client_calls.h"
 #include "kube/client_core.h"
 #include "kube/json_text.h"
 #include "kube/managed_fields.h"
-#include "kube/merge_patch.h"
 #include "kube/resource_path.h"
 
 namespace kube {
@@ -45,16 +34,6 @@ std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-template <ApiObject T>
-base::Result<T> decoded(const base::Result<Response>& response, const std::string& context) {
-  if (!response.ok()) return response.error().with_context(context);
-  const auto body = parse_text(without_managed_fields(response->body));
-  if (!body.ok()) return body.error().with_context(context);
-  auto object = decode<T>(*body);
-  if (!object.ok()) return object.error().with_context(context + ": the answer");
-  return object;
-}
-
 const char* propagation_name(Propagation propagation) {
   switch (propagation) {
     case Propagation::kBackground:
@@ -79,6 +58,10 @@ json delete_body(const DeleteOptions& options) {
   return body;
 }
 
+std::string subresource_of(Part part) {
+  return part == Part::kStatus ? "/status" : "";
+}
+
 }  // namespace
 
 Client::Client(Transport& transport, const Clock& clock, Sleeper& sleeper, ClientOptions options)
@@ -95,133 +78,71 @@ void Client::request_stop() {
   core_->request_stop();
 }
 
-template <ApiObject T>
-base::Result<T> Client::get(const ObjectKey& key) const {
-  const Request request{.path = object_path(T::kResource, key), .timeout = call_.timeout};
-  return decoded<T>(core_->call(request, call_), context_of("get", T::kResource, to_string(key)));
-}
-
-template <ApiObject T>
-base::Result<ObjectList<T>> Client::list(const ListOptions& options) const {
-  ObjectList<T> out;
-  const auto on_item = [&](const json& item) {
-    auto object = decode<T>(item);
-    if (object.ok()) {
-      out.items.push_back(std::move(*object));
-      return;
-    }
-    out.undecodable.push_back(undecodable_of(item, object.error()));
-  };
-  const auto version = list_json(T::kResource, options, on_item, [&] { out = {}; });
-  if (!version.ok()) return version.error();
-  out.resource_version = *version;
-  return out;
-}
-
-template <ApiObject T>
-base::Result<T> Client::create(const T& object, const WriteOptions& options) const {
-  return create_json<T>(object.metadata.ns, encode(object), options);
-}
-
-template <ApiObject T>
-base::Result<T> Client::create_json(const std::string& ns, const json& object,
-                                    const WriteOptions& options) const {
-  const Request request{.method = Method::kPost,
-                        .path = collection_path(T::kResource, ns) +
-                                query_text({{"fieldManager", core_->options().field_manager},
-                                            {"dryRun", options.dry_run ? "All" : ""}}),
-                        .body = dump(object),
-                        .timeout = call_.timeout};
+std::string created_name(const std::string& ns, const json& object) {
   std::string name = ns.empty() ? "" : ns + "/";
   if (const auto meta = object.find("metadata"); meta != object.end() && meta->is_object()) {
     name += meta->value("name", meta->value("generateName", ""));
   }
-  return decoded<T>(core_->call(request, call_), context_of("create", T::kResource, name));
+  return name;
 }
 
-namespace {
-
-template <ApiObject T>
-Request put_request(const T& object, std::string_view subresource, const WriteOptions& options,
-                    const std::string& field_manager) {
-  return {.method = Method::kPut,
-          .path = object_path(T::kResource, key_of(object.metadata)) + std::string{subresource} +
-                  query_text(
-                      {{"fieldManager", field_manager}, {"dryRun", options.dry_run ? "All" : ""}}),
-          .body = dump(encode(object))};
+base::Result<json> Client::send(Request request, const std::string& context) const {
+  request.timeout = call_.timeout;
+  const auto response = core_->call(request, call_);
+  if (!response.ok()) return response.error().with_context(context);
+  auto body = parse_text(without_managed_fields(response->body));
+  if (!body.ok()) return body.error().with_context(context);
+  return body;
 }
 
-Request patch_request(const ResourceInfo& resource, const ObjectKey& key,
-                      std::string_view subresource, const json& merge_patch,
-                      const PatchOptions& options, const std::string& field_manager) {
+base::Result<json> Client::get_json(const ResourceInfo& resource, const ObjectKey& key) const {
+  return send({.path = object_path(resource, key)}, context_of("get", resource, to_string(key)));
+}
+
+base::Result<json> Client::post_json(const ResourceInfo& resource, const std::string& ns,
+                                     const json& object, const WriteOptions& options) const {
+  return send({.method = Method::kPost,
+               .path = collection_path(resource, ns) + write_query(options.dry_run),
+               .body = dump(object)},
+              context_of("create", resource, created_name(ns, object)));
+}
+
+base::Result<json> Client::put_json(const ResourceInfo& resource, const ObjectKey& key, Part part,
+                                    const json& object, const WriteOptions& options) const {
+  return send(
+      {.method = Method::kPut,
+       .path = object_path(resource, key) + subresource_of(part) + write_query(options.dry_run),
+       .body = dump(object)},
+      context_of(part == Part::kStatus ? "update status of" : "update", resource, to_string(key)));
+}
+
+base::Result<json> Client::patch_json(const ResourceInfo& resource, const ObjectKey& key, Part part,
+                                      const json& merge_patch, const PatchOptions& options) const {
   json body = merge_patch;
   if (options.resource_version) body["metadata"]["resourceVersion"] = *options.resource_version;
   if (options.uid) body["metadata"]["uid"] = *options.uid;
-  return {.method = Method::kPatch,
-          .path = object_path(resource, key) + std::string{subresource} +
-                  query_text(
-                      {{"fieldManager", field_manager}, {"dryRun", options.dry_run ? "All" : ""}}),
-          .body = dump(body),
-          .content_type = std::string{kMergePatch}};
+  return send(
+      {.method = Method::kPatch,
+       .path = object_path(resource, key) + subresource_of(part) + write_query(options.dry_run),
+       .body = dump(body),
+       .content_type = std::string{kMergePatch}},
+      context_of(part == Part::kStatus ? "patch status of" : "patch", resource, to_string(key)));
 }
 
-}  // namespace
-
-template <ApiObject T>
-base::Result<T> Client::update(const T& object, const WriteOptions& options) const {
-  Request request = put_request(object, "", options, core_->options().field_manager);
-  request.timeout = call_.timeout;
-  return decoded<T>(core_->call(request, call_),
-                    context_of("update", T::kResource, to_string(key_of(object.metadata))));
-}
-
-template <ApiObject T>
-base::Result<T> Client::update_status(const T& object, const WriteOptions& options) const {
-  Request request = put_request(object, "/status", options, core_->options().field_manager);
-  request.timeout = call_.timeout;
-  return decoded<T>(core_->call(request, call_), context_of("update status of", T::kResource,
-                                                            to_string(key_of(object.metadata))));
-}
-
-template <ApiObject T>
-base::Result<T> Client::patch(const ObjectKey& key, const json& merge_patch,
-                              const PatchOptions& options) const {
-  Request request =
-      patch_request(T::kResource, key, "", merge_patch, options, core_->options().field_manager);
-  request.timeout = call_.timeout;
-  return decoded<T>(core_->call(request, call_), context_of("patch", T::kResource, to_string(key)));
-}
-
-template <ApiObject T>
-base::Result<T> Client::patch_status(const ObjectKey& key, const json& merge_patch,
-                                     const PatchOptions& options) const {
-  Request request = patch_request(T::kResource, key, "/status", merge_patch, options,
-                                  core_->options().field_manager);
-  request.timeout = call_.timeout;
-  return decoded<T>(core_->call(request, call_),
-                    context_of("patch status of", T::kResource, to_string(key)));
-}
-
-template <ApiObject T>
-base::Result<T> Client::patch_status_from(const T& from, const T& to, bool check_version) const {
-  const json nothing = json::object();
-  json patch{{"status", kube::merge_patch(encode(from).value("status", nothing),
-                                          encode(to).value("status", nothing))}};
-  if (patch["status"].empty()) return from;
-  PatchOptions options{.uid = from.metadata.uid};
-  if (check_version) options.resource_version = from.metadata.resource_version;
-  return patch_status<T>(key_of(from.metadata), patch, options);
-}
-
-template <ApiObject T>
-base::Status Client::remove(const ObjectKey& key, const DeleteOptions& options) const {
+base::Status Client::delete_json(const ResourceInfo& resource, const ObjectKey& key,
+                                 const DeleteOptions& options) const {
   const Request request{.method = Method::kDelete,
-                        .path = object_path(T::kResource, key),
+                        .path = object_path(resource, key),
                         .body = dump(delete_body(options)),
                         .timeout = call_.timeout};
   const auto response = core_->call(request, call_);
   if (response.ok()) return {};
-  return response.error().with_context(context_of("delete", T::kResource, to_string(key)));
+  return response.error().with_context(context_of("delete", resource, to_string(key)));
+}
+
+std::string Client::write_query(bool dry_run) const {
+  return query_text(
+      {{"fieldManager", core_->options().field_manager}, {"dryRun", dry_run ? "All" : ""}});
 }
 
 base::Result<json> Client::call_json(Method method, const std::string& path,
@@ -343,32 +264,5 @@ Undecodable undecodable_of(const json& object, base::Error error) {
   out.resource_version = text_at(*meta, "resourceVersion");
   return out;
 }
-
-#define KUBE_INSTANTIATE(T)                                                                     \
-  template base::Result<T> Client::get<T>(const ObjectKey&) const;                              \
-  template base::Result<ObjectList<T>> Client::list<T>(const ListOptions&) const;               \
-  template base::Result<T> Client::create<T>(const T&, const WriteOptions&) const;              \
-  template base::Result<T> Client::create_json<T>(const std::string&, const json&,              \
-                                                  const WriteOptions&) const;                   \
-  template base::Result<T> Client::update<T>(const T&, const WriteOptions&) const;              \
-  template base::Result<T> Client::patch<T>(const ObjectKey&, const json&, const PatchOptions&) \
-      const;                                                                                    \
-  template base::Result<T> Client::patch_status<T>(const ObjectKey&, const json&,               \
-                                                   const PatchOptions&) const;                  \
-  template base::Result<T> Client::update_status<T>(const T&, const WriteOptions&) const;       \
-  template base::Result<T> Client::patch_status_from<T>(const T&, const T&, bool) const;        \
-  template base::Status Client::remove<T>(const ObjectKey&, const DeleteOptions&) const
-
-KUBE_INSTANTIATE(Event);
-KUBE_INSTANTIATE(Job);
-KUBE_INSTANTIATE(Lease);
-KUBE_INSTANTIATE(Namespace);
-KUBE_INSTANTIATE(Node);
-KUBE_INSTANTIATE(NodeTimetable);
-KUBE_INSTANTIATE(Partition);
-KUBE_INSTANTIATE(Pod);
-KUBE_INSTANTIATE(Qos);
-KUBE_INSTANTIATE(SchedulerConfig);
-KUBE_INSTANTIATE(Service);
 
 }  // namespace kube

@@ -8,7 +8,8 @@
 // resourceVersion may return kConflict for its own first try, and a retried delete kNotFound: read
 // again, as after any conflict.
 //
-// The typed calls exist for the kinds in kube/api (the list is at the end of client.cc).
+// The typed calls exist for the kinds that a library instantiates them for (client_calls.h):
+// core kinds in kube/core_calls.cc, those of kubegang.io in api/client_calls.cc.
 #pragma once
 
 #include <cstdint>
@@ -105,6 +106,8 @@ struct DeleteOptions {
   bool dry_run = false;
 };
 
+enum class Part { kWhole, kStatus };  // of an object: what a write is about
+
 class Client {
  public:
   // All three must live longer than the last copy.
@@ -176,6 +179,22 @@ class Client {
 
  private:
   class Core;
+
+  // What the typed calls are made of; the answer's object, without its managedFields.
+  base::Result<nlohmann::json> send(Request request, const std::string& context) const;
+  base::Result<nlohmann::json> get_json(const ResourceInfo& resource, const ObjectKey& key) const;
+  base::Result<nlohmann::json> post_json(const ResourceInfo& resource, const std::string& ns,
+                                         const nlohmann::json& object,
+                                         const WriteOptions& options) const;
+  base::Result<nlohmann::json> put_json(const ResourceInfo& resource, const ObjectKey& key,
+                                        Part part, const nlohmann::json& object,
+                                        const WriteOptions& options) const;
+  base::Result<nlohmann::json> patch_json(const ResourceInfo& resource, const ObjectKey& key,
+                                          Part part, const nlohmann::json& merge_patch,
+                                          const PatchOptions& options) const;
+  base::Status delete_json(const ResourceInfo& resource, const ObjectKey& key,
+                           const DeleteOptions& options) const;
+  std::string write_query(bool dry_run) const;
 
   Client(std::shared_ptr<Core> core, CallOptions call);
 

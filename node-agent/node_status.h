@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "api/node_timetable.h"
 #include "base/time.h"
-#include "kube/api/node_timetable.h"
 #include "node-agent/clock_check.h"
 #include "node-agent/keeper.h"
 

@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "api/node_timetable.h"
+#include "api/scheduler_config.h"
 #include "base/prng.h"
 #include "kube/api/lease.h"
 #include "kube/api/node.h"
-#include "kube/api/node_timetable.h"
 #include "kube/api/pod.h"
-#include "kube/api/scheduler_config.h"
 #include "kube/client.h"
 #include "kube/informer.h"
 #include "kube/run_loop.h"

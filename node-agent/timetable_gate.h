@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "api/node_timetable.h"
 #include "base/result.h"
-#include "kube/api/node_timetable.h"
 
 namespace agent {
 

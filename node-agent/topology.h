@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "api/node_timetable.h"
 #include "base/result.h"
-#include "kube/api/node_timetable.h"
 
 namespace agent {
 

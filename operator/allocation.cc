@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "cli/slurm/hostlist.h"
 #include "operator/units.h"
+#include "slurm/hostlist.h"
 
 namespace control {
 namespace {
@@ -16,7 +16,7 @@ bool same_share(const sched::NodeAllocation& a, const sched::NodeAllocation& b) 
 kube::NodeAllocation encode_share(const sched::NodeAllocation& share,
                                   const std::vector<std::string>& names) {
   kube::NodeAllocation encoded;
-  encoded.nodes = cli::compress_hostlist(names);
+  encoded.nodes = slurm::compress_hostlist(names);
   encoded.cpus = format_cores(share.cores);
   encoded.cpu_count = share.cpus;
   encoded.tasks = share.tasks;
@@ -80,7 +80,7 @@ kube::Allocation encode_allocation(const sched::Allocation& allocation, const No
     encoded.nodes.push_back(encode_share(share, group));
     group.clear();
   }
-  encoded.node_list = cli::compress_hostlist(all);
+  encoded.node_list = slurm::compress_hostlist(all);
   return encoded;
 }
 
@@ -89,7 +89,7 @@ base::Result<DecodedAllocation> decode_allocation(const kube::Allocation& alloca
   DecodedAllocation decoded;
   decoded.allocation.whole_nodes = true;
   for (const kube::NodeAllocation& share : allocation.nodes) {
-    const auto names = cli::expand_hostlist(share.nodes);
+    const auto names = slurm::expand_hostlist(share.nodes);
     if (!names.ok()) return names.error().with_context("status.allocation.nodes");
     const auto cores = parse_cores(share.cpus);
     if (!cores.ok()) return cores.error().with_context("status.allocation.nodes.cpus");

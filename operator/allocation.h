@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "api/job.h"
 #include "base/result.h"
-#include "kube/api/job.h"
 #include "scheduler/model/core_set.h"
 #include "scheduler/model/job.h"
 

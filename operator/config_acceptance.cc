@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "base/check.h"
-#include "cli/slurm/hostlist.h"
 #include "scheduler/model/legality.h"
+#include "slurm/hostlist.h"
 
 namespace control {
 namespace {
@@ -19,9 +19,9 @@ constexpr std::size_t kMissingNamesShown = 20;
 
 // "n[12-14]", or the first names of a list that is long however it is written.
 std::string short_hostlist(const std::vector<std::string>& names) {
-  std::string text = cli::compress_hostlist(names);
+  std::string text = slurm::compress_hostlist(names);
   if (text.size() <= kMissingBytesMax) return text;
-  return cli::compress_hostlist(std::span{names}.first(kMissingNamesShown)) + ",...";
+  return slurm::compress_hostlist(std::span{names}.first(kMissingNamesShown)) + ",...";
 }
 
 // Which spec of an object is tried.

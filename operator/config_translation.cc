@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "base/natural_order.h"
-#include "cli/slurm/hostlist.h"
 #include "kube/api/time_format.h"
 #include "operator/units.h"
 #include "scheduler/model/cluster.h"
+#include "slurm/hostlist.h"
 
 namespace control {
 namespace {
@@ -225,7 +225,7 @@ sched::OverSubscribe translate(kube::OverSubscribePolicy policy) {
 std::vector<std::string> nodes_of(const kube::PartitionNodes& nodes,
                                   std::span<const kube::Node* const> existing) {
   if (nodes.hostlist) {
-    auto names = cli::expand_hostlist(*nodes.hostlist).value();
+    auto names = slurm::expand_hostlist(*nodes.hostlist).value();
     std::sort(names.begin(), names.end(), base::natural_less);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     return names;
@@ -301,7 +301,7 @@ std::vector<std::string> check_partition(const kube::Partition& partition) {
                  std::string{spec.nodes.hostlist ? "remove one" : "add one"});
   }
   if (spec.nodes.hostlist) {
-    const auto names = cli::expand_hostlist(*spec.nodes.hostlist);
+    const auto names = slurm::expand_hostlist(*spec.nodes.hostlist);
     if (!names.ok()) {
       problems.add("spec.nodes.hostlist: \"" + *spec.nodes.hostlist +
                    "\" is no hostlist: " + names.error().message + "; write it like n[12-16,20]");

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "api/partition.h"
+#include "api/qos.h"
+#include "api/scheduler_config.h"
 #include "kube/api/node.h"
-#include "kube/api/partition.h"
-#include "kube/api/qos.h"
-#include "kube/api/scheduler_config.h"
 #include "scheduler/model/config.h"
 
 namespace control {

@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "kube/api/job.h"
+#include "api/job.h"
+#include "api/node_timetable.h"
+#include "api/partition.h"
+#include "api/qos.h"
+#include "api/scheduler_config.h"
 #include "kube/api/node.h"
-#include "kube/api/node_timetable.h"
-#include "kube/api/partition.h"
 #include "kube/api/pod.h"
-#include "kube/api/qos.h"
-#include "kube/api/scheduler_config.h"
 #include "kube/run_loop.h"
 
 namespace control {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "operator/wellknown.h"
+#include "api/wellknown.h"
 
 namespace control {
 namespace {
@@ -27,7 +27,7 @@ void drop_common(kube::ObjectMeta& metadata) {
 
 // Keeps what memory_request and observe_gang read.
 void slim_pod(kube::Pod& pod) {
-  const bool ours = pod.metadata.labels.contains(std::string{kLabelJob});
+  const bool ours = pod.metadata.labels.contains(std::string{kube::kLabelJob});
   drop_common(pod.metadata);
   for (auto* containers : {&pod.spec.init_containers, &pod.spec.containers}) {
     for (kube::Container& container : *containers) {

@@ -4,9 +4,9 @@
 #include <optional>
 #include <set>
 
-#include "cli/slurm/hostlist.h"
 #include "kube/api/time_format.h"
 #include "scheduler/constraint.h"
+#include "slurm/hostlist.h"
 
 namespace control {
 namespace {
@@ -140,7 +140,7 @@ class Checker {
   void check_node_lists() {
     const auto check = [&](std::string_view field, const std::optional<std::string>& list) {
       if (!list) return;
-      const auto names = cli::expand_hostlist(*list);
+      const auto names = slurm::expand_hostlist(*list);
       if (!names.ok()) {
         problem(std::string{field} + ": \"" + *list +
                 "\" is no hostlist: " + names.error().message + "; write it like n[12-16,20]");

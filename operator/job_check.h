@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/api/job.h"
+#include "api/job.h"
 
 namespace control {
 

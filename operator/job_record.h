@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/api/job.h"
+#include "api/job.h"
 #include "kube/api/pod.h"
 #include "operator/gang_observation.h"
 #include "operator/keeper.h"

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "api/wellknown.h"
 #include "base/natural_order.h"
-#include "cli/slurm/hostlist.h"
 #include "operator/job_check.h"
 #include "operator/units.h"
-#include "operator/wellknown.h"
 #include "scheduler/model/cluster.h"
+#include "slurm/hostlist.h"
 
 namespace control {
 namespace {
@@ -24,13 +24,13 @@ bool tolerates(const std::vector<kube::Toleration>& tolerations, const kube::Tai
 
 // Taints that say in what state the node is; the node's own state covers them.
 bool is_state_taint(const kube::Taint& taint) {
-  return taint.key.starts_with("node.kubernetes.io/") || taint.key == kTaintManaged;
+  return taint.key.starts_with("node.kubernetes.io/") || taint.key == kube::kTaintManaged;
 }
 
 // Empty for a list that is absent or does not parse (check_job says so).
 std::vector<std::string> names_of(const std::optional<std::string>& hostlist) {
   if (!hostlist) return {};
-  auto names = cli::expand_hostlist(*hostlist);
+  auto names = slurm::expand_hostlist(*hostlist);
   if (!names.ok()) return {};
   std::sort(names->begin(), names->end(), base::natural_less);
   names->erase(std::unique(names->begin(), names->end()), names->end());

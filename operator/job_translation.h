@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/api/job.h"
+#include "api/job.h"
 #include "kube/api/node.h"
 #include "operator/template_check.h"
 #include "scheduler/model/config.h"

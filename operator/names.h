@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "kube/api/job.h"
+#include "api/job.h"
 #include "scheduler/decision.h"
 #include "scheduler/model/job.h"
 

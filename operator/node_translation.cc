@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/wellknown.h"
 #include "operator/gang_observation.h"
 #include "operator/units.h"
-#include "operator/wellknown.h"
 #include "timetable/timetable.h"
 
 namespace control {
@@ -29,7 +29,7 @@ sched::MemoryMiB tmp_disk_of(const kube::ResourceList& list) {
 }
 
 std::uint32_t weight_of(const kube::Labels& labels) {
-  const auto label = labels.find(std::string{kLabelWeight});
+  const auto label = labels.find(std::string{kube::kLabelWeight});
   std::uint32_t weight = 1;
   if (label == labels.end()) return weight;
   const char* end = label->second.data() + label->second.size();
@@ -154,8 +154,9 @@ bool is_ready(const kube::Node& node) {
 }
 
 bool is_out_of_service(const kube::Node& node) {
-  return std::any_of(node.spec.taints.begin(), node.spec.taints.end(),
-                     [](const kube::Taint& taint) { return taint.key == kTaintOutOfService; });
+  return std::any_of(
+      node.spec.taints.begin(), node.spec.taints.end(),
+      [](const kube::Taint& taint) { return taint.key == kube::kTaintOutOfService; });
 }
 
 }  // namespace control

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "api/node_timetable.h"
+#include "api/scheduler_config.h"
 #include "kube/api/node.h"
-#include "kube/api/node_timetable.h"
 #include "kube/api/pod.h"
-#include "kube/api/scheduler_config.h"
 #include "scheduler/model/core_set.h"
 #include "scheduler/model/node.h"
 

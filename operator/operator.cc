@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "api/wellknown.h"
 #include "base/check.h"
-#include "operator/wellknown.h"
 
 namespace control {
 namespace {

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "api/wellknown.h"
 #include "operator/operator.h"
 #include "operator/sentences.h"
-#include "operator/wellknown.h"
 
 namespace control {
 namespace {
@@ -153,7 +153,7 @@ template <typename T>
 void Operator::show_verdict(Keeper<T>& keeper, const T& object, const SpecVerdict& verdict) {
   auto wanted = keeper.wanted;
   if (verdict.newest_in_force) wanted.accepted = object.spec;
-  kube::Condition condition{.type = std::string{kAccepted},
+  kube::Condition condition{.type = std::string{kube::kAccepted},
                             .observed_generation = object.metadata.generation};
   if (verdict.newest_in_force) {
     condition.status = kube::ConditionStatus::kTrue;
@@ -169,7 +169,7 @@ void Operator::show_verdict(Keeper<T>& keeper, const T& object, const SpecVerdic
   const std::string message = condition.message;
   // Of a partition whose spec was and is in force only what is said about it can have changed, as
   // with each of its nodes that comes.
-  const kube::Condition* before = kube::find_condition(keeper.wanted.conditions, kAccepted);
+  const kube::Condition* before = kube::find_condition(keeper.wanted.conditions, kube::kAccepted);
   const bool only_informs = std::is_same_v<T, kube::Partition> && verdict.newest_in_force &&
                             before != nullptr && before->status == condition.status &&
                             before->observed_generation == condition.observed_generation &&
@@ -238,7 +238,7 @@ void Operator::reserve_job_ids() {
   reserving_ = true;
   const bool exists = config_ != nullptr && !config_status_.gone;
   const std::int64_t first = std::max(next_id_, std::int64_t{1});
-  const std::int64_t end = first + kJobIdBlock;
+  const std::int64_t end = first + kube::kJobIdBlock;
   // `spec` has to be there, though nothing is in it.
   const nlohmann::json object{{"apiVersion", "kubegang.io/v1alpha1"},
                               {"kind", "SchedulerConfig"},

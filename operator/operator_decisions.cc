@@ -2,10 +2,10 @@
 // says how urgent that is.
 #include <algorithm>
 
+#include "api/wellknown.h"
 #include "operator/allocation.h"
 #include "operator/names.h"
 #include "operator/operator.h"
-#include "operator/wellknown.h"
 
 namespace control {
 namespace {
@@ -59,7 +59,7 @@ void Operator::on(const sched::Start& start, JobRecord& job) {
   wanted.claim.reset();
   wanted.exit_code.reset();
   kube::set_condition(wanted.conditions,
-                      {.type = std::string{kReady},
+                      {.type = std::string{kube::kReady},
                        .status = kube::ConditionStatus::kFalse,
                        .last_transition_time = now_,
                        .reason = "Starting",
@@ -176,8 +176,8 @@ void Operator::on(const sched::StateChange& change, JobRecord& job) {
     wanted.eligible_time = change.eligible_at;
     if (requeued) wanted.submit_time = now_;  // T7; of a start that is undone it stays
     wanted.node_list_or_reason = in_brackets(wanted.reason);
-    erase_condition(wanted.conditions, kReady);
-    erase_condition(wanted.conditions, kCompleting);
+    erase_condition(wanted.conditions, kube::kReady);
+    erase_condition(wanted.conditions, kube::kCompleting);
     if (is_system_hold(change.reason)) wanted.held = kube::JobHeld{wanted.reason};
     if (requeued) event(job, false, "Requeued", "restart " + std::to_string(change.restarts));
   }
@@ -196,9 +196,9 @@ void Operator::finish(JobRecord& job, const sched::StateChange& change) {
   wanted.end_time = now_;
   wanted.ending.reset();
   wanted.held.reset();
-  erase_condition(wanted.conditions, kCompleting);
+  erase_condition(wanted.conditions, kube::kCompleting);
   kube::set_condition(wanted.conditions,
-                      {.type = std::string{kFinished},
+                      {.type = std::string{kube::kFinished},
                        .status = kube::ConditionStatus::kTrue,
                        .last_transition_time = now_,
                        .reason = name,
@@ -271,7 +271,7 @@ void Operator::clear_start(JobRecord& job) {
   job.creating.clear();
   job.failing_since.clear();
   job.never_frozen = false;
-  erase_condition(job.wanted().conditions, kNeverFrozen);
+  erase_condition(job.wanted().conditions, kube::kNeverFrozen);
   job.undo.reset();
   job.commit_after.reset();
   job.pods_failures = 0;
@@ -294,7 +294,7 @@ void Operator::show_times(JobRecord& job) {
 
 void Operator::show_completing(JobRecord& job) {
   kube::set_condition(job.wanted().conditions,
-                      {.type = std::string{kCompleting},
+                      {.type = std::string{kube::kCompleting},
                        .status = kube::ConditionStatus::kTrue,
                        .last_transition_time = now_,
                        .reason = "Ending",

@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/wellknown.h"
 #include "operator/operator.h"
 #include "operator/pod_builder.h"
 #include "operator/units.h"
-#include "operator/wellknown.h"
 
 namespace control {
 namespace {
@@ -42,7 +42,7 @@ void delete_if_orphan(const kube::Client& client, const kube::ObjectKey& key) {
 }
 
 bool is_ready_job(const JobRecord& job) {
-  return kube::is_true(job.wanted().conditions, kReady);
+  return kube::is_true(job.wanted().conditions, kube::kReady);
 }
 
 // A namespace that was made a moment ago has no service account; its controller makes it soon.
@@ -54,7 +54,7 @@ bool lacks_account_still(const JobRecord& job, const base::Error& error, base::I
     return false;
   }
   // Ready=False since the start.
-  const kube::Condition* ready = kube::find_condition(job.wanted().conditions, kReady);
+  const kube::Condition* ready = kube::find_condition(job.wanted().conditions, kube::kReady);
   return ready != nullptr && ready->last_transition_time &&
          now < *ready->last_transition_time + kAccountPatience;
 }
@@ -171,7 +171,8 @@ void Operator::reconcile_running(JobRecord& job) {
                 .failing_since = &job.failing_since,
                 .settle = parameters_.settle,
                 .ready = is_ready_job(job)};
-  const kube::Condition* ready_condition = kube::find_condition(job.wanted().conditions, kReady);
+  const kube::Condition* ready_condition =
+      kube::find_condition(job.wanted().conditions, kube::kReady);
   if (!view.ready && job.object->spec.start_timeout && ready_condition != nullptr &&
       ready_condition->last_transition_time) {
     view.start_deadline = *ready_condition->last_transition_time + *job.object->spec.start_timeout;
@@ -238,7 +239,7 @@ void Operator::leave_rotation(JobRecord& job, const std::string& why) {
                               "added it. The job's pods are never frozen; who shares their nodes "
                               "runs at the same time";
   if (!kube::set_condition(job.wanted().conditions,
-                           {.type = std::string{kNeverFrozen},
+                           {.type = std::string{kube::kNeverFrozen},
                             .status = kube::ConditionStatus::kTrue,
                             .last_transition_time = now_,
                             .reason = "ChangedByWebhook",
@@ -256,7 +257,7 @@ void Operator::leave_rotation(JobRecord& job, const std::string& why) {
 void Operator::ready(JobRecord& job) {
   kube::JobStatus& wanted = job.wanted();
   kube::set_condition(wanted.conditions,
-                      {.type = std::string{kReady},
+                      {.type = std::string{kube::kReady},
                        .status = kube::ConditionStatus::kTrue,
                        .last_transition_time = now_,
                        .reason = "Settled",
@@ -309,7 +310,7 @@ void Operator::undo_start(JobRecord& job, StartUndo undo) {
   }
   kube::JobEnding ending;
   ending.verdict = kube::EndingVerdict::kRequeue;
-  ending.reason = std::string{undo.hold ? kLaunchFailed : kStartUndone};
+  ending.reason = std::string{undo.hold ? kube::kLaunchFailed : kube::kStartUndone};
   ending.since = now_;
   job.wanted().ending = ending;
   job.wanted().message = undo.message;

@@ -1,10 +1,10 @@
 // What users want of their jobs: submission, changes, holds, suspension, cancelling, deletion.
 #include <algorithm>
 
+#include "api/wellknown.h"
 #include "operator/job_check.h"
 #include "operator/operator.h"
 #include "operator/sentences.h"
-#include "operator/wellknown.h"
 
 namespace control {
 void Operator::apply_job_changes(const Inbox::Batch& batch) {
@@ -153,7 +153,7 @@ void Operator::refuse(JobRecord& job, const std::vector<std::string>& problems) 
   const std::string message = joined(problems);
   kube::JobStatus& wanted = job.wanted();
   const bool changed = kube::set_condition(wanted.conditions,
-                                           {.type = std::string{kAccepted},
+                                           {.type = std::string{kube::kAccepted},
                                             .status = kube::ConditionStatus::kFalse,
                                             .observed_generation = job.object->metadata.generation,
                                             .reason = "Invalid",
@@ -175,7 +175,7 @@ void Operator::refuse(JobRecord& job, const std::vector<std::string>& problems) 
 void Operator::refuse_change(JobRecord& job, const std::vector<std::string>& problems) {
   const std::string message = joined(problems) + "; the job goes on as it was";
   if (!kube::set_condition(job.wanted().conditions,
-                           {.type = std::string{kAccepted},
+                           {.type = std::string{kube::kAccepted},
                             .status = kube::ConditionStatus::kFalse,
                             .observed_generation = job.object->metadata.generation,
                             .reason = "ChangeRefused",
@@ -203,7 +203,7 @@ void Operator::show_accepted(JobRecord& job) {
   const bool warns = !job.pod_warning.empty();
   if (!kube::set_condition(
           job.wanted().conditions,
-          {.type = std::string{kAccepted},
+          {.type = std::string{kube::kAccepted},
            .status = kube::ConditionStatus::kTrue,
            .observed_generation = job.object->metadata.generation,
            .reason = warns ? "AcceptedWithWarning" : "Accepted",

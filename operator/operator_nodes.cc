@@ -1,8 +1,8 @@
 // Nodes: what the scheduler may use of them, and which are lost.
 #include <algorithm>
 
+#include "api/wellknown.h"
 #include "operator/operator.h"
-#include "operator/wellknown.h"
 
 namespace control {
 

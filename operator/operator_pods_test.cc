@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "api/wellknown.h"
 #include "operator/testing/world.h"
-#include "operator/wellknown.h"
 
 namespace control {
 namespace {
@@ -165,7 +165,8 @@ TEST(Operator, AJobWhosePodsAWebhookGaveAProbeIsNeverFrozenAndSaysSo) {
   World world{{}};
   bool injects = true;
   world.server().set_pod_webhook([&](json& pod) {
-    if (!injects || pod["metadata"]["labels"].value(std::string{kLabelJob}, "") != "probed") return;
+    if (!injects || pod["metadata"]["labels"].value(std::string{kube::kLabelJob}, "") != "probed")
+      return;
     pod["spec"]["containers"][0]["livenessProbe"] = {{"tcpSocket", {{"port", 80}}}};
   });
   world.apply(linear_config("4s"));

@@ -1,18 +1,18 @@
 // A new leader's beginning: everything that it needs is in the API server.
 #include <algorithm>
 
-#include "cli/slurm/hostlist.h"
+#include "api/wellknown.h"
 #include "operator/allocation.h"
 #include "operator/names.h"
 #include "operator/operator.h"
-#include "operator/wellknown.h"
+#include "slurm/hostlist.h"
 
 namespace control {
 namespace {
 
 bool was_in_queue(const kube::JobStatus& status) {
   return status.state && status.job_id &&
-         (status.allocation || kube::is_true(status.conditions, kAccepted));
+         (status.allocation || kube::is_true(status.conditions, kube::kAccepted));
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ std::optional<sched::RestoredJob> Operator::restored_job(JobRecord& job) {
                     {configuration_, capacity_, facts});
   const bool allocated = status.allocation.has_value();
   const bool waits_for_partition =
-      verdict.partition_missing && kube::is_true(status.conditions, kAccepted);
+      verdict.partition_missing && kube::is_true(status.conditions, kube::kAccepted);
   if (!verdict.request && !allocated && !waits_for_partition) {
     return std::nullopt;  // judged anew by the loop
   }
@@ -124,9 +124,9 @@ std::optional<sched::RestoredJob> Operator::restored_job(JobRecord& job) {
   restored.partition = scheduler_.known_partition(status.partition);
   restored.state = status.state == kube::JobState::kSuspended ? sched::JobState::kSuspended
                                                               : sched::JobState::kRunning;
-  restored.ready = kube::is_true(status.conditions, kReady);
+  restored.ready = kube::is_true(status.conditions, kube::kReady);
   restored.start_time = restored.ready ? status.start_time : std::nullopt;
-  const kube::Condition* ready = kube::find_condition(status.conditions, kReady);
+  const kube::Condition* ready = kube::find_condition(status.conditions, kube::kReady);
   restored.allocated_at = restored.ready     ? status.start_time.value_or(now_)
                           : ready != nullptr ? ready->last_transition_time.value_or(now_)
                                              : now_;
@@ -151,9 +151,10 @@ void Operator::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
   restored.exit_code = ending->exit_code.value_or(0);
   restored.kill_at = ending->grace_end;
   job.end_message = job.wanted().message;
-  if (ending->reason == kStartUndone || ending->reason == kLaunchFailed) {
+  if (ending->reason == kube::kStartUndone || ending->reason == kube::kLaunchFailed) {
     // To the scheduler it is a start like any other until its pods are gone.
-    job.undo = StartUndo{.hold = ending->reason == kLaunchFailed, .message = job.wanted().message};
+    job.undo =
+        StartUndo{.hold = ending->reason == kube::kLaunchFailed, .message = job.wanted().message};
     return;
   }
   restored.ending = decided_verdict(ending->verdict);
@@ -169,7 +170,7 @@ void Operator::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
 void Operator::restore_claim(const JobRecord& job, sched::RestoredJob& restored) const {
   const auto& claim = job.wanted().claim;
   if (!claim) return;
-  const auto names = cli::expand_hostlist(claim->node_list);
+  const auto names = slurm::expand_hostlist(claim->node_list);
   const auto cores = parse_cores(claim->cpus);
   if (!names.ok() || !cores.ok()) return;
   sched::Allocation nodes;
@@ -191,7 +192,7 @@ std::optional<sched::JobId> Operator::listed_in_rotation(const std::string& uid,
                                                          base::Instant as_of) {
   const JobRecord* job = find_job(uid);
   if (job == nullptr || !job->submitted || !job->is_allocated()) return std::nullopt;
-  const bool ready = kube::is_true(job->wanted().conditions, kReady);
+  const bool ready = kube::is_true(job->wanted().conditions, kube::kReady);
   if (ready && job->wanted().start_time.value_or(as_of) > as_of) return std::nullopt;
   return job->id;
 }

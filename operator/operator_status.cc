@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "api/wellknown.h"
 #include "operator/operator.h"
-#include "operator/wellknown.h"
 
 namespace control {
 namespace {
@@ -19,7 +19,7 @@ std::string point_of(const JobRecord& job) {
   if (job.is_final()) return "final";
   if (!job.is_allocated()) return wanted.claim ? "claim" : "requeued";
   if (wanted.ending) return "ending";
-  return kube::is_true(wanted.conditions, kReady) ? "ready" : "start";
+  return kube::is_true(wanted.conditions, kube::kReady) ? "ready" : "start";
 }
 
 }  // namespace

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "api/wellknown.h"
 #include "operator/operator.h"
-#include "operator/wellknown.h"
 
 namespace control {
 namespace {
 
 bool is_ours(const kube::Taint& taint) {
-  return taint.key == kTaintManaged && taint.effect == kTaintManagedEffect;
+  return taint.key == kube::kTaintManaged && taint.effect == kube::kTaintManagedEffect;
 }
 
 }  // namespace
@@ -57,8 +57,8 @@ void Operator::write_taint(const std::string& name, NodeRecord& record) {
     if (!is_ours(taint)) changed.spec.taints.push_back(taint);
   }
   if (record.wants_taint) {
-    changed.spec.taints.push_back(
-        {.key = std::string{kTaintManaged}, .effect = std::string{kTaintManagedEffect}});
+    changed.spec.taints.push_back({.key = std::string{kube::kTaintManaged},
+                                   .effect = std::string{kube::kTaintManagedEffect}});
   }
   nlohmann::json taints = nullptr;  // a merge patch replaces lists as a whole
   if (!changed.spec.taints.empty()) taints = kube::encode(changed)["spec"]["taints"];

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/wellknown.h"
 #include "operator/testing/world.h"
-#include "operator/wellknown.h"
 
 namespace control {
 namespace {
@@ -27,13 +27,13 @@ TEST(Operator, RunsAJobFromSubmissionToItsEnd) {
   EXPECT_EQ(world.job("one").status.job_id, 1);
   const auto pods = world.pods_of("one");
   ASSERT_EQ(pods.size(), 3U);
-  EXPECT_EQ(pods[0].metadata.labels.at(std::string{kLabelPartition}), "batch");
+  EXPECT_EQ(pods[0].metadata.labels.at(std::string{kube::kLabelPartition}), "batch");
 
   ASSERT_TRUE(world.run_until([&] { return world.state("one") == "Completed"; }, minutes{1}))
       << world.log_tail();
   const kube::JobStatus status = world.job("one").status;
   EXPECT_EQ(status.exit_code, 0);
-  EXPECT_TRUE(kube::is_true(status.conditions, kFinished));
+  EXPECT_TRUE(kube::is_true(status.conditions, kube::kFinished));
   EXPECT_TRUE(status.end_time.has_value());
   expect_no_violations(world);
 }

@@ -3,8 +3,8 @@
 // when one of them does not slice. Agents say it in their NodeTimetable's condition Ready.
 #include <algorithm>
 
+#include "api/wellknown.h"
 #include "operator/operator.h"
-#include "operator/wellknown.h"
 
 namespace control {
 namespace {
@@ -12,9 +12,10 @@ namespace {
 // Since when the node does not slice; nothing while it does.
 std::optional<base::Instant> unsliced_since(const kube::NodeTimetable* table) {
   if (table == nullptr) return std::nullopt;
-  const kube::Condition* ready = kube::find_condition(table->status.conditions, kReady);
+  const kube::Condition* ready = kube::find_condition(table->status.conditions, kube::kReady);
   if (ready == nullptr || ready->status != kube::ConditionStatus::kFalse) return std::nullopt;
-  if (ready->reason != kAgentKillSwitch && ready->reason != kAgentFailedOpen) return std::nullopt;
+  if (ready->reason != kube::kAgentKillSwitch && ready->reason != kube::kAgentFailedOpen)
+    return std::nullopt;
   return ready->last_transition_time.value_or(base::kNever);
 }
 

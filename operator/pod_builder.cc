@@ -5,9 +5,9 @@
 #include <set>
 #include <vector>
 
+#include "api/wellknown.h"
 #include "kube/api/pod.h"
 #include "operator/units.h"
-#include "operator/wellknown.h"
 
 namespace control {
 namespace {
@@ -134,14 +134,14 @@ void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot) {
   metadata["name"] = slot.name;
   metadata["namespace"] = job.metadata.ns;
   Json& labels = metadata["labels"];
-  labels[std::string{kLabelJob}] = job.metadata.name;
-  labels[std::string{kLabelJobId}] = text(job.status.job_id.value_or(0));
-  labels[std::string{kLabelPartition}] = job.status.partition;
-  labels[std::string{kLabelTask}] = text(slot.index);
-  labels[std::string{kLabelStart}] = text(job.status.starts.value_or(0));
+  labels[std::string{kube::kLabelJob}] = job.metadata.name;
+  labels[std::string{kube::kLabelJobId}] = text(job.status.job_id.value_or(0));
+  labels[std::string{kube::kLabelPartition}] = job.status.partition;
+  labels[std::string{kube::kLabelTask}] = text(slot.index);
+  labels[std::string{kube::kLabelStart}] = text(job.status.starts.value_or(0));
   Json& annotations = metadata["annotations"];
-  if (!annotations.contains(std::string{kSafeToEvict})) {
-    annotations[std::string{kSafeToEvict}] = "false";
+  if (!annotations.contains(std::string{kube::kSafeToEvict})) {
+    annotations[std::string{kube::kSafeToEvict}] = "false";
   }
   metadata["ownerReferences"] = Json::array({{{"apiVersion", "kubegang.io/v1alpha1"},
                                               {"kind", "Job"},
@@ -207,7 +207,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   }
   Json& tolerations = spec["tolerations"];
   if (!tolerations.is_array()) tolerations = Json::array();
-  tolerations.push_back({{"key", kTaintManaged}, {"operator", "Exists"}});
+  tolerations.push_back({{"key", kube::kTaintManaged}, {"operator", "Exists"}});
 
   const auto environment = slurm_environment(job, slot, gang);
   for (const char* list : {"initContainers", "containers"}) {
@@ -230,14 +230,14 @@ kube::Service build_service(const kube::Job& job) {
   kube::Service service;
   service.metadata.name = job.metadata.name;
   service.metadata.ns = job.metadata.ns;
-  service.metadata.labels[std::string{kLabelJob}] = job.metadata.name;
+  service.metadata.labels[std::string{kube::kLabelJob}] = job.metadata.name;
   service.metadata.owner_references.push_back({.api_version = "kubegang.io/v1alpha1",
                                                .kind = "Job",
                                                .name = job.metadata.name,
                                                .uid = job.metadata.uid,
                                                .controller = true});
   service.spec.cluster_ip = "None";
-  service.spec.selector[std::string{kLabelJob}] = job.metadata.name;
+  service.spec.selector[std::string{kube::kLabelJob}] = job.metadata.name;
   service.spec.publish_not_ready_addresses = true;
   return service;
 }

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "api/job.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "kube/api/job.h"
 #include "kube/api/service.h"
 #include "operator/pod_slots.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "cli/slurm/hostlist.h"
+#include "slurm/hostlist.h"
 
 namespace control {
 namespace {
@@ -47,7 +47,7 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
   int node_index = 0;
   int first_task = 0;
   for (const kube::NodeAllocation& share : allocation.nodes) {
-    const auto nodes = cli::expand_hostlist(share.nodes);
+    const auto nodes = slurm::expand_hostlist(share.nodes);
     if (!nodes.ok()) return nodes.error().with_context("status.allocation.nodes");
     const int tasks = std::max(share.tasks.value_or(1), 1);
     const int cpus = share.cpu_count.value_or(0);

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "api/job.h"
 #include "base/result.h"
-#include "kube/api/job.h"
 
 namespace control {
 

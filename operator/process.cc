@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 
+#include "api/wellknown.h"
 #include "kube/event_recorder.h"
 #include "kube/health_server.h"
 #include "kube/http_transport.h"
@@ -24,7 +25,6 @@
 #include "operator/operator.h"
 #include "operator/pace.h"
 #include "operator/thread_writer.h"
-#include "operator/wellknown.h"
 
 namespace control {
 namespace {
@@ -72,14 +72,14 @@ class Process {
                 sleeper_,
                 {.rate = {.per_second = 1000, .burst = 2000},
                  .in_flight_max = options.writers + 16,
-                 .field_manager = std::string{kComponent}}},
+                 .field_manager = std::string{kube::kComponent}}},
         lease_client_{transport,
                       clock_,
                       sleeper_,
                       {.call = {.timeout = options.retry_period, .attempts_max = 1},
-                       .field_manager = std::string{kComponent}}},
+                       .field_manager = std::string{kube::kComponent}}},
         inbox_{waker_},
-        recorder_{client_, clock_, {.component = std::string{kComponent}}},
+        recorder_{client_, clock_, {.component = std::string{kube::kComponent}}},
         elector_{lease_client_, clock_, election_options(), election_callbacks()},
         writer_{inbox_, crash_points_, options.writers, [this] { return leads(); }},
         informers_{client_, clock_, inbox_, templates_,

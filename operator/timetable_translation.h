@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/api/node_timetable.h"
+#include "api/node_timetable.h"
 #include "operator/pod_slots.h"
 #include "scheduler/scheduler.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/slurm/text.h"
+#include "slurm/text.h"
 
 namespace cli {
 namespace {
@@ -103,9 +103,9 @@ base::Result<std::vector<std::string>> script_command(std::string_view script,
   }
   std::vector<std::string> command = {"/bin/sh"};
   if (script.substr(0, 2) == "#!") {
-    const std::string first{trim(script.substr(2, script.find('\n') - 2))};
+    const std::string first{slurm::trim(script.substr(2, script.find('\n') - 2))};
     // The kernel passes what follows the path as one argument; env takes it apart.
-    command = split(first, ' ');
+    command = slurm::split(first, ' ');
     command.erase(std::remove(command.begin(), command.end(), ""), command.end());
     if (command.empty()) return base::invalid_argument("line 1: no interpreter after #!");
   }
@@ -119,7 +119,7 @@ base::Result<std::vector<std::string>> script_command(std::string_view script,
   }
   const std::string_view option = program_option(interpreter);
   if (option.empty()) {
-    return base::invalid_argument("line 1: the interpreter " + in_quotes(interpreter) +
+    return base::invalid_argument("line 1: the interpreter " + slurm::in_quotes(interpreter) +
                                   " takes no program as an argument; put the script into the image "
                                   "and submit its path after --");
   }

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cli/cluster/read.h"
-#include "cli/slurm/quantities.h"
 #include "kube/api/time_format.h"
+#include "slurm/quantities.h"
 
 namespace cli {
 namespace {
@@ -69,7 +69,7 @@ std::string explanation(const kube::Job& job, const Timetables& timetables,
   add(out, "Partition", status.partition);
   if (status.allocation) {
     add(out, "Nodes", status.allocation->node_list);
-    add(out, "Run time", format_run_time(moment.run_time));
+    add(out, "Run time", slurm::format_run_time(moment.run_time));
   }
   if (!status.allocation || moment.code == "S") add(out, "Reason", status.reason);
   add(out, "Message", status.message);

@@ -8,10 +8,10 @@
 
 #include "base/natural_order.h"
 #include "cli/cluster/read.h"
-#include "cli/slurm/hostlist.h"
-#include "cli/slurm/quantities.h"
 #include "cli/table.h"
 #include "scheduler/model/cluster.h"
+#include "slurm/hostlist.h"
+#include "slurm/quantities.h"
 
 namespace cli {
 namespace {
@@ -26,7 +26,7 @@ std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>&
                         job.status.state == kube::JobState::kSuspended;
     if (!active || !job.status.allocation) continue;
     for (const kube::NodeAllocation& part : job.status.allocation->nodes) {
-      const base::Result<std::vector<std::string>> names = expand_hostlist(part.nodes);
+      const base::Result<std::vector<std::string>> names = slurm::expand_hostlist(part.nodes);
       if (!names) continue;
       // No count = all of the node's.
       constexpr std::int64_t kWhole = std::int64_t{1} << 31U;
@@ -95,7 +95,8 @@ std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
         partition->status.accepted ? *partition->status.accepted : partition->spec;
     std::set<std::string> listed;
     if (spec.nodes.hostlist) {
-      const base::Result<std::vector<std::string>> names = expand_hostlist(*spec.nodes.hostlist);
+      const base::Result<std::vector<std::string>> names =
+          slurm::expand_hostlist(*spec.nodes.hostlist);
       if (names) listed.insert(names->begin(), names->end());
     }
     std::map<std::string, std::vector<std::string>> by_state;
@@ -111,8 +112,9 @@ std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
       lines.push_back(
           {.partition = partition->metadata.name + (spec.is_default.value_or(false) ? "*" : ""),
            .available = partition_state(spec.state.value_or(kube::PartitionState::kUp)),
-           .time_limit = spec.limits && spec.limits->max_time ? format_limit(spec.limits->max_time)
-                                                              : "infinite",
+           .time_limit = spec.limits && spec.limits->max_time
+                             ? slurm::format_limit(spec.limits->max_time)
+                             : "infinite",
            .state = state,
            .nodes = std::move(names)});
     }
@@ -128,7 +130,8 @@ std::string format_info(const std::vector<InfoLine>& lines) {
   std::vector<std::vector<std::string>> rows;
   for (const InfoLine& line : lines) {
     rows.push_back({line.partition, line.available, line.time_limit,
-                    std::to_string(line.nodes.size()), line.state, compress_hostlist(line.nodes)});
+                    std::to_string(line.nodes.size()), line.state,
+                    slurm::compress_hostlist(line.nodes)});
   }
   return format_table(columns, rows);
 }
@@ -156,7 +159,7 @@ int run_info(const Session& session, const InfoOptions& options, Output output) 
                     {"timeLimit", line.time_limit},
                     {"state", line.state},
                     {"nodes", line.nodes.size()},
-                    {"nodeList", compress_hostlist(line.nodes)}});
+                    {"nodeList", slurm::compress_hostlist(line.nodes)}});
   }
   output.out << json.dump(2) << "\n";
   return kExitOk;

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "api/job.h"
+#include "api/partition.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
-#include "kube/api/job.h"
 #include "kube/api/node.h"
-#include "kube/api/partition.h"
 
 namespace cli {
 

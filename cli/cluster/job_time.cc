@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "cli/slurm/hostlist.h"
+#include "slurm/hostlist.h"
 #include "timetable/timetable.h"
 
 namespace cli {
@@ -18,7 +18,7 @@ struct Listed {
 std::optional<Listed> find_listed(const kube::Job& job, const Timetables& timetables) {
   if (!job.status.allocation) return std::nullopt;
   const base::Result<std::vector<std::string>> nodes =
-      expand_hostlist(job.status.allocation->node_list);
+      slurm::expand_hostlist(job.status.allocation->node_list);
   if (!nodes) return std::nullopt;
   for (const std::string& node : *nodes) {
     const auto found = timetables.find(node);

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "api/job.h"
+#include "api/node_timetable.h"
 #include "base/time.h"
-#include "kube/api/job.h"
-#include "kube/api/node_timetable.h"
 
 namespace cli {
 

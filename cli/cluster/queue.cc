@@ -7,11 +7,11 @@
 #include <tuple>
 
 #include "cli/cluster/read.h"
-#include "cli/slurm/hostlist.h"
-#include "cli/slurm/quantities.h"
-#include "cli/slurm/text.h"
 #include "cli/table.h"
 #include "kube/sleeper.h"
+#include "slurm/hostlist.h"
+#include "slurm/quantities.h"
+#include "slurm/text.h"
 
 namespace cli {
 namespace {
@@ -37,7 +37,7 @@ std::string partition_of(const kube::Job& job) {
 int node_count(const kube::Job& job) {
   if (job.status.allocation) {
     const base::Result<std::vector<std::string>> nodes =
-        expand_hostlist(job.status.allocation->node_list);
+        slurm::expand_hostlist(job.status.allocation->node_list);
     if (nodes) return static_cast<int>(nodes->size());
   }
   return job.spec.nodes ? job.spec.nodes->min.value_or(1) : 1;
@@ -90,7 +90,7 @@ std::size_t longest_line(std::string_view text) {
 
 // As squeue has it, a job that may run in several is shown for each of them.
 bool is_in(const QueueLine& line, const std::vector<std::string>& partitions) {
-  const std::vector<std::string> names = split(line.partition, ',');
+  const std::vector<std::string> names = slurm::split(line.partition, ',');
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return std::find(partitions.begin(), partitions.end(), name) != partitions.end();
   });
@@ -140,7 +140,7 @@ std::string format_queue(const std::vector<QueueLine>& lines,
   std::vector<std::vector<std::string>> rows;
   for (const QueueLine& line : lines) {
     rows.push_back({line.job_id, line.partition, line.name, line.user, line.moment.code,
-                    format_run_time(line.moment.run_time), std::to_string(line.nodes),
+                    slurm::format_run_time(line.moment.run_time), std::to_string(line.nodes),
                     line.nodes_or_reason});
   }
   std::string text = format_table(columns, rows);

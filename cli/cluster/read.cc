@@ -1,6 +1,6 @@
 #include "cli/cluster/read.h"
 
-#include "cli/slurm/text.h"
+#include "slurm/text.h"
 
 namespace cli {
 
@@ -19,7 +19,7 @@ base::Result<kube::Job> find_job(const Session& session, const std::string& name
                                  Output output) {
   // Names begin with a letter, so a number is never a name.
   const base::Result<std::int64_t> number =
-      parse_integer("job", name_or_number, {.min = 1, .max = std::int64_t{1} << 53U});
+      slurm::parse_integer("job", name_or_number, {.min = 1, .max = std::int64_t{1} << 53U});
   if (!number) {
     return session.client.get<kube::Job>({.ns = session.ns, .name = name_or_number});
   }

@@ -5,11 +5,11 @@
 
 #include "cli/cluster/batch_script.h"
 #include "cli/files.h"
-#include "cli/slurm/hostlist.h"
-#include "cli/slurm/text.h"
 #include "cli/yaml_text.h"
 #include "kube/api/time_format.h"
 #include "scheduler/constraint.h"
+#include "slurm/hostlist.h"
+#include "slurm/text.h"
 
 namespace cli {
 namespace {
@@ -21,7 +21,7 @@ constexpr std::size_t kNameBytesMax = 45;  // with '-' and the five characters o
 // A DNS label that begins with a letter.
 std::string object_name(std::string_view wanted) {
   std::string name;
-  for (const char c : lower_case(wanted)) {
+  for (const char c : slurm::lower_case(wanted)) {
     const bool usable = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
     if (usable) name += c;
     if (!usable && !name.empty() && name.back() != '-') name += '-';
@@ -112,10 +112,10 @@ base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t&
 }
 
 // The command of the pods from a script, whose #SBATCH lines go to the reader.
-base::Status read_script(std::span<const std::string> words, SbatchReader& reader,
+base::Status read_script(std::span<const std::string> words, slurm::SbatchReader& reader,
                          SubmitRequest& request) {
   const std::string& path = words.front();
-  const base::Result<std::string> script = read_file(path, kBatchScriptBytesMax);
+  const base::Result<std::string> script = read_file(path, slurm::kBatchScriptBytesMax);
   if (!script) return script.error();
   const base::Status directives = reader.add_script(*script);
   if (!directives) return directives.error().with_context(path);
@@ -128,7 +128,7 @@ base::Status read_script(std::span<const std::string> words, SbatchReader& reade
 }
 
 base::Status check_fields(const sched::JobRequest& request) {
-  if (request.time_limit == kUnlimited || request.time_min == kUnlimited) {
+  if (request.time_limit == slurm::kUnlimited || request.time_min == slurm::kUnlimited) {
     return base::invalid_argument(
         "--time UNLIMITED: leave it out; the partition's default holds then");
   }
@@ -184,9 +184,10 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
       spec.sharing = kube::JobSharing::kUser;
       break;
   }
-  if (!request.required_nodes.empty()) spec.node_list = compress_hostlist(request.required_nodes);
+  if (!request.required_nodes.empty())
+    spec.node_list = slurm::compress_hostlist(request.required_nodes);
   if (!request.excluded_nodes.empty()) {
-    spec.exclude_nodes = compress_hostlist(request.excluded_nodes);
+    spec.exclude_nodes = slurm::compress_hostlist(request.excluded_nodes);
   }
   if (request.contiguous) spec.contiguous = true;
   if (!request.constraint.empty()) spec.constraint = request.constraint;
@@ -224,9 +225,9 @@ base::Result<int> wait_for_end(const Session& session, const kube::Job& submitte
 }  // namespace
 
 base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
-                                                    Now now) {
+                                                    slurm::Now now) {
   SubmitArguments read;
-  SbatchReader checked{now};
+  slurm::SbatchReader checked{now};
   std::size_t i = 0;
   for (; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
@@ -247,7 +248,7 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
   if (dashes && read.command.empty()) {
     return base::invalid_argument("--: a command is missing behind it");
   }
-  const base::Result<BatchOptions> options = checked.finish();
+  const base::Result<slurm::BatchOptions> options = checked.finish();
   if (!options) return options.error();
   if (options->wrap && !read.command.empty()) {
     return base::invalid_argument("--wrap: a script or a command is given too");
@@ -261,11 +262,11 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
   return read;
 }
 
-base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, Now now) {
+base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm::Now now) {
   SubmitRequest request;
   request.image = arguments.image;
   request.ttl_after_finished = arguments.ttl_after_finished;
-  SbatchReader reader{now};
+  slurm::SbatchReader reader{now};
   if (arguments.is_script) {
     const base::Status status = read_script(arguments.command, reader, request);
     if (!status) return status.error();
@@ -275,7 +276,7 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, Now no
   }
   const base::Status added = reader.add(arguments.sbatch, "");
   if (!added) return added.error();
-  base::Result<BatchOptions> options = reader.finish();
+  base::Result<slurm::BatchOptions> options = reader.finish();
   if (!options) return options.error();
   request.options = std::move(options).value();
   if (request.options.wrap && request.command.empty()) {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "api/job.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
-#include "cli/slurm/sbatch.h"
-#include "kube/api/job.h"
+#include "slurm/sbatch.h"
 
 namespace cli {
 
@@ -35,10 +35,10 @@ struct SubmitArguments {
 // An error is wrong usage. sbatch's options are checked here and read as sbatch reads them; a
 // `-o yaml` or `-o json` is the output's format.
 base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
-                                                    Now now);
+                                                    slurm::Now now);
 
 struct SubmitRequest {
-  BatchOptions options;
+  slurm::BatchOptions options;
   std::vector<std::string> command;  // of the pods' one container
   std::string name;                  // the object's name begins with it
   std::string image = kImageDefault;
@@ -46,7 +46,7 @@ struct SubmitRequest {
 };
 
 // Reads the script, if there is one: its #SBATCH lines first, then the command line's options.
-base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, Now now);
+base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm::Now now);
 
 // kInvalidArgument: an option that the Job API has no field for.
 base::Result<kube::Job> job_object(const SubmitRequest& request, const std::string& ns);

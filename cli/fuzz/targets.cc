@@ -6,12 +6,12 @@
 #include "base/natural_order.h"
 #include "cli/cluster/batch_script.h"
 #include "cli/scenario.h"
-#include "cli/slurm/conf.h"
-#include "cli/slurm/hostlist.h"
-#include "cli/slurm/quantities.h"
-#include "cli/slurm/sbatch.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/legality.h"
+#include "slurm/conf.h"
+#include "slurm/hostlist.h"
+#include "slurm/quantities.h"
+#include "slurm/sbatch.h"
 
 namespace cli {
 namespace {
@@ -28,7 +28,7 @@ void check_request(const sched::JobRequest& request) {
   CHECK(!request.tasks || *request.tasks >= 1);
   CHECK(request.cpus_per_task >= 1);
   CHECK(!request.time_limit ||
-        (*request.time_limit > base::Duration{0} && *request.time_limit <= kUnlimited));
+        (*request.time_limit > base::Duration{0} && *request.time_limit <= slurm::kUnlimited));
 }
 
 void check_nodes(const std::vector<sched::NodeSpec>& nodes) {
@@ -42,21 +42,21 @@ void check_nodes(const std::vector<sched::NodeSpec>& nodes) {
 }  // namespace
 
 void fuzz_hostlist(std::string_view input) {
-  base::Result<std::vector<std::string>> names = expand_hostlist(input);
+  base::Result<std::vector<std::string>> names = slurm::expand_hostlist(input);
   if (!names) return check_message(names.error());
-  CHECK(names->size() <= kHostlistNamesMax);
+  CHECK(names->size() <= slurm::kHostlistNamesMax);
   std::sort(names->begin(), names->end(), base::natural_less);
   names->erase(std::unique(names->begin(), names->end()), names->end());
-  const std::string text = compress_hostlist(*names);
-  const base::Result<std::vector<std::string>> again = expand_hostlist(text);
+  const std::string text = slurm::compress_hostlist(*names);
+  const base::Result<std::vector<std::string>> again = slurm::expand_hostlist(text);
   CHECK(again.ok() && *again == *names, text);
 }
 
 void fuzz_time_string(std::string_view input) {
-  const auto time = parse_time("t", input);
+  const auto time = slurm::parse_time("t", input);
   if (time) {
-    CHECK(!*time || (**time >= base::Duration{0} && **time <= kUnlimited));
-    const auto limit = parse_limit("t", input);
+    CHECK(!*time || (**time >= base::Duration{0} && **time <= slurm::kUnlimited));
+    const auto limit = slurm::parse_limit("t", input);
     CHECK(limit.ok() && limit->has_value() == time->has_value());
     CHECK(!*time || **limit >= **time);
   } else {
@@ -65,17 +65,18 @@ void fuzz_time_string(std::string_view input) {
   // With hours, what is printed is read back; anything shorter is read as minutes.
   if (time && *time && **time >= std::chrono::hours{1}) {
     const auto whole = std::chrono::floor<std::chrono::seconds>(**time);
-    CHECK(parse_time("t", format_run_time(whole)).value() == std::optional<base::Duration>{whole});
+    CHECK(slurm::parse_time("t", slurm::format_run_time(whole)).value() ==
+          std::optional<base::Duration>{whole});
   }
   const base::Instant now{std::chrono::hours{500'000}};
-  const auto instant = parse_instant("b", input, {.instant = now});
+  const auto instant = slurm::parse_instant("b", input, {.instant = now});
   if (!instant) check_message(instant.error());
-  const auto memory = parse_memory("m", input);
+  const auto memory = slurm::parse_memory("m", input);
   if (memory) CHECK(memory->value() >= 0);
 }
 
 void fuzz_slurm_conf(std::string_view input) {
-  const base::Result<SlurmConf> conf = read_slurm_conf(input);
+  const base::Result<slurm::SlurmConf> conf = slurm::read_slurm_conf(input);
   if (!conf) return check_message(conf.error());
   check_nodes(conf->nodes);
   for (const sched::PartitionConfig& partition : conf->configuration.partitions) {
@@ -86,17 +87,17 @@ void fuzz_slurm_conf(std::string_view input) {
 }
 
 void fuzz_sbatch(std::string_view input) {
-  const Now now{.instant = base::Instant{std::chrono::hours{500'000}}};
-  const base::Result<BatchOptions> line = read_sbatch_line(input, now);
+  const slurm::Now now{.instant = base::Instant{std::chrono::hours{500'000}}};
+  const base::Result<slurm::BatchOptions> line = slurm::read_sbatch_line(input, now);
   if (line) {
     check_request(line->request);
   } else {
     check_message(line.error());
   }
-  SbatchReader reader{now};
+  slurm::SbatchReader reader{now};
   const base::Status script = reader.add_script(input);
   if (script) {
-    const base::Result<BatchOptions> options = reader.finish();
+    const base::Result<slurm::BatchOptions> options = reader.finish();
     if (options) {
       check_request(options->request);
     } else {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdio>
 
-#include "cli/slurm/hostlist.h"
+#include "slurm/hostlist.h"
 
 namespace cli {
 
@@ -21,7 +21,7 @@ std::string told_text(const simulate::Scenario& scenario, const simulate::ToldRe
     for (const simulate::StartedJob& start : step.started) {
       std::vector<std::string> nodes;
       for (const simulate::PlacedNode& node : start.nodes) nodes.push_back(node.name);
-      add(start.job, "starts in " + start.partition + " on " + compress_hostlist(nodes));
+      add(start.job, "starts in " + start.partition + " on " + slurm::compress_hostlist(nodes));
     }
     for (const simulate::Victim& victim : step.victims) {
       add(victim.job, victim.requeued ? "is requeued for another" : "is cancelled for another");

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "cli/slurm/quantities.h"
+#include "slurm/quantities.h"
 
 namespace cli {
 namespace {
@@ -281,7 +281,7 @@ class Picture {
                    tick == 0        ? "start"
                    : tick == kTicks ? "end"
                                     : "middle",
-                   format_run_time(edge(column) - base::Instant{}));
+                   slurm::format_run_time(edge(column) - base::Instant{}));
     }
     return svg;
   }

@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdio>
 
-#include "cli/slurm/hostlist.h"
-#include "cli/slurm/quantities.h"
 #include "cli/table.h"
+#include "slurm/hostlist.h"
+#include "slurm/quantities.h"
 
 namespace cli {
 namespace {
@@ -46,7 +46,7 @@ std::vector<std::string> queue_line(const Scenario& scenario, std::size_t index,
           job.label,
           job.request.user,
           std::string{simulate::state_code(row.state)},
-          format_run_time(row.run_time),
+          slurm::format_run_time(row.run_time),
           std::to_string(nodes),
           where};
 }
@@ -69,7 +69,7 @@ std::string strip_cell(const JobHistory& job, base::Instant from, base::Instant 
 }
 
 std::string axis(base::Instant end, std::size_t label_width, std::size_t columns) {
-  const std::string last = format_run_time(end - base::Instant{});
+  const std::string last = slurm::format_run_time(end - base::Instant{});
   std::string line(label_width + 1, ' ');
   line += "0";
   const std::size_t blanks = columns > last.size() + 1 ? columns - last.size() - 1 : 1;
@@ -78,9 +78,10 @@ std::string axis(base::Instant end, std::size_t label_width, std::size_t columns
 
 std::string spread_line(const char* what, const simulate::Totals::Spread& spread) {
   std::array<char, 160> line{};
-  std::snprintf(line.data(), line.size(), "%-18s mean %s, median %s, 95 %% %s, most %s\n", what,
-                format_run_time(spread.mean).c_str(), format_run_time(spread.median).c_str(),
-                format_run_time(spread.p95).c_str(), format_run_time(spread.max).c_str());
+  std::snprintf(
+      line.data(), line.size(), "%-18s mean %s, median %s, 95 %% %s, most %s\n", what,
+      slurm::format_run_time(spread.mean).c_str(), slurm::format_run_time(spread.median).c_str(),
+      slurm::format_run_time(spread.p95).c_str(), slurm::format_run_time(spread.max).c_str());
   return line.data();
 }
 
@@ -91,7 +92,7 @@ std::string node_list(const Scenario& scenario, const Placement& placement) {
   for (const Placement::Part& part : placement.parts) {
     names.push_back(scenario.nodes[part.node].name);
   }
-  return compress_hostlist(names);
+  return slurm::compress_hostlist(names);
 }
 
 std::string queue_at(const Scenario& scenario, const WhatIf& result, base::Instant t) {
@@ -100,7 +101,7 @@ std::string queue_at(const Scenario& scenario, const WhatIf& result, base::Insta
     const std::optional<simulate::QueueRow> row = simulate::queue_row(result.jobs[i], t);
     if (row) rows.push_back(queue_line(scenario, i, *row));
   }
-  return "At " + format_run_time(t - base::Instant{}) + ":\n" +
+  return "At " + slurm::format_run_time(t - base::Instant{}) + ":\n" +
          format_table(squeue_columns(), rows);
 }
 
@@ -146,7 +147,7 @@ std::string totals_text(const Scenario& scenario, const WhatIf& result) {
                                  ? 0
                                  : 100.0 * static_cast<double>(totals.used_cpu_seconds) /
                                        static_cast<double>(totals.cpu_seconds);
-  std::string text = "Simulated          " + format_run_time(totals.span) + ", " +
+  std::string text = "Simulated          " + slurm::format_run_time(totals.span) + ", " +
                      std::to_string(scenario.jobs.size()) + " jobs on " +
                      std::to_string(scenario.nodes.size()) + " nodes\n";
   std::snprintf(line.data(), line.size(), "Utilisation        %.1f %%\n", utilisation);

@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "api/job.h"
+#include "api/node_timetable.h"
+#include "api/partition.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
-#include "e2e/devcluster/api_server/api_server.h"
-#include "e2e/devcluster/api_server/in_process_transport.h"
-#include "kube/api/job.h"
 #include "kube/api/namespace.h"
 #include "kube/api/node.h"
-#include "kube/api/node_timetable.h"
-#include "kube/api/partition.h"
+#include "kube/testing/api_server/api_server.h"
+#include "kube/testing/api_server/in_process_transport.h"
 #include "kube/testing/manual_clock.h"
 #include "kube/testing/manual_sleeper.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <sstream>
 
-#include "e2e/devcluster/api_server/yaml_json.h"
+#include "kube/testing/api_server/yaml_json.h"
 
 namespace contract {
 namespace {

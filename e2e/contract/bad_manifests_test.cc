@@ -5,7 +5,7 @@
 #include <set>
 
 #include "e2e/contract/contract_fixture.h"
-#include "e2e/devcluster/api_server/yaml_json.h"
+#include "kube/testing/api_server/yaml_json.h"
 
 namespace contract {
 namespace {

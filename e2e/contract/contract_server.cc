@@ -3,11 +3,11 @@
 #include <cstdlib>
 #include <utility>
 
-#include "e2e/devcluster/api_server/api_server.h"
-#include "e2e/devcluster/api_server/https_front_end.h"
-#include "e2e/devcluster/api_server/in_process_transport.h"
 #include "kube/clock.h"
 #include "kube/http_transport.h"
+#include "kube/testing/api_server/api_server.h"
+#include "kube/testing/api_server/https_front_end.h"
+#include "kube/testing/api_server/in_process_transport.h"
 #include "kube/transport_config.h"
 
 namespace contract {

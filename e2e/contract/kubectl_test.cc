@@ -89,7 +89,7 @@ class Kubectl : public testing::Test {
     folder_ = std::filesystem::temp_directory_path() /
               ("kubegang-kubectl-test-" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder_);
-    ASSERT_TRUE(server_.start({KUBEGANG_BINARY_DIR "/tests/devcluster_api_server_program",
+    ASSERT_TRUE(server_.start({KUBEGANG_BINARY_DIR "/tests/fake_api_server_program",
                                KUBEGANG_SOURCE_DIR "/crds", kubeconfig()}));
     ASSERT_TRUE(server_.line().starts_with("https://"));
     std::ofstream{folder_ / "objects.yaml"}

@@ -4,8 +4,8 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "e2e/devcluster/api_server/yaml_json.h"
 #include "kube/api_error.h"
+#include "kube/testing/api_server/yaml_json.h"
 
 namespace devcluster {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "api/job.h"
+#include "api/node_timetable.h"
 #include "base/result.h"
-#include "kube/api/job.h"
-#include "kube/api/node_timetable.h"
 #include "kube/transport.h"
 
 namespace devcluster {

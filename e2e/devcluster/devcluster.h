@@ -18,14 +18,14 @@
 #include <vector>
 
 #include "base/result.h"
-#include "e2e/devcluster/api_server/api_server.h"
-#include "e2e/devcluster/api_server/https_front_end.h"
-#include "e2e/devcluster/api_server/in_process_transport.h"
 #include "e2e/devcluster/components.h"
 #include "e2e/devcluster/guardian.h"
 #include "e2e/devcluster/kubelet/kubelet.h"
 #include "e2e/devcluster/stamp_store.h"
 #include "kube/clock.h"
+#include "kube/testing/api_server/api_server.h"
+#include "kube/testing/api_server/https_front_end.h"
+#include "kube/testing/api_server/in_process_transport.h"
 #include "kube/transport.h"
 #include "node-agent/file_descriptor.h"
 

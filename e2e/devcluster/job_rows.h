@@ -4,10 +4,10 @@
 
 #include <vector>
 
+#include "api/job.h"
+#include "api/node_timetable.h"
 #include "base/time.h"
 #include "e2e/devcluster/demo/picture.h"
-#include "kube/api/job.h"
-#include "kube/api/node_timetable.h"
 
 namespace devcluster {
 

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <string>
 
-#include "cli/slurm/hostlist.h"
 #include "e2e/devcluster/bench.h"
 #include "e2e/devcluster/demo.h"
 #include "e2e/devcluster/devcluster.h"
@@ -19,6 +18,7 @@
 #include "kube/api/quantity.h"
 #include "kube/api/time_format.h"
 #include "kube/clock.h"
+#include "slurm/hostlist.h"
 
 namespace {
 
@@ -64,7 +64,7 @@ std::string check_duration(const std::string& text) {
 }
 
 std::string check_hostlist(const std::string& text) {
-  const auto names = cli::expand_hostlist(text);
+  const auto names = slurm::expand_hostlist(text);
   return names.ok() ? std::string{} : names.error().message;
 }
 
@@ -76,7 +76,7 @@ Result<devcluster::DevclusterConfig> config_of(const Options& options) {
   Result<std::string> crds = devcluster::find_upwards(config.program_directory, "crds");
   if (!crds.ok()) return crds.error();
   config.crds_directory = std::move(crds).value();
-  Result<std::vector<std::string>> names = cli::expand_hostlist(options.nodes);
+  Result<std::vector<std::string>> names = slurm::expand_hostlist(options.nodes);
   if (!names.ok()) return names.error().with_context("--nodes " + options.nodes);
   for (const std::string& name : *names) {
     config.nodes.push_back(

@@ -2,8 +2,8 @@
 // that the API server sends.
 #pragma once
 
-#include "e2e/devcluster/api_server/api_server.h"
 #include "e2e/devcluster/kubelet/kubelet.h"
+#include "kube/testing/api_server/api_server.h"
 
 namespace devcluster {
 

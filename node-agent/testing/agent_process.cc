@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/job.h"
+#include "api/scheduler_config.h"
 #include "base/check.h"
-#include "kube/api/job.h"
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
-#include "kube/api/scheduler_config.h"
 
 namespace agent::testing {
 namespace {

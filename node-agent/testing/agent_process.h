@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "e2e/devcluster/api_server/api_server.h"
-#include "e2e/devcluster/api_server/https_front_end.h"
-#include "e2e/devcluster/api_server/in_process_transport.h"
+#include "api/node_timetable.h"
 #include "kube/api/lease.h"
-#include "kube/api/node_timetable.h"
 #include "kube/client.h"
 #include "kube/sleeper.h"
+#include "kube/testing/api_server/api_server.h"
+#include "kube/testing/api_server/https_front_end.h"
+#include "kube/testing/api_server/in_process_transport.h"
 #include "node-agent/file_descriptor.h"
 #include "node-agent/switch_clock.h"
 #include "node-agent/testing/real_cgroups.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/api/node_timetable.h"
+#include "api/node_timetable.h"
 #include "kube/api/pod.h"
 #include "kube/client.h"
 #include "kube/clock.h"

@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "e2e/devcluster/api_server/api_server.h"
-#include "e2e/devcluster/api_server/in_process_transport.h"
 #include "kube/api_error.h"
 #include "kube/line_splitter.h"
+#include "kube/testing/api_server/api_server.h"
+#include "kube/testing/api_server/in_process_transport.h"
 #include "kube/transport.h"
 
 namespace control {

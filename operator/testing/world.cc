@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "api/wellknown.h"
 #include "kube/api/namespace.h"
 #include "kube/api/time_format.h"
-#include "operator/wellknown.h"
 
 namespace control {
 namespace {
@@ -234,7 +234,7 @@ std::vector<kube::Pod> World::pods() const {
 std::vector<kube::Pod> World::pods_of(const std::string& job) const {
   std::vector<kube::Pod> found;
   for (kube::Pod& pod : pods()) {
-    if (pod.metadata.labels[std::string{kLabelJob}] == job) found.push_back(std::move(pod));
+    if (pod.metadata.labels[std::string{kube::kLabelJob}] == job) found.push_back(std::move(pod));
   }
   return found;
 }
@@ -254,7 +254,7 @@ FakeNode& World::node(const std::string& name) {
 
 base::Duration World::ran(const std::string& name) {
   for (const kube::Pod& pod : pods_of(name)) {
-    if (pod.metadata.labels.at(std::string{kLabelTask}) == "0") {
+    if (pod.metadata.labels.at(std::string{kube::kLabelTask}) == "0") {
       return node(*pod.spec.node_name).ran(pod.metadata.name);
     }
   }
@@ -277,7 +277,7 @@ void World::check_pods() {
     const auto known = owner == nullptr ? jobs.end() : jobs.find(owner->uid);
     if (known == jobs.end()) continue;  // a deleted job's, or foreign
     const kube::JobStatus& status = known->second.status;
-    const std::string start = pod.metadata.labels.at(std::string{kLabelStart});
+    const std::string start = pod.metadata.labels.at(std::string{kube::kLabelStart});
     incarnations[owner->uid].insert(start);
     if (incarnations[owner->uid].size() > 1) {
       violations_.push_back("two incarnations of " + known->second.metadata.name);

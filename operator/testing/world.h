@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "e2e/devcluster/api_server/api_server.h"
 #include "kube/client.h"
+#include "kube/testing/api_server/api_server.h"
 #include "kube/testing/manual_clock.h"
 #include "kube/testing/manual_sleeper.h"
 #include "operator/informers.h"

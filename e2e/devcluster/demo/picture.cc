@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/slurm/quantities.h"
+#include "slurm/quantities.h"
 
 namespace devcluster {
 namespace {
@@ -83,8 +83,8 @@ std::vector<std::string> render(const Picture& picture, const Terminal& terminal
           terminal.columns));
   for (const JobRow& job : picture.jobs) {
     lines.push_back(
-        cut(job_line({job.name, job.partition, job.state, cli::format_run_time(job.run_time),
-                      cli::format_run_time(job.suspended_time), std::to_string(job.nodes_count),
+        cut(job_line({job.name, job.partition, job.state, slurm::format_run_time(job.run_time),
+                      slurm::format_run_time(job.suspended_time), std::to_string(job.nodes_count),
                       job.nodes_or_reason}),
             terminal.columns));
   }

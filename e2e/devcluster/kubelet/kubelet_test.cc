@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "e2e/devcluster/api_server/api_server.h"
-#include "e2e/devcluster/api_server/in_process_transport.h"
 #include "e2e/devcluster/testing/eventually.h"
 #include "kube/clock.h"
+#include "kube/testing/api_server/api_server.h"
+#include "kube/testing/api_server/in_process_transport.h"
 
 namespace devcluster {
 namespace {

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <string>
 
-#include "kube/api/node_timetable.h"
+#include "api/node_timetable.h"
 #include "kube/client.h"
 #include "kube/informer.h"
 #include "kube/run_loop.h"

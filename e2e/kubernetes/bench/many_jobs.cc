@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "api/job.h"
 #include "e2e/kubernetes/bench/fake_cluster.h"
 #include "e2e/kubernetes/bench/operator_run.h"
-#include "kube/api/job.h"
 
 namespace kubernetes_bench {
 namespace {

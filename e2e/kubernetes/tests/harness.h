@@ -22,9 +22,9 @@
 #include <string>
 #include <vector>
 
+#include "api/job.h"
+#include "api/node_timetable.h"
 #include "e2e/scenarios/turns.h"
-#include "kube/api/job.h"
-#include "kube/api/node_timetable.h"
 #include "kube/clock.h"
 #include "kube/transport.h"
 

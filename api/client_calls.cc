@@ -1,0 +1,18 @@
+// The typed calls for the kinds of kubegang.io.
+#include "kube/client_calls.h"
+
+#include "api/job.h"
+#include "api/node_timetable.h"
+#include "api/partition.h"
+#include "api/qos.h"
+#include "api/scheduler_config.h"
+
+namespace kube {
+
+KUBE_CLIENT_CALLS(Job);
+KUBE_CLIENT_CALLS(NodeTimetable);
+KUBE_CLIENT_CALLS(Partition);
+KUBE_CLIENT_CALLS(Qos);
+KUBE_CLIENT_CALLS(SchedulerConfig);
+
+}  // namespace kube

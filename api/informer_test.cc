@@ -1,0 +1,225 @@
+#include "kube/informer.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/job.h"
+#include "kube/testing/fake_transport.h"
+#include "kube/testing/manual_sleeper.h"
+
+namespace kube {
+namespace {
+
+using base::Code;
+using nlohmann::json;
+
+json job(const std::string& name, int version, const std::string& uid = "u") {
+  return {{"metadata",
+           {{"name", name},
+            {"namespace", "ns"},
+            {"uid", uid},
+            {"resourceVersion", std::to_string(version)}}},
+          {"spec", {{"template", {{"spec", {}}}}}}};
+}
+
+json undecodable_job(const std::string& name, int version) {
+  json out = job(name, version);
+  out["spec"]["tasks"] = "six";
+  return out;
+}
+
+std::string list_of(int version, const std::vector<json>& jobs) {
+  return json{{"metadata", {{"resourceVersion", std::to_string(version)}}}, {"items", jobs}}.dump();
+}
+
+std::string event(const char* type, const json& object) {
+  return json{{"type", type}, {"object", object}}.dump();
+}
+
+std::string gone() {
+  return event("ERROR", {{"code", 410}, {"reason", "Expired"}, {"message", "too old"}});
+}
+
+class InformerTest : public testing::Test {
+ protected:
+  using Log = std::vector<std::string>;
+
+  static std::string text(const char* what, const Job& object) {
+    return std::string{what} + " " + object.metadata.name + "@" + object.metadata.resource_version;
+  }
+
+  Informer<Job>::Handlers handlers() {
+    return {
+        .on_add = [this](const auto& now) { log_.push_back(text("add", *now)); },
+        .on_update =
+            [this](const auto& before, const auto& now) {
+              log_.push_back(text("update", *now) + " from " + before->metadata.resource_version +
+                             (before->metadata.uid == now->metadata.uid ? "" : " recreated"));
+            },
+        .on_delete = [this](const auto& last) { log_.push_back(text("delete", *last)); },
+        .on_undecodable = [this](const Undecodable& one) { log_.push_back("bad " + one.key.name); },
+        .on_error = [this](const base::Error& error) { errors_.push_back(error.message); }};
+  }
+
+  // What the handlers were told since the last call.
+  Log log() { return std::exchange(log_, {}); }
+  base::Duration step() { return informer_.step({}); }
+  std::string last_query() {
+    const std::string path = transport_.last_request().path;
+    return path.substr(path.find('?'));
+  }
+
+  ManualClock clock_;
+  ManualSleeper sleeper_{clock_};
+  FakeTransport transport_;
+  Log log_;
+  std::vector<std::string> errors_;
+  Client client_{transport_, clock_, sleeper_, {.call = {.attempts_max = 1}}};
+  Informer<Job> informer_{
+      client_, clock_, {}, handlers(), [](Job& one) { one.spec.pod_template = {}; }};
+};
+
+TEST_F(InformerTest, ListsThenFollowsTheWatchFromThere) {
+  transport_.answer(200, list_of(10, {job("a", 3), job("b", 4)}));
+  EXPECT_FALSE(informer_.has_synced());
+  EXPECT_EQ(step(), base::Duration{});
+  EXPECT_TRUE(informer_.has_synced());
+  EXPECT_EQ(log(), (Log{"add a@3", "add b@4"}));
+
+  transport_.enqueue_stream(
+      {.lines = {event("MODIFIED", job("a", 11)), event("ADDED", job("c", 12)),
+                 event("DELETED", job("b", 13))}});
+  step();
+  EXPECT_NE(last_query().find("resourceVersion=10&"), std::string::npos);
+  EXPECT_EQ(log(), (Log{"update a@11 from 3", "add c@12", "delete b@13"}));
+  EXPECT_EQ(informer_.size(), 2U);
+  EXPECT_EQ(informer_.find({"ns", "b"}), nullptr);
+  EXPECT_EQ(informer_.find({"ns", "a"})->metadata.resource_version, "11");
+}
+
+TEST_F(InformerTest, TransformDropsWhatIsNotNeeded) {
+  transport_.answer(200, list_of(1, {job("a", 1)}));
+  step();
+  EXPECT_TRUE(informer_.find({"ns", "a"})->spec.pod_template.empty());
+}
+
+TEST_F(InformerTest, ResumesAtTheLastEventOrBookmark) {
+  transport_.answer(200, list_of(10, {}));
+  step();
+  transport_.enqueue_stream(
+      {.lines = {event("ADDED", job("a", 11)),
+                 event("BOOKMARK", {{"metadata", {{"resourceVersion", "50"}}}})},
+       .end = base::Error{Code::kUnavailable, "connection reset"}});
+  EXPECT_GT(step(), base::Duration{});
+  EXPECT_EQ(errors_, (Log{"watch Job: connection reset"}));
+  transport_.enqueue_stream({});
+  step();
+  EXPECT_NE(last_query().find("watch=true"), std::string::npos);
+  EXPECT_NE(last_query().find("resourceVersion=50&"), std::string::npos);
+  EXPECT_EQ(log(), (Log{"add a@11"}));
+}
+
+TEST_F(InformerTest, AfterGoneListsAgainAndDeliversMissedDeletes) {
+  transport_.answer(200, list_of(10, {job("a", 3), job("b", 4), job("c", 5)}));
+  step();
+  (void)log();
+  transport_.enqueue_stream({.lines = {gone()}});
+  step();
+  // b was deleted, c deleted and made again, d is new, a is as it was.
+  transport_.answer(200, list_of(90, {job("a", 3), job("c", 80, "u2"), job("d", 81)}));
+  step();
+  EXPECT_EQ(log(), (Log{"delete b@4", "update c@80 from 5 recreated", "add d@81"}));
+  EXPECT_EQ(informer_.size(), 3U);
+}
+
+TEST_F(InformerTest, GoneAtOnceBacksOff) {
+  transport_.answer(200, list_of(10, {}));
+  step();
+  transport_.enqueue_stream({.end = base::Error{Code::kGone, "too old"}});
+  EXPECT_GE(step(), BackoffOptions{}.first);
+}
+
+TEST_F(InformerTest, ListFailureBacksOffLongerEachTime) {
+  const base::Duration first = step();
+  const base::Duration second = step();
+  EXPECT_GE(first, BackoffOptions{}.first);
+  EXPECT_GE(second, BackoffOptions{}.first * 2);
+  EXPECT_FALSE(informer_.has_synced());
+  EXPECT_EQ(errors_, (Log{"list Job: connection refused", "list Job: connection refused"}));
+}
+
+TEST_F(InformerTest, WatchThatEndsAtOnceWithoutAWordBacksOff) {
+  transport_.answer(200, list_of(10, {}));
+  step();
+  transport_.enqueue_stream({});
+  EXPECT_GE(step(), BackoffOptions{}.first);
+  transport_.enqueue_stream({.lines = {event("ADDED", job("a", 11))}});
+  EXPECT_EQ(step(), base::Duration{});
+}
+
+TEST_F(InformerTest, RepeatedEventIsNoChange) {
+  transport_.answer(200, list_of(10, {job("a", 3)}));
+  step();
+  (void)log();
+  transport_.enqueue_stream(
+      {.lines = {event("ADDED", job("a", 3)), event("DELETED", job("unknown", 12))}});
+  step();
+  EXPECT_EQ(log(), Log{});
+}
+
+TEST_F(InformerTest, UndecodableObjectKeepsItsLastGoodVersionAndIsReportedOncePerVersion) {
+  transport_.answer(200, list_of(10, {job("a", 3)}));
+  step();
+  (void)log();
+  transport_.enqueue_stream({.lines = {event("MODIFIED", undecodable_job("a", 11)), gone()}});
+  step();
+  EXPECT_EQ(log(), (Log{"bad a"}));
+  EXPECT_EQ(informer_.find({"ns", "a"})->metadata.resource_version, "3");
+
+  transport_.answer(200, list_of(20, {undecodable_job("a", 11)}));
+  step();
+  EXPECT_EQ(log(), Log{});
+  EXPECT_NE(informer_.find({"ns", "a"}), nullptr);
+
+  transport_.enqueue_stream(
+      {.lines = {event("MODIFIED", job("a", 21)), event("DELETED", undecodable_job("a", 22))}});
+  step();
+  EXPECT_EQ(log(), (Log{"update a@21 from 3", "delete a@21"}));
+}
+
+TEST_F(InformerTest, LineThatIsNoEventListsAgain) {
+  transport_.answer(200, list_of(10, {job("a", 3)}));
+  step();
+  transport_.enqueue_stream({.lines = {"{\"type\":"}});
+  EXPECT_GT(step(), base::Duration{});
+  transport_.answer(200, list_of(11, {job("a", 3)}));
+  step();
+  EXPECT_EQ(log(), (Log{"add a@3"}));
+}
+
+TEST_F(InformerTest, SelectorsGoToListAndWatch) {
+  Informer<Job> informer{
+      client_, clock_, {.ns = "ns", .label_selector = "a=b", .field_selector = "x=y"}, {}};
+  transport_.answer(200, list_of(10, {}));
+  (void)informer.step({});
+  const std::string want = "labelSelector=a%3Db&fieldSelector=x%3Dy";
+  const std::string list_path = transport_.last_request().path;
+  EXPECT_TRUE(list_path.starts_with("/apis/kubegang.io/v1alpha1/namespaces/ns/jobs?"));
+  EXPECT_NE(list_path.find(want), std::string::npos);
+  transport_.enqueue_stream({});
+  (void)informer.step({});
+  EXPECT_NE(transport_.last_request().path.find(want), std::string::npos);
+}
+
+TEST_F(InformerTest, StopEndsTheWatchAndKeepsTheCache) {
+  transport_.answer(200, list_of(10, {job("a", 3)}));
+  step();
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(informer_.step(stop.get_token()), base::Duration{});
+  EXPECT_EQ(informer_.size(), 1U);
+}
+
+}  // namespace
+}  // namespace kube

@@ -1,0 +1,373 @@
+// Each kind comes back as it was, and says what is wrong with a wrong one.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/job.h"
+#include "api/node_timetable.h"
+#include "api/partition.h"
+#include "api/qos.h"
+#include "api/scheduler_config.h"
+#include "kube/api/event.h"
+#include "kube/api/lease.h"
+#include "kube/api/namespace.h"
+#include "kube/api/node.h"
+#include "kube/api/pod.h"
+#include "kube/api/service.h"
+
+namespace kube {
+namespace {
+
+using nlohmann::json;
+
+// Goal: no field is lost or changes its spelling. Method: a document with every field that we know
+// decodes and encodes to the same JSON.
+template <typename T>
+void expect_round_trip(const json& document) {
+  const auto object = decode<T>(document);
+  ASSERT_TRUE(object.ok()) << object.error().message;
+  EXPECT_EQ(encode(*object), document) << encode(*object).dump(1);
+  const auto again = decode<T>(encode(*object));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(*again, *object);
+}
+
+template <typename T>
+std::string error_of(const json& document) {
+  const auto object = decode<T>(document);
+  return object.ok() ? "(none)" : object.error().message;
+}
+
+const json kPartitionSpec = json::parse(R"({
+  "nodes": {"hostlist": "n[12-16]"}, "default": true, "state": "Up", "priorityTier": 1,
+  "priorityJobFactor": 1, "overSubscribe": {"policy": "Force", "maxShare": 4},
+  "exclusiveUser": false, "preemptMode": "Suspend", "preemptPriority": true, "graceTime": "0s", "overTimeLimit": "1m",
+  "memory": {"defaultPerCPU": "1Gi", "maxPerCPU": "4Gi"},
+  "limits": {"minNodes": 1, "maxNodes": 5, "defaultTime": "1h", "maxTime": "24h",
+             "maxCPUsPerNode": 8},
+  "leastLoaded": false, "qos": "high", "allow": {"namespaces": ["team-a"], "qos": []},
+  "deny": {"qos": ["low"]}, "taintNodes": false})");
+
+TEST(Partition, ComesBackAsItWas) {
+  expect_round_trip<Partition>({
+      {"apiVersion", "kubegang.io/v1alpha1"},
+      {"kind", "Partition"},
+      {"metadata",
+       {{"name", "batch"},
+        {"uid", "u-1"},
+        {"resourceVersion", "41"},
+        {"generation", 2},
+        {"labels", {{"a", "b"}}},
+        {"annotations", {{"c", "d"}}},
+        {"creationTimestamp", "2026-01-01T00:00:00Z"},
+        {"ownerReferences",
+         {{{"apiVersion", "v1"},
+           {"kind", "Node"},
+           {"name", "n1"},
+           {"uid", "u-2"},
+           {"controller", true},
+           {"blockOwnerDeletion", true}}}}}},
+      {"spec", kPartitionSpec},
+      {"status",
+       {{"accepted", kPartitionSpec},
+        {"nodes", 5},
+        {"cpus", 40},
+        {"jobs", {{"pending", 0}, {"running", 2}, {"suspended", 1}}},
+        {"conditions",
+         {{{"type", "Accepted"},
+           {"status", "True"},
+           {"reason", "Legal"},
+           {"message", ""},
+           {"observedGeneration", 2},
+           {"lastTransitionTime", "2026-01-01T00:00:00Z"}}}}}},
+  });
+}
+
+TEST(Partition, SelectorComesBackAsItWas) {
+  expect_round_trip<Partition>(json::parse(R"({
+    "apiVersion": "kubegang.io/v1alpha1", "kind": "Partition", "metadata": {"name": "gpu"},
+    "spec": {"nodes": {"selector": {"matchLabels": {"pool": "gpu"}, "matchExpressions": [
+      {"key": "zone", "operator": "In", "values": ["a", "b"]}]}}}})"));
+}
+
+TEST(Partition, ErrorNamesObjectFieldAndValue) {
+  const auto with = [](const char* spec) {
+    return json{{"metadata", {{"name", "batch"}}}, {"spec", json::parse(spec)}};
+  };
+  EXPECT_EQ(error_of<Partition>(with(R"({"overSubscribe": {"maxShare": "four"}})")),
+            "Partition batch: spec.overSubscribe.maxShare: want an integer, got \"four\"");
+  EXPECT_EQ(error_of<Partition>(with(R"({"overSubscribe": {"policy": "Always"}})")),
+            "Partition batch: spec.overSubscribe.policy: want one of Never, OnRequest, Force, "
+            "Exclusive, got \"Always\"");
+  EXPECT_EQ(error_of<Partition>(with(R"({"graceTime": "soon"})")),
+            "Partition batch: spec.graceTime: \"soon\" is no duration (want for example 30s, "
+            "1h30m or 100ms)");
+  EXPECT_EQ(error_of<Partition>(with(R"({"allow": {"namespaces": ["a", 1]}})")),
+            "Partition batch: spec.allow.namespaces[1]: want a string, got 1");
+  EXPECT_EQ(error_of<Partition>(with(R"({"priorityTier": 4294967296})")),
+            "Partition batch: spec.priorityTier: want an integer from -2147483648 to 2147483647, "
+            "got 4294967296");
+  EXPECT_EQ(error_of<Partition>(json{{"kind", "Job"}}),
+            "Partition without a name: kind is \"Job\"");
+  EXPECT_EQ(error_of<Partition>(json::array()), "Partition without a name: want an object, got []");
+}
+
+TEST(Decode, IgnoresUnknownFieldsAndTreatsNullAndEmptyNamesAsAbsent) {
+  const auto partition = decode<Partition>(json::parse(
+      R"({"metadata": {"name": "batch", "managedFields": []},
+          "spec": {"later": 1, "qos": "", "state": null}})"));
+  ASSERT_TRUE(partition.ok()) << partition.error().message;
+  Partition want;
+  want.metadata.name = "batch";
+  EXPECT_EQ(*partition, want);
+}
+
+json full_job() {
+  return json::parse(R"({
+    "apiVersion": "kubegang.io/v1alpha1", "kind": "Job",
+    "metadata": {"name": "myload", "namespace": "team-a"},
+    "spec": {
+      "partitions": ["batch"], "nodes": {"min": 3, "max": 4}, "tasks": 6, "tasksPerNode": 2,
+      "cpusPerTask": 1, "tasksPerSocket": 2, "tasksPerCore": 1, "minCPUsPerNode": 4,
+      "socketsPerNode": 2, "coresPerSocket": 4, "threadsPerCore": 1, "overcommit": false,
+      "useMinNodes": true, "tmpDisk": "1Gi", "memoryPerCPU": "512Mi", "memoryPerNode": "0", "timeLimit": "5m",
+      "timeMin": "1m", "beginTime": "2026-01-01T00:00:00.000000Z",
+      "deadline": "2026-01-02T00:00:00.000000Z", "sharing": "OverSubscribe", "nodeList": "n12",
+      "excludeNodes": "n13", "contiguous": true, "constraint": "gpu&fast", "prefer": "fast",
+      "gres": {"nvidia.com/gpu": 1}, "licenses": {"matlab": 1}, "qos": "normal", "account": "a",
+      "mcsLabel": "m", "reservation": "r", "priority": 100, "nice": -5, "hold": false,
+      "suspend": false, "cancel": false, "requeueRequest": 0, "releaseRequest": 0,
+      "requeue": true, "dependency": "afterok:prepare", "array": "0-9%2",
+      "podPolicy": "PerNode", "network": "Service", "startTimeout": "10m",
+      "ttlAfterFinished": "24h",
+      "template": {"spec": {"containers": [
+        {"name": "main", "image": "busybox", "command": ["sleep", "300"]}]}}},
+    "status": {
+      "state": "Suspended", "reason": "Timeslice", "message": "waits", "jobID": 42,
+      "priority": 4294901759, "term": 3, "starts": 1, "restarts": 0,
+      "allocation": {"nodeList": "n[12-14]", "cpus": 6,
+                     "nodes": [{"nodes": "n[12-14]", "cpus": "0-1", "cpuCount": 2, "tasks": 2,
+                      "memory": "1Gi"}]},
+      "partition": "batch",
+      "nodeListOrReason": "n[12-14]",
+      "submitTime": "2026-01-01T00:00:00.000001Z", "eligibleTime": "2026-01-01T00:00:00.000001Z",
+      "startTime": "2026-01-01T00:00:01.000000Z", "endTime": "2026-01-01T00:10:00.000000Z",
+      "expectedStartTime": "2026-01-01T00:00:02.000000Z",
+      "preemptEligibleTime": "2026-01-01T00:00:03.000000Z",
+      "runTime": {"seconds": 41, "asOf": "2026-01-01T00:00:00.000000Z"},
+      "suspendTime": {"seconds": 0.25, "asOf": "2026-01-01T00:00:00.000000Z"},
+      "claim": {"nodeList": "n15", "cpus": "0-1", "since": "2026-01-01T00:00:00.000000Z",
+                "until": "2026-01-01T00:01:00.000000Z"},
+      "ending": {"verdict": "Requeue", "reason": "Preempted", "exitCode": 0, "by": "team-b/x",
+                 "since": "2026-01-01T00:00:00.000000Z",
+                 "graceEnd": "2026-01-01T00:00:30.000000Z"},
+      "held": {"reason": "JobHeldAdmin"}, "exitCode": 0,
+      "observed": {"requeueRequest": 0, "releaseRequest": 0},
+      "conditions": [{"type": "Ready", "status": "False", "reason": "Starting",
+                      "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})");
+}
+
+TEST(Job, ComesBackAsItWas) {
+  expect_round_trip<Job>(full_job());
+}
+
+TEST(Job, TemplateHasATypedViewAndCanBeDropped) {
+  auto job = decode<Job>(full_job());
+  ASSERT_TRUE(job.ok());
+  const auto view = decode_template(job->spec.pod_template);
+  ASSERT_TRUE(view.ok()) << view.error().message;
+  ASSERT_EQ(view->spec.containers.size(), 1U);
+  EXPECT_EQ(view->spec.containers[0].command, (std::vector<std::string>{"sleep", "300"}));
+  job->spec.pod_template = {};
+  EXPECT_FALSE(encode(*job)["spec"].contains("template"));
+}
+
+TEST(DecodeTemplate, NamesTheField) {
+  EXPECT_EQ(decode_template(RawJson{}).error().message, "spec.template: want an object, got null");
+  const RawJson bad{json::parse(R"({"spec": {"containers": [{"name": 1}]}})")};
+  EXPECT_EQ(decode_template(bad).error().message,
+            "spec.template.spec.containers[0].name: want a string, got 1");
+}
+
+TEST(Job, MemoryMayBeABareNumber) {
+  const auto job = decode<Job>(json{{"spec", {{"memoryPerNode", 0}, {"memoryPerCPU", 1048576}}}});
+  ASSERT_TRUE(job.ok()) << job.error().message;
+  EXPECT_EQ(job->spec.memory_per_node, Bytes{0});
+  EXPECT_EQ(job->spec.memory_per_cpu, Bytes{1 << 20U});
+}
+
+TEST(Qos, ComesBackAsItWas) {
+  expect_round_trip<Qos>(json::parse(R"({
+    "apiVersion": "kubegang.io/v1alpha1", "kind": "QOS", "metadata": {"name": "high"},
+    "spec": {"priority": 100, "preempt": ["normal"], "preemptMode": "Requeue",
+             "preemptWithin": true, "preemptPriority": false, "preemptExemptTime": "0s", "graceTime": "10s", "flags": ["DenyOnLimit", "OverPartQOS"],
+             "limits": {"maxJobsPerNamespace": 0, "maxCPUsPerNamespace": 0, "maxNodesPerJob": 0,
+                        "groupCPUs": 0, "maxTime": "0s"}},
+    "status": {"running": 0, "pending": 0, "accepted": {"priority": 100}}})"));
+}
+
+TEST(SchedulerConfig, ComesBackAsItWas) {
+  expect_round_trip<SchedulerConfig>(json::parse(R"({
+    "apiVersion": "kubegang.io/v1alpha1", "kind": "SchedulerConfig",
+    "metadata": {"name": "default"},
+    "spec": {
+      "select": {"type": "ConsTres", "unit": "Core", "memory": true, "taskAffinity": true},
+      "preemptType": "PartitionPriority", "preemptMode": "Suspend", "gang": true, "preemptWithin": false, "preemptPriority": false,
+      "preemptExemptTime": "0s",
+      "preemptParameters": {"reorderCount": 1, "strictOrder": false, "youngestFirst": false,
+                            "minExemptPriority": 7, "reclaimLicenses": false},
+      "placementPolicy": "Compat", "timeSlice": "30s", "killWait": "30s",
+      "requeue": {"default": true, "delay": "2m", "maxBatch": 5}, "overTimeLimit": "0s",
+      "enforcePartitionLimits": "None",
+      "scheduler": {"type": "Backfill", "interval": "30s", "window": "24h", "resolution": "1m",
+                    "maxJobTest": 500},
+      "priority": {"type": "Multifactor", "decayHalfLife": "168h", "weights": {
+        "age": 1, "fairShare": 2, "jobSize": 3, "partition": 4, "qos": 5}},
+      "memory": {"defaultPerCPU": "0", "maxPerCPU": "0"}, "nodeReserve": {"memoryPercent": 5},
+      "licenses": {"matlab": 4}, "topology": {"plugin": "Flat"},
+      "timetable": {"lead": "3s", "settle": "2s", "barrier": "20ms", "failOpenAfter": "15m",
+                    "clock": "Warn"}},
+    "status": {"nextJobID": 2000, "accepted": {"gang": true}}})"));
+}
+
+TEST(NodeTimetable, ComesBackAsItWas) {
+  const json document = json::parse(R"({
+    "apiVersion": "kubegang.io/v1alpha1", "kind": "NodeTimetable", "metadata": {"name": "n12"},
+    "spec": {
+      "term": 3, "revision": 17, "slice": "30s", "asOf": "2026-01-01T00:00:00.000000Z",
+      "pods": [{"namespace": "team-a", "name": "myload-x7k2p-0", "jobUID": "u", "row": "Active",
+                "ranSeconds": 41.5, "cpuset": "0-1"},
+               {"namespace": "team-a", "name": "b-0", "jobUID": "v", "row": "Filler",
+                "ranSeconds": 0}],
+      "plan": [{"until": "2026-01-01T00:00:30.000000Z", "run": [0]}],
+      "cycle": [[1], [0, 1], []]},
+    "status": {
+      "observedRevision": 17, "clockErrorMicros": 120, "agentVersion": "0.1.0",
+      "topology": {"sockets": 2, "coresPerSocket": 4, "threadsPerCore": 1, "cpuIDs": "0-7"},
+      "stuck": ["a/b"], "exempt": ["a/c"], "foreign": ["a/d"]}})");
+  expect_round_trip<NodeTimetable>(document);
+  const auto object = decode<NodeTimetable>(document);
+  const timetable::Timetable want{.slice = std::chrono::seconds{30},
+                                  .pods_count = 2,
+                                  .plan = {{base::instant_from_micros(1'767'225'630'000'000), {0}}},
+                                  .cycle = {{1}, {0, 1}, {}}};
+  EXPECT_EQ(object->spec.timetable, want);
+  EXPECT_EQ(object->spec.pods[0].ran, std::chrono::milliseconds{41'500});
+}
+
+TEST(NodeTimetable, IndexThatFitsNoListIsAnError) {
+  EXPECT_EQ(error_of<NodeTimetable>(
+                json::parse(R"({"metadata": {"name": "n12"}, "spec": {"cycle": [[0], [-1]]}})")),
+            "NodeTimetable n12: spec.cycle[1][0]: want an integer from 0 to 65535, got -1");
+}
+
+TEST(Pod, ComesBackAsItWas) {
+  expect_round_trip<Pod>(json::parse(R"({
+    "apiVersion": "v1", "kind": "Pod",
+    "metadata": {"name": "p-0", "namespace": "team-a", "uid": "u",
+                 "deletionTimestamp": "2026-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30},
+    "spec": {
+      "nodeName": "n12", "restartPolicy": "Never", "terminationGracePeriodSeconds": 30,
+      "activeDeadlineSeconds": 100, "hostname": "p-0", "subdomain": "p", "hostNetwork": true,
+      "hostPID": true, "hostIPC": true, "schedulerName": "default-scheduler",
+      "priorityClassName": "low", "runtimeClassName": "gvisor", "serviceAccountName": "default",
+      "nodeSelector": {"a": "b"}, "overhead": {"cpu": "250m", "memory": "64Mi"},
+      "tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoSchedule"}],
+      "affinity": {"nodeAffinity": {}}, "topologySpreadConstraints": [{"maxSkew": 1}],
+      "schedulingGates": [{"name": "g"}],
+      "initContainers": [{"name": "init", "image": "i", "restartPolicy": "Always"}],
+      "containers": [{
+        "name": "main", "image": "busybox", "command": ["sleep"], "args": ["300"],
+        "workingDir": "/tmp",
+        "env": [{"name": "A", "value": "1"},
+                {"name": "N", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "resources": {"requests": {"cpu": "100m", "memory": "512Mi"},
+                      "limits": {"cpu": "2", "nvidia.com/gpu": "1"}},
+        "livenessProbe": {"exec": {"command": ["true"]}}, "readinessProbe": {"periodSeconds": 1},
+        "startupProbe": {"periodSeconds": 2},
+        "lifecycle": {"postStart": {"exec": {"command": ["true"]}},
+                      "preStop": {"httpGet": {"port": 80}}}}]},
+    "status": {
+      "phase": "Running", "reason": "R", "message": "m", "qosClass": "Burstable",
+      "startTime": "2026-01-01T00:00:00Z", "podIP": "10.0.0.1", "hostIP": "10.0.0.2",
+      "conditions": [{"type": "Ready", "status": "Unknown", "reason": "", "message": ""}],
+      "initContainerStatuses": [{
+        "name": "init", "ready": true, "started": false, "restartCount": 0, "image": "i",
+        "imageID": "", "containerID": "c://1",
+        "state": {"terminated": {"exitCode": 0, "reason": "Completed",
+                                 "startedAt": "2026-01-01T00:00:00Z",
+                                 "finishedAt": "2026-01-01T00:00:01Z"}}}],
+      "containerStatuses": [{
+        "name": "main", "ready": true, "restartCount": 1, "image": "busybox", "imageID": "x",
+        "state": {"running": {"startedAt": "2026-01-01T00:00:02Z"}},
+        "lastState": {"terminated": {"exitCode": 137, "signal": 9, "message": "killed",
+                                     "containerID": "c://0"}}},
+        {"name": "late", "ready": false, "restartCount": 0, "image": "", "imageID": "",
+         "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}]}})"));
+}
+
+TEST(Node, ComesBackAsItWas) {
+  expect_round_trip<Node>(json::parse(R"({
+    "apiVersion": "v1", "kind": "Node",
+    "metadata": {"name": "n12", "labels": {"pool": "batch"}},
+    "spec": {"unschedulable": true, "taints": [
+      {"key": "k", "value": "v", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}]},
+    "status": {
+      "capacity": {"cpu": "8", "memory": "16Gi", "pods": "110"},
+      "allocatable": {"cpu": "7910m", "memory": "15Gi", "pods": "110"},
+      "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "",
+                      "lastHeartbeatTime": "2026-01-01T00:00:00Z",
+                      "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+      "addresses": [{"type": "InternalIP", "address": "10.0.0.2"}],
+      "nodeInfo": {"machineID": "m", "bootID": "b", "kernelVersion": "6", "osImage": "Debian",
+                   "containerRuntimeVersion": "c", "kubeletVersion": "v1.34",
+                   "operatingSystem": "linux", "architecture": "amd64"}}})"));
+}
+
+TEST(Lease, ComesBackAsItWas) {
+  expect_round_trip<Lease>(json::parse(R"({
+    "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+    "metadata": {"name": "kubegang-operator", "namespace": "kubegang-system"},
+    "spec": {"holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 2,
+             "acquireTime": "2026-01-01T00:00:00.000000Z",
+             "renewTime": "2026-01-01T00:00:10.000001Z"}})"));
+}
+
+TEST(Event, ComesBackAsItWas) {
+  expect_round_trip<Event>(json::parse(R"({
+    "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "team-a"},
+    "involvedObject": {"apiVersion": "kubegang.io/v1alpha1", "kind": "Job", "name": "myload",
+                       "namespace": "team-a", "uid": "u", "resourceVersion": "7"},
+    "type": "Normal", "reason": "Started", "message": "on n[12-14]", "count": 2,
+    "source": {"component": "kubegang-operator", "host": "n1"},
+    "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:00:01Z"})"));
+}
+
+TEST(Service, ComesBackAsItWas) {
+  expect_round_trip<Service>(json::parse(R"({
+    "apiVersion": "v1", "kind": "Service", "metadata": {"name": "myload", "namespace": "team-a"},
+    "spec": {"clusterIP": "None", "selector": {"kubegang.io/job": "myload"},
+             "ports": [{"name": "p", "protocol": "TCP", "port": 80}],
+             "publishNotReadyAddresses": true}})"));
+}
+
+TEST(Namespace, ComesBackAsItWas) {
+  expect_round_trip<Namespace>(json::parse(R"({
+    "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"},
+    "status": {"phase": "Active"}})"));
+}
+
+TEST(ReferenceTo, NamesTheObject) {
+  Partition partition;
+  partition.metadata.name = "batch";
+  partition.metadata.uid = "u";
+  EXPECT_EQ(reference_to(partition), (ObjectReference{.api_version = "kubegang.io/v1alpha1",
+                                                      .kind = "Partition",
+                                                      .ns = "",
+                                                      .name = "batch",
+                                                      .uid = "u",
+                                                      .resource_version = ""}));
+}
+
+}  // namespace
+}  // namespace kube

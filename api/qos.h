@@ -1,0 +1,81 @@
+// QOS: quality of service, its priority, whom it may preempt, and limits. SOURCE: design/api.md
+// "QOS".
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/partition.h"
+#include "kube/api/meta.h"
+
+namespace kube {
+
+enum class QosFlag {
+  kDenyOnLimit,
+  kPartitionMinNodes,
+  kPartitionMaxNodes,
+  kPartitionTimeLimit,
+  kOverPartQos,
+  kNoReserve
+};
+constexpr auto names_of(std::type_identity<QosFlag>) {
+  return std::to_array<EnumName<QosFlag>>({{QosFlag::kDenyOnLimit, "DenyOnLimit"},
+                                           {QosFlag::kPartitionMinNodes, "PartitionMinNodes"},
+                                           {QosFlag::kPartitionMaxNodes, "PartitionMaxNodes"},
+                                           {QosFlag::kPartitionTimeLimit, "PartitionTimeLimit"},
+                                           {QosFlag::kOverPartQos, "OverPartQOS"},
+                                           {QosFlag::kNoReserve, "NoReserve"}});
+}
+
+// 0 or absent = no limit.
+struct QosLimits {
+  std::optional<std::int32_t> max_jobs_per_namespace{};
+  std::optional<std::int32_t> max_cpus_per_namespace{};
+  std::optional<std::int32_t> max_nodes_per_job{};
+  std::optional<std::int32_t> group_cpus{};
+  std::optional<base::Duration> max_time{};
+
+  friend bool operator==(const QosLimits&, const QosLimits&) = default;
+};
+
+struct QosSpec {
+  std::optional<std::int64_t> priority{};
+  std::vector<std::string> preempt{};  // names of QOS that it may preempt
+  std::optional<PreemptMode> preempt_mode{};
+  std::optional<bool> preempt_within{};    // PreemptMode WITHIN
+  std::optional<bool> preempt_priority{};  // PreemptMode PRIORITY
+  std::optional<base::Duration> preempt_exempt_time{};
+  std::optional<base::Duration> grace_time{};
+  std::vector<QosFlag> flags{};
+  std::optional<QosLimits> limits{};
+
+  friend bool operator==(const QosSpec&, const QosSpec&) = default;
+};
+
+struct QosStatus {
+  std::optional<QosSpec> accepted{};  // the last legal spec
+  std::optional<std::int32_t> running{};
+  std::optional<std::int32_t> pending{};
+  Conditions conditions{};  // Accepted
+
+  friend bool operator==(const QosStatus&, const QosStatus&) = default;
+};
+
+struct Qos {
+  static constexpr ResourceInfo kResource{kGroup, kGroupVersion, "qos", "QOS", false};
+
+  ObjectMeta metadata{};
+  QosSpec spec{};
+  QosStatus status{};
+
+  friend bool operator==(const Qos&, const Qos&) = default;
+};
+
+template <>
+base::Result<Qos> decode<Qos>(const nlohmann::json& object);
+nlohmann::json encode(const Qos& qos);
+
+}  // namespace kube

@@ -1,0 +1,208 @@
+// SchedulerConfig: the singleton `default` with the cluster-level parameters; absent = all
+// defaults, which the operator knows. SOURCE: design/api.md "SchedulerConfig".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "api/partition.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
+
+namespace kube {
+
+inline constexpr std::string_view kSchedulerConfigName = "default";
+
+enum class SelectType { kLinear, kConsTres };
+constexpr auto names_of(std::type_identity<SelectType>) {
+  return std::to_array<EnumName<SelectType>>(
+      {{SelectType::kLinear, "Linear"}, {SelectType::kConsTres, "ConsTres"}});
+}
+
+enum class SelectUnit { kCpu, kCore, kSocket };
+constexpr auto names_of(std::type_identity<SelectUnit>) {
+  return std::to_array<EnumName<SelectUnit>>(
+      {{SelectUnit::kCpu, "CPU"}, {SelectUnit::kCore, "Core"}, {SelectUnit::kSocket, "Socket"}});
+}
+
+enum class PreemptType { kNone, kPartitionPriority, kQos };
+constexpr auto names_of(std::type_identity<PreemptType>) {
+  return std::to_array<EnumName<PreemptType>>(
+      {{PreemptType::kNone, "None"},
+       {PreemptType::kPartitionPriority, "PartitionPriority"},
+       {PreemptType::kQos, "QOS"}});
+}
+
+enum class PlacementPolicy { kCompat, kMinimisePreemption };
+constexpr auto names_of(std::type_identity<PlacementPolicy>) {
+  return std::to_array<EnumName<PlacementPolicy>>(
+      {{PlacementPolicy::kCompat, "Compat"},
+       {PlacementPolicy::kMinimisePreemption, "MinimisePreemption"}});
+}
+
+enum class EnforcePartitionLimits { kNone, kAny, kAll };
+constexpr auto names_of(std::type_identity<EnforcePartitionLimits>) {
+  return std::to_array<EnumName<EnforcePartitionLimits>>({{EnforcePartitionLimits::kNone, "None"},
+                                                          {EnforcePartitionLimits::kAny, "Any"},
+                                                          {EnforcePartitionLimits::kAll, "All"}});
+}
+
+enum class SchedulerType { kBuiltin, kBackfill };
+constexpr auto names_of(std::type_identity<SchedulerType>) {
+  return std::to_array<EnumName<SchedulerType>>(
+      {{SchedulerType::kBuiltin, "Builtin"}, {SchedulerType::kBackfill, "Backfill"}});
+}
+
+enum class PriorityType { kBasic, kMultifactor };
+constexpr auto names_of(std::type_identity<PriorityType>) {
+  return std::to_array<EnumName<PriorityType>>(
+      {{PriorityType::kBasic, "Basic"}, {PriorityType::kMultifactor, "Multifactor"}});
+}
+
+enum class TopologyPlugin { kFlat, kTree, kTorus3D };
+constexpr auto names_of(std::type_identity<TopologyPlugin>) {
+  return std::to_array<EnumName<TopologyPlugin>>({{TopologyPlugin::kFlat, "Flat"},
+                                                  {TopologyPlugin::kTree, "Tree"},
+                                                  {TopologyPlugin::kTorus3D, "Torus3D"}});
+}
+
+// What an unsynchronised clock of a node does.
+enum class ClockPolicy { kWarn, kRequire };
+constexpr auto names_of(std::type_identity<ClockPolicy>) {
+  return std::to_array<EnumName<ClockPolicy>>(
+      {{ClockPolicy::kWarn, "Warn"}, {ClockPolicy::kRequire, "Require"}});
+}
+
+struct SelectConfig {
+  std::optional<SelectType> type{};
+  std::optional<SelectUnit> unit{};
+  std::optional<bool> memory{};
+  std::optional<bool> task_affinity{};
+  std::optional<bool> least_loaded{};
+  std::optional<bool> one_task_per_core{};
+  std::optional<bool> block_distribution{};
+
+  friend bool operator==(const SelectConfig&, const SelectConfig&) = default;
+};
+
+struct PreemptParameters {
+  std::optional<std::int32_t> reorder_count{};
+  std::optional<bool> strict_order{};
+  std::optional<bool> youngest_first{};
+  std::optional<std::int64_t> min_exempt_priority{};
+  std::optional<bool> reclaim_licenses{};
+
+  friend bool operator==(const PreemptParameters&, const PreemptParameters&) = default;
+};
+
+struct RequeueConfig {
+  std::optional<bool> by_default{};  // "default"
+  std::optional<base::Duration> delay{};
+  std::optional<std::int32_t> max_batch{};
+
+  friend bool operator==(const RequeueConfig&, const RequeueConfig&) = default;
+};
+
+struct SchedulerPassConfig {
+  std::optional<SchedulerType> type{};
+  std::optional<base::Duration> interval{};
+  std::optional<base::Duration> window{};
+  std::optional<base::Duration> resolution{};
+  std::optional<std::int32_t> max_job_test{};
+
+  friend bool operator==(const SchedulerPassConfig&, const SchedulerPassConfig&) = default;
+};
+
+struct PriorityWeights {
+  std::optional<std::int64_t> age{};
+  std::optional<std::int64_t> fair_share{};
+  std::optional<std::int64_t> job_size{};
+  std::optional<std::int64_t> partition{};
+  std::optional<std::int64_t> qos{};
+
+  friend bool operator==(const PriorityWeights&, const PriorityWeights&) = default;
+};
+
+struct PriorityConfig {
+  std::optional<PriorityType> type{};
+  std::optional<PriorityWeights> weights{};
+  std::optional<base::Duration> decay_half_life{};
+
+  friend bool operator==(const PriorityConfig&, const PriorityConfig&) = default;
+};
+
+struct NodeReserve {
+  std::optional<std::int32_t> memory_percent{};
+
+  friend bool operator==(const NodeReserve&, const NodeReserve&) = default;
+};
+
+struct TopologyConfig {
+  std::optional<TopologyPlugin> plugin{};
+
+  friend bool operator==(const TopologyConfig&, const TopologyConfig&) = default;
+};
+
+struct TimetableConfig {
+  std::optional<base::Duration> lead{};
+  std::optional<base::Duration> settle{};
+  std::optional<base::Duration> barrier{};
+  std::optional<base::Duration> fail_open_after{};
+  std::optional<ClockPolicy> clock{};
+
+  friend bool operator==(const TimetableConfig&, const TimetableConfig&) = default;
+};
+
+struct SchedulerConfigSpec {
+  std::optional<SelectConfig> select{};
+  std::optional<PreemptType> preempt_type{};
+  std::optional<PreemptMode> preempt_mode{};
+  std::optional<bool> gang{};
+  std::optional<bool> preempt_within{};    // PreemptMode WITHIN
+  std::optional<bool> preempt_priority{};  // PreemptMode PRIORITY
+  std::optional<base::Duration> preempt_exempt_time{};
+  std::optional<PreemptParameters> preempt_parameters{};
+  std::optional<PlacementPolicy> placement_policy{};
+  std::optional<base::Duration> time_slice{};
+  std::optional<base::Duration> kill_wait{};
+  std::optional<RequeueConfig> requeue{};
+  std::optional<base::Duration> over_time_limit{};
+  std::optional<EnforcePartitionLimits> enforce_partition_limits{};
+  std::optional<SchedulerPassConfig> scheduler{};
+  std::optional<PriorityConfig> priority{};
+  std::optional<MemoryLimits> memory{};
+  std::optional<NodeReserve> node_reserve{};
+  std::map<std::string, std::int32_t> licenses{};
+  std::optional<TopologyConfig> topology{};
+  std::optional<TimetableConfig> timetable{};
+
+  friend bool operator==(const SchedulerConfigSpec&, const SchedulerConfigSpec&) = default;
+};
+
+struct SchedulerConfigStatus {
+  std::optional<SchedulerConfigSpec> accepted{};  // the last legal spec
+  std::optional<std::int64_t> next_job_id{};      // first number that is not reserved yet
+  Conditions conditions{};                        // Accepted
+
+  friend bool operator==(const SchedulerConfigStatus&, const SchedulerConfigStatus&) = default;
+};
+
+struct SchedulerConfig {
+  static constexpr ResourceInfo kResource{kGroup, kGroupVersion, "schedulerconfigs",
+                                          "SchedulerConfig", false};
+
+  ObjectMeta metadata{};
+  SchedulerConfigSpec spec{};
+  SchedulerConfigStatus status{};
+
+  friend bool operator==(const SchedulerConfig&, const SchedulerConfig&) = default;
+};
+
+template <>
+base::Result<SchedulerConfig> decode<SchedulerConfig>(const nlohmann::json& object);
+nlohmann::json encode(const SchedulerConfig& config);
+
+}  // namespace kube

@@ -1,0 +1,49 @@
+// The names that the operator gives to things in the API. People and other programs read them:
+// they do not change.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace kube {
+
+inline constexpr std::string_view kComponent = "kubegang-operator";
+
+// Labels of a job's pods and of its Service.
+inline constexpr std::string_view kLabelJob = "kubegang.io/job";
+inline constexpr std::string_view kLabelJobId = "kubegang.io/job-id";
+inline constexpr std::string_view kLabelPartition = "kubegang.io/partition";
+inline constexpr std::string_view kLabelTask = "kubegang.io/task";  // index of the pod in its job
+// Which start of the job the pod belongs to (Job.status.starts).
+inline constexpr std::string_view kLabelStart = "kubegang.io/start";
+
+// Label of a Node: lower is used first.
+inline constexpr std::string_view kLabelWeight = "kubegang.io/weight";
+// Taint of a Node whose partition says taintNodes.
+inline constexpr std::string_view kTaintManaged = "kubegang.io/managed";
+inline constexpr std::string_view kTaintManagedEffect = "NoSchedule";
+// Set by people on a Node whose machine is off for certain: its pods are gone.
+inline constexpr std::string_view kTaintOutOfService = "node.kubernetes.io/out-of-service";
+
+inline constexpr std::string_view kSafeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+
+// Conditions of a Job.
+inline constexpr std::string_view kAccepted = "Accepted";
+inline constexpr std::string_view kReady = "Ready";
+inline constexpr std::string_view kCompleting = "Completing";
+inline constexpr std::string_view kFinished = "Finished";
+// Its pods are left out of the rotation: a webhook gave them what a frozen pod cannot have.
+inline constexpr std::string_view kNeverFrozen = "NeverFrozen";
+
+// Reasons of an agent's condition Ready, of a NodeTimetable: everything runs on that node.
+inline constexpr std::string_view kAgentKillSwitch = "KillSwitch";
+inline constexpr std::string_view kAgentFailedOpen = "FailedOpen";
+
+// Reasons of an ending that undoes a start; a new leader knows by them how to go on.
+inline constexpr std::string_view kStartUndone = "StartUndone";
+inline constexpr std::string_view kLaunchFailed = "LaunchFailedRequeuedHeld";
+
+// Job numbers are reserved in blocks, so that one write serves many jobs.
+inline constexpr std::int64_t kJobIdBlock = 1000;
+
+}  // namespace kube

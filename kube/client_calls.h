@@ -1,0 +1,124 @@
+// The typed calls of Client. A library that declares kinds instantiates them once, in a .cc file:
+//   namespace kube { KUBE_CLIENT_CALLS(Pod); }
+// Needs all of nlohmann/json.hpp: for such .cc files only; everybody else includes client.h.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "kube/client.h"
+#include "kube/merge_patch.h"
+
+namespace kube {
+
+// "namespace/name" of an object that is to be created, for messages.
+std::string created_name(const std::string& ns, const nlohmann::json& object);
+
+// The object that the server sent.
+template <ApiObject T>
+base::Result<T> decoded(const base::Result<nlohmann::json>& answer, std::string_view verb,
+                        const std::string& name) {
+  if (!answer.ok()) return answer.error();
+  auto object = decode<T>(*answer);
+  if (!object.ok()) {
+    return object.error().with_context(std::string{verb} + " " + std::string{T::kResource.kind} +
+                                       (name.empty() ? "" : " " + name) + ": the answer");
+  }
+  return object;
+}
+
+template <ApiObject T>
+base::Result<T> Client::get(const ObjectKey& key) const {
+  return decoded<T>(get_json(T::kResource, key), "get", to_string(key));
+}
+
+template <ApiObject T>
+base::Result<ObjectList<T>> Client::list(const ListOptions& options) const {
+  ObjectList<T> out;
+  const auto on_item = [&](const nlohmann::json& item) {
+    auto object = decode<T>(item);
+    if (object.ok()) {
+      out.items.push_back(std::move(*object));
+      return;
+    }
+    out.undecodable.push_back(undecodable_of(item, object.error()));
+  };
+  const auto version = list_json(T::kResource, options, on_item, [&] { out = {}; });
+  if (!version.ok()) return version.error();
+  out.resource_version = *version;
+  return out;
+}
+
+template <ApiObject T>
+base::Result<T> Client::create(const T& object, const WriteOptions& options) const {
+  return create_json<T>(object.metadata.ns, encode(object), options);
+}
+
+template <ApiObject T>
+base::Result<T> Client::create_json(const std::string& ns, const nlohmann::json& object,
+                                    const WriteOptions& options) const {
+  return decoded<T>(post_json(T::kResource, ns, object, options), "create",
+                    created_name(ns, object));
+}
+
+template <ApiObject T>
+base::Result<T> Client::update(const T& object, const WriteOptions& options) const {
+  const ObjectKey key = key_of(object.metadata);
+  return decoded<T>(put_json(T::kResource, key, Part::kWhole, encode(object), options), "update",
+                    to_string(key));
+}
+
+template <ApiObject T>
+base::Result<T> Client::update_status(const T& object, const WriteOptions& options) const {
+  const ObjectKey key = key_of(object.metadata);
+  return decoded<T>(put_json(T::kResource, key, Part::kStatus, encode(object), options),
+                    "update status of", to_string(key));
+}
+
+template <ApiObject T>
+base::Result<T> Client::patch(const ObjectKey& key, const nlohmann::json& merge_patch,
+                              const PatchOptions& options) const {
+  return decoded<T>(patch_json(T::kResource, key, Part::kWhole, merge_patch, options), "patch",
+                    to_string(key));
+}
+
+template <ApiObject T>
+base::Result<T> Client::patch_status(const ObjectKey& key, const nlohmann::json& merge_patch,
+                                     const PatchOptions& options) const {
+  return decoded<T>(patch_json(T::kResource, key, Part::kStatus, merge_patch, options),
+                    "patch status of", to_string(key));
+}
+
+template <ApiObject T>
+base::Result<T> Client::patch_status_from(const T& from, const T& to, bool check_version) const {
+  const nlohmann::json nothing = nlohmann::json::object();
+  nlohmann::json patch{{"status", kube::merge_patch(encode(from).value("status", nothing),
+                                                    encode(to).value("status", nothing))}};
+  if (patch["status"].empty()) return from;
+  PatchOptions options{.uid = from.metadata.uid};
+  if (check_version) options.resource_version = from.metadata.resource_version;
+  return patch_status<T>(key_of(from.metadata), patch, options);
+}
+
+template <ApiObject T>
+base::Status Client::remove(const ObjectKey& key, const DeleteOptions& options) const {
+  return delete_json(T::kResource, key, options);
+}
+
+#define KUBE_CLIENT_CALLS(T)                                                                      \
+  template base::Result<T> Client::get<T>(const ObjectKey&) const;                                \
+  template base::Result<ObjectList<T>> Client::list<T>(const ListOptions&) const;                 \
+  template base::Result<T> Client::create<T>(const T&, const WriteOptions&) const;                \
+  template base::Result<T> Client::create_json<T>(const std::string&, const nlohmann::json&,      \
+                                                  const WriteOptions&) const;                     \
+  template base::Result<T> Client::update<T>(const T&, const WriteOptions&) const;                \
+  template base::Result<T> Client::patch<T>(const ObjectKey&, const nlohmann::json&,              \
+                                            const PatchOptions&) const;                           \
+  template base::Result<T> Client::patch_status<T>(const ObjectKey&, const nlohmann::json&,       \
+                                                   const PatchOptions&) const;                    \
+  template base::Result<T> Client::update_status<T>(const T&, const WriteOptions&) const;         \
+  template base::Result<T> Client::patch_status_from<T>(const T&, const T&, bool) const;          \
+  template base::Status Client::remove<T>(const ObjectKey&, const DeleteOptions&) const
+
+}  // namespace kube

@@ -1,0 +1,459 @@
+#include "kube/testing/api_server/api_server.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "kube/api/time_format.h"
+#include "kube/testing/api_server/discovery.h"
+#include "kube/testing/api_server/open_api.h"
+#include "kube/testing/api_server/rest.h"
+#include "kube/testing/api_server/yaml_json.h"
+
+namespace devcluster {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kJson = "application/json";
+
+ApiAnswer json_answer(int code, const json& body, const std::string& type = kJson) {
+  ApiAnswer answer;
+  answer.response.status = code;
+  answer.response.headers["content-type"] = type;
+  answer.response.body = body.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return answer;
+}
+
+ApiAnswer text_answer(std::string text) {
+  ApiAnswer answer;
+  answer.response.status = 200;
+  answer.response.headers["content-type"] = "text/plain; charset=utf-8";
+  answer.response.body = std::move(text);
+  return answer;
+}
+
+ApiAnswer error_answer(const ApiError& error) {
+  ApiAnswer answer = json_answer(error.code, to_json(error));
+  if (error.retry_after_seconds > 0) {
+    answer.response.headers["retry-after"] = std::to_string(error.retry_after_seconds);
+  }
+  return answer;
+}
+
+ApiAnswer success_answer() {
+  return json_answer(200, {{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Success"}});
+}
+
+// RFC 7234: 299 - "text"; several in one header, separated by commas.
+std::string warning_header(const std::vector<std::string>& warnings) {
+  std::string header;
+  for (const std::string& warning : warnings) {
+    std::string escaped;
+    for (const char c : warning) {
+      if (c == '"' || c == '\\') escaped += '\\';
+      escaped += c;
+    }
+    header += (header.empty() ? "" : ", ") + std::string{"299 - \""} + escaped + "\"";
+  }
+  return header;
+}
+
+// SelfSubject…Review: everybody may do everything here.
+json review_answer(const ResourceType& type, const ApiRequest& request) {
+  json body = json::parse(request.http.body, nullptr, false);
+  if (!body.is_object()) body = json::object();
+  body["kind"] = type.kind;
+  body["apiVersion"] = type.api_version();
+  if (type.kind == "SelfSubjectReview") {
+    body["status"]["userInfo"] = {{"username", request.user}, {"groups", request.groups}};
+  } else if (type.kind == "SelfSubjectRulesReview") {
+    body["status"] = {
+        {"incomplete", false},
+        {"resourceRules", {{{"verbs", {"*"}}, {"apiGroups", {"*"}}, {"resources", {"*"}}}}},
+        {"nonResourceRules", {{{"verbs", {"*"}}, {"nonResourceURLs", {"*"}}}}}};
+  } else {
+    body["status"] = {{"allowed", true}};
+  }
+  return body;
+}
+
+ApiError error_of_hook(const base::Error& error) {
+  if (error.code == base::Code::kInvalidArgument) return bad_request(error.message);
+  ApiError answer = error_of_code(error.code == base::Code::kNotFound ? 404 : 500, 0);
+  answer.message = error.message;
+  return answer;
+}
+
+}  // namespace
+
+class ApiServer::Impl {
+ public:
+  Impl(const kube::Clock& clock, const ApiServerOptions& options)
+      : clock_{clock}, rest_{clock, options} {}
+
+  ApiAnswer handle(const ApiRequest& request);
+  ApiAnswer route(const RequestInfo& info, const ApiRequest& request);
+  ApiAnswer resource(const RequestInfo& info, const ApiRequest& request);
+  ApiAnswer encode(const RestRequest& request, const RestResult& result) const;
+  std::optional<ApiRequest> by_webhook(const ApiRequest& request) const;
+  ApiAnswer pod_log(const RequestInfo& info);
+  Outcome<PodLogRequest> pod_log_request(const RequestInfo& info);
+  ApiAnswer debug(const RequestInfo& info, const ApiRequest& request);
+
+  const kube::Clock& clock_;
+  mutable std::mutex mu_;  // guards everything below
+  Rest rest_;
+  FaultPlan faults_;
+  RequestLog log_;
+  OpenApi open_api_;
+  PodLogHook log_hook_;
+  PodWebhook pod_webhook_;
+};
+
+// 1. Injected failures. 2. The request. 3. The log.
+ApiAnswer ApiServer::Impl::handle(const ApiRequest& request) {
+  const RequestInfo info = parse_request(request.http);
+  const std::string& what = info.is_resource ? info.resource : info.path;
+  std::optional<Fault> fault;
+  if (!info.path.starts_with("/debug/")) {
+    const std::scoped_lock lock{mu_};
+    fault = faults_.take({info.verb, what, info.subresource, info.name, request.user_agent});
+  }
+  ApiAnswer answer;
+  if (fault && fault->kind == Fault::Kind::kStatus) {
+    answer = error_answer(error_of_code(fault->code, fault->retry_after_seconds));
+  } else if (fault && fault->kind == Fault::Kind::kResetBefore) {
+    answer.reset = true;
+  } else {
+    answer = route(info, request);
+  }
+  if (fault && fault->kind == Fault::Kind::kSlow) answer.delay = fault->delay;
+  if (fault && fault->kind == Fault::Kind::kResetAfter) answer.reset = true;
+
+  const std::scoped_lock lock{mu_};
+  log_.record({.at = clock_.wall(),
+               .kind = {info.verb, what, info.subresource, request.user_agent},
+               .ns = info.ns,
+               .name = info.name,
+               .code = answer.response.status});
+  return answer;
+}
+
+ApiAnswer ApiServer::Impl::route(const RequestInfo& info, const ApiRequest& request) {
+  if (info.is_resource) return resource(info, request);
+  if (info.path.starts_with("/debug/")) return debug(info, request);
+  if (request.http.method != kube::Method::kGet) return error_answer(method_not_allowed());
+  if (info.path == "/version") return json_answer(200, version_document());
+  const std::string first = info.segments.empty() ? "" : info.segments[0];
+  if (first == "healthz" || first == "livez" || first == "readyz") return text_answer("ok");
+  if (first == "api" || first == "apis") {
+    const bool aggregated =
+        info.segments.size() == 1 && wants_aggregated_discovery(request.http.accept);
+    const std::scoped_lock lock{mu_};
+    if (const auto document = discovery_document(rest_.registry(), info.segments, aggregated)) {
+      return json_answer(200, *document, aggregated ? kAggregatedDiscoveryType : kJson);
+    }
+  }
+  if (first == "openapi" && info.path.starts_with("/openapi/v3")) {
+    const std::string path = info.segments.size() < 3 ? "" : info.path.substr(12);
+    const std::scoped_lock lock{mu_};
+    if (auto document = open_api_.document(rest_.registry(), path)) {
+      ApiAnswer answer = text_answer(std::move(*document));
+      answer.response.headers["content-type"] = kJson;
+      return answer;
+    }
+  }
+  return error_answer(no_such_path());
+}
+
+ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& request) {
+  const auto representation =
+      choose_representation(request.http.accept, info.query.get("includeObject"));
+  if (!representation && info.subresource != "log") {
+    return error_answer(not_acceptable("application/json"));
+  }
+  ResourceTypePtr type;
+  {
+    const std::scoped_lock lock{mu_};
+    type = rest_.registry().find(info.group, info.version, info.resource);
+  }
+  if (!type) return error_answer(no_such_path());
+  if (type->create_only) {
+    if (info.verb != "create") return error_answer(method_not_allowed());
+    return json_answer(201, review_answer(*type, request));
+  }
+  if (!type->custom && type->plural == "pods" && info.subresource == "log") {
+    return info.verb == "get" ? pod_log(info) : error_answer(method_not_allowed());
+  }
+  const bool creates_pod =
+      info.verb == "create" && !type->custom && type->plural == "pods" && info.subresource.empty();
+  const std::optional<ApiRequest> changed = creates_pod ? by_webhook(request) : std::nullopt;
+  const RestRequest rest_request{info, changed ? *changed : request, type,
+                                 representation.value_or(Representation{})};
+  std::optional<Outcome<RestResult>> outcome;
+  try {
+    {
+      const std::scoped_lock lock{mu_};
+      outcome.emplace(rest_.handle(rest_request));
+    }
+    if (!outcome->ok()) return error_answer(outcome->error());
+    return encode(rest_request, **outcome);
+  } catch (const json::exception& error) {  // a type that check_types() should have refused
+    ApiError internal = error_of_code(500, 0);
+    internal.message = std::string{"Internal error occurred: "} + error.what();
+    return error_answer(internal);
+  }
+}
+
+// Nothing: there is no webhook, or the body is none that it could change.
+std::optional<ApiRequest> ApiServer::Impl::by_webhook(const ApiRequest& request) const {
+  const std::scoped_lock lock{mu_};
+  if (!pod_webhook_) return std::nullopt;
+  json pod = json::parse(request.http.body, nullptr, false);
+  if (!pod.is_object()) return std::nullopt;
+  pod_webhook_(pod);
+  ApiRequest changed = request;
+  changed.http.body = pod.dump();
+  return changed;
+}
+
+ApiAnswer ApiServer::Impl::encode(const RestRequest& request, const RestResult& result) const {
+  ApiAnswer answer;
+  if (result.watch) {
+    answer.response.status = 200;
+    answer.response.headers["content-type"] = kJson;
+    answer.stream = result.watch;
+    return answer;
+  }
+  if (result.verbatim) {
+    answer = json_answer(result.code, *result.verbatim);
+  } else if (result.list) {
+    answer = json_answer(result.code, encode_list(*request.type, request.representation,
+                                                  *result.list, clock_.wall()));
+  } else {
+    answer = json_answer(result.code, encode_object(*request.type, request.representation,
+                                                    *result.object, clock_.wall()));
+  }
+  if (!result.warnings.empty()) {
+    answer.response.headers["warning"] = warning_header(result.warnings);
+  }
+  return answer;
+}
+
+Outcome<PodLogRequest> ApiServer::Impl::pod_log_request(const RequestInfo& info) {
+  ObjectPtr pod;
+  {
+    const std::scoped_lock lock{mu_};
+    pod = rest_.store().find({"", "pods"}, {info.ns, info.name});
+  }
+  if (!pod) return not_found({"", "pods"}, info.name);
+  const Query& query = info.query;
+  PodLogRequest wanted{.ns = info.ns,
+                       .pod = info.name,
+                       .container = query.get("container"),
+                       .follow = query.is_true("follow"),
+                       .previous = query.is_true("previous"),
+                       .timestamps = query.is_true("timestamps"),
+                       .tail_lines = query.number("tailLines"),
+                       .since_seconds = query.number("sinceSeconds"),
+                       .limit_bytes = query.number("limitBytes")};
+  std::string names;
+  bool known = false;
+  std::size_t count = 0;
+  for (const char* list : {"containers", "initContainers"}) {
+    for (const json& container : (*pod)["spec"].value(list, json::array())) {
+      const std::string name = container.value("name", "");
+      if (wanted.container.empty() && ++count == 1) wanted.container = name;
+      known = known || name == wanted.container;
+      names += (names.empty() ? "" : " ") + name;
+    }
+  }
+  if (count > 1) {
+    return bad_request("a container name must be specified for pod " + info.name +
+                       ", choose one of: [" + names + "]");
+  }
+  if (!known) {
+    return bad_request("container " + wanted.container + " is not valid for pod " + info.name);
+  }
+  return wanted;
+}
+
+ApiAnswer ApiServer::Impl::pod_log(const RequestInfo& info) {
+  const auto wanted = pod_log_request(info);
+  if (!wanted.ok()) return error_answer(wanted.error());
+  PodLogHook hook;
+  {
+    const std::scoped_lock lock{mu_};
+    hook = log_hook_;
+  }
+  if (!hook) {
+    ApiError error = error_of_code(503, 0);
+    error.message = "logs of pod " + info.name + " are not available: no kubelet serves them";
+    return error_answer(error);
+  }
+  auto stream = hook(*wanted);
+  if (!stream.ok()) return error_answer(error_of_hook(stream.error()));
+  ApiAnswer answer = text_answer("");
+  answer.stream = std::move(*stream);
+  return answer;
+}
+
+// For tests in other processes: the knobs and counters of ApiServer under /debug/.
+ApiAnswer ApiServer::Impl::debug(const RequestInfo& info, const ApiRequest& request) {
+  const std::scoped_lock lock{mu_};
+  const std::string resource = info.query.get("resource");
+  if (info.path == "/debug/requests" && info.verb == "get") {
+    const auto since = kube::parse_instant(info.query.get("since"));
+    const auto writes = log_.writes_since(since.ok() ? *since : base::Instant{});
+    return json_answer(200, {{"counts", to_json(log_.counts())}, {"writes", to_json(writes)}});
+  }
+  if (info.path == "/debug/requests" && info.verb == "delete") {
+    log_.clear();
+  } else if (info.path == "/debug/faults" && info.verb == "create") {
+    auto fault = parse_fault(json::parse(request.http.body, nullptr, false));
+    if (!fault.ok()) return error_answer(bad_request(fault.error().message));
+    faults_.add(std::move(*fault));
+  } else if (info.path == "/debug/faults" && info.verb == "delete") {
+    faults_.clear();
+  } else if (info.path == "/debug/watches/drop" && info.verb == "create") {
+    rest_.watches().finish(resource, StreamState::kEnd);
+  } else if (info.path == "/debug/watches/reset" && info.verb == "create") {
+    rest_.watches().finish(resource, StreamState::kReset);
+  } else if (info.path == "/debug/watches/lose-next" && info.verb == "create") {
+    rest_.watches().lose_next(resource);
+  } else if (info.path == "/debug/compact" && info.verb == "create") {
+    rest_.compact();
+  } else {
+    return error_answer(no_such_path());
+  }
+  return success_answer();
+}
+
+ApiServer::ApiServer(const kube::Clock& clock, ApiServerOptions options)
+    : impl_{std::make_unique<Impl>(clock, options)} {
+  for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
+    const json body = {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", name}}}};
+    ApiRequest request;
+    request.http.method = kube::Method::kPost;
+    request.http.path = "/api/v1/namespaces";
+    request.http.body = body.dump();
+    const ApiAnswer answer = handle(request);
+    CHECK(answer.response.status == 201, answer.response.body);
+  }
+  clear_request_log();
+}
+
+ApiServer::~ApiServer() = default;
+
+base::Status ApiServer::load_crds(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator{folder, error}) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+  }
+  if (error) {
+    return base::Error{base::Code::kNotFound, "crds folder " + folder + ": " + error.message()};
+  }
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    const auto documents = read_yaml_file(file);
+    if (!documents.ok()) return documents.error();
+    for (const std::string& document : *documents) {
+      ApiRequest request;
+      request.http.method = kube::Method::kPost;
+      request.http.path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+      request.http.body = document;
+      const ApiAnswer answer = handle(request);
+      if (answer.response.status != 201) {
+        return base::invalid_argument(
+            file + ": " + json::parse(answer.response.body, nullptr, false).value("message", ""));
+      }
+    }
+  }
+  clear_request_log();
+  return {};
+}
+
+ApiAnswer ApiServer::handle(const ApiRequest& request) {
+  return impl_->handle(request);
+}
+
+void ApiServer::set_pod_log_hook(PodLogHook hook) {
+  const std::scoped_lock lock{impl_->mu_};
+  impl_->log_hook_ = std::move(hook);
+}
+
+void ApiServer::set_pod_webhook(PodWebhook webhook) {
+  const std::scoped_lock lock{impl_->mu_};
+  impl_->pod_webhook_ = std::move(webhook);
+}
+
+void ApiServer::inject(Fault fault) {
+  const std::scoped_lock lock{impl_->mu_};
+  impl_->faults_.add(std::move(fault));
+}
+
+void ApiServer::fail_next(std::string verb, std::string resource, int code,
+                          int retry_after_seconds) {
+  Fault fault;
+  fault.verb = std::move(verb);
+  fault.resource = std::move(resource);
+  fault.code = code;
+  fault.retry_after_seconds = retry_after_seconds;
+  inject(std::move(fault));
+}
+
+void ApiServer::clear_faults() {
+  const std::scoped_lock lock{impl_->mu_};
+  impl_->faults_.clear();
+}
+
+void ApiServer::drop_watches(const std::string& resource) {
+  const std::scoped_lock lock{impl_->mu_};
+  impl_->rest_.watches().finish(resource, StreamState::kEnd);
+}
+
+void ApiServer::reset_watches(const std::string& resource) {
+  const std::scoped_lock lock{impl_->mu_};
+  impl_->rest_.watches().finish(resource, StreamState::kReset);
+}
+
+void ApiServer::lose_next_event(const std::string& resource) {
+  const std::scoped_lock lock{impl_->mu_};
+  impl_->rest_.watches().lose_next(resource);
+}
+
+void ApiServer::compact() {
+  const std::scoped_lock lock{impl_->mu_};
+  impl_->rest_.compact();
+}
+
+std::map<RequestKind, std::int64_t> ApiServer::request_counts() const {
+  const std::scoped_lock lock{impl_->mu_};
+  return impl_->log_.counts();
+}
+
+std::vector<WriteRecord> ApiServer::writes_since(base::Instant since) const {
+  const std::scoped_lock lock{impl_->mu_};
+  return impl_->log_.writes_since(since);
+}
+
+void ApiServer::clear_request_log() {
+  const std::scoped_lock lock{impl_->mu_};
+  impl_->log_.clear();
+}
+
+std::int64_t ApiServer::resource_version() const {
+  const std::scoped_lock lock{impl_->mu_};
+  return impl_->rest_.store().rv();
+}
+
+std::size_t ApiServer::open_watches_count() const {
+  const std::scoped_lock lock{impl_->mu_};
+  return impl_->rest_.watches().open_count();
+}
+
+}  // namespace devcluster

@@ -1,0 +1,329 @@
+// What only this server has: its knobs, counters and limits. What it shares with every API server
+// is in e2e/contract.
+#include "kube/testing/api_server/api_server.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "kube/testing/api_server/in_process_transport.h"
+#include "kube/testing/manual_clock.h"
+
+namespace devcluster {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kPods = "/api/v1/namespaces/default/pods";
+
+json pod(const std::string& name, const std::string& node = "") {
+  json object = {{"apiVersion", "v1"},
+                 {"kind", "Pod"},
+                 {"metadata", {{"name", name}}},
+                 {"spec", {{"containers", {{{"name", "main"}, {"image", "x"}}}}}}};
+  if (!node.empty()) object["spec"]["nodeName"] = node;
+  return object;
+}
+
+class ApiServerTest : public testing::Test {
+ protected:
+  kube::Response call(kube::Method method, const std::string& path, const json& body = nullptr,
+                      const std::string& content_type = "application/json") {
+    kube::Request request;
+    request.method = method;
+    request.path = path;
+    request.content_type = content_type;
+    if (!body.is_null()) request.body = body.dump();
+    auto response = transport_.send(request);
+    EXPECT_TRUE(response.ok());
+    return response.ok() ? *response : kube::Response{};
+  }
+  json get(const std::string& path) {
+    return json::parse(call(kube::Method::kGet, path).body, nullptr, false);
+  }
+  // The lines that a watch has now.
+  std::vector<json> drain(const std::shared_ptr<BodyStream>& stream) {
+    std::string text;
+    while (true) {
+      const std::size_t before = text.size();
+      last_state_ = stream->read(text, base::Duration{0});
+      if (text.size() == before) break;
+    }
+    std::vector<json> lines;
+    std::istringstream input{text};
+    for (std::string line; std::getline(input, line);) lines.push_back(json::parse(line));
+    return lines;
+  }
+  std::shared_ptr<BodyStream> watch(const std::string& path) {
+    ApiRequest request;
+    request.http.path = path;
+    return server_.handle(request).stream;
+  }
+
+  kube::ManualClock clock_;
+  ApiServer server_{clock_};
+  InProcessTransport transport_{server_, "test/1.0"};
+  StreamState last_state_ = StreamState::kOpen;
+};
+
+TEST_F(ApiServerTest, ServesTheProjectsCrds) {
+  const base::Status status = server_.load_crds(KUBEGANG_SOURCE_DIR "/crds");
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  for (const char* path : {"partitions", "qos", "schedulerconfigs", "nodetimetables", "jobs"}) {
+    EXPECT_EQ(get(std::string{"/apis/kubegang.io/v1alpha1/"} + path)["items"].size(), 0U) << path;
+  }
+}
+
+TEST_F(ApiServerTest, LoadingCrdsNamesTheFolderThatIsMissing) {
+  const base::Status status = server_.load_crds("/does/not/exist");
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, base::Code::kNotFound);
+  EXPECT_NE(status.error().message.find("/does/not/exist"), std::string::npos);
+}
+
+TEST_F(ApiServerTest, FailNextRefusesOnceWithCodeAndRetryAfter) {
+  server_.fail_next("create", "pods", 429, 7);
+  const kube::Response refused = call(kube::Method::kPost, kPods, pod("a"));
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.headers.at("retry-after"), "7");
+  EXPECT_EQ(json::parse(refused.body)["reason"], "TooManyRequests");
+  EXPECT_EQ(call(kube::Method::kGet, std::string{kPods} + "/a").status, 404);
+  EXPECT_EQ(call(kube::Method::kPost, kPods, pod("a")).status, 201);
+}
+
+TEST_F(ApiServerTest, ResetAfterDoesTheWorkButGivesNoAnswer) {
+  Fault fault;
+  fault.kind = Fault::Kind::kResetAfter;
+  fault.resource = "pods";
+  server_.inject(fault);
+  kube::Request request;
+  request.method = kube::Method::kPost;
+  request.path = kPods;
+  request.body = pod("a").dump();
+  const auto response = transport_.send(request);
+  ASSERT_FALSE(response.ok());
+  EXPECT_EQ(response.error().code, base::Code::kUnavailable);
+  EXPECT_EQ(call(kube::Method::kGet, std::string{kPods} + "/a").status, 200);
+}
+
+TEST_F(ApiServerTest, SlowBeyondTheTimeOutIsATimeOut) {
+  Fault fault;
+  fault.kind = Fault::Kind::kSlow;
+  fault.delay = std::chrono::minutes{1};
+  server_.inject(fault);
+  kube::Request request;
+  request.path = "/api/v1/nodes";
+  const auto response = transport_.send(request);
+  ASSERT_FALSE(response.ok());
+  EXPECT_EQ(response.error().code, base::Code::kTimeout);
+}
+
+TEST_F(ApiServerTest, LostEventIsSeenByNobodyButTheNextOneIs) {
+  const auto stream = watch(std::string{kPods} + "?watch=true");
+  server_.lose_next_event("pods");
+  call(kube::Method::kPost, kPods, pod("a"));
+  call(kube::Method::kPost, kPods, pod("b"));
+  const std::vector<json> events = drain(stream);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0]["object"]["metadata"]["name"], "b");
+}
+
+TEST_F(ApiServerTest, DroppedWatchEndsAndResetWatchBreaks) {
+  auto stream = watch(std::string{kPods} + "?watch=true");
+  server_.drop_watches("pods");
+  drain(stream);
+  EXPECT_EQ(last_state_, StreamState::kEnd);
+  stream = watch(std::string{kPods} + "?watch=true");
+  server_.reset_watches();
+  drain(stream);
+  EXPECT_EQ(last_state_, StreamState::kReset);
+}
+
+TEST_F(ApiServerTest, WatchFromBeforeCompactionGetsGone) {
+  const std::string rv = std::to_string(server_.resource_version());
+  call(kube::Method::kPost, kPods, pod("a"));
+  server_.compact();
+  const auto stream = watch(std::string{kPods} + "?watch=true&resourceVersion=" + rv);
+  const std::vector<json> events = drain(stream);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0]["type"], "ERROR");
+  EXPECT_EQ(events[0]["object"]["code"], 410);
+  EXPECT_EQ(last_state_, StreamState::kEnd);
+}
+
+TEST_F(ApiServerTest, BookmarksAndTimeOutFollowTheClock) {
+  const auto stream =
+      watch(std::string{kPods} + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=90");
+  EXPECT_TRUE(drain(stream).empty());
+  call(kube::Method::kPost, "/api/v1/namespaces/default/configmaps",
+       {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", "other"}}}});
+  clock_.advance(std::chrono::seconds{61});
+  const std::vector<json> events = drain(stream);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0]["type"], "BOOKMARK");
+  EXPECT_EQ(events[0]["object"]["metadata"]["resourceVersion"],
+            std::to_string(server_.resource_version()));
+  clock_.advance(std::chrono::seconds{30});
+  drain(stream);
+  EXPECT_EQ(last_state_, StreamState::kEnd);
+}
+
+TEST_F(ApiServerTest, CountsRequestsByVerbResourceSubresourceAndUserAgent) {
+  call(kube::Method::kPost, kPods, pod("a"));
+  call(kube::Method::kPatch, std::string{kPods} + "/a/status", {{"status", {{"phase", "Running"}}}},
+       "application/merge-patch+json");
+  call(kube::Method::kGet, "/api/v1/pods");
+  const auto counts = server_.request_counts();
+  EXPECT_EQ(counts.at({"create", "pods", "", "test"}), 1);
+  EXPECT_EQ(counts.at({"patch", "pods", "status", "test"}), 1);
+  EXPECT_EQ(counts.at({"list", "pods", "", "test"}), 1);
+  EXPECT_EQ(server_.writes_since(clock_.wall()).size(), 2U);
+  EXPECT_TRUE(server_.writes_since(clock_.wall() + std::chrono::seconds{1}).empty());
+}
+
+TEST_F(ApiServerTest, KnobsWorkOverTheDebugPaths) {
+  EXPECT_EQ(call(kube::Method::kPost, "/debug/faults",
+                 {{"kind", "Status"}, {"resource", "nodes"}, {"code", 503}})
+                .status,
+            200);
+  EXPECT_EQ(call(kube::Method::kGet, "/api/v1/nodes").status, 503);
+  EXPECT_EQ(call(kube::Method::kGet, "/api/v1/nodes").status, 200);
+  const kube::Response refused =
+      call(kube::Method::kPost, "/debug/faults", {{"kind", "Status"}, {"ressource", "nodes"}});
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_NE(refused.body.find("unknown key ressource"), std::string::npos);
+  EXPECT_EQ(get("/debug/requests")["counts"].size(), 2U);  // list nodes, create /debug/faults
+}
+
+// Every path of the value, the value itself first.
+void paths_of(const json& value, const json::json_pointer& at,
+              std::vector<json::json_pointer>& all) {
+  all.push_back(at);
+  if (!value.is_structured()) return;
+  for (const auto& [key, child] : value.items()) paths_of(child, at / key, all);
+}
+
+json parse_json(const char* text) {
+  return json::parse(text);
+}
+
+struct Sample {
+  std::string collection;
+  json object;
+};
+
+std::vector<Sample> samples() {
+  return {
+      {kPods, parse_json(R"({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "p", "generateName": "p-", "namespace": "default",
+          "labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["x.io/y"],
+          "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u",
+                               "controller": true}]},
+        "spec": {"nodeName": "n1", "restartPolicy": "Never", "terminationGracePeriodSeconds": 3,
+          "containers": [{"name": "main", "image": "x", "command": ["a"], "env": [{"name": "A"}],
+                          "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}}],
+          "initContainers": [{"name": "init", "image": "x"}], "tolerations": [{"key": "k"}]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}],
+          "containerStatuses": [{"name": "main", "ready": true, "restartCount": 1,
+            "state": {"terminated": {"exitCode": 1, "reason": "Error"}}}],
+          "initContainerStatuses": [{"state": {"waiting": {"reason": "X"}}}]}})")},
+      {"/api/v1/nodes", parse_json(R"({"apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": "p", "labels": {"node-role.kubernetes.io/x": ""}},
+        "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}], "unschedulable": true},
+        "status": {"capacity": {"cpu": "1"}, "conditions": [{"type": "Ready", "status": "True"}],
+          "addresses": [{"type": "InternalIP", "address": "1.2.3.4"}],
+          "nodeInfo": {"kubeletVersion": "v1"}}})")},
+      {"/api/v1/namespaces/default/services", parse_json(R"({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "p"}, "spec": {"type": "ClusterIP", "clusterIP": "None",
+          "selector": {"a": "b"}, "ports": [{"port": 80, "protocol": "TCP"}]}})")},
+      {"/api/v1/namespaces/default/events", parse_json(R"({"apiVersion": "v1", "kind": "Event",
+        "metadata": {"name": "p"}, "reason": "R", "message": "m", "type": "Normal", "count": 2,
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": "n"},
+        "firstTimestamp": "2026-01-01T00:00:00Z", "source": {"component": "c"}})")},
+      {"/apis/coordination.k8s.io/v1/namespaces/default/leases",
+       parse_json(R"({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "p"}, "spec": {"holderIdentity": "h", "leaseDurationSeconds": 3}})")},
+      {"/api/v1/namespaces/default/configmaps", parse_json(R"({"apiVersion": "v1",
+        "kind": "ConfigMap", "metadata": {"name": "p"}, "data": {"a": "b"}})")},
+      {"/api/v1/namespaces", parse_json(R"({"apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": "p"}, "spec": {}, "status": {"phase": "Active"}})")},
+      {"/apis/kubegang.io/v1alpha1/namespaces/default/jobs",
+       parse_json(R"({"apiVersion": "kubegang.io/v1alpha1", "kind": "Job",
+        "metadata": {"name": "p", "labels": {"a": "b"}},
+        "spec": {"nodes": 2, "partitions": ["a"], "template": {"spec": {"containers":
+          [{"name": "main", "image": "x"}]}}}})")},
+      {"/apis/kubegang.io/v1alpha1/nodetimetables",
+       parse_json(R"({"apiVersion": "kubegang.io/v1alpha1", "kind": "NodeTimetable",
+        "metadata": {"name": "p"}, "spec": {"term": 1, "revision": 2, "slice": "1s",
+          "pods": [{"namespace": "default", "name": "x", "jobUID": "u", "row": "Active"}],
+          "plan": [{"until": "2026-01-01T00:00:00Z", "run": [0]}], "cycle": [[0]]}})")},
+  };
+}
+
+// A value of another type anywhere is refused or ignored; it never stays behind to break later
+// calls.
+TEST_F(ApiServerTest, WrongTypesAnywhereAreTheClientsError) {
+  ASSERT_TRUE(server_.load_crds(KUBEGANG_SOURCE_DIR "/crds").ok());
+  const std::vector<json> wrong = {nullptr,
+                                   5,
+                                   -0.5,
+                                   "x",
+                                   "",
+                                   true,
+                                   json::array(),
+                                   json::object(),
+                                   json::array({1}),
+                                   json::array({nullptr}),
+                                   {{"a", 1}}};
+  for (const Sample& sample : samples()) {
+    const std::string path = sample.collection + "/p";
+    std::vector<json::json_pointer> paths;
+    paths_of(sample.object, json::json_pointer{}, paths);
+    for (const json::json_pointer& at : paths) {
+      for (const json& value : wrong) {
+        json object = sample.object;
+        object[at] = value;
+        const auto fine = [&](const kube::Response& response, const char* verb) {
+          EXPECT_LT(response.status, 500)
+              << verb << " " << path << " " << at << " = " << value << "\n"
+              << response.body;
+        };
+        fine(call(kube::Method::kPost, sample.collection, object), "create");
+        fine(call(kube::Method::kPost, sample.collection, sample.object), "create");
+        fine(call(kube::Method::kPatch, path, object, "application/merge-patch+json"), "patch");
+        fine(call(kube::Method::kPatch, path + "/status", object, "application/merge-patch+json"),
+             "patch status");
+        fine(call(kube::Method::kPut, path, object), "update");
+        kube::Request table;
+        table.path = sample.collection + "?fieldSelector=spec.nodeName%3Dn1";
+        table.accept = "application/json;as=Table;g=meta.k8s.io;v=v1";
+        const auto listed = transport_.send(table);
+        ASSERT_TRUE(listed.ok());
+        fine(*listed, "table");
+        table.path = sample.collection;
+        fine(*transport_.send(table), "table");
+        fine(call(kube::Method::kPatch, path, {{"metadata", {{"finalizers", nullptr}}}},
+                  "application/merge-patch+json"),
+             "release");
+        fine(call(kube::Method::kDelete, path + "?gracePeriodSeconds=0"), "delete");
+        ASSERT_FALSE(testing::Test::HasFailure());
+      }
+    }
+  }
+}
+
+TEST_F(ApiServerTest, DeepNestingIsRefused) {
+  std::string deep = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"p"},"data":)";
+  deep += std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  kube::Request request;
+  request.method = kube::Method::kPost;
+  request.path = "/api/v1/namespaces/default/configmaps";
+  request.content_type = "application/json";
+  request.body = deep;
+  const auto response = transport_.send(request);
+  ASSERT_TRUE(response.ok());
+  EXPECT_EQ(response->status, 400);
+  EXPECT_NE(response->body.find("nested"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace devcluster

@@ -1,0 +1,131 @@
+// The project's CustomResourceDefinitions: consistent, described, bounded.
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "kube/testing/api_server/resource_type.h"
+#include "kube/testing/api_server/yaml_json.h"
+
+namespace devcluster {
+namespace {
+
+using nlohmann::json;
+
+std::vector<json> all_crds() {
+  std::vector<json> crds;
+  for (const auto& entry : std::filesystem::directory_iterator{KUBEGANG_SOURCE_DIR "/crds"}) {
+    if (entry.path().extension() != ".yaml") continue;
+    const auto documents = read_yaml_file(entry.path().string());
+    EXPECT_TRUE(documents.ok()) << documents.error().message;
+    EXPECT_EQ(documents->size(), 1U) << entry.path();
+    crds.push_back(json::parse(documents->front()));
+    const json& spec = crds.back()["spec"];
+    EXPECT_EQ(entry.path().filename(),
+              "kubegang.io_" + spec["names"]["plural"].get<std::string>() + ".yaml");
+  }
+  return crds;
+}
+
+// Calls visit(node, path) for the schema and everything below.
+template <typename Visit>
+void walk(const json& node, const std::string& path, const Visit& visit) {
+  visit(node, path);
+  const json properties = node.value("properties", json::object());
+  for (const auto& [name, child] : properties.items()) walk(child, path + "." + name, visit);
+  if (node.contains("items")) walk(node["items"], path + "[]", visit);
+  if (node.contains("additionalProperties") && node["additionalProperties"].is_object()) {
+    walk(node["additionalProperties"], path + "{}", visit);
+  }
+}
+
+const json& schema_of(const json& crd) {
+  return crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+}
+
+TEST(Crds, AreValidAndNamedConsistently) {
+  const std::vector<json> crds = all_crds();
+  ASSERT_EQ(crds.size(), 5U);
+  std::set<std::string> short_names;
+  for (const json& crd : crds) {
+    const json& spec = crd["spec"];
+    SCOPED_TRACE(crd["metadata"]["name"]);
+    EXPECT_TRUE(validate_crd(crd).empty());
+    EXPECT_EQ(spec["group"], "kubegang.io");
+    EXPECT_EQ(spec["names"]["categories"], json({"kubegang"}));
+    EXPECT_EQ(spec["names"]["listKind"], spec["names"]["kind"].get<std::string>() + "List");
+    EXPECT_EQ(spec["versions"][0]["name"], "v1alpha1");
+    EXPECT_TRUE(spec["versions"][0]["subresources"].contains("status"));
+    for (const json& name : spec["names"].value("shortNames", json::array())) {
+      EXPECT_TRUE(short_names.insert(name).second) << name;
+    }
+  }
+}
+
+TEST(Crds, DescribeEveryFieldAndColumn) {
+  for (const json& crd : all_crds()) {
+    walk(schema_of(crd), crd["spec"]["names"]["kind"],
+         [](const json& node, const std::string& path) {
+           // A real server refuses a description of the top-level metadata.
+           if (std::count(path.begin(), path.end(), '.') == 1 && path.ends_with(".metadata"))
+             return;
+           EXPECT_FALSE(node.value("description", "").empty()) << path;
+         });
+    for (const json& column : crd["spec"]["versions"][0]["additionalPrinterColumns"]) {
+      EXPECT_FALSE(column.value("description", "").empty()) << column;
+    }
+  }
+}
+
+// The API server refuses a CRD whose rules could cost too much; it assumes the worst of what has no
+// bound.
+TEST(Crds, BoundEveryListAndText) {
+  for (const json& crd : all_crds()) {
+    walk(schema_of(crd), crd["spec"]["names"]["kind"],
+         [](const json& node, const std::string& path) {
+           const std::string type = node.value("type", "");
+           if (type == "array") {
+             EXPECT_TRUE(node.contains("maxItems")) << path;
+             EXPECT_TRUE(node.contains("x-kubernetes-list-type") || path.ends_with("[]")) << path;
+           }
+           const bool top = path.ends_with(".apiVersion") || path.ends_with(".kind");
+           if (type == "string" && !top && !node.contains("enum") && !node.contains("format")) {
+             EXPECT_TRUE(node.contains("maxLength")) << path;
+           }
+           if (node.value("x-kubernetes-int-or-string", false) && node.contains("pattern")) {
+             EXPECT_TRUE(node.contains("maxLength") && node.contains("minimum")) << path;
+           }
+         });
+  }
+}
+
+TEST(Crds, SpellEnumsInCamelCaseThatYamlLeavesAlone) {
+  const std::set<std::string> yaml_words = {"Yes", "No", "On", "Off", "True", "False", "Null"};
+  for (const json& crd : all_crds()) {
+    walk(schema_of(crd), crd["spec"]["names"]["kind"],
+         [&](const json& node, const std::string& path) {
+           if (path.ends_with("conditions[].status")) return;  // metav1.Condition's own spelling
+           for (const json& word : node.value("enum", json::array())) {
+             const std::string text = word;
+             EXPECT_TRUE(text[0] >= 'A' && text[0] <= 'Z') << path << " " << text;
+             EXPECT_FALSE(yaml_words.contains(text)) << path << " " << text;
+           }
+         });
+  }
+}
+
+TEST(Crds, ConditionsAreMapsByType) {
+  for (const json& crd : all_crds()) {
+    const json& conditions = schema_of(crd)["properties"]["status"]["properties"]["conditions"];
+    EXPECT_EQ(conditions["x-kubernetes-list-type"], "map");
+    EXPECT_EQ(conditions["x-kubernetes-list-map-keys"], json({"type"}));
+    EXPECT_TRUE(conditions["items"]["properties"].contains("observedGeneration"));
+  }
+}
+
+}  // namespace
+}  // namespace devcluster

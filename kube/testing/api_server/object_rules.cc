@@ -1,0 +1,341 @@
+#include "kube/testing/api_server/object_rules.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace devcluster {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kSubdomainRule =
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', "
+    "and must start and end with an alphanumeric character";
+constexpr const char* kLabelRule =
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+    "must "
+    "start and end with an alphanumeric character";
+constexpr std::size_t kAnnotationBytesMax = 256 * 1024;
+
+bool is_lower_alnum(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+bool is_label_value(std::string_view text) {
+  const auto alnum = [](char c) { return is_lower_alnum(c) || (c >= 'A' && c <= 'Z'); };
+  if (text.empty()) return true;
+  if (text.size() > 63 || !alnum(text.front()) || !alnum(text.back())) return false;
+  return std::all_of(text.begin(), text.end(),
+                     [&](char c) { return alnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+void add(std::vector<Cause>& causes, const char* reason, std::string field, std::string message) {
+  causes.push_back({reason, std::move(field), std::move(message)});
+}
+
+void check_string_map(const json& map, const std::string& path, bool label_values,
+                      std::vector<Cause>& causes) {
+  if (!map.is_object()) {
+    add(causes, "FieldValueTypeInvalid", path, "Invalid value: must be an object of strings");
+    return;
+  }
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : map.items()) {
+    if (!value.is_string()) {
+      add(causes, "FieldValueTypeInvalid", path,
+          "Invalid value: " + value.dump() + ": must be a string");
+      continue;
+    }
+    bytes += key.size() + value.get_ref<const std::string&>().size();
+    if (label_values && !is_label_value(value.get_ref<const std::string&>())) {
+      add(causes, "FieldValueInvalid", path,
+          "Invalid value: " + value.dump() +
+              ": a valid label must be an empty string or consist of alphanumeric characters, '-', "
+              "'_' or '.', and must start and end with an alphanumeric character");
+    }
+  }
+  if (!label_values && bytes > kAnnotationBytesMax) {
+    add(causes, "FieldValueTooLong", path,
+        "Too long: may not be more than " + std::to_string(kAnnotationBytesMax) + " bytes");
+  }
+}
+
+void check_owners(const json& owners, std::vector<Cause>& causes) {
+  if (!owners.is_array()) return;
+  int controllers = 0;
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    const std::string path = "metadata.ownerReferences[" + std::to_string(i) + "].";
+    for (const char* field : {"apiVersion", "kind", "name", "uid"}) {
+      if (!owners[i].is_object() || owners[i].value(field, "").empty()) {
+        add(causes, "FieldValueInvalid", path + field, "Invalid value: \"\": must not be empty");
+      }
+    }
+    if (owners[i].is_object() && owners[i].value("controller", false)) ++controllers;
+  }
+  if (controllers > 1) {
+    add(causes, "FieldValueInvalid", "metadata.ownerReferences",
+        "Invalid value: Only one reference can have Controller set to true");
+  }
+}
+
+void check_containers(const json& containers, const std::string& path, std::set<std::string>& names,
+                      std::vector<Cause>& causes) {
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    const std::string at = path + "[" + std::to_string(i) + "]";
+    const std::string name = containers[i].value("name", "");
+    if (name.empty()) {
+      add(causes, "FieldValueRequired", at + ".name", "Required value");
+    } else if (!is_dns_label(name)) {
+      add(causes, "FieldValueInvalid", at + ".name",
+          "Invalid value: \"" + name + "\": " + kLabelRule);
+    } else if (!names.insert(name).second) {
+      add(causes, "FieldValueDuplicate", at + ".name", "Duplicate value: \"" + name + "\"");
+    }
+    if (containers[i].value("image", "").empty()) {
+      add(causes, "FieldValueRequired", at + ".image", "Required value");
+    }
+  }
+}
+
+void check_pod(const json& pod, std::vector<Cause>& causes) {
+  const json spec = pod.value("spec", json::object());
+  std::set<std::string> names;
+  if (spec.value("containers", json::array()).empty()) {
+    add(causes, "FieldValueRequired", "spec.containers", "Required value");
+  } else {
+    check_containers(spec["containers"], "spec.containers", names, causes);
+  }
+  check_containers(spec.value("initContainers", json::array()), "spec.initContainers", names,
+                   causes);
+  const std::string restart = spec.value("restartPolicy", "Always");
+  if (restart != "Always" && restart != "OnFailure" && restart != "Never") {
+    add(causes, "FieldValueNotSupported", "spec.restartPolicy",
+        "Unsupported value: \"" + restart +
+            "\": supported values: \"Always\", \"OnFailure\", \"Never\"");
+  }
+}
+
+// What may change of a pod's spec: images, activeDeadlineSeconds, tolerations and the grace period.
+json without_mutable_fields(json spec) {
+  for (const char* list : {"containers", "initContainers"}) {
+    if (!spec.contains(list)) continue;
+    for (json& container : spec[list]) container.erase("image");
+  }
+  for (const char* field :
+       {"activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds"}) {
+    spec.erase(field);
+  }
+  return spec;
+}
+
+void check_pod_change(const json& pod, const json& previous, std::vector<Cause>& causes) {
+  if (without_mutable_fields(pod.value("spec", json::object())) ==
+      without_mutable_fields(previous.value("spec", json::object()))) {
+    return;
+  }
+  add(causes, "FieldValueForbidden", "spec",
+      "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+      "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+      "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set "
+      "to 1 if it was previously negative)");
+}
+
+void check_event(const json& event, std::vector<Cause>& causes) {
+  const json involved = event.value("involvedObject", json::object());
+  const std::string ns = event["metadata"].value("namespace", "");
+  const std::string about = involved.value("namespace", "");
+  if (about != ns && !(about.empty() && ns == "default")) {
+    add(causes, "FieldValueInvalid", "involvedObject.namespace",
+        "Invalid value: \"" + about + "\": does not match event.namespace");
+  }
+}
+
+void check_service(const json& service, std::vector<Cause>& causes) {
+  const json spec = service.value("spec", json::object());
+  const bool headless = spec.value("clusterIP", "") == "None";
+  if (!headless && spec.value("ports", json::array()).empty()) {
+    add(causes, "FieldValueRequired", "spec.ports", "Required value");
+  }
+}
+
+void default_container(json& container) {
+  const auto defaults = {std::pair{"terminationMessagePath", "/dev/termination-log"},
+                         std::pair{"terminationMessagePolicy", "File"}};
+  for (const auto& [key, value] : defaults) {
+    if (!container.contains(key)) container[key] = value;
+  }
+  if (!container.contains("resources")) container["resources"] = json::object();
+  if (!container.contains("imagePullPolicy")) {
+    const std::string image = container.value("image", "");
+    const std::size_t colon = image.rfind(':');
+    const bool tagged = colon != std::string::npos && image.find('/', colon) == std::string::npos;
+    const bool latest = !tagged || image.ends_with(":latest");
+    container["imagePullPolicy"] = latest ? "Always" : "IfNotPresent";
+  }
+}
+
+std::string qos_class(const json& spec) {
+  bool any = false, guaranteed = true;
+  for (const json& container : spec.value("containers", json::array())) {
+    const json resources = container.value("resources", json::object());
+    const json limits = resources.value("limits", json::object());
+    const json requests = resources.value("requests", json::object());
+    for (const char* name : {"cpu", "memory"}) {
+      if (limits.contains(name) || requests.contains(name)) any = true;
+      if (!limits.contains(name) || (requests.contains(name) && requests[name] != limits[name])) {
+        guaranteed = false;
+      }
+    }
+  }
+  if (!any) return "BestEffort";
+  return guaranteed ? "Guaranteed" : "Burstable";
+}
+
+void default_pod(json& pod) {
+  json& spec = pod["spec"];
+  if (!spec.is_object()) spec = json::object();
+  const json defaults = {{"restartPolicy", "Always"},
+                         {"dnsPolicy", "ClusterFirst"},
+                         {"schedulerName", "default-scheduler"},
+                         {"terminationGracePeriodSeconds", 30},
+                         {"enableServiceLinks", true},
+                         {"securityContext", json::object()},
+                         {"serviceAccountName", "default"},
+                         {"serviceAccount", "default"},
+                         {"preemptionPolicy", "PreemptLowerPriority"},
+                         {"priority", 0}};
+  for (const auto& [key, value] : defaults.items()) {
+    if (!spec.contains(key)) spec[key] = value;
+  }
+  for (const char* list : {"containers", "initContainers"}) {
+    if (!spec.contains(list) || !spec[list].is_array()) continue;
+    for (json& container : spec[list]) {
+      if (container.is_object()) default_container(container);
+    }
+  }
+  json& status = pod["status"];
+  if (!status.contains("phase")) status["phase"] = "Pending";
+  if (!status.contains("qosClass")) status["qosClass"] = qos_class(spec);
+}
+
+void default_service(json& service) {
+  json& spec = service["spec"];
+  if (!spec.is_object()) spec = json::object();
+  if (!spec.contains("type")) spec["type"] = "ClusterIP";
+  if (!spec.contains("sessionAffinity")) spec["sessionAffinity"] = "None";
+  if (!service.contains("status")) service["status"] = {{"loadBalancer", json::object()}};
+  for (json& port : spec.contains("ports") ? spec["ports"] : spec["ports"] = json::array()) {
+    if (!port.contains("protocol")) port["protocol"] = "TCP";
+    if (!port.contains("targetPort") && port.contains("port")) port["targetPort"] = port["port"];
+  }
+  if (spec["ports"].empty()) spec.erase("ports");
+}
+
+void rename(json& object, const char* from, const char* to) {
+  if (!object.contains(from)) return;
+  object[to] = std::move(object[from]);
+  object.erase(from);
+}
+
+// core name, events.k8s.io name
+constexpr std::pair<const char*, const char*> kEventFields[] = {
+    {"involvedObject", "regarding"},
+    {"message", "note"},
+    {"reportingComponent", "reportingController"},
+    {"count", "deprecatedCount"},
+    {"source", "deprecatedSource"},
+    {"firstTimestamp", "deprecatedFirstTimestamp"},
+    {"lastTimestamp", "deprecatedLastTimestamp"}};
+
+}  // namespace
+
+bool is_dns_label(std::string_view text) {
+  if (text.empty() || text.size() > 63) return false;
+  if (!is_lower_alnum(text.front()) || !is_lower_alnum(text.back())) return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_lower_alnum(c) || c == '-'; });
+}
+
+bool is_dns_subdomain(std::string_view text) {
+  if (text.empty() || text.size() > 253) return false;
+  while (true) {
+    const std::size_t dot = text.find('.');
+    const std::string_view part = text.substr(0, dot);
+    if (part.empty() || !is_lower_alnum(part.front()) || !is_lower_alnum(part.back())) return false;
+    if (!std::all_of(part.begin(), part.end(),
+                     [](char c) { return is_lower_alnum(c) || c == '-'; })) {
+      return false;
+    }
+    if (dot == std::string_view::npos) return true;
+    text = text.substr(dot + 1);
+  }
+}
+
+std::vector<Cause> validate_metadata(const ResourceType& type, const json& object) {
+  std::vector<Cause> causes;
+  const json& metadata = object["metadata"];
+  const std::string name = metadata.value("name", "");
+  const bool label = type.plural == "namespaces" || type.plural == "services";
+  if (name.empty()) {
+    add(causes, "FieldValueRequired", "metadata.name",
+        "Required value: name or generateName is required");
+  } else if (label ? !is_dns_label(name) : !is_dns_subdomain(name)) {
+    add(causes, "FieldValueInvalid", "metadata.name",
+        "Invalid value: \"" + name + "\": " + (label ? kLabelRule : kSubdomainRule));
+  }
+  if (metadata.contains("labels")) {
+    check_string_map(metadata["labels"], "metadata.labels", true, causes);
+  }
+  if (metadata.contains("annotations")) {
+    check_string_map(metadata["annotations"], "metadata.annotations", false, causes);
+  }
+  if (metadata.contains("ownerReferences")) check_owners(metadata["ownerReferences"], causes);
+  return causes;
+}
+
+void default_builtin(const ResourceType& type, json& object) {
+  if (type.custom) return;
+  if (type.plural == "pods") default_pod(object);
+  if (type.plural == "services") default_service(object);
+  if (type.plural == "namespaces") {
+    if (!object.contains("spec")) object["spec"] = json::object();
+    if (!object["status"].contains("phase")) object["status"]["phase"] = "Active";
+    object["metadata"]["labels"]["kubernetes.io/metadata.name"] =
+        object["metadata"].value("name", "");
+  }
+  if (type.plural == "secrets" && !object.contains("type")) object["type"] = "Opaque";
+  if (type.plural == "nodes" && !object.contains("spec")) object["spec"] = json::object();
+}
+
+std::vector<Cause> validate_builtin(const ResourceType& type, const json& object,
+                                    const json* previous) {
+  std::vector<Cause> causes;
+  if (type.custom) return causes;
+  if (type.plural == "pods") {
+    check_pod(object, causes);
+    if (previous != nullptr) check_pod_change(object, *previous, causes);
+  } else if (type.plural == "services") {
+    check_service(object, causes);
+  } else if (type.plural == "events") {
+    check_event(object, causes);
+  } else if (type.plural == "customresourcedefinitions") {
+    causes = validate_crd(object);
+  }
+  return causes;
+}
+
+void event_to_core(json& event) {
+  for (const auto& [core, other] : kEventFields) rename(event, other, core);
+  event["apiVersion"] = "v1";
+}
+
+void event_from_core(json& event) {
+  for (const auto& [core, other] : kEventFields) rename(event, core, other);
+  event["apiVersion"] = "events.k8s.io/v1";
+}
+
+}  // namespace devcluster

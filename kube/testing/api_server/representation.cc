@@ -1,0 +1,177 @@
+#include "kube/testing/api_server/representation.h"
+
+#include <cstdint>
+
+#include <nlohmann/json.hpp>
+
+#include "kube/api/time_format.h"
+#include "kube/testing/api_server/age_text.h"
+#include "kube/testing/api_server/builtin_table.h"
+#include "kube/testing/api_server/json_path.h"
+#include "kube/testing/api_server/object_rules.h"
+#include "kube/testing/api_server/trimmed.h"
+
+namespace devcluster {
+namespace {
+
+using nlohmann::json;
+
+// One alternative of an Accept header.
+std::optional<Representation::Form> form_of(std::string_view alternative) {
+  const std::size_t semicolon = alternative.find(';');
+  const std::string_view type = trimmed(alternative.substr(0, semicolon));
+  if (type != "application/json" && type != "*/*" && type != "application/*") return std::nullopt;
+  if (semicolon == std::string_view::npos) return Representation::Form::kPlain;
+  const std::string_view parameters = alternative.substr(semicolon);
+  if (parameters.find("as=") == std::string_view::npos) return Representation::Form::kPlain;
+  if (parameters.find("v=v1beta1") != std::string_view::npos) return std::nullopt;
+  if (parameters.find("as=Table") != std::string_view::npos) return Representation::Form::kTable;
+  if (parameters.find("as=PartialObjectMetadata") != std::string_view::npos) {
+    return Representation::Form::kMetadata;
+  }
+  return std::nullopt;
+}
+
+json cell_of(const PrinterColumn& column, const json& object, base::Instant now) {
+  const json* value = find_path(object, column.json_path);
+  if (value == nullptr || value->is_null()) {
+    return column.type == "date" ? json("<unknown>") : json();
+  }
+  if (column.type == "string") return value->is_string() ? *value : json(value->dump());
+  if (column.type == "boolean") return value->is_boolean() ? *value : json();
+  if (column.type == "integer") {
+    if (value->is_number_float()) return static_cast<std::int64_t>(value->get<double>());
+    return value->is_number() ? *value : json();
+  }
+  if (column.type == "number") return value->is_number() ? *value : json();
+  const auto instant = kube::parse_instant(value->is_string() ? value->get<std::string>() : "");
+  return instant.ok() ? json(age_text(now - *instant)) : json("<invalid>");
+}
+
+json custom_cells(const ResourceType& type, const json& object, base::Instant now) {
+  json cells = json::array({object["metadata"]["name"]});
+  for (const PrinterColumn& column : type.columns) {
+    // Dates that are absent stay empty, as a real server has it for custom resources.
+    json cell = cell_of(column, object, now);
+    if (column.type == "date" && cell == "<unknown>") cell = nullptr;
+    cells.push_back(std::move(cell));
+  }
+  return cells;
+}
+
+json column_json(const PrinterColumn& column) {
+  return {{"name", column.name},
+          {"type", column.type},
+          {"format", column.format},
+          {"description", column.description},
+          {"priority", column.priority}};
+}
+
+json metadata_only(const json& object) {
+  return {{"kind", "PartialObjectMetadata"},
+          {"apiVersion", "meta.k8s.io/v1"},
+          {"metadata", object["metadata"]}};
+}
+
+json list_metadata(const ObjectList& list) {
+  json metadata = {{"resourceVersion", list.resource_version}};
+  if (!list.continue_token.empty()) metadata["continue"] = list.continue_token;
+  if (list.remaining_count) metadata["remainingItemCount"] = *list.remaining_count;
+  return metadata;
+}
+
+}  // namespace
+
+std::optional<Representation> choose_representation(std::string_view accept,
+                                                    const std::string& include_object) {
+  Representation chosen;
+  if (include_object == "None") chosen.include = Representation::Include::kNone;
+  if (include_object == "Object") chosen.include = Representation::Include::kObject;
+  if (accept.empty()) return chosen;
+  while (!accept.empty()) {
+    const std::size_t comma = accept.find(',');
+    if (const auto form = form_of(trimmed(accept.substr(0, comma)))) {
+      chosen.form = *form;
+      return chosen;
+    }
+    accept = comma == std::string_view::npos ? std::string_view{} : accept.substr(comma + 1);
+  }
+  return std::nullopt;
+}
+
+json encode_plain(const ResourceType& type, const json& object) {
+  json encoded = object;
+  if (type.plural == "events" && type.group == "events.k8s.io") event_from_core(encoded);
+  encoded["apiVersion"] = type.api_version();
+  encoded["kind"] = type.kind;
+  return encoded;
+}
+
+json encode_table(const ResourceType& type, Representation::Include include,
+                  const std::vector<ObjectPtr>& objects, base::Instant now) {
+  json columns = json::array();
+  if (type.custom) {
+    columns.push_back(column_json({.name = "Name",
+                                   .type = "string",
+                                   .format = "name",
+                                   .description = "Name of the object.",
+                                   .priority = 0,
+                                   .json_path = ""}));
+    for (const PrinterColumn& column : type.columns) columns.push_back(column_json(column));
+  } else {
+    for (const PrinterColumn& column : builtin_columns(type))
+      columns.push_back(column_json(column));
+  }
+  json rows = json::array();
+  for (const ObjectPtr& object : objects) {
+    json row = {{"cells", type.custom ? custom_cells(type, *object, now)
+                                      : builtin_cells(type, *object, now)}};
+    if (include == Representation::Include::kMetadata) row["object"] = metadata_only(*object);
+    if (include == Representation::Include::kObject) row["object"] = encode_plain(type, *object);
+    rows.push_back(std::move(row));
+  }
+  return {{"kind", "Table"},
+          {"apiVersion", "meta.k8s.io/v1"},
+          {"metadata", json::object()},
+          {"columnDefinitions", std::move(columns)},
+          {"rows", std::move(rows)}};
+}
+
+json encode_object(const ResourceType& type, const Representation& representation,
+                   const json& object, base::Instant now) {
+  switch (representation.form) {
+    case Representation::Form::kPlain:
+      return encode_plain(type, object);
+    case Representation::Form::kMetadata:
+      return metadata_only(object);
+    case Representation::Form::kTable: {
+      json table =
+          encode_table(type, representation.include, {std::make_shared<const json>(object)}, now);
+      table["metadata"]["resourceVersion"] = object["metadata"].value("resourceVersion", "");
+      return table;
+    }
+  }
+  return object;
+}
+
+json encode_list(const ResourceType& type, const Representation& representation,
+                 const ObjectList& list, base::Instant now) {
+  if (representation.form == Representation::Form::kTable) {
+    json table = encode_table(type, representation.include, list.items, now);
+    table["metadata"] = list_metadata(list);
+    return table;
+  }
+  json items = json::array();
+  for (const ObjectPtr& object : list.items) {
+    items.push_back(representation.form == Representation::Form::kPlain
+                        ? encode_plain(type, *object)
+                        : metadata_only(*object));
+  }
+  const bool plain = representation.form == Representation::Form::kPlain;
+  return {{"kind", plain ? type.list_kind : "PartialObjectMetadataList"},
+          {"apiVersion", plain ? type.api_version() : "meta.k8s.io/v1"},
+          {"metadata", list_metadata(list)},
+          {"items", std::move(items)}};
+}
+
+}  // namespace devcluster

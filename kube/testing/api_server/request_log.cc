@@ -1,0 +1,65 @@
+#include "kube/testing/api_server/request_log.h"
+#include "kube/api/time_format.h"
+
+#include <nlohmann/json.hpp>
+
+namespace devcluster {
+namespace {
+
+bool is_write(const std::string& verb) {
+  return verb == "create" || verb == "update" || verb == "patch" || verb == "delete" ||
+         verb == "deletecollection";
+}
+
+}  // namespace
+
+void RequestLog::record(WriteRecord record) {
+  record.kind.user_agent =
+      record.kind.user_agent.substr(0, record.kind.user_agent.find_first_of("/ "));
+  ++counts_[record.kind];
+  if (!is_write(record.kind.verb)) return;
+  writes_.push_back(std::move(record));
+  if (writes_.size() > kLoggedWritesMax) writes_.pop_front();
+}
+
+std::vector<WriteRecord> RequestLog::writes_since(base::Instant since) const {
+  std::vector<WriteRecord> found;
+  for (const WriteRecord& write : writes_) {
+    if (write.at >= since) found.push_back(write);
+  }
+  return found;
+}
+
+void RequestLog::clear() {
+  counts_.clear();
+  writes_.clear();
+}
+
+nlohmann::json to_json(const std::map<RequestKind, std::int64_t>& counts) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [kind, count] : counts) {
+    list.push_back({{"verb", kind.verb},
+                    {"resource", kind.resource},
+                    {"subresource", kind.subresource},
+                    {"userAgent", kind.user_agent},
+                    {"count", count}});
+  }
+  return list;
+}
+
+nlohmann::json to_json(const std::vector<WriteRecord>& writes) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const WriteRecord& write : writes) {
+    list.push_back({{"at", kube::format_micro_time(write.at)},
+                    {"verb", write.kind.verb},
+                    {"resource", write.kind.resource},
+                    {"subresource", write.kind.subresource},
+                    {"userAgent", write.kind.user_agent},
+                    {"namespace", write.ns},
+                    {"name", write.name},
+                    {"code", write.code}});
+  }
+  return list;
+}
+
+}  // namespace devcluster

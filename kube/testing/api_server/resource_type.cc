@@ -1,0 +1,284 @@
+#include "kube/testing/api_server/resource_type.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace devcluster {
+namespace {
+
+using nlohmann::json;
+
+struct BuiltinRow {
+  const char* group;
+  const char* kind;
+  const char* plural;
+  const char* singular;
+  std::vector<std::string> short_names;
+  bool namespaced;
+  bool has_status;
+};
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return text;
+}
+
+void require_text(const json& object, const std::string& field, const std::string& path,
+                  std::vector<Cause>& causes) {
+  if (!object.contains(field) || !object[field].is_string() ||
+      object[field].get_ref<const std::string&>().empty()) {
+    causes.push_back({"FieldValueRequired", path + "." + field, "Required value"});
+  }
+}
+
+void validate_versions(const json& spec, std::vector<Cause>& causes) {
+  const json versions = spec.value("versions", json::array());
+  if (!versions.is_array() || versions.empty()) {
+    causes.push_back({"FieldValueRequired", "spec.versions", "Required value"});
+    return;
+  }
+  int stored = 0;
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    const std::string path = "spec.versions[" + std::to_string(i) + "]";
+    require_text(versions[i], "name", path, causes);
+    if (versions[i].value("storage", false)) ++stored;
+    const json schema =
+        versions[i].value("schema", json::object()).value("openAPIV3Schema", json());
+    if (!schema.is_object()) {
+      causes.push_back({"FieldValueRequired", path + ".schema.openAPIV3Schema",
+                        "Required value: schemas are required"});
+      continue;
+    }
+    const auto parsed = Schema::parse(schema);
+    if (!parsed.ok()) {
+      causes.push_back({"FieldValueInvalid", path + ".schema.openAPIV3Schema",
+                        "Invalid value: " + parsed.error().message});
+    }
+  }
+  if (stored != 1) {
+    causes.push_back({"FieldValueInvalid", "spec.versions",
+                      "Invalid value: must have exactly one version marked as storage version"});
+  }
+}
+
+std::vector<PrinterColumn> columns_of(const json& version) {
+  std::vector<PrinterColumn> columns;
+  for (const json& source : version.value("additionalPrinterColumns", json::array())) {
+    columns.push_back({.name = source.value("name", ""),
+                       .type = source.value("type", "string"),
+                       .format = source.value("format", ""),
+                       .description = source.value("description", ""),
+                       .priority = source.value("priority", 0),
+                       .json_path = source.value("jsonPath", "")});
+  }
+  if (columns.empty()) {
+    columns.push_back({.name = "Age",
+                       .type = "date",
+                       .format = "",
+                       .description = "Time since it was created.",
+                       .priority = 0,
+                       .json_path = ".metadata.creationTimestamp"});
+  }
+  return columns;
+}
+
+// ".spec.x" → "spec.x"
+std::vector<std::string> selectable_fields_of(const json& version) {
+  std::vector<std::string> fields;
+  for (const json& source : version.value("selectableFields", json::array())) {
+    const std::string path = source.value("jsonPath", "");
+    fields.push_back(path.starts_with('.') ? path.substr(1) : path);
+  }
+  return fields;
+}
+
+}  // namespace
+
+std::vector<ResourceType> builtin_resource_types() {
+  const std::vector<BuiltinRow> rows = {
+      {"", "ConfigMap", "configmaps", "configmap", {"cm"}, true, false},
+      {"", "Event", "events", "event", {"ev"}, true, false},
+      {"", "Namespace", "namespaces", "namespace", {"ns"}, false, true},
+      {"", "Node", "nodes", "node", {"no"}, false, true},
+      {"", "Pod", "pods", "pod", {"po"}, true, true},
+      {"", "Secret", "secrets", "secret", {}, true, false},
+      {"", "ServiceAccount", "serviceaccounts", "serviceaccount", {"sa"}, true, false},
+      {"", "Service", "services", "service", {"svc"}, true, true},
+      {"apiextensions.k8s.io",
+       "CustomResourceDefinition",
+       "customresourcedefinitions",
+       "customresourcedefinition",
+       {"crd", "crds"},
+       false,
+       true},
+      {"authentication.k8s.io",
+       "SelfSubjectReview",
+       "selfsubjectreviews",
+       "selfsubjectreview",
+       {},
+       false,
+       false},
+      {"authorization.k8s.io",
+       "SelfSubjectAccessReview",
+       "selfsubjectaccessreviews",
+       "selfsubjectaccessreview",
+       {},
+       false,
+       false},
+      {"authorization.k8s.io",
+       "SelfSubjectRulesReview",
+       "selfsubjectrulesreviews",
+       "selfsubjectrulesreview",
+       {},
+       false,
+       false},
+      {"coordination.k8s.io", "Lease", "leases", "lease", {}, true, false},
+      {"events.k8s.io", "Event", "events", "event", {"ev"}, true, false},
+  };
+  std::vector<ResourceType> types;
+  for (const BuiltinRow& row : rows) {
+    ResourceType type;
+    type.group = row.group;
+    type.kind = row.kind;
+    type.list_kind = type.kind + "List";
+    type.plural = row.plural;
+    type.singular = row.singular;
+    type.short_names = row.short_names;
+    type.namespaced = row.namespaced;
+    type.has_status = row.has_status;
+    type.create_only =
+        type.group == "authentication.k8s.io" || type.group == "authorization.k8s.io";
+    type.storage_group = type.plural == "events" ? "" : type.group;
+    if (type.plural == "pods" || type.plural == "services") type.categories = {"all"};
+    if (type.kind == "CustomResourceDefinition") type.categories = {"api-extensions"};
+    types.push_back(std::move(type));
+  }
+  return types;
+}
+
+ResourceRegistry::ResourceRegistry() {
+  for (ResourceType& type : builtin_resource_types()) add(std::move(type));
+}
+
+ResourceTypePtr ResourceRegistry::find(const std::string& group, const std::string& version,
+                                       const std::string& plural) const {
+  for (const ResourceTypePtr& type : types_) {
+    if (type->plural == plural && type->group == group && type->version == version) return type;
+  }
+  return nullptr;
+}
+
+ResourceTypePtr ResourceRegistry::find_storage(const GroupResource& storage) const {
+  for (const ResourceTypePtr& type : types_) {
+    if (type->plural == storage.resource && type->storage_group == storage.group &&
+        type->group == storage.group) {
+      return type;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<ResourceTypePtr> ResourceRegistry::all() const {
+  return types_;
+}
+
+void ResourceRegistry::add(ResourceType type) {
+  ++generation_;
+  auto place = std::find_if(types_.begin(), types_.end(), [&](const ResourceTypePtr& other) {
+    return std::tie(type.group, type.version, type.plural) <
+           std::tie(other->group, other->version, other->plural);
+  });
+  types_.insert(place, std::make_shared<const ResourceType>(std::move(type)));
+}
+
+void ResourceRegistry::remove(const GroupResource& resource) {
+  ++generation_;
+  std::erase_if(types_,
+                [&](const ResourceTypePtr& type) { return type->group_resource() == resource; });
+}
+
+std::vector<Cause> validate_crd(const json& crd) {
+  std::vector<Cause> causes;
+  const json spec = crd.value("spec", json::object());
+  const json names = spec.value("names", json::object());
+  require_text(spec, "group", "spec", causes);
+  require_text(spec, "scope", "spec", causes);
+  require_text(names, "plural", "spec.names", causes);
+  require_text(names, "kind", "spec.names", causes);
+  if (!causes.empty()) return causes;
+  const std::string scope = spec["scope"];
+  if (scope != "Namespaced" && scope != "Cluster") {
+    causes.push_back(
+        {"FieldValueNotSupported", "spec.scope",
+         "Unsupported value: \"" + scope + "\": supported values: \"Cluster\", \"Namespaced\""});
+  }
+  const std::string wanted =
+      names["plural"].get<std::string>() + "." + spec["group"].get<std::string>();
+  const std::string name = crd.value("metadata", json::object()).value("name", "");
+  if (name != wanted) {
+    causes.push_back(
+        {"FieldValueInvalid", "metadata.name",
+         "Invalid value: \"" + name + "\": must be spec.names.plural+\".\"+spec.group"});
+  }
+  validate_versions(spec, causes);
+  return causes;
+}
+
+void accept_crd(json& crd, const std::string& now) {
+  json& names = crd["spec"]["names"];
+  const std::string kind = names["kind"];
+  if (!names.contains("listKind")) names["listKind"] = kind + "List";
+  if (!names.contains("singular")) names["singular"] = lower(kind);
+  if (!crd["spec"].contains("conversion")) crd["spec"]["conversion"] = {{"strategy", "None"}};
+  json& status = crd["status"];
+  status["acceptedNames"] = names;
+  status["storedVersions"] = json::array();
+  for (const json& version : crd["spec"]["versions"]) {
+    if (version.value("storage", false)) status["storedVersions"].push_back(version["name"]);
+  }
+  status["conditions"] = {{{"type", "NamesAccepted"},
+                           {"status", "True"},
+                           {"reason", "NoConflicts"},
+                           {"message", "no conflicts found"},
+                           {"lastTransitionTime", now}},
+                          {{"type", "Established"},
+                           {"status", "True"},
+                           {"reason", "InitialNamesAccepted"},
+                           {"message", "the initial names have been accepted"},
+                           {"lastTransitionTime", now}}};
+}
+
+base::Result<std::vector<ResourceType>> types_of_crd(const json& crd) {
+  const json& spec = crd["spec"];
+  const json& names = spec["names"];
+  std::vector<ResourceType> types;
+  for (const json& version : spec["versions"]) {
+    if (!version.value("served", true)) continue;
+    const json& open_api = version["schema"]["openAPIV3Schema"];
+    auto schema = Schema::parse(open_api);
+    if (!schema.ok()) return schema.error();
+    ResourceType type;
+    type.group = spec["group"];
+    type.version = version["name"];
+    type.kind = names["kind"];
+    type.list_kind = names.value("listKind", type.kind + "List");
+    type.plural = names["plural"];
+    type.singular = names.value("singular", lower(type.kind));
+    type.short_names = names.value("shortNames", std::vector<std::string>{});
+    type.categories = names.value("categories", std::vector<std::string>{});
+    type.namespaced = spec["scope"] == "Namespaced";
+    type.has_status = version.value("subresources", json::object()).contains("status");
+    type.custom = true;
+    type.schema = *schema;
+    type.open_api = std::make_shared<const json>(open_api);
+    type.columns = columns_of(version);
+    type.selectable_fields = selectable_fields_of(version);
+    type.storage_group = type.group;
+    types.push_back(std::move(type));
+  }
+  return types;
+}
+
+}  // namespace devcluster

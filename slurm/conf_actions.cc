@@ -1,0 +1,158 @@
+#include "slurm/conf_actions.h"
+
+#include <array>
+
+namespace slurm {
+
+base::Error not_supported(const std::string& what) {
+  return base::invalid_argument(what + ": not supported yet; leave it out");
+}
+
+base::Error unknown_word(std::string_view what, std::string_view word,
+                         std::span<const std::string_view> allowed) {
+  std::string message = std::string{what} + " " + in_quotes(word) + ": unknown; allowed are ";
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
+    if (i != 0) message += i + 1 == allowed.size() ? " and " : ", ";
+    message += allowed[i];
+  }
+  return base::invalid_argument(message);
+}
+
+std::pair<std::string_view, std::string_view> split_option(std::string_view option) {
+  const std::size_t equals = option.find('=');
+  if (equals == std::string_view::npos) return {option, {}};
+  return {option.substr(0, equals), option.substr(equals + 1)};
+}
+
+base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::string_view text) {
+  using sched::PreemptMode;
+  constexpr std::array<std::pair<std::string_view, PreemptMode>, 5> kModes = {
+      {{"OFF", PreemptMode::kOff},
+       {"CANCEL", PreemptMode::kCancel},
+       {"REQUEUE", PreemptMode::kRequeue},
+       {"SUSPEND", PreemptMode::kSuspend},
+       {"ON", PreemptMode::kSuspend}}};
+  const std::string begin = std::string{what} + " " + in_quotes(text) + ": ";
+  PreemptModes modes;
+  for (const std::string& word : split(text, ',')) {
+    std::optional<PreemptMode> mode;
+    for (const auto& [name, value] : kModes) {
+      if (same_word(name, word)) mode = value;
+    }
+    if (mode) {
+      if (modes.mode) {  // C4
+        return base::invalid_argument(begin + "say one of OFF, CANCEL, REQUEUE and SUSPEND");
+      }
+      modes.mode = mode;
+    } else if (same_word(word, "GANG")) {
+      modes.gang = true;
+    } else if (same_word(word, "WITHIN")) {
+      modes.within = true;
+    } else if (same_word(word, "PRIORITY")) {
+      modes.priority = true;
+    } else if (same_word(word, "CHECKPOINT")) {  // C20
+      return base::invalid_argument(begin +
+                                    "CHECKPOINT was removed from Slurm; say CANCEL or REQUEUE");
+    } else if (!same_word(word, "cluster")) {  // "as the cluster's" = nothing given
+      return unknown_word(
+          what, word,
+          {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"});  // C19
+    }
+  }
+  if (modes.gang && modes.mode == PreemptMode::kOff) {  // C2
+    return base::invalid_argument(begin +
+                                  "OFF and GANG exclude each other; GANG alone only slices");
+  }
+  if (modes.gang && (modes.within || modes.priority)) {  // C5
+    return base::invalid_argument(begin + "GANG excludes " +
+                                  (modes.within ? "WITHIN" : "PRIORITY") + "; leave one out");
+  }
+  return modes;
+}
+
+base::Status set_memory_limit(std::optional<sched::MemoryMiB>& field,
+                              const std::optional<sched::MemoryMiB>& other, std::string_view key,
+                              std::string_view value) {
+  field.reset();
+  if (same_word(value, "UNLIMITED")) return {};
+  const base::Result<sched::MemoryMiB> read = parse_memory(key, value);
+  if (!read) return read.error();
+  if (read->value() == 0) return {};
+  if (other) {  // C16
+    return base::invalid_argument(std::string{key} +
+                                  ": the same limit is given per CPU and per node; say one");
+  }
+  field = *read;
+  return {};
+}
+
+bool is_foreign_key(std::string_view key) {
+  constexpr std::array<std::string_view, 62> kForeign = {"AccountingStorageEnforce",
+                                                         "AccountingStorageHost",
+                                                         "AccountingStoragePort",
+                                                         "AccountingStorageTRES",
+                                                         "AccountingStorageType",
+                                                         "AccountingStorageUser",
+                                                         "AccountingStoreFlags",
+                                                         "AuthAltTypes",
+                                                         "AuthInfo",
+                                                         "AuthType",
+                                                         "ClusterName",
+                                                         "ControlAddr",
+                                                         "ControlMachine",
+                                                         "CredType",
+                                                         "CryptoType",
+                                                         "DebugFlags",
+                                                         "Epilog",
+                                                         "EpilogSlurmctld",
+                                                         "FirstJobId",
+                                                         "HealthCheckInterval",
+                                                         "HealthCheckProgram",
+                                                         "InactiveLimit",
+                                                         "JobAcctGatherFrequency",
+                                                         "JobAcctGatherParams",
+                                                         "JobAcctGatherType",
+                                                         "JobCompHost",
+                                                         "JobCompLoc",
+                                                         "JobCompType",
+                                                         "LaunchParameters",
+                                                         "MailProg",
+                                                         "MaxArraySize",
+                                                         "MaxJobCount",
+                                                         "MinJobAge",
+                                                         "MpiDefault",
+                                                         "MpiParams",
+                                                         "PlugStackConfig",
+                                                         "PluginDir",
+                                                         "PrivateData",
+                                                         "ProctrackType",
+                                                         "Prolog",
+                                                         "PrologFlags",
+                                                         "PropagateResourceLimits",
+                                                         "PropagateResourceLimitsExcept",
+                                                         "RebootProgram",
+                                                         "ReturnToService",
+                                                         "SlurmUser",
+                                                         "SlurmctldDebug",
+                                                         "SlurmctldHost",
+                                                         "SlurmctldLogFile",
+                                                         "SlurmctldParameters",
+                                                         "SlurmctldPidFile",
+                                                         "SlurmctldPort",
+                                                         "SlurmctldTimeout",
+                                                         "SlurmdDebug",
+                                                         "SlurmdLogFile",
+                                                         "SlurmdParameters",
+                                                         "SlurmdPidFile",
+                                                         "SlurmdPort",
+                                                         "SlurmdSpoolDir",
+                                                         "SlurmdTimeout",
+                                                         "StateSaveLocation",
+                                                         "Waittime"};
+  for (const std::string_view foreign : kForeign) {
+    if (same_word(foreign, key)) return true;
+  }
+  return false;
+}
+
+}  // namespace slurm

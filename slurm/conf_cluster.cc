@@ -1,0 +1,294 @@
+// Cluster-wide keys (1.1).
+#include "slurm/conf.h"
+
+#include <algorithm>
+#include <array>
+
+#include "slurm/conf_actions.h"
+#include "slurm/limits.h"
+#include "slurm/quantities.h"
+
+namespace slurm {
+namespace {
+
+using sched::ClusterParameters;
+
+base::Status select_type(ClusterParameters& c, std::string_view key, std::string_view value) {
+  return choose(c.select, key, value,
+                {{"select/linear", sched::SelectType::kLinear},
+                 {"select/cons_tres", sched::SelectType::kConsTres}});
+}
+
+base::Status scheduler_type(ClusterParameters& c, std::string_view key, std::string_view value) {
+  return choose(c.scheduler, key, value,
+                {{"sched/builtin", sched::SchedulerType::kBuiltin},
+                 {"sched/backfill", sched::SchedulerType::kBackfill}});
+}
+
+base::Status preempt_type(ClusterParameters& c, std::string_view key, std::string_view value) {
+  return choose(c.preempt_type, key, value,
+                {{"preempt/none", sched::PreemptType::kNone},
+                 {"preempt/partition_prio", sched::PreemptType::kPartitionPriority},
+                 {"preempt/qos", sched::PreemptType::kQos}});
+}
+
+base::Status enforce_part_limits(ClusterParameters& c, std::string_view key,
+                                 std::string_view value) {
+  return choose(c.enforce_part_limits, key, value,
+                {{"NO", sched::EnforcePartLimits::kNone},
+                 {"ANY", sched::EnforcePartLimits::kAny},
+                 {"ALL", sched::EnforcePartLimits::kAll},
+                 {"YES", sched::EnforcePartLimits::kAll}});
+}
+
+base::Status preempt_mode(ClusterParameters& c, std::string_view key, std::string_view value) {
+  const base::Result<PreemptModes> modes = parse_preempt_modes(key, value);
+  if (!modes) return modes.error();
+  c.preempt_mode = modes->mode.value_or(sched::PreemptMode::kOff);
+  c.gang = modes->gang;
+  c.preempt_within = modes->within;
+  c.preempt_priority = modes->priority;
+  return {};
+}
+
+base::Status preempt_parameter(ClusterParameters& c, std::string_view key,
+                               std::string_view option) {
+  const auto [name, value] = split_option(option);
+  sched::PreemptParameters& preempt = c.preempt;
+  if (same_word(name, "strict_order")) return set_flag(preempt.strict_order, key, option, value);
+  if (same_word(name, "youngest_first")) {
+    return set_flag(preempt.youngest_first, key, option, value);
+  }
+  if (same_word(name, "reclaim_licenses") || same_word(name, "send_user_signal")) {
+    return not_supported(std::string{key} + " " + std::string{name});
+  }
+  const std::string what = std::string{key} + " " + std::string{name};
+  if (same_word(name, "suspend_grace_time")) {  // between two signals on the node: decides nothing
+    base::Duration none{};
+    return set_seconds(none, what, value);
+  }
+  if (same_word(name, "reorder_count")) {
+    return set_integer(preempt.reorder_count, what, value, {.min = 0, .max = 1'000});
+  }
+  if (same_word(name, "min_exempt_priority")) {
+    const base::Result<std::int64_t> read =
+        parse_integer(what, value, {.min = 0, .max = kUint32Max});
+    if (!read) return read.error();
+    preempt.min_exempt_priority = sched::Priority{static_cast<std::uint32_t>(*read)};
+    return {};
+  }
+  return unknown_word(key, name,
+                      {"min_exempt_priority", "reorder_count", "strict_order", "youngest_first"});
+}
+
+base::Status preempt_parameters(ClusterParameters& c, std::string_view key,
+                                std::string_view value) {
+  for (const std::string& option : split(value, ',')) {
+    const base::Status status = preempt_parameter(c, key, option);
+    if (!status) return status;
+  }
+  return {};
+}
+
+// Options that only throttle Slurm's own threads; ours decides without them.
+constexpr std::array<std::string_view, 6> kThrottles = {"batch_sched_delay",  "build_queue_timeout",
+                                                        "max_rpc_cnt",        "max_sched_time",
+                                                        "sched_min_interval", "salloc_wait_nodes"};
+
+base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
+                                 std::string_view option) {
+  const auto [name, value] = split_option(option);
+  constexpr std::string_view kPreempt = "preempt_";  // old spellings of PreemptParameters (1.1.1)
+  if (same_word(name.substr(0, kPreempt.size()), kPreempt)) {
+    return preempt_parameter(c, key, option.substr(kPreempt.size()));
+  }
+  for (const std::string_view throttle : kThrottles) {
+    if (same_word(name, throttle)) return {};
+  }
+  const std::string what = std::string{key} + " " + std::string{name};
+  sched::QueueParameters& queue = c.queue;
+  if (same_word(name, "defer")) return set_flag(queue.defer, key, option, value);
+  if (same_word(name, "default_queue_depth")) {
+    return set_integer(queue.default_queue_depth, what, value, {.min = 0});
+  }
+  if (same_word(name, "partition_job_depth")) {
+    return set_integer(queue.partition_job_depth, what, value, {.min = 0});
+  }
+  if (same_word(name, "sched_max_job_start")) {
+    return set_integer(queue.max_job_start, what, value, {.min = 0});
+  }
+  if (same_word(name, "sched_interval") && value == "-1") {
+    queue.sched_interval = std::chrono::seconds{-1};
+    return {};
+  }
+  if (same_word(name, "sched_interval")) return set_seconds(queue.sched_interval, what, value);
+  if (same_word(name, "requeue_delay")) return set_seconds(queue.requeue_delay, what, value);
+  if (same_word(name, "bf_interval")) return set_seconds(queue.backfill_interval, what, value);
+  if (same_word(name.substr(0, 3), "bf_")) return not_supported(what);
+  return unknown_word(key, name,
+                      {"bf_interval", "default_queue_depth", "defer", "partition_job_depth",
+                       "preempt_reorder_count", "preempt_strict_order", "preempt_youngest_first",
+                       "requeue_delay", "sched_interval", "sched_max_job_start"});
+}
+
+base::Status scheduler_parameters(ClusterParameters& c, std::string_view key,
+                                  std::string_view value) {
+  for (const std::string& option : split(value, ',')) {
+    const base::Status status = scheduler_parameter(c, key, option);
+    if (!status) return status;
+  }
+  return {};
+}
+
+base::Status time_slice(ClusterParameters& c, std::string_view key, std::string_view value) {
+  base::Duration slice{};
+  const base::Status status = set_seconds(slice, key, value);
+  if (!status) return status;
+  if (slice < std::chrono::seconds{5} || slice > std::chrono::seconds{kUint16Max}) {  // C18
+    return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
+                                  ": must be from 5 to 65533 seconds");
+  }
+  c.time_slice = slice;
+  return {};
+}
+
+base::Status exempt_time(ClusterParameters& c, std::string_view key, std::string_view value) {
+  const base::Result<std::optional<base::Duration>> time = parse_time(key, value);
+  if (!time) return time.error();
+  c.preempt_exempt_time = *time;  // -1 = disabled
+  return {};
+}
+
+base::Status over_time_limit(ClusterParameters& c, std::string_view key, std::string_view value) {
+  const base::Result<std::optional<base::Duration>> time = parse_limit(key, value);
+  if (!time) return time.error();
+  c.over_time_limit = *time;
+  return {};
+}
+
+base::Status task_plugin(ClusterParameters& c, std::string_view, std::string_view value) {
+  c.task_affinity = !same_word(value, "task/none");
+  return {};
+}
+
+using ClusterKey = ConfKey<ClusterParameters>;
+constexpr std::array kClusterKeys = {
+    ClusterKey{"SelectType", select_type},
+    // Applied by read_cluster_keys, once SelectType is known.
+    ClusterKey{"SelectTypeParameters", [](ClusterParameters&, std::string_view,
+                                          std::string_view) { return base::Status{}; }},
+    ClusterKey{"PreemptType", preempt_type},
+    ClusterKey{"PreemptMode", preempt_mode},
+    ClusterKey{"PreemptParameters", preempt_parameters},
+    ClusterKey{"PreemptExemptTime", exempt_time},
+    ClusterKey{"SchedulerType", scheduler_type},
+    ClusterKey{"SchedulerParameters", scheduler_parameters},
+    ClusterKey{"SchedulerTimeSlice", time_slice},
+    ClusterKey{"TaskPlugin", task_plugin},
+    ClusterKey{"KillWait", seconds_key<&ClusterParameters::kill_wait>},
+    ClusterKey{"MessageTimeout", seconds_key<&ClusterParameters::message_timeout>},
+    ClusterKey{"JobRequeue", boolean_key<&ClusterParameters::requeue_default>},
+    ClusterKey{"MaxBatchRequeue",
+               [](ClusterParameters& c, std::string_view key, std::string_view value) {
+                 return set_integer(c.queue.max_batch_requeue, key, value, {.min = 0});
+               }},
+    ClusterKey{"OverTimeLimit", over_time_limit},
+    ClusterKey{"EnforcePartLimits", enforce_part_limits},
+    ClusterKey{"DefMemPerCPU", default_memory_per_cpu<ClusterParameters>},
+    ClusterKey{"DefMemPerNode", default_memory_per_node<ClusterParameters>},
+    ClusterKey{"MaxMemPerCPU", max_memory_per_cpu<ClusterParameters>},
+    ClusterKey{"MaxMemPerNode", max_memory_per_node<ClusterParameters>},
+    ClusterKey{"PriorityType", absent_feature<ClusterParameters>},
+    ClusterKey{"TopologyPlugin", absent_feature<ClusterParameters>},
+    ClusterKey{"Licenses", absent_feature<ClusterParameters>},
+    ClusterKey{"GresTypes", absent_feature<ClusterParameters>},
+    ClusterKey{"MCSPlugin", absent_feature<ClusterParameters>},
+    ClusterKey{"MCSParameters", absent_feature<ClusterParameters>},
+    ClusterKey{"CompleteWait", absent_feature<ClusterParameters>},
+    ClusterKey{"DefMemPerGPU", absent_feature<ClusterParameters>},
+    ClusterKey{"BurstBufferType", absent_feature<ClusterParameters>},
+};
+
+// CR_CPU, CR_Core, CR_Socket with and without _Memory.
+struct UnitWord {
+  std::string_view name;
+  sched::SelectUnit unit;
+  bool memory;
+};
+constexpr std::array<UnitWord, 6> kUnitWords = {
+    {{"CR_CPU", sched::SelectUnit::kCpu, false},
+     {"CR_CPU_Memory", sched::SelectUnit::kCpu, true},
+     {"CR_Core", sched::SelectUnit::kCore, false},
+     {"CR_Core_Memory", sched::SelectUnit::kCore, true},
+     {"CR_Socket", sched::SelectUnit::kSocket, false},
+     {"CR_Socket_Memory", sched::SelectUnit::kSocket, true}}};
+struct FlagWord {
+  std::string_view name;
+  bool ClusterParameters::*field;
+};
+constexpr std::array<FlagWord, 4> kFlagWords = {
+    {{"CR_Memory", &ClusterParameters::memory},
+     {"CR_LLN", &ClusterParameters::least_loaded},
+     {"CR_ONE_TASK_PER_CORE", &ClusterParameters::one_task_per_core},
+     {"CR_CORE_DEFAULT_DIST_BLOCK", &ClusterParameters::core_default_dist_block}}};
+
+base::Status unknown_select_parameter(std::string_view key, std::string_view word) {
+  if (same_word(word, "CR_Pack_Nodes")) return not_supported(std::string{key} + " CR_Pack_Nodes");
+  std::vector<std::string_view> allowed;
+  for (const UnitWord& unit : kUnitWords) allowed.push_back(unit.name);
+  for (const FlagWord& flag : kFlagWords) allowed.push_back(flag.name);
+  return unknown_word(key, word, allowed);
+}
+
+base::Status select_parameters(ClusterParameters& c, std::string_view value) {
+  const std::string key = "SelectTypeParameters";
+  const auto wrong = [&](const std::string& what) {
+    return base::invalid_argument(key + " " + in_quotes(value) + ": " + what);
+  };
+  c.memory = false;
+  bool unit_given = false;
+  for (const std::string& word : split(value, ',')) {
+    const auto named = [&](const auto& row) { return same_word(row.name, word); };
+    const auto unit = std::find_if(kUnitWords.begin(), kUnitWords.end(), named);
+    const auto flag = std::find_if(kFlagWords.begin(), kFlagWords.end(), named);
+    if (unit != kUnitWords.end()) {
+      if (c.select == sched::SelectType::kLinear) {
+        return wrong("select/linear gives whole nodes; it knows CR_Memory alone");
+      }
+      if (unit_given) return wrong("say one of CR_CPU, CR_Core and CR_Socket");
+      unit_given = true;
+      c.unit = unit->unit;
+      c.memory = c.memory || unit->memory;
+    } else if (flag != kFlagWords.end()) {
+      c.*(flag->field) = true;
+    } else {
+      return unknown_select_parameter(key, word);
+    }
+  }
+  if (c.select == sched::SelectType::kConsTres && !unit_given) {
+    return wrong("select/cons_tres needs one of CR_CPU, CR_Core and CR_Socket");
+  }
+  if (c.one_task_per_core && c.unit == sched::SelectUnit::kCpu) {
+    return wrong("CR_ONE_TASK_PER_CORE does not go with CR_CPU");
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<sched::ClusterParameters> read_cluster_keys(std::span<const KeyValue> keys) {
+  sched::ClusterParameters cluster;
+  cluster.task_affinity = false;  // Slurm's default: task/none
+  const base::Status status = apply_keys(cluster, keys, kClusterKeys, "slurm.conf");
+  if (!status) return status.error();
+  std::string_view parameters =
+      cluster.select == sched::SelectType::kLinear ? "" : "CR_Core_Memory";
+  for (const KeyValue& key : keys) {
+    if (same_word(key.key, "SelectTypeParameters")) parameters = key.value;
+  }
+  const base::Status selected = select_parameters(cluster, parameters);
+  if (!selected) return selected.error();
+  return cluster;
+}
+
+}  // namespace slurm

@@ -1,0 +1,135 @@
+// The file as a whole: lines, comments, continuations, DEFAULT lines.
+#include <algorithm>
+
+#include "slurm/conf.h"
+#include "slurm/conf_actions.h"
+
+namespace slurm {
+namespace {
+
+struct Line {
+  std::size_t number = 0;
+  std::vector<KeyValue> keys;
+};
+
+base::Error at(std::size_t number, const base::Error& error) {
+  return error.with_context("line " + std::to_string(number));
+}
+
+// Lines joined over a trailing backslash, without comments, taken apart into keys.
+base::Result<std::vector<Line>> read_lines(std::string_view text) {
+  std::vector<Line> lines;
+  std::string joined;
+  std::size_t first = 1;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    line = trim(line.substr(0, line.find('#')));
+    if (joined.empty()) first = number;
+    const bool continued = !line.empty() && line.back() == '\\';
+    if (continued) line.remove_suffix(1);
+    joined.append(line);
+    if (continued) {
+      joined += ' ';
+      continue;
+    }
+    const base::Result<std::vector<std::string>> words = split_words(joined);
+    if (!words) return at(first, words.error());
+    joined.clear();
+    if (words->empty()) continue;
+    Line read{.number = first, .keys = {}};
+    for (const std::string& word : *words) {
+      const auto [key, value] = split_option(word);
+      if (key.empty() || key.size() == word.size()) {
+        return at(first, base::invalid_argument(in_quotes(word) + ": not key=value"));
+      }
+      read.keys.push_back({std::string{key}, std::string{value}});
+    }
+    lines.push_back(std::move(read));
+  }
+  return lines;
+}
+
+bool begins_with(const Line& line, std::string_view key) {
+  return same_word(line.keys.front().key, key);
+}
+
+// The keys of a line after those of the DEFAULT lines before it.
+std::vector<KeyValue> with_defaults(const std::vector<KeyValue>& defaults, const Line& line) {
+  std::vector<KeyValue> keys = defaults;
+  keys.insert(keys.end(), line.keys.begin(), line.keys.end());
+  return keys;
+}
+
+bool take_default(std::vector<KeyValue>& defaults, const Line& line) {
+  if (line.keys.front().value != "DEFAULT") return false;
+  defaults.insert(defaults.end(), line.keys.begin() + 1, line.keys.end());
+  return true;
+}
+
+base::Status read_nodes(const std::vector<Line>& lines, std::vector<sched::NodeSpec>& nodes) {
+  constexpr std::size_t kNodesMax = 65'536;
+  std::vector<KeyValue> defaults;
+  for (const Line& line : lines) {
+    if (!begins_with(line, "NodeName") || take_default(defaults, line)) continue;
+    const base::Result<std::vector<sched::NodeSpec>> read =
+        read_node_keys(with_defaults(defaults, line));
+    if (!read) return at(line.number, read.error());
+    if (nodes.size() + read->size() > kNodesMax) {
+      return at(line.number,
+                base::invalid_argument("more than " + std::to_string(kNodesMax) + " nodes"));
+    }
+    nodes.insert(nodes.end(), read->begin(), read->end());
+  }
+  return {};
+}
+
+base::Status read_partitions(const std::vector<Line>& lines, SlurmConf& conf) {
+  std::vector<std::string> all_nodes;
+  for (const sched::NodeSpec& node : conf.nodes) all_nodes.push_back(node.name);
+  std::vector<KeyValue> defaults;
+  for (const Line& line : lines) {
+    if (!begins_with(line, "PartitionName") || take_default(defaults, line)) continue;
+    base::Result<sched::PartitionConfig> partition =
+        read_partition_keys(with_defaults(defaults, line), all_nodes);
+    if (!partition) return at(line.number, partition.error());
+    conf.configuration.partitions.push_back(std::move(partition).value());
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<SlurmConf> read_slurm_conf(std::string_view text) {
+  if (text.size() > kSlurmConfBytesMax) {
+    return base::invalid_argument("slurm.conf: larger than " + std::to_string(kSlurmConfBytesMax) +
+                                  " bytes");
+  }
+  const base::Result<std::vector<Line>> lines = read_lines(text);
+  if (!lines) return lines.error();
+  SlurmConf conf;
+  std::vector<KeyValue> cluster;
+  for (const Line& line : *lines) {
+    if (begins_with(line, "NodeName") || begins_with(line, "PartitionName")) continue;
+    for (const KeyValue& key : line.keys) {
+      if (is_foreign_key(key.key)) continue;
+      cluster.push_back(key);
+      // Each key once alone, so that a mistake has its line.
+      const std::vector<KeyValue> alone = {key};
+      if (same_word(key.key, "SelectTypeParameters")) continue;
+      const base::Result<sched::ClusterParameters> tried = read_cluster_keys(alone);
+      if (!tried) return at(line.number, tried.error());
+    }
+  }
+  base::Result<sched::ClusterParameters> parameters = read_cluster_keys(cluster);
+  if (!parameters) return parameters.error();
+  conf.configuration.cluster = std::move(parameters).value();
+  base::Status status = read_nodes(*lines, conf.nodes);
+  if (!status) return status.error();
+  status = read_partitions(*lines, conf);
+  if (!status) return status.error();
+  return conf;
+}
+
+}  // namespace slurm

@@ -1,0 +1,201 @@
+// PartitionName lines (1.2).
+#include "slurm/conf.h"
+
+#include <algorithm>
+#include <array>
+
+#include "slurm/conf_actions.h"
+#include "slurm/hostlist.h"
+#include "slurm/limits.h"
+#include "slurm/quantities.h"
+
+namespace slurm {
+namespace {
+
+using sched::PartitionConfig;
+
+base::Status over_subscribe(PartitionConfig& p, std::string_view key, std::string_view value) {
+  const std::size_t colon = value.find(':');
+  const std::string_view word = value.substr(0, colon);
+  const base::Status status = choose(p.over_subscribe, key, word,
+                                     {{"NO", sched::OverSubscribe::kNo},
+                                      {"YES", sched::OverSubscribe::kYes},
+                                      {"FORCE", sched::OverSubscribe::kForce},
+                                      {"EXCLUSIVE", sched::OverSubscribe::kExclusive}});
+  if (!status) return status;
+  p.max_share = 4;
+  if (colon != std::string_view::npos) {
+    const bool counted = p.over_subscribe == sched::OverSubscribe::kYes ||
+                         p.over_subscribe == sched::OverSubscribe::kForce;
+    if (!counted) {
+      return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
+                                    ": only YES and FORCE take a number of jobs");
+    }
+    const base::Status count =
+        set_integer(p.max_share, key, value.substr(colon + 1), {.min = 1, .max = 65'533});
+    if (!count) return count;
+  }
+  if (p.over_subscribe == sched::OverSubscribe::kYes && p.max_share == 1) {
+    p.over_subscribe = sched::OverSubscribe::kNo;  // 1.2.2
+    p.max_share = 4;
+  }
+  return {};
+}
+
+base::Status partition_state(PartitionConfig& p, std::string_view key, std::string_view value) {
+  return choose(p.state, key, value,
+                {{"UP", sched::PartitionState::kUp},
+                 {"DOWN", sched::PartitionState::kDown},
+                 {"DRAIN", sched::PartitionState::kDrain},
+                 {"INACTIVE", sched::PartitionState::kInactive}});
+}
+
+base::Status partition_preempt_mode(PartitionConfig& p, std::string_view key,
+                                    std::string_view value) {
+  const base::Result<PreemptModes> modes = parse_preempt_modes(key, value);
+  if (!modes) return modes.error();
+  if (modes->gang) {  // C6
+    return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
+                                  ": GANG is for the whole cluster, not for a partition");
+  }
+  if (modes->within) {
+    return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
+                                  ": WITHIN is for the whole cluster or a QOS");
+  }
+  p.preempt_mode = modes->mode;
+  p.preempt_priority = modes->priority;
+  return {};
+}
+
+base::Status legacy_priority(PartitionConfig& p, std::string_view key, std::string_view value) {
+  const base::Status status =
+      set_integer(p.priority_tier, key, value, {.min = 0, .max = kUint16Max});
+  if (status) p.priority_job_factor = p.priority_tier;
+  return status;
+}
+
+// One of its values takes the place of another: NO takes USER and NODE back.
+base::Status exclusive(PartitionConfig& p, std::string_view key, std::string_view value) {
+  if (same_word(value, "USER,TOPO") || same_word(value, "TOPO,USER")) {  // C15
+    return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
+                                  ": USER and TOPO exclude each other, and TOPO is not supported");
+  }
+  const bool node = same_word(value, "NODE");
+  const bool user = same_word(value, "USER");
+  if (!node && !user && !same_word(value, "NO")) {
+    return unknown_word(key, value, {"NO", "NODE", "USER"});
+  }
+  p.exclusive_user = user;
+  if (node) {
+    p.over_subscribe = sched::OverSubscribe::kExclusive;
+  } else if (p.over_subscribe == sched::OverSubscribe::kExclusive) {
+    p.over_subscribe = sched::OverSubscribe::kNo;
+  }
+  return {};
+}
+
+// A list of names; ALL = no restriction.
+template <std::optional<std::vector<std::string>> PartitionConfig::*field>
+base::Status names_key(PartitionConfig& p, std::string_view, std::string_view value) {
+  p.*field = std::nullopt;
+  if (!same_word(value, "ALL")) p.*field = split(value, ',');
+  return {};
+}
+
+// A limit of time, UNLIMITED as no limit.
+template <std::optional<base::Duration> PartitionConfig::*field>
+base::Status limit_key(PartitionConfig& p, std::string_view key, std::string_view value) {
+  const base::Result<std::optional<base::Duration>> limit = parse_limit(key, value);
+  if (!limit) return limit.error();
+  p.*field = *limit;
+  return {};
+}
+
+base::Status partition_over_time_limit(PartitionConfig& p, std::string_view key,
+                                       std::string_view value) {
+  const base::Status status = limit_key<&PartitionConfig::over_time_limit>(p, key, value);
+  if (status && !p.over_time_limit) p.over_time_limit = kUnlimited;  // nothing = the cluster's
+  return status;
+}
+
+template <std::optional<int> PartitionConfig::*field>
+base::Status count_key(PartitionConfig& p, std::string_view key, std::string_view value) {
+  p.*field = std::nullopt;
+  if (same_word(value, "UNLIMITED")) return {};
+  const base::Result<std::int64_t> read = parse_integer(key, value, {.min = 0});
+  if (read) p.*field = static_cast<int>(*read);
+  return read.status();
+}
+
+using PartitionKey = ConfKey<PartitionConfig>;
+constexpr std::array kPartitionKeys = {
+    PartitionKey{"PartitionName", string_key<&PartitionConfig::name>},
+    // Applied by read_partition_keys, which knows all nodes.
+    PartitionKey{"Nodes", [](PartitionConfig&, std::string_view,
+                             std::string_view) { return base::Status{}; }},
+    PartitionKey{"Default", boolean_key<&PartitionConfig::is_default>},
+    PartitionKey{"State", partition_state},
+    PartitionKey{"PriorityTier",
+                 [](PartitionConfig& p, std::string_view key, std::string_view value) {
+                   return set_integer(p.priority_tier, key, value, {.min = 0, .max = kUint16Max});
+                 }},
+    PartitionKey{"PriorityJobFactor",
+                 [](PartitionConfig& p, std::string_view key, std::string_view value) {
+                   return set_integer(p.priority_job_factor, key, value,
+                                      {.min = 0, .max = kUint16Max});
+                 }},
+    PartitionKey{"Priority", legacy_priority},
+    PartitionKey{"OverSubscribe", over_subscribe},
+    PartitionKey{"Shared", over_subscribe},
+    PartitionKey{"Exclusive", exclusive},
+    PartitionKey{"ExclusiveUser", boolean_key<&PartitionConfig::exclusive_user>},
+    PartitionKey{"PreemptMode", partition_preempt_mode},
+    PartitionKey{"GraceTime", seconds_key<&PartitionConfig::grace_time>},
+    PartitionKey{"DefMemPerCPU", default_memory_per_cpu<PartitionConfig>},
+    PartitionKey{"DefMemPerNode", default_memory_per_node<PartitionConfig>},
+    PartitionKey{"MaxMemPerCPU", max_memory_per_cpu<PartitionConfig>},
+    PartitionKey{"MaxMemPerNode", max_memory_per_node<PartitionConfig>},
+    PartitionKey{"MinNodes",
+                 [](PartitionConfig& p, std::string_view key, std::string_view value) {
+                   return set_integer(p.min_nodes, key, value, {.min = 0});
+                 }},
+    PartitionKey{"MaxNodes", count_key<&PartitionConfig::max_nodes>},
+    PartitionKey{"MaxCPUsPerNode", count_key<&PartitionConfig::max_cpus_per_node>},
+    PartitionKey{"DefaultTime", limit_key<&PartitionConfig::default_time>},
+    PartitionKey{"MaxTime", limit_key<&PartitionConfig::max_time>},
+    PartitionKey{"OverTimeLimit", partition_over_time_limit},
+    PartitionKey{"LLN", boolean_key<&PartitionConfig::least_loaded>},
+    PartitionKey{"QOS", string_key<&PartitionConfig::qos>},
+    PartitionKey{"AllowQos", names_key<&PartitionConfig::allow_qos>},
+    PartitionKey{"DenyQos", names_key<&PartitionConfig::deny_qos>},
+};
+
+}  // namespace
+
+base::Result<sched::PartitionConfig> read_partition_keys(std::span<const KeyValue> keys,
+                                                         std::span<const std::string> all_nodes) {
+  PartitionConfig partition;
+  base::Status status = apply_keys(partition, keys, kPartitionKeys, "a partition");
+  if (!status) return status.error();
+  if (partition.name.empty()) return base::invalid_argument("PartitionName: is missing");
+  std::string_view nodes = "ALL";
+  for (const KeyValue& key : keys) {
+    if (same_word(key.key, "Nodes")) nodes = key.value;
+  }
+  if (same_word(nodes, "ALL")) {
+    partition.nodes.assign(all_nodes.begin(), all_nodes.end());
+    return partition;
+  }
+  base::Result<std::vector<std::string>> names = expand_hostlist(nodes);
+  if (!names) return names.error().with_context("partition " + partition.name + ": Nodes");
+  partition.nodes = std::move(names).value();
+  return partition;
+}
+
+std::vector<std::string_view> partition_key_names() {
+  std::vector<std::string_view> names;
+  for (const PartitionKey& key : kPartitionKeys) names.push_back(key.name);
+  return names;
+}
+
+}  // namespace slurm

@@ -1,0 +1,342 @@
+#include "slurm/conf.h"
+
+#include <gtest/gtest.h>
+
+namespace slurm {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+using Keys = std::vector<KeyValue>;
+
+std::string cluster_refusal(const Keys& keys) {
+  const base::Result<sched::ClusterParameters> read = read_cluster_keys(keys);
+  EXPECT_FALSE(read.ok()) << keys.front().key;
+  return read.ok() ? "" : read.error().message;
+}
+
+TEST(ClusterKeys, AbsentOnesHaveSlurmsDefaults) {
+  sched::ClusterParameters want;
+  want.task_affinity = false;  // TaskPlugin defaults to task/none
+  const base::Result<sched::ClusterParameters> read = read_cluster_keys({});
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(*read, want);
+}
+
+TEST(ClusterKeys, ReadsEachKey) {
+  const Keys keys = {
+      {"selecttype", "select/cons_tres"},
+      {"SelectTypeParameters", "CR_CPU_Memory,CR_LLN"},
+      {"PreemptType", "preempt/qos"},
+      {"PreemptMode", "suspend,gang"},
+      {"PreemptParameters", "reorder_count=3,min_exempt_priority=9"},
+      {"PreemptExemptTime", "00:00:20"},
+      {"SchedulerType", "sched/builtin"},
+      {"SchedulerParameters",
+       "sched_interval=3,batch_sched_delay=1,requeue_delay=5,preempt_strict_order,"
+       "preempt_youngest_first,default_queue_depth=7,partition_job_depth=2,defer,bf_interval=2,"
+       "sched_max_job_start=8"},
+      {"SchedulerTimeSlice", "7"},
+      {"TaskPlugin", "task/affinity,task/cgroup"},
+      {"KillWait", "3"},
+      {"MessageTimeout", "4"},
+      {"JobRequeue", "0"},
+      {"MaxBatchRequeue", "2"},
+      {"OverTimeLimit", "UNLIMITED"},
+      {"EnforcePartLimits", "ALL"},
+      {"DefMemPerCPU", "100"},
+      {"MaxMemPerNode", "2G"},
+      {"PriorityType", "priority/basic"},
+  };
+  sched::ClusterParameters want;
+  want.unit = sched::SelectUnit::kCpu;
+  want.least_loaded = true;
+  want.preempt_type = sched::PreemptType::kQos;
+  want.preempt_mode = sched::PreemptMode::kSuspend;
+  want.gang = true;
+  want.preempt = {.reorder_count = 3,
+                  .strict_order = true,
+                  .youngest_first = true,
+                  .min_exempt_priority = sched::Priority{9}};
+  want.preempt_exempt_time = seconds{20};
+  want.scheduler = sched::SchedulerType::kBuiltin;
+  want.queue = {.default_queue_depth = 7,
+                .partition_job_depth = 2,
+                .max_job_start = 8,
+                .sched_interval = seconds{3},
+                .requeue_delay = seconds{5},
+                .max_batch_requeue = 2,
+                .defer = true,
+                .backfill_interval = seconds{2}};
+  want.time_slice = seconds{7};
+  want.kill_wait = seconds{3};
+  want.message_timeout = seconds{4};
+  want.requeue_default = false;
+  want.over_time_limit = std::nullopt;
+  want.enforce_part_limits = sched::EnforcePartLimits::kAll;
+  want.default_memory.per_cpu = sched::MemoryMiB{100};
+  want.max_memory.per_node = sched::MemoryMiB{2'048};
+  const base::Result<sched::ClusterParameters> read = read_cluster_keys(keys);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(*read, want);
+}
+
+TEST(ClusterKeys, LinearManagesMemoryOnlyWithCrMemory) {
+  EXPECT_FALSE(read_cluster_keys(Keys{{"SelectType", "select/linear"}})->memory);
+  EXPECT_TRUE(read_cluster_keys(
+                  Keys{{"SelectType", "select/linear"}, {"SelectTypeParameters", "CR_Memory"}})
+                  ->memory);
+  EXPECT_FALSE(read_cluster_keys(Keys{{"SelectTypeParameters", "CR_Core"}})->memory);
+}
+
+TEST(ClusterKeys, RefusesWithASentence) {
+  const std::vector<std::pair<Keys, std::string>> cases = {
+      {{{"SelectType", "select/cons_res"}},
+       "SelectType \"select/cons_res\": unknown; allowed are select/linear and select/cons_tres"},
+      {{{"SelectTypeParameters", "CR_Core,CR_CPU"}},
+       "SelectTypeParameters \"CR_Core,CR_CPU\": say one of CR_CPU, CR_Core and CR_Socket"},
+      {{{"SelectTypeParameters", "CR_LLN"}},
+       "SelectTypeParameters \"CR_LLN\": select/cons_tres needs one of CR_CPU, CR_Core and "
+       "CR_Socket"},
+      {{{"SelectType", "select/linear"}, {"SelectTypeParameters", "CR_Core"}},
+       "SelectTypeParameters \"CR_Core\": select/linear gives whole nodes; it knows CR_Memory "
+       "alone"},
+      {{{"PreemptMode", "CANCEL,REQUEUE"}},
+       "PreemptMode \"CANCEL,REQUEUE\": say one of OFF, CANCEL, REQUEUE and SUSPEND"},  // C4
+      {{{"PreemptMode", "OFF,GANG"}},
+       "PreemptMode \"OFF,GANG\": OFF and GANG exclude each other; GANG alone only slices"},
+      {{{"PreemptMode", "CHECKPOINT"}},
+       "PreemptMode \"CHECKPOINT\": CHECKPOINT was removed from Slurm; say CANCEL or REQUEUE"},  // C20
+      {{{"PreemptMode", "STOP"}},
+       "PreemptMode \"STOP\": unknown; allowed are OFF, CANCEL, REQUEUE, SUSPEND, GANG, WITHIN and "
+       "PRIORITY"},  // C19
+      {{{"PreemptMode", "CANCEL,GANG,WITHIN"}},
+       "PreemptMode \"CANCEL,GANG,WITHIN\": GANG excludes WITHIN; leave one out"},  // C5
+      {{{"PreemptMode", "SUSPEND,GANG,PRIORITY"}},
+       "PreemptMode \"SUSPEND,GANG,PRIORITY\": GANG excludes PRIORITY; leave one out"},  // C5
+      {{{"SchedulerTimeSlice", "4"}},
+       "SchedulerTimeSlice \"4\": must be from 5 to 65533 seconds"},  // C18
+      {{{"DefMemPerCPU", "1"}, {"DefMemPerNode", "1"}},
+       "DefMemPerNode: the same limit is given per CPU and per node; say one"},  // C16
+      {{{"PriorityType", "priority/multifactor"}},
+       "PriorityType=priority/multifactor: not supported yet; leave it out"},
+      {{{"TopologyPlugin", "topology/tree"}},
+       "TopologyPlugin=topology/tree: not supported yet; leave it out"},
+      {{{"Licenses", "foo:2"}}, "Licenses=foo:2: not supported yet; leave it out"},
+      {{{"SchedulerParameters", "bf_window=5"}},
+       "SchedulerParameters bf_window: not supported yet; leave it out"},
+      {{{"JobRequeue", "perhaps"}}, "JobRequeue \"perhaps\": say YES or NO"},
+  };
+  for (const auto& [keys, want] : cases) EXPECT_EQ(cluster_refusal(keys), want);
+  EXPECT_EQ(cluster_refusal({{"SchedulerTimeslices", "5"}})
+                .find("key of slurm.conf \"SchedulerTimeslices\": unknown; allowed are SelectType"),
+            0U);
+}
+
+TEST(PartitionKeys, ReadsEachKey) {
+  const Keys keys = {
+      {"PartitionName", "low"},
+      {"Nodes", "n[1-2]"},
+      {"Default", "YES"},
+      {"State", "DRAIN"},
+      {"PriorityTier", "3"},
+      {"PriorityJobFactor", "5"},
+      {"OverSubscribe", "FORCE:2"},
+      {"ExclusiveUser", "YES"},
+      {"PreemptMode", "requeue"},
+      {"GraceTime", "10"},
+      {"DefMemPerNode", "3000"},
+      {"MaxMemPerCPU", "50"},
+      {"MinNodes", "1"},
+      {"MaxNodes", "2"},
+      {"MaxCPUsPerNode", "UNLIMITED"},
+      {"DefaultTime", "1"},
+      {"MaxTime", "2"},
+      {"OverTimeLimit", "3"},
+      {"LLN", "yes"},
+      {"QOS", "part"},
+      {"AllowQos", "a,b"},
+      {"DenyQos", "ALL"},
+  };
+  sched::PartitionConfig want;
+  want.name = "low";
+  want.nodes = {"n1", "n2"};
+  want.is_default = true;
+  want.state = sched::PartitionState::kDrain;
+  want.priority_tier = 3;
+  want.priority_job_factor = 5;
+  want.over_subscribe = sched::OverSubscribe::kForce;
+  want.max_share = 2;
+  want.exclusive_user = true;
+  want.preempt_mode = sched::PreemptMode::kRequeue;
+  want.grace_time = seconds{10};
+  want.default_memory.per_node = sched::MemoryMiB{3'000};
+  want.max_memory.per_cpu = sched::MemoryMiB{50};
+  want.min_nodes = 1;
+  want.max_nodes = 2;
+  want.default_time = minutes{1};
+  want.max_time = minutes{2};
+  want.over_time_limit = minutes{3};
+  want.least_loaded = true;
+  want.qos = "part";
+  want.allow_qos = {{"a", "b"}};
+  const base::Result<sched::PartitionConfig> read = read_partition_keys(keys, {});
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(*read, want);
+}
+
+TEST(PartitionKeys, SharingDefaultsToFourAndYesOfOneIsNo) {  // 1.2.2
+  const auto share = [](const char* value) {
+    const Keys keys = {{"PartitionName", "p"}, {"OverSubscribe", value}};
+    const base::Result<sched::PartitionConfig> read = read_partition_keys(keys, {});
+    EXPECT_TRUE(read.ok()) << value;
+    return std::pair{read->over_subscribe, read->max_share};
+  };
+  EXPECT_EQ(share("FORCE"), std::pair(sched::OverSubscribe::kForce, 4));
+  EXPECT_EQ(share("FORCE:1"), std::pair(sched::OverSubscribe::kForce, 1));
+  EXPECT_EQ(share("YES:3"), std::pair(sched::OverSubscribe::kYes, 3));
+  EXPECT_EQ(share("YES:1"), std::pair(sched::OverSubscribe::kNo, 4));
+  EXPECT_EQ(share("EXCLUSIVE"), std::pair(sched::OverSubscribe::kExclusive, 4));
+}
+
+TEST(PartitionKeys, TheLastExclusiveCounts) {
+  const auto read = [](std::vector<std::string> values) {
+    Keys keys = {{"PartitionName", "p"}};
+    for (const std::string& value : values) keys.push_back({"Exclusive", value});
+    const base::Result<sched::PartitionConfig> partition = read_partition_keys(keys, {});
+    EXPECT_TRUE(partition.ok());
+    return std::pair{partition->exclusive_user,
+                     partition->over_subscribe == sched::OverSubscribe::kExclusive};
+  };
+  EXPECT_EQ(read({"USER"}), std::pair(true, false));
+  EXPECT_EQ(read({"USER", "NO"}), std::pair(false, false));
+  EXPECT_EQ(read({"USER", "NODE"}), std::pair(false, true));
+  EXPECT_EQ(read({"NODE", "NO"}), std::pair(false, false));
+}
+
+TEST(PartitionKeys, RefusesWithASentence) {
+  const std::vector<std::pair<KeyValue, std::string>> cases = {
+      {{"OverSubscribe", "FORCE:0"}, "OverSubscribe \"0\": must be from 1 to 65533"},
+      {{"OverSubscribe", "NO:2"},
+       "OverSubscribe \"NO:2\": only YES and FORCE take a number of jobs"},
+      {{"PreemptMode", "suspend,gang"},
+       "PreemptMode \"suspend,gang\": GANG is for the whole cluster, not for a "
+       "partition"},  // C6
+      {{"PreemptMode", "CANCEL,WITHIN"},
+       "PreemptMode \"CANCEL,WITHIN\": WITHIN is for the whole cluster or a QOS"},
+      {{"Exclusive", "USER,TOPO"},
+       "Exclusive \"USER,TOPO\": USER and TOPO exclude each other, and TOPO is not "
+       "supported"},  // C15
+      {{"Nodes", "n[1"}, "partition p: Nodes: hostlist \"n[1\": no ']' for the '[' at character 2"},
+      {{"PriorityTier", "70000"}, "PriorityTier \"70000\": must be from 0 to 65533"},
+  };
+  for (const auto& [key, want] : cases) {
+    const Keys keys = {{"PartitionName", "p"}, key};
+    const base::Result<sched::PartitionConfig> read = read_partition_keys(keys, {});
+    ASSERT_FALSE(read.ok()) << key.key;
+    EXPECT_EQ(read.error().message, want);
+  }
+}
+
+// Slurm tests a partition's jobs by the cluster's unit though the partition has one of its own.
+// Here the cluster's is the only one, and a partition that says otherwise is refused.
+TEST(P8, APartitionHasNoUnitOfItsOwn) {
+  const Keys keys = {{"PartitionName", "p"}, {"SelectTypeParameters", "CR_Socket"}};
+  const base::Result<sched::PartitionConfig> read = read_partition_keys(keys, {});
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().message.find("SelectTypeParameters"), std::string::npos)
+      << read.error().message;
+}
+
+TEST(NodeKeys, MakesOneNodePerName) {
+  const Keys keys = {{"NodeName", "n[1-2]"},  {"Sockets", "2"},        {"CoresPerSocket", "4"},
+                     {"ThreadsPerCore", "2"}, {"RealMemory", "16000"}, {"MemSpecLimit", "1000"},
+                     {"Weight", "5"},         {"Features", "gpu,fast"}};
+  const base::Result<std::vector<sched::NodeSpec>> read = read_node_keys(keys);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_EQ(read->size(), 2U);
+  sched::NodeSpec want;
+  want.name = "n2";
+  want.sockets = 2;
+  want.cores_per_socket = 4;
+  want.threads_per_core = 2;
+  want.cpus = 16;
+  want.memory = sched::MemoryMiB{15'000};
+  want.weight = 5;
+  want.features = {"gpu", "fast"};
+  EXPECT_EQ(read->back(), want);
+}
+
+TEST(NodeKeys, CpusAreCoresOrThreads) {
+  const auto read = [](const char* cpus) {
+    return read_node_keys(Keys{{"NodeName", "n1"},
+                               {"Sockets", "1"},
+                               {"CoresPerSocket", "4"},
+                               {"ThreadsPerCore", "2"},
+                               {"CPUs", cpus}});
+  };
+  EXPECT_EQ(read("4")->front().cpus, 4);
+  EXPECT_EQ(read("8")->front().cpus, 8);
+  EXPECT_EQ(read("5").error().message, "node n1: CPUs=5 is neither its 4 cores nor its 8 threads");
+  EXPECT_EQ(read_node_keys(Keys{{"NodeName", "n1"}, {"CPUs", "6"}})->front().sockets, 6);
+}
+
+TEST(QosKeys, ReadsEachKey) {
+  const Keys keys = {{"name", "high"},
+                     {"Priority", "100"},
+                     {"Preempt", "normal,low"},
+                     {"PreemptMode", "requeue"},
+                     {"PreemptExemptTime", "00:00:20"},
+                     {"GraceTime", "5"},
+                     {"Flags", "DenyOnLimit,NoReserve"},
+                     {"MaxTRESPerUser", "cpu=8"},
+                     {"MaxWall", "10"}};
+  sched::QosConfig want;
+  want.name = "high";
+  want.priority = 100;
+  want.preempt = {"normal", "low"};
+  want.preempt_mode = sched::PreemptMode::kRequeue;
+  want.preempt_exempt_time = seconds{20};
+  want.grace_time = seconds{5};
+  want.deny_on_limit = true;
+  want.no_reserve = true;
+  want.max_cpus_per_user = 8;
+  want.max_time = minutes{10};
+  const base::Result<sched::QosConfig> read = read_qos_keys(keys);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(*read, want);
+}
+
+TEST(SlurmConf, ReadsAFileWithDefaultsCommentsAndContinuations) {
+  const base::Result<SlurmConf> conf = read_slurm_conf(
+      "ClusterName=test  # not ours\n"
+      "SelectType=select/linear\n"
+      "PreemptMode=GANG\n"
+      "NodeName=DEFAULT CPUs=4 RealMemory=8000\n"
+      "NodeName=n[1-2]\n"
+      "NodeName=n3 \\\n  RealMemory=9000\n"
+      "PartitionName=DEFAULT OverSubscribe=FORCE\n"
+      "PartitionName=a Default=YES\n"
+      "PartitionName=b Nodes=n3 PriorityTier=2\n");
+  ASSERT_TRUE(conf.ok()) << conf.error().message;
+  EXPECT_TRUE(conf->configuration.cluster.gang);
+  ASSERT_EQ(conf->nodes.size(), 3U);
+  EXPECT_EQ(conf->nodes[2].memory, sched::MemoryMiB{9'000});
+  EXPECT_EQ(conf->nodes[2].cpus, 4);
+  ASSERT_EQ(conf->configuration.partitions.size(), 2U);
+  EXPECT_EQ(conf->configuration.partitions[0].nodes, (std::vector<std::string>{"n1", "n2", "n3"}));
+  EXPECT_EQ(conf->configuration.partitions[1].over_subscribe, sched::OverSubscribe::kForce);
+}
+
+TEST(SlurmConf, NamesTheLine) {
+  EXPECT_EQ(read_slurm_conf("\n\nSchedulerTimeSlice=x\n").error().message,
+            "line 3: SchedulerTimeSlice \"x\": not a whole number");
+  EXPECT_EQ(read_slurm_conf("NodeName=n1\nPartitionName=p State=OPEN\n").error().message,
+            "line 2: State \"OPEN\": unknown; allowed are UP, DOWN, DRAIN and INACTIVE");
+  EXPECT_EQ(read_slurm_conf("Include other.conf\n").error().message,
+            "line 1: \"Include\": not key=value");
+}
+
+}  // namespace
+}  // namespace slurm

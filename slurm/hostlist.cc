@@ -1,0 +1,241 @@
+#include "slurm/hostlist.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "base/natural_order.h"
+#include "scheduler/model/cluster.h"
+
+namespace slurm {
+namespace {
+
+// More digits than this would overflow, and no cluster counts so far.
+constexpr std::size_t kDigitsMax = 18;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_name_character(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' ||
+         c == '_';
+}
+
+std::string padded(std::uint64_t number, std::size_t width) {
+  std::string digits = std::to_string(number);
+  return digits.size() < width ? std::string(width - digits.size(), '0') + digits : digits;
+}
+
+// Reads one hostlist from front to back.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_{text} {}
+
+  base::Result<std::vector<std::string>> read() {
+    std::vector<std::string> names;
+    if (text_.empty()) return names;
+    if (text_.size() > kHostlistBytesMax) {
+      return base::invalid_argument("hostlist: longer than " + std::to_string(kHostlistBytesMax) +
+                                    " bytes");
+    }
+    while (true) {
+      base::Result<std::vector<std::string>> element =
+          read_element(kHostlistNamesMax - names.size());
+      if (!element) return element.error();
+      names.insert(names.end(), element->begin(), element->end());
+      if (position_ == text_.size()) return names;
+      ++position_;  // the comma that ended the element
+    }
+  }
+
+ private:
+  base::Error wrong(const std::string& what) const {
+    constexpr std::size_t kShownMax = 60;
+    std::string shown{text_.substr(0, kShownMax)};
+    if (text_.size() > kShownMax) shown += "…";
+    return base::invalid_argument("hostlist \"" + shown + "\": " + what);
+  }
+  std::string here() const { return " at character " + std::to_string(position_ + 1); }
+
+  // One element between commas: text and bracketed groups, at most `names_max` names.
+  base::Result<std::vector<std::string>> read_element(std::size_t names_max) {
+    std::vector<std::string> names{""};
+    const std::size_t begin = position_;
+    while (position_ < text_.size() && text_[position_] != ',') {
+      std::vector<std::string> parts;
+      if (text_[position_] == '[') {
+        base::Result<std::vector<std::string>> group = read_group(names_max);
+        if (!group) return group.error();
+        parts = std::move(group).value();
+      } else {
+        base::Result<std::string> literal = read_literal();
+        if (!literal) return literal.error();
+        parts.push_back(std::move(literal).value());
+      }
+      if (names.size() * parts.size() > names_max) return too_many();
+      names = product(names, parts);
+      if (names.front().size() > kHostNameBytesMax) {
+        return wrong("a name is longer than " + std::to_string(kHostNameBytesMax) + " characters");
+      }
+    }
+    if (position_ == begin) return wrong("an empty name" + here());
+    return names;
+  }
+
+  base::Error too_many() const {
+    return wrong("more than " + std::to_string(kHostlistNamesMax) + " names");
+  }
+
+  static std::vector<std::string> product(const std::vector<std::string>& heads,
+                                          const std::vector<std::string>& tails) {
+    std::vector<std::string> all;
+    all.reserve(heads.size() * tails.size());
+    for (const std::string& head : heads) {
+      for (const std::string& tail : tails) all.push_back(head + tail);
+    }
+    return all;
+  }
+
+  base::Result<std::string> read_literal() {
+    const std::size_t begin = position_;
+    while (position_ < text_.size() && is_name_character(text_[position_])) ++position_;
+    if (position_ < text_.size() && text_[position_] != ',' && text_[position_] != '[') {
+      return wrong(std::string{"'"} + text_[position_] + "'" + here() +
+                   "; a name is letters, digits, '-', '.', '_' and [numbers]");
+    }
+    return std::string{text_.substr(begin, position_ - begin)};
+  }
+
+  // "[1-3,7]": the numbers as text.
+  base::Result<std::vector<std::string>> read_group(std::size_t names_max) {
+    const std::size_t open = position_++;
+    std::vector<std::string> numbers;
+    while (true) {
+      const std::size_t low_begin = position_;
+      const base::Result<std::uint64_t> low = read_number();
+      if (!low) return low.error();
+      const std::size_t width = position_ - low_begin;
+      std::uint64_t high = *low;
+      if (position_ < text_.size() && text_[position_] == '-') {
+        ++position_;
+        const base::Result<std::uint64_t> read = read_number();
+        if (!read) return read.error();
+        high = *read;
+      }
+      if (high < *low) {
+        return wrong("the range " + std::to_string(*low) + "-" + std::to_string(high) +
+                     " runs backwards");
+      }
+      if (high - *low >= names_max - std::min(names_max, numbers.size())) return too_many();
+      for (std::uint64_t n = *low; n <= high; ++n) numbers.push_back(padded(n, width));
+      if (position_ == text_.size()) {
+        return wrong("no ']' for the '[' at character " + std::to_string(open + 1));
+      }
+      const char separator = text_[position_++];
+      if (separator == ']') return numbers;
+      if (separator != ',') {
+        --position_;
+        return wrong(std::string{"'"} + separator + "'" + here() +
+                     "; inside brackets are numbers and ranges: [1-3,7]");
+      }
+    }
+  }
+
+  base::Result<std::uint64_t> read_number() {
+    const std::size_t begin = position_;
+    std::uint64_t number = 0;
+    while (position_ < text_.size() && is_digit(text_[position_])) {
+      number = number * 10 + static_cast<std::uint64_t>(text_[position_++] - '0');
+      if (position_ - begin > kDigitsMax) {
+        return wrong("a number of more than " + std::to_string(kDigitsMax) + " digits");
+      }
+    }
+    if (position_ == begin) return wrong("a number is missing" + here());
+    return number;
+  }
+
+  std::string_view text_;
+  std::size_t position_ = 0;
+};
+
+// A name taken apart at its last run of digits.
+struct Split {
+  std::string_view prefix;
+  std::string_view digits;  // empty = the name has no usable number
+  std::string_view suffix;
+};
+
+Split split_at_last_number(std::string_view name) {
+  std::size_t end = name.size();
+  while (end > 0 && !is_digit(name[end - 1])) --end;
+  std::size_t begin = end;
+  while (begin > 0 && is_digit(name[begin - 1])) --begin;
+  if (begin == end || end - begin > kDigitsMax) return {name, {}, {}};
+  return {name.substr(0, begin), name.substr(begin, end - begin), name.substr(end)};
+}
+
+std::uint64_t number_of(std::string_view digits) {
+  std::uint64_t number = 0;
+  for (const char c : digits) number = number * 10 + static_cast<std::uint64_t>(c - '0');
+  return number;
+}
+
+// Names [begin, end) that share prefix and suffix, as "prefix[1-3,7]suffix".
+std::string write_group(std::span<const Split> group) {
+  std::string ranges;
+  bool several = false;
+  for (std::size_t first = 0; first < group.size();) {
+    const std::size_t width = group[first].digits.size();
+    std::size_t last = first;
+    while (last + 1 < group.size() &&
+           group[last + 1].digits == padded(number_of(group[last].digits) + 1, width)) {
+      ++last;
+    }
+    several = several || first != 0 || last != first;
+    if (first != 0) ranges += ',';
+    ranges += group[first].digits;
+    if (last != first) ranges.append("-").append(group[last].digits);
+    first = last + 1;
+  }
+  std::string text{group.front().prefix};
+  text += several ? "[" + ranges + "]" : ranges;
+  return text.append(group.front().suffix);
+}
+
+}  // namespace
+
+base::Result<std::vector<std::string>> expand_hostlist(std::string_view text) {
+  return Reader{text}.read();
+}
+
+std::string compress_hostlist(std::span<const std::string> names) {
+  std::vector<std::string_view> sorted{names.begin(), names.end()};
+  std::sort(sorted.begin(), sorted.end(), base::natural_less);
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+
+  std::vector<Split> splits;
+  splits.reserve(sorted.size());
+  for (const std::string_view name : sorted) splits.push_back(split_at_last_number(name));
+
+  std::string text;
+  for (std::size_t begin = 0; begin < splits.size();) {
+    std::size_t end = begin + 1;
+    // Only neighbours are joined, so that expanding keeps the order.
+    while (end < splits.size() && !splits[begin].digits.empty() && !splits[end].digits.empty() &&
+           splits[end].prefix == splits[begin].prefix &&
+           splits[end].suffix == splits[begin].suffix) {
+      ++end;
+    }
+    if (!text.empty()) text += ',';
+    if (splits[begin].digits.empty()) {
+      text += splits[begin].prefix;
+    } else {
+      text += write_group(std::span{splits}.subspan(begin, end - begin));
+    }
+    begin = end;
+  }
+  return text;
+}
+
+}  // namespace slurm

@@ -1,0 +1,236 @@
+#include "slurm/quantities.h"
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <vector>
+
+#include "slurm/text.h"
+
+namespace slurm {
+namespace {
+
+using std::chrono::days;
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr std::int64_t kFieldMax = 100LL * 365 * 24 * 60 * 60;  // seconds of kUnlimited
+
+std::optional<std::int64_t> number(std::string_view text) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || text.front() == '-' || error != std::errc{} || stopped != end ||
+      value > kFieldMax) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+// "1:30:00" as its numbers; nothing when one of them is none.
+std::optional<std::vector<std::int64_t>> colon_numbers(std::string_view text) {
+  std::vector<std::int64_t> fields;
+  for (const std::string& part : split(text, ':')) {
+    const std::optional<std::int64_t> value = number(part);
+    if (!value) return std::nullopt;
+    fields.push_back(*value);
+  }
+  if (fields.empty() || fields.size() > 3) return std::nullopt;
+  return fields;
+}
+
+std::optional<base::Duration> read_time(std::string_view text) {
+  std::int64_t day_count = 0;
+  const std::size_t dash = text.find('-');
+  if (dash != std::string_view::npos) {
+    const std::optional<std::int64_t> read = number(text.substr(0, dash));
+    if (!read) return std::nullopt;
+    day_count = *read;
+    text.remove_prefix(dash + 1);
+  }
+  const std::optional<std::vector<std::int64_t>> fields = colon_numbers(text);
+  if (!fields) return std::nullopt;
+  std::array<std::int64_t, 3> hms{};  // hours, minutes, seconds
+  // With days the numbers begin with hours; without, one or two numbers begin with minutes.
+  const std::size_t first = dash == std::string_view::npos && fields->size() < 3 ? 1 : 0;
+  for (std::size_t i = 0; i < fields->size(); ++i) hms[first + i] = (*fields)[i];
+  const auto far = [](std::int64_t count, std::int64_t unit) { return count > kFieldMax / unit; };
+  if (far(day_count, 86'400) || far(hms[0], 3'600) || far(hms[1], 60)) return kUnlimited;
+  const base::Duration sum = days{day_count} + hours{hms[0]} + minutes{hms[1]} + seconds{hms[2]};
+  return std::min(sum, kUnlimited);
+}
+
+bool is_unlimited(std::string_view text) {
+  return text == "-1" || same_word(text, "infinite") || same_word(text, "unlimited");
+}
+
+// "10", "10minutes": the count with its unit.
+std::optional<base::Duration> read_offset(std::string_view text) {
+  std::size_t digits = 0;
+  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
+  const std::optional<std::int64_t> count = number(text.substr(0, digits));
+  if (!count) return std::nullopt;
+  struct Unit {
+    std::string_view singular, plural;
+    std::int64_t seconds_count;
+  };
+  constexpr std::array<Unit, 5> kUnits = {{{"second", "seconds", 1},
+                                           {"minute", "minutes", 60},
+                                           {"hour", "hours", 3'600},
+                                           {"day", "days", 86'400},
+                                           {"week", "weeks", 604'800}}};
+  const std::string_view name = text.substr(digits);
+  for (const Unit& unit : kUnits) {
+    if (!same_word(name, unit.singular) && !same_word(name, unit.plural) &&
+        !(name.empty() && unit.seconds_count == 1)) {
+      continue;
+    }
+    if (*count > kFieldMax / unit.seconds_count) return kUnlimited;
+    return seconds{*count * unit.seconds_count};
+  }
+  return std::nullopt;
+}
+
+// "14:30", "14:30:10": time since midnight.
+std::optional<base::Duration> read_time_of_day(std::string_view text) {
+  if (same_word(text, "midnight")) return base::Duration{0};
+  if (same_word(text, "noon")) return hours{12};
+  const std::optional<std::vector<std::int64_t>> fields = colon_numbers(text);
+  if (!fields || fields->size() < 2) return std::nullopt;
+  const std::int64_t second = fields->size() == 3 ? (*fields)[2] : 0;
+  if ((*fields)[0] > 23 || (*fields)[1] > 59 || second > 59) return std::nullopt;
+  return hours{(*fields)[0]} + minutes{(*fields)[1]} + seconds{second};
+}
+
+// "2026-01-31", with or without "T" and a time of day: local time as if it were UTC.
+std::optional<base::Instant> read_date(std::string_view text) {
+  constexpr std::size_t kDateBytes = 10;
+  if (text.size() < kDateBytes || text[4] != '-' || text[7] != '-') return std::nullopt;
+  const std::optional<std::int64_t> year = number(text.substr(0, 4));
+  const std::optional<std::int64_t> month = number(text.substr(5, 2));
+  const std::optional<std::int64_t> day = number(text.substr(8, 2));
+  if (!year || !month || !day) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year{static_cast<int>(*year)},
+                                         std::chrono::month{static_cast<unsigned>(*month)},
+                                         std::chrono::day{static_cast<unsigned>(*day)}};
+  if (!date.ok()) return std::nullopt;
+  const base::Instant midnight{std::chrono::sys_days{date}};
+  text.remove_prefix(kDateBytes);
+  if (text.empty()) return midnight;
+  if (text.front() != 'T') return std::nullopt;
+  const std::optional<base::Duration> time = read_time_of_day(text.substr(1));
+  if (!time) return std::nullopt;
+  return midnight + *time;
+}
+
+std::optional<base::Instant> read_instant(std::string_view text, Now now) {
+  if (same_word(text, "now")) return now.instant;
+  if (text.size() > 4 && same_word(text.substr(0, 4), "now+")) {
+    const std::optional<base::Duration> offset = read_offset(text.substr(4));
+    if (!offset) return std::nullopt;
+    return now.instant + *offset;
+  }
+  const base::Instant local = now.instant + now.zone;
+  const base::Instant midnight{std::chrono::floor<days>(local)};
+  if (same_word(text, "today")) return midnight - now.zone;
+  if (same_word(text, "tomorrow")) return midnight + days{1} - now.zone;
+  if (const std::optional<base::Duration> time = read_time_of_day(text)) {
+    const base::Instant at = midnight + *time;
+    return (at < local ? at + days{1} : at) - now.zone;
+  }
+  if (const std::optional<base::Instant> date = read_date(text)) return *date - now.zone;
+  return std::nullopt;
+}
+
+}  // namespace
+
+base::Result<std::optional<base::Duration>> parse_time(std::string_view what,
+                                                       std::string_view text) {
+  if (is_unlimited(text)) return std::optional<base::Duration>{};
+  const std::optional<base::Duration> time = read_time(text);
+  if (!time) {
+    return base::invalid_argument(std::string{what} + " " + in_quotes(text) +
+                                  ": not a time; write minutes, M:S, H:M:S, D-H, D-H:M, D-H:M:S or "
+                                  "UNLIMITED");
+  }
+  return time;
+}
+
+base::Result<std::optional<base::Duration>> parse_limit(std::string_view what,
+                                                        std::string_view text) {
+  base::Result<std::optional<base::Duration>> time = parse_time(what, text);
+  if (!time || !*time) return time;
+  return std::optional<base::Duration>{std::chrono::ceil<minutes>(**time)};
+}
+
+base::Result<base::Duration> parse_seconds(std::string_view what, std::string_view text) {
+  const base::Result<std::int64_t> count = parse_integer(what, text, {.min = 0, .max = kFieldMax});
+  if (!count) return count.error();
+  return base::Duration{seconds{*count}};
+}
+
+base::Result<base::Instant> parse_instant(std::string_view what, std::string_view text, Now now) {
+  const std::optional<base::Instant> instant = read_instant(text, now);
+  if (!instant) {
+    return base::invalid_argument(std::string{what} + " " + in_quotes(text) +
+                                  ": not an instant; write now+10minutes, 14:30 or "
+                                  "2026-01-31T14:30");
+  }
+  return *instant;
+}
+
+base::Result<sched::MemoryMiB> parse_memory(std::string_view what, std::string_view text) {
+  std::string_view digits = text;
+  std::int64_t kib_per_unit = 1024;
+  if (!digits.empty()) {
+    switch (lower_case(digits.substr(digits.size() - 1))[0]) {
+      case 'k':
+        kib_per_unit = 1;
+        break;
+      case 'm':
+        break;
+      case 'g':
+        kib_per_unit = 1024 * 1024;
+        break;
+      case 't':
+        kib_per_unit = 1024LL * 1024 * 1024;
+        break;
+      default:
+        kib_per_unit = 0;
+        break;
+    }
+    if (kib_per_unit != 0) digits.remove_suffix(1);
+    if (kib_per_unit == 0) kib_per_unit = 1024;
+  }
+  const std::optional<std::int64_t> count = number(digits);
+  constexpr std::int64_t kKibMax = std::int64_t{1} << 50U;  // an exbibyte
+  if (!count || *count > kKibMax / kib_per_unit) {
+    return base::invalid_argument(std::string{what} + " " + in_quotes(text) +
+                                  ": not a size of memory; write a whole number with K, M, G or T "
+                                  "(MiB without a unit)");
+  }
+  return sched::MemoryMiB{(*count * kib_per_unit + 1023) / 1024};
+}
+
+std::string format_run_time(base::Duration duration) {
+  const std::int64_t total = std::chrono::floor<seconds>(duration).count();
+  const auto field = [](std::int64_t value, const char* format) {
+    std::array<char, 32> buffer{};
+    std::snprintf(buffer.data(), buffer.size(), format, static_cast<long long>(value));
+    return std::string{buffer.data()};
+  };
+  std::string text;
+  const std::int64_t day_count = total / 86'400;
+  const std::int64_t hour = total / 3'600 % 24;
+  if (day_count > 0) text = field(day_count, "%lld-") + field(hour, "%02lld:");
+  if (day_count == 0 && hour > 0) text = field(hour, "%lld:");
+  text += field(total / 60 % 60, text.empty() ? "%lld:" : "%02lld:");
+  return text + field(total % 60, "%02lld");
+}
+
+std::string format_limit(std::optional<base::Duration> limit) {
+  return !limit || *limit >= kUnlimited ? "UNLIMITED" : format_run_time(*limit);
+}
+
+}  // namespace slurm

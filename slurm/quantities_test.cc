@@ -1,0 +1,111 @@
+#include "slurm/quantities.h"
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+#include <vector>
+
+#include "base/prng.h"
+
+namespace slurm {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+TEST(TimeString, ReadsEachForm) {
+  const std::vector<std::pair<std::string, std::optional<base::Duration>>> cases = {
+      {"5", minutes{5}},
+      {"1:30", minutes{1} + seconds{30}},
+      {"2:03:04", hours{2} + minutes{3} + seconds{4}},
+      {"1-2", hours{26}},
+      {"1-2:3", hours{26} + minutes{3}},
+      {"1-2:3:4", hours{26} + minutes{3} + seconds{4}},
+      {"00:00:20", seconds{20}},
+      {"-1", std::nullopt},
+      {"infinite", std::nullopt},
+      {"UNLIMITED", std::nullopt},
+      {"3000000000", kUnlimited},  // capped, not overflown
+  };
+  for (const auto& [text, want] : cases) {
+    const auto got = parse_time("--time", text);
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    EXPECT_EQ(*got, want) << text;
+  }
+}
+
+TEST(TimeString, RefusesWhatIsNoTime) {
+  for (const char* text :
+       {"", "x", "1:2:3:4", "1-", "-", "1--2", "-5", "1:-2", "1h", " 5", "1-2-3"}) {
+    const auto got = parse_time("--time", text);
+    ASSERT_FALSE(got.ok()) << text;
+    EXPECT_EQ(got.error().message.find("--time \""), 0U) << got.error().message;
+  }
+}
+
+TEST(TimeString, LimitsRoundUpToMinutes) {
+  EXPECT_EQ(*parse_limit("-t", "0:30"), std::optional<base::Duration>{minutes{1}});
+  EXPECT_EQ(*parse_limit("-t", "2"), std::optional<base::Duration>{minutes{2}});
+}
+
+// Goal: what format_run_time writes with hours is read back. Method: random durations.
+TEST(TimeString, ReadsBackWhatItPrints) {
+  base::Prng prng{5};
+  for (int round = 0; round < 1'000; ++round) {
+    const base::Duration duration = seconds{prng.below(86'400 * 20)};
+    const std::string text = format_run_time(duration);
+    EXPECT_EQ(*parse_time("t", text), std::optional<base::Duration>{duration}) << text;
+  }
+}
+
+TEST(RunTime, PrintsAsSqueueDoes) {
+  EXPECT_EQ(format_run_time(seconds{0}), "0:00");
+  EXPECT_EQ(format_run_time(seconds{98}), "1:38");
+  EXPECT_EQ(format_run_time(hours{1} + seconds{5}), "1:00:05");
+  EXPECT_EQ(format_run_time(hours{25} + minutes{2}), "1-01:02:00");
+  EXPECT_EQ(format_limit(std::nullopt), "UNLIMITED");
+}
+
+TEST(InstantString, ReadsEachForm) {
+  // 1970-01-03 10:00 UTC, in a zone two hours east.
+  const base::Instant now{hours{58}};
+  const Now here{.instant = now, .zone = hours{2}};
+  const std::vector<std::pair<std::string, base::Instant>> cases = {
+      {"now", now},
+      {"now+10", now + seconds{10}},
+      {"now+2hours", now + hours{2}},
+      {"now+1week", now + hours{168}},
+      {"13:00", now + hours{1}},                 // 11:00 UTC, still ahead
+      {"11:30", now + hours{23} + minutes{30}},  // passed today
+      {"midnight", now + hours{12}},
+      {"tomorrow", now + hours{12}},
+      {"1970-01-04", base::Instant{hours{70}}},
+      {"1970-01-04T02:30", base::Instant{hours{72} + minutes{30}}},
+  };
+  for (const auto& [text, want] : cases) {
+    const auto got = parse_instant("--begin", text, here);
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    EXPECT_EQ(*got, want) << text;
+  }
+  for (const char* text :
+       {"", "now+", "now+1fortnight", "25:00", "1970-13-01", "1970-01-01 10:00"}) {
+    EXPECT_FALSE(parse_instant("--begin", text, here).ok()) << text;
+  }
+}
+
+TEST(MemorySize, ReadsUnitsAndRoundsUp) {
+  const std::vector<std::pair<std::string, std::int64_t>> cases = {
+      {"0", 0}, {"100", 100}, {"100M", 100}, {"1025K", 2}, {"2g", 2'048}, {"1T", 1'048'576}};
+  for (const auto& [text, want] : cases) {
+    const auto got = parse_memory("--mem", text);
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    EXPECT_EQ(got->value(), want) << text;
+  }
+  for (const char* text : {"", "G", "-1", "1.5G", "1P", "99999999999T"}) {
+    EXPECT_FALSE(parse_memory("--mem", text).ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace slurm

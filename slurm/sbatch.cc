@@ -1,0 +1,502 @@
+#include "slurm/sbatch.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/natural_order.h"
+#include "scheduler/model/cluster.h"
+#include "slurm/hostlist.h"
+#include "slurm/text.h"
+
+namespace slurm {
+constexpr int kCountMax = 1'000'000;  // nodes, tasks or CPUs of one job
+
+enum class Takes { kNothing, kValue, kMaybeValue };
+
+// What to do with each option; `name` is as shown to the user, with its dashes.
+struct SbatchOptionActions {
+  using Self = SbatchReader&;
+  using Text = std::string_view;
+  using Action = base::Status (*)(Self, Text name, Text value, bool has_value);
+
+  template <int minimum>
+  static base::Status count(std::optional<int>& field, Text name, Text value) {
+    const base::Result<std::int64_t> read =
+        parse_integer(name, value, {.min = minimum, .max = kCountMax});
+    if (!read) return read.error();
+    field = static_cast<int>(*read);
+    return {};
+  }
+
+  template <std::optional<int> sched::JobRequest::*field>
+  static base::Status count_of(Self self, Text name, Text value, bool) {
+    return count<1>(self.options_.request.*field, name, value);
+  }
+
+  template <bool sched::JobRequest::*field>
+  static base::Status set(Self self, Text, Text, bool) {
+    self.options_.request.*field = true;
+    return {};
+  }
+
+  template <bool wanted>
+  static base::Status requeue(Self self, Text, Text, bool) {
+    self.options_.request.requeue = wanted;
+    return {};
+  }
+
+  template <std::optional<std::string> BatchOptions::*field>
+  static base::Status text_of(Self self, Text, Text value, bool) {
+    self.options_.*field = std::string{value};
+    return {};
+  }
+
+  static base::Status nodes(Self self, Text name, Text value, bool) {
+    const std::size_t dash = value.find('-');
+    base::Status status = count<1>(self.min_nodes_, name, value.substr(0, dash));
+    if (!status) return status;
+    self.max_nodes_ = self.min_nodes_;  // a bare -N n sets both
+    if (dash == Text::npos) return {};
+    status = count<1>(self.max_nodes_, name, value.substr(dash + 1));
+    if (!status) return status;
+    if (*self.max_nodes_ < *self.min_nodes_) {
+      return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
+                                    ": the minimum is above the maximum");
+    }
+    return {};
+  }
+
+  static base::Status cpus_per_task(Self self, Text name, Text value, bool) {
+    std::optional<int> read;
+    base::Status status = count<1>(read, name, value);
+    if (status) self.options_.request.cpus_per_task = *read;
+    return status;
+  }
+
+  template <typename Kind>
+  static base::Status memory(Self self, Text name, Text value, bool) {
+    const base::Result<sched::MemoryMiB> read = parse_memory(name, value);
+    if (!read) return read.error();
+    sched::MemoryRequest& memory = self.options_.request.memory;
+    if (self.memory_place_ == self.place_ && !std::holds_alternative<Kind>(memory)) {  // 1.5
+      return base::invalid_argument("--mem and --mem-per-cpu exclude each other");
+    }
+    self.memory_place_ = self.place_;
+    memory = Kind{*read};
+    return {};
+  }
+
+  static base::Status tmp_disk(Self self, Text name, Text value, bool) {
+    const base::Result<sched::MemoryMiB> read = parse_memory(name, value);
+    if (!read) return read.error();
+    self.options_.request.tmp_disk = *read;
+    return {};
+  }
+
+  template <std::vector<std::string> sched::JobRequest::*field>
+  static base::Status node_names(Self self, Text name, Text value, bool) {
+    base::Result<std::vector<std::string>> names = expand_hostlist(value);
+    if (!names) return names.error().with_context(name);
+    std::sort(names->begin(), names->end(), base::natural_less);
+    names->erase(std::unique(names->begin(), names->end()), names->end());
+    self.options_.request.*field = std::move(names).value();
+    return {};
+  }
+
+  static base::Status exclusive(Self self, Text name, Text value, bool has_value) {
+    if (has_value && !same_word(value, "user")) {
+      return base::invalid_argument(std::string{name} + "=" + std::string{value} +
+                                    ": not supported; --exclusive and --exclusive=user are");
+    }
+    self.exclusive_ = true;
+    self.options_.request.sharing = has_value ? sched::Sharing::kUser : sched::Sharing::kNode;
+    return {};
+  }
+
+  static base::Status over_subscribe(Self self, Text, Text, bool) {
+    self.over_subscribe_ = true;
+    return {};
+  }
+
+  static base::Status partitions(Self self, Text name, Text value, bool) {
+    std::vector<std::string> names = split(value, ',');
+    if (names.empty() || std::find(names.begin(), names.end(), "") != names.end()) {
+      return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
+                                    ": an empty partition name");
+    }
+    self.options_.request.partitions = std::move(names);
+    return {};
+  }
+
+  template <std::string sched::JobRequest::*field>
+  static base::Status word(Self self, Text name, Text value, bool) {
+    if (value.empty()) return base::invalid_argument(std::string{name} + ": a value is missing");
+    self.options_.request.*field = std::string{value};
+    return {};
+  }
+
+  template <std::optional<base::Duration> sched::JobRequest::*field>
+  static base::Status limit(Self self, Text name, Text value, bool) {
+    const base::Result<std::optional<base::Duration>> read = parse_limit(name, value);
+    if (!read) return read.error();
+    base::Duration duration = read->value_or(kUnlimited);
+    if (duration == base::Duration{0}) duration = kUnlimited;  // sbatch(1): zero = no limit
+    self.options_.request.*field = duration;
+    return {};
+  }
+
+  template <std::optional<base::Instant> sched::JobRequest::*field>
+  static base::Status instant(Self self, Text name, Text value, bool) {
+    const base::Result<base::Instant> read = parse_instant(name, value, self.now_);
+    if (!read) return read.error();
+    self.options_.request.*field = *read;
+    return {};
+  }
+
+  static base::Status nice(Self self, Text name, Text value, bool has_value) {
+    constexpr std::int32_t kNiceDefault = 100;  // R9.6
+    constexpr std::int64_t kNiceMax = 2'147'483'645;
+    self.options_.request.nice = kNiceDefault;
+    if (!has_value) return {};
+    const base::Result<std::int64_t> read =
+        parse_integer(name, value, {.min = -kNiceMax, .max = kNiceMax});
+    if (!read) return read.error();
+    self.options_.request.nice = static_cast<std::int32_t>(*read);
+    return {};
+  }
+
+  static base::Status priority(Self self, Text name, Text value, bool) {
+    constexpr std::int64_t kPriorityMax = 4'294'967'293;
+    const base::Result<std::int64_t> read =
+        parse_integer(name, value, {.min = 0, .max = kPriorityMax});
+    if (!read) return read.error();
+    self.options_.request.hold = *read == 0;  // zero = held (R9.1)
+    self.options_.request.priority.reset();
+    if (*read != 0) {
+      self.options_.request.priority = sched::Priority{static_cast<std::uint32_t>(*read)};
+    }
+    return {};
+  }
+
+  // -B sockets[:cores[:threads]], "*" = any.
+  static base::Status extra_node_info(Self self, Text name, Text value, bool) {
+    const std::vector<std::string> parts = split(value, ':');
+    if (parts.empty() || parts.size() > 3) {
+      return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
+                                    ": write sockets[:cores[:threads]]");
+    }
+    sched::JobRequest& request = self.options_.request;
+    const std::array<std::optional<int>*, 3> fields = {
+        &request.sockets_per_node, &request.cores_per_socket, &request.threads_per_core};
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i] == "*") continue;
+      const base::Status status = count<1>(*fields[i], name, parts[i]);
+      if (!status) return status;
+    }
+    return {};
+  }
+
+  static base::Status hint(Self self, Text name, Text value, bool) {
+    if (same_word(value, "nomultithread")) {
+      self.options_.request.threads_per_core = 1;
+      return {};
+    }
+    if (same_word(value, "multithread")) return {};
+    return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
+                                  ": not supported; nomultithread and multithread are");
+  }
+
+  static base::Status unused(Self self, Text name, Text, bool) {
+    self.options_.warnings.push_back(std::string{name} + " has no effect here");
+    return {};
+  }
+
+  static base::Status output(Self self, Text name, Text, bool) {
+    self.options_.warnings.push_back(std::string{name} +
+                                     " has no effect: a job's output is the log of its pods");
+    return {};
+  }
+
+  static base::Status refused(Self, Text name, Text, bool) {
+    return base::invalid_argument(std::string{name} + ": not supported yet; leave it out");
+  }
+};
+
+struct SbatchOption {
+  std::string_view name;  // long
+  char letter;            // 0 = none
+  Takes takes;
+  SbatchOptionActions::Action action;
+};
+
+namespace {
+
+using Option = SbatchOption;
+using A = SbatchOptionActions;
+using R = sched::JobRequest;
+
+constexpr std::array kOptions = {
+    Option{"nodes", 'N', Takes::kValue, A::nodes},
+    Option{"ntasks", 'n', Takes::kValue, A::count_of<&R::tasks>},
+    Option{"cpus-per-task", 'c', Takes::kValue, A::cpus_per_task},
+    Option{"ntasks-per-node", 0, Takes::kValue, A::count_of<&R::tasks_per_node>},
+    Option{"ntasks-per-socket", 0, Takes::kValue, A::count_of<&R::tasks_per_socket>},
+    Option{"ntasks-per-core", 0, Takes::kValue, A::count_of<&R::tasks_per_core>},
+    Option{"mincpus", 0, Takes::kValue, A::count_of<&R::min_cpus_per_node>},
+    Option{"sockets-per-node", 0, Takes::kValue, A::count_of<&R::sockets_per_node>},
+    Option{"cores-per-socket", 0, Takes::kValue, A::count_of<&R::cores_per_socket>},
+    Option{"threads-per-core", 0, Takes::kValue, A::count_of<&R::threads_per_core>},
+    Option{"extra-node-info", 'B', Takes::kValue, A::extra_node_info},
+    Option{"hint", 0, Takes::kValue, A::hint},
+    Option{"overcommit", 'O', Takes::kNothing, A::set<&R::overcommit>},
+    Option{"mem", 0, Takes::kValue, A::memory<sched::MemoryPerNode>},
+    Option{"mem-per-cpu", 0, Takes::kValue, A::memory<sched::MemoryPerCpu>},
+    Option{"nodelist", 'w', Takes::kValue, A::node_names<&R::required_nodes>},
+    Option{"exclude", 'x', Takes::kValue, A::node_names<&R::excluded_nodes>},
+    Option{"constraint", 'C', Takes::kValue, A::word<&R::constraint>},
+    Option{"contiguous", 0, Takes::kNothing, A::set<&R::contiguous>},
+    Option{"exclusive", 0, Takes::kMaybeValue, A::exclusive},
+    Option{"oversubscribe", 's', Takes::kNothing, A::over_subscribe},
+    Option{"share", 0, Takes::kNothing, A::over_subscribe},
+    Option{"partition", 'p', Takes::kValue, A::partitions},
+    Option{"time", 't', Takes::kValue, A::limit<&R::time_limit>},
+    Option{"time-min", 0, Takes::kValue, A::limit<&R::time_min>},
+    Option{"begin", 'b', Takes::kValue, A::instant<&R::begin_time>},
+    Option{"deadline", 0, Takes::kValue, A::instant<&R::deadline>},
+    Option{"hold", 'H', Takes::kNothing, A::set<&R::hold>},
+    Option{"nice", 0, Takes::kMaybeValue, A::nice},
+    Option{"priority", 0, Takes::kValue, A::priority},
+    Option{"qos", 'q', Takes::kValue, A::word<&R::qos>},
+    Option{"requeue", 0, Takes::kNothing, A::requeue<true>},
+    Option{"no-requeue", 0, Takes::kNothing, A::requeue<false>},
+    Option{"job-name", 'J', Takes::kValue, A::word<&R::name>},
+    Option{"account", 'A', Takes::kValue, A::unused},
+    Option{"chdir", 'D', Takes::kValue, A::text_of<&BatchOptions::working_directory>},
+    Option{"wrap", 0, Takes::kValue, A::text_of<&BatchOptions::wrap>},
+    Option{"output", 'o', Takes::kValue, A::output},
+    Option{"error", 'e', Takes::kValue, A::output},
+    Option{"open-mode", 0, Takes::kValue, A::output},
+    Option{"comment", 0, Takes::kValue, A::unused},
+    Option{"mail-type", 0, Takes::kValue, A::unused},
+    Option{"mail-user", 0, Takes::kValue, A::unused},
+    Option{"parsable", 0, Takes::kNothing, A::unused},
+    Option{"quiet", 'Q', Takes::kNothing, A::unused},
+    Option{"verbose", 'v', Takes::kNothing, A::unused},
+    Option{"wckey", 0, Takes::kValue, A::unused},
+    Option{"acctg-freq", 0, Takes::kValue, A::unused},
+    Option{"array", 'a', Takes::kValue, A::refused},
+    Option{"bb", 0, Takes::kValue, A::refused},
+    Option{"bbf", 0, Takes::kValue, A::refused},
+    Option{"clusters", 'M', Takes::kValue, A::refused},
+    Option{"core-spec", 'S', Takes::kValue, A::refused},
+    Option{"cpus-per-gpu", 0, Takes::kValue, A::refused},
+    Option{"dependency", 'd', Takes::kValue, A::refused},
+    Option{"distribution", 'm', Takes::kValue, A::refused},
+    Option{"export", 0, Takes::kValue, A::refused},
+    Option{"gpus", 'G', Takes::kValue, A::refused},
+    Option{"gpus-per-node", 0, Takes::kValue, A::refused},
+    Option{"gpus-per-socket", 0, Takes::kValue, A::refused},
+    Option{"gpus-per-task", 0, Takes::kValue, A::refused},
+    Option{"gres", 0, Takes::kValue, A::refused},
+    Option{"immediate", 'I', Takes::kMaybeValue, A::refused},
+    Option{"input", 'i', Takes::kValue, A::refused},
+    Option{"kill-on-invalid-dep", 0, Takes::kValue, A::refused},
+    Option{"licenses", 'L', Takes::kValue, A::refused},
+    Option{"mcs-label", 0, Takes::kValue, A::refused},
+    Option{"mem-per-gpu", 0, Takes::kValue, A::refused},
+    Option{"no-kill", 'k', Takes::kMaybeValue, A::refused},
+    Option{"prefer", 0, Takes::kValue, A::refused},
+    Option{"reservation", 0, Takes::kValue, A::refused},
+    Option{"signal", 0, Takes::kValue, A::refused},
+    Option{"spread-job", 0, Takes::kNothing, A::refused},
+    Option{"switches", 0, Takes::kValue, A::refused},
+    Option{"thread-spec", 0, Takes::kValue, A::refused},
+    Option{"tmp", 0, Takes::kValue, A::tmp_disk},
+    Option{"use-min-nodes", 0, Takes::kNothing, A::set<&R::use_min_nodes>},
+};
+
+const Option* find_long(std::string_view name) {
+  for (const Option& option : kOptions) {
+    if (option.name == name) return &option;
+  }
+  return nullptr;
+}
+
+const Option* find_letter(char letter) {
+  for (const Option& option : kOptions) {
+    if (letter != 0 && option.letter == letter) return &option;
+  }
+  return nullptr;
+}
+
+base::Error unknown(std::string_view option) {
+  return base::invalid_argument(std::string{option} + ": no such option of sbatch");
+}
+
+}  // namespace
+
+base::Status SbatchReader::add(std::span<const std::string> arguments, const std::string& where) {
+  const auto fail = [&](const base::Error& error) {
+    return where.empty() ? error : error.with_context(where);
+  };
+  if (arguments.size() > kSbatchArgumentsMax) {
+    return fail(
+        base::invalid_argument("more than " + std::to_string(kSbatchArgumentsMax) + " arguments"));
+  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view word = arguments[i];
+    if (word == ":" || word == "hetjob") {
+      return fail(
+          base::invalid_argument(std::string{word} + ": heterogeneous jobs are not supported"));
+    }
+    if (word.size() < 2 || word.front() != '-' || word == "--") {
+      return fail(
+          base::invalid_argument(in_quotes(word) + ": not an option; options begin with -"));
+    }
+    const base::Status status = add_option(arguments, i);
+    if (!status) return fail(status.error());
+  }
+  return {};
+}
+
+base::Status SbatchReader::add_option(std::span<const std::string> arguments, std::size_t& i) {
+  return arguments[i][1] == '-' ? add_long(arguments, i) : add_letters(arguments, i);
+}
+
+// "--nodes=2", or "--nodes" with its value in the next word.
+base::Status SbatchReader::add_long(std::span<const std::string> arguments, std::size_t& i) {
+  const std::string_view word = arguments[i];
+  const std::size_t equals = word.find('=');
+  const std::string_view name = word.substr(0, equals);
+  const Option* const option = find_long(name.substr(2));
+  if (option == nullptr) return unknown(name);
+  if (equals != std::string_view::npos) {
+    if (option->takes == Takes::kNothing) {
+      return base::invalid_argument(std::string{name} + ": takes no value");
+    }
+    return option->action(*this, name, word.substr(equals + 1), true);
+  }
+  return add_without_value(*option, name, arguments, i);
+}
+
+// "-N2", "-N" with its value in the next word, or several letters that take no value: "-sHN2".
+base::Status SbatchReader::add_letters(std::span<const std::string> arguments, std::size_t& i) {
+  const std::string_view word = arguments[i];
+  for (std::size_t at = 1; at < word.size(); ++at) {
+    const std::string name{'-', word[at]};
+    const Option* const option = find_letter(word[at]);
+    if (option == nullptr) return unknown(name);
+    const std::string_view rest = word.substr(at + 1);
+    if (option->takes != Takes::kNothing && !rest.empty()) {
+      return option->action(*this, name, rest, true);
+    }
+    const base::Status status = add_without_value(*option, name, arguments, i);
+    if (!status) return status;
+  }
+  return {};
+}
+
+base::Status SbatchReader::add_without_value(const SbatchOption& option, std::string_view name,
+                                             std::span<const std::string> arguments,
+                                             std::size_t& i) {
+  if (option.takes != Takes::kValue) return option.action(*this, name, {}, false);
+  if (i + 1 == arguments.size()) {
+    return base::invalid_argument(std::string{name} + ": a value is missing");
+  }
+  return option.action(*this, name, arguments[++i], true);
+}
+
+base::Status SbatchReader::add_script(std::string_view script) {
+  ++place_;
+  const base::Status status = add_directives(script);
+  ++place_;
+  return status;
+}
+
+base::Status SbatchReader::add_directives(std::string_view script) {
+  if (script.size() > kBatchScriptBytesMax) {
+    return base::invalid_argument("the batch script is larger than " +
+                                  std::to_string(kBatchScriptBytesMax) + " bytes");
+  }
+  constexpr std::string_view kDirective = "#SBATCH";
+  for (std::size_t number = 1; !script.empty(); ++number) {
+    const std::size_t end = script.find('\n');
+    const std::string_view line = trim(script.substr(0, end));
+    script.remove_prefix(end == std::string_view::npos ? script.size() : end + 1);
+    if (line.empty()) continue;
+    if (line.front() != '#') return {};  // the first command ends the directives
+    if (line.substr(0, kDirective.size()) != kDirective) continue;
+    const std::string where = "line " + std::to_string(number);
+    std::string_view options = line.substr(kDirective.size());
+    const std::size_t comment = options.find(" #");
+    if (comment != std::string_view::npos) options = options.substr(0, comment);
+    const base::Result<std::vector<std::string>> words = split_words(options);
+    if (!words) return words.error().with_context(where);
+    const base::Status status = add(*words, where);
+    if (!status) return status;
+  }
+  return {};
+}
+
+base::Result<BatchOptions> SbatchReader::finish() const {
+  BatchOptions options = options_;
+  sched::JobRequest& request = options.request;
+  if (exclusive_ && over_subscribe_) {  // R1.5
+    return base::invalid_argument("--exclusive and --oversubscribe exclude each other");
+  }
+  if (over_subscribe_) request.sharing = sched::Sharing::kOverSubscribe;
+
+  request.nodes_given = min_nodes_.has_value();
+  request.min_nodes = min_nodes_.value_or(1);
+  request.max_nodes = max_nodes_;
+  const bool tasks_given = request.tasks.has_value();
+  if (request.tasks_per_node && !request.tasks) {
+    const std::int64_t tasks = std::int64_t{request.min_nodes} * *request.tasks_per_node;
+    if (tasks > kCountMax) {
+      return base::invalid_argument("--ntasks-per-node: more than " + std::to_string(kCountMax) +
+                                    " tasks");
+    }
+    request.tasks = static_cast<int>(tasks);
+  }
+  // One task is one, on whichever node.
+  if (request.tasks == 1 && request.tasks_per_node) request.tasks_per_node = 1;
+  // A task does not span nodes: more nodes than tasks are never used (sbatch(1), --nodes).
+  if (request.nodes_given && tasks_given) {
+    if (*request.tasks < request.min_nodes) {
+      options.warnings.push_back("--ntasks " + std::to_string(*request.tasks) + " on --nodes " +
+                                 std::to_string(request.min_nodes) + ": " +
+                                 std::to_string(*request.tasks) + " nodes are used");
+      request.min_nodes = *request.tasks;
+    }
+    request.max_nodes = std::min(*request.max_nodes, *request.tasks);
+  }
+  // A required list of several nodes asks for all of them, unless there are fewer tasks: then its
+  // first nodes count.
+  if (request.tasks && static_cast<int>(request.required_nodes.size()) > *request.tasks) {
+    request.required_nodes.resize(static_cast<std::size_t>(*request.tasks));
+    options.warnings.push_back("--nodelist names more nodes than --ntasks " +
+                               std::to_string(*request.tasks) + ": only the first are used");
+  }
+  const int required = static_cast<int>(request.required_nodes.size());
+  if (request.max_nodes && *request.max_nodes < required) {
+    return base::invalid_argument("--nodelist: names " + std::to_string(required) +
+                                  " nodes, but at most " + std::to_string(*request.max_nodes) +
+                                  " are asked for");
+  }
+  request.min_nodes = std::max(request.min_nodes, required);
+  if (request.time_min && request.time_limit && *request.time_min > *request.time_limit) {
+    return base::invalid_argument("--time-min: longer than --time");
+  }
+  return options;
+}
+
+base::Result<BatchOptions> read_sbatch_line(std::string_view line, Now now) {
+  const base::Result<std::vector<std::string>> words = split_words(line);
+  if (!words) return words.error();
+  SbatchReader reader{now};
+  const base::Status status = reader.add(*words, "");
+  if (!status) return status.error();
+  return reader.finish();
+}
+
+}  // namespace slurm

@@ -1,0 +1,76 @@
+// sbatch's arguments and #SBATCH lines, read into the scheduler's request (1.5). `submit` and the
+// scenarios of `simulate` use it. SOURCE: sbatch(1). Pure: no files, no clock, no environment.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "scheduler/model/job.h"
+#include "slurm/quantities.h"
+
+namespace slurm {
+
+inline constexpr std::size_t kBatchScriptBytesMax = 4U << 20U;  // MaxScriptSize's default
+inline constexpr std::size_t kSbatchArgumentsMax = 4'096;
+
+// What a submission asks for.
+struct BatchOptions {
+  sched::JobRequest request;                     // id, user and submit_time are the caller's
+  std::optional<std::string> working_directory;  // --chdir
+  std::optional<std::string> wrap;               // --wrap
+  std::vector<std::string> warnings;             // options without effect here, one sentence each
+};
+
+struct SbatchOption;  // sbatch.cc
+
+// Collects options from several places; what is added later wins (but --mem and --mem-per-cpu
+// exclude each other within one place). An option that is unknown, has an
+// impossible value or belongs to a feature that is not there is an error that names it.
+class SbatchReader {
+ public:
+  // `now` is what --begin and --deadline count from.
+  explicit SbatchReader(Now now) : now_{now} {}
+
+  // Options only; `where` begins the messages ("line 3", or empty). A word that is no option is an
+  // error.
+  base::Status add(std::span<const std::string> arguments, const std::string& where);
+
+  // The option at arguments[i], with its value; leaves i on its last word. For command lines on
+  // which other words follow. REQUIRES: arguments[i] begins with '-' and is longer than that.
+  base::Status add_option(std::span<const std::string> arguments, std::size_t& i);
+
+  // The #SBATCH lines of a batch script: those before the first line that is a command. Lines of
+  // `#SBATCH` with a hetjob separator are refused. (sbatch(1), "the batch script")
+  base::Status add_script(std::string_view script);
+
+  // Applies what spans several options: ranges, tasks per node, tasks against nodes, --exclusive
+  // against --oversubscribe (R1.5). REQUIRES: nothing that was added was refused.
+  base::Result<BatchOptions> finish() const;
+
+ private:
+  friend struct SbatchOptionActions;
+
+  base::Status add_directives(std::string_view script);
+  base::Status add_long(std::span<const std::string> arguments, std::size_t& i);
+  base::Status add_letters(std::span<const std::string> arguments, std::size_t& i);
+  base::Status add_without_value(const SbatchOption& option, std::string_view name,
+                                 std::span<const std::string> arguments, std::size_t& i);
+
+  Now now_;
+  BatchOptions options_;
+  std::optional<int> min_nodes_;
+  std::optional<int> max_nodes_;
+  bool exclusive_ = false;
+  bool over_subscribe_ = false;
+  int place_ = 0;                    // the script, or the command line: what is read now
+  std::optional<int> memory_place_;  // where --mem or --mem-per-cpu was given last
+};
+
+// One line of arguments as a user would type them: "-N2 -p hi --exclusive".
+base::Result<BatchOptions> read_sbatch_line(std::string_view line, Now now);
+
+}  // namespace slurm

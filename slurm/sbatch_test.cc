@@ -1,0 +1,186 @@
+#include "slurm/sbatch.h"
+
+#include <gtest/gtest.h>
+
+namespace slurm {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr Now kNow{.instant = base::Instant{seconds{1'000}}};
+
+sched::JobRequest read(std::string_view line) {
+  const base::Result<BatchOptions> options = read_sbatch_line(line, kNow);
+  EXPECT_TRUE(options.ok()) << line << ": " << (options.ok() ? "" : options.error().message);
+  return options.ok() ? options->request : sched::JobRequest{};
+}
+
+std::string refusal(std::string_view line) {
+  const base::Result<BatchOptions> options = read_sbatch_line(line, kNow);
+  EXPECT_FALSE(options.ok()) << line;
+  return options.ok() ? "" : options.error().message;
+}
+
+TEST(Sbatch, LeavesDefaultsWhereNothingIsSaid) {
+  EXPECT_EQ(read(""), sched::JobRequest{});
+}
+
+TEST(Sbatch, BareNodeCountSetsMinimumAndMaximum) {
+  sched::JobRequest want;
+  want.min_nodes = 3;
+  want.max_nodes = 3;
+  want.nodes_given = true;
+  EXPECT_EQ(read("-N3"), want);
+  EXPECT_EQ(read("-N 3"), want);
+  EXPECT_EQ(read("--nodes=3"), want);
+  EXPECT_EQ(read("--nodes 3"), want);
+  want.max_nodes = 5;
+  EXPECT_EQ(read("-N3-5"), want);
+}
+
+TEST(Sbatch, TaskCountAloneLeavesTheNodeCountOpen) {
+  sched::JobRequest want;
+  want.tasks = 4;
+  EXPECT_EQ(read("-n4"), want);
+}
+
+TEST(Sbatch, TasksPerNodeMakeTasksAndTasksBoundNodes) {
+  EXPECT_EQ(read("-N2 --ntasks-per-node=4").tasks, 8);
+  EXPECT_EQ(read("-N1-4 -n2").max_nodes, 2);
+  EXPECT_EQ(read("-N1-4 --ntasks-per-node=2").max_nodes, 4);
+  EXPECT_EQ(read("-n2 --ntasks-per-node=3").tasks_per_node, 3);  // as Slurm 22.05 takes it
+  EXPECT_EQ(read("-n1 --ntasks-per-node=3").tasks_per_node, 1);
+  EXPECT_EQ(read("-n1 -w n[2-3]").required_nodes, std::vector<std::string>{"n2"});
+  EXPECT_EQ(read("-n1 -w n[2-3]").min_nodes, 1);
+  const base::Result<BatchOptions> fewer = read_sbatch_line("-N4 -n2", kNow);
+  ASSERT_TRUE(fewer.ok());
+  EXPECT_EQ(fewer->request.min_nodes, 2);
+  EXPECT_EQ(fewer->warnings, std::vector<std::string>{"--ntasks 2 on --nodes 4: 2 nodes are used"});
+}
+
+TEST(Sbatch, ReadsEveryOptionOfTheRequest) {
+  sched::JobRequest want;
+  want.name = "load";
+  want.partitions = {"hi", "low"};
+  want.min_nodes = 2;
+  want.max_nodes = 4;
+  want.nodes_given = true;
+  want.tasks = 8;
+  want.cpus_per_task = 2;
+  want.tasks_per_node = 4;
+  want.tasks_per_socket = 2;
+  want.tasks_per_core = 1;
+  want.min_cpus_per_node = 4;
+  want.sockets_per_node = 2;
+  want.cores_per_socket = 4;
+  want.threads_per_core = 1;
+  want.overcommit = true;
+  want.memory = sched::MemoryPerCpu{sched::MemoryMiB{512}};
+  want.sharing = sched::Sharing::kUser;
+  want.required_nodes = {"n1", "n2"};
+  want.excluded_nodes = {"n7"};
+  want.contiguous = true;
+  want.constraint = "gpu&fast";
+  want.time_limit = minutes{90};
+  want.time_min = minutes{30};
+  want.begin_time = kNow.instant + seconds{60};
+  want.deadline = kNow.instant + std::chrono::hours{3};
+  want.qos = "high";
+  want.priority = sched::Priority{7};
+  want.nice = -5;
+  want.hold = false;
+  want.requeue = false;
+  EXPECT_EQ(read("-J load -p hi,low -N2-4 -n8 -c2 --ntasks-per-node=4 --ntasks-per-socket=2 "
+                 "--ntasks-per-core=1 --mincpus=4 -B 2:4:1 -O --mem-per-cpu=512M --exclusive=user "
+                 "-w n[1-2] -x n7 --contiguous -C 'gpu&fast' -t 1:29:01 --time-min=30 "
+                 "-b now+60 --deadline=now+3hours -q high --priority=7 --nice=-5 --no-requeue"),
+            want);
+}
+
+TEST(Sbatch, ReadsTheRestOfItsSpellings) {
+  EXPECT_EQ(read("-s").sharing, sched::Sharing::kOverSubscribe);
+  EXPECT_EQ(read("--exclusive").sharing, sched::Sharing::kNode);
+  EXPECT_EQ(read("--mem=0").memory,
+            sched::MemoryRequest{sched::MemoryPerNode{sched::MemoryMiB{0}}});
+  EXPECT_EQ(read("--nice").nice, 100);  // R9.6
+  EXPECT_TRUE(read("-H").hold);
+  EXPECT_TRUE(read("--priority=0").hold);  // R9.1
+  EXPECT_EQ(read("--requeue").requeue, true);
+  EXPECT_EQ(read("-t UNLIMITED").time_limit, kUnlimited);
+  EXPECT_EQ(read("-t 0").time_limit, kUnlimited);
+  EXPECT_EQ(read("--hint=nomultithread").threads_per_core, 1);
+  EXPECT_EQ(read("-sHN2").min_nodes, 2);
+  EXPECT_EQ(read("-w n[1-3]").min_nodes, 3);
+  EXPECT_TRUE(read("-N1-3 --use-min-nodes").use_min_nodes);
+  EXPECT_EQ(read("--tmp=2G").tmp_disk, sched::MemoryMiB{2048});
+  EXPECT_EQ(read("-N1 -N2").min_nodes, 2);  // the later wins
+}
+
+TEST(Sbatch, RefusesWithASentence) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"-N0", "-N \"0\": must be from 1 to 1000000"},
+      {"-N3-2", "-N \"3-2\": the minimum is above the maximum"},
+      {"-N", "-N: a value is missing"},
+      {"--nodes", "--nodes: a value is missing"},
+      {"--contiguous=yes", "--contiguous: takes no value"},
+      {"--frobnicate", "--frobnicate: no such option of sbatch"},
+      {"-Z", "-Z: no such option of sbatch"},
+      {"script.sh", "\"script.sh\": not an option; options begin with -"},
+      {"--array=0-4", "--array: not supported yet; leave it out"},
+      {"-d afterok:1", "-d: not supported yet; leave it out"},
+      {"--gres=gpu:1", "--gres: not supported yet; leave it out"},
+      {"-L foo:1", "-L: not supported yet; leave it out"},
+      {"--switches=1", "--switches: not supported yet; leave it out"},
+      {"--signal=USR1", "--signal: not supported yet; leave it out"},
+      {"-N1 : -N2", ":: heterogeneous jobs are not supported"},  // P10
+      {"-w n[1", "-w: hostlist \"n[1\": no ']' for the '[' at character 2"},
+      {"-N1 -w n[1-2]", "--nodelist: names 2 nodes, but at most 1 are asked for"},
+      {"-s --exclusive", "--exclusive and --oversubscribe exclude each other"},
+      {"--exclusive=mcs", "--exclusive=mcs: not supported; --exclusive and --exclusive=user are"},
+      {"--mem=2G --mem-per-cpu=1G", "--mem and --mem-per-cpu exclude each other"},
+      {"-p a,,b", "-p \"a,,b\": an empty partition name"},
+      {"-t 5 --time-min=6", "--time-min: longer than --time"},
+      {"-J ''", "-J: a value is missing"},
+  };
+  for (const auto& [line, want] : cases) EXPECT_EQ(refusal(line), want) << line;
+}
+
+TEST(SbatchScript, ReadsDirectivesUpToTheFirstCommand) {
+  SbatchReader reader{kNow};
+  ASSERT_TRUE(reader
+                  .add_script("#!/bin/bash\n#SBATCH -N2 # two nodes\n\n# a comment\n"
+                              "#SBATCH --job-name='my job'\nhostname\n#SBATCH -N9\n")
+                  .ok());
+  const std::vector<std::string> command_line = {"-p", "hi"};
+  ASSERT_TRUE(reader.add(command_line, "").ok());
+  const base::Result<BatchOptions> options = reader.finish();
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->request.min_nodes, 2);
+  EXPECT_EQ(options->request.name, "my job");
+  EXPECT_EQ(options->request.partitions, std::vector<std::string>{"hi"});
+}
+
+// 1.5: at one place they contradict each other; the command line may overrule the script.
+TEST(SbatchScript, MemoryOfTheCommandLineTakesThePlaceOfTheScripts) {
+  SbatchReader reader{kNow};
+  ASSERT_TRUE(reader.add_script("#!/bin/sh\n#SBATCH --mem=2G\n#SBATCH --mem=3G\n").ok());
+  const std::vector<std::string> command_line = {"--mem-per-cpu=1G"};
+  ASSERT_TRUE(reader.add(command_line, "").ok());
+  EXPECT_EQ(reader.finish()->request.memory,
+            sched::MemoryRequest{sched::MemoryPerCpu{sched::MemoryMiB{1024}}});
+  EXPECT_FALSE(SbatchReader{kNow}
+                   .add_script("#!/bin/sh\n#SBATCH --mem=2G\n#SBATCH --mem-per-cpu=1G\n")
+                   .ok());
+}
+
+TEST(SbatchScript, NamesTheLine) {
+  SbatchReader reader{kNow};
+  const base::Status status = reader.add_script("#!/bin/sh\n\n#SBATCH --nodes=many\n");
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message, "line 3: --nodes \"many\": not a whole number");
+  EXPECT_FALSE(SbatchReader{kNow}.add_script("#SBATCH hetjob\n").ok());
+}
+
+}  // namespace
+}  // namespace slurm

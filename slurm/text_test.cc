@@ -1,0 +1,41 @@
+#include "slurm/text.h"
+
+#include <gtest/gtest.h>
+
+namespace slurm {
+namespace {
+
+TEST(SplitWords, SplitsAsAShellDoes) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {"", {}},
+      {"  -N2  -p hi ", {"-N2", "-p", "hi"}},
+      {"-C 'gpu&fast' \"a b\" c\\ d", {"-C", "gpu&fast", "a b", "c d"}},
+      {"''", {""}},
+      {"a'b'c", {"abc"}},
+  };
+  for (const auto& [line, want] : cases) {
+    const auto got = split_words(line);
+    ASSERT_TRUE(got.ok()) << line;
+    EXPECT_EQ(*got, want) << line;
+  }
+  EXPECT_FALSE(split_words("a 'b").ok());
+}
+
+TEST(ParseInteger, NamesTheRange) {
+  EXPECT_EQ(*parse_integer("--nodes", "12", {.min = 1}), 12);
+  EXPECT_EQ(parse_integer("--nodes", "0", {.min = 1, .max = 9}).error().message,
+            "--nodes \"0\": must be from 1 to 9");
+  EXPECT_EQ(parse_integer("--nodes", "1x", {}).error().message,
+            "--nodes \"1x\": not a whole number");
+  EXPECT_FALSE(parse_integer("--nodes", "99999999999999999999", {}).ok());
+  EXPECT_FALSE(parse_integer("--nodes", "", {}).ok());
+}
+
+TEST(ParseBoolean, KnowsSlurmsSpellings) {
+  EXPECT_TRUE(*parse_boolean("Default", "YES"));
+  EXPECT_FALSE(*parse_boolean("Default", "0"));
+  EXPECT_EQ(parse_boolean("Default", "maybe").error().message, "Default \"maybe\": say YES or NO");
+}
+
+}  // namespace
+}  // namespace slurm
