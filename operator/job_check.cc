@@ -5,7 +5,7 @@
 #include <set>
 
 #include "kube/api/time_format.h"
-#include "scheduler/constraint.h"
+#include "scheduler/place/constraint.h"
 #include "slurm/hostlist.h"
 
 namespace control {

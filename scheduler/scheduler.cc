@@ -1,6 +1,6 @@
 #include "scheduler/scheduler.h"
 
-#include "scheduler/engine.h"
+#include "scheduler/engine/engine.h"
 
 namespace sched {
 

@@ -16,7 +16,7 @@
 #include "base/result.h"
 #include "scheduler/decision.h"
 #include "scheduler/event.h"
-#include "timetable/timetable.h"
+#include "scheduler/plan.h"
 
 namespace sched {
 
@@ -27,34 +27,6 @@ struct Options {
   // Timetables are taken with take_plans(). Without, nobody takes any: run(t) is worked out as far
   // as time goes on, and take_runs() says what has been (simulations).
   bool publishes = true;
-};
-
-// One job's entry in a node's timetable, in the order of the job list.
-enum class Row { kActive, kFiller, kWaiting };
-struct NodeTimetableEntry {
-  JobId job;
-  Row row;
-  base::Duration ran{};  // run time of the job as of `as_of`
-  friend bool operator==(const NodeTimetableEntry&, const NodeTimetableEntry&) = default;
-};
-
-// Who runs when on one node, to be published (architecture.md 2).
-struct NodePlan {
-  NodeIndex node;
-  base::Instant as_of{};  // c: order, rows and run times of `entries` are those of this instant
-  std::vector<NodeTimetableEntry> entries;  // empty = nobody is frozen there
-  timetable::Timetable timetable;           // its indexes are those of `entries`
-  friend bool operator==(const NodePlan&, const NodePlan&) = default;
-};
-
-// A stretch of time in which a ready job ran all the time, or as a pod of a timetable that holds in
-// all of it.
-struct JobRun {
-  JobId job;
-  base::Instant from{};
-  base::Instant to{};
-  std::shared_ptr<const timetable::Timetable> timetable;  // null = it ran all the time
-  std::uint16_t pod = 0;
 };
 
 // What anybody may see of a job.

@@ -7,7 +7,7 @@
 #include "cli/files.h"
 #include "cli/yaml_text.h"
 #include "kube/api/time_format.h"
-#include "scheduler/constraint.h"
+#include "scheduler/place/constraint.h"
 #include "slurm/hostlist.h"
 #include "slurm/text.h"
 

@@ -24,8 +24,8 @@
 
 #include "scheduler/gang/component.h"
 #include "scheduler/gang/dirty_nodes.h"
-#include "scheduler/job_table.h"
-#include "scheduler/node_usage.h"
+#include "scheduler/jobs/job_table.h"
+#include "scheduler/place/node_usage.h"
 
 namespace sched {
 struct NodePlan;

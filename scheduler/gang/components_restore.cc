@@ -6,7 +6,7 @@
 #include <set>
 
 #include "scheduler/gang/components.h"
-#include "scheduler/scheduler.h"
+#include "scheduler/plan.h"
 
 namespace sched::gang {
 namespace {

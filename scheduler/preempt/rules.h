@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "scheduler/job_table.h"
+#include "scheduler/jobs/job_table.h"
 #include "scheduler/model/cluster.h"
 
 namespace sched::preempt {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "scheduler/gang/components.h"
-#include "scheduler/node_usage.h"
-#include "scheduler/scheduler.h"
+#include "scheduler/place/node_usage.h"
+#include "scheduler/plan.h"
 
 namespace sched {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "scheduler/job_table.h"
+#include "scheduler/jobs/job_table.h"
 #include "scheduler/model/cluster.h"
 
 namespace sched {

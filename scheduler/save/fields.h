@@ -1,13 +1,13 @@
 // The members of every type that is saved. Enumerators are saved as their numbers: whoever changes
-// an enumeration or a member raises kSaveVersion (engine_save.cc).
+// an enumeration or a member raises kSaveVersion (engine/save.cc).
 #pragma once
 
 #include "scheduler/gang/component.h"
-#include "scheduler/job_table.h"
+#include "scheduler/jobs/job_table.h"
 #include "scheduler/model/config.h"
 #include "scheduler/model/node.h"
+#include "scheduler/plan.h"
 #include "scheduler/save/archive.h"
-#include "scheduler/scheduler.h"
 
 namespace sched::save {
 

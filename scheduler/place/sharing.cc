@@ -1,4 +1,4 @@
-#include "scheduler/sharing.h"
+#include "scheduler/place/sharing.h"
 
 namespace sched {
 

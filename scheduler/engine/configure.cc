@@ -1,6 +1,6 @@
 // The administrator's events: configuration and nodes (6.10).
 #include "base/check.h"
-#include "scheduler/engine.h"
+#include "scheduler/engine/engine.h"
 
 namespace sched {
 

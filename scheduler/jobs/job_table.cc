@@ -1,4 +1,4 @@
-#include "scheduler/job_table.h"
+#include "scheduler/jobs/job_table.h"
 
 namespace sched {
 

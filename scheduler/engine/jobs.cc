@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "base/utc.h"
-#include "scheduler/engine.h"
+#include "scheduler/engine/engine.h"
 #include "scheduler/model/qos_order.h"
 
 namespace sched {

@@ -1,4 +1,4 @@
-#include "scheduler/engine.h"
+#include "scheduler/engine/engine.h"
 
 #include "base/check.h"
 

@@ -1,7 +1,7 @@
 // The main pass (3.4): its steps carry the rule's numbers.
 #include <algorithm>
 
-#include "scheduler/engine.h"
+#include "scheduler/engine/engine.h"
 #include "scheduler/model/qos_order.h"
 
 namespace sched {

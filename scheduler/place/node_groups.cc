@@ -1,4 +1,4 @@
-#include "scheduler/node_groups.h"
+#include "scheduler/place/node_groups.h"
 
 #include <algorithm>
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "scheduler/constraint.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/job.h"
+#include "scheduler/place/constraint.h"
 #include "scheduler/select/memory_demand.h"
 
 namespace sched {

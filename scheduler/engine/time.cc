@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "scheduler/engine.h"
+#include "scheduler/engine/engine.h"
 
 namespace sched {
 

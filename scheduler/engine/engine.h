@@ -1,9 +1,9 @@
 // Engine: what is behind the class Scheduler: the job life cycle (chapter 2), the queue and the
 // passes (chapter 3), starts and endings, preemption (7.7, 7.8), and the gang's place in all of it.
 //
-// Files: engine_configure.cc (administrator), engine_jobs.cc (users), engine_pass.cc (3.2 to 3.4),
-// engine_start.cc (T2), engine_end.cc (T5 to T7), engine_gang.cc, engine_time.cc (own timing),
-// engine_save.cc and engine_restore.cc (save, restore, restore from what was published).
+// Files: configure.cc (administrator), jobs.cc (users), pass.cc (3.2 to 3.4), start.cc (T2), end.cc
+// (T5 to T7), gang.cc, time.cc (own timing), save.cc and restore.cc (save, restore, restore from
+// what was published).
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@
 #include "scheduler/event.h"
 #include "scheduler/gang/components.h"
 #include "scheduler/gang/world.h"
-#include "scheduler/job_table.h"
+#include "scheduler/jobs/job_table.h"
 #include "scheduler/model/cluster.h"
-#include "scheduler/node_groups.h"
-#include "scheduler/node_usage.h"
-#include "scheduler/placement.h"
+#include "scheduler/place/node_groups.h"
+#include "scheduler/place/node_usage.h"
+#include "scheduler/place/placement.h"
 #include "scheduler/projection/node_plans.h"
 #include "scheduler/queue/job_queue.h"
 #include "scheduler/scheduler.h"

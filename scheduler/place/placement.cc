@@ -1,4 +1,4 @@
-#include "scheduler/placement.h"
+#include "scheduler/place/placement.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "scheduler/constraint.h"
+#include "scheduler/place/constraint.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,7 +1,7 @@
 // What must hold after every step (issue's invariants and 6.13); for tests.
 #include <algorithm>
 
-#include "scheduler/engine.h"
+#include "scheduler/engine/engine.h"
 
 namespace sched {
 namespace {

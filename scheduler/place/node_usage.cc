@@ -1,4 +1,4 @@
-#include "scheduler/node_usage.h"
+#include "scheduler/place/node_usage.h"
 
 #include <algorithm>
 

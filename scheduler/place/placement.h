@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/constraint.h"
-#include "scheduler/job_table.h"
-#include "scheduler/node_groups.h"
-#include "scheduler/node_usage.h"
+#include "scheduler/jobs/job_table.h"
+#include "scheduler/place/constraint.h"
+#include "scheduler/place/node_groups.h"
+#include "scheduler/place/node_usage.h"
+#include "scheduler/place/sharing.h"
 #include "scheduler/preempt/rules.h"
 #include "scheduler/select/selector.h"
-#include "scheduler/sharing.h"
 
 namespace sched {
 

@@ -1,7 +1,7 @@
 // The gang's place in the life cycle (6.8 to 6.10).
 #include <algorithm>
 
-#include "scheduler/engine.h"
+#include "scheduler/engine/engine.h"
 
 namespace sched {
 

@@ -1,7 +1,7 @@
 // The whole state as text, and back (Scheduler::save and restore).
 #include <algorithm>
 
-#include "scheduler/engine.h"
+#include "scheduler/engine/engine.h"
 #include "scheduler/gang/components_save.h"
 #include "scheduler/save/fields.h"
 

@@ -1,5 +1,5 @@
 // Endings (T5 to T7): decided once, carried out by the caller, completed with JobGone.
-#include "scheduler/engine.h"
+#include "scheduler/engine/engine.h"
 
 namespace sched {
 

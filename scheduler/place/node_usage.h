@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/job_table.h"
+#include "scheduler/jobs/job_table.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/node_set.h"
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/check.h"
-#include "scheduler/engine.h"
+#include "scheduler/engine/engine.h"
 
 namespace sched {
 void Engine::restore_job(const RestoredJob& from) {

@@ -1,7 +1,7 @@
 // Starts (T2), readiness, and preemption on their behalf (7.7).
 #include <algorithm>
 
-#include "scheduler/engine.h"
+#include "scheduler/engine/engine.h"
 
 namespace sched {
 

@@ -1,7 +1,7 @@
 // How a job may share nodes in a partition (4.3).
 #pragma once
 
-#include "scheduler/job_table.h"
+#include "scheduler/jobs/job_table.h"
 #include "scheduler/model/cluster.h"
 
 namespace sched {
