@@ -8,7 +8,7 @@
 
 #include "charts/chart_fixture.h"
 #include "node-agent/metrics.h"
-#include "operator/metrics.h"
+#include "operator/process/metrics.h"
 
 namespace charts {
 namespace {

@@ -10,7 +10,7 @@
 #include "charts/chart_fixture.h"
 #include "node-agent/options.h"
 #include "node-agent/pod_cgroups.h"
-#include "operator/options.h"
+#include "operator/process/options.h"
 
 namespace charts {
 namespace {

@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "operator/options.h"
-#include "operator/process.h"
+#include "operator/process/options.h"
+#include "operator/process/process.h"
 
 int main(int argc, char** argv) {
   const control::ParsedOptions parsed =

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "operator/inbox.h"
-#include "operator/writer.h"
+#include "operator/loop/inbox.h"
+#include "operator/write/writer.h"
 
 namespace control {
 

@@ -32,21 +32,20 @@ OperatorProcess::OperatorProcess(devcluster::ApiServer& server, kube::ManualCloc
       inbox_{waker_},
       writer_{inbox_, seed},
       informers_{client_, clock, inbox_, templates_, [](std::string_view, const base::Error&) {}},
-      operator_{
-          clock,
-          client_,
-          inbox_,
-          writer_,
-          templates_,
-          {.log = [&log](const std::string& message,
-                         const std::string& fields) { log.push_back(message + " " + fields); },
-           .warn =
-               [&log](const std::string& message, const std::string& fields) {
-                 log.push_back("WARN " + message + " " + fields);
-               },
-           .event = {},
-           .fenced = [this](std::int64_t term) { fenced_by_ = term; }}} {
-  operator_.lead(lease_transitions);
+      loop_{clock,
+            client_,
+            inbox_,
+            writer_,
+            templates_,
+            {.log = [&log](const std::string& message,
+                           const std::string& fields) { log.push_back(message + " " + fields); },
+             .warn =
+                 [&log](const std::string& message, const std::string& fields) {
+                   log.push_back("WARN " + message + " " + fields);
+                 },
+             .event = {},
+             .fenced = [this](std::int64_t term) { fenced_by_ = term; }}} {
+  loop_.lead(lease_transitions);
 }
 
 // Watches are asked only when something changed.
@@ -59,13 +58,13 @@ bool OperatorProcess::look_around() {
 }
 
 void OperatorProcess::pump_without_writes() {
-  if (look_around()) (void)operator_.step();
+  if (look_around()) (void)loop_.step();
 }
 
 bool OperatorProcess::pump() {
   for (int round = 0; round < kPumpRoundsMax; ++round) {
     if (!look_around()) continue;
-    const base::Instant due = operator_.step();
+    const base::Instant due = loop_.step();
     if (fenced_by_ != 0) return true;
     bool wrote = false;
     // A few at a time, so that what is queued later may overtake.

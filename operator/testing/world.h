@@ -12,8 +12,8 @@
 #include "kube/testing/api_server/api_server.h"
 #include "kube/testing/manual_clock.h"
 #include "kube/testing/manual_sleeper.h"
-#include "operator/informers.h"
-#include "operator/operator.h"
+#include "operator/loop/control_loop.h"
+#include "operator/loop/informers.h"
 #include "operator/testing/fake_node.h"
 #include "operator/testing/manual_writer.h"
 #include "operator/testing/pump_transport.h"
@@ -32,7 +32,7 @@ class OperatorProcess {
   void pump_without_writes();
 
   ManualWriter& writer() { return writer_; }
-  Operator& loop() { return operator_; }
+  ControlLoop& loop() { return loop_; }
   std::int64_t fenced_by() const { return fenced_by_; }
 
  private:
@@ -48,7 +48,7 @@ class OperatorProcess {
   TemplateBook templates_;
   ManualWriter writer_;
   Informers informers_;
-  Operator operator_;
+  ControlLoop loop_;
   std::int64_t fenced_by_ = 0;
 };
 

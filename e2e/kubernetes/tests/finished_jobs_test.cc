@@ -1,6 +1,6 @@
 // Ten thousand jobs that have ended and that nobody cleaned up: who comes after them does not
 // notice. With KUBEGANG_LONG only, for it takes minutes to make them; what one job asks of the API
-// server beside thousands of them, and the operator's CPU time, operator_requests_test.cc and
+// server beside thousands of them, and the operator's CPU time, operator/world_tests/requests_test.cc and
 // bench/many_jobs.cc count.
 #include <algorithm>
 #include <chrono>

@@ -1,0 +1,288 @@
+#include "operator/gang/gang_observation.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "operator/translate/freeze_hazards.h"
+
+namespace control {
+namespace {
+
+using base::Instant;
+
+// SOURCE: kubelet's container waiting reasons (pkg/kubelet/images/types.go, kuberuntime).
+constexpr auto kHopelessReasons = std::to_array<std::string_view>({"InvalidImageName"});
+constexpr auto kFailingReasons = std::to_array<std::string_view>(
+    {"ErrImagePull", "ImagePullBackOff", "ImageInspectError", "ErrImageNeverPull",
+     "RegistryUnavailable", "CreateContainerConfigError", "CreateContainerError",
+     "RunContainerError", "CreatePodSandboxError", "ConfigPodSandboxError"});
+constexpr auto kStartErrors =
+    std::to_array<std::string_view>({"StartError", "ContainerCannotRun", "ContainerStatusUnknown"});
+// kubelet's admission: the pod is Failed before any of its containers was made.
+constexpr auto kAdmissionReasons = std::to_array<std::string_view>(
+    {"UnexpectedAdmissionError", "NodeAffinity", "TopologyAffinityError", "NodePorts",
+     "PodOSSelectorNodeLabelDoesNotMatch", "AppArmor", "Sysctl", "SysctlForbidden"});
+
+template <typename List>
+bool contains(const List& list, std::string_view value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+std::string pod_text(const kube::Pod& pod) {
+  return "pod " + pod.metadata.name;
+}
+
+bool ever_started(const kube::Pod& pod) {
+  const auto started = [](const kube::ContainerStatus& status) {
+    return status.state.running || (status.state.terminated && status.state.terminated->started_at);
+  };
+  return std::any_of(pod.status.container_statuses.begin(), pod.status.container_statuses.end(),
+                     started) ||
+         std::any_of(pod.status.init_container_statuses.begin(),
+                     pod.status.init_container_statuses.end(), started);
+}
+
+// The failed container that ended first, or null.
+const kube::ContainerTerminated* first_failed(const kube::Pod& pod) {
+  const kube::ContainerTerminated* first = nullptr;
+  for (const auto* statuses :
+       {&pod.status.init_container_statuses, &pod.status.container_statuses}) {
+    for (const kube::ContainerStatus& status : *statuses) {
+      if (!status.state.terminated || status.state.terminated->exit_code == 0) continue;
+      if (first == nullptr || status.state.terminated->finished_at < first->finished_at) {
+        first = &*status.state.terminated;
+      }
+    }
+  }
+  return first;
+}
+
+bool was_out_of_memory(const kube::Pod& pod) {
+  return std::any_of(pod.status.container_statuses.begin(), pod.status.container_statuses.end(),
+                     [](const kube::ContainerStatus& status) {
+                       return status.state.terminated &&
+                              status.state.terminated->reason == "OOMKilled";
+                     });
+}
+
+// The node went down under the container: nobody knows how its program would have ended.
+// SOURCE: containerd's CRI plugin after a reboot ("Unknown", 255), kubelet without a container
+// ("ContainerStatusUnknown", 137). A program that ends so by itself has the reason "Error".
+bool was_lost_with_its_node(const kube::Pod& pod) {
+  return std::any_of(pod.status.container_statuses.begin(), pod.status.container_statuses.end(),
+                     [](const kube::ContainerStatus& status) {
+                       return status.state.terminated &&
+                              (status.state.terminated->reason == "Unknown" ||
+                               status.state.terminated->reason == "ContainerStatusUnknown");
+                     });
+}
+
+bool is_disrupted(const kube::Pod& pod) {
+  return pod.status.reason == "Evicted" || pod.status.reason == "NodeShutdown" ||
+         pod.status.reason == "Terminated" || pod.status.reason == "NodeLost" ||
+         kube::is_true(pod.status.conditions, "DisruptionTarget");
+}
+
+// The first container that waits for a reason which may last, or null.
+const kube::ContainerStatus* stuck_container(const kube::Pod& pod) {
+  for (const auto* statuses :
+       {&pod.status.init_container_statuses, &pod.status.container_statuses}) {
+    for (const kube::ContainerStatus& status : *statuses) {
+      if (!status.state.waiting) continue;
+      const std::string& reason = status.state.waiting->reason;
+      if (contains(kHopelessReasons, reason) || contains(kFailingReasons, reason)) return &status;
+    }
+  }
+  return nullptr;
+}
+
+class Observer {
+ public:
+  Observer(const GangView& view, Instant now) : view_{view}, now_{now} {}
+
+  GangObservation run() {
+    bool all_running = true;
+    Instant settled{base::Duration{0}};
+    out_.all_finished = !view_.slots.empty();
+    out_.all_succeeded = !view_.slots.empty();
+    for (std::size_t i = 0; i < view_.slots.size(); ++i) {
+      const PodSlot& slot = view_.slots[i];
+      const SlotPod& one = view_.pods[i];
+      if (one.pod == nullptr) {
+        out_.missing.push_back(slot.index);
+        out_.all_finished = out_.all_succeeded = all_running = false;
+        continue;
+      }
+      count(one);
+      if (!one.is_calm) look_at(slot, *one.pod);
+      all_running = all_running && one.has_started;
+      if (one.newest_start) {
+        settled = std::max(settled, *one.newest_start + kStartedAtResolution + view_.settle);
+      }
+    }
+    if (all_running && !view_.slots.empty()) out_.settled_at = settled;
+    check_start_deadline(all_running);
+    if (out_.failure) out_.launch.reset();
+    return std::move(out_);
+  }
+
+ private:
+  void count(const SlotPod& one) {
+    out_.all_finished = out_.all_finished && one.is_finished;
+    out_.all_succeeded = out_.all_succeeded && one.has_succeeded;
+    out_.last_finished = std::max(out_.last_finished, one.last_finished);
+    if (one.first_started && (!out_.first_started || *one.first_started < *out_.first_started)) {
+      out_.first_started = one.first_started;
+    }
+  }
+
+  void look_at(const PodSlot& slot, const kube::Pod& pod) {
+    if (!out_.never_frozen) {
+      if (const auto why = why_never_frozen(pod.spec)) {
+        out_.never_frozen = pod_text(pod) + ": " + *why;
+      }
+    }
+    if (pod.status.phase == kube::PodPhase::kSucceeded) return;
+    if (pod.status.phase == kube::PodPhase::kFailed) return look_at_failed(slot, pod);
+    if (pod.metadata.deletion_timestamp) {
+      add_failure(now_, {.state = sched::JobState::kNodeFail,
+                         .lost_member = true,
+                         .message = pod_text(pod) + " on node " + slot.node +
+                                    " was deleted by somebody else"});
+      return;
+    }
+    if (!view_.ready) look_at_waiting(slot, pod);
+  }
+
+  void look_at_failed(const PodSlot& slot, const kube::Pod& pod) {
+    const std::string& reason = pod.status.reason;
+    const bool started = ever_started(pod);
+    if (!started && (reason.starts_with("OutOf") || contains(kAdmissionReasons, reason))) {
+      add_launch({.refused_by_kubelet = true,
+                  .node = slot.node,
+                  .message = "node " + slot.node + " refused the pod: " +
+                             (pod.status.message.empty() ? reason : pod.status.message)});
+      return;
+    }
+    const kube::ContainerTerminated* failed = first_failed(pod);
+    if (!view_.ready && failed != nullptr && contains(kStartErrors, failed->reason)) {
+      add_launch({.node = slot.node,
+                  .message = pod_text(pod) + " could not be started on node " + slot.node + ": " +
+                             (failed->message.empty() ? failed->reason : failed->message)});
+      return;
+    }
+    const Instant at = failed != nullptr ? failed->finished_at.value_or(now_) : now_;
+    const int exit_code = failed != nullptr ? failed->exit_code : 1;
+    if (was_out_of_memory(pod)) {
+      add_failure(at, {.state = sched::JobState::kOutOfMemory,
+                       .exit_code = exit_code,
+                       .message = pod_text(pod) + " ran out of memory on node " + slot.node});
+    } else if (is_disrupted(pod)) {
+      add_failure(at, {.state = sched::JobState::kNodeFail,
+                       .exit_code = exit_code,
+                       .lost_member = true,
+                       .message = pod_text(pod) + " was evicted from node " + slot.node + ": " +
+                                  (pod.status.message.empty() ? reason : pod.status.message)});
+    } else if (was_lost_with_its_node(pod)) {
+      add_failure(at, {.state = sched::JobState::kNodeFail,
+                       .exit_code = exit_code,
+                       .lost_member = true,
+                       .message = pod_text(pod) + " was lost when node " + slot.node +
+                                  " or its container runtime went down"});
+    } else {
+      add_failure(at, {.state = sched::JobState::kFailed,
+                       .exit_code = exit_code,
+                       .message = pod_text(pod) + " on node " + slot.node +
+                                  " failed with exit code " + std::to_string(exit_code)});
+    }
+  }
+
+  void look_at_waiting(const PodSlot& slot, const kube::Pod& pod) {
+    const kube::ContainerStatus* stuck = stuck_container(pod);
+    if (stuck == nullptr) return;
+    const kube::ContainerWaiting& waiting = *stuck->state.waiting;
+    const LaunchFailure failure{.node = slot.node,
+                                .message = pod_text(pod) + " cannot start container " +
+                                           stuck->name + " on node " + slot.node + ": " +
+                                           waiting.reason +
+                                           (waiting.message.empty() ? "" : ", " + waiting.message)};
+    if (contains(kHopelessReasons, waiting.reason)) return add_launch(failure);
+    note_failing(pod, failure);
+  }
+
+  void note_failing(const kube::Pod& pod, const LaunchFailure& failure) {
+    out_.failing.push_back(pod.metadata.name);
+    const auto since = view_.failing_since->find(pod.metadata.name);
+    const Instant deadline =
+        (since == view_.failing_since->end() ? now_ : since->second) + kLaunchPatience;
+    if (deadline <= now_) return add_launch(failure);
+    look_again_at(deadline);
+  }
+
+  void check_start_deadline(bool all_running) {
+    if (view_.ready || all_running || !view_.start_deadline) return;
+    if (*view_.start_deadline <= now_) {
+      add_launch({.message = "its pods did not all run within spec.startTimeout"});
+    } else {
+      look_again_at(*view_.start_deadline);
+    }
+  }
+
+  void add_failure(Instant at, GangFailure failure) {
+    // Among failures of one instant the pod's order decides.
+    if (out_.failure && failed_at_ <= at) return;
+    failed_at_ = at;
+    out_.failure = std::move(failure);
+  }
+  void add_launch(LaunchFailure failure) {
+    if (!out_.launch) out_.launch = std::move(failure);
+  }
+  void look_again_at(Instant t) {
+    if (!out_.look_again || t < *out_.look_again) out_.look_again = t;
+  }
+
+  const GangView& view_;
+  const Instant now_;
+  GangObservation out_;
+  Instant failed_at_{};
+};
+
+}  // namespace
+
+bool is_finished(const kube::Pod& pod) {
+  return pod.status.phase == kube::PodPhase::kSucceeded ||
+         pod.status.phase == kube::PodPhase::kFailed;
+}
+
+SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : pod{std::move(that)} {
+  is_finished = control::is_finished(*pod);
+  has_succeeded = pod->status.phase == kube::PodPhase::kSucceeded;
+  const bool is_troubled = pod->status.phase == kube::PodPhase::kFailed ||
+                           pod->metadata.deletion_timestamp.has_value() ||
+                           stuck_container(*pod) != nullptr;
+  is_calm = (has_succeeded || !is_troubled) && !why_never_frozen(pod->spec);
+  const auto& statuses = pod->status.container_statuses;
+  bool all_started = !statuses.empty() && statuses.size() >= pod->spec.containers.size();
+  for (const kube::ContainerStatus& status : statuses) {
+    std::optional<Instant> started;
+    if (status.state.terminated) {
+      started = status.state.terminated->started_at;
+      last_finished = std::max(last_finished, status.state.terminated->finished_at);
+    } else if (status.state.running && status.state.running->started_at) {
+      started = status.state.running->started_at;
+      newest_start = std::max(newest_start, started);
+    } else {
+      all_started = false;
+    }
+    if (started && (!first_started || *started < *first_started)) first_started = started;
+  }
+  has_started = is_finished || all_started;
+  if (is_finished) newest_start.reset();
+}
+
+GangObservation observe_gang(const GangView& view, Instant now) {
+  return Observer{view, now}.run();
+}
+
+}  // namespace control

@@ -1,0 +1,93 @@
+// What the pods of one start of a job say about it, taken together: settled, finished, failed, or
+// unable to start. Pure: the same pods at the same instant give the same answer, so a new leader
+// comes to the same conclusions (architecture.md 2, "Starting into contention", and 5).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "kube/api/pod.h"
+#include "operator/gang/pod_slots.h"
+#include "scheduler/model/job.h"
+
+namespace control {
+
+// A container that cannot be started is given that long before the start is given up.
+inline constexpr base::Duration kLaunchPatience = std::chrono::seconds{60};
+// startedAt is in whole seconds: the container started somewhere in the second after it.
+inline constexpr base::Duration kStartedAtResolution = std::chrono::seconds{1};
+
+// The job's own end, seen in its pods.
+struct GangFailure {
+  sched::JobState state = sched::JobState::kFailed;  // kFailed, kOutOfMemory, kNodeFail
+  int exit_code = 0;
+  // The gang lost a member through no fault of its own (evicted, deleted, node gone): it may be
+  // requeued.
+  bool lost_member = false;
+  std::string message;
+};
+
+// Nothing came to life because of the start itself.
+struct LaunchFailure {
+  bool refused_by_kubelet = false;  // otherwise the pod is at fault: requeue and hold
+  std::string node;
+  std::string message;
+};
+
+struct GangObservation {
+  std::vector<int> missing;   // indexes of slots without a pod
+  bool all_finished = false;  // every pod exists and is Succeeded or Failed
+  bool all_succeeded = false;
+  // When all pods have settled (may lie ahead); nothing while a container has yet to start.
+  std::optional<base::Instant> settled_at;
+  std::optional<GangFailure> failure;       // the first that happened
+  std::optional<LaunchFailure> launch;      // only while nothing else failed
+  std::vector<std::string> failing;         // pods whose containers cannot be started at present
+  std::optional<base::Instant> look_again;  // when a wait for `failing` or startTimeout is over
+  // Why its pods must not be frozen, of the first that must not (freeze_hazards.h).
+  std::optional<std::string> never_frozen;
+  // First start and last end of the containers, for a job that ends before it was ready.
+  std::optional<base::Instant> first_started;
+  std::optional<base::Instant> last_finished;
+};
+
+// The pod of a slot and what does not depend on the time of what it says. Worked out once for each
+// version of the pod: a gang of thousands is looked at whenever one of them changes.
+struct SlotPod {
+  std::shared_ptr<const kube::Pod> pod;  // null: missing
+  bool is_finished = false;
+  bool has_succeeded = false;
+  bool has_started = false;  // all of its containers run or have ended, or it is finished
+  // It only counts: it has not failed, is not being deleted, waits for nothing that may never come,
+  // and may be frozen.
+  bool is_calm = false;
+  std::optional<base::Instant> newest_start;  // of those that run
+  std::optional<base::Instant> first_started;
+  std::optional<base::Instant> last_finished;
+
+  SlotPod() = default;
+  explicit SlotPod(std::shared_ptr<const kube::Pod> that);
+};
+
+struct GangView {
+  std::span<const PodSlot> slots;
+  std::span<const SlotPod> pods;  // of each slot
+  // Since when each pod in `failing` was seen failing.
+  const std::map<std::string, base::Instant>* failing_since = nullptr;
+  base::Duration settle = std::chrono::seconds{2};
+  std::optional<base::Instant> start_deadline;  // allocation + startTimeout
+  bool ready = false;                           // JobReady is behind it: nothing fails to launch
+};
+
+// Cost: a few nanoseconds for a pod that is calm.
+GangObservation observe_gang(const GangView& view, base::Instant now);
+
+// Succeeded or Failed: holds no resources any more.
+bool is_finished(const kube::Pod& pod);
+
+}  // namespace control

@@ -1,0 +1,170 @@
+// What the pods of a start say about it.
+#include "operator/gang/gang_observation.h"
+
+#include <gtest/gtest.h>
+
+namespace control {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr base::Instant kNow{seconds{1'000'000}};
+
+class GangObservationTest : public testing::Test {
+ protected:
+  GangObservationTest() {
+    slots_ = {{.name = "a", .node = "n1", .index = 0}, {.name = "b", .node = "n2", .index = 1}};
+  }
+  kube::Pod& pod(const std::string& name) {
+    auto& slot = made_[name];
+    slot.metadata.name = name;
+    if (slot.spec.containers.empty()) slot.spec.containers.resize(1);
+    return slot;
+  }
+  void running(const std::string& name, base::Instant started_at) {
+    kube::Pod& one = pod(name);
+    one.status.phase = kube::PodPhase::kRunning;
+    one.status.container_statuses = {{.name = "main"}};
+    one.status.container_statuses[0].state.running = kube::ContainerRunning{started_at};
+  }
+  void ended(const std::string& name, int exit_code, const std::string& reason = "Error",
+             base::Instant at = kNow) {
+    kube::Pod& one = pod(name);
+    one.status.phase = exit_code == 0 ? kube::PodPhase::kSucceeded : kube::PodPhase::kFailed;
+    one.status.container_statuses = {{.name = "main"}};
+    one.status.container_statuses[0].state = {};
+    one.status.container_statuses[0].state.terminated =
+        kube::ContainerTerminated{.exit_code = exit_code,
+                                  .reason = reason,
+                                  .started_at = at - seconds{10},
+                                  .finished_at = at};
+  }
+  void waiting(const std::string& name, const std::string& reason) {
+    kube::Pod& one = pod(name);
+    one.status.phase = kube::PodPhase::kPending;
+    one.status.container_statuses = {{.name = "main"}};
+    one.status.container_statuses[0].state.waiting = kube::ContainerWaiting{reason, ""};
+  }
+  GangObservation observe(bool ready = false,
+                          std::optional<base::Instant> deadline = std::nullopt) {
+    std::vector<SlotPod> pods(slots_.size());
+    for (const PodSlot& slot : slots_) {
+      const auto one = made_.find(slot.name);
+      if (one == made_.end()) continue;
+      pods[static_cast<std::size_t>(slot.index)] =
+          SlotPod{std::make_shared<const kube::Pod>(one->second)};
+    }
+    return observe_gang({.slots = slots_,
+                         .pods = pods,
+                         .failing_since = &failing_since_,
+                         .settle = seconds{2},
+                         .start_deadline = deadline,
+                         .ready = ready},
+                        kNow);
+  }
+
+  std::vector<PodSlot> slots_;
+  std::map<std::string, kube::Pod> made_;
+  std::map<std::string, base::Instant> failing_since_;
+};
+
+TEST_F(GangObservationTest, IsAsSettledAsItsSlowestPod) {
+  running("a", kNow - seconds{100});
+  EXPECT_EQ(observe().missing, std::vector<int>{1});
+  EXPECT_FALSE(observe().settled_at.has_value());
+  running("b", kNow - seconds{1});
+  // startedAt's whole second and 2 s of settling.
+  EXPECT_EQ(observe().settled_at, kNow + seconds{2});
+}
+
+TEST_F(GangObservationTest, AContainerThatHasEndedHasSettled) {
+  running("a", kNow - seconds{100});
+  ended("b", 0);
+  EXPECT_EQ(observe().settled_at, kNow - seconds{97});
+  EXPECT_FALSE(observe().failure.has_value());
+  ended("a", 0);
+  EXPECT_TRUE(observe().all_succeeded);
+}
+
+TEST_F(GangObservationTest, TheFirstFailureCounts) {
+  ended("a", 3, "Error", kNow - seconds{1});
+  ended("b", 4, "Error", kNow - seconds{2});
+  const auto seen = observe(true);
+  ASSERT_TRUE(seen.failure.has_value());
+  EXPECT_EQ(seen.failure->exit_code, 4);
+  EXPECT_EQ(seen.failure->state, sched::JobState::kFailed);
+  EXPECT_TRUE(seen.all_finished);
+}
+
+TEST_F(GangObservationTest, TellsMemoryEvictionAndDeletionApart) {
+  running("b", kNow - seconds{100});
+  ended("a", 137, "OOMKilled");
+  EXPECT_EQ(observe(true).failure->state, sched::JobState::kOutOfMemory);
+  pod("a").status.container_statuses[0].state.terminated->reason = "Error";
+  pod("a").status.reason = "Evicted";
+  EXPECT_TRUE(observe(true).failure->lost_member);
+  running("a", kNow - seconds{100});
+  pod("a").status.reason.clear();
+  EXPECT_FALSE(observe(true).failure.has_value());
+  pod("a").metadata.deletion_timestamp = kNow;
+  EXPECT_TRUE(observe(true).failure->lost_member);
+}
+
+// What a real kubelet says of the pods of a node that was powered off and came back.
+TEST_F(GangObservationTest, AMemberThatWentDownWithItsNodeIsLostAndHasNotFailed) {
+  running("b", kNow - seconds{100});
+  ended("a", 255, "Unknown");
+  ASSERT_TRUE(observe(true).failure.has_value());
+  EXPECT_TRUE(observe(true).failure->lost_member);
+  EXPECT_EQ(observe(true).failure->state, sched::JobState::kNodeFail);
+  ended("a", 255, "Error");
+  EXPECT_FALSE(observe(true).failure->lost_member);
+}
+
+TEST_F(GangObservationTest, KubeletsRefusalIsNoFailureOfTheJob) {
+  running("a", kNow);
+  pod("b").status.phase = kube::PodPhase::kFailed;
+  for (const char* reason : {"OutOfcpu", "OutOfmemory", "OutOfpods", "UnexpectedAdmissionError"}) {
+    pod("b").status.reason = reason;
+    const auto seen = observe();
+    EXPECT_FALSE(seen.failure.has_value()) << reason;
+    ASSERT_TRUE(seen.launch.has_value()) << reason;
+    EXPECT_TRUE(seen.launch->refused_by_kubelet) << reason;
+    EXPECT_EQ(seen.launch->node, "n2");
+  }
+}
+
+TEST_F(GangObservationTest, AnImageThatCannotBePulledHasAMinute) {
+  running("a", kNow);
+  waiting("b", "ImagePullBackOff");
+  auto seen = observe();
+  EXPECT_FALSE(seen.launch.has_value());
+  EXPECT_EQ(seen.failing, std::vector<std::string>{"b"});
+  EXPECT_EQ(seen.look_again, kNow + seconds{60});
+  failing_since_["b"] = kNow - seconds{60};
+  EXPECT_TRUE(observe().launch.has_value());
+  // A name that no registry could ever have does not get better by waiting.
+  failing_since_.clear();
+  waiting("b", "InvalidImageName");
+  EXPECT_TRUE(observe().launch.has_value());
+  // Once the job was ready this is not about its start any more.
+  EXPECT_FALSE(observe(true).launch.has_value());
+}
+
+TEST_F(GangObservationTest, AStartErrorIsALaunchFailure) {
+  running("a", kNow);
+  ended("b", 128, "StartError");
+  EXPECT_TRUE(observe().launch.has_value());
+  EXPECT_FALSE(observe().failure.has_value());
+}
+
+TEST_F(GangObservationTest, TheStartTimeoutHoldsUntilAllPodsRun) {
+  running("a", kNow);
+  EXPECT_TRUE(observe(false, kNow).launch.has_value());
+  EXPECT_EQ(observe(false, kNow + seconds{5}).look_again, kNow + seconds{5});
+  running("b", kNow);
+  EXPECT_FALSE(observe(false, kNow).launch.has_value());
+}
+
+}  // namespace
+}  // namespace control

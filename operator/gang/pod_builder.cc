@@ -1,0 +1,245 @@
+#include "operator/gang/pod_builder.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "api/wellknown.h"
+#include "kube/api/pod.h"
+#include "operator/translate/units.h"
+
+namespace control {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string text(std::int64_t value) {
+  return std::to_string(value);
+}
+
+// SOURCE: sbatch.1 and srun.1, "OUTPUT ENVIRONMENT VARIABLES".
+std::vector<std::pair<std::string, std::string>> slurm_environment(const kube::Job& job,
+                                                                   const PodSlot& slot,
+                                                                   const GangLayout& gang) {
+  const auto node_index = static_cast<std::size_t>(slot.node_index);
+  const kube::JobStatus& status = job.status;
+  const std::string id = text(status.job_id.value_or(0));
+  const std::string nodes = text(static_cast<std::int64_t>(gang.cpus_per_node.size()));
+  std::vector<std::pair<std::string, std::string>> env{
+      {"SLURM_JOB_ID", id},
+      {"SLURM_JOBID", id},
+      {"SLURM_JOB_NAME", job.metadata.name},
+      {"SLURM_JOB_PARTITION", status.partition},
+      {"SLURM_JOB_NODELIST", status.allocation->node_list},
+      {"SLURM_NODELIST", status.allocation->node_list},
+      {"SLURM_JOB_NUM_NODES", nodes},
+      {"SLURM_NNODES", nodes},
+      {"SLURM_NODEID", text(slot.node_index)},
+      {"SLURMD_NODENAME", slot.node},
+      {"SLURM_NTASKS", text(gang.tasks)},
+      {"SLURM_NPROCS", text(gang.tasks)},
+      {"SLURM_TASKS_PER_NODE", gang.tasks_list},
+      {"SLURM_JOB_CPUS_PER_NODE", gang.cpus_list},
+      {"SLURM_CPUS_ON_NODE", text(gang.cpus_per_node[node_index])},
+      {"SLURM_PROCID", text(slot.first_task)},
+      {"SLURM_LOCALID", text(slot.first_task - gang.first_task[node_index])},
+      {"SLURM_RESTART_COUNT", text(status.restarts.value_or(0))},
+      {"SLURM_JOB_USER", job.metadata.ns},
+  };
+  if (job.spec.cpus_per_task)
+    env.emplace_back("SLURM_CPUS_PER_TASK", text(*job.spec.cpus_per_task));
+  if (job.spec.tasks_per_node) {
+    env.emplace_back("SLURM_NTASKS_PER_NODE", text(*job.spec.tasks_per_node));
+  }
+  if (job.spec.qos) env.emplace_back("SLURM_JOB_QOS", *job.spec.qos);
+  if (slot.memory) env.emplace_back("SLURM_MEM_PER_NODE", text(mib_of(*slot.memory).value()));
+  return env;
+}
+
+// Ours stand first, so that the template's variables may refer to them by $(NAME).
+void add_environment(Json& container,
+                     const std::vector<std::pair<std::string, std::string>>& environment) {
+  Json& env = container["env"];
+  if (!env.is_array()) env = Json::array();
+  std::set<std::string> given;
+  for (const Json& variable : env) given.insert(variable.value("name", ""));
+  Json all = Json::array();
+  for (const auto& [name, value] : environment) {
+    if (!given.contains(name)) all.push_back({{"name", name}, {"value", value}});
+  }
+  for (Json& variable : env) all.push_back(std::move(variable));
+  env = std::move(all);
+}
+
+// The container that gets what the others' limits leave of the job's memory: the first without a
+// limit of its own.
+base::Result<std::vector<std::optional<kube::Bytes>>> share_out_memory(
+    const std::vector<kube::Container>& containers, const PodSlot& slot) {
+  std::vector<std::optional<kube::Bytes>> shares(containers.size());
+  if (!slot.memory) return shares;
+  std::int64_t left = slot.memory->value();
+  std::vector<std::size_t> without;
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    const auto limit = containers[i].resources.limits.find("memory");
+    if (limit == containers[i].resources.limits.end()) {
+      without.push_back(i);
+      continue;
+    }
+    shares[i] = limit->second.bytes();
+    left -= shares[i]->value();
+  }
+  if (left < 0 || (left == 0 && !without.empty())) {
+    return base::invalid_argument(
+        "the memory limits of the template's containers exceed the job's memory of " +
+        kube::format_bytes(*slot.memory) + " per node");
+  }
+  for (std::size_t i = 0; i < without.size(); ++i) {
+    // All but the first get an equal small part, so that each container has a limit.
+    const std::int64_t part = left / static_cast<std::int64_t>(without.size());
+    shares[without[i]] =
+        kube::Bytes{i == 0 ? left - part * static_cast<std::int64_t>(without.size() - 1) : part};
+  }
+  return shares;
+}
+
+// requests: 1m per CPU, so that kubelet's sum never decides (stacked jobs would not fit);
+// limits: the allocation.
+void set_resources(Json& container, bool first, const PodSlot& slot,
+                   const std::optional<kube::Bytes>& memory) {
+  Json& resources = container["resources"];
+  if (!resources.is_object()) resources = Json::object();
+  if (!resources["requests"].is_object()) resources["requests"] = Json::object();
+  if (!resources["limits"].is_object()) resources["limits"] = Json::object();
+  resources["requests"]["cpu"] =
+      first ? std::to_string(std::max(slot.cpus, 1)) + "m" : std::string{"0"};
+  resources["limits"].erase("cpu");
+  if (slot.cpus > 0) resources["limits"]["cpu"] = std::to_string(slot.cpus);
+  resources["requests"].erase("memory");
+  resources["limits"].erase("memory");
+  if (memory) {
+    resources["requests"]["memory"] = kube::format_bytes(*memory);
+    resources["limits"]["memory"] = kube::format_bytes(*memory);
+  }
+}
+
+void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot) {
+  Json metadata = Json::object();
+  const Json& from = pod["metadata"];
+  if (from.is_object()) {
+    for (const char* field : {"labels", "annotations"}) {
+      if (from.contains(field)) metadata[field] = from[field];
+    }
+  }
+  metadata["name"] = slot.name;
+  metadata["namespace"] = job.metadata.ns;
+  Json& labels = metadata["labels"];
+  labels[std::string{kube::kLabelJob}] = job.metadata.name;
+  labels[std::string{kube::kLabelJobId}] = text(job.status.job_id.value_or(0));
+  labels[std::string{kube::kLabelPartition}] = job.status.partition;
+  labels[std::string{kube::kLabelTask}] = text(slot.index);
+  labels[std::string{kube::kLabelStart}] = text(job.status.starts.value_or(0));
+  Json& annotations = metadata["annotations"];
+  if (!annotations.contains(std::string{kube::kSafeToEvict})) {
+    annotations[std::string{kube::kSafeToEvict}] = "false";
+  }
+  metadata["ownerReferences"] = Json::array({{{"apiVersion", "kubegang.io/v1alpha1"},
+                                              {"kind", "Job"},
+                                              {"name", job.metadata.name},
+                                              {"uid", job.metadata.uid},
+                                              {"controller", true},
+                                              {"blockOwnerDeletion", false}}});
+  pod["metadata"] = std::move(metadata);
+}
+
+}  // namespace
+
+std::string per_node_list(std::span<const int> values) {
+  std::string list;
+  for (std::size_t first = 0; first < values.size();) {
+    std::size_t last = first;
+    while (last + 1 < values.size() && values[last + 1] == values[first]) ++last;
+    list += (list.empty() ? "" : ",") + std::to_string(values[first]);
+    if (last > first) list += "(x" + std::to_string(last - first + 1) + ")";
+    first = last + 1;
+  }
+  return list;
+}
+
+GangLayout gang_layout(std::span<const PodSlot> slots) {
+  GangLayout gang{.pods_count = slots.size()};
+  std::vector<int> tasks_per_node;
+  for (const PodSlot& slot : slots) {
+    if (slot.node_index == static_cast<int>(gang.cpus_per_node.size())) {
+      gang.cpus_per_node.push_back(0);
+      gang.first_task.push_back(slot.first_task);
+      tasks_per_node.push_back(0);
+    }
+    gang.cpus_per_node.back() += slot.cpus;
+    tasks_per_node.back() += slot.tasks;
+    gang.tasks += slot.tasks;
+  }
+  gang.cpus_list = per_node_list(gang.cpus_per_node);
+  gang.tasks_list = per_node_list(tasks_per_node);
+  return gang;
+}
+
+base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const GangLayout& gang,
+                             const PodOptions& options) {
+  const auto decoded = kube::decode_template(job.spec.pod_template);
+  if (!decoded.ok()) return decoded.error();
+  const auto memory = share_out_memory(decoded->spec.containers, slot);
+  if (!memory.ok()) return memory.error();
+
+  Json pod = job.spec.pod_template.json();
+  pod["apiVersion"] = "v1";
+  pod["kind"] = "Pod";
+  set_metadata(pod, job, slot);
+  Json& spec = pod["spec"];
+  spec["nodeName"] = slot.node;
+  spec["restartPolicy"] = "Never";
+  if (!spec.contains("terminationGracePeriodSeconds")) {
+    spec["terminationGracePeriodSeconds"] = whole_seconds_up(options.kill_wait);
+  }
+  if (needs_service(job, gang.pods_count)) {
+    spec["hostname"] = job.metadata.name + "-" + std::to_string(slot.index);
+    spec["subdomain"] = job.metadata.name;
+  }
+  Json& tolerations = spec["tolerations"];
+  if (!tolerations.is_array()) tolerations = Json::array();
+  tolerations.push_back({{"key", kube::kTaintManaged}, {"operator", "Exists"}});
+
+  const auto environment = slurm_environment(job, slot, gang);
+  for (const char* list : {"initContainers", "containers"}) {
+    if (!spec.contains(list)) continue;
+    const bool main = std::string_view{list} == "containers";
+    for (std::size_t i = 0; i < spec[list].size(); ++i) {
+      add_environment(spec[list][i], environment);
+      set_resources(spec[list][i], i == 0, slot, main ? (*memory)[i] : slot.memory);
+    }
+  }
+  return pod;
+}
+
+bool needs_service(const kube::Job& job, std::size_t pods_count) {
+  return pods_count > 1 &&
+         job.spec.network.value_or(kube::JobNetwork::kService) == kube::JobNetwork::kService;
+}
+
+kube::Service build_service(const kube::Job& job) {
+  kube::Service service;
+  service.metadata.name = job.metadata.name;
+  service.metadata.ns = job.metadata.ns;
+  service.metadata.labels[std::string{kube::kLabelJob}] = job.metadata.name;
+  service.metadata.owner_references.push_back({.api_version = "kubegang.io/v1alpha1",
+                                               .kind = "Job",
+                                               .name = job.metadata.name,
+                                               .uid = job.metadata.uid,
+                                               .controller = true});
+  service.spec.cluster_ip = "None";
+  service.spec.selector[std::string{kube::kLabelJob}] = job.metadata.name;
+  service.spec.publish_not_ready_addresses = true;
+  return service;
+}
+
+}  // namespace control

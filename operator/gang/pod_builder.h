@@ -1,0 +1,50 @@
+// The pods and the Service of one start of a job, as JSON to create. Pure.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/job.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "kube/api/service.h"
+#include "operator/gang/pod_slots.h"
+
+namespace control {
+
+struct PodOptions {
+  base::Duration kill_wait = std::chrono::seconds{30};  // default termination grace period
+};
+
+// What each pod of one start is told of all of them.
+struct GangLayout {
+  std::size_t pods_count = 0;
+  int tasks = 0;
+  // By PodSlot::node_index:
+  std::vector<int> cpus_per_node;
+  std::vector<int> first_task;  // of the node
+  std::string cpus_list;        // SLURM_JOB_CPUS_PER_NODE
+  std::string tasks_list;       // SLURM_TASKS_PER_NODE
+};
+// Of pod_slots. Cost: O(slots), so once for all pods of a start.
+GangLayout gang_layout(std::span<const PodSlot> slots);
+
+// The pod of `slot`: the template's, with node, names, labels, SLURM_* environment, requests of 1m
+// per CPU, limits and the Job as controller. What the template says wins where it may: environment
+// by the same name, its grace period, its own labels but ours. REQUIRES: the job has its template,
+// which check_template found legal, a committed allocation, `slot` is one of pod_slots of it, and
+// `gang` is the layout of those. kInvalidArgument: the template does not decode, or its memory
+// limits cannot be kept.
+base::Result<nlohmann::json> build_pod(const kube::Job& job, const PodSlot& slot,
+                                       const GangLayout& gang, const PodOptions& options);
+
+// Jobs of more than one pod have stable host names <job>-<index>.<job>, unless network is None.
+bool needs_service(const kube::Job& job, std::size_t pods_count);
+kube::Service build_service(const kube::Job& job);
+
+// "2(x3),1": a value per node, run-length encoded as Slurm does it.
+std::string per_node_list(std::span<const int> values);
+
+}  // namespace control

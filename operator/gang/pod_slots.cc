@@ -1,0 +1,84 @@
+#include "operator/gang/pod_slots.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "slurm/hostlist.h"
+
+namespace control {
+namespace {
+
+// No vowels, so that no words appear; nothing that looks like something else.
+constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
+constexpr int kHashCharacters = 5;
+
+// FNV-1a, 64 bits.
+std::uint64_t hash_of(std::string_view uid, std::int64_t starts) {
+  std::uint64_t hash = 14695981039346656037U;
+  const auto mix = [&](std::string_view text) {
+    for (const char c : text) {
+      hash ^= static_cast<unsigned char>(c);
+      hash *= 1099511628211U;
+    }
+  };
+  mix(uid);
+  mix("/");
+  mix(std::to_string(starts));
+  return hash;
+}
+
+}  // namespace
+
+std::string pod_name(std::string_view job, std::string_view uid, std::int64_t starts, int index) {
+  std::uint64_t hash = hash_of(uid, starts);
+  std::string name{job};
+  name += '-';
+  for (int i = 0; i < kHashCharacters; ++i) {
+    name += kAlphabet[hash % kAlphabet.size()];
+    hash /= kAlphabet.size();
+  }
+  return name + "-" + std::to_string(index);
+}
+
+base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
+                                             const kube::Allocation& allocation,
+                                             kube::PodPolicy policy) {
+  std::vector<PodSlot> slots;
+  int node_index = 0;
+  int first_task = 0;
+  for (const kube::NodeAllocation& share : allocation.nodes) {
+    const auto nodes = slurm::expand_hostlist(share.nodes);
+    if (!nodes.ok()) return nodes.error().with_context("status.allocation.nodes");
+    const int tasks = std::max(share.tasks.value_or(1), 1);
+    const int cpus = share.cpu_count.value_or(0);
+    for (const std::string& node : *nodes) {
+      const int pods = policy == kube::PodPolicy::kPerTask ? tasks : 1;
+      for (int i = 0; i < pods; ++i) {
+        PodSlot& slot = slots.emplace_back();
+        slot.index = static_cast<int>(slots.size()) - 1;
+        slot.name = pod_name(job.name, job.uid, job.starts, slot.index);
+        slot.node = node;
+        slot.node_index = node_index;
+        slot.tasks = tasks / pods;
+        slot.first_task = first_task + i * slot.tasks;
+        slot.cpus = cpus == 0 ? 0 : std::max(cpus / pods, 1);
+        slot.cores = share.cpus;
+        if (share.memory) slot.memory = kube::Bytes{share.memory->value() / pods};
+      }
+      first_task += tasks;
+      ++node_index;
+    }
+  }
+  return slots;
+}
+
+const PodSlot* find_slot(std::span<const PodSlot> slots, std::string_view name) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos) return nullptr;
+  std::size_t index = 0;
+  const auto parsed = std::from_chars(name.data() + dash + 1, name.data() + name.size(), index);
+  if (parsed.ec != std::errc{} || index >= slots.size()) return nullptr;
+  return slots[index].name == name ? &slots[index] : nullptr;
+}
+
+}  // namespace control

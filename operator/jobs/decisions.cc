@@ -1,0 +1,305 @@
+// The scheduler's decisions, as they are to be written: each changes the job's wanted status and
+// says how urgent that is.
+#include <algorithm>
+
+#include "api/wellknown.h"
+#include "operator/loop/control_loop.h"
+#include "operator/translate/allocation.h"
+#include "operator/translate/reason_names.h"
+
+namespace control {
+namespace {
+
+bool is_system_hold(sched::Reason reason) {
+  return reason == sched::Reason::kJobHeldAdmin || reason == sched::Reason::kJobHoldMaxRequeue ||
+         reason == sched::Reason::kLaunchFailedRequeuedHeld;
+}
+
+std::string in_brackets(std::string_view reason) {
+  return "(" + (reason.empty() ? std::string{"None"} : std::string{reason}) + ")";
+}
+
+void erase_condition(kube::Conditions& conditions, std::string_view type) {
+  std::erase_if(conditions, [&](const kube::Condition& c) { return c.type == type; });
+}
+
+}  // namespace
+
+void ControlLoop::apply(const sched::Decision& decision) {
+  std::visit(
+      [this](const auto& one) {
+        JobRecord* job = find_job(one.job);
+        if (job == nullptr) return;
+        on(one, *job);
+        touch(job->uid);
+        status_jobs_.insert(job->uid);
+      },
+      decision);
+}
+
+void ControlLoop::on(const sched::Start& start, JobRecord& job) {
+  ++counters_.starts;
+  clear_start(job);
+  if (!std::exchange(job.pod_warning, {}).empty()) show_accepted(job);
+  job.start_refusal.clear();
+  kube::JobStatus& wanted = job.wanted();
+  wanted.state = kube::JobState::kRunning;
+  wanted.reason.clear();
+  wanted.message.clear();
+  wanted.partition = scheduler_.partition_name(start.partition);
+  wanted.allocation = encode_allocation(
+      start.allocation,
+      [this](sched::NodeIndex node) -> const std::string& { return scheduler_.node_name(node); });
+  wanted.node_list_or_reason = wanted.allocation->node_list;
+  wanted.starts = wanted.starts.value_or(0) + 1;
+  wanted.start_time.reset();
+  wanted.end_time.reset();
+  wanted.expected_start_time.reset();
+  wanted.ending.reset();
+  wanted.claim.reset();
+  wanted.exit_code.reset();
+  kube::set_condition(wanted.conditions,
+                      {.type = std::string{kube::kReady},
+                       .status = kube::ConditionStatus::kFalse,
+                       .last_transition_time = now_,
+                       .reason = "Starting",
+                       .message = "its pods are being started"},
+                      now_);
+  show_times(job);
+  take_slots(job);
+  job.status.mark(WriteUrgency::kCommit);
+  counts_dirty_ = true;
+  log("start", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
+                   " partition=" + wanted.partition + " nodes=" + wanted.allocation->node_list +
+                   " starts=" + std::to_string(*wanted.starts));
+  event(job, false, "Started",
+        "on " + wanted.allocation->node_list + " in partition " + wanted.partition);
+}
+
+void ControlLoop::on(const sched::Suspend& suspend, JobRecord& job) {
+  kube::JobStatus& wanted = job.wanted();
+  wanted.state = kube::JobState::kSuspended;
+  wanted.reason = std::string{reason_name(suspend.cause)};
+  wanted.message.clear();
+  show_times(job);
+  counts_dirty_ = true;
+  // A turn of the rotation is no change of the base state; the timetables say it.
+  if (suspend.cause == sched::Reason::kTimeslice) return job.status.mark(WriteUrgency::kInforms);
+  job.status.mark(WriteUrgency::kUrgent);
+  log("suspend",
+      "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) + " reason=" + wanted.reason);
+  event(job, false, "Suspended", "reason " + wanted.reason);
+}
+
+void ControlLoop::on(const sched::Resume&, JobRecord& job) {
+  kube::JobStatus& wanted = job.wanted();
+  const bool by_slice = wanted.reason == reason_name(sched::Reason::kTimeslice);
+  wanted.state = kube::JobState::kRunning;
+  wanted.reason.clear();
+  wanted.message.clear();
+  show_times(job);
+  counts_dirty_ = true;
+  if (by_slice) return job.status.mark(WriteUrgency::kInforms);
+  job.status.mark(WriteUrgency::kUrgent);
+  log("resume", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id));
+  event(job, false, "Resumed", "it runs again");
+}
+
+void ControlLoop::on(const sched::End& end, JobRecord& job) {
+  kube::JobStatus& wanted = job.wanted();
+  kube::JobEnding ending;
+  ending.verdict = verdict_of(end.verdict);
+  ending.since = now_;
+  ending.grace_end = end.kill_at;
+  if (end.preemptor) {
+    ending.reason = std::string{reason_name(sched::Reason::kPreempted)};
+    if (const JobRecord* preemptor = find_job(*end.preemptor)) {
+      ending.by = kube::to_string(preemptor->key);
+    }
+  } else {
+    ending.reason = std::string{kube::to_string(ending.verdict)};
+  }
+  wanted.ending = ending;
+  job.undo.reset();  // the end is decided by somebody else now
+  job.commit_after = end.preemptor;
+  show_completing(job);
+  show_times(job);
+  job.status.mark(WriteUrgency::kCommit);
+  log("end", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
+                 " verdict=" + std::string{kube::to_string(ending.verdict)} +
+                 (ending.by.empty() ? "" : " by=" + ending.by));
+  event(job, false, "Ending",
+        std::string{kube::to_string(ending.verdict)} +
+            (ending.by.empty() ? "" : ", preempted by " + ending.by));
+}
+
+void ControlLoop::on(const sched::Claim& claim, JobRecord& job) {
+  kube::JobStatus& wanted = job.wanted();
+  if (!claim.claim) {
+    wanted.claim.reset();
+  } else {
+    const kube::Allocation nodes = encode_allocation(
+        *claim.claim,
+        [this](sched::NodeIndex node) -> const std::string& { return scheduler_.node_name(node); });
+    wanted.claim = kube::JobClaim{.node_list = nodes.node_list,
+                                  .cpus = nodes.nodes.size() == 1 ? nodes.nodes[0].cpus : "",
+                                  .since = now_,
+                                  .until = claim.until};
+  }
+  job.status.mark(WriteUrgency::kCommit);
+  log("claim", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
+                   " nodes=" + (wanted.claim ? wanted.claim->node_list : "none"));
+}
+
+void ControlLoop::on(const sched::StateChange& change, JobRecord& job) {
+  kube::JobStatus& wanted = job.wanted();
+  show_times(job);
+  wanted.state = state_of(change.state);
+  wanted.reason = std::string{reason_name(change.reason)};
+  wanted.message.clear();
+  wanted.exit_code = change.exit_code;
+  const bool requeued = change.restarts != wanted.restarts.value_or(0);
+  wanted.restarts = change.restarts;
+  wanted.claim.reset();
+  wanted.expected_start_time.reset();
+  if (is_terminal(change.state)) {
+    finish(job, change);
+  } else {
+    clear_start(job);
+    wanted.ending.reset();
+    wanted.allocation.reset();
+    wanted.partition = partition_names(job.basis, configuration_);
+    wanted.start_time.reset();
+    wanted.run_time.reset();
+    wanted.suspend_time.reset();
+    wanted.preempt_eligible_time.reset();
+    wanted.eligible_time = change.eligible_at;
+    if (requeued) wanted.submit_time = now_;  // T7; of a start that is undone it stays
+    wanted.node_list_or_reason = in_brackets(wanted.reason);
+    erase_condition(wanted.conditions, kube::kReady);
+    erase_condition(wanted.conditions, kube::kCompleting);
+    if (is_system_hold(change.reason)) wanted.held = kube::JobHeld{wanted.reason};
+    if (requeued) event(job, false, "Requeued", "restart " + std::to_string(change.restarts));
+  }
+  job.status.mark(WriteUrgency::kCommit);
+  counts_dirty_ = true;
+  log("state", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
+                   " state=" + std::string{kube::to_string(*wanted.state)} +
+                   " exit_code=" + std::to_string(change.exit_code));
+}
+
+void ControlLoop::finish(JobRecord& job, const sched::StateChange& change) {
+  kube::JobStatus& wanted = job.wanted();
+  const std::string name{kube::to_string(*wanted.state)};
+  if (wanted.ending && wanted.reason.empty()) wanted.reason = wanted.ending->reason;
+  if (!job.end_message.empty()) wanted.message = job.end_message;
+  wanted.end_time = now_;
+  wanted.ending.reset();
+  wanted.held.reset();
+  erase_condition(wanted.conditions, kube::kCompleting);
+  kube::set_condition(wanted.conditions,
+                      {.type = std::string{kube::kFinished},
+                       .status = kube::ConditionStatus::kTrue,
+                       .last_transition_time = now_,
+                       .reason = name,
+                       .message = job.end_message.empty() ? "the job has ended" : job.end_message},
+                      now_);
+  leave_nodes(job);
+  const bool failed =
+      change.state != sched::JobState::kCompleted && change.state != sched::JobState::kCancelled;
+  event(job, failed, name, job.end_message.empty() ? "the job has ended" : job.end_message);
+}
+
+void ControlLoop::on(const sched::Waits& waits, JobRecord& job) {
+  kube::JobStatus& wanted = job.wanted();
+  wanted.reason = std::string{reason_name(waits.reason)};
+  // Until when it waits is its eligibleTime; why is worth more.
+  const bool backs_off = waits.reason == sched::Reason::kBeginTime && !job.start_refusal.empty();
+  wanted.message = backs_off ? job.start_refusal : waits.message;
+  wanted.expected_start_time = waits.expected_start;
+  if (!job.is_allocated()) {
+    wanted.node_list_or_reason = in_brackets(wanted.reason);
+    if (is_system_hold(waits.reason)) {
+      wanted.held = kube::JobHeld{wanted.reason};
+      job.status.mark(WriteUrgency::kUrgent);
+    }
+  }
+  job.status.mark(WriteUrgency::kInforms);
+}
+
+void ControlLoop::on(const sched::Refused& refused, JobRecord& job) {
+  if (!scheduler_.job(job.id, now_)) {  // its submission: it is tried again when that may change
+    job.submitted = false;
+    return refuse(job, {refused.message});
+  }
+  job.wanted().message = refused.message;
+  job.status.mark(WriteUrgency::kInforms);
+  log("refused", "job=" + kube::to_string(job.key) + " message=\"" + refused.message + "\"");
+  event(job, true, "RequestRefused", refused.message);
+}
+
+// The pods of its present start, from the allocation that is to be stored.
+void ControlLoop::take_slots(JobRecord& job) {
+  job.take_slots({});
+  if (!job.wanted().allocation) return;
+  auto slots =
+      pod_slots({job.key.name, job.uid, job.wanted().starts.value_or(0)}, *job.wanted().allocation,
+                job.object->spec.pod_policy.value_or(kube::PodPolicy::kPerNode));
+  if (!slots.ok()) {
+    warn("allocation cannot be read",
+         "job=" + kube::to_string(job.key) + " error=\"" + slots.error().message + "\"");
+    return;
+  }
+  job.take_slots(std::move(*slots));
+  for (const std::string& node : job.nodes) nodes_[node].jobs.insert(job.uid);
+}
+
+void ControlLoop::leave_nodes(JobRecord& job) {
+  for (const std::string& name : job.nodes) {
+    const auto node = nodes_.find(name);
+    if (node == nodes_.end()) continue;
+    node->second.jobs.erase(job.uid);
+    dirty_nodes_.insert(name);
+  }
+}
+
+void ControlLoop::clear_start(JobRecord& job) {
+  leave_nodes(job);
+  job.take_slots({});
+  job.launching = job.service_made = false;
+  job.launch_template = {};
+  job.creating.clear();
+  job.failing_since.clear();
+  job.never_frozen = false;
+  erase_condition(job.wanted().conditions, kube::kNeverFrozen);
+  job.undo.reset();
+  job.commit_after.reset();
+  job.pods_failures = 0;
+  job.pods_retry_at = {};
+  job.end_message.clear();
+}
+
+void ControlLoop::show_times(JobRecord& job) {
+  const auto view = scheduler_.job(job.id, now_);
+  if (!view) return;
+  kube::JobStatus& wanted = job.wanted();
+  wanted.priority = view->priority.value();
+  if (view->eligible_time != base::Instant{}) wanted.eligible_time = view->eligible_time;
+  if (!view->ready) return;
+  if (view->start_time) wanted.start_time = view->start_time;
+  wanted.preempt_eligible_time = view->preempt_eligible_time;
+  wanted.run_time = kube::RunTime{view->run_time, now_};
+  wanted.suspend_time = kube::RunTime{view->suspend_time, now_};
+}
+
+void ControlLoop::show_completing(JobRecord& job) {
+  kube::set_condition(job.wanted().conditions,
+                      {.type = std::string{kube::kCompleting},
+                       .status = kube::ConditionStatus::kTrue,
+                       .last_transition_time = now_,
+                       .reason = "Ending",
+                       .message = "its pods are being ended"},
+                      now_);
+}
+
+}  // namespace control

@@ -1,0 +1,88 @@
+// What the operator knows of one Job object (one UID). Data; the operator's loop owns and changes
+// it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/job.h"
+#include "kube/api/pod.h"
+#include "operator/gang/gang_observation.h"
+#include "operator/gang/pod_slots.h"
+#include "operator/publish/status_mirror.h"
+#include "operator/translate/template_check.h"
+#include "scheduler/model/job.h"
+
+namespace control {
+
+// A start that has to be undone once all pods of it are gone (sched::StartRefused).
+struct StartUndo {
+  std::vector<std::string> avoid_nodes;
+  base::Duration avoid_for{0};
+  bool hold = false;
+  bool api_refused = false;  // back off before the next try
+  std::string message;
+};
+
+struct JobRecord {
+  kube::ObjectKey key;
+  std::string uid;
+  std::int64_t arrival = 0;                 // when it was heard of, counted
+  sched::JobId id{};                        // 0 = none yet
+  std::shared_ptr<const kube::Job> object;  // newest seen; without template
+  std::shared_ptr<const TemplateFacts> pod_template;
+  bool deleted = false;  // the object is gone; the record stays until its pods are
+  StatusMirror<kube::Job> status;
+
+  // --- what the scheduler was told ---
+  bool submitted = false;
+  sched::JobRequest request;
+  kube::JobSpec basis;  // the spec that was accepted last, to tell what changed
+  bool told_suspend = false;
+  bool told_cancel = false;
+  bool judge_again = true;    // its spec, or what it is judged against, changed
+  int api_refusals = 0;       // in a row, of its pods, by the API server
+  std::string start_refusal;  // by the API server, of the last start; told until the next
+  std::string pod_warning;    // why the API server would refuse its pods, as tried while it waited
+
+  // --- the present start ---
+  std::vector<PodSlot> slots;      // of status.wanted.allocation
+  std::vector<SlotPod> slot_pods;  // the pod of each
+  std::vector<std::string> nodes;  // of the slots, each once
+  bool launching = false;          // its template is being read
+  // Of the answer to the start's commit, until its pods are made; empty: it has to be read.
+  kube::RawJson launch_template;
+  bool service_made = false;
+  std::set<int> creating;          // indexes of slots whose pods' creation is under way
+  std::set<std::string> deleting;  // pods that we deleted, by UID
+  std::map<std::string, base::Instant> failing_since;
+  bool never_frozen = false;  // no timetable lists its pods (condition NeverFrozen)
+  std::optional<StartUndo> undo;
+  std::string end_message;  // of an end by itself: what was seen
+  base::Instant pods_retry_at{};
+  int pods_failures = 0;
+  // The ending of this job waits until that one's commit (a claim, or its readiness) is stored.
+  std::optional<sched::JobId> commit_after;
+  // Pods of all starts, by name; those that no slot of this start has.
+  std::map<std::string, std::shared_ptr<const kube::Pod>> pods;
+  std::set<std::string> stale_pods;
+
+  base::Instant timer{base::kNever};  // when to look again without a change
+
+  // What keeps these five in step: slots, slot_pods, nodes, pods, stale_pods. Cost: log(pods) each,
+  // but take_slots, which looks at all.
+  void take_slots(std::vector<PodSlot> of_start);
+  void put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod);
+  void erase_pod(const std::string& name);
+
+  kube::JobStatus& wanted() { return status.wanted; }
+  const kube::JobStatus& wanted() const { return status.wanted; }
+  bool is_final() const { return status.wanted.state && kube::is_final(*status.wanted.state); }
+  bool is_allocated() const { return !is_final() && status.wanted.allocation.has_value(); }
+};
+
+}  // namespace control

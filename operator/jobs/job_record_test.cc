@@ -1,0 +1,69 @@
+// Pods by name and by slot say the same, whatever comes and goes in whatever order.
+#include "operator/jobs/job_record.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace control {
+namespace {
+
+std::vector<PodSlot> slots_of_start(int start, int count) {
+  std::vector<PodSlot> slots;
+  for (int i = 0; i < count; ++i) {
+    slots.push_back({.name = pod_name("job", "uid", start, i),
+                     .node = "n" + std::to_string(i / 2),
+                     .index = i});
+  }
+  return slots;
+}
+
+void expect_in_step(const JobRecord& job) {
+  ASSERT_EQ(job.slot_pods.size(), job.slots.size());
+  std::vector<std::string> nodes;
+  for (std::size_t i = 0; i < job.slots.size(); i += 2) nodes.push_back(job.slots[i].node);
+  EXPECT_EQ(job.nodes, nodes);
+  std::size_t in_slots = 0;
+  for (const PodSlot& slot : job.slots) {
+    const auto pod = job.pods.find(slot.name);
+    const SlotPod& of_slot = job.slot_pods[static_cast<std::size_t>(slot.index)];
+    EXPECT_EQ(of_slot.pod, pod == job.pods.end() ? nullptr : pod->second) << slot.name;
+    EXPECT_FALSE(job.stale_pods.contains(slot.name));
+    if (of_slot.pod == nullptr) continue;
+    ++in_slots;
+    EXPECT_EQ(of_slot.is_finished, is_finished(*of_slot.pod)) << "of an older version";
+  }
+  EXPECT_EQ(job.stale_pods.size() + in_slots, job.pods.size());
+  for (const std::string& name : job.stale_pods) EXPECT_TRUE(job.pods.contains(name)) << name;
+}
+
+TEST(JobRecord, KeepsItsPodsByNameAndBySlotInStep) {
+  std::mt19937 random{1};
+  const auto below = [&](int bound) {
+    return std::uniform_int_distribution<>{0, bound - 1}(random);
+  };
+  JobRecord job;
+  for (int step = 0; step < 20'000 && !testing::Test::HasFailure(); ++step) {
+    // One of the starts 1 to 3, whose pods may be of this start or not.
+    const std::string name = pod_name("job", "uid", 1 + below(3), below(6));
+    switch (below(8)) {
+      case 0:
+        job.take_slots(slots_of_start(1 + below(3), below(6)));
+        break;
+      case 1:
+      case 2:
+        job.erase_pod(name);
+        break;
+      default: {
+        auto pod = std::make_shared<kube::Pod>();
+        pod->metadata.name = name;
+        pod->status.phase = below(2) == 0 ? kube::PodPhase::kRunning : kube::PodPhase::kFailed;
+        job.put_pod(name, std::move(pod));
+      }
+    }
+    expect_in_step(job);
+  }
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,48 @@
+// What is known of each Job's template after the informer dropped it. Written by the informer's
+// thread before the job itself reaches the loop, read and cleaned by the loop.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "operator/translate/template_check.h"
+
+namespace control {
+
+// Thread-safe.
+class TemplateBook {
+ public:
+  // A template may not change: the first one of a UID counts, a later one is its problem.
+  void learn(const std::string& uid, const kube::RawJson& pod_template) {
+    if (const auto known = find(uid)) {
+      if (std::hash<std::string>{}(pod_template.text()) == known->text_hash) return;
+      auto changed = std::make_shared<TemplateFacts>(*known);
+      changed->problems = {"spec.template: cannot change; create another job"};
+      const std::lock_guard lock{mu_};
+      facts_[uid] = std::move(changed);
+      return;
+    }
+    auto facts = std::make_shared<const TemplateFacts>(check_template(pod_template));
+    const std::lock_guard lock{mu_};
+    facts_.try_emplace(uid, std::move(facts));
+  }
+  // Null when nothing was learnt.
+  std::shared_ptr<const TemplateFacts> find(const std::string& uid) const {
+    const std::lock_guard lock{mu_};
+    const auto found = facts_.find(uid);
+    return found == facts_.end() ? nullptr : found->second;
+  }
+  void forget(const std::string& uid) {
+    const std::lock_guard lock{mu_};
+    facts_.erase(uid);
+  }
+
+ private:
+  mutable std::mutex mu_;
+  std::map<std::string, std::shared_ptr<const TemplateFacts>> facts_;  // by UID; guarded by mu_
+};
+
+}  // namespace control

@@ -1,0 +1,232 @@
+#include "operator/loop/control_loop.h"
+
+#include <algorithm>
+
+#include "api/wellknown.h"
+#include "base/check.h"
+
+namespace control {
+namespace {
+
+// A reconciliation that goes on for so many rounds chases its own tail: a bug of ours.
+constexpr int kReconcileRoundsMax = 10'000;
+constexpr base::Duration kLagEvery = std::chrono::seconds{1};
+constexpr base::Duration kBudgetPeriod = std::chrono::milliseconds{50};  // 20 per second
+
+}  // namespace
+
+ControlLoop::ControlLoop(const kube::Clock& clock, kube::Client client, Inbox& inbox,
+                         Writer& writer, TemplateBook& templates, LoopHooks hooks)
+    : clock_{clock},
+      client_{std::move(client)},
+      inbox_{inbox},
+      writer_{writer},
+      templates_{templates},
+      hooks_{std::move(hooks)} {}
+
+base::Instant ControlLoop::step() {
+  if (fenced_) return base::kNever;
+  // Instants never go back, whatever the machine's clock does.
+  now_ = std::max(now_, clock_.wall());
+  ++counters_.steps;
+  // 1. What came in: changed objects and answers to writes.
+  take_inbox();
+  if (!restored_) restore();
+  if (fenced_) return base::kNever;
+  // 2. What became due.
+  fire_timers();
+  count_unsliced();
+  const auto wake = [this] {
+    const auto due = scheduler_.next_due();
+    if (!due || *due > now_) return false;
+    tell(sched::Wake{});
+    return true;
+  };
+  (void)wake();
+  // 3. What follows from it. A pass at once where one is due after that: a job that may start when
+  // it is submitted is never written as pending, and no pod of it is tried.
+  reconcile_until_quiet();
+  if (wake()) reconcile_until_quiet();
+  // 4. What has to be written.
+  take_plans();
+  write_due_statuses();
+  write_due_timetables();
+  write_due_taints();
+  reconcile_until_quiet();  // pods may be created once their timetables are found to be written
+  refresh_running();
+  write_due_informing();
+  if (counts_dirty_) count_jobs();
+  counters_.jobs_finished = static_cast<std::int64_t>(finished_.size());
+  if (now_ - lag_taken_at_ >= kLagEvery) take_lag();
+  return next_due();
+}
+
+void ControlLoop::take_inbox() {
+  Inbox::Batch batch = inbox_.take();
+  apply_config_changes(batch);
+  apply_timetable_changes(batch);
+  apply_node_changes(batch);
+  apply_job_changes(batch);
+  apply_pod_changes(batch);
+  for (const auto& done : batch.done) done();
+}
+
+// A node that is down obeys nothing, and that is no news.
+void ControlLoop::take_lag() {
+  lag_taken_at_ = now_;
+  counters_.timetable_lag = lag_.oldest(now_, [this](const std::string& name) {
+    const auto found = nodes_.find(name);
+    return found != nodes_.end() && found->second.in_partition &&
+           found->second.told.state != sched::NodeState::kDown;
+  });
+}
+
+void ControlLoop::fire_timers() {
+  while (!timers_.empty() && timers_.begin()->first <= now_) {
+    const std::string uid = timers_.begin()->second;
+    timers_.erase(timers_.begin());
+    if (JobRecord* job = find_job(uid)) {
+      job->timer = base::kNever;
+      touch(uid);
+      status_jobs_.insert(uid);
+    }
+  }
+  for (auto& [name, node] : nodes_) {
+    if (node.dirty && !node.is_flying && node.retry_at <= now_) dirty_nodes_.insert(name);
+  }
+  if (!without_id_.empty()) reserve_job_ids();
+}
+
+void ControlLoop::reconcile_until_quiet() {
+  for (int round = 0;; ++round) {
+    CHECK(round < kReconcileRoundsMax, "the operator does not settle");
+    if (config_dirty_) reconfigure();
+    tell_nodes();
+    if (nodes_dirty_) {
+      nodes_dirty_ = false;
+      update_capacity();
+      ensure_timetables();
+    }
+    if (dirty_jobs_.empty()) return;
+    // In order of arrival: who came first gets the lower number, and the queue goes by that (3.3).
+    std::vector<std::pair<std::int64_t, std::string>> dirty;
+    for (const std::string& uid : std::exchange(dirty_jobs_, {})) {
+      if (const JobRecord* job = find_job(uid)) dirty.emplace_back(job->arrival, uid);
+    }
+    std::sort(dirty.begin(), dirty.end());
+    for (const auto& [arrival, uid] : dirty) {
+      if (JobRecord* job = find_job(uid)) reconcile(*job);
+    }
+    handle_orphans();
+  }
+}
+
+void ControlLoop::tell(const sched::Event& event) {
+  ++counters_.events;
+  plans_dirty_ = true;
+  const base::Duration began = clock_.monotonic();
+  scheduler_.step(now_, event);
+  const auto decisions = scheduler_.take_decisions();
+  counters_.deciding += clock_.monotonic() - began;
+  for (const sched::Decision& decision : decisions) {
+    ++counters_.decisions;
+    apply(decision);
+  }
+}
+
+base::Instant ControlLoop::next_due() const {
+  base::Instant due = base::kNever;
+  const auto earlier = [&](base::Instant at) { due = std::min(due, at); };
+  if (const auto next = scheduler_.next_due()) earlier(*next);
+  if (!timers_.empty()) earlier(timers_.begin()->first);
+  for (const std::string& name : dirty_nodes_) {
+    const NodeRecord& node = nodes_.at(name);
+    if (!node.is_flying && node.retry_at > now_) earlier(node.retry_at);
+  }
+  for (const std::string& name : untainted_) {
+    const auto node = nodes_.find(name);
+    if (node == nodes_.end() || node->second.is_tainting) continue;
+    if (node->second.taint_retry_at > now_) earlier(node->second.taint_retry_at);
+  }
+  if (!to_try_.empty()) earlier(now_ + kBudgetPeriod);
+  if (!without_id_.empty() && !reserving_) earlier(std::max(reserve_retry_at_, now_));
+  for (const std::string& uid : status_jobs_) {
+    const auto found = jobs_.find(uid);
+    if (found == jobs_.end() || found->second->status.is_flying()) continue;
+    const StatusMirror<kube::Job>& status = found->second->status;
+    if (status.urgency == WriteUrgency::kClean) continue;
+    if (status.retry_at > now_) {
+      earlier(status.retry_at);
+    } else if (status.urgency == WriteUrgency::kInforms) {
+      earlier(now_ + kBudgetPeriod);
+    } else if (!found->second->commit_after) {
+      earlier(now_);  // it was marked after the statuses had been looked at
+    }
+  }
+  if (!informing_.empty()) earlier(now_ + kBudgetPeriod);
+  if (!informing_later_.empty()) {
+    earlier(std::max(now_ + kBudgetPeriod, informing_later_.begin()->first));
+  }
+  const auto mirror_due = [&](const auto& mirror) {
+    if (mirror.urgency == WriteUrgency::kClean || mirror.is_flying() || mirror.gone) return;
+    const base::Instant informs =
+        std::max(now_ + kBudgetPeriod, mirror.informed_at + kRefreshPeriod);
+    earlier(mirror.urgency == WriteUrgency::kInforms ? informs : std::max(mirror.retry_at, now_));
+  };
+  for (const auto& [name, mirror] : partition_status_) mirror_due(mirror);
+  for (const auto& [name, mirror] : qos_status_) mirror_due(mirror);
+  mirror_due(config_status_);
+  for (const auto& [key, retry_at] : orphans_) earlier(retry_at);
+  if (!unsliced_nodes_.empty() || !unsliced_jobs_.empty()) {
+    earlier(unsliced_counted_at_ + kCountUnslicedEvery);
+  }
+  earlier(refreshed_at_ + kRefreshPeriod);
+  return due;
+}
+
+void ControlLoop::set_timer(JobRecord& job, base::Instant at) {
+  if (job.timer <= at && job.timer > now_) return;
+  timers_.erase({job.timer, job.uid});
+  job.timer = at;
+  timers_.emplace(at, job.uid);
+}
+
+JobRecord* ControlLoop::find_job(const std::string& uid) {
+  const auto found = jobs_.find(uid);
+  return found == jobs_.end() ? take_out(uid) : found->second.get();
+}
+
+JobRecord* ControlLoop::find_job(sched::JobId id) {
+  const auto found = uid_by_id_.find(id);
+  return found == uid_by_id_.end() ? nullptr : find_job(found->second);
+}
+
+void ControlLoop::log(const std::string& message, const std::string& fields) const {
+  if (hooks_.log) hooks_.log(message, fields);
+}
+
+void ControlLoop::warn(const std::string& message, const std::string& fields) const {
+  if (hooks_.warn) hooks_.warn(message, fields);
+}
+
+void ControlLoop::event(const JobRecord& job, bool warning, const std::string& reason,
+                        const std::string& message) const {
+  if (!hooks_.event || job.deleted) return;
+  hooks_.event({.api_version = "kubegang.io/v1alpha1",
+                .kind = "Job",
+                .ns = job.key.ns,
+                .name = job.key.name,
+                .uid = job.uid,
+                .resource_version = job.status.metadata.resource_version},
+               warning, reason, message);
+}
+
+void ControlLoop::be_fenced(std::int64_t by_term) {
+  if (fenced_) return;
+  fenced_ = true;
+  warn("another operator leads",
+       "term=" + std::to_string(term_) + " by_term=" + std::to_string(by_term));
+  if (hooks_.fenced) hooks_.fenced(by_term);
+}
+
+}  // namespace control

@@ -1,0 +1,394 @@
+// ControlLoop: objects that changed become events of the scheduler, its decisions become
+// writes. It holds no scheduling rule. One object, one thread: step() is called again when
+// the Inbox has something or at the instant that it returned; nothing in it blocks.
+//
+// What is written in which order (architecture.md 3, "Commit points") follows from state, not from
+// a script, so that it is the same after a crash: a timetable is written only when no commit point
+// of a job on that node is outstanding, pods are created only when the start is stored and the
+// timetables of their nodes are, pods are deleted only when the ending is stored, and an ending
+// waits for the claim or the readiness of its preemptor.
+//
+// A new leader's first step() restores (everything is in the API server): it needs complete first
+// lists in the Inbox.
+//
+// The parts stand in loop/ (also the restore), policy/, nodes/, jobs/ and publish/.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kube/api/event.h"
+#include "kube/client.h"
+#include "kube/clock.h"
+#include "operator/gang/gang_observation.h"
+#include "operator/jobs/job_record.h"
+#include "operator/jobs/template_book.h"
+#include "operator/loop/inbox.h"
+#include "operator/nodes/observed_lag.h"
+#include "operator/publish/status_mirror.h"
+#include "operator/translate/allocation.h"
+#include "operator/translate/config_acceptance.h"
+#include "operator/translate/job_translation.h"
+#include "operator/translate/node_translation.h"
+#include "operator/translate/timetable_translation.h"
+#include "operator/write/writer.h"
+#include "scheduler/scheduler.h"
+
+namespace control {
+
+// Where the loop reports what it did; each may be absent. Called on the loop's thread.
+struct LoopHooks {
+  // One line per decision that changed something: constant message, key=value pairs.
+  std::function<void(const std::string& message, const std::string& fields)> log;
+  std::function<void(const std::string& message, const std::string& fields)> warn;
+  // A Kubernetes Event.
+  std::function<void(const kube::ObjectReference& object, bool warning, const std::string& reason,
+                     const std::string& message)>
+      event;
+  // Somebody else leads with a higher term: nothing more may be written. The process should exit.
+  std::function<void(std::int64_t term)> fenced;
+};
+
+// For /metrics; as of the last step.
+struct LoopCounters {
+  std::int64_t steps = 0;
+  std::int64_t events = 0;     // told to the scheduler
+  std::int64_t decisions = 0;  // taken from it
+  base::Duration deciding{0};  // time in the scheduler for these, and for what nodes are to do
+  std::int64_t starts = 0;
+  std::int64_t status_writes = 0;
+  std::int64_t timetable_writes = 0;
+  std::int64_t pod_creates = 0;
+  std::int64_t pod_deletes = 0;
+  std::int64_t conflicts = 0;
+  std::int64_t write_failures = 0;
+  std::int64_t jobs_pending = 0;
+  std::int64_t jobs_running = 0;
+  std::int64_t jobs_suspended = 0;
+  std::int64_t jobs_finished = 0;   // of which nothing but their objects is kept
+  base::Duration timetable_lag{0};  // of the node that has not obeyed for longest
+};
+
+class ControlLoop {
+ public:
+  // All references must live longer than this, the client's transport too.
+  ControlLoop(const kube::Clock& clock, kube::Client client, Inbox& inbox, Writer& writer,
+              TemplateBook& templates, LoopHooks hooks);
+
+  // Of the election that made this process the leader. Before the first step.
+  void lead(std::int32_t lease_transitions) { lease_transitions_ = lease_transitions; }
+
+  // Does everything that is due. Returns when to be called again at the latest (wall clock).
+  // REQUIRES at the first call: the Inbox has complete first lists of all kinds.
+  base::Instant step();
+
+  std::int64_t term() const { return term_; }
+  const LoopCounters& counters() const { return counters_; }
+  // What it decides now would wait for its turn to be written.
+  bool writes_wait() const { return writer_.is_busy(); }
+
+ private:
+  struct NodeRecord {
+    std::shared_ptr<const kube::Node> node;            // null: gone
+    std::shared_ptr<const kube::NodeTimetable> table;  // newest seen; null: none
+    sched::NodeSpec told;                              // as the scheduler knows it
+    bool is_told = false;
+    bool in_partition = false;
+    // --- its timetable ---
+    std::optional<kube::NodeTimetableSpec> wanted;  // to be published; term and revision unset
+    kube::NodeTimetableSpec stored;                 // as last written or seen
+    bool exists = false;
+    std::string uid, version;
+    bool dirty = false;
+    bool is_flying = false;
+    base::Instant retry_at{};
+    int failures = 0;
+    // --- its taint ---
+    bool wants_taint = false;
+    bool is_tainting = false;  // a write is under way
+    base::Instant taint_retry_at{};
+    // --- pods on it ---
+    // Pods of others that are not finished, with the memory that they request.
+    std::map<kube::ObjectKey, kube::Bytes> foreign;
+    std::set<kube::ObjectKey> orphans;  // pods of ours whose job is gone
+    std::set<std::string> jobs;         // UIDs of jobs with an allocation there
+  };
+  // Up to where the run time of a job on a node that does not slice was counted.
+  struct Counted {
+    base::Instant at{};
+    base::Duration run_time{};  // as of then
+  };
+  struct PodPlace {
+    std::string node;
+    std::string job_uid;                   // "" = foreign
+    std::shared_ptr<const kube::Pod> pod;  // null: foreign
+  };
+  // A job that has ended and of which nothing is left to be said (jobs/finished_jobs.cc).
+  struct Finished {
+    std::shared_ptr<const kube::Job> object;  // the informer's own
+    std::int64_t arrival = 0;
+    sched::JobId id{};
+    base::Instant timer{base::kNever};  // of its time to live
+  };
+
+  // --- the loop (loop/control_loop.cc) ---
+  void take_inbox();
+  void take_lag();
+  void fire_timers();
+  void reconcile_until_quiet();  // until nothing is dirty: reconcile jobs, tell the scheduler, take
+                                 // its decisions
+  void tell(const sched::Event& event);
+  base::Instant next_due() const;
+  void touch(const std::string& uid) { dirty_jobs_.insert(uid); }
+  void set_timer(JobRecord& job, base::Instant at);
+  // Takes a finished one out again, so it costs its record for a step.
+  JobRecord* find_job(const std::string& uid);
+  JobRecord* find_job(sched::JobId id);  // of those that the scheduler knows
+  void log(const std::string& message, const std::string& fields) const;
+  void warn(const std::string& message, const std::string& fields) const;
+  void event(const JobRecord& job, bool warning, const std::string& reason,
+             const std::string& message) const;
+  void be_fenced(std::int64_t by_term);
+
+  // --- restore (loop/restore.cc) ---
+  void restore();
+  std::int64_t highest_term() const;
+  std::optional<sched::RestoredJob> restored_job(JobRecord& job);
+  void restore_ending(JobRecord& job, sched::RestoredJob& restored);
+  void restore_claim(const JobRecord& job, sched::RestoredJob& restored) const;
+  std::vector<sched::NodePlan> published_plans();
+  std::optional<sched::JobId> listed_in_rotation(const std::string& uid, base::Instant as_of);
+  NodesByName nodes_by_name() const;
+
+  // --- configuration (policy/policy_book.cc) ---
+  void apply_config_changes(const Inbox::Batch& batch);
+  void reconfigure();
+  template <typename T>
+  void show_verdict(StatusMirror<T>& mirror, const T& object, const SpecVerdict& verdict);
+  void count_jobs();
+  std::optional<sched::JobId> next_job_id();
+  void reserve_job_ids();
+
+  // --- nodes (nodes/node_book.cc) ---
+  void apply_node_changes(const Inbox::Batch& batch);
+  void tell_node(const std::string& name, NodeRecord& record);
+  void tell_nodes();
+  void update_capacity();
+  bool is_lost(const std::string& node) const;
+  std::vector<NodeSelectorFacts> selector_facts() const;
+
+  // --- taints (nodes/node_taints.cc) ---
+  void choose_taints();
+  bool taint_differs(const NodeRecord& record) const;
+  void write_due_taints();
+  void write_taint(const std::string& name, NodeRecord& record);
+
+  // --- users' wishes (jobs/job_wishes.cc) ---
+  void apply_job_changes(const Inbox::Batch& batch);
+  void on_job(const std::shared_ptr<const kube::Job>& object);
+  void on_new_job(const std::shared_ptr<const kube::Job>& object);
+  JobRecord& make_record(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,
+                         sched::JobId id);
+  void on_job_gone(JobRecord& job);
+  void judge(JobRecord& job);
+  void judge_waiting_jobs();
+  void refuse(JobRecord& job, const std::vector<std::string>& problems);
+  void try_due_pods();  // these three: jobs/pod_trials.cc
+  void try_pod(const JobRecord& job);
+  void on_pod_tried(const std::string& uid, const base::Status& status);
+  void refuse_change(JobRecord& job, const std::vector<std::string>& problems);
+  void show_partitions(JobRecord& job);
+  void show_accepted(JobRecord& job);
+  void submit(JobRecord& job, sched::JobRequest request);
+  void tell_wishes(JobRecord& job);
+  void forget(JobRecord& job);
+
+  // --- jobs that have ended (jobs/finished_jobs.cc) ---
+  void reconcile_finished(JobRecord& job);
+  void leave_scheduler(JobRecord& job);
+  void judge_finished(JobRecord& job);
+  void check_ttl(JobRecord& job);
+  void put_away(JobRecord& job);
+  void keep_finished(const std::shared_ptr<const kube::Job>& object, sched::JobId id);
+  JobRecord* take_out(const std::string& uid);
+
+  // --- decisions (jobs/decisions.cc) ---
+  void apply(const sched::Decision& decision);
+  void on(const sched::Start& start, JobRecord& job);
+  void on(const sched::Suspend& suspend, JobRecord& job);
+  void on(const sched::Resume& resume, JobRecord& job);
+  void on(const sched::End& end, JobRecord& job);
+  void on(const sched::Claim& claim, JobRecord& job);
+  void on(const sched::StateChange& change, JobRecord& job);
+  void on(const sched::Waits& waits, JobRecord& job);
+  void on(const sched::Refused& refused, JobRecord& job);
+  void finish(JobRecord& job, const sched::StateChange& change);
+  void take_slots(JobRecord& job);
+  void leave_nodes(JobRecord& job);
+  void clear_start(JobRecord& job);
+  void show_times(JobRecord& job);
+  void show_completing(JobRecord& job);
+
+  // --- pods (jobs/job_reconciler.cc) ---
+  void apply_pod_changes(const Inbox::Batch& batch);
+  void index_pod(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
+  void reconcile(JobRecord& job);
+  void reconcile_ending(JobRecord& job);
+  void reconcile_running(JobRecord& job);
+  void delete_stale_pods(JobRecord& job);
+  void leave_rotation(JobRecord& job, const std::string& why);
+  void ready(JobRecord& job);
+  void end_by_itself(JobRecord& job, const GangFailure& failure);
+  void undo_start(JobRecord& job, StartUndo undo);
+  void finish_undo(JobRecord& job);
+  void launch(JobRecord& job, const std::vector<int>& missing);
+  void keep_template(const std::string& uid, const kube::Job& answer);
+  void create_pods(JobRecord& job, const kube::Job& object);
+  void create_service(JobRecord& job, const kube::Job& object);
+  // The job that a pod was to be created for, unless that start is over: the pod is under way no
+  // more.
+  JobRecord* creation_ended(const std::string& uid, std::int64_t starts, int index);
+  void on_pod_not_built(const std::string& uid, std::int64_t starts, int index,
+                        const base::Error& error);
+  void on_pod_created(const std::string& uid, std::int64_t starts, const PodSlot& slot,
+                      base::Result<kube::Pod> result);
+  void delete_pod(JobRecord& job, const kube::Pod& pod, std::optional<base::Instant> kill_at);
+  bool has_pods_left(const JobRecord& job) const;
+  void handle_orphans();
+
+  // --- timetables (publish/timetable_publisher.cc) ---
+  void take_plans();
+  void apply_timetable_changes(const Inbox::Batch& batch);
+  void ensure_timetables();
+  void write_due_timetables();
+  bool may_write(const NodeRecord& node) const;
+  void write_timetable(const std::string& name, NodeRecord& node);
+  void on_timetable_written(const std::string& name, const kube::NodeTimetableSpec& spec,
+                            base::Result<kube::NodeTimetable> result,
+                            base::Result<kube::NodeTimetable> fresh);
+  bool timetables_are_written(const JobRecord& job) const;
+  std::optional<ListedJob> listed_job(sched::JobId id);
+
+  // --- nodes that do not slice (nodes/unsliced_time.cc) ---
+  void note_slicing(const std::string& name, const NodeRecord& node);
+  void count_unsliced();
+  base::Duration time_unsliced(const std::string& uid, const Counted& counted);
+  std::optional<base::Duration> counting_run_time(const std::string& uid);
+  void restore_unsliced();
+
+  // --- statuses (publish/status_publisher.cc) ---
+  void write_due_statuses();
+  void write_due_informing();
+  void queue_informing(const JobRecord& job);
+  void refresh_running();
+  // By name, or UID of a job; null: not known any more.
+  template <typename T>
+  using FindMirror = StatusMirror<T>* (ControlLoop::*)(const std::string&);
+  template <typename T>
+  void write_status(std::string point, const std::string& name, StatusMirror<T>& mirror,
+                    FindMirror<T> find);
+  template <typename T>
+  void on_status_written(StatusMirror<T>& mirror, const base::Result<T>& result,
+                         const base::Result<T>& fresh);
+  StatusMirror<kube::Job>* job_mirror(const std::string& uid);
+  StatusMirror<kube::Partition>* partition_mirror(const std::string& name);
+  StatusMirror<kube::Qos>* qos_mirror(const std::string& name);
+  StatusMirror<kube::SchedulerConfig>* config_mirror(const std::string& name);
+  void write_job_status(JobRecord& job);
+  void observe_stored(JobRecord& job, const kube::Job& object);
+
+  const kube::Clock& clock_;
+  const kube::Client client_;
+  Inbox& inbox_;
+  CountedWriter writer_;
+  TemplateBook& templates_;
+  const LoopHooks hooks_;
+  std::int32_t lease_transitions_ = 0;
+
+  base::Instant now_{};
+  ObservedLag lag_;
+  base::Instant lag_taken_at_{};
+  std::int64_t term_ = 0;
+  bool restored_ = false;
+  bool fenced_ = false;
+  LoopCounters counters_;
+  sched::Scheduler scheduler_{sched::Options{}};
+
+  // Objects.
+  std::map<std::string, std::unique_ptr<JobRecord>> jobs_;  // by UID; the rest is in finished_
+  std::map<std::string, JobRecord*> unfinished_;            // of them
+  std::map<std::string, Finished> finished_;                // by UID
+  std::map<kube::ObjectKey, std::string> uid_of_;           // of the objects that exist
+  std::map<sched::JobId, std::string> uid_by_id_;
+  std::map<std::string, NodeRecord> nodes_;  // by name
+  std::map<kube::ObjectKey, PodPlace> pods_;
+  std::map<std::string, std::shared_ptr<const kube::Partition>> partitions_;
+  std::map<std::string, std::shared_ptr<const kube::Qos>> qos_;
+  std::shared_ptr<const kube::SchedulerConfig> config_;
+  std::map<std::string, StatusMirror<kube::Partition>> partition_status_;
+  std::map<std::string, StatusMirror<kube::Qos>> qos_status_;
+  StatusMirror<kube::SchedulerConfig> config_status_;
+  std::map<std::string, StatusMirror<kube::SchedulerConfig>> other_config_status_;  // not `default`
+
+  // In force.
+  sched::Configuration configuration_;
+  OperatorParameters parameters_;
+  std::map<std::string, PartitionCapacity> capacity_;
+
+  // To do.
+  std::set<std::string> dirty_jobs_;   // UIDs
+  std::set<std::string> status_jobs_;  // UIDs whose status may have to be written at once
+  std::set<std::string> dirty_nodes_;  // whose timetable may have to be written
+  std::set<std::string> untainted_;    // whose taint may have to be written
+  std::set<std::pair<base::Instant, std::string>> timers_;
+  bool config_dirty_ = false;
+  bool nodes_dirty_ = false;      // capacity has to be worked out again
+  bool selectors_dirty_ = false;  // waiting jobs have to be judged again
+  bool plans_dirty_ = false;
+  bool counts_dirty_ = false;
+
+  // Nodes that do not slice, and the jobs on them by UID. How far behind their run times may be
+  // meanwhile, and the end of a job that is beyond its limit:
+  static constexpr base::Duration kCountUnslicedEvery = std::chrono::seconds{10};
+  std::set<std::string> unsliced_nodes_;
+  std::map<std::string, Counted> unsliced_jobs_;
+  base::Instant unsliced_counted_at_{};
+
+  std::map<kube::ObjectKey, base::Instant> orphans_;  // next try to delete each
+
+  // Job numbers.
+  std::int64_t next_id_ = 0;
+  std::int64_t ids_end_ = 0;  // first one that is not reserved
+  bool reserving_ = false;
+  base::Instant reserve_retry_at_{};
+  std::int64_t arrivals_ = 0;
+  std::deque<std::string> without_id_;  // UIDs, in order of arrival
+  std::deque<std::string> to_try_;      // UIDs of jobs of which a pod is to be tried
+
+  // Budget of writes that only inform, and whose turn it is: head of the queue first, and from when
+  // on. Whether there is still something to say is seen when its turn has come.
+  struct InformOrder {
+    std::int64_t priority = 0;
+    sched::JobId id{};
+    std::string uid;
+    bool operator<(const InformOrder& other) const {
+      return std::tuple{-priority, id, uid} < std::tuple{-other.priority, other.id, other.uid};
+    }
+  };
+  std::set<InformOrder> informing_;
+  std::set<std::pair<base::Instant, std::string>> informing_later_;  // UIDs
+  double tokens_ = 0;
+  base::Instant tokens_at_{};
+  static constexpr base::Duration kRefreshPeriod = std::chrono::minutes{1};
+  base::Instant refreshed_at_{};
+};
+
+}  // namespace control

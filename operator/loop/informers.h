@@ -1,0 +1,46 @@
+// The operator's view of the API server: one informer per kind, each dropping what the operator
+// does not need, each reporting into the Inbox.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kube/informer.h"
+#include "operator/jobs/template_book.h"
+#include "operator/loop/inbox.h"
+
+namespace control {
+
+class Informers {
+ public:
+  // `on_error`: kind, and what went wrong; it is tried again. From any of the informers' threads.
+  using OnError = std::function<void(std::string_view kind, const base::Error& error)>;
+
+  // All references must live longer than this.
+  Informers(const kube::Client& client, const kube::Clock& clock, Inbox& inbox,
+            TemplateBook& templates, OnError on_error);
+
+  // All first lists are complete.
+  bool have_synced() const;
+
+  // One step per informer, each for a thread of its own (Informer::step), by name.
+  struct NamedStep {
+    std::string name;
+    std::function<base::Duration(std::stop_token)> step;
+  };
+  std::vector<NamedStep> steps();
+
+ private:
+  kube::Informer<kube::Job> jobs_;
+  kube::Informer<kube::Pod> pods_;
+  kube::Informer<kube::Node> nodes_;
+  kube::Informer<kube::NodeTimetable> timetables_;
+  kube::Informer<kube::Partition> partitions_;
+  kube::Informer<kube::Qos> qos_;
+  kube::Informer<kube::SchedulerConfig> configs_;
+};
+
+}  // namespace control

@@ -1,0 +1,213 @@
+// A new leader's beginning: everything that it needs is in the API server.
+#include <algorithm>
+
+#include "api/wellknown.h"
+#include "operator/loop/control_loop.h"
+#include "operator/translate/allocation.h"
+#include "operator/translate/reason_names.h"
+#include "slurm/hostlist.h"
+
+namespace control {
+namespace {
+
+bool was_in_queue(const kube::JobStatus& status) {
+  return status.state && status.job_id &&
+         (status.allocation || kube::is_true(status.conditions, kube::kAccepted));
+}
+
+}  // namespace
+
+// 1. A term above all that were ever used. 2. Configuration and nodes. 3. The jobs as their
+// statuses have them, in job-table order. 4. The rotation as the timetables have it, and the time
+// in which nodes did not slice. 5. Whatever is missing of what was decided is done by the ordinary
+// loop: every job is looked at.
+void ControlLoop::restore() {
+  term_ = std::max<std::int64_t>(lease_transitions_, highest_term()) + 1;
+  next_id_ = config_status_.stored.next_job_id.value_or(1);
+  for (const auto& [uid, job] : jobs_) next_id_ = std::max(next_id_, job->id.value() + 1);
+  for (const auto& [uid, job] : finished_) next_id_ = std::max(next_id_, job.id.value() + 1);
+  ids_end_ = next_id_;
+  tokens_at_ = refreshed_at_ = now_;
+
+  reconfigure();
+  tell_nodes();
+  update_capacity();
+
+  std::vector<JobRecord*> in_order;
+  for (const auto& [uid, job] : jobs_) {
+    if (!job->is_final() && was_in_queue(job->wanted())) in_order.push_back(job.get());
+  }
+  std::sort(in_order.begin(), in_order.end(),
+            [](const JobRecord* a, const JobRecord* b) { return a->id < b->id; });
+  std::vector<sched::RestoredJob> restored;
+  for (JobRecord* job : in_order) {
+    if (auto one = restored_job(*job)) restored.push_back(std::move(*one));
+  }
+  const std::size_t jobs_count = restored.size();
+  restored_ = true;
+  plans_dirty_ = nodes_dirty_ = counts_dirty_ = true;
+  scheduler_.restore_from_published(now_, std::move(restored), published_plans());
+  for (const sched::Decision& decision : scheduler_.take_decisions()) apply(decision);
+  restore_unsliced();
+  for (const auto& [uid, job] : jobs_) {
+    touch(uid);
+    status_jobs_.insert(uid);
+  }
+  log("leading",
+      "term=" + std::to_string(term_) + " jobs=" + std::to_string(jobs_.size() + finished_.size()) +
+          " restored=" + std::to_string(jobs_count) + " nodes=" + std::to_string(nodes_.size()));
+}
+
+std::int64_t ControlLoop::highest_term() const {
+  std::int64_t term = 0;
+  for (const auto& [uid, job] : jobs_) term = std::max(term, job->wanted().term.value_or(0));
+  for (const auto& [uid, job] : finished_) {
+    term = std::max(term, job.object->status.term.value_or(0));
+  }
+  for (const auto& [name, node] : nodes_) term = std::max(term, node.stored.term);
+  return term;
+}
+
+NodesByName ControlLoop::nodes_by_name() const {
+  return [this](const std::string& name) -> std::optional<KnownNode> {
+    const auto index = scheduler_.find_node(name);
+    const auto node = nodes_.find(name);
+    if (!index || node == nodes_.end()) return std::nullopt;
+    return KnownNode{*index, node->second.told.cores(), node->second.told.cpus};
+  };
+}
+
+std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
+  const kube::JobStatus& status = job.wanted();
+  const auto facts = selector_facts();
+  JobVerdict verdict =
+      translate_job(*job.object, *job.pod_template, job.id, status.submit_time.value_or(now_),
+                    {configuration_, capacity_, facts});
+  const bool allocated = status.allocation.has_value();
+  const bool waits_for_partition =
+      verdict.partition_missing && kube::is_true(status.conditions, kube::kAccepted);
+  if (!verdict.request && !allocated && !waits_for_partition) {
+    return std::nullopt;  // judged anew by the loop
+  }
+
+  sched::RestoredJob restored;
+  // What runs goes on, whatever its spec would be worth today.
+  restored.request = verdict.request
+                         ? std::move(*verdict.request)
+                         : plain_request(*job.object, job.id, status.submit_time.value_or(now_));
+  if (status.priority && *status.priority > 0) {
+    restored.priority = sched::Priority{static_cast<std::uint32_t>(*status.priority)};
+  }
+  restored.restarts = static_cast<int>(status.restarts.value_or(0));
+  if (status.held) {
+    restored.held_by_system =
+        parse_reason(status.held->reason).value_or(sched::Reason::kJobHeldAdmin);
+  }
+  job.submitted = true;
+  job.request = restored.request;
+  job.basis = job.object->spec;
+  job.judge_again = true;
+  if (!allocated) {
+    restored.eligible_time = status.eligible_time;
+    restore_claim(job, restored);
+    job.told_suspend = job.request.suspend;
+    return restored;
+  }
+
+  auto decoded = decode_allocation(*status.allocation, nodes_by_name());
+  if (!decoded.ok()) {
+    warn("allocation cannot be read",
+         "job=" + kube::to_string(job.key) + " error=\"" + decoded.error().message + "\"");
+    decoded = DecodedAllocation{};
+  }
+  restored.allocation = std::move(decoded->allocation);
+  restored.partition = scheduler_.known_partition(status.partition);
+  restored.state = status.state == kube::JobState::kSuspended ? sched::JobState::kSuspended
+                                                              : sched::JobState::kRunning;
+  restored.ready = kube::is_true(status.conditions, kube::kReady);
+  restored.start_time = restored.ready ? status.start_time : std::nullopt;
+  const kube::Condition* ready = kube::find_condition(status.conditions, kube::kReady);
+  restored.allocated_at = restored.ready     ? status.start_time.value_or(now_)
+                          : ready != nullptr ? ready->last_transition_time.value_or(now_)
+                                             : now_;
+  if (status.run_time) {
+    restored.run_time = status.run_time->elapsed;
+    restored.times_as_of = status.run_time->as_of.value_or(now_);
+  } else {
+    restored.times_as_of = restored.start_time.value_or(now_);
+  }
+  if (status.suspend_time) restored.suspend_time = status.suspend_time->elapsed;
+  restored.user_suspended = restored.state == sched::JobState::kSuspended &&
+                            status.reason == reason_name(sched::Reason::kUser);
+  job.told_suspend = restored.user_suspended || (!restored.ready && job.request.suspend);
+  restore_ending(job, restored);
+  take_slots(job);
+  return restored;
+}
+
+void ControlLoop::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
+  const auto& ending = job.wanted().ending;
+  if (!ending) return;
+  restored.exit_code = ending->exit_code.value_or(0);
+  restored.kill_at = ending->grace_end;
+  job.end_message = job.wanted().message;
+  if (ending->reason == kube::kStartUndone || ending->reason == kube::kLaunchFailed) {
+    // To the scheduler it is a start like any other until its pods are gone.
+    job.undo =
+        StartUndo{.hold = ending->reason == kube::kLaunchFailed, .message = job.wanted().message};
+    return;
+  }
+  restored.ending = decided_verdict(ending->verdict);
+  restored.ending_state = own_verdict(ending->verdict);
+  const auto slash = ending->by.find('/');
+  if (slash == std::string::npos) return;
+  const auto preemptor = uid_of_.find({ending->by.substr(0, slash), ending->by.substr(slash + 1)});
+  if (preemptor == uid_of_.end()) return;
+  const JobRecord* found = find_job(preemptor->second);
+  if (found != nullptr && found->id.value() != 0) restored.preemptor = found->id;
+}
+
+void ControlLoop::restore_claim(const JobRecord& job, sched::RestoredJob& restored) const {
+  const auto& claim = job.wanted().claim;
+  if (!claim) return;
+  const auto names = slurm::expand_hostlist(claim->node_list);
+  const auto cores = parse_cores(claim->cpus);
+  if (!names.ok() || !cores.ok()) return;
+  sched::Allocation nodes;
+  for (const std::string& name : *names) {
+    const auto node = nodes_by_name()(name);
+    if (!node) continue;
+    sched::NodeAllocation& share = nodes.nodes.emplace_back();
+    share.node = node->index;
+    share.cores = claim->cpus.empty() ? sched::CoreSet::first(node->cores) : *cores;
+    share.cpus = node->cpus;
+  }
+  restored.claim = std::move(nodes);
+  restored.claim_until = claim->until.value_or(now_);
+}
+
+// Of a pod in a timetable of that instant. A job that became ready after it was in no rotation yet:
+// it was listed only to keep it off beside others.
+std::optional<sched::JobId> ControlLoop::listed_in_rotation(const std::string& uid,
+                                                            base::Instant as_of) {
+  const JobRecord* job = find_job(uid);
+  if (job == nullptr || !job->submitted || !job->is_allocated()) return std::nullopt;
+  const bool ready = kube::is_true(job->wanted().conditions, kube::kReady);
+  if (ready && job->wanted().start_time.value_or(as_of) > as_of) return std::nullopt;
+  return job->id;
+}
+
+std::vector<sched::NodePlan> ControlLoop::published_plans() {
+  std::vector<sched::NodePlan> plans;
+  for (auto& [name, node] : nodes_) {
+    const auto index = scheduler_.find_node(name);
+    if (!node.exists || !index) continue;
+    const base::Instant as_of = node.stored.as_of.value_or(base::Instant{});
+    auto plan = decode_plan(node.stored, *index,
+                            [&](const std::string& uid) { return listed_in_rotation(uid, as_of); });
+    if (plan) plans.push_back(std::move(*plan));
+  }
+  return plans;
+}
+
+}  // namespace control

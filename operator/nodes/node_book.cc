@@ -1,0 +1,114 @@
+// Nodes: what the scheduler may use of them, and which are lost.
+#include <algorithm>
+
+#include "api/wellknown.h"
+#include "operator/loop/control_loop.h"
+
+namespace control {
+
+void ControlLoop::apply_node_changes(const Inbox::Batch& batch) {
+  for (const auto& [key, object] : batch.of<kube::Node>()) {
+    NodeRecord& record = nodes_[key.name];
+    const bool lost_before = restored_ && is_lost(key.name);
+    const bool existed = record.node != nullptr;
+    const bool labels_changed = existed && object != nullptr &&
+                                (record.node->metadata.labels != object->metadata.labels ||
+                                 !(record.node->spec.taints == object->spec.taints));
+    record.node = object;
+    record.is_told = false;
+    // A partition may pick its nodes by their labels, a job too.
+    if (existed != (object != nullptr) || labels_changed) {
+      config_dirty_ = nodes_dirty_ = selectors_dirty_ = true;
+    }
+    if (restored_ && is_lost(key.name) != lost_before) {
+      for (const std::string& uid : record.jobs) touch(uid);
+    }
+  }
+}
+
+void ControlLoop::tell_nodes() {
+  for (auto it = nodes_.begin(); it != nodes_.end();) {
+    NodeRecord& record = it->second;
+    if (record.node != nullptr) {
+      if (!record.is_told) tell_node(it->first, record);
+      ++it;
+      continue;
+    }
+    // Its jobs are ended first (reconcile finds that it is lost).
+    if (record.told.name.empty() || !record.jobs.empty()) {
+      ++it;
+      continue;
+    }
+    log("node removed", "node=" + it->first);
+    const std::string name = it->first;
+    const bool empty = record.foreign.empty() && record.orphans.empty() && !record.is_flying;
+    record.told = {};
+    tell(sched::NodeRemove{name});
+    nodes_dirty_ = true;
+    if (empty) {
+      dirty_nodes_.erase(name);
+      it = nodes_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+void ControlLoop::tell_node(const std::string& name, NodeRecord& record) {
+  record.is_told = true;
+  NodeFacts facts;
+  facts.node = record.node.get();
+  facts.agent = record.table != nullptr ? &record.table->status : nullptr;
+  for (const auto& [key, memory] : record.foreign) facts.foreign_memory += memory;
+  facts.foreign_pods = static_cast<int>(record.foreign.size());
+  facts.has_orphans = !record.orphans.empty();
+  facts.memory_reserve_percent = parameters_.memory_reserve_percent;
+  facts.gang = configuration_.cluster.gang;
+  facts.clock = parameters_.clock;
+  const NodeVerdict verdict = translate_node(facts);
+  if (verdict.spec == record.told) return;
+  if (verdict.spec.state != record.told.state || record.told.name.empty()) {
+    log("node", "node=" + name + " usable=" + (verdict.why.empty() ? "true" : "false") +
+                    (verdict.why.empty() ? "" : " why=\"" + verdict.why + "\"") +
+                    " cpus=" + std::to_string(verdict.spec.cpus));
+  }
+  record.told = verdict.spec;
+  nodes_dirty_ = counts_dirty_ = true;
+  tell(sched::NodeUpdate{verdict.spec});
+}
+
+// Also lets waiting jobs be judged again where it makes a difference.
+void ControlLoop::update_capacity() {
+  const auto before = std::exchange(capacity_, {});
+  for (auto& [name, record] : nodes_) record.in_partition = false;
+  for (const auto& partition : configuration_.partitions) {
+    PartitionCapacity& capacity = capacity_[partition.name];
+    for (const std::string& name : partition.nodes) {
+      const auto found = nodes_.find(name);
+      if (found == nodes_.end() || found->second.node == nullptr) continue;
+      found->second.in_partition = true;
+      ++capacity.nodes;
+      capacity.cpus_per_node_max = std::max(capacity.cpus_per_node_max, found->second.told.cpus);
+    }
+  }
+  choose_taints();
+  if (std::exchange(selectors_dirty_, false) || capacity_ != before) judge_waiting_jobs();
+}
+
+// Its pods count as gone: nobody can run them any more.
+bool ControlLoop::is_lost(const std::string& node) const {
+  const auto found = nodes_.find(node);
+  return found == nodes_.end() || found->second.node == nullptr ||
+         is_out_of_service(*found->second.node);
+}
+
+std::vector<NodeSelectorFacts> ControlLoop::selector_facts() const {
+  std::vector<NodeSelectorFacts> facts;
+  for (const auto& [name, record] : nodes_) {
+    if (record.node == nullptr || !record.in_partition) continue;
+    facts.push_back({name, &record.node->metadata.labels, &record.node->spec.taints});
+  }
+  return facts;
+}
+
+}  // namespace control

@@ -1,0 +1,30 @@
+#include "operator/nodes/observed_lag.h"
+
+#include <algorithm>
+
+namespace control {
+
+void ObservedLag::see(const std::string& node, std::int64_t published,
+                      std::optional<std::int64_t> observed, base::Instant now) {
+  if (observed && *observed >= published) {
+    behind_.erase(node);
+    return;
+  }
+  const auto [found, is_new] = behind_.try_emplace(node, Waiting{published, now});
+  if (is_new) return;
+  Waiting& waiting = found->second;
+  const bool reached = observed && *observed >= waiting.revision;
+  const bool recreated = published < waiting.revision;
+  if (reached || recreated) waiting = {published, now};
+}
+
+base::Duration ObservedLag::oldest(base::Instant now,
+                                   const std::function<bool(const std::string&)>& counts) const {
+  base::Duration longest{0};
+  for (const auto& [node, waiting] : behind_) {
+    if (counts(node)) longest = std::max(longest, now - waiting.since);
+  }
+  return longest;
+}
+
+}  // namespace control

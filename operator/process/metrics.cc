@@ -1,0 +1,124 @@
+#include "operator/process/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <vector>
+
+#include "kube/health_server.h"
+
+namespace control {
+namespace {
+
+struct CounterField {
+  const char* name;
+  const char* help;
+  std::int64_t LoopCounters::*field;
+};
+constexpr CounterField kCounters[] = {
+    {"kubegang_operator_events_total", "Events told to the scheduler.", &LoopCounters::events},
+    {"kubegang_operator_decisions_total", "Decisions of the scheduler.", &LoopCounters::decisions},
+    {"kubegang_operator_starts_total", "Allocations given to jobs.", &LoopCounters::starts},
+    {"kubegang_operator_status_writes_total", "Writes of statuses.", &LoopCounters::status_writes},
+    {"kubegang_operator_timetable_writes_total", "Writes of NodeTimetable specs.",
+     &LoopCounters::timetable_writes},
+    {"kubegang_operator_pod_creates_total", "Pods asked for.", &LoopCounters::pod_creates},
+    {"kubegang_operator_pod_deletes_total", "Pods asked to end.", &LoopCounters::pod_deletes},
+    {"kubegang_operator_conflicts_total", "Writes that met a newer version.",
+     &LoopCounters::conflicts},
+    {"kubegang_operator_write_failures_total", "Writes that failed otherwise.",
+     &LoopCounters::write_failures},
+};
+
+struct GaugeField {
+  const char* state;
+  std::int64_t LoopCounters::*field;
+};
+constexpr GaugeField kJobGauges[] = {{"pending", &LoopCounters::jobs_pending},
+                                     {"running", &LoopCounters::jobs_running},
+                                     {"suspended", &LoopCounters::jobs_suspended}};
+
+}  // namespace
+
+struct Metrics::Families {
+  prometheus::Registry registry;
+  std::vector<prometheus::Counter*> counters;
+  prometheus::Counter* deciding = nullptr;
+  std::vector<prometheus::Gauge*> jobs;
+  prometheus::Gauge* finished = nullptr;
+  prometheus::Gauge* term = nullptr;
+  prometheus::Gauge* timetable_lag = nullptr;
+  prometheus::Histogram* step_seconds = nullptr;
+  LoopCounters last;
+};
+
+Metrics::Metrics() : families_{std::make_unique<Families>()} {
+  prometheus::Registry& registry = families_->registry;
+  for (const CounterField& field : kCounters) {
+    families_->counters.push_back(
+        &prometheus::BuildCounter().Name(field.name).Help(field.help).Register(registry).Add({}));
+  }
+  families_->deciding = &prometheus::BuildCounter()
+                             .Name("kubegang_operator_deciding_seconds_total")
+                             .Help("Time that the scheduler took for its decisions.")
+                             .Register(registry)
+                             .Add({});
+  auto& jobs = prometheus::BuildGauge()
+                   .Name("kubegang_operator_jobs")
+                   .Help("Jobs by state, as last counted.")
+                   .Register(registry);
+  for (const GaugeField& field : kJobGauges) {
+    families_->jobs.push_back(&jobs.Add({{"state", field.state}}));
+  }
+  families_->finished = &prometheus::BuildGauge()
+                             .Name("kubegang_operator_finished_jobs")
+                             .Help("Jobs that have ended and whose objects are still there.")
+                             .Register(registry)
+                             .Add({});
+  families_->term = &prometheus::BuildGauge()
+                         .Name("kubegang_operator_term")
+                         .Help("Term of this leader; 0 while it does not lead.")
+                         .Register(registry)
+                         .Add({});
+  families_->timetable_lag =
+      &prometheus::BuildGauge()
+           .Name("kubegang_operator_timetable_lag_seconds")
+           .Help(
+               "For how long the slowest node that is up has not obeyed what was published for it.")
+           .Register(registry)
+           .Add({});
+  families_->step_seconds =
+      &prometheus::BuildHistogram()
+           .Name("kubegang_operator_step_seconds")
+           .Help("Time that one round of the loop took.")
+           .Register(registry)
+           .Add({}, prometheus::Histogram::BucketBoundaries{1e-4, 1e-3, 1e-2, 1e-1, 1});
+}
+
+Metrics::~Metrics() = default;
+
+void Metrics::update(const LoopCounters& counters, std::int64_t term, base::Duration took) {
+  for (std::size_t i = 0; i < families_->counters.size(); ++i) {
+    const auto field = kCounters[i].field;
+    families_->counters[i]->Increment(
+        static_cast<double>(counters.*field - families_->last.*field));
+  }
+  families_->deciding->Increment(
+      std::chrono::duration<double>(counters.deciding - families_->last.deciding).count());
+  for (std::size_t i = 0; i < families_->jobs.size(); ++i) {
+    families_->jobs[i]->Set(static_cast<double>(counters.*kJobGauges[i].field));
+  }
+  families_->finished->Set(static_cast<double>(counters.jobs_finished));
+  families_->term->Set(static_cast<double>(term));
+  families_->timetable_lag->Set(std::chrono::duration<double>(counters.timetable_lag).count());
+  families_->step_seconds->Observe(std::chrono::duration<double>(took).count());
+  families_->last = counters;
+}
+
+std::string Metrics::render() const {
+  return kube::metrics_text(families_->registry);
+}
+
+}  // namespace control

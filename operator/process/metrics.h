@@ -1,0 +1,26 @@
+// The operator's Prometheus metrics, all named kubegang_operator_*.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "operator/loop/control_loop.h"
+
+namespace control {
+
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+
+  // From the loop's thread, after a step that took `took`.
+  void update(const LoopCounters& counters, std::int64_t term, base::Duration took);
+  // From any thread, in Prometheus' text format.
+  std::string render() const;
+
+ private:
+  struct Families;
+  std::unique_ptr<Families> families_;
+};
+
+}  // namespace control

@@ -1,0 +1,109 @@
+#include "operator/process/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+
+#include "kube/api/time_format.h"
+
+namespace control {
+namespace {
+
+constexpr int kUsage = 2;
+constexpr int kWritersMax = 256;
+
+// "0.0.0.0:8080", ":0", "[::1]:9000".
+std::string parse_address(const std::string& text, Options& options) {
+  const std::size_t colon = text.rfind(':');
+  int port = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = colon == std::string::npos
+                          ? std::from_chars_result{text.data(), std::errc::invalid_argument}
+                          : std::from_chars(text.data() + colon + 1, end, port);
+  if (parsed.ec != std::errc{} || parsed.ptr != end || port < 0 || port > 65'535) {
+    return "--metrics-address: \"" + text + "\" is no HOST:PORT; write it like 0.0.0.0:8080";
+  }
+  if (colon > 0) options.metrics_host = text.substr(0, colon);
+  std::erase(options.metrics_host, '[');
+  std::erase(options.metrics_host, ']');
+  options.metrics_port = port;
+  return "";
+}
+
+std::string parse_time(const std::string& flag, const std::string& text, base::Duration& out) {
+  const auto parsed = kube::parse_duration(text);
+  if (!parsed.ok() || parsed->count() <= 0) {
+    return flag + ": \"" + text + "\" is no duration above 0; write it like 15s";
+  }
+  out = *parsed;
+  return "";
+}
+
+}  // namespace
+
+ParsedOptions parse_options(std::vector<std::string> arguments) {
+  ParsedOptions parsed;
+  Options& options = parsed.options;
+  CLI::App app{"kubegang-operator: brings Slurm's batch scheduling to Kubernetes",
+               "kubegang-operator"};
+  app.set_version_flag("--version", std::string{"kubegang-operator "} + KUBEGANG_VERSION);
+  std::string address = "0.0.0.0:8080";
+  std::string lease_duration = "15s";
+  std::string renew_deadline = "10s";
+  std::string retry_period = "2s";
+  app.add_option("--kubeconfig", options.kubeconfig,
+                 "kubeconfig file (default: $KUBECONFIG, the pod's service account, "
+                 "~/.kube/config)");
+  app.add_option("--context", options.context, "context of the kubeconfig (default: its current)");
+  app.add_option("--namespace", options.ns, "namespace of the Lease")->capture_default_str();
+  app.add_option("--lease-name", options.lease_name, "name of the Lease")->capture_default_str();
+  app.add_option("--identity", options.identity, "name in the Lease (default: unique)");
+  app.add_flag("--leader-elect,!--no-leader-elect", options.leader_elect,
+               "wait for the Lease before doing anything (default: true)");
+  app.add_option("--lease-duration", lease_duration, "others may take the Lease after that long")
+      ->capture_default_str();
+  app.add_option("--renew-deadline", renew_deadline, "give up when not renewed for that long")
+      ->capture_default_str();
+  app.add_option("--retry-period", retry_period, "time between renewals")->capture_default_str();
+  app.add_option("--metrics-address,--listen", address,
+                 "HOST:PORT of /healthz, /readyz and /metrics; port 0 = any free one")
+      ->capture_default_str();
+  app.add_option("--writers", options.writers, "writes under way at the same time")
+      ->check(CLI::Range(1, kWritersMax))
+      ->capture_default_str();
+  app.add_option("--log-level", options.log_level, "trace, debug, info, warn or error")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}))
+      ->capture_default_str();
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(arguments);
+  } catch (const CLI::Success& success) {
+    std::ostringstream out;
+    parsed.exit_code = app.exit(success, out, out);
+    parsed.text = out.str();
+    return parsed;
+  } catch (const CLI::ParseError& error) {
+    parsed.exit_code = kUsage;
+    parsed.text =
+        std::string{"kubegang-operator: "} + error.what() + "; see kubegang-operator --help\n";
+    return parsed;
+  }
+  for (const std::string& problem :
+       {parse_address(address, options),
+        parse_time("--lease-duration", lease_duration, options.lease_duration),
+        parse_time("--renew-deadline", renew_deadline, options.renew_deadline),
+        parse_time("--retry-period", retry_period, options.retry_period),
+        options.retry_period < options.renew_deadline &&
+                options.renew_deadline < options.lease_duration
+            ? std::string{}
+            : std::string{"--renew-deadline must lie between --retry-period and "
+                          "--lease-duration"}}) {
+    if (problem.empty()) continue;
+    parsed.exit_code = kUsage;
+    parsed.text = "kubegang-operator: " + problem + "\n";
+    break;
+  }
+  return parsed;
+}
+
+}  // namespace control

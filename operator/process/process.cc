@@ -1,0 +1,293 @@
+#include "operator/process/process.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+
+#include "api/wellknown.h"
+#include "kube/event_recorder.h"
+#include "kube/health_server.h"
+#include "kube/http_transport.h"
+#include "kube/leader_elector.h"
+#include "kube/run_loop.h"
+#include "operator/loop/control_loop.h"
+#include "operator/loop/informers.h"
+#include "operator/loop/pace.h"
+#include "operator/process/metrics.h"
+#include "operator/write/crash_points.h"
+#include "operator/write/thread_writer.h"
+
+namespace control {
+namespace {
+
+constexpr int kFailed = 1;
+// The loop looks at the clock at least that often: it may step.
+constexpr base::Duration kLongestWait = std::chrono::seconds{10};
+// Many threads, few of them busy: their own arenas would only cost memory.
+constexpr int kMallocArenas = 2;
+
+int sentence(const std::string& message) {
+  std::fprintf(stderr, "kubegang-operator: %s\n", message.c_str());
+  return kFailed;
+}
+
+void set_up_log(const std::string& level) {
+  auto logger = spdlog::stderr_logger_mt("operator");
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%fZ %l %v", spdlog::pattern_time_type::utc);
+  logger->set_level(spdlog::level::from_str(level));
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+std::string unique_identity(const kube::Clock& clock) {
+  char host[256] = "host";
+  (void)::gethostname(host, sizeof host - 1);
+  return std::string{host} + "_" + std::to_string(::getpid()) + "_" +
+         std::to_string(base::micros_since_epoch(clock.wall()));
+}
+
+// Ends the process at once: what it decided since it lost the Lease must not be finished.
+[[noreturn]] void end_now(const std::string& why) {
+  spdlog::error("{}", why);
+  spdlog::default_logger()->flush();
+  std::_Exit(kFailed);
+}
+
+class Process {
+ public:
+  Process(const Options& options, kube::Transport& transport, CrashPoints& crash_points)
+      : options_{options},
+        crash_points_{crash_points},
+        client_{transport,
+                clock_,
+                sleeper_,
+                {.rate = {.per_second = 1000, .burst = 2000},
+                 .in_flight_max = options.writers + 16,
+                 .field_manager = std::string{kube::kComponent}}},
+        lease_client_{transport,
+                      clock_,
+                      sleeper_,
+                      {.call = {.timeout = options.retry_period, .attempts_max = 1},
+                       .field_manager = std::string{kube::kComponent}}},
+        inbox_{waker_},
+        recorder_{client_, clock_, {.component = std::string{kube::kComponent}}},
+        elector_{lease_client_, clock_, election_options(), election_callbacks()},
+        writer_{inbox_, crash_points_, options.writers, [this] { return leads(); }},
+        informers_{client_, clock_, inbox_, templates_,
+                   [](std::string_view kind, const base::Error& error) {
+                     spdlog::warn("watch failed kind={} error=\"{}\"", kind, error.message);
+                   }},
+        loop_{clock_, client_, inbox_, writer_, templates_, hooks()} {}
+
+  int run() {
+    auto health = serve_health();
+    if (!health.ok()) return sentence(health.error().with_context("--metrics-address").message);
+    loops_.start("signals", [this](std::stop_token stop) { return wait_for_signal(stop); });
+    if (options_.leader_elect && !wait_until_leading()) return stop();
+    start_leading();
+    lead();
+    return stop();
+  }
+
+ private:
+  bool leads() const { return !options_.leader_elect || elector_.is_leader(); }
+
+  kube::LeaderElectionOptions election_options() const {
+    return {.lease = options_.lease(),
+            .identity = options_.identity.empty() ? unique_identity(clock_) : options_.identity,
+            .lease_duration = options_.lease_duration,
+            .renew_deadline = options_.renew_deadline,
+            .retry_period = options_.retry_period,
+            .seed = static_cast<std::uint64_t>(base::micros_since_epoch(clock_.wall()))};
+  }
+
+  kube::LeaderElector::Callbacks election_callbacks() {
+    return {
+        .on_started =
+            [this](std::int32_t transitions) {
+              transitions_ = transitions;
+              leading_ = true;
+              waker_.wake();
+            },
+        .on_lost = [] { end_now("lost the Lease; ending"); },
+        .on_new_leader =
+            [](const std::string& identity) { spdlog::info("leader identity={}", identity); },
+        .on_error =
+            [](const base::Error& error) { spdlog::warn("lease error=\"{}\"", error.message); }};
+  }
+
+  LoopHooks hooks() {
+    return {.log = [](const std::string& message,
+                      const std::string& fields) { spdlog::info("{} {}", message, fields); },
+            .warn = [](const std::string& message,
+                       const std::string& fields) { spdlog::warn("{} {}", message, fields); },
+            .event =
+                [this](const kube::ObjectReference& object, bool warning, const std::string& reason,
+                       const std::string& message) {
+                  recorder_.record(object,
+                                   warning ? kube::EventType::kWarning : kube::EventType::kNormal,
+                                   reason, message);
+                },
+            .fenced =
+                [](std::int64_t term) {
+                  end_now("another operator leads with term " + std::to_string(term) + "; ending");
+                }};
+  }
+
+  base::Status serve_health() {
+    auto server = kube::HealthServer::create(
+        {.address = options_.metrics_host, .port = options_.metrics_port},
+        {.alive = {},
+         .ready = [this]() -> base::Status {
+           // A stand-by is ready: it does what it is there for.
+           if (leading_ && !serving_) {
+             return base::Error{base::Code::kUnavailable, "still listing"};
+           }
+           return {};
+         },
+         .metrics = [this] { return metrics_.render(); }});
+    if (!server.ok()) return server.error();
+    health_ = std::move(*server);
+    spdlog::info("serving address={}:{}", options_.metrics_host, health_->port());
+    loops_.start("health", [this](std::stop_token stop) {
+      health_->serve(std::move(stop));
+      return kLongestWait;
+    });
+    return {};
+  }
+
+  // Wakes up now and then to see whether it has to end.
+  base::Duration wait_for_signal(std::stop_token stop) {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::sigaddset(&signals, SIGTERM);
+    ::sigaddset(&signals, SIGINT);
+    const timespec patience{.tv_sec = 0, .tv_nsec = 200'000'000};
+    while (!stop.stop_requested()) {
+      const int signal = ::sigtimedwait(&signals, nullptr, &patience);
+      if (signal != SIGTERM && signal != SIGINT) continue;
+      spdlog::info("stopping signal={}", signal);
+      stopping_ = true;
+      waker_.wake();
+    }
+    return kLongestWait;
+  }
+
+  bool wait_until_leading() {
+    election_.start("lease", [this](std::stop_token) { return elector_.step(); });
+    while (!leading_ && !stopping_) waker_.wait_for(kLongestWait, {});
+    return leading_ && !stopping_;
+  }
+
+  void start_leading() {
+    leading_ = true;
+    loop_.lead(transitions_);
+    for (auto& [name, step] : informers_.steps()) loops_.start(name, step);
+    loops_.start("events", [this](std::stop_token) { return recorder_.step(); });
+    for (int i = 0; i < writer_.at_once(); ++i) {
+      writers_.start("writer", [this](std::stop_token stop) {
+        writer_.work(std::move(stop));
+        return kLongestWait;
+      });
+    }
+    while (!informers_.have_synced() && !stopping_) {
+      waker_.wait_for(std::chrono::milliseconds{20}, {});
+    }
+  }
+
+  void lead() {
+    while (!stopping_) {
+      const base::Duration began = clock_.monotonic();
+      const base::Instant due = loop_.step();
+      const base::Duration took = clock_.monotonic() - began;
+      metrics_.update(loop_.counters(), loop_.term(), took);
+      serving_ = true;
+      if (const base::Duration rest = rest_after(took, loop_.writes_wait()); rest.count() > 0) {
+        (void)sleeper_.sleep(rest, {});
+      }
+      const base::Duration wait =
+          due == base::kNever ? kLongestWait : std::min(due - clock_.wall(), kLongestWait);
+      if (wait.count() > 0) waker_.wait_for(wait, {});
+    }
+  }
+
+  // Finishes what is under way, gives the Lease up, so that the next one need not wait.
+  int stop() {
+    loops_.request_stop();
+    writers_.request_stop();
+    writers_.join();
+    client_.request_stop();
+    loops_.join();
+    election_.request_stop();
+    election_.join();
+    if (options_.leader_elect) elector_.release();
+    spdlog::info("stopped");
+    return 0;
+  }
+
+  const Options options_;
+  CrashPoints& crash_points_;
+  kube::SystemClock clock_;
+  kube::ThreadSleeper sleeper_;
+  kube::Client client_;
+  kube::Client lease_client_;  // of its own, so that no rate limit delays a renewal
+  kube::Waker waker_;
+  Inbox inbox_;
+  TemplateBook templates_;
+  kube::EventRecorder recorder_;
+  kube::LeaderElector elector_;
+  ThreadWriter writer_;
+  Informers informers_;
+  Metrics metrics_;
+  ControlLoop loop_;
+  std::unique_ptr<kube::HealthServer> health_;
+
+  std::atomic<bool> leading_{false};
+  std::atomic<bool> serving_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::int32_t> transitions_{0};
+
+  // Last, so that they end first.
+  kube::RunLoop election_;
+  kube::RunLoop writers_;
+  kube::RunLoop loops_;
+};
+
+// Before there is any thread: all inherit it.
+void block_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGTERM);
+  ::sigaddset(&signals, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+}  // namespace
+
+int run_process(const Options& options) {
+  ::mallopt(M_ARENA_MAX, kMallocArenas);
+  block_signals();
+  set_up_log(options.log_level);
+  const char* crash_at = std::getenv("KUBEGANG_CRASH_AT");
+  auto crash_points = CrashPoints::parse(crash_at == nullptr ? "" : crash_at);
+  if (!crash_points.ok()) return sentence(crash_points.error().message);
+  const auto config = kube::default_config(
+      options.kubeconfig, options.context.empty() ? std::nullopt : std::optional{options.context});
+  if (!config.ok()) return sentence(config.error().message);
+  const kube::SystemClock clock;
+  auto transport = kube::HttpTransport::create(*config, clock);
+  if (!transport.ok()) return sentence(transport.error().message);
+  Process process{options, **transport, *crash_points};
+  return process.run();
+}
+
+}  // namespace control

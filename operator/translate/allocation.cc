@@ -1,0 +1,115 @@
+#include "operator/translate/allocation.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "operator/translate/units.h"
+#include "slurm/hostlist.h"
+
+namespace control {
+namespace {
+
+bool same_share(const sched::NodeAllocation& a, const sched::NodeAllocation& b) {
+  return a.cores == b.cores && a.cpus == b.cpus && a.tasks == b.tasks && a.memory == b.memory;
+}
+
+kube::NodeAllocation encode_share(const sched::NodeAllocation& share,
+                                  const std::vector<std::string>& names) {
+  kube::NodeAllocation encoded;
+  encoded.nodes = slurm::compress_hostlist(names);
+  encoded.cpus = format_cores(share.cores);
+  encoded.cpu_count = share.cpus;
+  encoded.tasks = share.tasks;
+  if (share.memory.value() > 0) encoded.memory = bytes_of(share.memory);
+  return encoded;
+}
+
+}  // namespace
+
+std::string format_cores(const sched::CoreSet& cores) {
+  std::string text;
+  for (int first = cores.next(0); first >= 0;) {
+    int last = first;
+    while (last + 1 < sched::kCoresPerNodeMax && cores.test(last + 1)) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(first);
+    if (last > first) text += "-" + std::to_string(last);
+    first = last + 1 < sched::kCoresPerNodeMax ? cores.next(last + 1) : -1;
+  }
+  return text;
+}
+
+base::Result<sched::CoreSet> parse_cores(std::string_view text) {
+  sched::CoreSet cores;
+  const auto wrong = [&] {
+    return base::invalid_argument("\"" + std::string{text} +
+                                  "\" is no list of core numbers such as 0-3,8");
+  };
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  while (at != end) {
+    int first = 0;
+    auto parsed = std::from_chars(at, end, first);
+    if (parsed.ec != std::errc{}) return wrong();
+    at = parsed.ptr;
+    int last = first;
+    if (at != end && *at == '-') {
+      parsed = std::from_chars(at + 1, end, last);
+      if (parsed.ec != std::errc{}) return wrong();
+      at = parsed.ptr;
+    }
+    if (first < 0 || last < first || last >= sched::kCoresPerNodeMax) return wrong();
+    for (int core = first; core <= last; ++core) cores.set(core);
+    if (at == end) break;
+    if (*at != ',' || at + 1 == end) return wrong();
+    ++at;
+  }
+  return cores;
+}
+
+kube::Allocation encode_allocation(const sched::Allocation& allocation, const NodeNames& name_of) {
+  kube::Allocation encoded;
+  std::vector<std::string> all;
+  std::vector<std::string> group;
+  for (std::size_t i = 0; i < allocation.nodes.size(); ++i) {
+    const sched::NodeAllocation& share = allocation.nodes[i];
+    encoded.cpus += share.cpus;
+    all.push_back(name_of(share.node));
+    group.push_back(all.back());
+    const bool last = i + 1 == allocation.nodes.size();
+    if (!last && same_share(share, allocation.nodes[i + 1])) continue;
+    encoded.nodes.push_back(encode_share(share, group));
+    group.clear();
+  }
+  encoded.node_list = slurm::compress_hostlist(all);
+  return encoded;
+}
+
+base::Result<DecodedAllocation> decode_allocation(const kube::Allocation& allocation,
+                                                  const NodesByName& find) {
+  DecodedAllocation decoded;
+  decoded.allocation.whole_nodes = true;
+  for (const kube::NodeAllocation& share : allocation.nodes) {
+    const auto names = slurm::expand_hostlist(share.nodes);
+    if (!names.ok()) return names.error().with_context("status.allocation.nodes");
+    const auto cores = parse_cores(share.cpus);
+    if (!cores.ok()) return cores.error().with_context("status.allocation.nodes.cpus");
+    for (const std::string& name : *names) {
+      const auto node = find(name);
+      if (!node) {
+        decoded.missing.push_back(name);
+        continue;
+      }
+      const sched::CoreSet all = sched::CoreSet::first(node->cores);
+      sched::NodeAllocation& out = decoded.allocation.nodes.emplace_back();
+      out.node = node->index;
+      out.cores = share.cpus.empty() ? all : *cores;
+      out.cpus = share.cpu_count.value_or(node->cpus);
+      out.tasks = share.tasks.value_or(1);
+      out.memory = share.memory ? mib_of(*share.memory) : sched::MemoryMiB{0};
+      decoded.allocation.whole_nodes = decoded.allocation.whole_nodes && out.cores == all;
+    }
+  }
+  return decoded;
+}
+
+}  // namespace control

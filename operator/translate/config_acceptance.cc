@@ -1,0 +1,276 @@
+#include "operator/translate/config_acceptance.h"
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string_view>
+#include <tuple>
+
+#include "base/check.h"
+#include "scheduler/model/legality.h"
+#include "slurm/hostlist.h"
+
+namespace control {
+namespace {
+
+// A condition's message is no place for thousands of names.
+constexpr std::size_t kMissingBytesMax = 1'000;
+constexpr std::size_t kMissingNamesShown = 20;
+
+// "n[12-14]", or the first names of a list that is long however it is written.
+std::string short_hostlist(const std::vector<std::string>& names) {
+  std::string text = slurm::compress_hostlist(names);
+  if (text.size() <= kMissingBytesMax) return text;
+  return slurm::compress_hostlist(std::span{names}.first(kMissingNamesShown)) + ",...";
+}
+
+// Which spec of an object is tried.
+enum class Choice { kNewest, kAccepted, kNone };
+
+template <typename Spec>
+struct Weighing {
+  const SpecCandidate<Spec>* candidate = nullptr;
+  Choice choice = Choice::kNone;
+  SpecVerdict verdict;
+
+  explicit Weighing(const SpecCandidate<Spec>& of) : candidate{&of} {
+    verdict.problems = of.problems;
+    choice = of.problems.empty() && of.newest != nullptr ? Choice::kNewest : fallback();
+  }
+
+  const Spec* spec() const {
+    switch (choice) {
+      case Choice::kNewest:
+        return candidate->newest;
+      case Choice::kAccepted:
+        return candidate->accepted;
+      case Choice::kNone:
+        return nullptr;
+    }
+    return nullptr;
+  }
+  bool is_change() const {
+    return choice == Choice::kNewest &&
+           (candidate->accepted == nullptr || !(*candidate->newest == *candidate->accepted));
+  }
+  // Gives up one step. Returns false when there is nothing left to give up.
+  bool retreat(const std::string& problem) {
+    if (choice == Choice::kNone) return false;
+    if (std::find(verdict.problems.begin(), verdict.problems.end(), problem) ==
+        verdict.problems.end()) {
+      verdict.problems.push_back(problem);
+    }
+    choice = is_change() ? fallback() : Choice::kNone;
+    return true;
+  }
+  SpecVerdict finish() {
+    verdict.newest_in_force = choice == Choice::kNewest;
+    verdict.any_in_force = choice != Choice::kNone;
+    return std::move(verdict);
+  }
+
+ private:
+  Choice fallback() const {
+    return candidate->accepted != nullptr ? Choice::kAccepted : Choice::kNone;
+  }
+};
+
+class Acceptor {
+ public:
+  explicit Acceptor(const AcceptanceInput& input) : input_{input} {
+    if (input.config) config_.emplace(*input.config);
+    for (const auto& partition : input.partitions) partitions_.emplace_back(partition);
+    for (const auto& qos : input.qos) qos_.emplace_back(qos);
+  }
+
+  Acceptance run() {
+    // Each round gives up at least one spec, so it ends; the defaults alone are legal.
+    for (;;) {
+      if (refuse_second_default()) continue;
+      build();
+      const auto issues = sched::check(out_.configuration);
+      const auto error = std::find_if(issues.begin(), issues.end(), [](const auto& issue) {
+        return issue.severity == sched::IssueSeverity::kError;
+      });
+      if (error == issues.end()) {
+        for (const auto& issue : issues) warn(issue);
+        warn_of_missing_nodes();
+        break;
+      }
+      CHECK(give_way(*error), error->message);
+    }
+    if (config_) out_.config = config_->finish();
+    for (auto& trial : partitions_) out_.partitions.push_back(trial.finish());
+    for (auto& trial : qos_) out_.qos.push_back(trial.finish());
+    return std::move(out_);
+  }
+
+ private:
+  void build() {
+    out_.configuration = {};
+    const kube::SchedulerConfigSpec* spec = config_ ? config_->spec() : nullptr;
+    const kube::SchedulerConfigSpec defaults;
+    out_.configuration.cluster = translate_config(spec != nullptr ? *spec : defaults);
+    out_.parameters = operator_parameters(spec != nullptr ? *spec : defaults);
+    for (const auto& trial : partitions_) {
+      if (const auto* partition = trial.spec()) {
+        out_.configuration.partitions.push_back(
+            translate_partition(trial.candidate->name, *partition, input_.nodes));
+      }
+    }
+    for (const auto& trial : qos_) {
+      if (const auto* qos = trial.spec()) {
+        out_.configuration.qos.push_back(translate_qos(trial.candidate->name, *qos));
+      }
+    }
+  }
+
+  // Two default partitions: the older one wins, ties by name; the other's spec is refused.
+  bool refuse_second_default() {
+    const SpecCandidate<kube::PartitionSpec>* winner = nullptr;
+    const auto is_default = [](const auto& trial) {
+      const auto* spec = trial.spec();
+      return spec != nullptr && spec->is_default.value_or(false);
+    };
+    for (const auto& trial : partitions_) {
+      const auto* other = trial.candidate;
+      if (is_default(trial) && (winner == nullptr || std::tie(other->created, other->name) <
+                                                         std::tie(winner->created, winner->name))) {
+        winner = other;
+      }
+    }
+    return std::any_of(partitions_.begin(), partitions_.end(), [&](auto& trial) {
+      return is_default(trial) && trial.candidate != winner &&
+             trial.retreat("spec.default: partition \"" + winner->name +
+                           "\" is the default already and older; set default to false in one of "
+                           "the two");
+    });
+  }
+
+  void add_warning(const std::string& partition, std::string sentence) {
+    for (auto& trial : partitions_) {
+      if (trial.candidate->name != partition) continue;
+      auto& warnings = trial.verdict.warnings;
+      if (std::find(warnings.begin(), warnings.end(), sentence) == warnings.end()) {
+        warnings.push_back(std::move(sentence));
+      }
+    }
+  }
+
+  void warn(const sched::ConfigIssue& issue) {
+    const std::string sentence = sentence_of(issue);
+    switch (issue.object) {
+      case sched::IssueObject::kCluster:
+        if (config_) config_->verdict.warnings.push_back(sentence);
+        break;
+      case sched::IssueObject::kPartition:
+        add_warning(issue.name, sentence);
+        break;
+      case sched::IssueObject::kQos:
+        for (auto& trial : qos_) {
+          if (trial.candidate->name == issue.name) trial.verdict.warnings.push_back(sentence);
+        }
+        break;
+    }
+  }
+
+  // Nodes come and go, so a partition is in force without them (slurmctld refuses unknown names);
+  // but a name may be a mistake.
+  void warn_of_missing_nodes() {
+    std::set<std::string_view> existing;
+    for (const kube::Node* node : input_.nodes) existing.insert(node->metadata.name);
+    for (const auto& partition : out_.configuration.partitions) {
+      std::vector<std::string> missing;
+      for (const std::string& name : partition.nodes) {
+        if (!existing.contains(name)) missing.push_back(name);
+      }
+      if (missing.empty()) continue;
+      add_warning(partition.name, "spec.nodes.hostlist: there is no node " +
+                                      short_hostlist(missing) + " (" +
+                                      std::to_string(missing.size()) + " of the " +
+                                      std::to_string(partition.nodes.size()) + " that it names)");
+    }
+  }
+
+  // Something that an error is about goes back to what was in force. What did not change is spared
+  // as long as something that did is left: a rejected object changes nothing that runs.
+  bool give_way(const sched::ConfigIssue& issue) {
+    const std::string sentence = sentence_of(issue);
+    for (const bool only_changes : {true, false}) {
+      if (retreat_blamed(issue, sentence, only_changes)) return true;
+      if (only_changes && config_ && config_->is_change() && config_->retreat(sentence)) {
+        return true;
+      }
+      if (only_changes && retreat_any_change(sentence)) return true;
+    }
+    return false;
+  }
+
+  bool retreat_blamed(const sched::ConfigIssue& issue, const std::string& sentence,
+                      bool only_changes) {
+    const auto try_one = [&](auto& trial) {
+      return (!only_changes || trial.is_change()) && trial.retreat(sentence);
+    };
+    switch (issue.object) {
+      case sched::IssueObject::kCluster:
+        return config_ && try_one(*config_);
+      case sched::IssueObject::kPartition:
+        return std::any_of(partitions_.begin(), partitions_.end(), [&](auto& trial) {
+          return trial.candidate->name == issue.name && try_one(trial);
+        });
+      case sched::IssueObject::kQos:
+        return std::any_of(qos_.begin(), qos_.end(), [&](auto& trial) {
+          return trial.candidate->name == issue.name && try_one(trial);
+        });
+    }
+    return false;
+  }
+
+  bool retreat_any_change(const std::string& sentence) {
+    const auto try_one = [&](auto& trial) { return trial.is_change() && trial.retreat(sentence); };
+    return std::any_of(partitions_.begin(), partitions_.end(), try_one) ||
+           std::any_of(qos_.begin(), qos_.end(), try_one);
+  }
+
+  static std::string sentence_of(const sched::ConfigIssue& issue) {
+    std::string where;
+    switch (issue.object) {
+      case sched::IssueObject::kCluster:
+        break;
+      case sched::IssueObject::kPartition:
+        where = "partition \"" + issue.name + "\": ";
+        break;
+      case sched::IssueObject::kQos:
+        where = "QOS \"" + issue.name + "\": ";
+        break;
+    }
+    const std::string field = field_of(issue.field);
+    return where + (field.empty() ? "" : "spec." + field + ": ") + issue.message + " (" +
+           issue.rule + ")";
+  }
+
+  // Slurm's spelling in ours: "PreemptMode" is preemptMode, "QOS" qos.
+  static std::string field_of(const std::string& field) {
+    std::string ours = field;
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      const bool next_is_small = i + 1 < ours.size() && ours[i + 1] >= 'a' && ours[i + 1] <= 'z';
+      if (ours[i] < 'A' || ours[i] > 'Z' || (i > 0 && next_is_small)) break;
+      ours[i] = static_cast<char>(ours[i] - 'A' + 'a');
+    }
+    return ours;
+  }
+
+  const AcceptanceInput& input_;
+  std::optional<Weighing<kube::SchedulerConfigSpec>> config_;
+  std::vector<Weighing<kube::PartitionSpec>> partitions_;
+  std::vector<Weighing<kube::QosSpec>> qos_;
+  Acceptance out_;
+};
+
+}  // namespace
+
+Acceptance accept(const AcceptanceInput& input) {
+  return Acceptor{input}.run();
+}
+
+}  // namespace control

@@ -1,0 +1,54 @@
+// Which specs of SchedulerConfig, Partitions and QOS are in force: the newest ones if they are
+// legal together (C1-C20 of slurm-semantics 1.6), for the others the last accepted ones. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/partition.h"
+#include "api/qos.h"
+#include "api/scheduler_config.h"
+#include "kube/api/node.h"
+#include "operator/translate/config_translation.h"
+#include "scheduler/model/config.h"
+
+namespace control {
+
+// One object as it is stored.
+template <typename Spec>
+struct SpecCandidate {
+  std::string name;
+  base::Instant created{};
+  const Spec* newest = nullptr;
+  const Spec* accepted = nullptr;     // in force until now; null: none was ever legal
+  std::vector<std::string> problems;  // of the newest by itself (check_…)
+};
+
+struct SpecVerdict {
+  bool newest_in_force = false;
+  bool any_in_force = false;          // false: the object counts as absent
+  std::vector<std::string> problems;  // why the newest is not in force: whole sentences
+  std::vector<std::string> warnings;  // legal, but hardly wanted
+};
+
+struct AcceptanceInput {
+  std::optional<SpecCandidate<kube::SchedulerConfigSpec>> config;  // nothing: all defaults
+  // In the order in which they were created (it breaks ties).
+  std::vector<SpecCandidate<kube::PartitionSpec>> partitions;
+  std::vector<SpecCandidate<kube::QosSpec>> qos;
+  std::span<const kube::Node* const> nodes;
+};
+
+struct Acceptance {
+  sched::Configuration configuration;  // legal
+  OperatorParameters parameters;
+  SpecVerdict config;
+  std::vector<SpecVerdict> partitions;  // as in the input
+  std::vector<SpecVerdict> qos;
+};
+
+Acceptance accept(const AcceptanceInput& input);
+
+}  // namespace control

@@ -1,0 +1,289 @@
+#include "operator/translate/job_translation.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "api/wellknown.h"
+#include "base/natural_order.h"
+#include "operator/translate/job_check.h"
+#include "operator/translate/units.h"
+#include "scheduler/model/cluster.h"
+#include "slurm/hostlist.h"
+
+namespace control {
+namespace {
+
+bool tolerates(const std::vector<kube::Toleration>& tolerations, const kube::Taint& taint) {
+  return std::any_of(tolerations.begin(), tolerations.end(), [&](const kube::Toleration& t) {
+    if (!t.effect.empty() && t.effect != taint.effect) return false;
+    if (t.key.empty()) return t.op == "Exists";
+    if (t.key != taint.key) return false;
+    return t.op == "Exists" || t.value == taint.value;
+  });
+}
+
+// Taints that say in what state the node is; the node's own state covers them.
+bool is_state_taint(const kube::Taint& taint) {
+  return taint.key.starts_with("node.kubernetes.io/") || taint.key == kube::kTaintManaged;
+}
+
+// Empty for a list that is absent or does not parse (check_job says so).
+std::vector<std::string> names_of(const std::optional<std::string>& hostlist) {
+  if (!hostlist) return {};
+  auto names = slurm::expand_hostlist(*hostlist);
+  if (!names.ok()) return {};
+  std::sort(names->begin(), names->end(), base::natural_less);
+  names->erase(std::unique(names->begin(), names->end()), names->end());
+  return std::move(*names);
+}
+
+sched::Sharing translate(kube::JobSharing sharing) {
+  switch (sharing) {
+    case kube::JobSharing::kAny:
+      return sched::Sharing::kAny;
+    case kube::JobSharing::kOverSubscribe:
+      return sched::Sharing::kOverSubscribe;
+    case kube::JobSharing::kNode:
+      return sched::Sharing::kNode;
+    case kube::JobSharing::kUser:
+    case kube::JobSharing::kMcs:  // refused by check_job
+      return sched::Sharing::kUser;
+  }
+  return sched::Sharing::kAny;
+}
+
+const sched::PartitionConfig* find_partition(const sched::Configuration& configuration,
+                                             const std::string& name) {
+  for (const auto& partition : configuration.partitions) {
+    if (partition.name == name) return &partition;
+  }
+  return nullptr;
+}
+
+const sched::PartitionConfig* default_partition(const sched::Configuration& configuration) {
+  for (const auto& partition : configuration.partitions) {
+    if (partition.is_default) return &partition;
+  }
+  return nullptr;
+}
+
+std::string names_of_partitions(const sched::Configuration& configuration) {
+  std::string names;
+  for (const auto& partition : configuration.partitions) {
+    names += (names.empty() ? "" : ", ") + partition.name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+// The partitions that the job may run in; problems for those that do not exist.
+std::vector<const sched::PartitionConfig*> find_partitions(const kube::JobSpec& spec,
+                                                           const JobContext& context,
+                                                           std::vector<std::string>& problems) {
+  std::vector<const sched::PartitionConfig*> found;
+  for (const std::string& name : spec.partitions) {
+    if (const auto* partition = find_partition(context.configuration, name)) {
+      found.push_back(partition);
+    } else {
+      problems.push_back("spec.partitions: there is no partition \"" + name +
+                         "\"; name one of: " + names_of_partitions(context.configuration));
+    }
+  }
+  if (!spec.partitions.empty()) return found;
+  if (const auto* partition = default_partition(context.configuration)) return {partition};
+  problems.push_back("spec.partitions: is absent and no partition is the default; name one of: " +
+                     names_of_partitions(context.configuration));
+  return found;
+}
+
+// A job that no partition it names can ever hold.
+void check_capacity(const sched::JobRequest& request,
+                    const std::vector<const sched::PartitionConfig*>& partitions,
+                    const JobContext& context, std::vector<std::string>& problems) {
+  const sched::PartitionConfig* largest = nullptr;
+  PartitionCapacity best;
+  for (const auto* partition : partitions) {
+    const auto found = context.capacity.find(partition->name);
+    const PartitionCapacity capacity =
+        found == context.capacity.end() ? PartitionCapacity{} : found->second;
+    if (largest != nullptr && capacity.nodes <= best.nodes) continue;
+    largest = partition;
+    best = capacity;
+  }
+  if (largest == nullptr) return;
+  if (request.min_nodes > best.nodes) {
+    problems.push_back("spec.nodes.min: " + std::to_string(request.min_nodes) +
+                       " nodes are asked for, but partition \"" + largest->name + "\" has " +
+                       std::to_string(best.nodes) + "; lower nodes.min or name a larger partition");
+    return;
+  }
+  if (!request.tasks || request.overcommit || best.cpus_per_node_max == 0) return;
+  const std::int64_t nodes = std::min(request.max_nodes.value_or(best.nodes), best.nodes);
+  const std::int64_t cpus = nodes * best.cpus_per_node_max;
+  const std::int64_t wanted = std::int64_t{*request.tasks} * request.cpus_per_task;
+  if (wanted <= cpus) return;
+  problems.push_back("spec.tasks: " + std::to_string(*request.tasks) + " tasks of " +
+                     std::to_string(request.cpus_per_task) + " CPUs need " +
+                     std::to_string(wanted) + " CPUs, but " + std::to_string(nodes) +
+                     " nodes of partition \"" + largest->name + "\" have at most " +
+                     std::to_string(cpus) + "; lower tasks or raise nodes.max");
+}
+
+void check_template_against(const kube::JobSpec& spec, const TemplateFacts& facts,
+                            const std::vector<const sched::PartitionConfig*>& partitions,
+                            const JobContext& context, std::vector<std::string>& problems) {
+  // A grace period above killWait + graceTime would outlive every other rule about ending a job.
+  base::Duration grace{0};
+  for (const auto* partition : partitions) grace = std::max(grace, partition->grace_time);
+  for (const auto& qos : context.configuration.qos) {
+    if (qos.name == spec.qos.value_or("")) grace = std::max(grace, qos.grace_time);
+  }
+  const base::Duration longest = context.configuration.cluster.kill_wait + grace;
+  if (facts.grace_seconds && std::chrono::seconds{*facts.grace_seconds} > longest) {
+    problems.push_back("spec.template.spec.terminationGracePeriodSeconds: " +
+                       std::to_string(*facts.grace_seconds) + " is above killWait + graceTime (" +
+                       std::to_string(whole_seconds_up(longest)) + "); lower it");
+  }
+  // With one container its limit has to be the job's memory; with several the sum must not exceed
+  // it.
+  if (spec.memory_per_cpu) return;  // depends on the CPUs that it gets: checked when pods are made
+  std::int64_t limits = 0;
+  bool all = !facts.memory.empty();
+  for (const ContainerMemory& container : facts.memory) {
+    if (container.limit) limits += container.limit->value();
+    all = all && container.limit.has_value();
+  }
+  if (limits == 0) return;
+  const std::int64_t job = spec.memory_per_node ? spec.memory_per_node->value() : 0;
+  if (job != 0 && (limits == job || (!all && limits < job))) return;
+  problems.push_back(
+      "spec.template.spec.containers: memory limits of " + kube::format_bytes(kube::Bytes{limits}) +
+      (job == 0 ? std::string{" but the job asks for no memory; set spec.memoryPerNode to the same"}
+                : " differ from spec.memoryPerNode " + kube::format_bytes(kube::Bytes{job}) +
+                      "; leave the limits out or make them equal"));
+}
+
+void check_node_list(const sched::JobRequest& request, std::vector<std::string>& problems) {
+  for (const std::string& name : request.required_nodes) {
+    const auto& excluded = request.excluded_nodes;
+    if (std::find(excluded.begin(), excluded.end(), name) == excluded.end()) continue;
+    problems.push_back("spec.nodeList: node \"" + name +
+                       "\" is excluded by spec.excludeNodes; remove it from one of the two");
+  }
+  if (request.max_nodes && static_cast<int>(request.required_nodes.size()) > *request.max_nodes) {
+    problems.push_back("spec.nodeList: names " + std::to_string(request.required_nodes.size()) +
+                       " nodes, but spec.nodes allows at most " +
+                       std::to_string(*request.max_nodes) + "; raise nodes.max");
+  }
+}
+
+}  // namespace
+
+std::string partition_names(const kube::JobSpec& spec, const sched::Configuration& configuration) {
+  std::string names;
+  for (const std::string& name : spec.partitions) names += (names.empty() ? "" : ",") + name;
+  if (!names.empty()) return names;
+  const sched::PartitionConfig* partition = default_partition(configuration);
+  return partition == nullptr ? "" : partition->name;
+}
+
+sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Instant submit_time) {
+  const kube::JobSpec& spec = job.spec;
+  sched::JobRequest request;
+  request.id = id;
+  request.name = job.metadata.name;
+  request.user = job.metadata.ns;
+  request.submit_time = submit_time;
+  request.partitions = spec.partitions;
+  if (spec.nodes) {
+    request.nodes_given = true;
+    request.min_nodes = spec.nodes->min.value_or(1);
+    request.max_nodes = spec.nodes->max.value_or(request.min_nodes);
+  }
+  request.tasks = spec.tasks;
+  request.tasks_per_node = spec.tasks_per_node;
+  request.cpus_per_task = spec.cpus_per_task.value_or(1);
+  request.tasks_per_socket = spec.tasks_per_socket;
+  request.tasks_per_core = spec.tasks_per_core;
+  request.min_cpus_per_node = spec.min_cpus_per_node;
+  request.sockets_per_node = spec.sockets_per_node;
+  request.cores_per_socket = spec.cores_per_socket;
+  request.threads_per_core = spec.threads_per_core;
+  request.overcommit = spec.overcommit.value_or(false);
+  request.use_min_nodes = spec.use_min_nodes.value_or(false);
+  if (spec.tmp_disk) request.tmp_disk = mib_of(*spec.tmp_disk);
+  if (spec.memory_per_cpu) request.memory = sched::MemoryPerCpu{mib_of(*spec.memory_per_cpu)};
+  if (spec.memory_per_node) request.memory = sched::MemoryPerNode{mib_of(*spec.memory_per_node)};
+  request.sharing = translate(spec.sharing.value_or(kube::JobSharing::kAny));
+  request.required_nodes = names_of(spec.node_list);
+  request.excluded_nodes = names_of(spec.exclude_nodes);
+  request.contiguous = spec.contiguous.value_or(false);
+  request.constraint = spec.constraint.value_or("");
+  request.time_limit = spec.time_limit;
+  request.time_min = spec.time_min;
+  request.begin_time = spec.begin_time;
+  request.deadline = spec.deadline;
+  request.qos = spec.qos.value_or("");
+  if (spec.priority) {
+    request.priority = sched::Priority{static_cast<std::uint32_t>(*spec.priority)};
+  }
+  request.nice = spec.nice.value_or(0);
+  request.hold = spec.hold.value_or(false);
+  request.suspend = spec.suspend.value_or(false);
+  request.requeue = spec.requeue;
+  request.pod_per_task =
+      spec.pod_policy.value_or(kube::PodPolicy::kPerNode) == kube::PodPolicy::kPerTask;
+  return request;
+}
+
+std::vector<std::string> unusable_nodes(const TemplateFacts& pod_template,
+                                        std::span<const NodeSelectorFacts> nodes) {
+  std::vector<std::string> unusable;
+  for (const NodeSelectorFacts& node : nodes) {
+    const bool selected =
+        std::all_of(pod_template.node_selector.begin(), pod_template.node_selector.end(),
+                    [&](const auto& wanted) {
+                      const auto label = node.labels->find(wanted.first);
+                      return label != node.labels->end() && label->second == wanted.second;
+                    });
+    const bool tolerated =
+        std::all_of(node.taints->begin(), node.taints->end(), [&](const kube::Taint& taint) {
+          return taint.effect == "PreferNoSchedule" || is_state_taint(taint) ||
+                 tolerates(pod_template.tolerations, taint);
+        });
+    if (!selected || !tolerated) unusable.push_back(node.name);
+  }
+  return unusable;
+}
+
+JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template, sched::JobId id,
+                         base::Instant submit_time, const JobContext& context) {
+  JobVerdict verdict;
+  verdict.problems = check_job(job);
+  const bool object_is_legal = verdict.problems.empty();
+  verdict.problems.insert(verdict.problems.end(), pod_template.problems.begin(),
+                          pod_template.problems.end());
+  const std::size_t problems_before = verdict.problems.size();
+  const auto partitions = find_partitions(job.spec, context, verdict.problems);
+  verdict.partition_missing = verdict.problems.size() > problems_before;
+  if (const std::string qos = job.spec.qos.value_or(""); !qos.empty()) {
+    const auto& known = context.configuration.qos;
+    if (std::none_of(known.begin(), known.end(), [&](const auto& q) { return q.name == qos; })) {
+      verdict.problems.push_back("spec.qos: there is no QOS \"" + qos +
+                                 "\"; name one that exists or leave it out");
+    }
+  }
+  if (!object_is_legal) return verdict;
+
+  sched::JobRequest request = plain_request(job, id, submit_time);
+  check_node_list(request, verdict.problems);
+  check_capacity(request, partitions, context, verdict.problems);
+  check_template_against(job.spec, pod_template, partitions, context, verdict.problems);
+  if (!verdict.problems.empty()) return verdict;
+
+  const auto unusable = unusable_nodes(pod_template, context.nodes);
+  request.excluded_nodes.insert(request.excluded_nodes.end(), unusable.begin(), unusable.end());
+  verdict.request = std::move(request);
+  return verdict;
+}
+
+}  // namespace control

@@ -1,0 +1,63 @@
+// Job -> sched::JobRequest, judged against the configuration in force and the nodes that exist.
+// Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/job.h"
+#include "kube/api/node.h"
+#include "operator/translate/template_check.h"
+#include "scheduler/model/config.h"
+#include "scheduler/model/job.h"
+
+namespace control {
+
+// What a partition can hold at most, from the nodes that exist now.
+struct PartitionCapacity {
+  int nodes = 0;
+  int cpus_per_node_max = 0;
+  friend bool operator==(const PartitionCapacity&, const PartitionCapacity&) = default;
+};
+
+// A node as far as a pod that names it cares (a template's nodeSelector and tolerations).
+struct NodeSelectorFacts {
+  std::string name;
+  const kube::Labels* labels = nullptr;
+  const std::vector<kube::Taint>* taints = nullptr;
+};
+
+struct JobContext {
+  const sched::Configuration& configuration;
+  const std::map<std::string, PartitionCapacity>& capacity;  // by partition name
+  std::span<const NodeSelectorFacts> nodes;
+};
+
+struct JobVerdict {
+  std::optional<sched::JobRequest> request;  // present iff there is no problem
+  std::vector<std::string> problems;         // whole sentences: field, value, what to do
+  bool partition_missing = false;            // one of them: a partition that does not exist
+};
+
+// The job's request under this number and submit time. Checks what check_job and check_template
+// found once more into the verdict, then what needs the cluster: partitions, QOS, sizes, memory and
+// grace period of the template.
+JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template, sched::JobId id,
+                         base::Instant submit_time, const JobContext& context);
+
+// The partitions that the job may run in as squeue shows them: "a,b", or the default one; "" where
+// it names none and none is the default.
+std::string partition_names(const kube::JobSpec& spec, const sched::Configuration& configuration);
+
+// What the spec asks for, unchecked: of a job that runs already, whatever its spec is worth today.
+sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Instant submit_time);
+
+// Nodes that the template's pods cannot use: labels that do not match its nodeSelector, taints that
+// it does not tolerate (but for those that stand for the node's state, which are the node's).
+std::vector<std::string> unusable_nodes(const TemplateFacts& pod_template,
+                                        std::span<const NodeSelectorFacts> nodes);
+
+}  // namespace control

@@ -1,0 +1,162 @@
+#include "operator/translate/node_translation.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/wellknown.h"
+#include "operator/gang/gang_observation.h"
+#include "operator/translate/units.h"
+#include "timetable/timetable.h"
+
+namespace control {
+namespace {
+
+std::int64_t quantity_units(const kube::ResourceList& list, const std::string& name) {
+  const auto found = list.find(name);
+  // Rounded down: half a CPU is none that could be given away whole.
+  return found == list.end() ? 0 : found->second.milli() / 1000;
+}
+
+kube::Bytes memory_of(const kube::ResourceList& list) {
+  const auto found = list.find("memory");
+  return found == list.end() ? kube::Bytes{0} : found->second.bytes();
+}
+
+// What a job can find in its pods' emptyDirs and writable layers: Slurm's TmpDisk.
+sched::MemoryMiB tmp_disk_of(const kube::ResourceList& list) {
+  const auto found = list.find("ephemeral-storage");
+  return found == list.end() ? sched::MemoryMiB{0} : whole_mib_of(found->second.bytes());
+}
+
+std::uint32_t weight_of(const kube::Labels& labels) {
+  const auto label = labels.find(std::string{kube::kLabelWeight});
+  std::uint32_t weight = 1;
+  if (label == labels.end()) return weight;
+  const char* end = label->second.data() + label->second.size();
+  const auto parsed = std::from_chars(label->second.data(), end, weight);
+  return parsed.ec == std::errc{} && parsed.ptr == end ? weight : 1;
+}
+
+// A label is a feature by its key, and by key=value where the value says more than "true".
+std::vector<std::string> features_of(const kube::Labels& labels) {
+  std::vector<std::string> features;
+  for (const auto& [key, value] : labels) {
+    if (value == "false") continue;
+    features.push_back(key);
+    if (!value.empty() && value != "true") features.push_back(key + "=" + value);
+  }
+  return features;
+}
+
+void set_processors(const NodeFacts& facts, sched::NodeSpec& spec) {
+  const auto cpus = static_cast<int>(std::clamp<std::int64_t>(
+      quantity_units(facts.node->status.allocatable, "cpu"), 1, sched::kCoresPerNodeMax));
+  spec.sockets = 1;
+  spec.cores_per_socket = cpus;
+  spec.threads_per_core = 1;
+  spec.cpus = cpus;
+  if (facts.agent == nullptr || !facts.agent->topology) return;
+  const kube::NodeTopology& topology = *facts.agent->topology;
+  if (topology.sockets < 1 || topology.cores_per_socket < 1 || topology.threads_per_core < 1 ||
+      topology.sockets > sched::kCoresPerNodeMax ||
+      topology.cores_per_socket > sched::kCoresPerNodeMax / topology.sockets) {
+    return;
+  }
+  spec.sockets = topology.sockets;
+  spec.cores_per_socket = topology.cores_per_socket;
+  spec.threads_per_core = topology.threads_per_core;
+  spec.cpus = spec.cores() * spec.threads_per_core;
+}
+
+sched::MemoryMiB memory_for_jobs(const NodeFacts& facts) {
+  const std::int64_t allocatable = memory_of(facts.node->status.allocatable).value();
+  const std::int64_t reserve = allocatable / 100 * facts.memory_reserve_percent;
+  const std::int64_t left = allocatable - facts.foreign_memory.value() - reserve;
+  return whole_mib_of(kube::Bytes{std::max<std::int64_t>(left, 0)});
+}
+
+// What kubelet takes, and never more than a timetable can list: a pod beyond that would run in the
+// others' turns. Without a figure kubelet refuses nothing that we could foresee.
+int pods_for_jobs(const NodeFacts& facts) {
+  constexpr auto kListedMax = static_cast<std::int64_t>(timetable::kPodsMax);
+  if (!facts.node->status.allocatable.contains("pods")) return static_cast<int>(kListedMax);
+  const std::int64_t left =
+      quantity_units(facts.node->status.allocatable, "pods") - facts.foreign_pods;
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kListedMax));
+}
+
+// Why no new job may start there, or "".
+std::string why_drained(const NodeFacts& facts) {
+  const kube::Node& node = *facts.node;
+  if (node.spec.unschedulable) return "is cordoned";
+  if (node.metadata.deletion_timestamp) return "is being deleted";
+  for (const kube::Taint& taint : node.spec.taints) {
+    const bool lifecycle = taint.key.starts_with("node.kubernetes.io/");
+    if (lifecycle && taint.effect != "PreferNoSchedule") return "is tainted " + taint.key;
+  }
+  if (facts.has_orphans) return "has pods of a deleted job";
+  if (facts.gang) {
+    if (facts.agent == nullptr) return "has no agent yet";
+    if (!kube::is_true(facts.agent->conditions, "Ready")) return "has an agent that is not ready";
+  }
+  if (facts.clock == kube::ClockPolicy::kRequire &&
+      (facts.agent == nullptr || !kube::is_true(facts.agent->conditions, "ClockSynchronised"))) {
+    return "has a clock that is not synchronised";
+  }
+  return "";
+}
+
+}  // namespace
+
+kube::Bytes memory_request(const kube::Pod& pod) {
+  if (is_finished(pod)) return kube::Bytes{0};
+  const auto request = [](const kube::Container& container) {
+    const auto& resources = container.resources;
+    return (resources.requests.contains("memory") ? memory_of(resources.requests)
+                                                  : memory_of(resources.limits))
+        .value();
+  };
+  std::int64_t containers = 0;
+  for (const kube::Container& container : pod.spec.containers) containers += request(container);
+  std::int64_t init = 0;
+  for (const kube::Container& container : pod.spec.init_containers) {
+    if (container.restart_policy == "Always") {
+      containers += request(container);  // a sidecar stays
+    } else {
+      init = std::max(init, request(container));
+    }
+  }
+  return kube::Bytes{std::max(containers, init) + memory_of(pod.spec.overhead).value()};
+}
+
+NodeVerdict translate_node(const NodeFacts& facts) {
+  NodeVerdict verdict;
+  sched::NodeSpec& spec = verdict.spec;
+  spec.name = facts.node->metadata.name;
+  set_processors(facts, spec);
+  spec.memory = memory_for_jobs(facts);
+  spec.pods_max = pods_for_jobs(facts);
+  spec.tmp_disk = tmp_disk_of(facts.node->status.allocatable);
+  spec.weight = weight_of(facts.node->metadata.labels);
+  spec.features = features_of(facts.node->metadata.labels);
+  if (!is_ready(*facts.node)) {
+    spec.state = sched::NodeState::kDown;
+    verdict.why = "is not ready";
+    return verdict;
+  }
+  verdict.why = why_drained(facts);
+  spec.state = verdict.why.empty() ? sched::NodeState::kUp : sched::NodeState::kDrain;
+  return verdict;
+}
+
+bool is_ready(const kube::Node& node) {
+  return kube::is_true(node.status.conditions, "Ready");
+}
+
+bool is_out_of_service(const kube::Node& node) {
+  return std::any_of(
+      node.spec.taints.begin(), node.spec.taints.end(),
+      [](const kube::Taint& taint) { return taint.key == kube::kTaintOutOfService; });
+}
+
+}  // namespace control

@@ -1,0 +1,168 @@
+#include "operator/translate/reason_names.h"
+
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+
+namespace control {
+namespace {
+
+using sched::Reason;
+
+constexpr auto kReasons = std::to_array<std::pair<Reason, std::string_view>>({
+    {Reason::kNone, ""},
+    {Reason::kPriority, "Priority"},
+    {Reason::kResources, "Resources"},
+    {Reason::kDependency, "Dependency"},
+    {Reason::kBeginTime, "BeginTime"},
+    {Reason::kJobHeldUser, "JobHeldUser"},
+    {Reason::kJobHeldAdmin, "JobHeldAdmin"},
+    {Reason::kJobHoldMaxRequeue, "JobHoldMaxRequeue"},
+    {Reason::kLaunchFailedRequeuedHeld, "LaunchFailedRequeuedHeld"},
+    {Reason::kPartitionTimeLimit, "PartitionTimeLimit"},
+    {Reason::kPartitionNodeLimit, "PartitionNodeLimit"},
+    {Reason::kPartitionDown, "PartitionDown"},
+    {Reason::kPartitionInactive, "PartitionInactive"},
+    {Reason::kPartitionConfig, "PartitionConfig"},
+    {Reason::kQosNotAllowed, "QOSNotAllowed"},
+    {Reason::kInvalidQos, "InvalidQOS"},
+    {Reason::kQosLimit, "QOSLimit"},
+    {Reason::kReqNodeNotAvail, "ReqNodeNotAvail"},
+    {Reason::kBadConstraints, "BadConstraints"},
+    {Reason::kMaxMemPerLimit, "MaxMemPerLimit"},
+    {Reason::kCleaning, "Cleaning"},
+    {Reason::kDeadline, "DeadLine"},
+    {Reason::kTimeslice, "Timeslice"},
+    {Reason::kPreempted, "Preempted"},
+    {Reason::kUser, "User"},
+});
+
+constexpr auto kStates = std::to_array<std::pair<sched::JobState, kube::JobState>>({
+    {sched::JobState::kPending, kube::JobState::kPending},
+    {sched::JobState::kRunning, kube::JobState::kRunning},
+    {sched::JobState::kSuspended, kube::JobState::kSuspended},
+    {sched::JobState::kCompleted, kube::JobState::kCompleted},
+    {sched::JobState::kFailed, kube::JobState::kFailed},
+    {sched::JobState::kCancelled, kube::JobState::kCancelled},
+    {sched::JobState::kTimeout, kube::JobState::kTimeout},
+    {sched::JobState::kPreempted, kube::JobState::kPreempted},
+    {sched::JobState::kNodeFail, kube::JobState::kNodeFail},
+    {sched::JobState::kOutOfMemory, kube::JobState::kOutOfMemory},
+    {sched::JobState::kDeadline, kube::JobState::kDeadline},
+});
+
+}  // namespace
+
+std::string_view reason_name(Reason reason) {
+  for (const auto& [value, name] : kReasons) {
+    if (value == reason) return name;
+  }
+  return "";
+}
+
+std::optional<Reason> parse_reason(std::string_view name) {
+  for (const auto& [value, known] : kReasons) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
+}
+
+kube::JobState state_of(sched::JobState state) {
+  for (const auto& [ours, theirs] : kStates) {
+    if (ours == state) return theirs;
+  }
+  CHECK(false);
+}
+
+sched::JobState state_of(kube::JobState state) {
+  for (const auto& [ours, theirs] : kStates) {
+    if (theirs == state) return ours;
+  }
+  CHECK(false);
+}
+
+kube::EndingVerdict verdict_of(sched::EndingVerdict verdict) {
+  switch (verdict) {
+    case sched::EndingVerdict::kRequeue:
+      return kube::EndingVerdict::kRequeue;
+    case sched::EndingVerdict::kPreempted:
+      return kube::EndingVerdict::kPreempted;
+    case sched::EndingVerdict::kTimeout:
+      return kube::EndingVerdict::kTimeout;
+    case sched::EndingVerdict::kCancelled:
+      return kube::EndingVerdict::kCancel;
+    case sched::EndingVerdict::kDeadline:
+      return kube::EndingVerdict::kDeadline;
+  }
+  CHECK(false);
+}
+
+kube::EndingVerdict verdict_of(sched::JobState state) {
+  switch (state) {
+    case sched::JobState::kCompleted:
+      return kube::EndingVerdict::kCompleted;
+    case sched::JobState::kFailed:
+      return kube::EndingVerdict::kFailed;
+    case sched::JobState::kCancelled:
+      return kube::EndingVerdict::kCancel;
+    case sched::JobState::kTimeout:
+      return kube::EndingVerdict::kTimeout;
+    case sched::JobState::kPreempted:
+      return kube::EndingVerdict::kPreempted;
+    case sched::JobState::kNodeFail:
+      return kube::EndingVerdict::kNodeFail;
+    case sched::JobState::kOutOfMemory:
+      return kube::EndingVerdict::kOutOfMemory;
+    case sched::JobState::kDeadline:
+      return kube::EndingVerdict::kDeadline;
+    case sched::JobState::kPending:
+    case sched::JobState::kRunning:
+    case sched::JobState::kSuspended:
+      break;
+  }
+  CHECK(false, "not final");
+}
+
+std::optional<sched::EndingVerdict> decided_verdict(kube::EndingVerdict verdict) {
+  switch (verdict) {
+    case kube::EndingVerdict::kRequeue:
+      return sched::EndingVerdict::kRequeue;
+    case kube::EndingVerdict::kPreempted:
+      return sched::EndingVerdict::kPreempted;
+    case kube::EndingVerdict::kTimeout:
+      return sched::EndingVerdict::kTimeout;
+    case kube::EndingVerdict::kCancel:
+      return sched::EndingVerdict::kCancelled;
+    case kube::EndingVerdict::kDeadline:
+      return sched::EndingVerdict::kDeadline;
+    case kube::EndingVerdict::kCompleted:
+    case kube::EndingVerdict::kFailed:
+    case kube::EndingVerdict::kNodeFail:
+    case kube::EndingVerdict::kOutOfMemory:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<sched::JobState> own_verdict(kube::EndingVerdict verdict) {
+  switch (verdict) {
+    case kube::EndingVerdict::kCompleted:
+      return sched::JobState::kCompleted;
+    case kube::EndingVerdict::kFailed:
+      return sched::JobState::kFailed;
+    case kube::EndingVerdict::kNodeFail:
+      return sched::JobState::kNodeFail;
+    case kube::EndingVerdict::kOutOfMemory:
+      return sched::JobState::kOutOfMemory;
+    case kube::EndingVerdict::kRequeue:
+    case kube::EndingVerdict::kPreempted:
+    case kube::EndingVerdict::kTimeout:
+    case kube::EndingVerdict::kCancel:
+    case kube::EndingVerdict::kDeadline:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace control

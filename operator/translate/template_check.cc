@@ -1,0 +1,153 @@
+#include "operator/translate/template_check.h"
+
+#include <array>
+#include <cctype>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+
+#include "operator/translate/freeze_hazards.h"
+
+namespace control {
+namespace {
+
+constexpr std::size_t kContainersMax = 32;
+constexpr std::string_view kSpec = "spec.template.spec.";
+
+using Sentences = std::vector<std::string>;
+
+bool is_word_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
+}
+
+// Whether `text` contains `word` as a word of its own: "exec srun ./a", "/usr/bin/srun", but not
+// "srun.log" or "mysrun".
+bool has_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != std::string_view::npos;
+       at = text.find(word, at + 1)) {
+    const bool begins = at == 0 || !is_word_char(text[at - 1]);
+    const std::size_t end = at + word.size();
+    if (begins && (end == text.size() || !is_word_char(text[end]))) return true;
+  }
+  return false;
+}
+
+void check_launchers(const kube::Container& container, const std::string& where,
+                     Sentences& problems) {
+  for (const std::string_view launcher : {"srun", "mpirun", "mpiexec"}) {
+    for (const auto* arguments : {&container.command, &container.args}) {
+      for (const std::string& argument : *arguments) {
+        if (!has_word(argument, launcher)) continue;
+        problems.push_back(where + ": the command calls " + std::string{launcher} +
+                           ", but the job's pods are its tasks already and there is no " +
+                           std::string{launcher} +
+                           " to start more; run the program itself, it starts once per pod");
+        return;
+      }
+    }
+  }
+}
+
+void check_container(const kube::Container& container, const std::string& where,
+                     Sentences& problems) {
+  for (const FreezeHazard& hazard : freeze_hazards(container)) {
+    problems.push_back(where + "." + std::string{hazard.field} + ": " + std::string{hazard.why} +
+                       "; remove it");
+  }
+  if (container.restart_policy) {
+    problems.push_back(where + ".restartPolicy: \"" + *container.restart_policy +
+                       "\": containers of a job are not restarted by kubelet; remove it");
+  }
+  check_launchers(container, where, problems);
+}
+
+void check_containers(const std::vector<kube::Container>& containers, std::string_view list,
+                      std::set<std::string>& names, Sentences& problems) {
+  if (containers.size() > kContainersMax) {
+    problems.push_back(std::string{kSpec} + std::string{list} + ": " +
+                       std::to_string(containers.size()) + " containers, at most " +
+                       std::to_string(kContainersMax) + " are possible");
+  }
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    const std::string where =
+        std::string{kSpec} + std::string{list} + "[" + std::to_string(i) + "]";
+    if (containers[i].name.empty()) {
+      problems.push_back(where + ".name: a container needs a name; give it one");
+    } else if (!names.insert(containers[i].name).second) {
+      problems.push_back(where + ".name: \"" + containers[i].name +
+                         "\" is the name of another container too; rename one of them");
+    }
+    check_container(containers[i], where, problems);
+  }
+}
+
+void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& problems) {
+  const auto refuse = [&](bool present, std::string_view field, std::string_view sentence) {
+    if (present)
+      problems.push_back(std::string{kSpec} + std::string{field} + ": " + std::string{sentence});
+  };
+  refuse(spec.restart_policy && *spec.restart_policy != "Never", "restartPolicy",
+         "\"" + spec.restart_policy.value_or("") +
+             "\": must be Never, the job is restarted as a whole");
+  refuse(spec.node_name.has_value(), "nodeName",
+         "\"" + spec.node_name.value_or("") +
+             "\": the scheduler chooses the nodes; use spec.nodeList");
+  refuse(!spec.affinity.empty(), "affinity",
+         "is not supported; use spec.constraint, spec.nodeList or the template's nodeSelector");
+  refuse(!spec.topology_spread_constraints.empty(), "topologySpreadConstraints",
+         "are not supported: the scheduler places the whole gang; remove them");
+  refuse(spec.host_pid, "hostPID",
+         "is not supported: processes of others would be frozen with the pod; remove it");
+  refuse(
+      spec.scheduler_name && *spec.scheduler_name != "kubegang", "schedulerName",
+      "\"" + spec.scheduler_name.value_or("") + "\": must be left out, kubegang places the pods");
+  refuse(spec.runtime_class_name.has_value(), "runtimeClassName",
+         "\"" + spec.runtime_class_name.value_or("") +
+             "\": is not supported, the freezer needs the node's default runtime; remove it");
+  refuse(spec.priority_class_name && spec.priority_class_name->starts_with("system-"),
+         "priorityClassName",
+         "\"" + spec.priority_class_name.value_or("") +
+             "\": must not be a system class; use another or none");
+  refuse(!spec.scheduling_gates.empty(), "schedulingGates",
+         "are not supported: a gang starts as a whole; use spec.hold");
+  refuse(raw.contains("ephemeralContainers"), "ephemeralContainers",
+         "are not part of a template; remove them");
+  refuse(spec.termination_grace_period_seconds && *spec.termination_grace_period_seconds < 0,
+         "terminationGracePeriodSeconds", "must not be negative");
+}
+
+}  // namespace
+
+TemplateFacts check_template(const kube::RawJson& pod_template) {
+  TemplateFacts facts;
+  facts.text_hash = std::hash<std::string>{}(pod_template.text());
+  const auto decoded = kube::decode_template(pod_template);
+  if (!decoded.ok()) {
+    facts.problems.push_back(decoded.error().message + "; correct the template");
+    return facts;
+  }
+  const kube::PodSpec& spec = decoded->spec;
+  const nlohmann::json raw = pod_template.json();
+  if (spec.containers.empty()) {
+    facts.problems.push_back(std::string{kSpec} +
+                             "containers: there is none; name at least one container");
+  }
+  std::set<std::string> names;
+  check_containers(spec.init_containers, "initContainers", names, facts.problems);
+  check_containers(spec.containers, "containers", names, facts.problems);
+  check_pod(spec, raw.contains("spec") ? raw["spec"] : nlohmann::json::object(), facts.problems);
+  facts.node_selector = spec.node_selector;
+  facts.tolerations = spec.tolerations;
+  facts.grace_seconds = spec.termination_grace_period_seconds;
+  facts.init_containers_count = spec.init_containers.size();
+  for (const kube::Container& container : spec.containers) {
+    const auto limit = container.resources.limits.find("memory");
+    facts.memory.push_back({container.name, limit == container.resources.limits.end()
+                                                ? std::nullopt
+                                                : std::optional{limit->second.bytes()}});
+  }
+  return facts;
+}
+
+}  // namespace control

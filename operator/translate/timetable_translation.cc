@@ -1,0 +1,185 @@
+#include "operator/translate/timetable_translation.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "operator/translate/allocation.h"
+#include "operator/translate/units.h"
+
+namespace control {
+namespace {
+
+kube::TimetableRow row_of(sched::Row row) {
+  switch (row) {
+    case sched::Row::kActive:
+      return kube::TimetableRow::kActive;
+    case sched::Row::kFiller:
+      return kube::TimetableRow::kFiller;
+    case sched::Row::kWaiting:
+      return kube::TimetableRow::kWaiting;
+  }
+  return kube::TimetableRow::kWaiting;
+}
+
+sched::Row row_of(const std::optional<kube::TimetableRow>& row) {
+  switch (row.value_or(kube::TimetableRow::kWaiting)) {
+    case kube::TimetableRow::kActive:
+      return sched::Row::kActive;
+    case kube::TimetableRow::kFiller:
+      return sched::Row::kFiller;
+    case kube::TimetableRow::kWaiting:
+      return sched::Row::kWaiting;
+  }
+  return sched::Row::kWaiting;
+}
+
+// Each index becomes those in `images[index]`; ascending, without repetition.
+timetable::PodSet map_set(const timetable::PodSet& set,
+                          const std::vector<std::vector<std::uint16_t>>& images) {
+  timetable::PodSet mapped;
+  for (const std::uint16_t index : set) {
+    mapped.insert(mapped.end(), images[index].begin(), images[index].end());
+  }
+  std::sort(mapped.begin(), mapped.end());
+  mapped.erase(std::unique(mapped.begin(), mapped.end()), mapped.end());
+  return mapped;
+}
+
+timetable::Timetable map_timetable(const timetable::Timetable& from, std::size_t pods_count,
+                                   const std::vector<std::vector<std::uint16_t>>& images) {
+  timetable::Timetable to;
+  to.slice = from.slice;
+  to.pods_count = pods_count;
+  for (const timetable::PlanEntry& entry : from.plan) {
+    to.plan.push_back({entry.until, map_set(entry.run, images)});
+  }
+  for (const timetable::PodSet& slot : from.cycle) to.cycle.push_back(map_set(slot, images));
+  if (pods_count == 0) {
+    to.plan.clear();
+    to.cycle = {{}};
+  }
+  return to;
+}
+
+// "0-3,8" in the order in which it is written.
+std::vector<int> expand_numbers(std::string_view text) {
+  std::vector<int> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    int first = 0;
+    auto parsed = std::from_chars(at, end, first);
+    if (parsed.ec != std::errc{}) return {};
+    int last = first;
+    at = parsed.ptr;
+    if (at < end && *at == '-') {
+      parsed = std::from_chars(at + 1, end, last);
+      if (parsed.ec != std::errc{}) return {};
+      at = parsed.ptr;
+    }
+    for (int n = first; n <= last && numbers.size() < 65'536; ++n) numbers.push_back(n);
+    if (at < end && *at++ != ',') return {};
+  }
+  return numbers;
+}
+
+std::string join_ranges(std::vector<int> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  std::string text;
+  for (std::size_t first = 0; first < numbers.size();) {
+    std::size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(numbers[first]);
+    if (last > first) text += "-" + std::to_string(numbers[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string cpuset_of(const std::string& cores, const std::optional<kube::NodeTopology>& topology) {
+  if (!topology || cores.empty() || topology->threads_per_core < 1) return "";
+  const auto set = parse_cores(cores);
+  const std::vector<int> ids = expand_numbers(topology->cpu_ids);
+  if (!set.ok() || ids.empty()) return "";
+  const int threads = topology->threads_per_core;
+  std::vector<int> numbers;
+  for (int core = set->next(0); core >= 0; core = set->next(core + 1)) {
+    for (int thread = 0; thread < threads; ++thread) {
+      const auto index = static_cast<std::size_t>(core * threads + thread);
+      if (index < ids.size()) numbers.push_back(ids[index]);
+    }
+    if (core + 1 >= sched::kCoresPerNodeMax) break;
+  }
+  return join_ranges(std::move(numbers));
+}
+
+kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::string& node_name,
+                                    const ListedJobs& find,
+                                    const std::optional<kube::NodeTopology>& topology) {
+  kube::NodeTimetableSpec spec;
+  spec.as_of = plan.as_of;
+  std::vector<std::vector<std::uint16_t>> images(plan.entries.size());
+  for (std::size_t i = 0; i < plan.entries.size(); ++i) {
+    const sched::NodeTimetableEntry& entry = plan.entries[i];
+    const auto job = find(entry.job);
+    if (!job) continue;
+    for (const PodSlot& slot : job->slots) {
+      if (slot.node != node_name || spec.pods.size() >= timetable::kPodsMax) continue;
+      images[i].push_back(static_cast<std::uint16_t>(spec.pods.size()));
+      kube::TimetablePod& pod = spec.pods.emplace_back();
+      pod.ns = job->ns;
+      pod.name = slot.name;
+      pod.job_uid = job->uid;
+      pod.row = row_of(entry.row);
+      pod.ran = std::chrono::seconds{whole_seconds_down(entry.ran)};
+      if (job->bind_cores) pod.cpuset = cpuset_of(slot.cores, topology);
+    }
+  }
+  spec.timetable = map_timetable(plan.timetable, spec.pods.size(), images);
+  return spec;
+}
+
+kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
+                                    const std::string& job_uid) {
+  kube::NodeTimetableSpec left;
+  left.as_of = spec.as_of;
+  std::vector<std::vector<std::uint16_t>> images(spec.pods.size());
+  for (std::size_t i = 0; i < spec.pods.size(); ++i) {
+    if (spec.pods[i].job_uid == job_uid) continue;
+    images[i].push_back(static_cast<std::uint16_t>(left.pods.size()));
+    left.pods.push_back(spec.pods[i]);
+  }
+  left.timetable = map_timetable(spec.timetable, left.pods.size(), images);
+  return left;
+}
+
+std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
+                                           sched::NodeIndex node, const JobsByUid& find) {
+  if (!timetable::validate(spec.timetable).ok() || spec.timetable.pods_count != spec.pods.size()) {
+    return std::nullopt;
+  }
+  sched::NodePlan plan;
+  plan.node = node;
+  plan.as_of = spec.as_of.value_or(base::Instant{});
+  std::vector<std::vector<std::uint16_t>> images(spec.pods.size());
+  std::map<std::int64_t, std::uint16_t> entry_of;
+  for (std::size_t i = 0; i < spec.pods.size(); ++i) {
+    const auto job = find(spec.pods[i].job_uid);
+    if (!job) continue;
+    const auto [at, fresh] =
+        entry_of.try_emplace(job->value(), static_cast<std::uint16_t>(plan.entries.size()));
+    images[i].push_back(at->second);
+    if (fresh) plan.entries.push_back({*job, row_of(spec.pods[i].row), spec.pods[i].ran});
+  }
+  plan.timetable = map_timetable(spec.timetable, plan.entries.size(), images);
+  return plan;
+}
+
+bool same_plan(const kube::NodeTimetableSpec& a, const kube::NodeTimetableSpec& b) {
+  return a.as_of == b.as_of && a.pods == b.pods && a.timetable == b.timetable;
+}
+
+}  // namespace control

@@ -1,0 +1,240 @@
+// The life of jobs, from submission to the end: the operator against the in-memory API server and
+// nodes in virtual time.
+#include "operator/loop/control_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/wellknown.h"
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+TEST(Operator, RunsAJobFromSubmissionToItsEnd) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("one", 3, "20s"));
+  ASSERT_TRUE(world.run_until([&] { return world.state("one") == "Running"; }, seconds{5}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("one").status.allocation->node_list, "n[12-14]");
+  EXPECT_EQ(world.job("one").status.job_id, 1);
+  const auto pods = world.pods_of("one");
+  ASSERT_EQ(pods.size(), 3U);
+  EXPECT_EQ(pods[0].metadata.labels.at(std::string{kube::kLabelPartition}), "batch");
+
+  ASSERT_TRUE(world.run_until([&] { return world.state("one") == "Completed"; }, minutes{1}))
+      << world.log_tail();
+  const kube::JobStatus status = world.job("one").status;
+  EXPECT_EQ(status.exit_code, 0);
+  EXPECT_TRUE(kube::is_true(status.conditions, kube::kFinished));
+  EXPECT_TRUE(status.end_time.has_value());
+  expect_no_violations(world);
+}
+
+// Jobs of one file are created within a second, which is all that a creation timestamp tells apart.
+TEST(Operator, JobsAreNumberedInTheOrderOfTheirCreation) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  std::vector<std::string> names;
+  for (int i = 0; i < 20; ++i) names.push_back("job-" + std::to_string(i * 7 % 20));
+  for (const std::string& name : names) world.apply(gang_job(name, 1, ""));
+  world.run_for(seconds{5});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(world.job(names[i]).status.job_id, static_cast<std::int64_t>(i + 1)) << names[i];
+  }
+}
+
+// 14.1: two jobs that fill the nodes take turns, and nobody writes anything for it.
+TEST(Operator, TwoFullSizeJobsTakeTurns) {
+  World world{{}};
+  world.apply(linear_config("4s"));
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("first", 5, ""));
+  world.run_for(seconds{6});
+  world.apply(gang_job("second", 5, ""));
+  world.run_for(seconds{20});
+  const auto first_before = world.ran("first");
+  const auto second_before = world.ran("second");
+  world.server().clear_request_log();
+  const base::Instant quiet = world.clock().wall();
+  world.run_for(seconds{80});
+  // 80 s are 20 slices: 40 s each, a tick's width apart at most.
+  EXPECT_NEAR(std::chrono::duration<double>(world.ran("first") - first_before).count(), 40, 4);
+  EXPECT_NEAR(std::chrono::duration<double>(world.ran("second") - second_before).count(), 40, 4);
+  for (const auto& write : world.server().writes_since(quiet)) {
+    // Counts and run times may be shown; nothing else is to be said.
+    EXPECT_TRUE(write.kind.resource == "jobs" || write.kind.resource == "partitions")
+        << write.kind.verb << " " << write.kind.resource;
+  }
+  expect_no_violations(world);
+}
+
+TEST(Operator, AHighTierSuspendsALowOneAndGivesBack) {
+  World world{{}};
+  world.apply(linear_config("4s"));
+  world.apply(partition(
+      "low", force("n[12-16]", {{"overSubscribe", {{"policy", "Force"}, {"maxShare", 1}}}})));
+  world.apply(partition("high", {{"nodes", {{"hostlist", "n[12-16]"}}},
+                                 {"priorityTier", 2},
+                                 {"overSubscribe", {{"policy", "Force"}, {"maxShare", 1}}}}));
+  world.apply(gang_job("low-job", 5, "60s"));
+  world.run_for(seconds{10});
+  world.apply(gang_job("high-job", 3, "20s", {{"partitions", json::array({"high"})}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("low-job") == "Suspended"; }, seconds{20}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("low-job").status.reason, "Preempted");
+  ASSERT_TRUE(world.run_until([&] { return world.state("high-job") == "Completed"; }, minutes{1}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("low-job") == "Completed"; }, minutes{2}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("low-job").status.restarts.value_or(0), 0);
+  expect_no_violations(world);
+}
+
+TEST(Operator, AHighTierRequeuesALowOne) {
+  World world{{}};
+  json config = linear_config("4s");
+  config["spec"]["preemptMode"] = "Requeue";
+  config["spec"]["requeue"] = {{"delay", "5s"}};
+  config["spec"]["killWait"] = "2s";
+  world.apply(config);
+  world.apply(partition("low", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}}));
+  world.apply(partition("high", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"priorityTier", 2}}));
+  world.apply(gang_job("low-job", 5, "30s"));
+  world.run_for(seconds{10});
+  world.apply(gang_job("high-job", 3, "20s", {{"partitions", json::array({"high"})}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("high-job") == "Running"; }, minutes{3}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("low-job").status.restarts, 1);
+  ASSERT_TRUE(world.run_until([&] { return world.state("low-job") == "Completed"; }, minutes{5}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("low-job").status.starts, 2);
+  EXPECT_EQ(world.state("high-job"), "Completed");
+  expect_no_violations(world);
+}
+
+TEST(Operator, TheFirstFailureEndsTheGang) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("bad", 3, "5s", {}, {{"test/exit-code", "3"}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("bad") == "Failed"; }, minutes{2}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("bad").status.exit_code, 3);
+  world.apply(gang_job("big", 3, "5s", {}, {{"test/oom", "true"}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("big") == "OutOfMemory"; }, minutes{2}))
+      << world.log_tail();
+  expect_no_violations(world);
+}
+
+TEST(Operator, CancelHoldSuspendAndRequeueAreObeyed) {
+  World world{{}};
+  json config = linear_config("4s");
+  config["spec"]["requeue"] = {{"delay", "1s"}};
+  world.apply(config);
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("held", 1, "5s", {{"hold", true}}));
+  world.apply(gang_job("other", 2, ""));
+  world.run_for(seconds{10});
+  EXPECT_EQ(world.state("held"), "Pending");
+  EXPECT_EQ(world.job("held").status.reason, "JobHeldUser");
+  world.patch_job("held", {{"hold", false}});
+  world.patch_job("other", {{"suspend", true}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("held") == "Completed"; }, minutes{1}));
+  EXPECT_EQ(world.state("other"), "Suspended");
+  EXPECT_EQ(world.job("other").status.reason, "User");
+  const auto ran = world.ran("other");
+  world.run_for(seconds{20});
+  EXPECT_EQ(world.ran("other"), ran) << world.log_tail();
+  world.patch_job("other", {{"suspend", false}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("other") == "Running"; }, seconds{30}));
+  world.patch_job("other", {{"requeueRequest", 1}});
+  ASSERT_TRUE(world.run_until([&] { return world.job("other").status.restarts == 1; }, minutes{1}))
+      << world.log_tail();
+  ASSERT_TRUE(world.run_until([&] { return world.state("other") == "Running"; }, minutes{3}))
+      << world.log_tail();
+  world.patch_job("other", {{"cancel", true}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("other") == "Cancelled"; }, minutes{1}))
+      << world.log_tail();
+  expect_no_violations(world);
+}
+
+TEST(Operator, ADeletedJobFreesItsNodesWhenItsPodsAreGone) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}}));
+  world.apply(gang_job("gone", 5, ""));
+  world.run_for(seconds{5});
+  world.apply(gang_job("next", 5, "5s"));
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.state("next"), "Pending");
+  world.remove_job("gone");
+  ASSERT_TRUE(world.run_until([&] { return world.state("next") == "Completed"; }, minutes{3}))
+      << world.log_tail();
+  EXPECT_TRUE(world.pods_of("gone").empty());
+  expect_no_violations(world);
+}
+
+TEST(Operator, ARefusedJobIsSubmittedOnceItIsLegal) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(gang_job("early", 2, "5s"));
+  world.run_for(seconds{2});
+  EXPECT_EQ(world.condition("Job", "early", "Accepted").rfind("False: Invalid: spec.partitions", 0),
+            0U)
+      << world.condition("Job", "early", "Accepted");
+  world.apply(partition("batch", force()));
+  ASSERT_TRUE(world.run_until([&] { return world.state("early") == "Completed"; }, minutes{1}))
+      << world.log_tail();
+}
+
+// T5 and api.md: a cancel cannot be taken back, least of all by a requeue that is under way.
+TEST(Operator, ACancelDuringARequeueStands) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  json job = gang_job("both", 2, "");
+  world.apply(job);
+  ASSERT_TRUE(world.run_until([&] { return world.state("both") == "Running"; }, minutes{1}));
+  job["spec"]["requeueRequest"] = 1;
+  world.apply(job);
+  world.run_for(base::Duration{1'000});
+  job["spec"]["cancel"] = true;
+  world.apply(job);
+  ASSERT_TRUE(world.run_until([&] { return world.state("both") == "Cancelled"; }, minutes{3}))
+      << world.log_tail();
+  expect_no_violations(world);
+}
+
+// T10: spec.suspend stands, whatever else happens to the job.
+TEST(Operator, ASuspendedJobDoesNotStartAgainAfterItsRequeue) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  json job = gang_job("kept", 2, "");
+  world.apply(job);
+  ASSERT_TRUE(world.run_until([&] { return world.state("kept") == "Running"; }, minutes{1}));
+  job["spec"]["suspend"] = true;
+  world.apply(job);
+  ASSERT_TRUE(world.run_until([&] { return world.state("kept") == "Suspended"; }, minutes{1}));
+  job["spec"]["requeueRequest"] = 1;
+  world.apply(job);
+  world.run_for(minutes{10});
+  EXPECT_EQ(world.state("kept"), "Pending") << world.log_tail();
+  EXPECT_EQ(world.job("kept").status.reason, "JobHeldUser");
+  job["spec"]["suspend"] = false;
+  world.apply(job);
+  ASSERT_TRUE(world.run_until([&] { return world.state("kept") == "Running"; }, minutes{2}))
+      << world.log_tail();
+  expect_no_violations(world);
+}
+
+}  // namespace
+}  // namespace control
