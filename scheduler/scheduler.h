@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "base/time.h"
 #include "scheduler/decision.h"
 #include "scheduler/event.h"
 #include "scheduler/plan.h"
@@ -78,6 +78,8 @@ struct RestoredJob {
   base::Instant claim_until{};
 };
 
+class Engine;
+
 class Scheduler {
  public:
   explicit Scheduler(Options options);
@@ -127,12 +129,7 @@ class Scheduler {
   // O(everything); for tests.
   std::string check_invariants() const;
 
-  // The whole state as text (versioned; internal), and back: the same future from the same events.
-  // REQUIRES: decisions were taken; Options::publishes.
-  std::string save() const;
-  static base::Result<Scheduler> restore(const std::string& saved);
-
-  // The other way back, from what the API server holds. REQUIRES: Configure and all NodeUpdates
+  // A new scheduler from what the API server holds. REQUIRES: Configure and all NodeUpdates
   // were stepped, no job was; `jobs` in job-table order (jobs ids); `published`: the newest
   // timetable of every node that has one, its entries without pods of jobs that are not in `jobs`.
   //
@@ -145,8 +142,7 @@ class Scheduler {
                               std::vector<NodePlan> published);
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Engine> engine_;
 };
 
 }  // namespace sched

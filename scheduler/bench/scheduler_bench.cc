@@ -264,13 +264,21 @@ BENCHMARK_CAPTURE(preempt, cancel, PreemptMode::kCancel)
 
 // So many waiting jobs, half as many running on a tenth as many nodes: five on a node, side by
 // side, or, with gang, five deep.
-World busy_cluster(int waiting, bool gang) {
-  const int nodes = waiting / 10, running = waiting / 2;
-  Setup made = setup(nodes, SelectType::kConsTres,
+Setup busy_setup(int waiting, bool gang) {
+  Setup made = setup(waiting / 10, SelectType::kConsTres,
                      {partition("p", gang ? OverSubscribe::kForce : OverSubscribe::kNo, 5)});
   made.configuration.cluster.gang = gang;
-  World world{made, Timing::kOwn};
-  for (int i = 0; i < running + waiting; ++i) world.submit(tasks_job(gang ? kCoresPerNode : 3));
+  return made;
+}
+
+JobRequest busy_job(bool gang) {
+  return tasks_job(gang ? kCoresPerNode : 3);
+}
+
+World busy_cluster(int waiting, bool gang) {
+  const int running = waiting / 2;
+  World world{busy_setup(waiting, gang), Timing::kOwn};
+  for (int i = 0; i < running + waiting; ++i) world.submit(busy_job(gang));
   world.settle();
   return world;
 }
@@ -279,7 +287,7 @@ World busy_cluster(int waiting, bool gang) {
 void churn(benchmark::State& state, bool gang) {
   const auto waiting = static_cast<int>(state.range(0));
   World world = busy_cluster(waiting, gang);
-  const JobRequest request = tasks_job(gang ? kCoresPerNode : 3);
+  const JobRequest request = busy_job(gang);
   Stopwatch stopwatch{state};
   std::int64_t next = 1;
   for (auto _ : state) {
@@ -312,16 +320,37 @@ BENCHMARK_CAPTURE(churn, gang, true)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 
+// The jobs of a busy cluster as the API server holds them.
+std::vector<RestoredJob> stored_jobs(const World& world) {
+  std::vector<RestoredJob> stored;
+  for (const JobId id : world.scheduler().jobs()) {
+    const JobView view = *world.scheduler().job(id, world.now());
+    RestoredJob& job = stored.emplace_back();
+    job.request = busy_job(false);
+    job.request.id = id;
+    job.request.submit_time = world.now();
+    job.state = view.state;
+    job.priority = view.priority;
+    job.partition = view.partition;
+    if (view.allocation != nullptr) job.allocation = *view.allocation;
+    job.ready = view.ready;
+    job.start_time = view.start_time;
+    job.times_as_of = world.now();
+  }
+  return stored;
+}
+
+// What a new operator does with them: all jobs into the books of a new scheduler.
 void restore(benchmark::State& state) {
-  const std::string saved =
-      busy_cluster(static_cast<int>(state.range(0)) * 2, false).scheduler().save();
+  const int waiting = static_cast<int>(state.range(0)) * 2;
+  const World world = busy_cluster(waiting, false);
+  const std::vector<RestoredJob> stored = stored_jobs(world);
   Stopwatch stopwatch{state};
   for (auto _ : state) {
-    std::optional<base::Result<Scheduler>> restored;
-    stopwatch.measure([&] { restored.emplace(Scheduler::restore(saved)); });
-    if (!restored->ok()) state.SkipWithError("the saved state was refused");
+    World other{busy_setup(waiting, false), Timing::kOwn};
+    stopwatch.measure([&] { other.scheduler().restore_from_published(world.now(), stored, {}); });
+    if (other.scheduler().jobs().size() != stored.size()) state.SkipWithError("jobs are missing");
   }
-  state.counters["saved_mib"] = static_cast<double>(saved.size()) / (1 << 20);
 }
 BENCHMARK(restore)->Name("Restore")->Arg(500)->Arg(5000)->Arg(50000)->UseManualTime()->Unit(
     benchmark::kMillisecond);

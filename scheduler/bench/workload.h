@@ -136,6 +136,7 @@ class World {
   std::size_t plans() const { return plans_; }
   base::Instant now() const { return now_; }
   sched::Scheduler& scheduler() { return scheduler_; }
+  const sched::Scheduler& scheduler() const { return scheduler_; }
 
  private:
   const Timing timing_;

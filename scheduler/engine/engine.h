@@ -2,8 +2,7 @@
 // passes (chapter 3), starts and endings, preemption (7.7, 7.8), and the gang's place in all of it.
 //
 // Files: configure.cc (administrator), jobs.cc (users), pass.cc (3.2 to 3.4), start.cc (T2), end.cc
-// (T5 to T7), gang.cc, time.cc (own timing), save.cc and restore.cc (save, restore, restore from
-// what was published).
+// (T5 to T7), gang.cc, time.cc (own timing), restore.cc (from what was published).
 #pragma once
 
 #include <cstdint>
@@ -49,8 +48,6 @@ class Engine {
   PartitionIndex known_partition(const std::string& name) { return cluster_.known_partition(name); }
   // Empty, or what is inconsistent; for tests. Cost: O(everything).
   std::string check_invariants();
-  std::string save();
-  static base::Result<std::unique_ptr<Engine>> restore(const std::string& saved);
   void restore_from_published(base::Instant now, std::vector<RestoredJob> jobs,
                               std::vector<NodePlan> published);
 
@@ -58,12 +55,7 @@ class Engine {
   std::string check_job(const Job& job) const;
   std::string check_node(NodeIndex node) const;
 
-  // --- save and restore ---
-  template <typename A>
-  void archive(A& a);
-  template <typename A>
-  void archive_jobs(A& a);
-  bool restore_books();
+  // --- restore ---
   void book(Job& job);
   void restore_job(const RestoredJob& from);
   void restore_ending(Job& job, const RestoredJob& from);

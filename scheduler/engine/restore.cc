@@ -54,6 +54,17 @@ void Engine::restore_job(const RestoredJob& from) {
   book(job);
 }
 
+// Puts an allocated job into the books.
+void Engine::book(Job& job) {
+  job.select.partition = *job.partition;
+  job.select.allocation = &job.allocation;
+  job.select.state = job.state;
+  job.select.user_suspended = job.cores_released;
+  allocated_.emplace(job.table_order, &job);
+  usage_.add(job);
+  if (!job.completing()) selector_->add(job.select);
+}
+
 void Engine::restore_ending(Job& job, const RestoredJob& from) {
   Ending ending;
   ending.verdict = from.ending;

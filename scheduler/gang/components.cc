@@ -93,17 +93,6 @@ void Components::leave(Job& job, base::Instant now) {
   split(component.id, now, now);
 }
 
-void Components::set_held(Job& job, bool held, base::Instant now) {
-  if (job.component == nullptr) return;
-  Component& component = *job.component;
-  bring(component, now);
-  settle_members(component);
-  component.base = now;
-  component.world.set_held(job.id, held);
-  component.world.take_actions();
-  finish(component, now, now);
-}
-
 void Components::set_dying(Job& job, base::Instant now) {
   if (job.component == nullptr) return;
   Component& component = *job.component;

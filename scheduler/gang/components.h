@@ -51,8 +51,6 @@ class Components {
   void start(Job& job, base::Instant now);
   // The job is gone, or its user suspended it (6.8). REQUIRES: still on its nodes (NodeUsage).
   void leave(Job& job, base::Instant now);
-  // T11 and back.
-  void set_held(Job& job, bool held, base::Instant now);
   // A kill that play() reported was turned into an ending of the job.
   void set_dying(Job& job, base::Instant now);
   // 6.10: everything anew, in the order of the old lists.
@@ -107,14 +105,7 @@ class Components {
 
   std::string check_invariants(base::Instant now) const;
 
-  // Everything, for save() and restore(); in gang/components_save.h. Reading REQUIRES that the job
-  // table is complete.
-  template <typename A>
-  void archive(A& a);
-
  private:
-  template <typename A>
-  void archive_world(A& a, World& world) const;
   using Ids = std::set<std::int64_t>;
   struct Closure {
     Ids components;

@@ -50,14 +50,6 @@ bool World::shadowed(JobId job) const {
   return shadow_over(lists_[static_cast<std::size_t>(entry.list)], entry).has_value();
 }
 
-bool World::conflict(JobId a, JobId b) const {
-  const Entry& x = entries_[static_cast<std::size_t>(index_of(a))];
-  const Entry& y = entries_[static_cast<std::size_t>(index_of(b))];
-  const bool related = x.list == y.list || lists_[static_cast<std::size_t>(x.list)].tier !=
-                                               lists_[static_cast<std::size_t>(y.list)].tier;
-  return related && overlaps(x, y);
-}
-
 bool World::overlap(JobId a, JobId b) const {
   return overlaps(entries_[static_cast<std::size_t>(index_of(a))],
                   entries_[static_cast<std::size_t>(index_of(b))]);

@@ -103,9 +103,6 @@ class World {
   bool runs(std::int32_t slot) const { return entries_[static_cast<std::size_t>(slot)].resumed; }
   // Under a shadow that it conflicts with: not stopped for others' turn (R6.34).
   bool shadowed(JobId job) const;
-  // Whether two jobs would not run at the same time: of one partition, or of different tiers, with
-  // common units.
-  bool conflict(JobId a, JobId b) const;
   // Whether two jobs have common units at all.
   bool overlap(JobId a, JobId b) const;
   // Everything that decides the future: lists with their rows.

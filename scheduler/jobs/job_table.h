@@ -125,8 +125,6 @@ class JobTable {
   std::size_t size() const { return by_order_.size(); }
   // In job-table order.
   const std::map<std::int64_t, std::unique_ptr<Job>>& all() const { return by_order_; }
-  std::int64_t next_order() const { return next_order_; }
-  void set_next_order(std::int64_t order) { next_order_ = order; }
 
  private:
   // Ids are dense, so they are looked up in pages: a page by its number, the job at its place in

@@ -100,52 +100,6 @@ bool Cluster::remove_node(std::string_view name) {
   return true;
 }
 
-Configuration Cluster::configuration() const {
-  Configuration configuration{.cluster = parameters_, .partitions = {}, .qos = qos_};
-  for (const PartitionIndex index : partition_order_) {
-    configuration.partitions.push_back(partition(index).config);
-  }
-  return configuration;
-}
-
-Cluster::Slots Cluster::slots() const {
-  Slots slots;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const auto known = node_by_name_.find(nodes_[i].spec.name);
-    const bool used = known != node_by_name_.end() && known->second.index() == i;
-    slots.nodes.push_back(used ? std::optional{nodes_[i].spec} : std::nullopt);
-  }
-  slots.vacant = vacant_;
-  for (const Partition& partition : partitions_) slots.partitions.push_back(partition.config);
-  return slots;
-}
-
-bool Cluster::restore(const Slots& slots, const Configuration& configuration) {
-  for (const std::optional<NodeSpec>& spec : slots.nodes) {
-    const NodeIndex index{static_cast<std::int32_t>(nodes_.size())};
-    nodes_.emplace_back();
-    if (!spec) continue;
-    if (!valid_shape(*spec).ok() || !node_by_name_.emplace(spec->name, index).second) return false;
-    nodes_.back().spec = *spec;
-  }
-  for (const NodeIndex index : slots.vacant) {
-    if (index.value() < 0 || index.index() >= nodes_.size() || slots.nodes[index.index()])
-      return false;
-  }
-  vacant_ = slots.vacant;
-  for (const PartitionConfig& config : slots.partitions) {
-    const PartitionIndex index{static_cast<std::int32_t>(partitions_.size())};
-    if (!partition_by_name_.emplace(config.name, index).second) return false;
-    Partition& partition = partitions_.emplace_back();
-    partition.config = config;
-    // A removed one, too, says how its last jobs share.
-    std::tie(partition.max_share, partition.force) = encode_sharing(config);
-  }
-  configure(configuration);
-  settle();
-  return true;
-}
-
 void Cluster::settle() {
   if (settled_) return;
   settled_ = true;

@@ -50,19 +50,6 @@ class Cluster {
   base::Status upsert_node(const NodeSpec& spec);
   // False when there is no such node.
   bool remove_node(std::string_view name);
-  // The configuration in force.
-  Configuration configuration() const;
-
-  // Where every index stands, for saving a scheduler and restoring it with the same indexes.
-  struct Slots {
-    std::vector<std::optional<NodeSpec>> nodes;
-    std::vector<NodeIndex> vacant;
-    std::vector<PartitionConfig> partitions;  // removed ones too
-  };
-  Slots slots() const;
-  // REQUIRES: this cluster is new. False when `slots` contradict each other.
-  bool restore(const Slots& slots, const Configuration& configuration);
-
   // Works out ranks and node sets anew where a change made it necessary.
   void settle();
 

@@ -63,7 +63,6 @@ struct Placement::Attempt {
   std::vector<Candidate> candidates;
   SelectMode mode = SelectMode::kRunNow;
   bool offers_victims = false;
-  bool memory_short = false;
 };
 
 // What the nodes of one choice are for: the job, or its part on nodes of a counted feature.
@@ -94,7 +93,7 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
     return std::move(attempt.outcome);
   }
   if (try_all(attempt, usable_nodes(attempt))) return std::move(attempt.outcome);
-  if (request.with_preemption && preempt::enabled(cluster_)) {  // R3.2, R7.1
+  if (preempt::enabled(cluster_)) {  // R3.2, R7.1
     std::vector<const Job*> allocated;
     for (const auto& [order, other] : allocated_) allocated.push_back(other);
     preempt::CandidateList list =
@@ -358,7 +357,6 @@ bool Placement::select_from(Attempt& attempt, const Wish& wish, const NodeSet& n
                         .candidates = {}};
   if (attempt.offers_victims) request.candidates = attempt.candidates;
   SelectOutcome selected = attempt.selector.select(request);
-  attempt.memory_short = attempt.memory_short || selected.memory_short;
   if (!selected.allocation) return false;
   attempt.outcome.result = PlacementResult::kFits;
   attempt.outcome.allocation = std::move(selected.allocation);

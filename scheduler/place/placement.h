@@ -48,7 +48,6 @@ struct PlacementRequest {
   PartitionIndex partition;
   const NodeSet& available;  // A (3.4 step 2)
   base::Instant now;
-  bool with_preemption = true;
 };
 
 class Placement {

@@ -34,7 +34,6 @@ class NodePlans {
   std::optional<base::Instant> next_due() const;
   // What stands in the API server (restore).
   void set_published(NodePlan plan) { published_[plan.node] = std::move(plan); }
-  void forget(NodeIndex node) { published_.erase(node); }
   const std::map<NodeIndex, NodePlan>& published() const { return published_; }
 
  private:

@@ -31,7 +31,7 @@ struct SelectJob {
   std::optional<base::Instant> exempt_until{};
 };
 
-enum class SelectMode { kTestOnly, kRunNow, kWillRun };  // 3.8
+enum class SelectMode { kTestOnly, kRunNow };  // 3.8
 
 // A possible victim, in the order of 7.4, with its effective mode (7.1).
 struct Candidate {
@@ -63,8 +63,6 @@ struct SelectOutcome {
   // Indexes into request.candidates. CANCEL/REQUEUE victims: the job has to wait for them.
   // SUSPEND victims (linear): told for the record, gang stops them.
   std::vector<std::size_t> victims;
-  // Of a refusal: whether memory was what was missing, for the user's sentence.
-  bool memory_short = false;
 };
 
 // A selector is made for one Cluster::topology_version(): when that changes the scheduler makes a
@@ -83,13 +81,6 @@ class Selector {
   virtual void user_suspend(const SelectJob& job) = 0;
   // False, and nothing changed, when no row is free for it.
   virtual bool user_resume(const SelectJob& job) = 0;
-
-  // What the allocated jobs alone do not say: how they are packed into rows (R4.11). For an exact
-  // save; the numbers mean something to the same kind of selector only.
-  virtual std::vector<std::int64_t> layout() const { return {}; }
-  // After all jobs were added: packs them so. False, and anything may be wrong, when it is no
-  // layout of these jobs.
-  virtual bool set_layout(const std::vector<std::int64_t>& layout) { return layout.empty(); }
 };
 
 // select/linear. `cluster` must outlive the selector and be settled.

@@ -10,9 +10,8 @@ namespace sched::testing {
 TrackedGang::TrackedGang(std::string_view partitions, double lead, gang::Unit unit)
     : stage{partitions, unit},
       components{stage.cluster, stage.usage, stage.jobs, /*publishes=*/true} {
-  Configuration configuration = stage.cluster.configuration();
-  configuration.cluster.timetable_lead = seconds(lead);
-  stage.cluster.configure(configuration);
+  stage.configuration.cluster.timetable_lead = seconds(lead);
+  stage.cluster.configure(stage.configuration);
   stage.cluster.settle();
   components.configure(now_);
   components.on_settle([](Job&) {});

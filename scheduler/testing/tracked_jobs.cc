@@ -40,7 +40,7 @@ ClusterParameters parameters_of(gang::Unit unit) {
 }  // namespace
 
 TrackedJobs::TrackedJobs(std::string_view partitions, gang::Unit unit) {
-  Configuration configuration{.cluster = parameters_of(unit), .partitions = {}, .qos = {}};
+  configuration.cluster = parameters_of(unit);
   std::vector<std::string> names;
   for (const char name : kNodes) {
     NodeSpec spec;

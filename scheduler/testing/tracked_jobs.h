@@ -23,6 +23,7 @@ class TrackedJobs {
   // a to h.
   explicit TrackedJobs(std::string_view partitions, gang::Unit unit = gang::Unit::kCore);
 
+  Configuration configuration;
   Cluster cluster;
   NodeUsage usage{cluster};
   JobTable jobs;

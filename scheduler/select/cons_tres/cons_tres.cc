@@ -29,7 +29,6 @@ class ConsTresSelector final : public Selector {
     if (!request.candidates.empty()) {
       outcome = VictimSearch{cluster_, occupancy_, attempt, request}.search();
     }
-    outcome.memory_short = !outcome.allocation && short_of_memory(request, shape);
     return outcome;
   }
 
@@ -37,21 +36,8 @@ class ConsTresSelector final : public Selector {
   void remove(const SelectJob& job) override { occupancy_.remove(job); }
   void user_suspend(const SelectJob& job) override { occupancy_.release_cores(job); }
   bool user_resume(const SelectJob& job) override { return occupancy_.resume_cores(job); }
-  std::vector<std::int64_t> layout() const override { return occupancy_.layout(); }
-  bool set_layout(const std::vector<std::int64_t>& layout) override {
-    return occupancy_.set_layout(layout);
-  }
 
  private:
-  // Whether the job might start if memory were no matter.
-  bool short_of_memory(const SelectRequest& request, const Shape& shape) {
-    if (shape.memory_kind == MemoryKind::kUnmanaged) return false;
-    Shape without = shape;
-    without.memory_kind = MemoryKind::kUnmanaged;
-    without.memory_mib = 0;
-    return Attempt{cluster_, occupancy_, memo_, request, without}.may_fit();
-  }
-
   const Cluster& cluster_;
   Occupancy occupancy_;
   OfferMemo memo_;

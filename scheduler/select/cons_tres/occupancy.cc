@@ -177,32 +177,6 @@ std::vector<PartitionIndex> Occupancy::partitions_in_use() const {
   return used;
 }
 
-std::vector<std::int64_t> Occupancy::layout() const {
-  std::vector<std::int64_t> numbers;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (!rows_[i]) continue;
-    numbers.push_back(static_cast<std::int64_t>(i));
-    rows_[i]->write_layout(numbers);
-  }
-  return numbers;
-}
-
-bool Occupancy::set_layout(const std::vector<std::int64_t>& layout) {
-  CHECK(!in_trial_);
-  std::size_t position = 0;
-  while (position < layout.size()) {
-    const std::int64_t partition = layout[position++];
-    if (partition < 0 || partition >= cluster_.partition_slots()) return false;
-    if (index(static_cast<int>(partition)) >= rows_.size()) {
-      rows_.resize(static_cast<std::size_t>(partition) + 1);
-    }
-    auto& rows = rows_[static_cast<std::size_t>(partition)];
-    if (!rows) rows = std::make_unique<PartitionRows>(node_count());
-    if (!rows->read_layout(layout, position)) return false;
-  }
-  return true;
-}
-
 void Occupancy::begin_trial() {
   CHECK(!in_trial_ && trial_.empty());
   in_trial_ = true;

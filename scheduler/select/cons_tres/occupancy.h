@@ -59,10 +59,6 @@ class Occupancy {
   std::vector<PartitionIndex> partitions_in_use() const;
   const std::map<JobId, const SelectJob*>& jobs() const { return jobs_; }
 
-  // Selector::layout.
-  std::vector<std::int64_t> layout() const;
-  bool set_layout(const std::vector<std::int64_t>& layout);
-
   // --- trials: what if these jobs were gone? ---
   void begin_trial();
   // False when the job holds nothing here.

@@ -176,56 +176,6 @@ void PartitionRows::sort_densest_first() {
   }
 }
 
-void PartitionRows::write_layout(std::vector<std::int64_t>& out) const {
-  out.push_back(next_sequence_);
-  out.push_back(unpacked_ ? 1 : 0);
-  out.push_back(count());
-  for (const Row& row : rows_) out.push_back(row.id);
-  out.push_back(static_cast<std::int64_t>(jobs_.size()));
-  for (const auto& [id, job] : jobs_) {
-    out.push_back(id.value());
-    out.push_back(job.row);
-    out.push_back(job.sequence);
-  }
-}
-
-bool PartitionRows::read_layout(const std::vector<std::int64_t>& in, std::size_t& position) {
-  CHECK(!in_trial_);
-  const auto next = [&](std::int64_t& value) {
-    if (position >= in.size()) return false;
-    value = in[position++];
-    return true;
-  };
-  std::int64_t sequence = 0, unpacked = 0, rows = 0, jobs = 0;
-  if (!next(sequence) || !next(unpacked) || !next(rows) || rows < 0 || rows > 1'000'000)
-    return false;
-  rows_.clear();
-  for (std::int64_t i = 0; i < rows; ++i) {
-    std::int64_t id = 0;
-    if (!next(id)) return false;
-    rows_.push_back(Row{.id = static_cast<int>(id), .cores = {}});
-  }
-  if (!next(jobs) || jobs != static_cast<std::int64_t>(jobs_.size())) return false;
-  for (std::int64_t i = 0; i < jobs; ++i) {
-    std::int64_t id = 0, row = 0, order = 0;
-    if (!next(id) || !next(row) || !next(order)) return false;
-    const auto job = jobs_.find(JobId{id});
-    const auto in_row = std::find_if(rows_.begin(), rows_.end(),
-                                     [&](const Row& candidate) { return candidate.id == row; });
-    if (job == jobs_.end() || in_row == rows_.end() || !fits(job->second.nodes, *in_row))
-      return false;
-    put(job->second, *in_row);
-    job->second.sequence = order;
-  }
-  next_sequence_ = sequence;
-  unpacked_ = unpacked != 0;
-  jobs_on_.resize(at(node_count_));
-  if (rows_.size() > 1 && used_.empty()) used_.resize(at(node_count_));
-  for (const auto& [id, job] : jobs_) refresh_used(job);
-  ++layout_version_;
-  return true;
-}
-
 void PartitionRows::begin_trial() {
   CHECK(!in_trial_);
   pack();  // what is due anyway is no part of the trial

@@ -65,11 +65,6 @@ class PartitionRows {
   void begin_trial();
   void end_trial();
 
-  // The packing as numbers, and back (Selector::layout): rows in order, then each job's row and
-  // sequence. `at` moves behind what was read. REQUIRES: no trial.
-  void write_layout(std::vector<std::int64_t>& out) const;
-  bool read_layout(const std::vector<std::int64_t>& in, std::size_t& at);
-
  private:
   struct RowJob {
     std::vector<RankCores> nodes;

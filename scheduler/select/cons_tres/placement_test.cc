@@ -339,7 +339,6 @@ TEST(Memory, StackedJobsMustAllFit) {  // 14.11d
   EXPECT_EQ(w.start("B", {.tasks = 4, .mem = 3000}), "n1:0-3@3000");
   const Placed third = w.ask({.tasks = 4, .mem = 3000});
   EXPECT_EQ(third.where, "");
-  EXPECT_TRUE(third.memory_short);
   w.end("A");
   EXPECT_EQ(w.ask({.tasks = 4, .mem = 3000}).where, "n1:0-3@3000");
 }

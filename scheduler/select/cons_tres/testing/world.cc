@@ -119,7 +119,6 @@ Placed World::ask(const Ask& ask) {
   for (const std::size_t victim : outcome.victims) placed.victims.push_back(ask.take[victim]);
   if (outcome.allocation) placed.where = show(*outcome.allocation);
   placed.allocation = std::move(outcome.allocation);
-  placed.memory_short = outcome.memory_short;
   return placed;
 }
 

@@ -41,7 +41,6 @@ struct Placed {
   std::string where;  // "n1:0-1 n2:0", "" = does not fit
   std::vector<std::string> victims;
   std::optional<Allocation> allocation;
-  bool memory_short = false;
 };
 
 class World {
