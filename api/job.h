@@ -1,4 +1,4 @@
-// Job: a gang job. SOURCE: design/api.md "Job". The template stays the JSON that came
+// Job: a gang job. SOURCE: api.md "Job". The template stays the JSON that came
 // (RawJson): informers drop it, and decode_template (kube/api/pod.h) gives its typed view.
 #pragma once
 

@@ -1,5 +1,5 @@
 // NodeTimetable: who runs when on one node (its name). `spec` is written by the operator only,
-// `status` by that node's agent only. SOURCE: design/api.md "NodeTimetable".
+// `status` by that node's agent only. SOURCE: api.md "NodeTimetable".
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,8 @@ std::string error_of(const json& document) {
 const json kPartitionSpec = json::parse(R"({
   "nodes": {"hostlist": "n[12-16]"}, "default": true, "state": "Up", "priorityTier": 1,
   "priorityJobFactor": 1, "overSubscribe": {"policy": "Force", "maxShare": 4},
-  "exclusiveUser": false, "preemptMode": "Suspend", "preemptPriority": true, "graceTime": "0s", "overTimeLimit": "1m",
+  "exclusiveUser": false, "preemptMode": "Suspend", "preemptPriority": true,
+   "graceTime": "0s", "overTimeLimit": "1m",
   "memory": {"defaultPerCPU": "1Gi", "maxPerCPU": "4Gi"},
   "limits": {"minNodes": 1, "maxNodes": 5, "defaultTime": "1h", "maxTime": "24h",
              "maxCPUsPerNode": 8},
@@ -130,7 +131,8 @@ json full_job() {
       "partitions": ["batch"], "nodes": {"min": 3, "max": 4}, "tasks": 6, "tasksPerNode": 2,
       "cpusPerTask": 1, "tasksPerSocket": 2, "tasksPerCore": 1, "minCPUsPerNode": 4,
       "socketsPerNode": 2, "coresPerSocket": 4, "threadsPerCore": 1, "overcommit": false,
-      "useMinNodes": true, "tmpDisk": "1Gi", "memoryPerCPU": "512Mi", "memoryPerNode": "0", "timeLimit": "5m",
+      "useMinNodes": true, "tmpDisk": "1Gi", "memoryPerCPU": "512Mi",
+       "memoryPerNode": "0", "timeLimit": "5m",
       "timeMin": "1m", "beginTime": "2026-01-01T00:00:00.000000Z",
       "deadline": "2026-01-02T00:00:00.000000Z", "sharing": "OverSubscribe", "nodeList": "n12",
       "excludeNodes": "n13", "contiguous": true, "constraint": "gpu&fast", "prefer": "fast",
@@ -200,7 +202,9 @@ TEST(Qos, ComesBackAsItWas) {
   expect_round_trip<Qos>(json::parse(R"({
     "apiVersion": "kubegang.io/v1alpha1", "kind": "QOS", "metadata": {"name": "high"},
     "spec": {"priority": 100, "preempt": ["normal"], "preemptMode": "Requeue",
-             "preemptWithin": true, "preemptPriority": false, "preemptExemptTime": "0s", "graceTime": "10s", "flags": ["DenyOnLimit", "OverPartQOS"],
+             "preemptWithin": true, "preemptPriority": false,
+              "preemptExemptTime": "0s", "graceTime": "10s",
+              "flags": ["DenyOnLimit", "OverPartQOS"],
              "limits": {"maxJobsPerNamespace": 0, "maxCPUsPerNamespace": 0, "maxNodesPerJob": 0,
                         "groupCPUs": 0, "maxTime": "0s"}},
     "status": {"running": 0, "pending": 0, "accepted": {"priority": 100}}})"));
@@ -212,7 +216,8 @@ TEST(SchedulerConfig, ComesBackAsItWas) {
     "metadata": {"name": "default"},
     "spec": {
       "select": {"type": "ConsTres", "unit": "Core", "memory": true, "taskAffinity": true},
-      "preemptType": "PartitionPriority", "preemptMode": "Suspend", "gang": true, "preemptWithin": false, "preemptPriority": false,
+      "preemptType": "PartitionPriority", "preemptMode": "Suspend", "gang": true,
+       "preemptWithin": false, "preemptPriority": false,
       "preemptExemptTime": "0s",
       "preemptParameters": {"reorderCount": 1, "strictOrder": false, "youngestFirst": false,
                             "minExemptPriority": 7, "reclaimLicenses": false},

@@ -1,4 +1,4 @@
-// Partition: a set of nodes with a scheduling policy. SOURCE: design/api.md "Partition"; the
+// Partition: a set of nodes with a scheduling policy. SOURCE: api.md "Partition"; the
 // defaults of absent fields are the operator's business, so absent is kept apart from any value.
 #pragma once
 

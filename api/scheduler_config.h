@@ -1,5 +1,5 @@
 // SchedulerConfig: the singleton `default` with the cluster-level parameters; absent = all
-// defaults, which the operator knows. SOURCE: design/api.md "SchedulerConfig".
+// defaults, which the operator knows. SOURCE: api.md "SchedulerConfig".
 #pragma once
 
 #include <cstdint>

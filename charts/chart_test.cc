@@ -194,7 +194,7 @@ TEST_F(Chart, AgentIsConfined) {
             "seccompProfile": {"type": "RuntimeDefault"}})");
     if (realtime) want["capabilities"]["add"] = {"SYS_NICE", "IPC_LOCK"};
     EXPECT_EQ(pod["containers"][0]["securityContext"], want);
-    // With `realtime` too: the kernel may refuse SCHED_FIFO (design/freezer.md 4 rule 2).
+    // With `realtime` too: the kernel may refuse SCHED_FIFO (freezer.md 4 rule 2).
     EXPECT_EQ(pod["containers"][0]["resources"]["requests"]["cpu"], "500m");
     EXPECT_FALSE(pod["containers"][0]["resources"]["limits"].contains("cpu"));
     EXPECT_EQ(pod["priorityClassName"], "system-node-critical");
@@ -256,7 +256,8 @@ TEST_F(Chart, TheNetworkPolicyLetsMetricsInAndTheApiServerOut) {
   EXPECT_EQ(
       policy["ingress"],
       json::parse(
-          R"([{"ports": [{"port": "metrics"}], "from": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]}])"));
+          R"([{"ports": [{"port": "metrics"}],
+                 "from": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]}])"));
   EXPECT_EQ(policy["egress"], json::parse(R"([{"ports": [{"port": 6443, "protocol": "TCP"}]}])"));
   const json selector = policy["podSelector"]["matchLabels"];
   const auto selects = [&](const json& labels) {

@@ -26,7 +26,7 @@ const std::filesystem::path kRecordings =
 // Where Slurm has a defect that is not copied: the steps that differ, and why. Everything else of
 // such a recording agrees. (None so far: no recording here pins a defect.)
 struct KnownDifference {
-  std::string defect;  // number in slurm-semantics 15.2
+  std::string defect;  // number in slurm-semantics.md 15.2
   std::string why;
   std::set<std::size_t> steps;
 };

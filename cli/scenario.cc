@@ -20,13 +20,13 @@ namespace {
 using base::Status;
 using simulate::Scenario;
 
-// "QOS "gold": Preempt: there is no QOS silver: … (name)".
+// "QOS "gold": Preempt: there is no QOS silver: …".
 std::string sentence_of(const sched::ConfigIssue& issue) {
   std::string where;
   if (issue.object == sched::IssueObject::kPartition) where = "partition ";
   if (issue.object == sched::IssueObject::kQos) where = "QOS ";
   if (!where.empty()) where += slurm::in_quotes(issue.name) + ": ";
-  return where + issue.field + ": " + issue.message + " (" + issue.rule + ")";
+  return where + issue.field + ": " + issue.message;
 }
 
 class Reader {

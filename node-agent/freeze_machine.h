@@ -6,7 +6,7 @@
 //                               └─ 2 s ─▶ Stuck (stays asked for; becomes Frozen late, or thawed)
 //   Thawed ──somebody else froze it──▶ Foreign ──they thawed it──▶ Thawed
 //   any ──removed──▶ Gone
-// SOURCE: design/freezer.md 5.2, 5.3; rules 3, 5, 10.
+// SOURCE: freezer.md 5.2, 5.3; rules 3, 5, 10.
 #pragma once
 
 #include <array>

@@ -47,7 +47,7 @@ class Freezer {
 
   // Writes the wish. The kernel goes on in the background; observe() says when it is done. Asking
   // again for the same is allowed and, on v1, makes the kernel look for tasks that entered since.
-  // Cost: 15–60 us on v2, 150–350 us on v1 for ten tasks (design/freezer.md 2.1).
+  // Cost: 15–60 us on v2, 150–350 us on v1 for ten tasks (freezer.md 2.1).
   virtual IoResult request(Wish wish) = 0;
 
   // Reads once whether everything in the cgroup stands still. Cost: about 1 us.

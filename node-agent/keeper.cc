@@ -286,7 +286,7 @@ std::optional<Rule> Keeper::rule_of(const World& world, const PodFacts& facts) {
   if (facts.ending_within) {
     const auto known = known_.find(facts.uid);
     if (known != known_.end()) return rule_of_ending(world, facts, *known->second);
-    // Never under control: left alone, unless somebody has frozen it (design/freezer.md 4 rule 10).
+    // Never under control: left alone, unless somebody has frozen it (freezer.md 4 rule 10).
     if (!is_found_frozen(facts)) return std::nullopt;
     return rule_of_ending(world, facts, *known_.at(facts.uid));
   }

@@ -5,7 +5,7 @@
 // A pod comes under control when the timetable lists it, it is on this node, a Job with the listed
 // UID controls it, it is settled, it is not being deleted, its cgroup is found, and the journal
 // names it: then, and never before, may it be frozen. Whatever was under control and is not meant
-// to be any more is thawed. (architecture.md 2, 4, 5; design/freezer.md 4, 5)
+// to be any more is thawed. (architecture.md 2, 4, 5; freezer.md 4, 5)
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ struct World {
   std::string cpu_ids{};  // of this node; "" = not known
 };
 
-// Where a listed pod stands (design/freezer.md 5.2); of a controlled one the FreezeState says more.
+// Where a listed pod stands (freezer.md 5.2); of a controlled one the FreezeState says more.
 enum class PodStanding : std::uint8_t {
   kWaitedFor,   // not seen yet, or gone
   kSettling,    // its containers start

@@ -1,4 +1,4 @@
-// The agent's Prometheus metrics (design/freezer.md 5.5), all named kubegang_agent_*.
+// The agent's Prometheus metrics (freezer.md 5.5), all named kubegang_agent_*.
 #pragma once
 
 #include <memory>

@@ -4,7 +4,7 @@
 // both below kubelet's --cgroup-root, if it has one. Where the names differ, a bounded scan finds
 // the directory by the pod's UID.
 // SOURCE: kubernetes pkg/kubelet/cm/cgroup_manager_linux.go (ToSystemd, ToCgroupfs),
-// qos_container_manager; design/freezer.md 3.
+// qos_container_manager; freezer.md 3.
 #pragma once
 
 #include <cstddef>

@@ -31,7 +31,7 @@ inline constexpr base::Duration kGracePeriodDefault = std::chrono::seconds{30};
 
 // `settle`: how long every container has to have been running, beyond the whole second of its
 // startedAt (which the API gives in whole seconds).
-// SOURCE: architecture.md 2 "Starting into contention", 4; design/freezer.md rule 5.
+// SOURCE: architecture.md 2 "Starting into contention", 4; freezer.md rule 5.
 PodFacts pod_facts(const kube::Pod& pod, base::Duration settle);
 
 }  // namespace agent

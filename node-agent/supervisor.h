@@ -1,6 +1,6 @@
 // PID 1 of the agent: a process with its own address space that starts the worker, and thaws
 // everything that the journal names when the worker ends or hangs; then it starts it again.
-// (design/freezer.md 5.4) It knows nothing of Kubernetes and allocates next to nothing, so that it
+// (freezer.md 5.4) It knows nothing of Kubernetes and allocates next to nothing, so that it
 // works when the worker has run into whatever it ran into.
 #pragma once
 

@@ -3,7 +3,7 @@
 //
 // A switch: write the freezes of all that go off; read back until all are seen frozen, `barrier` at
 // most; write the thaws of all that come on. What is late is looked after in later steps, and its
-// overlap counted. (architecture.md 2; design/freezer.md 4 rule 3, 5.3)
+// overlap counted. (architecture.md 2; freezer.md 4 rule 3, 5.3)
 //
 // Invariants: acts on run(now), never on boundaries that passed; never writes a foreign or gone
 // pod; nothing is allocated, logged or locked in here once the assignment is obeyed.

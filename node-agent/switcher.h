@@ -2,7 +2,7 @@
 // one writer of freeze files while it lives.
 //
 // SCHED_FIFO where the kernel allows it, and it says which policy it got: under load a thread of
-// normal priority needs milliseconds for what takes this one microseconds (design/freezer.md 2.2).
+// normal priority needs milliseconds for what takes this one microseconds (freezer.md 2.2).
 #pragma once
 
 #include <pthread.h>

@@ -106,8 +106,9 @@ TEST(ClusterKeys, RefusesWithASentence) {
        "PreemptMode \"CANCEL,REQUEUE\": say one of OFF, CANCEL, REQUEUE and SUSPEND"},  // C4
       {{{"PreemptMode", "OFF,GANG"}},
        "PreemptMode \"OFF,GANG\": OFF and GANG exclude each other; GANG alone only slices"},
+      // C20
       {{{"PreemptMode", "CHECKPOINT"}},
-       "PreemptMode \"CHECKPOINT\": CHECKPOINT was removed from Slurm; say CANCEL or REQUEUE"},  // C20
+       "PreemptMode \"CHECKPOINT\": CHECKPOINT was removed from Slurm; say CANCEL or REQUEUE"},
       {{{"PreemptMode", "STOP"}},
        "PreemptMode \"STOP\": unknown; allowed are OFF, CANCEL, REQUEUE, SUSPEND, GANG, WITHIN and "
        "PRIORITY"},  // C19

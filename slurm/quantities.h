@@ -1,4 +1,4 @@
-// Slurm's spellings of times and sizes (slurm-semantics 1.7; sbatch(1), slurm.conf(5)). Pure.
+// Slurm's spellings of times and sizes (slurm-semantics.md 1.7; sbatch(1), slurm.conf(5)). Pure.
 #pragma once
 
 #include <optional>

@@ -441,7 +441,7 @@ base::Status SbatchReader::add_directives(std::string_view script) {
 base::Result<BatchOptions> SbatchReader::finish() const {
   BatchOptions options = options_;
   sched::JobRequest& request = options.request;
-  if (exclusive_ && over_subscribe_) {  // R1.5
+  if (exclusive_ && over_subscribe_) {  // chapter 1.5
     return base::invalid_argument("--exclusive and --oversubscribe exclude each other");
   }
   if (over_subscribe_) request.sharing = sched::Sharing::kOverSubscribe;

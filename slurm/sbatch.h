@@ -48,7 +48,7 @@ class SbatchReader {
   base::Status add_script(std::string_view script);
 
   // Applies what spans several options: ranges, tasks per node, tasks against nodes, --exclusive
-  // against --oversubscribe (R1.5). REQUIRES: nothing that was added was refused.
+  // against --oversubscribe (1.5). REQUIRES: nothing that was added was refused.
   base::Result<BatchOptions> finish() const;
 
  private:

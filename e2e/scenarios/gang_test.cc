@@ -1,4 +1,5 @@
-// The guide's worked examples and what users do to jobs, with real processes (slurm-semantics 14).
+// The guide's worked examples (slurm-semantics.md 14) and what users do to jobs, with real
+// processes.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // What the program touches and what it does not, and that it says truly what it was given: cgroups
 // of pods alone, files that it may not write, a thread's policy, locked memory.
-// (design/freezer.md 4 rules 1, 2, 10; 5.3, 5.6)
+// (freezer.md 4 rules 1, 2, 10; 5.3, 5.6)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>

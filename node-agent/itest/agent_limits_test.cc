@@ -1,5 +1,5 @@
 // How soon the program does what must not wait: the times that the rules name, from the word to the
-// cgroup. (architecture.md 5; design/freezer.md 4 rule 5, 5.4)
+// cgroup. (architecture.md 5; freezer.md 4 rule 5, 5.4)
 //
 // Method: each is done several times, and the one in the middle counts, less the time for which the
 // test itself was kept from its CPU: a busy machine is late now and then, a program that waits for

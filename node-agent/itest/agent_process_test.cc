@@ -303,7 +303,7 @@ std::string effective_capabilities(pid_t process) {
   return {};
 }
 
-// design/freezer.md 5.6: SYS_NICE and IPC_LOCK make it faster, nothing more.
+// freezer.md 5.6: SYS_NICE and IPC_LOCK make it faster, nothing more.
 TEST_P(AgentProcessTest, Uid0WithoutAnyCapabilityIsEnough) {
   two_gangs();
   node_->drop_capabilities();

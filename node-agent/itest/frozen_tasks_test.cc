@@ -1,4 +1,4 @@
-// The rest of the pitfall matrix (design/freezer.md 2.5) with real processes in real cgroups: what
+// The rest of the pitfall matrix (freezer.md 2.5) with real processes in real cgroups: what
 // of a frozen pod is seen from outside, what comes into it, and how its waiting calls go on.
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// The pitfall matrix (design/freezer.md 2.5) with real processes in real cgroups: what the kernel
+// The pitfall matrix (freezer.md 2.5) with real processes in real cgroups: what the kernel
 // does, and that the switcher, on its own thread, copes with it. This is what its tests share.
 #pragma once
 

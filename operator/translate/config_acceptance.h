@@ -1,5 +1,5 @@
 // Which specs of SchedulerConfig, Partitions and QOS are in force: the newest ones if they are
-// legal together (C1-C20 of slurm-semantics 1.6), for the others the last accepted ones. Pure.
+// legal together (C1-C20 of slurm-semantics.md 1.6), for the others the last accepted ones. Pure.
 #pragma once
 
 #include <optional>

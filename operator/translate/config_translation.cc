@@ -60,12 +60,13 @@ class Problems {
     const auto set = [](const std::optional<kube::Bytes>& value) {
       return value && value->value() != 0;
     };
+    // C16: at one level, one form of a default and of a maximum.
     if (set(limits->default_per_cpu) && set(limits->default_per_node)) {
       add(std::string{field} +
-          ": defaultPerCPU and defaultPerNode exclude each other; remove one (C16)");
+          ": defaultPerCPU and defaultPerNode exclude each other; remove one");
     }
     if (set(limits->max_per_cpu) && set(limits->max_per_node)) {
-      add(std::string{field} + ": maxPerCPU and maxPerNode exclude each other; remove one (C16)");
+      add(std::string{field} + ": maxPerCPU and maxPerNode exclude each other; remove one");
     }
     for (const auto& value : {limits->default_per_cpu, limits->default_per_node,
                               limits->max_per_cpu, limits->max_per_node}) {
@@ -85,10 +86,10 @@ class Problems {
       if (!set || !gang) continue;
       add(std::string{field} +
           ": is not possible with gang: true; set gang to false, or set it in a Partition or "
-          "QOS (C5)");
+          "QOS");
     }
     if (within && !by_qos) {
-      add("spec.preemptWithin: is about jobs of one QOS; set preemptType to QOS or remove it (C5)");
+      add("spec.preemptWithin: is about jobs of one QOS; set preemptType to QOS or remove it");
     }
   }
   std::vector<std::string> take() { return std::move(sentences_); }

@@ -95,7 +95,8 @@ TEST(ContainerEnvironment, HasFieldsKeysAndReferencesToEarlierOnes) {
 
 TEST(ContainerEnvironment, SaysWhichConfigMapIsMissing) {
   const PodSpec pod = parsed(json::parse(
-      R"([{"name":"a","env":[{"name":"X","valueFrom":{"configMapKeyRef":{"name":"no","key":"k"}}}]}])"));
+      R"([{"name":"a","env":[{"name":"X",
+            "valueFrom":{"configMapKeyRef":{"name":"no","key":"k"}}}]}])"));
   FakeLookup lookup;
   const auto environment = container_environment(pod, pod.containers[0], {}, {}, lookup);
   ASSERT_FALSE(environment.ok());

@@ -1,7 +1,7 @@
-// Ten thousand jobs that have ended and that nobody cleaned up: who comes after them does not
-// notice. With KUBEGANG_LONG only, for it takes minutes to make them; what one job asks of the API
-// server beside thousands of them, and the operator's CPU time, operator/world_tests/requests_test.cc and
-// bench/many_jobs.cc count.
+// Ten thousand jobs that have ended and were not cleaned up do not slow down the jobs after them.
+// With KUBEGANG_LONG only, because making them takes minutes. operator/world_tests/requests_test.cc
+// counts what one job asks of the API server beside thousands of them, bench/many_jobs.cc the
+// operator's CPU time.
 #include <algorithm>
 #include <chrono>
 

@@ -99,7 +99,8 @@ kube::Method method_of(const std::string& text) {
 }
 
 constexpr const char* kUnauthorized =
-    R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized",)"
+    R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)"
+     R"("message":"Unauthorized",)"
     R"("reason":"Unauthorized","code":401})";
 
 // httplib compresses what it knows as text, which would hold back a watch's events; a parameter
