@@ -55,9 +55,7 @@ Status validate_plan(const Timetable& timetable) {
 
 // Index of the slot of the cycle that t is in; also for t before the epoch.
 std::size_t cycle_index(const Timetable& timetable, Instant t) {
-  const auto length = static_cast<std::int64_t>(timetable.cycle.size());
-  const std::int64_t remainder = base::slot_of(t, timetable.slice) % length;
-  return static_cast<std::size_t>(remainder < 0 ? remainder + length : remainder);
+  return cycle_position(base::slot_of(t, timetable.slice), timetable.cycle.size());
 }
 
 // The plan entry in force at t, or plan.end() when the cycle is.
@@ -165,6 +163,133 @@ Duration run_time(const Timetable& timetable, std::uint16_t pod, Instant from, I
   }
   if (at < to) total += cycle_time(timetable, pod, at, to);
   return total;
+}
+
+// 1. Walk the plan, entry by entry.
+// 2. Skip as many whole cycles as leave some of the work undone.
+// 3. Walk the cycle in which the work is done.
+std::optional<Instant> when_has_run(const Timetable& timetable, std::uint16_t pod, Instant from,
+                                    Duration work) {
+  if (work == Duration{0}) return from;
+  Instant t = from;
+  for (const PlanEntry& entry : timetable.plan) {  // 1
+    if (entry.until <= t) continue;
+    if (contains(entry.run, pod)) {
+      if (work <= entry.until - t) return t + work;
+      work -= entry.until - t;
+    }
+    t = entry.until;
+  }
+  const auto slots = static_cast<std::int64_t>(timetable.cycle.size());
+  const auto running = std::count_if(timetable.cycle.begin(), timetable.cycle.end(),
+                                     [&](const PodSet& set) { return contains(set, pod); });
+  if (running == 0) return std::nullopt;
+  const Duration per_cycle = timetable.slice * running;  // 2
+  const std::int64_t cycles = (work.count() - 1) / per_cycle.count();
+  t += timetable.slice * slots * cycles;
+  work -= per_cycle * cycles;
+  for (std::int64_t i = 0; i <= slots; ++i) {  // 3. t may be inside a slot, hence one more
+    const std::int64_t slot = base::slot_of(t, timetable.slice);
+    const Instant slot_end = base::slot_begin(slot + 1, timetable.slice);
+    if (contains(timetable.cycle[cycle_index(timetable, t)], pod)) {
+      if (work <= slot_end - t) return t + work;
+      work -= slot_end - t;
+    }
+    t = slot_end;
+  }
+  return t;  // not reached: from t on a cycle has per_cycle >= work
+}
+
+namespace {
+
+// Calls visit(run of a, run of b) for so many instants t >= from that the two tables are equal for
+// ever if they are equal in all of them; stops when it returns false.
+//
+// 1. `from` itself.
+// 2. The ends of plan entries after it.
+// 3. The slot boundaries after it, up to where both tables are in their cycles.
+// 4. From there on as many slots as the two cycles have together: two periodic sequences that
+//    agree over the sum of their periods agree for ever.
+//
+// REQUIRES: equal slices.
+template <typename Visit>
+void for_each_pair_of_runs(const Timetable& a, const Timetable& b, Instant from,
+                           const Visit& visit) {
+  const auto visit_at = [&](Instant t) { return visit(run_at(a, t), run_at(b, t)); };
+  if (!visit_at(from)) return;  // 1
+  Instant plans_end = from;
+  for (const Timetable* table : {&a, &b}) {  // 2
+    for (const PlanEntry& entry : table->plan) {
+      if (entry.until > from && !visit_at(entry.until)) return;
+    }
+    if (!table->plan.empty()) plans_end = std::max(plans_end, table->plan.back().until);
+  }
+  const std::int64_t cycles_from = base::slot_of(plans_end, a.slice) + 1;
+  for (std::int64_t slot = base::slot_of(from, a.slice) + 1; slot < cycles_from; ++slot) {  // 3
+    if (!visit_at(base::slot_begin(slot, a.slice))) return;
+  }
+  std::size_t i = cycle_position(cycles_from, a.cycle.size());
+  std::size_t j = cycle_position(cycles_from, b.cycle.size());
+  for (std::size_t left = a.cycle.size() + b.cycle.size(); left > 0; --left) {  // 4
+    const std::span<const std::uint16_t> of_a{a.cycle[i]}, of_b{b.cycle[j]};
+    if (!visit(of_a, of_b)) return;
+    i = i + 1 == a.cycle.size() ? 0 : i + 1;
+    j = j + 1 == b.cycle.size() ? 0 : j + 1;
+  }
+}
+
+}  // namespace
+
+bool same_from(const Timetable& a, const Timetable& b, std::span<const std::uint16_t> pods,
+               Instant from) {
+  if (pods.empty()) return true;
+  if (a.slice != b.slice) return false;
+  bool same = true;
+  for_each_pair_of_runs(
+      a, b, from, [&](std::span<const std::uint16_t> of_a, std::span<const std::uint16_t> of_b) {
+        same = of_a.size() == of_b.size() &&
+               std::all_of(of_b.begin(), of_b.end(), [&](std::uint16_t pod) {
+                 return std::binary_search(of_a.begin(), of_a.end(), pods[pod]);
+               });
+        return same;
+      });
+  return same;
+}
+
+std::vector<bool> changed_pods(const Timetable& before, const Timetable& now,
+                               std::span<const std::uint16_t> pods, Instant from) {
+  std::vector<bool> changed(now.pods_count, true);
+  if (before.slice != now.slice) return changed;
+  std::vector<bool> is_known(now.pods_count, false);
+  for (const std::uint16_t pod : pods) {
+    if (pod == kNoPod) continue;
+    is_known[pod] = true;
+    changed[pod] = false;
+  }
+  for_each_pair_of_runs(
+      before, now, from,
+      [&](std::span<const std::uint16_t> ran, std::span<const std::uint16_t> runs) {
+        // Both ascend as pods of `now`: a merge finds the pods that are in one of them only.
+        std::size_t j = 0;
+        const auto started_before = [&](std::uint16_t pod) {
+          for (; j < runs.size() && runs[j] < pod; ++j) {
+            if (is_known[runs[j]]) changed[runs[j]] = true;  // it did not run before
+          }
+        };
+        for (const std::uint16_t i : ran) {
+          const std::uint16_t pod = pods[i];
+          if (pod == kNoPod) continue;
+          started_before(pod);
+          if (j < runs.size() && runs[j] == pod) {
+            ++j;
+          } else {
+            changed[pod] = true;  // it ran before
+          }
+        }
+        started_before(kNoPod);
+        return true;
+      });
+  return changed;
 }
 
 }  // namespace timetable

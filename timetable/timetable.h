@@ -57,6 +57,13 @@ std::span<const std::uint16_t> run_at(const Timetable& timetable, base::Instant 
 
 bool runs_at(const Timetable& timetable, std::uint16_t pod, base::Instant t);
 
+// The position in a cycle of `length` slots at which slot number `slot` stands, also for slots
+// before the epoch. REQUIRES: length > 0.
+constexpr std::size_t cycle_position(std::int64_t slot, std::size_t length) {
+  const auto size = static_cast<std::int64_t>(length);
+  return static_cast<std::size_t>((slot % size + size) % size);
+}
+
 // The first instant > t at which run(t) becomes a different set; nothing when it never changes
 // again. Equal neighbours are skipped: a boundary where nobody is switched is none.
 // Cost: O(plan + cycle).
@@ -66,5 +73,29 @@ std::optional<base::Instant> next_change(const Timetable& timetable, base::Insta
 // apart the two are. REQUIRES: from <= to.
 base::Duration run_time(const Timetable& timetable, std::uint16_t pod, base::Instant from,
                         base::Instant to);
+
+// The earliest t >= from by which `pod` has run for `work` since `from`: the inverse of run_time().
+// Nothing if it never has. Cost: O(plan + cycle). REQUIRES: work >= 0.
+std::optional<base::Instant> when_has_run(const Timetable& timetable, std::uint16_t pod,
+                                          base::Instant from, base::Duration work);
+
+// --- two timetables of the same jobs ---
+
+// No pod: the job is not in the other timetable.
+inline constexpr std::uint16_t kNoPod = 0xffff;
+
+// Whether two timetables run the same jobs at every t >= from. `pods` says for each pod of `b`
+// which pod of `a` is the same job. Tables of different slices count as different. Cost: O((plans +
+// cycles) × pods), less where they differ. REQUIRES: as many pods in both, and `pods` names each of
+// them once.
+bool same_from(const Timetable& a, const Timetable& b, std::span<const std::uint16_t> pods,
+               base::Instant from);
+
+// For each pod of `now`: whether it runs at other times t >= from than it did in `before`. `pods`
+// says for each pod of `before` which pod of `now` is the same job, or kNoPod. A pod without a
+// counterpart has changed, and so has every pod if the slices differ.
+// Cost: O((plans + cycles) × pods). REQUIRES: `pods` ascends where it is not kNoPod.
+std::vector<bool> changed_pods(const Timetable& before, const Timetable& now,
+                               std::span<const std::uint16_t> pods, base::Instant from);
 
 }  // namespace timetable

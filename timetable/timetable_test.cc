@@ -80,6 +80,46 @@ TEST(RunTime, IsExactOverAThousandYears) {
   EXPECT_EQ(run_time(timetable, 1, at(seconds{60}), at(seconds{160})), seconds{50 + 10});
 }
 
+TEST(WhenHasRun, NeverEndsWhatIsInNoSlot) {
+  Timetable table;
+  table.pods_count = 1;
+  table.cycle = {{}};
+  EXPECT_EQ(when_has_run(table, 0, base::Instant{}, std::chrono::seconds{1}), std::nullopt);
+  EXPECT_EQ(when_has_run(table, 0, base::Instant{}, std::chrono::seconds{0}), base::Instant{});
+}
+
+// Goal: when_has_run is the inverse of run_time. Method: random timetables; at the answer the run
+// time is exactly the work, one microsecond before it is less.
+TEST(WhenHasRun, IsTheInverseOfRunTime) {
+  constexpr std::uint64_t kSeed = 77;
+  base::Prng prng{kSeed};
+  const auto random_set = [&] {
+    PodSet set;
+    for (std::uint16_t pod = 0; pod < 3; ++pod) {
+      if (prng.below(2) == 0) set.push_back(pod);
+    }
+    return set;
+  };
+  for (int round = 0; round < 3'000; ++round) {
+    Timetable table;
+    table.pods_count = 3;
+    table.slice = std::chrono::seconds{1 + prng.below(5)};
+    base::Instant until{};
+    for (std::uint64_t i = prng.below(4); i > 0; --i) {
+      until += std::chrono::seconds{1 + prng.below(9)};
+      table.plan.push_back({until, random_set()});
+    }
+    for (std::uint64_t i = 1 + prng.below(5); i > 0; --i) table.cycle.push_back(random_set());
+    const base::Instant from{base::Duration{prng.below(20'000'000)}};
+    const base::Duration work{1 + prng.below(60'000'000)};
+    const std::optional<base::Instant> end = when_has_run(table, 1, from, work);
+    if (!end) continue;
+    ASSERT_EQ(run_time(table, 1, from, *end), work) << "seed " << kSeed << " round " << round;
+    ASSERT_LT(run_time(table, 1, from, *end - base::Duration{1}), work)
+        << "seed " << kSeed << " round " << round;
+  }
+}
+
 struct BadCase {
   std::string name;
   Timetable timetable;
@@ -192,6 +232,63 @@ TEST(Property, AgreesWithAModelThatStepsThroughTime) {
       ASSERT_EQ(next_change(timetable, t + Duration{1}), change);
     }
   }
+}
+
+// Goal: same_from and changed_pods look at enough instants, and at no others. Method: pairs of
+// tables that are often equal from some instant on, compared with a model that steps through time
+// until both have repeated.
+TEST(Property, ComparesTwoTimetablesAsAModelDoes) {
+  constexpr std::uint64_t kSeed = 20260302;
+  base::Prng prng{kSeed};
+  int same_count = 0;
+  for (int round = 0; round < 400; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
+    const Timetable a = random_timetable(prng);
+    Timetable b = random_timetable(prng);
+    b.slice = a.slice;
+    b.pods_count = a.pods_count;
+    if (prng.below(2) == 0) b.cycle = a.cycle;
+    if (prng.below(3) == 0) b.cycle.insert(b.cycle.end(), b.cycle.begin(), b.cycle.end());
+    for (PlanEntry& entry : b.plan)
+      std::erase_if(entry.run, [&](auto pod) { return pod >= b.pods_count; });
+    for (PodSet& run : b.cycle) std::erase_if(run, [&](auto pod) { return pod >= b.pods_count; });
+    ASSERT_TRUE(validate(b).ok());
+    const Instant from = at(kStep * (static_cast<std::int64_t>(prng.below(100)) - 30));
+    std::vector<bool> want(a.pods_count, false);
+    // Plans end before step 70; the cycles have at most 6 and 12 slots of at most 6 steps.
+    for (Instant t = from; t < at(kStep * (70 + 72 * 12)); t += kStep) {
+      for (std::uint16_t pod = 0; pod < a.pods_count; ++pod) {
+        if (runs_at(a, pod, t) != runs_at(b, pod, t)) want[pod] = true;
+      }
+    }
+    std::vector<std::uint16_t> pods(a.pods_count);
+    for (std::uint16_t pod = 0; pod < a.pods_count; ++pod) pods[pod] = pod;
+    ASSERT_EQ(changed_pods(a, b, pods, from), want);
+    const bool same = std::count(want.begin(), want.end(), true) == 0;
+    ASSERT_EQ(same_from(a, b, pods, from), same);
+    same_count += same ? 1 : 0;
+  }
+  EXPECT_GT(same_count, 40);
+}
+
+// Pods are indexes: the same job may be another pod in the other table, or in none.
+TEST(Comparison, GoesByJobsAndNotByPods) {
+  const Timetable a{.slice = seconds{1}, .pods_count = 2, .cycle = {{0}, {1}}};
+  const Timetable swapped{.slice = seconds{1}, .pods_count = 2, .cycle = {{1}, {0}}};
+  EXPECT_TRUE(same_from(a, swapped, std::vector<std::uint16_t>{1, 0}, at(seconds{0})));
+  EXPECT_FALSE(same_from(a, swapped, std::vector<std::uint16_t>{0, 1}, at(seconds{0})));
+  // Pod 0 is gone, pod 1 is pod 0 now, and a new one has come.
+  const Timetable later{.slice = seconds{1}, .pods_count = 2, .cycle = {{1}, {0}}};
+  EXPECT_EQ(changed_pods(a, later, std::vector<std::uint16_t>{kNoPod, 0}, at(seconds{0})),
+            (std::vector<bool>{false, true}));
+}
+
+TEST(Comparison, TakesEveryJobForChangedWhenTheSliceIsAnother) {
+  const Timetable a{.slice = seconds{1}, .pods_count = 1, .cycle = {{0}}};
+  const Timetable b{.slice = seconds{2}, .pods_count = 1, .cycle = {{0}}};
+  const std::vector<std::uint16_t> pods{0};
+  EXPECT_FALSE(same_from(a, b, pods, at(seconds{0})));
+  EXPECT_EQ(changed_pods(a, b, pods, at(seconds{0})), std::vector<bool>{true});
 }
 
 }  // namespace

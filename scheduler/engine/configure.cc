@@ -17,7 +17,8 @@ void Engine::on(const Configure& event) {
     const base::Duration slice_before = components_.grid().slice;
     components_.configure(now_);
     if (components_.grid().slice != slice_before) {  // one slice in all that is published
-      for (const auto& [node, plan] : plans_.published()) components_.dirty().mark(node, now_);
+      for (const auto& [node, plan] : plans_.published())
+        components_.dirty_nodes().set_no_later(node, now_);
     }
   }
   if (gang_before || gang_on()) gang_rebuild();

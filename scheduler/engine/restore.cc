@@ -118,7 +118,7 @@ void Engine::restore_from_published(base::Instant now, std::vector<RestoredJob> 
     mark_nodes(*job);
     arm_time_limit(*job);
   }
-  for (const NodePlan& plan : published) components_.dirty().mark(plan.node, now_);
+  for (const NodePlan& plan : published) components_.dirty_nodes().set_no_later(plan.node, now_);
   touched();
 }
 

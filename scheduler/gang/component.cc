@@ -222,12 +222,10 @@ class Projection {
     loop_world.take_actions();
     loop_world.record_kills_only(false);
     out_.loop_world = std::move(loop_world);
-    const auto length = static_cast<std::int64_t>(end - from);
     out_.timeline.cycle.resize(end - from);
     for (std::size_t i = from; i < end; ++i) {
       const std::int64_t slot = first + static_cast<std::int64_t>(i);
-      const std::int64_t position = ((slot % length) + length) % length;
-      out_.timeline.cycle[static_cast<std::size_t>(position)] = runs[i];
+      out_.timeline.cycle[timetable::cycle_position(slot, end - from)] = runs[i];
     }
   }
 
@@ -257,75 +255,24 @@ std::vector<JobId> members_of(const Component& component) {
   return members;
 }
 
-namespace {
-
-// The instants at which one of the two may change, from `from` on, until both are in their cycles
-// and have shown that they agree for ever: two periodic sequences that agree over the sum of their
-// periods do.
-std::vector<base::Instant> samples(const timetable::Timetable& a, const timetable::Timetable& b,
-                                   base::Instant from) {
-  std::vector<base::Instant> at{from};
-  base::Instant end = from;
-  for (const timetable::Timetable* table : {&a, &b}) {
-    for (const timetable::PlanEntry& entry : table->plan) {
-      if (entry.until > from) at.push_back(entry.until);
-    }
-    if (!table->plan.empty()) end = std::max(end, table->plan.back().until);
-  }
-  const std::int64_t last =
-      base::slot_of(end, a.slice) + 1 + static_cast<std::int64_t>(a.cycle.size() + b.cycle.size());
-  for (std::int64_t slot = base::slot_of(from, a.slice) + 1; slot <= last; ++slot) {
-    at.push_back(base::slot_begin(slot, a.slice));
-  }
-  std::sort(at.begin(), at.end());
-  at.erase(std::unique(at.begin(), at.end()), at.end());
-  return at;
-}
-
-// Pods of members that both have: how often the one runs and the other does not. By pod of `now`.
-void compare(const Component::Before& before, const Component& now, base::Instant from,
-             std::vector<bool>& changed) {
-  if (before.timeline.slice != now.timeline.slice) return;  // all of them have
-  constexpr std::uint16_t kNobody = 0xffff;
-  std::vector<std::uint16_t> pod_of(before.members.size(), kNobody);
-  for (std::size_t i = 0, j = 0; i < before.members.size(); ++i) {
-    while (j < now.members.size() && now.members[j] < before.members[i]) ++j;
-    if (j == now.members.size() || now.members[j] != before.members[i]) continue;
-    pod_of[i] = static_cast<std::uint16_t>(j);
-    changed[j] = false;
-  }
-  std::vector<bool> is_in(now.members.size());
-  for (const std::uint16_t pod : pod_of) {
-    if (pod != kNobody) is_in[pod] = true;
-  }
-  for (const base::Instant t : samples(before.timeline, now.timeline, from)) {
-    const auto ran = timetable::run_at(before.timeline, t);
-    const auto runs = timetable::run_at(now.timeline, t);
-    std::size_t j = 0;
-    const auto skip_to = [&](std::uint16_t pod) {  // of `now`, ascending
-      for (; j < runs.size() && runs[j] < pod; ++j) {
-        if (is_in[runs[j]]) changed[runs[j]] = true;  // it did not run before
-      }
-    };
-    for (const std::uint16_t i : ran) {
-      const std::uint16_t pod = pod_of[i];
-      if (pod == kNobody) continue;
-      skip_to(pod);
-      if (j < runs.size() && runs[j] == pod) {
-        ++j;
-      } else {
-        changed[pod] = true;
-      }
-    }
-    skip_to(kNobody);
-  }
-}
-
-}  // namespace
-
 std::vector<bool> changed_pods(const Component& component, base::Instant from) {
-  std::vector<bool> changed(component.members.size(), true);
-  for (const auto& before : component.before) compare(*before, component, from, changed);
+  const std::vector<JobId>& members = component.members;
+  std::vector<bool> changed(members.size(), true);
+  for (const auto& before : component.before) {
+    std::vector<std::uint16_t> pods;  // of the members then: those of now
+    pods.reserve(before->members.size());
+    std::size_t next = 0;
+    for (const JobId job : before->members) {
+      while (next < members.size() && members[next] < job) ++next;
+      const bool stays = next < members.size() && members[next] == job;
+      pods.push_back(stays ? static_cast<std::uint16_t>(next) : timetable::kNoPod);
+    }
+    const std::vector<bool> since =
+        timetable::changed_pods(before->timeline, component.timeline, pods, from);
+    for (std::size_t pod = 0; pod < changed.size(); ++pod) {
+      changed[pod] = changed[pod] && since[pod];
+    }
+  }
   return changed;
 }
 
@@ -382,42 +329,6 @@ void project(Component& component, const Grid& grid, const Lookup& lookup, const
   component.shared.reset();
   Projection{component, grid, lookup}.run(need);
   component.index();
-}
-
-std::optional<base::Instant> when_has_run(const timetable::Timetable& table, std::uint16_t pod,
-                                          base::Instant from, base::Duration work) {
-  const auto contains = [&](const timetable::PodSet& pods) {
-    return std::binary_search(pods.begin(), pods.end(), pod);
-  };
-  if (work == base::Duration{0}) return from;
-  base::Instant t = from;
-  for (const timetable::PlanEntry& entry : table.plan) {
-    if (entry.until <= t) continue;
-    if (contains(entry.run)) {
-      if (work <= entry.until - t) return t + work;
-      work -= entry.until - t;
-    }
-    t = entry.until;
-  }
-  const auto slots = static_cast<std::int64_t>(table.cycle.size());
-  const auto running = std::count_if(table.cycle.begin(), table.cycle.end(), contains);
-  if (running == 0) return std::nullopt;
-  // Whole cycles at once; the last one is walked, for the work may end in any slot of it.
-  const base::Duration per_cycle = table.slice * running;
-  const std::int64_t cycles = (work.count() - 1) / per_cycle.count();
-  t += table.slice * slots * cycles;
-  work -= per_cycle * cycles;
-  for (std::int64_t i = 0; i <= slots; ++i) {
-    const std::int64_t slot = base::slot_of(t, table.slice);
-    const base::Instant slot_end = base::slot_begin(slot + 1, table.slice);
-    const auto index = static_cast<std::size_t>(((slot % slots) + slots) % slots);
-    if (contains(table.cycle[index])) {
-      if (work <= slot_end - t) return t + work;
-      work -= slot_end - t;
-    }
-    t = slot_end;
-  }
-  return t;  // not reached: a cycle from t on has per_cycle >= work
 }
 
 }  // namespace sched::gang

@@ -40,7 +40,6 @@ struct Component {
       dying{};  // killed under a shadow, pods not gone: they run, who overlaps them does not
   base::Instant collected_at{};         // when the last rewrite that could wait was decided
   std::int64_t id = 0;                  // in Components
-  std::optional<base::Instant> due{};   // as the index of Components has it
   std::optional<base::Instant> seen{};  // as of when it was last told who runs
 
   // Several things may happen at one instant. The projection is worked out when somebody asks, or
@@ -122,10 +121,5 @@ inline Need who_runs_at(base::Instant t) {
 // pending op; fewer when not everything is needed. REQUIRES then: nothing is pending, nobody is
 // dying, and no tick kills.
 void project(Component& component, const Grid& grid, const Lookup& lookup, const Need& need = {});
-
-// The earliest t >= from at which the pod has run for `work` since `from`; nothing when it never
-// does. REQUIRES: work >= 0.
-std::optional<base::Instant> when_has_run(const timetable::Timetable& table, std::uint16_t pod,
-                                          base::Instant from, base::Duration work);
 
 }  // namespace sched::gang

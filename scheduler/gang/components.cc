@@ -142,7 +142,8 @@ Newcomer Components::newcomer(JobId id) const {
 
 void Components::mark(const Job& job, base::Instant publish_at) {
   if (!publishes_) return;
-  for (const NodeAllocation& use : job.allocation.nodes) dirty_.mark(use.node, publish_at);
+  for (const NodeAllocation& use : job.allocation.nodes)
+    dirty_nodes_.set_no_later(use.node, publish_at);
 }
 
 void Components::settle_members(const Component& component) {

@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/timers.h"
 #include "scheduler/gang/component.h"
-#include "scheduler/gang/dirty_nodes.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/place/node_usage.h"
 
@@ -95,7 +95,8 @@ class Components {
   // Jobs whose clock, run state or reason may have changed since the last call, each once.
   std::vector<JobId> take_touched();
   std::vector<Action> take_kills() { return std::exchange(kills_, {}); }
-  DirtyNodes& dirty() { return dirty_; }
+  // Nodes whose timetable may have changed, and when it is to be published at the latest.
+  base::Timers<NodeIndex>& dirty_nodes() { return dirty_nodes_; }
   void mark(const Job& job, base::Instant publish_at);
 
   // Called with each job of a component before its projection is replaced: run time up to now has
@@ -161,12 +162,12 @@ class Components {
   Grid grid_;
   std::map<std::int64_t, std::unique_ptr<Component>> components_;
   std::int64_t next_id_ = 1;
-  std::set<std::pair<base::Instant, std::int64_t>> due_;  // Component::due of those that have one
+  base::Timers<std::int64_t> due_;  // due_of() of the components that have one
   Ids stale_;
   base::Instant quiet_until_ = base::Instant::min();  // until then nobody is turned that is not due
   std::vector<JobId> touched_;
   std::vector<Action> kills_;
-  DirtyNodes dirty_;
+  base::Timers<NodeIndex> dirty_nodes_;
   Settle settle_;
 };
 

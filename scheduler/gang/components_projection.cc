@@ -126,7 +126,7 @@ base::Instant Components::when_has_run(const Job& job, base::Instant from, base:
     const base::Duration left = work - part.run_time(job.id, from, until);
     if (left.count() > 0) return until + left;
   }
-  return gang::when_has_run(part.timeline, pod, from, work).value_or(base::kNever);
+  return timetable::when_has_run(part.timeline, pod, from, work).value_or(base::kNever);
 }
 
 }  // namespace sched::gang

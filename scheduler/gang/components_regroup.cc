@@ -212,8 +212,7 @@ std::unique_ptr<Component> Components::take_out(std::int64_t id) {
   const auto at = components_.find(id);
   std::unique_ptr<Component> component = std::move(at->second);
   components_.erase(at);
-  if (component->due) due_.erase({*component->due, id});
-  component->due.reset();
+  due_.clear(id);
   stale_.erase(id);
   for (const JobId member : component->members) {
     if (Job* job = jobs_.find(member)) job->component = nullptr;

@@ -46,10 +46,6 @@ void turn(Items& items, const NodePlan& plan, base::Instant at) {
   }
 }
 
-std::int64_t floor_mod(std::int64_t value, std::int64_t length) {
-  return ((value % length) + length) % length;
-}
-
 // The first slot that belongs to the plan's cycle alone.
 std::int64_t cycle_start(const NodePlan& plan) {
   const timetable::Timetable& table = plan.timetable;
@@ -65,7 +61,7 @@ Items advanced(const NodePlan& plan, Items items, base::Instant to) {
   std::int64_t end = base::slot_of(to, slice);
   const std::int64_t loop = cycle_start(plan);
   const auto length = static_cast<std::int64_t>(plan.timetable.cycle.size());
-  if (end > loop + length) end = loop + floor_mod(end - loop, length);
+  if (end > loop + length) end = loop + (end - loop) % length;
   for (std::int64_t slot = begin + 1; slot <= end; ++slot) {
     turn(items, plan, base::slot_begin(slot, slice));
   }
@@ -194,7 +190,7 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
   component.timeline = {.slice = slice, .pods_count = component.members.size()};
   component.timeline.cycle.resize(runs.size());
   for (std::int64_t i = 0; i < length; ++i) {
-    component.timeline.cycle[static_cast<std::size_t>(floor_mod(start + i, length))] =
+    component.timeline.cycle[timetable::cycle_position(start + i, runs.size())] =
         runs[static_cast<std::size_t>(i)];
   }
   component.settled = component.base;

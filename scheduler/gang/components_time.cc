@@ -19,15 +19,14 @@ void Components::advance(base::Instant now) {
 }
 
 void Components::advance_due(base::Instant now) {
-  Ids due;
-  for (auto at = due_.begin(); at != due_.end() && at->first <= now; ++at) due.insert(at->second);
   std::vector<std::int64_t> settled;
-  for (const std::int64_t id : due) {
+  for (const std::int64_t id : due_.take_due(now)) {
     Component& component = *components_.at(id);
     if (!publishes_) {
       if (ends_early(component)) know(component, {});
       schedule(component);
-      if (!component.due || *component.due > now) continue;
+      const std::optional<base::Instant> due = due_.at(id);
+      if (!due || *due > now) continue;
     }
     const bool waited = !component.pending.empty();
     bring(component, now);
@@ -48,8 +47,7 @@ void Components::advance_due(base::Instant now) {
 }
 
 std::optional<base::Instant> Components::next_due() const {
-  if (due_.empty()) return std::nullopt;
-  return due_.begin()->first;
+  return due_.next();
 }
 
 // A projection that ends early is completed before it could have an end by itself (extend_at), 64
@@ -70,11 +68,11 @@ std::optional<base::Instant> Components::due_of(const Component& component) cons
 
 // To be called whenever something of due_of() has changed.
 void Components::schedule(Component& component) {
-  const std::optional<base::Instant> due = due_of(component);
-  if (due == component.due) return;
-  if (component.due) due_.erase({*component.due, component.id});
-  if (due) due_.emplace(*due, component.id);
-  component.due = due;
+  if (const std::optional<base::Instant> due = due_of(component)) {
+    due_.set(component.id, *due);
+  } else {
+    due_.clear(component.id);
+  }
 }
 
 // Plays it to now, with what is due. The caller schedules it anew.

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <utility>
 
 namespace sched {
@@ -28,10 +27,6 @@ std::optional<std::vector<std::uint16_t>> same_jobs(const NodePlan& a, const Nod
     pods[of_b[i]] = of_a[i];
   }
   return pods;
-}
-
-base::Instant plan_end(const NodePlan& plan, base::Instant from) {
-  return plan.timetable.plan.empty() ? from : std::max(from, plan.timetable.plan.back().until);
 }
 
 Row row_of(gang::EntryRow row) {
@@ -66,42 +61,7 @@ void simplify(timetable::Timetable& timetable, base::Instant before) {
 
 bool same_from(const NodePlan& a, const NodePlan& b, base::Instant from) {
   const auto pods = same_jobs(a, b);
-  if (!pods) return false;
-  if (a.entries.empty()) return true;
-  if (a.timetable.slice != b.timetable.slice) return false;
-  const auto same = [&](std::span<const std::uint16_t> x, std::span<const std::uint16_t> y) {
-    return x.size() == y.size() && std::all_of(y.begin(), y.end(), [&](std::uint16_t pod) {
-             return std::binary_search(x.begin(), x.end(), (*pods)[pod]);
-           });
-  };
-  const auto same_at = [&](base::Instant t) {
-    return same(timetable::run_at(a.timetable, t), timetable::run_at(b.timetable, t));
-  };
-  if (!same_at(from)) return false;
-  const base::Instant end = std::max(plan_end(a, from), plan_end(b, from));
-  for (const NodePlan* plan : {&a, &b}) {
-    for (const timetable::PlanEntry& entry : plan->timetable.plan) {
-      if (entry.until > from && !same_at(entry.until)) return false;
-    }
-  }
-  // Boundaries up to where both are in their cycles for good. Two periodic sequences that agree
-  // over the sum of their periods agree for ever.
-  const base::Duration slice = a.timetable.slice;
-  const std::int64_t cycles_from = base::slot_of(end, slice) + 1;
-  for (std::int64_t slot = base::slot_of(from, slice) + 1; slot < cycles_from; ++slot) {
-    if (!same_at(base::slot_begin(slot, slice))) return false;
-  }
-  const auto index = [&](const NodePlan& plan) {
-    const auto length = static_cast<std::int64_t>(plan.timetable.cycle.size());
-    return static_cast<std::size_t>(((cycles_from % length) + length) % length);
-  };
-  std::size_t i = index(a), j = index(b);
-  for (std::size_t left = a.timetable.cycle.size() + b.timetable.cycle.size(); left > 0; --left) {
-    if (!same(a.timetable.cycle[i], b.timetable.cycle[j])) return false;
-    i = i + 1 == a.timetable.cycle.size() ? 0 : i + 1;
-    j = j + 1 == b.timetable.cycle.size() ? 0 : j + 1;
-  }
-  return true;
+  return pods && timetable::same_from(a.timetable, b.timetable, *pods, from);
 }
 
 bool NodePlans::sets_cores(const Job& job) const {
@@ -214,7 +174,7 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
 
 std::vector<NodePlan> NodePlans::take(base::Instant now, const RunTime& run_time) {
   std::vector<NodePlan> plans;
-  for (const NodeIndex node : components_.dirty().take(now)) {
+  for (const NodeIndex node : components_.dirty_nodes().take_due(now)) {
     if (!cluster_.exists(node)) {
       published_.erase(node);
       continue;
@@ -240,7 +200,7 @@ std::vector<NodePlan> NodePlans::take(base::Instant now, const RunTime& run_time
 }
 
 std::optional<base::Instant> NodePlans::next_due() const {
-  return components_.dirty().next();
+  return components_.dirty_nodes().next();
 }
 
 }  // namespace sched

@@ -79,7 +79,7 @@ bool TrackedGang::runs(std::int64_t id, double t) {
 std::string TrackedGang::dirty_nodes() {
   components.project_stale();
   std::string text;
-  for (const NodeIndex node : components.dirty().take(base::kNever)) {
+  for (const NodeIndex node : components.dirty_nodes().take_due(base::kNever)) {
     text += stage.cluster.node(node).name;
   }
   return text;

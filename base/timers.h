@@ -1,0 +1,82 @@
+// Timers<Key>: at most one instant for each key, with the earliest at hand.
+//
+// Cost: set, set_no_later, clear and each key taken O(log keys); next() O(1).
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+
+namespace base {
+
+template <typename Key>
+class Timers {
+ public:
+  // The key is due at this instant, whatever was set before.
+  void set(const Key& key, Instant at) {
+    const auto [found, is_new] = instant_of_.try_emplace(key, at);
+    if (!is_new) move(found, at);
+    if (is_new) by_instant_.emplace(at, key);
+  }
+  // The key is due at this instant, or at the one that was set before if that is earlier.
+  void set_no_later(const Key& key, Instant at) {
+    const auto [found, is_new] = instant_of_.try_emplace(key, at);
+    if (is_new) {
+      by_instant_.emplace(at, key);
+    } else if (at < found->second) {
+      move(found, at);
+    }
+  }
+  // The key is not due any more. Does nothing if it has no timer.
+  void clear(const Key& key) {
+    const auto found = instant_of_.find(key);
+    if (found == instant_of_.end()) return;
+    by_instant_.erase({found->second, key});
+    instant_of_.erase(found);
+  }
+
+  bool empty() const { return instant_of_.empty(); }
+  // When the key is due, or nothing.
+  std::optional<Instant> at(const Key& key) const {
+    const auto found = instant_of_.find(key);
+    if (found == instant_of_.end()) return std::nullopt;
+    return found->second;
+  }
+  // The earliest instant of all, or nothing.
+  std::optional<Instant> next() const {
+    if (by_instant_.empty()) return std::nullopt;
+    return by_instant_.begin()->first;
+  }
+  // By key.
+  const std::map<Key, Instant>& all() const { return instant_of_; }
+
+  // Clears the timers that are due by now and returns their keys, ascending.
+  std::vector<Key> take_due(Instant now) {
+    std::vector<Key> due;
+    while (!by_instant_.empty() && by_instant_.begin()->first <= now) {
+      due.push_back(by_instant_.begin()->second);
+      instant_of_.erase(due.back());
+      by_instant_.erase(by_instant_.begin());
+    }
+    std::sort(due.begin(), due.end());
+    return due;
+  }
+
+ private:
+  void move(typename std::map<Key, Instant>::iterator found, Instant at) {
+    if (found->second == at) return;
+    by_instant_.erase({found->second, found->first});
+    by_instant_.emplace(at, found->first);
+    found->second = at;
+  }
+
+  std::map<Key, Instant> instant_of_;
+  std::set<std::pair<Instant, Key>> by_instant_;
+};
+
+}  // namespace base

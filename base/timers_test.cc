@@ -1,0 +1,48 @@
+#include "base/timers.h"
+
+#include <gtest/gtest.h>
+
+namespace base {
+namespace {
+
+Instant at(int seconds) {
+  return Instant{std::chrono::seconds{seconds}};
+}
+
+TEST(Timers, KeepOneInstantForEachKey) {
+  Timers<int> timers;
+  EXPECT_EQ(timers.next(), std::nullopt);
+  timers.set(3, at(10));
+  timers.set(1, at(20));
+  EXPECT_EQ(timers.next(), at(10));
+  timers.set(3, at(30));
+  EXPECT_EQ(timers.next(), at(20));
+  EXPECT_EQ(timers.at(3), at(30));
+  timers.clear(1);
+  timers.clear(2);
+  EXPECT_EQ(timers.at(1), std::nullopt);
+  EXPECT_EQ(timers.next(), at(30));
+}
+
+TEST(Timers, KeepTheEarlierWhereTheyAreToBeNoLater) {
+  Timers<int> timers;
+  timers.set_no_later(2, at(5));
+  timers.set_no_later(3, at(10));
+  timers.set_no_later(3, at(4));
+  timers.set_no_later(2, at(30));
+  EXPECT_EQ(timers.all(), (std::map<int, Instant>{{2, at(5)}, {3, at(4)}}));
+}
+
+TEST(Timers, TakeWhatIsDueInTheOrderOfTheKeys) {
+  Timers<int> timers;
+  timers.set(3, at(4));
+  timers.set(2, at(5));
+  timers.set(1, at(20));
+  EXPECT_EQ(timers.take_due(at(3)), std::vector<int>{});
+  EXPECT_EQ(timers.take_due(at(5)), (std::vector<int>{2, 3}));
+  EXPECT_EQ(timers.next(), at(20));
+  EXPECT_FALSE(timers.empty());
+}
+
+}  // namespace
+}  // namespace base
