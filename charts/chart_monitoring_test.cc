@@ -7,7 +7,7 @@
 #include <string>
 
 #include "charts/chart_fixture.h"
-#include "node-agent/metrics.h"
+#include "node-agent/reporting/metrics.h"
 #include "operator/process/metrics.h"
 
 namespace charts {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "charts/chart_fixture.h"
-#include "node-agent/options.h"
-#include "node-agent/pod_cgroups.h"
+#include "node-agent/freezer/pod_cgroups.h"
+#include "node-agent/program/options.h"
 #include "operator/process/options.h"
 
 namespace charts {

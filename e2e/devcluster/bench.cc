@@ -105,7 +105,7 @@ base::Result<base::Duration> Bench::time_one_start(const std::string& name) {
   const auto all_run = [&] {
     const std::vector<std::string> nodes = cluster_.node_names();
     return std::all_of(nodes.begin(), nodes.end(), [&](const std::string& node) {
-      return !processes_below(cluster_.kubelet().node_cgroup(node)).empty();
+      return !os::processes_below(cluster_.kubelet().node_cgroup(node)).empty();
     });
   };
   if (const auto status = wait_until("a start", all_run); !status.ok()) return status.error();

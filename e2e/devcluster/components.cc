@@ -19,7 +19,7 @@ Components::~Components() {
   for (const auto& [name, component] : components_) kill(name);
 }
 
-CgroupRoot Components::cgroup_of(const std::string& name) const {
+os::CgroupRoot Components::cgroup_of(const std::string& name) const {
   return {root_.version, root_.path + "/system/" + name};
 }
 
@@ -33,8 +33,8 @@ base::Status Components::start_again(const std::string& name) {
   const auto found = components_.find(name);
   CHECK(found != components_.end() && !runs(name), name);
   Component& component = found->second;
-  const CgroupRoot cgroup = cgroup_of(name);
-  if (const base::Status made = make_cgroup(cgroup.path); !made.ok()) return made;
+  const os::CgroupRoot cgroup = cgroup_of(name);
+  if (const base::Status made = os::make_cgroup(cgroup.path); !made.ok()) return made;
   base::Result<Child> child = spawn({.argv = component.spec.argv,
                                      .environment = component.spec.environment,
                                      .output_path = component.spec.log_path,
@@ -54,10 +54,10 @@ base::Status Components::signal(const std::string& name, int signal_number) {
 void Components::kill(const std::string& name) {
   const auto found = components_.find(name);
   if (found == components_.end()) return;
-  const CgroupRoot cgroup = cgroup_of(name);
-  kill_below(cgroup.version, cgroup.path);
+  const os::CgroupRoot cgroup = cgroup_of(name);
+  os::kill_below(cgroup.version, cgroup.path);
   (void)wait(name, kKillPatience);
-  (void)destroy_cgroup(cgroup.version, cgroup.path, kKillPatience);
+  (void)os::destroy_cgroup(cgroup.version, cgroup.path, kKillPatience);
 }
 
 std::optional<ExitStatus> Components::wait(const std::string& name, base::Duration patience) {
@@ -86,7 +86,7 @@ pid_t Components::pid(const std::string& name) const {
 }
 
 std::vector<pid_t> Components::processes(const std::string& name) const {
-  return processes_below(cgroup_of(name).path);
+  return os::processes_below(cgroup_of(name).path);
 }
 
 std::vector<std::string> Components::names() const {

@@ -9,8 +9,8 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "e2e/devcluster/kubelet/cgroup.h"
 #include "e2e/devcluster/kubelet/spawn.h"
+#include "linux/cgroup_tree.h"
 
 namespace devcluster {
 
@@ -24,7 +24,7 @@ struct ComponentSpec {
 class Components {
  public:
   // Their cgroups are made below `root`/system.
-  explicit Components(CgroupRoot root) : root_{std::move(root)} {}
+  explicit Components(os::CgroupRoot root) : root_{std::move(root)} {}
   Components(const Components&) = delete;
   Components& operator=(const Components&) = delete;
   ~Components();  // kills what is left
@@ -56,9 +56,9 @@ class Components {
     std::optional<ExitStatus> ended;
   };
 
-  CgroupRoot cgroup_of(const std::string& name) const;
+  os::CgroupRoot cgroup_of(const std::string& name) const;
 
-  CgroupRoot root_;
+  os::CgroupRoot root_;
   std::map<std::string, Component> components_;
 };
 

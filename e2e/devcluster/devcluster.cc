@@ -115,7 +115,7 @@ base::Status Devcluster::lock_directory() {
                                               "; choose another directory with --dir"};
   }
   directory_lock_ =
-      agent::FileDescriptor{::open(config_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+      os::FileDescriptor{::open(config_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (::flock(directory_lock_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return {};
   return Error{Code::kAlreadyExists, config_.directory +
                                          " is the directory of a devcluster that runs; end that, "
@@ -139,14 +139,14 @@ base::Status Devcluster::prepare_directory() {
 }
 
 base::Status Devcluster::start_servers() {
-  base::Result<CgroupRoot> root = make_cgroup_root(config_.cgroup_version, instance_name());
+  base::Result<os::CgroupRoot> root = os::make_cgroup_root(config_.cgroup_version, instance_name());
   if (!root.ok()) return root.error().with_context("the devcluster freezes real processes");
   cgroup_ = std::move(root).value();
   base::Result<Guardian> guardian =
       Guardian::start(config_.program_directory + "/kubegang-devcluster", cgroup_,
                       config_.directory + "/logs/guardian.log");
   if (!guardian.ok()) {
-    (void)destroy_cgroup(cgroup_.version, cgroup_.path, kStopPatience);
+    (void)os::destroy_cgroup(cgroup_.version, cgroup_.path, kStopPatience);
     return guardian.error();
   }
   guardian_.emplace(std::move(guardian).value());

@@ -27,7 +27,7 @@
 #include "kube/testing/api_server/https_front_end.h"
 #include "kube/testing/api_server/in_process_transport.h"
 #include "kube/transport.h"
-#include "node-agent/file_descriptor.h"
+#include "linux/file_descriptor.h"
 
 namespace devcluster {
 
@@ -46,7 +46,7 @@ struct DevclusterConfig {
   std::string program_directory;  // where kubegang-operator, kubegang-agent, … are
   std::string crds_directory;
   std::vector<NodeSpec> nodes;
-  std::optional<CgroupVersion> cgroup_version;
+  std::optional<os::CgroupVersion> cgroup_version;
   int port = 0;  // 0 = any free one
   bool with_agents = true;
   bool with_operator = true;
@@ -95,8 +95,8 @@ class Devcluster {
   const kube::Clock& clock_;
   const DevclusterConfig config_;
   StampStore stamps_;
-  agent::FileDescriptor directory_lock_;
-  CgroupRoot cgroup_;
+  os::FileDescriptor directory_lock_;
+  os::CgroupRoot cgroup_;
   // In the order of their start; they end in the reverse one.
   std::optional<Guardian> guardian_;
   std::unique_ptr<ApiServer> api_server_;

@@ -19,7 +19,7 @@ void FreezeWatch::watch(std::stop_token stop) {
         const std::lock_guard lock{mutex_};
         if (seen_.contains(pod.name)) continue;
       }
-      if (!is_frozen(pod.cgroup)) continue;
+      if (!os::is_frozen(pod.cgroup)) continue;
       const base::Instant now = clock_.wall();
       const std::lock_guard lock{mutex_};
       seen_.emplace(pod.name, now);

@@ -59,26 +59,26 @@ bool is_dead_instance(const std::string& name) {
 }
 
 void sweep_dead_instances() {
-  for (const CgroupMount& mount : parse_mountinfo(read_file("/proc/self/mountinfo"))) {
+  for (const os::CgroupMount& mount : os::cgroup_mounts()) {
     std::error_code error;
     std::vector<std::string> dead;
     for (const auto& entry : std::filesystem::directory_iterator{mount.path, error}) {
       if (is_dead_instance(entry.path().filename())) dead.push_back(entry.path());
     }
     for (const std::string& path : dead) {
-      (void)destroy_cgroup(mount.version, path, kSweepPatience);  // its guardian may be at it
+      (void)os::destroy_cgroup(mount.version, path, kSweepPatience);  // its guardian may be at it
     }
   }
 }
 
-base::Result<Guardian> Guardian::start(const std::string& program, const CgroupRoot& root,
+base::Result<Guardian> Guardian::start(const std::string& program, const os::CgroupRoot& root,
                                        const std::string& log_path) {
   std::array<int, 2> fds{};
   if (::pipe2(fds.data(), O_CLOEXEC) != 0) {
     return Error{Code::kInternal, "pipe: " + std::generic_category().message(errno)};
   }
-  const agent::FileDescriptor reader{fds[0]};
-  agent::FileDescriptor writer{fds[1]};
+  const os::FileDescriptor reader{fds[0]};
+  os::FileDescriptor writer{fds[1]};
   base::Result<Child> child =
       spawn({.argv = {program, "guard", "--lifeline", std::to_string(reader.get()), "--cgroup",
                       root.path, "--version", std::string{to_string(root.version)}},
@@ -88,7 +88,7 @@ base::Result<Guardian> Guardian::start(const std::string& program, const CgroupR
   return Guardian{std::move(child).value(), std::move(writer)};
 }
 
-Guardian::Guardian(Child child, agent::FileDescriptor lifeline)
+Guardian::Guardian(Child child, os::FileDescriptor lifeline)
     : child_{std::move(child)}, lifeline_{std::move(lifeline)} {}
 
 Guardian::~Guardian() {
@@ -99,13 +99,13 @@ Guardian::~Guardian() {
   (void)reap(child_);
 }
 
-int guard(int lifeline_fd, const CgroupRoot& root) {
+int guard(int lifeline_fd, const os::CgroupRoot& root) {
   char byte = 0;
   for (;;) {
     const ssize_t count = ::read(lifeline_fd, &byte, 1);
     if (count == 0 || (count < 0 && errno != EINTR)) break;
   }
-  const base::Status status = destroy_cgroup(root.version, root.path, kDestroyPatience);
+  const base::Status status = os::destroy_cgroup(root.version, root.path, kDestroyPatience);
   if (status.ok()) return 0;
   std::fprintf(stderr, "guardian: %s\n", status.error().message.c_str());
   return 1;

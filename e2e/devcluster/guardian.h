@@ -6,9 +6,9 @@
 #include <string>
 
 #include "base/result.h"
-#include "e2e/devcluster/kubelet/cgroup.h"
 #include "e2e/devcluster/kubelet/spawn.h"
-#include "node-agent/file_descriptor.h"
+#include "linux/cgroup_tree.h"
+#include "linux/file_descriptor.h"
 
 namespace devcluster {
 
@@ -25,7 +25,7 @@ void sweep_dead_instances();
 class Guardian {
  public:
   // Runs `program guard …`, whose main program calls guard(). Its messages go to `log_path`.
-  static base::Result<Guardian> start(const std::string& program, const CgroupRoot& root,
+  static base::Result<Guardian> start(const std::string& program, const os::CgroupRoot& root,
                                       const std::string& log_path);
   Guardian(Guardian&&) = default;
   Guardian& operator=(Guardian&&) = delete;
@@ -33,14 +33,14 @@ class Guardian {
   ~Guardian();
 
  private:
-  Guardian(Child child, agent::FileDescriptor lifeline);
+  Guardian(Child child, os::FileDescriptor lifeline);
 
   Child child_;
-  agent::FileDescriptor lifeline_;  // the guardian reads the other end: closed = we are gone
+  os::FileDescriptor lifeline_;  // the guardian reads the other end: closed = we are gone
 };
 
 // The guardian's own work: waits until nobody holds the other end of `lifeline_fd`, then destroys
 // the cgroup. The exit code of its program.
-int guard(int lifeline_fd, const CgroupRoot& root);
+int guard(int lifeline_fd, const os::CgroupRoot& root);
 
 }  // namespace devcluster

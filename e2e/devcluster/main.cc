@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::Result;
-using devcluster::CgroupVersion;
+using os::CgroupVersion;
 
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
@@ -86,8 +86,8 @@ Result<devcluster::DevclusterConfig> config_of(const Options& options) {
          .memory = devcluster::MemoryBytes{
              static_cast<std::int64_t>(options.memory_gib * 1024 * 1024 * 1024)}});
   }
-  if (options.cgroup == "v1") config.cgroup_version = CgroupVersion::kV1;
-  if (options.cgroup == "v2") config.cgroup_version = CgroupVersion::kV2;
+  if (options.cgroup == "v1") config.cgroup_version = os::CgroupVersion::kV1;
+  if (options.cgroup == "v2") config.cgroup_version = os::CgroupVersion::kV2;
   config.port = options.port;
   config.with_operator = !options.no_operator;
   config.with_agents = !options.no_agents;
@@ -207,7 +207,7 @@ int main(int argc, char** argv) {
   CLI::App* guard_command = app.add_subcommand("guard", "");  // internal: guardian.h
   guard_command->group("");
   int lifeline = -1;
-  devcluster::CgroupRoot root;
+  os::CgroupRoot root;
   std::string version;
   guard_command->add_option("--lifeline", lifeline)->required();
   guard_command->add_option("--cgroup", root.path)->required();
@@ -218,7 +218,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
   if (guard_command->parsed()) {
-    root.version = version == "v1" ? CgroupVersion::kV1 : CgroupVersion::kV2;
+    root.version = version == "v1" ? os::CgroupVersion::kV1 : os::CgroupVersion::kV2;
     return devcluster::guard(lifeline, root);
   }
   if (app.get_subcommands().empty()) {

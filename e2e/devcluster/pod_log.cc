@@ -76,7 +76,7 @@ class LogStream final : public BodyStream {
   }
 
   const LogFile log_;
-  const agent::FileDescriptor file_;
+  const os::FileDescriptor file_;
   const bool follow_;
   std::int64_t bytes_left_;
   std::atomic<bool> cancelled_{false};

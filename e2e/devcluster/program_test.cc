@@ -39,9 +39,9 @@ class Program : public testing::Test {
  protected:
   void SetUp() override {
     const auto root =
-        make_cgroup_root(std::nullopt, "kubegang-program-" + std::to_string(getpid()));
+        os::make_cgroup_root(std::nullopt, "kubegang-program-" + std::to_string(getpid()));
     if (!root.ok()) GTEST_SKIP() << root.error().message;
-    (void)destroy_cgroup(root->version, root->path, seconds{1});
+    (void)os::destroy_cgroup(root->version, root->path, seconds{1});
     std::string pattern = testing::TempDir() + "program-XXXXXX";
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     directory_ = pattern;
@@ -103,7 +103,7 @@ class Program : public testing::Test {
   std::vector<std::string> cgroups() const {
     std::vector<std::string> out;
     const std::string prefix = "kubegang-devcluster-" + std::to_string(child_->pid) + "-";
-    for (const CgroupMount& mount : parse_mountinfo(read_file("/proc/self/mountinfo"))) {
+    for (const os::CgroupMount& mount : os::cgroup_mounts()) {
       for (const auto& entry : fs::directory_iterator{mount.path}) {
         if (entry.path().filename().string().starts_with(prefix)) out.push_back(entry.path());
       }
@@ -135,7 +135,7 @@ TEST_F(Program, LeavesNothingBehindWhenItIsKilled) {
   ASSERT_NO_FATAL_FAILURE(up());
   ASSERT_NO_FATAL_FAILURE(freeze_a_pod());
   std::vector<pid_t> pids;
-  for (const std::string& cgroup : cgroups()) pids = processes_below(cgroup);
+  for (const std::string& cgroup : cgroups()) pids = os::processes_below(cgroup);
   ASSERT_FALSE(pids.empty());
   ::kill(child_->pid, SIGKILL);
   EXPECT_TRUE(eventually([&] { return cgroups().empty(); }));

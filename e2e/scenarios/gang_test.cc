@@ -193,7 +193,7 @@ TEST_F(GangScenario, AFailedProcessEndsTheWholeGang) {
   ASSERT_NO_FATAL_FAILURE(wait_state("first", "Failed"));
   EXPECT_EQ(job("first").status.exit_code.value_or(-1), 7);
   ASSERT_NO_FATAL_FAILURE(wait_until("no process is left", [&] {
-    return devcluster::processes_below(cluster_->kubelet().node_cgroup(node(0))).empty();
+    return os::processes_below(cluster_->kubelet().node_cgroup(node(0))).empty();
   }));
 }
 

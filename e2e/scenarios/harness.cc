@@ -54,9 +54,9 @@ std::string tail(const std::string& path) {
 void Scenario::start(const ClusterOptions& options) {
   options_ = options;
   const auto probe_root =
-      devcluster::make_cgroup_root(std::nullopt, "kubegang-scenario-" + std::to_string(::getpid()));
+      os::make_cgroup_root(std::nullopt, "kubegang-scenario-" + std::to_string(::getpid()));
   if (!probe_root.ok()) GTEST_SKIP() << probe_root.error().message;
-  (void)devcluster::destroy_cgroup(probe_root->version, probe_root->path, seconds{1});
+  (void)os::destroy_cgroup(probe_root->version, probe_root->path, seconds{1});
   std::string pattern = testing::TempDir() + "scenario-XXXXXX";
   ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
   directory_ = pattern;
@@ -372,7 +372,7 @@ void Scenario::expect_frozen_in_turn(const std::string& node,
 }
 
 bool Scenario::is_frozen(const std::string& cgroup) const {
-  return devcluster::is_frozen(cgroup);
+  return os::is_frozen(cgroup);
 }
 
 std::optional<Duration> Scenario::frozen_time(const std::string& cgroup) const {

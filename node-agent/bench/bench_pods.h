@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "node-agent/bench/spinner.h"
-#include "node-agent/pod_cgroups.h"
-#include "node-agent/switch_clock.h"
-#include "node-agent/switcher.h"
+#include "node-agent/freezer/pod_cgroups.h"
+#include "node-agent/switching/switch_clock.h"
+#include "node-agent/switching/switcher.h"
 #include "node-agent/testing/real_cgroups.h"
 
 namespace agent::bench {

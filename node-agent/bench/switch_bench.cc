@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "base/check.h"
+#include "linux/file_descriptor.h"
 #include "node-agent/bench/bench_pods.h"
-#include "node-agent/file_descriptor.h"
 
 namespace agent::bench {
 namespace {
@@ -39,7 +39,7 @@ class BareLoop {
     for (std::uint16_t i = 0; i < pods.size(); ++i) {
       const std::string directory = pods.cgroups().root() + "/" + pods.path(i) + "/";
       const auto open = [&](const char* name, int flags) {
-        FileDescriptor file{::open((directory + name).c_str(), flags | O_CLOEXEC)};
+        os::FileDescriptor file{::open((directory + name).c_str(), flags | O_CLOEXEC)};
         CHECK(file.is_open(), directory + name);
         return file;
       };
@@ -121,8 +121,8 @@ class BareLoop {
   const char* frozen_word_;
   const char* freeze_word_;
   const char* thaw_word_;
-  std::vector<FileDescriptor> wish_;
-  std::vector<FileDescriptor> state_;
+  std::vector<os::FileDescriptor> wish_;
+  std::vector<os::FileDescriptor> state_;
 
   std::binary_semaphore start_{0};
   std::binary_semaphore done_{0};

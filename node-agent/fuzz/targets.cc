@@ -11,12 +11,13 @@
 #include <string>
 
 #include "base/check.h"
-#include "node-agent/cpu_list.h"
-#include "node-agent/hierarchy.h"
-#include "node-agent/journal.h"
-#include "node-agent/pod_cgroups.h"
+#include "linux/cpu_list.h"
+#include "linux/mountinfo.h"
+#include "node-agent/freezer/hierarchy.h"
+#include "node-agent/freezer/pod_cgroups.h"
+#include "node-agent/policy/timetable_json.h"
+#include "node-agent/survival/journal.h"
 #include "node-agent/testing/temporary_directory.h"
-#include "node-agent/timetable_json.h"
 
 namespace agent {
 namespace {
@@ -136,9 +137,9 @@ void fuzz_pod_path(std::string_view text) {
     check_opened(cgroups->find(uid, qos), tree.inside(), uid);
   }
   check_opened(cgroups->at(path, uid), tree.inside(), uid);
-  (void)parse_mountinfo(path);
-  if (const auto cpus = parse_cpu_list(path)) {
-    CHECK(parse_cpu_list(format_cpu_list(*cpus)) == cpus);
+  (void)os::parse_mountinfo(path);
+  if (const auto cpus = os::parse_cpu_list(path)) {
+    CHECK(os::parse_cpu_list(os::format_cpu_list(*cpus)) == cpus);
   }
 }
 

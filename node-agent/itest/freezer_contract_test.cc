@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "node-agent/pod_cgroups.h"
+#include "node-agent/freezer/pod_cgroups.h"
 #include "node-agent/testing/fake_freezer.h"
 #include "node-agent/testing/fake_switch_clock.h"
 #include "node-agent/testing/real_cgroups.h"

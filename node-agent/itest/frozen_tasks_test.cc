@@ -32,8 +32,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "node-agent/file_descriptor.h"
-#include "node-agent/frozen_time.h"
+#include "linux/file_descriptor.h"
+#include "node-agent/freezer/frozen_time.h"
 #include "node-agent/itest/pitfalls_fixture.h"
 
 namespace agent {
@@ -257,7 +257,8 @@ TEST_P(FrozenTasksTest, ATaskThatIsForkedIntoItStandsStillFromItsFirstStep) {
   if (!is_v2()) GTEST_SKIP() << "SKIPPED: cgroup v1 knows no fork into another cgroup";
   freeze();
   SharedWords words;
-  const FileDescriptor place{::open(file_of_pod("").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  const os::FileDescriptor place{
+      ::open(file_of_pod("").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   cgroups_->spawn("outside", [&] {
     clone_args arguments{};
     arguments.flags = CLONE_INTO_CGROUP;
@@ -349,11 +350,11 @@ class Waiting {
 TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  const FileDescriptor readable{ends[0]};
-  const FileDescriptor writable{ends[1]};
+  const os::FileDescriptor readable{ends[0]};
+  const os::FileDescriptor writable{ends[1]};
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  const FileDescriptor readable_too{ends[0]};
-  const FileDescriptor writable_too{ends[1]};
+  const os::FileDescriptor readable_too{ends[0]};
+  const os::FileDescriptor writable_too{ends[1]};
   const int semaphore = ::semget(IPC_PRIVATE, 1, 0600);
   ASSERT_GE(semaphore, 0);
   SharedWords words;
@@ -430,7 +431,7 @@ TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
 
 // The kernel takes what fits into its buffers and no more; nothing of it is lost.
 TEST_P(FrozenTasksTest, WhoSendsToAFrozenTcpReceiverWaitsAndAllOfItArrives) {
-  FileDescriptor listener{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  os::FileDescriptor listener{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -448,7 +449,7 @@ TEST_P(FrozenTasksTest, WhoSendsToAFrozenTcpReceiverWaitsAndAllOfItArrives) {
     words[1].store(1);
     stand_by();
   });
-  FileDescriptor client{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  os::FileDescriptor client{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   ASSERT_EQ(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
             0);
   std::int64_t sent = ::send(client.get(), "x", 1, MSG_NOSIGNAL);

@@ -1,6 +1,6 @@
 // A container is given the kubepods subtree alone, mounted below a plain directory: real cgroups,
 // bind mounts in a mount namespace of the test's own.
-#include "node-agent/hierarchy.h"
+#include "node-agent/freezer/hierarchy.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-#include "node-agent/pod_cgroups.h"
+#include "node-agent/freezer/pod_cgroups.h"
 #include "node-agent/testing/real_cgroups.h"
 #include "node-agent/testing/temporary_directory.h"
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "node-agent/pod_cgroups.h"
-#include "node-agent/switcher.h"
+#include "node-agent/freezer/pod_cgroups.h"
+#include "node-agent/switching/switcher.h"
 #include "node-agent/testing/real_cgroups.h"
 
 namespace agent {

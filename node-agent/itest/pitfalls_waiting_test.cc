@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "node-agent/file_descriptor.h"
+#include "linux/file_descriptor.h"
 #include "node-agent/itest/pitfalls_fixture.h"
 #include "node-agent/testing/temporary_directory.h"
 
@@ -52,7 +52,7 @@ class FrozenFileSystem {
                              " && mkfs.ext2 -q " + image + " && mount -o loop " + image + " " +
                              mount_ + " >/dev/null 2>&1";
     mounted_ = std::system((make + " 2>/dev/null").c_str()) == 0;
-    if (mounted_) handle_ = FileDescriptor{::open(mount_.c_str(), O_RDONLY | O_CLOEXEC)};
+    if (mounted_) handle_ = os::FileDescriptor{::open(mount_.c_str(), O_RDONLY | O_CLOEXEC)};
   }
   ~FrozenFileSystem() {
     if (!mounted_) return;
@@ -72,7 +72,7 @@ class FrozenFileSystem {
  private:
   std::string mount_;
   bool mounted_ = false;
-  FileDescriptor handle_;
+  os::FileDescriptor handle_;
 };
 
 TEST_P(PitfallsTest, AWriterToAFrozenFileSystemIsStuckOnV2AndHoldsUpNobody) {
@@ -145,7 +145,7 @@ class WaitingCalls {
     CHECK(index < kCallsMax);
     int ends[2];
     CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    ends_.push_back({FileDescriptor{ends[0]}, FileDescriptor{ends[1]}});
+    ends_.push_back({os::FileDescriptor{ends[0]}, os::FileDescriptor{ends[1]}});
     shared_->said[index].store(kStillThere);
     cgroups_.spawn(pod_, [this, index, call] {
       shared_->begun.fetch_add(1);
@@ -179,8 +179,8 @@ class WaitingCalls {
     sem_t semaphore;
   };
   struct Ends {
-    FileDescriptor ours;  // the pod's
-    FileDescriptor theirs;
+    os::FileDescriptor ours;  // the pod's
+    os::FileDescriptor theirs;
   };
   const RealCgroups& cgroups_;
   const std::string pod_;
@@ -263,13 +263,13 @@ class TcpClient {
   }
 
  private:
-  FileDescriptor socket_;
+  os::FileDescriptor socket_;
   bool connected_ = false;
 };
 
 TEST_P(PitfallsTest, AFrozenTcpServerIsConnectedToAndItsConnectionsSurvive) {
   const std::string pod = add_pod();
-  FileDescriptor listener{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  os::FileDescriptor listener{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

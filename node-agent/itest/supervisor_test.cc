@@ -1,6 +1,6 @@
 // The program's supervisor where its worker is no help: it has hardly begun, or the kernel holds
 // it.
-#include "node-agent/supervisor.h"
+#include "node-agent/survival/supervisor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

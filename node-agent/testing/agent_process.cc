@@ -80,8 +80,8 @@ void AgentProcess::stop_server() {
 void AgentProcess::log_to_a_full_pipe() {
   int ends[2];
   CHECK(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
-  log_reader_ = FileDescriptor{ends[0]};
-  log_pipe_ = FileDescriptor{ends[1]};
+  log_reader_ = os::FileDescriptor{ends[0]};
+  log_pipe_ = os::FileDescriptor{ends[1]};
   const std::string page(4096, 'x');
   while (::write(log_pipe_.get(), page.data(), page.size()) > 0) {
   }

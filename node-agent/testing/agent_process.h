@@ -17,8 +17,8 @@
 #include "kube/testing/api_server/api_server.h"
 #include "kube/testing/api_server/https_front_end.h"
 #include "kube/testing/api_server/in_process_transport.h"
-#include "node-agent/file_descriptor.h"
-#include "node-agent/switch_clock.h"
+#include "linux/file_descriptor.h"
+#include "node-agent/switching/switch_clock.h"
 #include "node-agent/testing/real_cgroups.h"
 #include "node-agent/testing/temporary_directory.h"
 
@@ -97,8 +97,8 @@ class AgentProcess {
   std::map<std::string, Pod> pods_;
   pid_t supervisor_ = 0;
   bool without_capabilities_ = false;
-  FileDescriptor log_reader_;
-  FileDescriptor log_pipe_;
+  os::FileDescriptor log_reader_;
+  os::FileDescriptor log_pipe_;
 };
 
 }  // namespace agent::testing

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "node-agent/freezer.h"
-#include "node-agent/switch_clock.h"
+#include "node-agent/freezer/freezer.h"
+#include "node-agent/switching/switch_clock.h"
 
 namespace agent::testing {
 

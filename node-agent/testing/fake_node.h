@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "node-agent/keeper.h"
-#include "node-agent/switch_core.h"
+#include "node-agent/policy/keeper.h"
+#include "node-agent/switching/switch_core.h"
 #include "node-agent/testing/fake_freezer.h"
 #include "node-agent/testing/fake_switch_clock.h"
 #include "node-agent/testing/temporary_directory.h"

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "node-agent/switch_clock.h"
+#include "node-agent/switching/switch_clock.h"
 
 namespace agent::testing {
 

@@ -17,7 +17,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "node-agent/hierarchy.h"
 
 namespace agent::testing {
 namespace {
@@ -42,8 +41,7 @@ bool write_text(const std::string& path, const std::string& text) {
 constexpr int kCannotRun = 126;
 
 std::string hierarchy_of(CgroupVersion version) {
-  const FreezerMounts mounts = parse_mountinfo(read_text("/proc/self/mountinfo"));
-  return version == CgroupVersion::kV2 ? mounts.v2 : mounts.v1;
+  return os::first_mount(os::cgroup_mounts(), version);
 }
 
 std::vector<std::string> directories_below(const std::string& root) {
@@ -83,10 +81,6 @@ void clean_up(CgroupVersion version, const std::string& root) {
 
 }  // namespace
 
-std::string to_string(CgroupVersion version) {
-  return version == CgroupVersion::kV2 ? "v2" : "v1";
-}
-
 void end_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kCannotRun);
@@ -124,7 +118,7 @@ RealCgroups::RealCgroups(CgroupVersion version) : version_{version} {
     ::_exit(0);
   }
   ::close(ends[0]);
-  guard_ = FileDescriptor{ends[1]};
+  guard_ = os::FileDescriptor{ends[1]};
   CHECK(fs::create_directories(root_), root_);
 }
 

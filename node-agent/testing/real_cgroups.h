@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "base/time.h"
-#include "node-agent/file_descriptor.h"
-#include "node-agent/freezer.h"
+#include "linux/file_descriptor.h"
+#include "linux/mountinfo.h"
+#include "node-agent/freezer/freezer.h"
 
 namespace agent::testing {
 
-enum class CgroupVersion { kV1, kV2 };
-std::string to_string(CgroupVersion version);
+using os::CgroupVersion;
 
 // What one counting process shows, in memory that it shares with the test.
 struct Progress {
@@ -62,7 +62,7 @@ class RealCgroups {
 
   CgroupVersion version_;
   std::string root_;
-  FileDescriptor guard_;  // the guardian acts when its other end closes
+  os::FileDescriptor guard_;  // the guardian acts when its other end closes
   pid_t guardian_ = 0;
   std::vector<Progress*> progress_;
 };

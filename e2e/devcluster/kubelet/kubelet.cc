@@ -92,7 +92,7 @@ Kubelet::Kubelet(const kube::Clock& clock, kube::Transport& transport, KubeletCo
 Kubelet::~Kubelet() {
   for (const auto& [name, node] : nodes_) {
     const base::Status status =
-        destroy_cgroup(config_.cgroup.version, node_cgroup(name), kTearDownPatience);
+        os::destroy_cgroup(config_.cgroup.version, node_cgroup(name), kTearDownPatience);
     if (!status.ok()) config_.log(status.error().message);
   }
   reap_children();
@@ -102,7 +102,7 @@ base::Status Kubelet::register_nodes() {
   for (const auto& [name, node] : nodes_) {
     // kubelet makes the QoS directories at its start.
     for (const char* directory : {"/kubepods/burstable", "/kubepods/besteffort"}) {
-      const base::Status status = make_cgroup(node_cgroup(name) + directory);
+      const base::Status status = os::make_cgroup(node_cgroup(name) + directory);
       if (!status.ok()) return status;
     }
     const base::Status status =
@@ -208,7 +208,7 @@ void Kubelet::handle(const NodeFails& event) {
   found->second.fault = event.fault;
   write_node_ready(event.node, false);
   if (event.fault == NodeFault::kCutOff) return;
-  kill_below(config_.cgroup.version, node_cgroup(event.node));
+  os::kill_below(config_.cgroup.version, node_cgroup(event.node));
 }
 
 void Kubelet::handle(const NodeRestored& event) {
@@ -305,7 +305,7 @@ void Kubelet::carry_out(Pod& pod, Actions actions) {
       const auto child = pod.children.find(signal->container);
       if (child != pod.children.end()) ::kill(child->second.pid, signal->signal);
     } else if (std::holds_alternative<KillPod>(action)) {
-      kill_below(config_.cgroup.version, pod_directory(*pod.spec));
+      os::kill_below(config_.cgroup.version, pod_directory(*pod.spec));
     } else if (std::holds_alternative<WriteStatus>(action)) {
       pod.status_is_due = true;
     } else if (std::holds_alternative<RemovePod>(action)) {
@@ -368,12 +368,12 @@ Actions Kubelet::start_container(Pod& pod, ContainerIndex index) {
     return pod.machine.start_blocked(index, "CreateContainerConfigError", command.error().message);
   }
   const std::string id = container_id(*pod.spec, index);
-  command->cgroup = CgroupRoot{config_.cgroup.version, pod_directory(*pod.spec) + "/" + id};
+  command->cgroup = os::CgroupRoot{config_.cgroup.version, pod_directory(*pod.spec) + "/" + id};
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path{command->output_path}.parent_path(),
                                       error);
   pod.cgroup_made = true;
-  if (const base::Status made = make_cgroup(command->cgroup->path); !made.ok()) {
+  if (const base::Status made = os::make_cgroup(command->cgroup->path); !made.ok()) {
     return pod.machine.start_failed(index, "ContainerCannotRun", made.error().message, now());
   }
   base::Result<Child> child = spawn(*command);
@@ -397,7 +397,7 @@ void Kubelet::reap_children() {
       // Whatever the container's first process leaves behind ends with it.
       const std::string directory =
           pod_directory(*pod->spec) + "/" + container_id(*pod->spec, index);
-      if (cgroup_exists(directory)) garbage_.insert(directory);
+      if (os::cgroup_exists(directory)) garbage_.insert(directory);
       if (nodes_.find(pod->spec->node)->second.fault == NodeFault::kPoweredOff) continue;
       carry_out(*pod, pod->machine.exited(index, *exit, now()));
     }
@@ -429,7 +429,7 @@ void Kubelet::flush(Pod& pod) {
 
 void Kubelet::collect_garbage() {
   std::erase_if(garbage_, [this](const std::string& path) {
-    return destroy_cgroup(config_.cgroup.version, path, base::Duration{0}).ok();
+    return os::destroy_cgroup(config_.cgroup.version, path, base::Duration{0}).ok();
   });
 }
 

@@ -26,18 +26,18 @@
 #include <vector>
 
 #include "base/result.h"
-#include "e2e/devcluster/kubelet/cgroup.h"
 #include "e2e/devcluster/kubelet/pod_machine.h"
 #include "e2e/devcluster/kubelet/pod_status.h"
 #include "e2e/devcluster/kubelet/spawn.h"
 #include "kube/clock.h"
 #include "kube/transport.h"
+#include "linux/cgroup_tree.h"
 
 namespace devcluster {
 
 struct KubeletConfig {
   std::vector<NodeSpec> nodes;
-  CgroupRoot cgroup;          // of the instance; the nodes' directories are made below it
+  os::CgroupRoot cgroup;      // of the instance; the nodes' directories are made below it
   std::string log_directory;  // <namespace>_<pod>_<uid>/<container>.log below it
   // Of every container; $(NAMESPACE), $(POD) and $(NODE) in the values are expanded.
   std::vector<std::pair<std::string, std::string>> environment;
@@ -150,7 +150,7 @@ class Kubelet {
   const kube::Clock& clock_;
   kube::Transport& transport_;
   const KubeletConfig config_;
-  agent::FileDescriptor wake_fd_;
+  os::FileDescriptor wake_fd_;
 
   // Of the thread in step() only.
   std::map<std::string, Node, std::less<>> nodes_;

@@ -24,11 +24,11 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-class KubeletTest : public testing::TestWithParam<CgroupVersion> {
+class KubeletTest : public testing::TestWithParam<os::CgroupVersion> {
  protected:
   void SetUp() override {
     const auto root =
-        make_cgroup_root(GetParam(), "kubegang-kubelet-test-" + std::to_string(::getpid()));
+        os::make_cgroup_root(GetParam(), "kubegang-kubelet-test-" + std::to_string(::getpid()));
     if (!root.ok()) GTEST_SKIP() << root.error().message;
     root_ = *root;
     std::string pattern = testing::TempDir() + "kubelet-XXXXXX";
@@ -56,8 +56,8 @@ class KubeletTest : public testing::TestWithParam<CgroupVersion> {
     feed_.join();
     loop_.join();
     kubelet_.reset();
-    EXPECT_TRUE(processes_below(root_.path).empty());
-    EXPECT_TRUE(destroy_cgroup(root_.version, root_.path, seconds{1}).ok());
+    EXPECT_TRUE(os::processes_below(root_.path).empty());
+    EXPECT_TRUE(os::destroy_cgroup(root_.version, root_.path, seconds{1}).ok());
     std::filesystem::remove_all(directory_);
   }
 
@@ -107,7 +107,7 @@ class KubeletTest : public testing::TestWithParam<CgroupVersion> {
            pod(name)["metadata"]["uid"].get<std::string>();
   }
   void freeze(const std::string& cgroup, bool frozen) {
-    if (GetParam() == CgroupVersion::kV1) {
+    if (GetParam() == os::CgroupVersion::kV1) {
       std::ofstream{cgroup + "/freezer.state"} << (frozen ? "FROZEN" : "THAWED");
     } else {
       std::ofstream{cgroup + "/cgroup.freeze"} << (frozen ? "1" : "0");
@@ -117,7 +117,7 @@ class KubeletTest : public testing::TestWithParam<CgroupVersion> {
   kube::SystemClock clock_;
   ApiServer server_{clock_};
   InProcessTransport transport_{server_, "kubelet"};
-  CgroupRoot root_;
+  os::CgroupRoot root_;
   std::string directory_;
   std::unique_ptr<Kubelet> kubelet_;
   std::jthread feed_;
@@ -139,7 +139,7 @@ TEST_P(KubeletTest, RunsAPodToItsEndAndKeepsItsLog) {
   EXPECT_EQ(status["qosClass"], "BestEffort");
   EXPECT_EQ(state("a")["terminated"]["exitCode"], 0);
   EXPECT_EQ(state("a")["terminated"]["reason"], "Completed");
-  EXPECT_TRUE(eventually([&] { return !cgroup_exists(cgroup_of("a")); }));
+  EXPECT_TRUE(eventually([&] { return !os::cgroup_exists(cgroup_of("a")); }));
 }
 
 TEST_P(KubeletTest, ReportsAPodThatRuns) {
@@ -149,7 +149,7 @@ TEST_P(KubeletTest, ReportsAPodThatRuns) {
   EXPECT_TRUE(status["podIP"].get<std::string>().starts_with("127."));
   EXPECT_TRUE(status["containerStatuses"][0]["ready"].get<bool>());
   EXPECT_TRUE(state("a")["running"].contains("startedAt"));
-  EXPECT_FALSE(processes_below(cgroup_of("a")).empty());
+  EXPECT_FALSE(os::processes_below(cgroup_of("a")).empty());
 }
 
 TEST_P(KubeletTest, FailsAPodWhoseCommandFailsOrIsNone) {
@@ -207,7 +207,7 @@ TEST_P(KubeletTest, KillsAPodThatIgnoresSigtermAfterItsGracePeriod) {
   remove("a", 1);
   EXPECT_FALSE(eventually([&] { return gone("a"); }, milliseconds{500}));
   EXPECT_TRUE(eventually([&] { return gone("a"); }));
-  EXPECT_TRUE(eventually([&] { return !cgroup_exists(cgroup); }));
+  EXPECT_TRUE(eventually([&] { return !os::cgroup_exists(cgroup); }));
 }
 
 TEST_P(KubeletTest, EndsAFrozenPodAfterItsGracePeriod) {
@@ -224,7 +224,7 @@ TEST_P(KubeletTest, EndsWhatAForcedDeletionLeftBehind) {
   const std::string cgroup = cgroup_of("a");
   remove("a", 0);
   EXPECT_TRUE(gone("a"));
-  EXPECT_TRUE(eventually([&] { return !cgroup_exists(cgroup); }));
+  EXPECT_TRUE(eventually([&] { return !os::cgroup_exists(cgroup); }));
 }
 
 TEST_P(KubeletTest, RefusesWhatDoesNotFitOnTheNode) {
@@ -246,7 +246,7 @@ TEST_P(KubeletTest, FailsThePodsOfANodeThatLostPowerWhenItIsBack) {
   run("a", "sleep 1000");
   ASSERT_TRUE(becomes("a", "Running"));
   kubelet_->fail_node("n1", NodeFault::kPoweredOff);
-  ASSERT_TRUE(eventually([&] { return processes_below(kubelet_->node_cgroup("n1")).empty(); }));
+  ASSERT_TRUE(eventually([&] { return os::processes_below(kubelet_->node_cgroup("n1")).empty(); }));
   EXPECT_EQ(get("/api/v1/nodes/n1")["status"]["conditions"][0]["status"], "Unknown");
   EXPECT_EQ(phase("a"), "Running");  // nobody has reported anything else
   kubelet_->restore_node("n1");
@@ -286,7 +286,7 @@ TEST_P(KubeletTest, WritesAStatusAgainThatTheServerRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, KubeletTest,
-                         testing::Values(CgroupVersion::kV1, CgroupVersion::kV2),
+                         testing::Values(os::CgroupVersion::kV1, os::CgroupVersion::kV2),
                          [](const auto& version) { return std::string{to_string(version.param)}; });
 
 }  // namespace

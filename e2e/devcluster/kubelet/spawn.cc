@@ -16,7 +16,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "e2e/devcluster/kubelet/system_errors.h"
+#include "linux/system_error.h"
 
 namespace devcluster {
 namespace {
@@ -108,8 +108,8 @@ run_child(const ChildPlan& plan) {
 }
 
 Error failure_error(const SpawnSpec& spec, const Failure& failure) {
-  const std::string text = errno_text(failure.error_number);
-  const Code code = code_of_errno(failure.error_number);
+  const std::string text = os::errno_text(failure.error_number);
+  const Code code = os::code_of_errno(failure.error_number);
   switch (failure.step) {
     case Step::kCgroup:
       return {code, "enter cgroup " + spec.cgroup->path + ": " + text};
@@ -142,20 +142,20 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
 // The one system call: clone3 as fork, into the cgroup on v2. Everything the child needs is in
 // `plan`.
 base::Result<Child> clone_child(const SpawnSpec& spec, ChildPlan plan) {
-  agent::FileDescriptor cgroup;
+  os::FileDescriptor cgroup;
   int pidfd = -1;
   clone_args arguments{};
   arguments.flags = CLONE_PIDFD;
   arguments.pidfd = static_cast<__u64>(address(&pidfd));
   arguments.exit_signal = SIGCHLD;
-  if (spec.cgroup && spec.cgroup->version == CgroupVersion::kV2) {
+  if (spec.cgroup && spec.cgroup->version == os::CgroupVersion::kV2) {
     cgroup =
-        agent::FileDescriptor{::open(spec.cgroup->path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+        os::FileDescriptor{::open(spec.cgroup->path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
     if (!cgroup.is_open()) return failure_error(spec, {Step::kCgroup, errno});
     arguments.flags |= CLONE_INTO_CGROUP;
     arguments.cgroup = static_cast<__u64>(cgroup.get());
   } else if (spec.cgroup) {
-    cgroup = agent::FileDescriptor{
+    cgroup = os::FileDescriptor{
         ::open((spec.cgroup->path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC)};
     if (!cgroup.is_open()) return failure_error(spec, {Step::kCgroup, errno});
     plan.procs_fd = cgroup.get();
@@ -170,8 +170,8 @@ base::Result<Child> clone_child(const SpawnSpec& spec, ChildPlan plan) {
   const int clone_errno = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0)
-    return Error{code_of_errno(clone_errno), "start process: " + errno_text(clone_errno)};
-  return Child{static_cast<pid_t>(pid), agent::FileDescriptor{pidfd}};
+    return Error{os::code_of_errno(clone_errno), "start process: " + os::errno_text(clone_errno)};
+  return Child{static_cast<pid_t>(pid), os::FileDescriptor{pidfd}};
 }
 
 }  // namespace
@@ -201,16 +201,16 @@ base::Result<Child> spawn(const SpawnSpec& spec) {
       find_executable(spec.argv[0], path_of(spec.environment));
   if (!program.ok()) return program.error();
 
-  const agent::FileDescriptor input{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
-  const agent::FileDescriptor output{
+  const os::FileDescriptor input{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+  const os::FileDescriptor output{
       ::open(spec.output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
   if (!output.is_open()) return failure_error(spec, {Step::kOutput, errno});
   std::array<int, 2> pipe_fds{};
   if (::pipe2(pipe_fds.data(), O_CLOEXEC) != 0) {
-    return Error{code_of_errno(errno), "pipe: " + errno_text(errno)};
+    return Error{os::code_of_errno(errno), "pipe: " + os::errno_text(errno)};
   }
-  const agent::FileDescriptor error_reader{pipe_fds[0]};
-  agent::FileDescriptor error_writer{pipe_fds[1]};
+  const os::FileDescriptor error_reader{pipe_fds[0]};
+  os::FileDescriptor error_writer{pipe_fds[1]};
   const std::vector<char*> argv = pointers(spec.argv);
   const std::vector<char*> environment = pointers(spec.environment);
 

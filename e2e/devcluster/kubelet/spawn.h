@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "e2e/devcluster/kubelet/cgroup.h"
-#include "node-agent/file_descriptor.h"
+#include "linux/cgroup_tree.h"
+#include "linux/file_descriptor.h"
 
 namespace devcluster {
 
@@ -23,13 +23,13 @@ struct SpawnSpec {
   std::string working_dir = "/";
   std::string
       output_path;  // stdout and stderr are appended to it; must be in a directory that exists
-  std::optional<CgroupRoot> cgroup;  // an existing cgroup; absent: the caller's own
-  std::vector<int> inherited_fds;    // kept open under the same number
+  std::optional<os::CgroupRoot> cgroup;  // an existing cgroup; absent: the caller's own
+  std::vector<int> inherited_fds;        // kept open under the same number
 };
 
 struct Child {
   pid_t pid = 0;
-  agent::FileDescriptor pidfd;  // readable when the process has ended
+  os::FileDescriptor pidfd;  // readable when the process has ended
 };
 
 // The child is a session of its own (no terminal, no Ctrl-C), with default signal handlers, nothing

@@ -94,39 +94,41 @@ TEST_F(Spawn, SaysWhyExecFailed) {
   EXPECT_THAT(spawn(spec).error().message, HasSubstr("chdir to \"/no/such/directory\""));
 }
 
-class SpawnIntoCgroup : public Spawn, public testing::WithParamInterface<CgroupVersion> {};
+class SpawnIntoCgroup : public Spawn, public testing::WithParamInterface<os::CgroupVersion> {};
 
 TEST_P(SpawnIntoCgroup, IsThereBeforeItsProgramBegins) {
-  const auto root = make_cgroup_root(GetParam(), "kubegang-spawn-test-" + std::to_string(getpid()));
+  const auto root =
+      os::make_cgroup_root(GetParam(), "kubegang-spawn-test-" + std::to_string(getpid()));
   if (!root.ok()) GTEST_SKIP() << root.error().message;
   SpawnSpec spec = shell("cat /proc/self/cgroup; sleep 1000 & sleep 1000");
-  spec.cgroup = CgroupRoot{root->version, root->path + "/pod/container"};
-  ASSERT_TRUE(make_cgroup(spec.cgroup->path).ok());
+  spec.cgroup = os::CgroupRoot{root->version, root->path + "/pod/container"};
+  ASSERT_TRUE(os::make_cgroup(spec.cgroup->path).ok());
   const auto child = spawn(spec);
   ASSERT_TRUE(child.ok()) << child.error().message;
-  EXPECT_FALSE(processes_below(root->path).empty());
-  EXPECT_TRUE(destroy_cgroup(root->version, root->path, std::chrono::seconds{5}).ok());
+  EXPECT_FALSE(os::processes_below(root->path).empty());
+  EXPECT_TRUE(os::destroy_cgroup(root->version, root->path, std::chrono::seconds{5}).ok());
   EXPECT_EQ(wait_for(*child), (ExitStatus{.exit_code = 137, .signal = SIGKILL}));
-  EXPECT_FALSE(cgroup_exists(root->path));
+  EXPECT_FALSE(os::cgroup_exists(root->path));
 }
 
 TEST_P(SpawnIntoCgroup, FrozenProcessesDieWhenTheCgroupIsDestroyed) {
-  const auto root = make_cgroup_root(GetParam(), "kubegang-spawn-test-" + std::to_string(getpid()));
+  const auto root =
+      os::make_cgroup_root(GetParam(), "kubegang-spawn-test-" + std::to_string(getpid()));
   if (!root.ok()) GTEST_SKIP() << root.error().message;
   SpawnSpec spec = shell("sleep 1000");
-  spec.cgroup = CgroupRoot{root->version, root->path + "/pod"};
-  ASSERT_TRUE(make_cgroup(spec.cgroup->path).ok());
+  spec.cgroup = os::CgroupRoot{root->version, root->path + "/pod"};
+  ASSERT_TRUE(os::make_cgroup(spec.cgroup->path).ok());
   const auto child = spawn(spec);
   ASSERT_TRUE(child.ok()) << child.error().message;
-  const bool v1 = root->version == CgroupVersion::kV1;
+  const bool v1 = root->version == os::CgroupVersion::kV1;
   std::ofstream{root->path + (v1 ? "/pod/freezer.state" : "/pod/cgroup.freeze")}
       << (v1 ? "FROZEN" : "1");
-  EXPECT_TRUE(destroy_cgroup(root->version, root->path, std::chrono::seconds{5}).ok());
+  EXPECT_TRUE(os::destroy_cgroup(root->version, root->path, std::chrono::seconds{5}).ok());
   wait_for(*child);
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, SpawnIntoCgroup,
-                         testing::Values(CgroupVersion::kV1, CgroupVersion::kV2),
+                         testing::Values(os::CgroupVersion::kV1, os::CgroupVersion::kV2),
                          [](const auto& version) { return std::string{to_string(version.param)}; });
 
 }  // namespace

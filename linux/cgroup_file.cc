@@ -1,0 +1,68 @@
+#include "linux/cgroup_file.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace os {
+
+base::Error error_from_errno(const std::string& what, int error_number) {
+  base::Code code = base::Code::kUnavailable;
+  if (error_number == ENOENT || error_number == ENODEV) code = base::Code::kNotFound;
+  if (error_number == EACCES || error_number == EPERM || error_number == EROFS) {
+    code = base::Code::kPermissionDenied;
+  }
+  // ELOOP: a symbolic link; EXDEV: a path that leaves the directory. Nobody honest makes these.
+  if (error_number == ELOOP || error_number == EXDEV) code = base::Code::kPermissionDenied;
+  return {code, what + ": " + std::strerror(error_number)};
+}
+
+base::Result<FileDescriptor> open_beneath(int directory_fd, const std::string& name, int flags) {
+  open_how how{};
+  how.flags = static_cast<__u64>(static_cast<unsigned>(flags | O_CLOEXEC));
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  long fd = 0;
+  do {
+    fd = ::syscall(SYS_openat2, directory_fd, name.c_str(), &how, sizeof how);
+  } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+  if (fd < 0) return error_from_errno("open " + name, errno);
+  return FileDescriptor{static_cast<int>(fd)};
+}
+
+IoResult io_result_from_errno(int error_number) {
+  switch (error_number) {
+    case ENODEV:
+    case ENOENT:
+      return IoResult::kGone;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return IoResult::kDenied;
+    default:
+      return IoResult::kFailed;
+  }
+}
+
+IoResult write_file(int fd, std::string_view text) {
+  ssize_t written = 0;
+  do {
+    written = ::pwrite(fd, text.data(), text.size(), 0);
+  } while (written < 0 && errno == EINTR);
+  if (written < 0) return io_result_from_errno(errno);
+  return static_cast<std::size_t>(written) == text.size() ? IoResult::kOk : IoResult::kFailed;
+}
+
+FileText read_file(int fd, std::span<char> buffer) {
+  ssize_t length = 0;
+  do {
+    length = ::pread(fd, buffer.data(), buffer.size(), 0);
+  } while (length < 0 && errno == EINTR);
+  if (length < 0) return {.result = io_result_from_errno(errno), .text = {}};
+  return {.result = IoResult::kOk, .text = {buffer.data(), static_cast<std::size_t>(length)}};
+}
+
+}  // namespace os

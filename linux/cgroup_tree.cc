@@ -1,0 +1,203 @@
+#include "linux/cgroup_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "linux/file_descriptor.h"
+#include "linux/system_error.h"
+
+namespace os {
+namespace {
+
+using base::Code;
+using base::Error;
+
+constexpr int kDestroyPauseMillisMax = 20;  // between two looks at a dying cgroup
+
+std::string read_file(const std::string& path) {
+  std::ifstream in{path};
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
+}
+
+// Whether the write was taken.
+bool write_file(const std::string& path, std::string_view text) {
+  const FileDescriptor fd{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
+  if (!fd.is_open()) return false;
+  return ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+std::vector<std::string> subdirectories(const std::string& path) {
+  std::vector<std::string> found;
+  DIR* directory = ::opendir(path.c_str());
+  if (directory == nullptr) return found;
+  while (const dirent* entry = ::readdir(directory)) {
+    const std::string_view name = entry->d_name;
+    if (entry->d_type == DT_DIR && name != "." && name != "..") {
+      found.push_back(path + "/" + std::string{name});
+    }
+  }
+  ::closedir(directory);
+  return found;
+}
+
+// Parents before children.
+std::vector<std::string> tree(const std::string& path) {
+  std::vector<std::string> found;
+  if (!cgroup_exists(path)) return found;
+  found.push_back(path);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (std::string& child : subdirectories(found[i])) found.push_back(std::move(child));
+  }
+  return found;
+}
+
+std::string freeze_file(CgroupVersion version, const std::string& path) {
+  return path + (version == CgroupVersion::kV1 ? "/freezer.state" : "/cgroup.freeze");
+}
+
+// The path of our own cgroup in the hierarchy, from /proc/self/cgroup: "/" when unknown.
+std::string own_cgroup(CgroupVersion version) {
+  std::istringstream lines{read_file("/proc/self/cgroup")};
+  for (std::string line; std::getline(lines, line);) {
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const bool matches = version == CgroupVersion::kV2
+                             ? controllers.empty()
+                             : ("," + controllers + ",").find(",freezer,") != std::string::npos;
+    if (matches) return line.substr(second + 1);
+  }
+  return "/";
+}
+
+// Makes parent/prefix and checks that it can be used. The error names the place.
+base::Status try_root(CgroupVersion version, const std::string& parent, const std::string& path) {
+  if (::mkdir(path.c_str(), 0755) != 0) {
+    return Error{code_of_errno(errno), parent + ": mkdir: " + errno_text(errno)};
+  }
+  for (const std::string& file : {freeze_file(version, path), path + "/cgroup.procs"}) {
+    const FileDescriptor fd{::open(file.c_str(), O_WRONLY | O_CLOEXEC)};
+    if (fd.is_open()) continue;
+    const int error_number = errno;
+    ::rmdir(path.c_str());
+    return Error{code_of_errno(error_number), file + ": " + errno_text(error_number)};
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<CgroupRoot> make_cgroup_root(std::optional<CgroupVersion> wanted,
+                                          std::string_view prefix) {
+  std::string tried;
+  Code code = Code::kNotFound;
+  for (const CgroupMount& mount : cgroup_mounts()) {
+    if (wanted && mount.version != *wanted) continue;
+    std::vector<std::string> parents{mount.path};
+    if (const std::string own = own_cgroup(mount.version); own != "/") {
+      parents.push_back(mount.path + own);  // delegated to an ordinary user
+    }
+    for (const std::string& parent : parents) {
+      const std::string path = parent + "/" + std::string{prefix};
+      const base::Status status = try_root(mount.version, parent, path);
+      if (status.ok()) return CgroupRoot{mount.version, path};
+      code = status.error().code;
+      tried += "; " + status.error().message;
+    }
+  }
+  const std::string which = wanted ? "cgroup " + to_string(*wanted) : "cgroup";
+  if (tried.empty()) {
+    return Error{Code::kNotFound, "no " + which +
+                                      " hierarchy with a freezer is mounted (looked for cgroup2 or "
+                                      "v1 freezer in /proc/self/mountinfo); mount "
+                                      "one, for example: mount -t cgroup2 none /sys/fs/cgroup"};
+  }
+  return Error{code, "no writable " + which + " hierarchy with a freezer" + tried +
+                         (::geteuid() == 0 ? "; mount one read-write"
+                                           : "; run as root, or where a cgroup is delegated")};
+}
+
+base::Status make_cgroup(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
+      // A mount point's parents may not be ours to make, but they exist.
+      const int error_number = errno;
+      if (!cgroup_exists(part)) {
+        return Error{code_of_errno(error_number),
+                     "make cgroup " + part + ": " + errno_text(error_number)};
+      }
+    }
+    if (slash == std::string::npos) return {};
+  }
+}
+
+bool cgroup_exists(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool is_frozen(const std::string& path) {
+  return read_file(path + "/cgroup.events").find("frozen 1") != std::string::npos ||
+         read_file(path + "/freezer.state").starts_with("FROZEN");
+}
+
+std::vector<pid_t> processes_below(const std::string& path) {
+  std::vector<pid_t> found;
+  for (const std::string& directory : tree(path)) {
+    std::istringstream text{read_file(directory + "/cgroup.procs")};
+    for (pid_t pid = 0; text >> pid;) {
+      if (pid > 0) found.push_back(pid);
+    }
+  }
+  return found;
+}
+
+void thaw_below(CgroupVersion version, const std::string& path) {
+  for (const std::string& directory : tree(path)) {
+    write_file(freeze_file(version, directory), version == CgroupVersion::kV1 ? "THAWED" : "0");
+  }
+}
+
+void kill_below(CgroupVersion version, const std::string& path) {
+  thaw_below(version, path);
+  if (version == CgroupVersion::kV2 && write_file(path + "/cgroup.kill", "1")) return;
+  for (const pid_t pid : processes_below(path)) ::kill(pid, SIGKILL);
+  thaw_below(version, path);
+}
+
+base::Status destroy_cgroup(CgroupVersion version, const std::string& path,
+                            base::Duration patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (int pause_millis = 1;; pause_millis = std::min(pause_millis * 2, kDestroyPauseMillisMax)) {
+    if (!processes_below(path).empty()) kill_below(version, path);
+    const std::vector<std::string> directories = tree(path);
+    for (auto it = directories.rbegin(); it != directories.rend(); ++it) ::rmdir(it->c_str());
+    if (!cgroup_exists(path)) return {};
+    if (std::chrono::steady_clock::now() >= deadline) {
+      const auto left = processes_below(path);
+      return Error{Code::kTimeout,
+                   "remove cgroup " + path + ": " + std::to_string(left.size()) +
+                       " processes are left" +
+                       (left.empty() ? "" : ", the first is " + std::to_string(left.front()))};
+    }
+    ::poll(nullptr, 0, pause_millis);
+  }
+}
+
+}  // namespace os

@@ -1,0 +1,14 @@
+#include "linux/clock.h"
+
+#include "base/check.h"
+
+namespace os {
+
+base::Duration read_clock(clockid_t id) {
+  timespec now{};
+  CHECK(::clock_gettime(id, &now) == 0);
+  return std::chrono::duration_cast<base::Duration>(std::chrono::seconds{now.tv_sec} +
+                                                    std::chrono::nanoseconds{now.tv_nsec});
+}
+
+}  // namespace os

@@ -1,0 +1,18 @@
+// The kernel's way to write a set of CPUs: "0-3,8".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace os {
+
+// In the order in which they are written. Nothing when it is no list, or an empty one.
+// SOURCE: cpuset(7) "List format".
+std::optional<std::vector<int>> parse_cpu_list(std::string_view text);
+
+// In this order; neighbours that ascend by one become a range.
+std::string format_cpu_list(const std::vector<int>& cpus);
+
+}  // namespace os

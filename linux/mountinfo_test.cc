@@ -1,0 +1,46 @@
+#include "linux/mountinfo.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace os {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(Mountinfo, FindsTheUnifiedAndTheFreezerHierarchyOfAHybridMachineUnifiedFirst) {
+  constexpr std::string_view kText =
+      "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n"
+      "37 31 0:34 / /sys/fs/cgroup/freezer rw,relatime shared:9 - cgroup cgroup rw,freezer\n"
+      "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
+  EXPECT_THAT(parse_mountinfo(kText),
+              ElementsAre(CgroupMount{CgroupVersion::kV2, "/sys/fs/cgroup/unified"},
+                          CgroupMount{CgroupVersion::kV1, "/sys/fs/cgroup/freezer"}));
+}
+
+TEST(Mountinfo, FindsAFreezerThatIsMountedTogetherWithOthers) {
+  EXPECT_THAT(parse_mountinfo("1 2 0:3 / /c rw - cgroup cgroup rw,cpu,freezer,devices\n"),
+              ElementsAre(CgroupMount{CgroupVersion::kV1, "/c"}));
+}
+
+TEST(Mountinfo, UndoesTheEscapesOfThePath) {
+  EXPECT_THAT(parse_mountinfo("1 2 0:3 / /a\\040b rw - cgroup2 none rw\n"),
+              ElementsAre(CgroupMount{CgroupVersion::kV2, "/a b"}));
+}
+
+TEST(Mountinfo, IgnoresLinesThatAreNone) {
+  EXPECT_THAT(parse_mountinfo("\nnonsense\n1 2 0:3 / /x rw - ext4 /dev/vda rw\ncut off\n"),
+              IsEmpty());
+  EXPECT_THAT(parse_mountinfo(""), IsEmpty());
+}
+
+TEST(Mountinfo, NamesTheFirstMountOfAVersion) {
+  const std::vector<CgroupMount> mounts =
+      parse_mountinfo("1 2 0:3 / /a rw - cgroup2 none rw\n1 2 0:3 / /b rw - cgroup2 none rw\n");
+  EXPECT_EQ(first_mount(mounts, CgroupVersion::kV2), "/a");
+  EXPECT_EQ(first_mount(mounts, CgroupVersion::kV1), "");
+}
+
+}  // namespace
+}  // namespace os

@@ -1,0 +1,42 @@
+#include "node-agent/freezer/cgroup1_freezer.h"
+
+#include <fcntl.h>
+
+#include <array>
+#include <utility>
+
+#include "linux/cgroup_file.h"
+
+namespace agent {
+
+Cgroup1Freezer::Cgroup1Freezer(os::FileDescriptor state, os::FileDescriptor self_freezing)
+    : state_{std::move(state)}, self_freezing_{std::move(self_freezing)} {}
+
+base::Result<std::unique_ptr<Freezer>> Cgroup1Freezer::open(int directory_fd) {
+  base::Result<os::FileDescriptor> state = os::open_beneath(directory_fd, "freezer.state", O_RDWR);
+  if (!state) return state.error();
+  base::Result<os::FileDescriptor> self =
+      os::open_beneath(directory_fd, "freezer.self_freezing", O_RDONLY);
+  if (!self) return self.error();
+  return std::unique_ptr<Freezer>{
+      std::make_unique<Cgroup1Freezer>(*std::move(state), *std::move(self))};
+}
+
+IoResult Cgroup1Freezer::request(Wish wish) {
+  return os::write_file(state_.get(), wish == Wish::kFrozen ? "FROZEN\n" : "THAWED\n");
+}
+
+Observation Cgroup1Freezer::observe() {
+  std::array<char, 16> buffer;
+  const os::FileText state = os::read_file(state_.get(), buffer);
+  return {.result = state.result, .frozen = state.text.starts_with("FROZEN")};
+}
+
+Requested Cgroup1Freezer::requested() {
+  std::array<char, 8> buffer;
+  const os::FileText self = os::read_file(self_freezing_.get(), buffer);
+  return {.result = self.result,
+          .wish = self.text.starts_with('1') ? Wish::kFrozen : Wish::kThawed};
+}
+
+}  // namespace agent

@@ -1,0 +1,49 @@
+#include "node-agent/freezer/cgroup2_freezer.h"
+
+#include <fcntl.h>
+
+#include <array>
+#include <utility>
+
+#include "linux/cgroup_file.h"
+
+namespace agent {
+namespace {
+
+// "populated 0\nfrozen 0\n" and what later kernels may add.
+constexpr std::size_t kEventsBytesMax = 256;
+
+}  // namespace
+
+Cgroup2Freezer::Cgroup2Freezer(os::FileDescriptor freeze, os::FileDescriptor events)
+    : freeze_{std::move(freeze)}, events_{std::move(events)} {}
+
+base::Result<std::unique_ptr<Freezer>> Cgroup2Freezer::open(int directory_fd) {
+  base::Result<os::FileDescriptor> freeze = os::open_beneath(directory_fd, "cgroup.freeze", O_RDWR);
+  if (!freeze) return freeze.error();
+  base::Result<os::FileDescriptor> events =
+      os::open_beneath(directory_fd, "cgroup.events", O_RDONLY);
+  if (!events) return events.error();
+  return std::unique_ptr<Freezer>{
+      std::make_unique<Cgroup2Freezer>(*std::move(freeze), *std::move(events))};
+}
+
+IoResult Cgroup2Freezer::request(Wish wish) {
+  return os::write_file(freeze_.get(), wish == Wish::kFrozen ? "1\n" : "0\n");
+}
+
+Observation Cgroup2Freezer::observe() {
+  std::array<char, kEventsBytesMax> buffer;
+  const os::FileText events = os::read_file(events_.get(), buffer);
+  return {.result = events.result,
+          .frozen = events.text.find("frozen 1") != std::string_view::npos};
+}
+
+Requested Cgroup2Freezer::requested() {
+  std::array<char, 8> buffer;
+  const os::FileText freeze = os::read_file(freeze_.get(), buffer);
+  return {.result = freeze.result,
+          .wish = freeze.text.starts_with('1') ? Wish::kFrozen : Wish::kThawed};
+}
+
+}  // namespace agent

@@ -1,0 +1,67 @@
+#include "node-agent/freezer/cpuset_file.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include "linux/cgroup_file.h"
+#include "linux/cpu_list.h"
+
+namespace agent {
+namespace {
+
+constexpr std::size_t kListBytesMax = 4096;
+
+base::Result<std::string> read_list(const os::FileDescriptor& file, const std::string& what) {
+  std::string buffer(kListBytesMax, '\0');
+  const os::FileText read = os::read_file(file.get(), buffer);
+  if (read.result != IoResult::kOk) {
+    return base::Error{base::Code::kUnavailable, what + ": " + std::string{to_string(read.result)}};
+  }
+  return std::string{read.text.substr(0, read.text.find('\n'))};
+}
+
+bool same_cpus(const std::string& a, const std::string& b) {
+  std::vector<int> x = os::parse_cpu_list(a).value_or(std::vector<int>{});
+  std::vector<int> y = os::parse_cpu_list(b).value_or(std::vector<int>{});
+  std::sort(x.begin(), x.end());
+  std::sort(y.begin(), y.end());
+  return x == y;
+}
+
+base::Error why_there_is_no_file(const PodCgroup& cgroup, const base::Error& error) {
+  if (error.code != base::Code::kNotFound) return error.with_context("cgroup " + cgroup.path);
+  const bool v2 = os::open_beneath(cgroup.directory.get(), "cgroup.freeze", O_RDONLY).ok();
+  return base::invalid_argument(
+      "cgroup " + cgroup.path +
+      (v2 ? ": has no cpuset controller: enable it in cgroup.subtree_control of its parents"
+          : ": CPU sets are not applied on cgroup v1"));
+}
+
+}  // namespace
+
+base::Status bind_to_cpus(const PodCgroup& cgroup, const std::string& cpus) {
+  const std::string name = "cpuset.cpus";
+  base::Result<os::FileDescriptor> file = os::open_beneath(cgroup.directory.get(), name, O_RDWR);
+  if (!file) return why_there_is_no_file(cgroup, file.error());
+  const std::string what = "cgroup " + cgroup.path + ": " + name;
+  const base::Result<std::string> current = read_list(*file, what);
+  if (!current) return current.error();
+  if (!same_cpus(*current, cpus)) {
+    const std::string line = cpus + "\n";
+    if (::pwrite(file->get(), line.data(), line.size(), 0) != static_cast<ssize_t>(line.size())) {
+      return os::error_from_errno(what + " = " + cpus, errno);
+    }
+  }
+  base::Result<os::FileDescriptor> effective =
+      os::open_beneath(cgroup.directory.get(), name + ".effective", O_RDONLY);
+  if (!effective) return {};
+  const base::Result<std::string> granted = read_list(*effective, what + ".effective");
+  if (!granted) return granted.error();
+  if (same_cpus(*granted, cpus)) return {};
+  return base::invalid_argument(what + " = " + cpus + ": the cgroups above it leave " + *granted);
+}
+
+}  // namespace agent

@@ -1,0 +1,74 @@
+// The freezer of one pod's cgroup, held open: ask for a state, see what the kernel says. No waiting
+// and no policy inside; deadlines and repetitions are freeze_machine.h's. The real ones are
+// cgroup2_freezer.h and cgroup1_freezer.h, the fake is testing/fake_freezer.h; one contract suite
+// runs against all three.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "linux/cgroup_file.h"
+
+namespace agent {
+
+// What we ask of the cgroup.
+enum class Wish : std::uint8_t { kThawed, kFrozen };
+
+using os::IoResult;
+
+struct Observation {
+  IoResult result = IoResult::kOk;
+  // All tasks stand still, whether by our wish, an ancestor's or somebody else's. A new task that
+  // enters takes it away for a moment.
+  bool frozen = false;
+
+  friend bool operator==(const Observation&, const Observation&) = default;
+};
+
+struct Requested {
+  IoResult result = IoResult::kOk;
+  Wish wish = Wish::kThawed;  // what this cgroup itself was last asked for, by anybody
+
+  friend bool operator==(const Requested&, const Requested&) = default;
+};
+
+// Any thread may call request(), but only the switcher does while it runs: it is the one writer.
+// Nothing here allocates, logs, locks or waits for the tasks to stop.
+// SOURCE: kernel Documentation/admin-guide/cgroup-v2.rst (cgroup.freeze, cgroup.events),
+// cgroup-v1/freezer-subsystem.rst.
+class Freezer {
+ public:
+  virtual ~Freezer() = default;
+
+  // Writes the wish. The kernel goes on in the background; observe() says when it is done. Asking
+  // again for the same is allowed and, on v1, makes the kernel look for tasks that entered since.
+  // Cost: 15–60 us on v2, 150–350 us on v1 for ten tasks (freezer.md 2.1).
+  virtual IoResult request(Wish wish) = 0;
+
+  // Reads once whether everything in the cgroup stands still. Cost: about 1 us.
+  virtual Observation observe() = 0;
+
+  // Reads what the cgroup itself was asked for. Unlike observe() it does not see an ancestor's.
+  virtual Requested requested() = 0;
+
+  // Of poll(2): POLLPRI when observe() may have something new to say since it was last called. The
+  // kernel tells at most every 10 ms, so this shortens a wait and does not replace looking. Nothing
+  // where the kernel does not tell (v1).
+  virtual std::optional<int> changes_fd() const = 0;
+
+  // SIGKILL passes a frozen v2 cgroup; on v1 it waits for the thaw.
+  virtual bool kill_works_while_frozen() const = 0;
+};
+
+constexpr std::string_view to_string(Wish wish) {
+  switch (wish) {
+    case Wish::kThawed:
+      return "thawed";
+    case Wish::kFrozen:
+      return "frozen";
+  }
+  return "unknown";
+}
+
+}  // namespace agent

@@ -1,0 +1,55 @@
+#include "node-agent/policy/cpu_sets.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "linux/cpu_list.h"
+#include "node-agent/freezer/pod_opener.h"
+
+namespace agent {
+
+CpuSets::Outcome CpuSets::apply(const Wanted& wanted, base::Duration now) {
+  Bound& bound = bound_[wanted.uid];
+  if (bound.cpus != wanted.cpus || now >= bound.outcome.again_at) {
+    bound = {.cpus = wanted.cpus, .outcome = bind(wanted, now)};
+  }
+  return bound.outcome;
+}
+
+CpuSets::Outcome CpuSets::bind(const Wanted& wanted, base::Duration now) {
+  Outcome outcome{.again_at = now + kLookEvery};
+  const std::optional<std::vector<int>> cpus = os::parse_cpu_list(wanted.cpus);
+  if (!cpus) {
+    outcome.note = "its CPU set \"" + wanted.cpus + "\" is not a list of CPUs: it is not bound";
+    return outcome;
+  }
+  const std::optional<std::vector<int>> online = os::parse_cpu_list(wanted.online);
+  std::vector<int> there;
+  std::vector<int> missing;
+  for (const int cpu : *cpus) {
+    const bool exists = !online || std::find(online->begin(), online->end(), cpu) != online->end();
+    (exists ? there : missing).push_back(cpu);
+  }
+  if (!missing.empty()) {
+    outcome.note = "its CPU set " + wanted.cpus + " names CPUs that this node (" + wanted.online +
+                   ") does not have: " + os::format_cpu_list(missing) +
+                   (there.empty() ? ": it is not bound"
+                                  : ": it is bound to " + os::format_cpu_list(there) + " only");
+  }
+  if (there.empty()) return outcome;
+  const base::Status status = opener_.bind(wanted.uid, wanted.qos, os::format_cpu_list(there));
+  if (status) return outcome;
+  if (status.error().code == base::Code::kNotFound) {
+    outcome.again_at = now + kRetryAfter;
+    return outcome;
+  }
+  outcome.note = status.error().message;
+  return outcome;
+}
+
+void CpuSets::forget_all_but(const std::set<std::string>& uids) {
+  std::erase_if(bound_, [&](const auto& entry) { return !uids.contains(entry.first); });
+}
+
+}  // namespace agent

@@ -1,0 +1,182 @@
+// CPU sets: lists, the file of a fake cgroup v2 tree, the policy, and the real controller where the
+// machine has one.
+#include "node-agent/policy/cpu_sets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "linux/cpu_list.h"
+#include "node-agent/freezer/cpuset_file.h"
+#include "node-agent/testing/fake_node.h"
+#include "node-agent/testing/temporary_directory.h"
+
+namespace agent {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using testing::FakeNode;
+using ::testing::HasSubstr;
+
+constexpr char kUid[] = "0b2d5f1a-77c0-4b7e-9f1e-0123456789ab";
+
+std::string text_of(const fs::path& path) {
+  std::string line;
+  std::getline(std::ifstream{path} >> std::ws, line);
+  return line;
+}
+
+TEST(CpuList, ReadsAndWritesTheKernelsFormat) {
+  EXPECT_THAT(*os::parse_cpu_list("0-2,8"), ElementsAre(0, 1, 2, 8));
+  EXPECT_THAT(*os::parse_cpu_list("4,0"), ElementsAre(4, 0));
+  for (const char* wrong : {"", ",", "a", "3-1", "-1", "0-", "1,,2", "8192", "0-99999999999"}) {
+    EXPECT_FALSE(os::parse_cpu_list(wrong).has_value()) << wrong;
+  }
+  EXPECT_EQ(os::format_cpu_list({0, 1, 2, 8}), "0-2,8");
+  EXPECT_EQ(os::format_cpu_list({0, 4, 1, 5}), "0,4,1,5");
+  EXPECT_EQ(os::format_cpu_list({}), "");
+}
+
+// A pod's cgroup with a container in it, as files.
+class CpusetFileTest : public ::testing::Test {
+ protected:
+  CpusetFileTest()
+      : pod_{fs::path{root_.path()} / "kubepods/burstable" / ("pod" + std::string{kUid})} {
+    fs::create_directories(pod_ / "container");
+    std::ofstream{pod_ / "cgroup.freeze"} << "0\n";
+    for (const fs::path& place : {pod_, pod_ / "container"}) {
+      std::ofstream{place / "cpuset.cpus"} << "\n";
+    }
+  }
+  base::Status bind(const std::string& cpus) {
+    const base::Result<PodCgroups> tree = PodCgroups::open(root_.path(), "");
+    const base::Result<PodCgroup> cgroup = tree->find(kUid, kube::QosClass::kBurstable);
+    if (!cgroup) return cgroup.error();
+    return bind_to_cpus(*cgroup, cpus);
+  }
+  std::string message(const std::string& cpus) {
+    const base::Status status = bind(cpus);
+    return status ? "bound" : status.error().message;
+  }
+  testing::TemporaryDirectory root_;
+  fs::path pod_;
+};
+
+TEST_F(CpusetFileTest, WritesThePodsSetAndNoContainers) {
+  std::ofstream{pod_ / "container/cpuset.cpus"} << "0-7\n";  // wider: the kernel intersects
+  ASSERT_TRUE(bind("0-1").ok());
+  EXPECT_EQ(text_of(pod_ / "cpuset.cpus"), "0-1");
+  EXPECT_EQ(text_of(pod_ / "container/cpuset.cpus"), "0-7");
+}
+
+TEST_F(CpusetFileTest, WritesOnlyWhatDiffers) {
+  std::ofstream{pod_ / "cpuset.cpus"} << "0,1\n";  // the same CPUs in another spelling
+  ASSERT_TRUE(bind("0-1").ok());
+  EXPECT_EQ(text_of(pod_ / "cpuset.cpus"), "0,1");
+}
+
+TEST_F(CpusetFileTest, SaysWhatTheCgroupsAboveLeave) {
+  std::ofstream{pod_ / "cpuset.cpus.effective"} << "0\n";
+  EXPECT_THAT(message("0-1"), HasSubstr("leave 0"));
+}
+
+TEST_F(CpusetFileTest, SaysThatThereIsNoControllerOrNoCgroupV2) {
+  fs::remove(pod_ / "cpuset.cpus");
+  EXPECT_THAT(message("0"), HasSubstr("no cpuset controller"));
+  fs::remove(pod_ / "cgroup.freeze");
+  EXPECT_THAT(message("0"), HasSubstr("not applied on cgroup v1"));
+  fs::remove_all(pod_);
+  EXPECT_EQ(bind("0").error().code, base::Code::kNotFound);
+}
+
+class CpuSetsTest : public ::testing::Test {
+ protected:
+  CpuSetsTest() {
+    node_.world().cpu_ids = "0-3";
+    node_.add_pod("a", "a");
+  }
+  void list_with(const std::string& cpus) {
+    kube::NodeTimetable timetable = node_.timetable({"a"}, {{0}, {}});
+    timetable.spec.pods[0].cpuset = cpus;
+    node_.publish(timetable);
+    node_.step();
+  }
+  FakeNode node_;
+};
+
+TEST_F(CpuSetsTest, BindsAPodAlsoWhileItStarts) {
+  node_.pod("a").status.container_statuses[0].state = {};
+  list_with("2-3");
+  EXPECT_EQ(node_.cgroup("a").cpus, "2-3");
+  EXPECT_EQ(node_.view("a").standing, PodStanding::kSettling);
+  EXPECT_EQ(node_.view("a").cpu_note, "");
+  list_with("0");
+  EXPECT_EQ(node_.cgroup("a").cpus, "0");
+  list_with("");  // none to apply
+  EXPECT_EQ(node_.cgroup("a").cpus, "0");
+}
+
+TEST_F(CpuSetsTest, KeepsItThereAndWaitsForItsCgroup) {
+  node_.cgroup("a").removed = true;
+  list_with("1");
+  EXPECT_EQ(node_.view("a").cpu_note, "");
+  node_.cgroup("a").removed = false;
+  node_.run_for(milliseconds{150});
+  EXPECT_EQ(node_.cgroup("a").cpus, "1");
+  node_.cgroup("a").cpus = "0-3";  // somebody else
+  node_.run_for(CpuSets::kLookEvery + milliseconds{20});
+  EXPECT_EQ(node_.cgroup("a").cpus, "1");
+}
+
+TEST_F(CpuSetsTest, SaysWhichCpusDoNotExistAndTheSwitchGoesOn) {
+  list_with("3-4");
+  EXPECT_EQ(node_.cgroup("a").cpus, "3");
+  EXPECT_THAT(node_.view("a").cpu_note, HasSubstr("does not have: 4: it is bound to 3 only"));
+  list_with("8-9");
+  EXPECT_EQ(node_.cgroup("a").cpus, "3");
+  EXPECT_THAT(node_.view("a").cpu_note, HasSubstr("does not have: 8-9: it is not bound"));
+  list_with("1-");
+  EXPECT_THAT(node_.view("a").cpu_note, HasSubstr("not a list"));
+  EXPECT_EQ(node_.view("a").standing, PodStanding::kControlled);
+  EXPECT_TRUE(node_.runs("a"));
+  node_.run_for(seconds{1});
+  EXPECT_FALSE(node_.runs("a"));
+}
+
+TEST_F(CpuSetsTest, DoesNotTouchAPodThatIsNotOurs) {
+  node_.pod("a").metadata.owner_references[0].kind = "ReplicaSet";
+  list_with("1");
+  EXPECT_EQ(node_.cgroup("a").cpus, "");
+}
+
+// On a machine whose cgroup v2 has the cpuset controller.
+TEST(CpuSetsReal, TheKernelBindsThePod) {
+  const fs::path root = "/sys/fs/cgroup";
+  std::string controllers;
+  std::getline(std::ifstream{root / "cgroup.subtree_control"}, controllers);
+  if ((" " + controllers + " ").find(" cpuset ") == std::string::npos) {
+    GTEST_SKIP() << "SKIPPED: cgroup v2 here does not give the cpuset controller to its children";
+  }
+  const fs::path base = root / ("kubegang-cpuset-test-" + std::to_string(::getpid()));
+  std::error_code error;
+  if (!fs::create_directory(base, error)) GTEST_SKIP() << "SKIPPED: needs root";
+  std::ofstream{base / "cgroup.subtree_control"} << "+cpuset";
+  fs::create_directory(base / "kubepods");
+  std::ofstream{base / "kubepods/cgroup.subtree_control"} << "+cpuset";
+  const fs::path pod = base / "kubepods" / ("pod" + std::string{kUid});
+  fs::create_directory(pod);
+  const base::Result<PodCgroups> tree = PodCgroups::open(base, "");
+  const base::Result<PodCgroup> cgroup = tree->find(kUid, kube::QosClass::kGuaranteed);
+  ASSERT_TRUE(cgroup.ok());
+  EXPECT_TRUE(bind_to_cpus(*cgroup, "0").ok());
+  EXPECT_EQ(text_of(pod / "cpuset.cpus.effective"), "0");
+  for (const fs::path& place : {pod, base / "kubepods", base}) fs::remove(place);
+}
+
+}  // namespace
+}  // namespace agent

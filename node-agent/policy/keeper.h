@@ -1,0 +1,197 @@
+// The agent's policy: from what the API server says about this node, and from the journal, to what
+// the switcher shall do. Level-based: each step is given the whole world as it is known now, and
+// whatever changed since the last step, and however often it did, the result is the same.
+//
+// A pod comes under control when the timetable lists it, it is on this node, a Job with the listed
+// UID controls it, it is settled, it is not being deleted, its cgroup is found, and the journal
+// names it: then, and never before, may it be frozen. Whatever was under control and is not meant
+// to be any more is thawed. (architecture.md 2, 4, 5; freezer.md 4, 5)
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "node-agent/freezer/pod_opener.h"
+#include "node-agent/policy/cpu_sets.h"
+#include "node-agent/policy/pod_facts.h"
+#include "node-agent/policy/timetable_gate.h"
+#include "node-agent/survival/journal.h"
+#include "node-agent/switching/assignment.h"
+
+namespace agent {
+
+// Takes assignments; the real one is switcher.h.
+class AssignmentSink {
+ public:
+  virtual ~AssignmentSink() = default;
+  virtual void submit(Assignment assignment) = 0;
+  // The newest one that was submitted is in force.
+  virtual bool caught_up() const = 0;
+};
+
+// Everything that is known at one instant.
+struct World {
+  base::Instant wall{};
+  base::Duration monotonic{};
+  bool pods_known = false;  // the list of this node's pods has been read once
+  std::map<kube::ObjectKey, PodFacts> pods{};
+  bool timetable_known = false;
+  std::shared_ptr<const kube::NodeTimetable> timetable{};  // null = there is none
+  // `settings` and `kill_switch` are the API server's, or were those of the process before. As long
+  // as they are not, no further pod comes under control.
+  bool rules_known = false;
+  KeeperSettings settings{};
+  std::optional<LeaseSeen> lease{};
+  bool failed_open = false;
+  bool kill_switch = false;
+  bool stopping = false;
+  std::string cpu_ids{};  // of this node; "" = not known
+};
+
+// Where a listed pod stands (freezer.md 5.2); of a controlled one the FreezeState says more.
+enum class PodStanding : std::uint8_t {
+  kWaitedFor,   // not seen yet, or gone
+  kSettling,    // its containers start
+  kControlled,  // by the timetable
+  kExempt,      // thawed: being deleted or evicted
+  kRefused,     // not ours to switch: another controller, another node, another UID
+};
+std::string_view to_string(PodStanding standing);
+
+struct PodView {
+  std::string name{};  // namespace/name
+  std::string uid{};
+  std::uint16_t index = 0;
+  PodStanding standing = PodStanding::kWaitedFor;
+  std::optional<FreezeState> state{};
+  std::string path{};
+  std::string note{};   // why it is refused or what its cgroup lacks; "" = nothing to say
+  bool denied = false;  // the agent lacks the right to its freezer, see `note`
+  std::optional<base::Instant> last_switch{};
+  std::uint64_t slow_freezes = 0;  // that took 100 ms and longer
+  base::Duration slow_freeze{0};   // the last of them
+  std::string
+      cpu_note{};  // why it is not bound to its CPUs; "" = it is, or has none to be bound to
+};
+
+class Keeper {
+ public:
+  Keeper(std::string node, JournalFile journal, std::string boot_id, PodOpener& opener,
+         AssignmentSink& sink);
+
+  // Once, before the first step: takes over from the process before this one. What the journal
+  // names is under control from the first step on. `last_shown`: in which state the pods were that
+  // the process before showed last (shared_state.h), by UID.
+  //
+  // Everything that we froze is in a whole journal, so what is frozen beside it is foreign, and
+  // left alone. A damaged journal may lack pods of ours. Then ours is, of what is asked frozen at
+  // pod level: what its readable lines name; what `last_shown` has as ours, on or off; and, once
+  // the API server has told, every pod on this node that a kubegang Job controls and that was not
+  // shown as foreign: nobody else is meant to freeze those. What of it the timetable lists takes
+  // its turns, the rest is thawed.
+  struct Adopted {
+    bool found = false;  // there was a journal of this boot
+    Journal journal{};
+    std::string damage{};  // what is wrong with it; "" = it is whole
+  };
+  Adopted adopt(const std::map<std::string, FreezeState>& last_shown = {});
+
+  // Returns when to step again if nothing happens before (monotonic).
+  std::optional<base::Duration> step(const World& world);
+
+  // As of the last step.
+  std::vector<PodView> pods() const;
+  std::shared_ptr<const kube::NodeTimetable> timetable() const { return gate_.in_force(); }
+  const std::string& timetable_complaint() const { return gate_.complaint(); }
+  // What the last offered timetable got; counted by the caller when it changes.
+  GateVerdict last_verdict() const { return last_verdict_; }
+  std::uint64_t offers_ignored(GateVerdict verdict) const;
+  bool everything_runs() const { return submitted_.everything_runs; }
+  // Why the journal cannot be written; while it cannot, no further pod comes under control.
+  const std::string& journal_error() const { return journal_error_; }
+  // The newest assignment is in force, and nothing that was under control is frozen or being frozen
+  // by us: a switch that is under way may be writing what no state tells yet.
+  bool all_thawed() const;
+
+ private:
+  struct Ending {
+    base::Duration since{};
+    bool deletion_seen = false;
+  };
+  struct Retry {
+    base::Duration at{};
+    std::string why{};
+    bool denied = false;
+  };
+  struct Placed {
+    PodView view;
+    std::optional<ControlledPod> controlled;
+  };
+
+  // Whether there is nothing more to do about it: adopted, gone, or no such pod.
+  bool adopt_pod(const PodIdentity& identity, const base::Result<PodOpener::Opened>& opened,
+                 bool only_if_frozen);
+  void adopt_the_rest(const World& world);
+  bool awaits_adoption(const std::string& uid) const;
+  void mend(const World& world);
+  void take_timetable(const World& world);
+  std::vector<Placed> place_pods(const World& world);
+  Placed place(const World& world, std::uint16_t index, const kube::TimetablePod& listed);
+  Placed place_from_journal(PodView view, const kube::TimetablePod& listed);
+  std::string refusal(const PodFacts& facts, const kube::TimetablePod& listed) const;
+  std::optional<Rule> rule_of(const World& world, const PodFacts& facts);
+  Rule rule_of_ending(const World& world, const PodFacts& facts, const PodControl& control);
+  bool is_settled(const World& world, const PodFacts& facts);
+  void bind_to_cpus(const World& world, const PodFacts& facts, const kube::TimetablePod& listed,
+                    PodView& view);
+  std::shared_ptr<PodControl> known_or_open(const World& world, const PodFacts& facts,
+                                            PodView& view);
+  std::shared_ptr<PodControl> reopened(const World& world, const std::shared_ptr<PodControl>& gone);
+  bool is_found_frozen(const PodFacts& facts);
+  void add_the_unlisted(std::vector<ControlledPod>& pods) const;
+  std::vector<PodIdentity> pods_to_name(const World& world, const Assignment& assignment);
+  void write_journal(const World& world, Assignment& assignment);
+  void forget_the_thawed(const World& world);
+  void wake_at(base::Duration at);
+
+  const std::string node_;
+  const JournalFile journal_file_;
+  const std::string boot_id_;
+  PodOpener& opener_;
+  AssignmentSink& sink_;
+
+  CpuSets cpu_sets_;
+  TimetableGate gate_;
+  GateVerdict last_verdict_ = GateVerdict::kUnchanged;
+  std::map<GateVerdict, std::uint64_t> ignored_;
+  std::shared_ptr<const kube::NodeTimetable> offered_;
+  // Named by the journal of the process before; cannot be opened just now. Ours all the same.
+  std::vector<PodIdentity> to_adopt_;
+  base::Duration adopt_again_at_{0};
+  std::map<std::string, std::shared_ptr<PodControl>> known_;  // by pod UID, as all below
+  std::set<std::string> settled_;                             // once and for good
+  std::map<std::string, base::Duration> settling_since_;
+  std::map<std::string, Ending> endings_;
+  std::map<std::string, Retry> retries_;
+  std::set<std::string> looked_at_ending_;  // see is_found_frozen()
+  std::vector<Placed> placed_;
+  Assignment submitted_;
+  std::shared_ptr<const kube::NodeTimetable> submitted_timetable_;
+  bool submitted_once_ = false;
+  Journal journal_;                         // as last written
+  bool incomplete_ = false;                 // it may lack pods that we froze; see adopt()
+  std::set<std::string> shown_as_foreign_;  // by the process before
+  std::string timetable_json_;
+  std::shared_ptr<const kube::NodeTimetable> json_of_;
+  std::string journal_error_;
+  std::optional<base::Duration> next_step_;
+};
+
+}  // namespace agent

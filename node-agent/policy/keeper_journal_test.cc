@@ -1,0 +1,233 @@
+// The journal names whatever may be frozen, and the next agent takes over from it, also when it is
+// damaged.
+#include "node-agent/policy/keeper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "node-agent/testing/keeper_fixture.h"
+
+namespace agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Two revisions come while the switcher is busy: until it obeys the second one, the boundary of the
+// assignment before both may freeze what neither lists.
+TEST_F(KeeperTest, TheJournalNamesWhateverAnAssignmentThatIsStillInForceMayFreeze) {
+  two_gangs();
+  node_.step();
+  ASSERT_TRUE(node_.runs("a"));
+  node_.hold_switcher(true);
+  for (int revision = 0; revision < 2; ++revision) {
+    node_.publish(node_.timetable({"b"}, {{0}}));
+    node_.step();
+  }
+  EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
+  node_.run_for(seconds{1});
+  EXPECT_FALSE(node_.runs("a"));
+  node_.restart_agent();
+  node_.run_for(milliseconds{200});
+  EXPECT_TRUE(node_.runs("a"));
+  EXPECT_THAT(journaled(), ElementsAre("uid-b"));
+}
+
+TEST_F(KeeperTest, TakesOverFromACrashedAgentWithoutTheApiServer) {
+  two_gangs();
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  node_.restart_agent(/*pods_known=*/false);
+  node_.run_for(milliseconds{500});
+  EXPECT_FALSE(node_.runs("b"));
+  EXPECT_TRUE(node_.runs("a"));
+  node_.run_for(milliseconds{1000});
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_FALSE(node_.runs("a"));
+}
+
+TEST_F(KeeperTest, APodThatCannotBeOpenedAfterARestartIsNeitherForgottenNorTakenForForeign) {
+  two_gangs();
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  node_.cgroup("b").unreadable = true;
+  node_.restart_agent();
+  node_.run_for(milliseconds{300});
+  EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
+  EXPECT_THAT(node_.view("b").note, HasSubstr("cannot be opened"));
+  node_.world().stopping = true;
+  node_.run_for(milliseconds{100});
+  EXPECT_FALSE(node_.keeper().all_thawed());
+  node_.world().stopping = false;
+  node_.cgroup("b").unreadable = false;
+  node_.run_for(milliseconds{1000});
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_FALSE(node_.runs("a"));
+}
+
+TEST_F(KeeperTest, ThawsAfterARestartWhatIsNotListedAnyMore) {
+  two_gangs();
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  const kube::NodeTimetable without = node_.timetable({"a"}, {{0}});
+  node_.restart_agent();
+  node_.publish(without);
+  node_.step();
+  EXPECT_TRUE(node_.runs("b"));
+  node_.run_for(milliseconds{200});
+  EXPECT_THAT(journaled(), ElementsAre("uid-a"));
+}
+
+// A damaged journal: what is ours must not look foreign, and what is foreign must stay so.
+TEST_F(KeeperTest, MendsADamagedJournalFromThePodsThatAKubegangJobControls) {
+  two_gangs();
+  node_.add_pod("c", "c");
+  node_.add_pod("alien", "alien").metadata.owner_references[0].kind = "ReplicaSet";
+  node_.publish(node_.timetable({"a", "b", "c", "alien"}, {{0}, {1}}));
+  node_.step();
+  node_.cgroup("alien").wish = Wish::kFrozen;  // by somebody else
+  ASSERT_FALSE(node_.runs("b") || node_.runs("c"));
+  damage_journal("");
+  node_.restart_agent();
+  node_.publish(node_.timetable({"a", "b", "alien"}, {{0}, {1}}));  // c is not listed any more
+  node_.step();
+  EXPECT_TRUE(node_.runs("a"));
+  EXPECT_FALSE(node_.runs("b"));
+  EXPECT_TRUE(node_.runs("c"));
+  EXPECT_EQ(node_.view("b").state, FreezeState::kFrozen);
+  node_.run_for(milliseconds{1500});
+  EXPECT_FALSE(node_.runs("a"));
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_TRUE(node_.runs("c"));
+  EXPECT_EQ(node_.cgroup("alien").writes, 0U);
+  EXPECT_FALSE(node_.journal().incomplete);
+}
+
+TEST_F(KeeperTest, MendsAJournalThatCannotBeReadAsOneOfWhichNothingIsLeft) {
+  two_gangs();
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  const std::string journal = node_.directory() + "/journal";
+  std::filesystem::remove(journal);
+  std::filesystem::create_directory(journal);
+  node_.restart_agent();
+  std::filesystem::remove(journal);
+  node_.publish(node_.timetable({"a"}, {{0}}));  // b is not listed any more
+  node_.step();
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_FALSE(node_.journal().incomplete);
+}
+
+TEST_F(KeeperTest, MendsADamagedJournalFromItsReadableLinesWithoutTheApiServer) {
+  two_gangs();
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  // Its last lines are lost, the timetable among them: nothing says whose turn it is (rule 8).
+  std::string text = format_journal(node_.journal());
+  damage_journal(text.substr(0, text.find("timetable ")));
+  node_.restart_agent(/*pods_known=*/false);
+  node_.step();
+  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
+  EXPECT_TRUE(node_.journal().incomplete);  // so that the next agent mends it too, if this one dies
+
+  // One line in the middle is lost: the rest goes on.
+  node_.restart_agent();
+  node_.run_for(milliseconds{2100});
+  ASSERT_NE(node_.runs("a"), node_.runs("b"));
+  text = format_journal(node_.journal());
+  text[text.find("lease ") == text.npos ? text.find("boot ") : text.find("lease ")] = 'X';
+  damage_journal(text);
+  node_.restart_agent(/*pods_known=*/false);
+  node_.run_for(milliseconds{1000});
+  EXPECT_NE(node_.runs("a"), node_.runs("b"));
+}
+
+TEST_F(KeeperTest, MendsADamagedJournalFromWhatTheProcessBeforeShowed) {
+  two_gangs();
+  node_.cgroup("a").wish = Wish::kFrozen;  // by somebody else, and seen to be
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.run_for(milliseconds{100});
+  ASSERT_EQ(node_.view("a").state, FreezeState::kForeign);
+  ASSERT_FALSE(node_.runs("b"));
+  damage_journal("nonsense\n");
+  node_.restart_agent(/*pods_known=*/false, /*with_shown=*/true);
+  node_.step();
+  EXPECT_TRUE(node_.runs("b"));  // nothing says that it has to stand still
+  node_.world().pods_known = true;
+  node_.world().timetable_known = true;
+  node_.run_for(seconds{3});
+  EXPECT_FALSE(node_.runs("b"));
+  EXPECT_EQ(node_.cgroup("a").writes, 0U);
+  EXPECT_EQ(node_.view("a").state, FreezeState::kForeign);
+}
+
+TEST_F(KeeperTest, MendsADamagedJournalThoughATurnWasTakenSinceItsPodsWereShown) {
+  node_.add_pod("a", "a");
+  node_.add_pod("b", "b");
+  kube::NodeTimetable turns = node_.timetable({"a", "b"}, {{0}, {1}});
+  turns.spec.timetable.slice = milliseconds{500};
+  node_.publish(turns);
+  node_.run_for(milliseconds{700});  // shown at once, with a on; since 200 ms it is off
+  ASSERT_FALSE(node_.runs("a"));
+  damage_journal("nonsense\n");
+  node_.restart_agent(/*pods_known=*/false, /*with_shown=*/true);
+  node_.step();
+  EXPECT_TRUE(node_.runs("a"));
+}
+
+TEST_F(KeeperTest, AnAgentThatDiesWhileItMendsLeavesTheRestToTheNext) {
+  two_gangs();
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  damage_journal("");
+  node_.restart_agent(/*pods_known=*/false);
+  node_.step();  // writes a journal that knows nothing of b
+  ASSERT_FALSE(node_.runs("b"));
+  node_.restart_agent();
+  node_.run_for(milliseconds{1500});
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_FALSE(node_.runs("a"));
+}
+
+TEST_F(KeeperTest, FreezesAPodWhoseForeignFreezeEndedOnlyOnceTheJournalNamesIt) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.cgroup("b").wish = Wish::kFrozen;
+  node_.run_for(seconds{1});
+  ASSERT_EQ(node_.view("b").state, FreezeState::kForeign);
+  ASSERT_THAT(journaled(), ElementsAre("uid-a"));
+  node_.cgroup("b").wish = Wish::kThawed;
+  ASSERT_TRUE(node_.runs("b"));
+  for (int i = 0; i < 3000 && node_.runs("b"); ++i) {
+    node_.run_for(milliseconds{1});
+  }
+  EXPECT_FALSE(node_.runs("b"));
+  EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
+  // And the other way round: what is foreign now is named no more.
+  node_.publish(node_.timetable({"a", "b"}, {{0, 1}}));
+  node_.run_for(milliseconds{100});
+  node_.cgroup("b").wish = Wish::kFrozen;
+  node_.run_for(seconds{3});
+  EXPECT_EQ(node_.view("b").state, FreezeState::kForeign);
+  EXPECT_THAT(journaled(), ElementsAre("uid-a"));
+}
+
+TEST_F(KeeperTest, FreezesNothingThatTheJournalCannotName) {
+  std::filesystem::create_directory(node_.directory() + "/journal.next");  // the write fails
+  two_gangs();
+  node_.run_for(seconds{3});
+  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
+  EXPECT_THAT(node_.keeper().journal_error(), HasSubstr("journal"));
+  std::filesystem::remove(node_.directory() + "/journal.next");
+  node_.run_for(seconds{2});
+  EXPECT_NE(node_.runs("a"), node_.runs("b"));
+  EXPECT_EQ(node_.keeper().journal_error(), "");
+}
+
+}  // namespace
+}  // namespace agent

@@ -1,0 +1,227 @@
+// Which pods the keeper takes under control, and what becomes of them when they, or their cgroups,
+// come and go.
+#include "node-agent/policy/keeper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "node-agent/testing/keeper_fixture.h"
+
+namespace agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST_F(KeeperTest, DoesNotTouchAPodThatIsNotListed) {
+  node_.add_pod("a", "a");
+  node_.publish(node_.timetable({}, {{}}));
+  node_.run_for(seconds{3});
+  EXPECT_THAT(node_.log(), IsEmpty());
+  EXPECT_THAT(journaled(), IsEmpty());
+}
+
+TEST_F(KeeperTest, WaitsUntilEveryContainerHasSettled) {
+  node_.add_pod("a", "a");
+  kube::Pod& pod = node_.pod("a");
+  pod.spec.init_containers = {{.name = "init"}};
+  pod.status.container_statuses.clear();
+  node_.publish(node_.timetable({"a"}, {{}}));
+  node_.run_for(seconds{10});  // still in its init container
+  EXPECT_THAT(node_.log(), IsEmpty());
+  EXPECT_EQ(node_.view("a").standing, PodStanding::kSettling);
+
+  kube::ContainerStatus init{.name = "init"};
+  init.state.terminated = kube::ContainerTerminated{};
+  pod.status.init_container_statuses = {init};
+  kube::ContainerStatus main{.name = "main"};
+  const base::Instant started = node_.clock().wall();
+  main.state.running = kube::ContainerRunning{.started_at = started};
+  pod.status.container_statuses = {main};
+  // 2 s and the whole second of startedAt.
+  node_.run_for(milliseconds{2900});
+  EXPECT_THAT(node_.log(), IsEmpty());
+  node_.run_for(milliseconds{200});
+  EXPECT_FALSE(node_.runs("a"));
+}
+
+TEST_F(KeeperTest, RefusesAPodOfAnotherJobOrNode) {
+  two_gangs();
+  node_.pod("a").metadata.owner_references[0].uid = "job-recreated";
+  node_.pod("b").spec.node_name = "n2";
+  node_.run_for(seconds{3});
+  EXPECT_THAT(node_.log(), IsEmpty());
+  EXPECT_EQ(node_.view("a").standing, PodStanding::kRefused);
+  EXPECT_THAT(node_.view("a").note, HasSubstr("job-recreated"));
+  EXPECT_THAT(node_.view("b").note, HasSubstr("n2"));
+  node_.pod("a").metadata.owner_references[0].kind = "ReplicaSet";
+  node_.step();
+  EXPECT_THAT(node_.view("a").note, HasSubstr("not controlled by a kubegang Job"));
+}
+
+TEST_F(KeeperTest, TenThousandOtherPodsOnTheNodeAreNotTouched) {
+  two_gangs();
+  for (int i = 0; i < 10'000; ++i) node_.add_pod("other-" + std::to_string(i), "other");
+  node_.step();
+  node_.clock().advance(milliseconds{1000});
+  node_.step();
+  EXPECT_THAT(node_.log(), ElementsAre("freeze uid-b", "freeze uid-a", "thaw uid-b"));
+}
+
+TEST_F(KeeperTest, SaysThatAFreezerIsNotItsToOpenOrToWrite) {
+  two_gangs();
+  node_.cgroup("b").unreadable = true;
+  node_.cgroup("a").fail_next.assign(1000, IoResult::kDenied);
+  node_.run_for(milliseconds{1500});
+  EXPECT_TRUE(node_.view("a").denied);
+  EXPECT_THAT(node_.view("a").note, HasSubstr("refuses"));
+  EXPECT_TRUE(node_.view("b").denied);
+  EXPECT_THAT(node_.view("b").note, HasSubstr("Permission denied"));
+  node_.cgroup("b").unreadable = false;
+  node_.cgroup("a").fail_next.clear();
+  node_.run_for(seconds{4});
+  EXPECT_NE(node_.runs("a"), node_.runs("b"));
+  EXPECT_FALSE(node_.view("a").denied || node_.view("b").denied);
+}
+
+TEST_F(KeeperTest, ThawsADeletedPodForItsGracePeriodThenTheTimetableAppliesAgain) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  node_.pod("b").metadata.deletion_timestamp = node_.clock().wall() + seconds{5};
+  node_.pod("b").metadata.deletion_grace_period_seconds = 5;
+  node_.log();
+  node_.run_for(milliseconds{300});
+  EXPECT_THAT(node_.log(), ElementsAre("thaw uid-b", "thaw uid-b"));
+  EXPECT_EQ(node_.view("b").standing, PodStanding::kExempt);
+  node_.run_for(milliseconds{4500});
+  EXPECT_TRUE(node_.runs("b"));
+  node_.run_for(milliseconds{300});
+  EXPECT_FALSE(node_.runs("b"));
+}
+
+TEST_F(KeeperTest, KeepsADeletedPodOfCgroupV1ThawedUntilItIsGone) {
+  two_gangs();
+  node_.cgroup("b").kill_works_while_frozen = false;
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.step();
+  node_.pod("b").metadata.deletion_timestamp = node_.clock().wall() + seconds{5};
+  node_.pod("b").metadata.deletion_grace_period_seconds = 5;
+  node_.run_for(minutes{2});
+  EXPECT_TRUE(node_.runs("b"));
+}
+
+TEST_F(KeeperTest, ThawsADisruptedPodAndGivesTheDeletionAGracePeriodOfItsOwn) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.step();
+  node_.pod("b").status.conditions = {
+      {.type = "DisruptionTarget", .status = kube::ConditionStatus::kTrue}};
+  node_.run_for(seconds{20});
+  EXPECT_TRUE(node_.runs("b"));
+  node_.pod("b").metadata.deletion_timestamp = node_.clock().wall();
+  node_.pod("b").metadata.deletion_grace_period_seconds = 30;
+  node_.run_for(seconds{29});
+  EXPECT_TRUE(node_.runs("b"));
+  node_.run_for(seconds{2});
+  EXPECT_FALSE(node_.runs("b"));
+}
+
+TEST_F(KeeperTest, DoesNotFreezeAPodThatIsDeletedWhileItStarts) {
+  two_gangs();
+  node_.pod("b").metadata.deletion_timestamp = node_.clock().wall();
+  node_.run_for(minutes{1});
+  EXPECT_TRUE(node_.runs("b"));
+}
+
+// Deleted while no agent was there; who froze it, no journal says.
+TEST_F(KeeperTest, ThawsAForeignPodThatIsBeingDeletedWhenItStarts) {
+  two_gangs();
+  node_.add_pod("c", "c");
+  node_.publish(node_.timetable({"a", "b", "c"}, {{0}}));
+  for (const char* name : {"b", "c"}) {
+    node_.pod(name).metadata.deletion_timestamp = node_.clock().wall();
+    node_.pod(name).metadata.deletion_grace_period_seconds = 30;
+  }
+  node_.cgroup("b").wish = Wish::kFrozen;
+  node_.run_for(milliseconds{300});
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_EQ(node_.view("b").standing, PodStanding::kExempt);
+  EXPECT_EQ(node_.cgroup("b").writes, 2U);
+  EXPECT_EQ(node_.cgroup("c").writes, 0U);
+}
+
+TEST_F(KeeperTest, ThawsWhatIsLeftOfAFinishedOrVanishedPod) {
+  two_gangs();
+  node_.add_pod("c", "c");
+  node_.publish(node_.timetable({"a", "b", "c"}, {{0}}));
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  node_.pod("b").status.phase = kube::PodPhase::kFailed;
+  node_.remove_pod("c");
+  node_.run_for(milliseconds{200});
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_TRUE(node_.runs("c"));
+  EXPECT_THAT(journaled(), ElementsAre("uid-a"));
+}
+
+TEST_F(KeeperTest, LeavesAForeignFreezeAloneAndReportsIt) {
+  two_gangs();
+  node_.cgroup("b").wish = Wish::kFrozen;
+  node_.run_for(seconds{5});
+  EXPECT_FALSE(node_.runs("b"));
+  EXPECT_EQ(node_.cgroup("b").writes, 0U);
+  EXPECT_EQ(node_.view("b").state, FreezeState::kForeign);
+  node_.restart_agent();
+  node_.run_for(seconds{2});
+  EXPECT_FALSE(node_.runs("b"));  // and the journal does not make it ours
+}
+
+TEST_F(KeeperTest, WaitsForACgroupThatIsNotThereYet) {
+  two_gangs();
+  node_.cgroup("b").removed = true;
+  node_.run_for(seconds{1});
+  EXPECT_EQ(node_.view("b").standing, PodStanding::kSettling);
+  node_.cgroup("b").removed = false;
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.run_for(milliseconds{300});
+  EXPECT_FALSE(node_.runs("b"));
+}
+
+TEST_F(KeeperTest, TakesUpAPodWhoseCgroupWasRemovedAndMadeAgain) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.step();
+  node_.cgroup("b").removed = true;
+  node_.run_for(seconds{3});
+  EXPECT_EQ(node_.view("b").state, FreezeState::kGone);
+  node_.cgroup("b") = {};  // a new one, and nobody has frozen it
+  ASSERT_TRUE(node_.runs("b"));
+  node_.run_for(seconds{2});
+  EXPECT_FALSE(node_.runs("b"));
+  EXPECT_EQ(node_.view("b").state, FreezeState::kFrozen);
+}
+
+TEST_F(KeeperTest, TreatsARecreatedPodOfTheSameNameAsANewOne) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.step();
+  kube::Pod& pod = node_.pod("b");
+  pod.metadata.uid = "uid-b2";
+  pod.status.container_statuses[0].state.running->started_at = node_.clock().wall();
+  node_.run_for(milliseconds{500});
+  EXPECT_TRUE(node_.runs("b"));  // what is left of the old one
+  EXPECT_TRUE(node_.runs("b2"));
+  node_.run_for(seconds{3});
+  EXPECT_FALSE(node_.runs("b2"));
+}
+
+}  // namespace
+}  // namespace agent

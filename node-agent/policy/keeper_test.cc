@@ -1,0 +1,330 @@
+// Which timetable the keeper obeys, and when it lets everything run.
+#include "node-agent/policy/keeper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/prng.h"
+#include "node-agent/survival/lease_watch.h"
+#include "node-agent/testing/keeper_fixture.h"
+
+namespace agent {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST_F(KeeperTest, ObeysTheTimetableAndJournalsBeforeItFreezes) {
+  two_gangs();
+  node_.step();
+  EXPECT_THAT(node_.log(), ElementsAre("freeze uid-b"));
+  EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
+  node_.run_for(milliseconds{1500});
+  EXPECT_FALSE(node_.runs("a"));
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_EQ(node_.view("a").standing, PodStanding::kControlled);
+  EXPECT_EQ(node_.view("a").state, FreezeState::kFrozen);
+}
+
+TEST_F(KeeperTest, IgnoresALowerTermOrRevisionAndTheNewOneStaysInForce) {
+  node_.add_pod("a", "a");
+  const kube::NodeTimetable old = node_.timetable({"a"}, {{}});
+  kube::NodeTimetable newer = node_.timetable({"a"}, {{0}});
+  newer.spec.term = 2;
+  node_.publish(newer);
+  node_.step();
+  kube::NodeTimetable stale = old;
+  stale.spec.revision = 99;
+  node_.publish(stale);  // term 1 < 2
+  node_.step();
+  EXPECT_TRUE(node_.runs("a"));
+  stale = newer;
+  stale.spec.revision = 1;
+  stale.spec.timetable.cycle = {{}};
+  node_.publish(stale);
+  node_.step();
+  EXPECT_TRUE(node_.runs("a"));
+  EXPECT_EQ(node_.keeper().offers_ignored(GateVerdict::kStaleTerm), 1U);
+  EXPECT_EQ(node_.keeper().offers_ignored(GateVerdict::kStaleRevision), 1U);
+  stale.metadata.uid = "recreated";  // another object may begin at revision 1
+  node_.publish(stale);
+  node_.step();
+  EXPECT_FALSE(node_.runs("a"));
+}
+
+TEST_F(KeeperTest, KeepsTheLastValidTimetableInForceAndSaysWhy) {
+  two_gangs();
+  node_.step();
+  kube::NodeTimetable bad = node_.timetable({"a", "b"}, {{7}});
+  node_.publish(bad);
+  node_.run_for(milliseconds{1500});
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_FALSE(node_.runs("a"));
+  EXPECT_THAT(node_.keeper().timetable_complaint(), HasSubstr("pod index 7 out of range"));
+  EXPECT_EQ(node_.keeper().timetable()->spec.revision, 1);
+}
+
+// The last valid one stays in force, whatever is wrong with the new one.
+TEST_F(KeeperTest, ObeysNoTimetableThatIsInvalid) {
+  struct Wrong {
+    const char* why;
+    void (*make)(kube::NodeTimetableSpec&);
+  };
+  const Wrong wrongs[] = {
+      {"cycle: empty", [](auto& spec) { spec.timetable.cycle.clear(); }},
+      {"out of range",
+       [](auto& spec) {
+         spec.timetable.cycle = {{0}, {2}};
+       }},
+      {"do not ascend",
+       [](auto& spec) {
+         spec.timetable.cycle = {{1, 0}};
+       }},
+      {"slice: 0 us", [](auto& spec) { spec.timetable.slice = base::Duration{0}; }},
+      {"slice: -1 us", [](auto& spec) { spec.timetable.slice = base::Duration{-1}; }},
+      {"cycle: 65 slots", [](auto& spec) { spec.timetable.cycle.assign(65, {0}); }},
+      {"out of range",
+       [](auto& spec) { spec.timetable.plan = {{.until = base::kNever, .run = {0}}}; }},
+      {"is not after",
+       [](auto& spec) {
+         spec.timetable.plan = {{.until = {}, .run = {}}, {.until = {}, .run = {}}};
+       }},
+      {"listed twice", [](auto& spec) { spec.pods[1] = spec.pods[0]; }},
+      {"jobUID is empty", [](auto& spec) { spec.pods[0].job_uid.clear(); }},
+      {"is negative",
+       [](auto& spec) {
+         spec.term = 1;
+         spec.revision = -1;
+       }},
+      {"10000 listed",
+       [](auto& spec) {
+         for (int i = 0; spec.pods.size() < 10'000; ++i) {
+           spec.pods.push_back({.ns = "x", .name = std::to_string(i), .job_uid = "j"});
+         }
+         spec.timetable.pods_count = spec.pods.size();
+       }},
+  };
+  two_gangs();
+  node_.step();
+  for (const Wrong& wrong : wrongs) {
+    SCOPED_TRACE(wrong.why);
+    kube::NodeTimetable bad = node_.timetable({"a", "b"}, {{}});
+    wrong.make(bad.spec);
+    // A revision that is lower is stale before it is invalid.
+    if (bad.spec.revision < 0) bad.metadata.uid = "another";
+    node_.publish(bad);
+    node_.run_for(milliseconds{2000});
+    EXPECT_NE(node_.runs("a"), node_.runs("b"));
+    EXPECT_THAT(node_.keeper().timetable_complaint(), HasSubstr(wrong.why));
+    EXPECT_EQ(node_.keeper().last_verdict(), GateVerdict::kInvalid);
+    EXPECT_EQ(node_.keeper().timetable()->spec.revision, 1);
+  }
+  node_.publish(node_.timetable({"a", "b"}, {{0, 1}}));
+  node_.step();
+  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
+  EXPECT_EQ(node_.keeper().timetable_complaint(), "");
+}
+
+TEST_F(KeeperTest, APlanInThePastOrTheFarFutureIsAsGoodAsAny) {
+  two_gangs();
+  kube::NodeTimetable past = node_.timetable({"a", "b"}, {{1}});
+  past.spec.timetable.plan = {{.until = timetable::kInstantMin, .run = {0}},
+                              {.until = node_.clock().wall() - hours{1}, .run = {0}}};
+  node_.publish(past);
+  node_.run_for(seconds{2});
+  EXPECT_TRUE(!node_.runs("a") && node_.runs("b"));
+  kube::NodeTimetable future = node_.timetable({"a", "b"}, {{1}});
+  future.spec.timetable.plan = {{.until = timetable::kInstantMax, .run = {0}}};
+  node_.publish(future);
+  node_.run_for(seconds{2});
+  EXPECT_TRUE(node_.runs("a") && !node_.runs("b"));
+}
+
+TEST_F(KeeperTest, ThawsEverythingWhenTheTimetableIsGone) {
+  two_gangs();
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  node_.world().timetable.reset();
+  node_.run_for(milliseconds{200});
+  EXPECT_TRUE(node_.runs("a"));
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_THAT(journaled(), IsEmpty());
+}
+
+TEST_F(KeeperTest, RunsEverythingWhileFailedOpenOrKilled) {
+  two_gangs();
+  node_.step();
+  node_.world().failed_open = true;
+  node_.step();
+  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
+  node_.world().failed_open = false;
+  node_.step();
+  EXPECT_FALSE(node_.runs("b"));
+  node_.world().kill_switch = true;
+  node_.step();
+  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
+}
+
+// How long a pod settles, and whether anything may be frozen here at all, has to be known before.
+TEST_F(KeeperTest, TakesNoPodUnderControlBeforeTheRulesAreKnownAndJournalsThem) {
+  two_gangs();
+  node_.world().rules_known = false;
+  node_.run_for(seconds{3});
+  EXPECT_THAT(node_.log(), IsEmpty());
+  EXPECT_THAT(node_.view("a").note, HasSubstr("has not been read yet"));
+  EXPECT_EQ(node_.journal().rules, std::nullopt);
+  node_.world().rules_known = true;
+  node_.world().settings.settle = seconds{9};
+  node_.run_for(milliseconds{1200});
+  EXPECT_NE(node_.runs("a"), node_.runs("b"));
+  EXPECT_EQ(node_.view("a").note, "");
+  node_.world().kill_switch = true;
+  node_.run_for(milliseconds{100});
+  EXPECT_EQ(node_.journal().rules,
+            (Rules{.settings = {.settle = seconds{9}}, .kill_switch = true}));
+}
+
+TEST_F(KeeperTest, AFreezeOfDaysIsNoFault) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.step();
+  node_.clock().advance(hours{72});
+  node_.run_for(milliseconds{100});
+  EXPECT_FALSE(node_.runs("b"));
+}
+
+TEST_F(KeeperTest, ThawsAllOfOursWhenItStops) {
+  two_gangs();
+  node_.step();
+  EXPECT_FALSE(node_.keeper().all_thawed());
+  node_.world().stopping = true;
+  node_.run_for(milliseconds{150});
+  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
+  EXPECT_TRUE(node_.keeper().all_thawed());
+  // Who freezes one of them now is somebody else, also for the next agent.
+  EXPECT_THAT(journaled(), IsEmpty());
+  node_.cgroup("b").wish = Wish::kFrozen;
+  node_.world().stopping = false;
+  node_.restart_agent();
+  node_.run_for(milliseconds{1500});
+  EXPECT_EQ(node_.view("b").state, FreezeState::kForeign);
+}
+
+// All of them run, but the switcher may be about to freeze one by the assignment before.
+TEST_F(KeeperTest, IsNotDoneWithStoppingBeforeTheSwitcherHasHeardOfIt) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0, 1}, {0}}));
+  node_.step();
+  ASSERT_TRUE(node_.keeper().all_thawed());
+  node_.hold_switcher(true);
+  node_.world().stopping = true;
+  node_.step();
+  EXPECT_FALSE(node_.keeper().all_thawed());
+  EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
+  node_.hold_switcher(false);
+  node_.step();
+  EXPECT_TRUE(node_.keeper().all_thawed());
+  EXPECT_THAT(journaled(), IsEmpty());
+}
+
+// Goal: whatever happens, only what may run at t runs, up to the time that a freeze takes; a
+// foreign freeze is never written; and once all inputs stop and fail-open has passed, everything of
+// ours runs. Method: random events against the whole agent but its threads, in virtual time.
+TEST_F(KeeperTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythingDoes) {
+  constexpr std::uint64_t kSeed = 20260105;
+  base::Prng prng{kSeed};
+  const std::vector<std::string> names = {"a", "b", "c", "d", "e"};
+  for (const std::string& name : names) node_.add_pod(name, name);
+  node_.add_pod("foreign", "foreign");
+  node_.cgroup("foreign").wish = Wish::kFrozen;
+  LeaseWatch lease{std::nullopt, node_.clock().monotonic()};
+  base::Instant renewed{seconds{1}};
+  kube::NodeTimetable newest = node_.timetable({"foreign"}, {{}});
+  node_.publish(newest);
+  const auto pass = [&](base::Duration span) {
+    node_.world().failed_open =
+        lease.failed_open(node_.clock().monotonic(), node_.world().settings.fail_open_after);
+    node_.world().lease = lease.seen();
+    node_.run_for(span);
+  };
+  int looks = 0;
+  pass(milliseconds{100});  // It is seen to be foreign before a journal is damaged.
+  for (int round = 0; round < 400; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
+    if (prng.below(10) != 0) {
+      renewed += seconds{1};
+      lease.read(renewed, node_.clock().monotonic());
+    }
+    switch (prng.below(8)) {
+      case 0:
+      case 1:
+      case 2: {
+        std::vector<std::string> listed;
+        for (const std::string& name : names) {
+          if (prng.below(5) != 0) listed.push_back(name);
+        }
+        listed.push_back("foreign");
+        std::vector<timetable::PodSet> cycle(1 + prng.below(4));
+        for (timetable::PodSet& slot : cycle) {
+          for (std::uint16_t pod = 0; pod < listed.size(); ++pod) {
+            if (prng.below(2) == 0) slot.push_back(pod);
+          }
+        }
+        newest = node_.timetable(listed, cycle);
+        node_.publish(newest);
+        break;
+      }
+      case 3:
+        node_.restart_agent(/*pods_known=*/prng.below(2) == 0, /*with_shown=*/true);
+        break;
+      case 4:
+        damage_journal(format_journal(node_.journal()).substr(0, prng.below(400)));
+        node_.restart_agent(/*pods_known=*/prng.below(2) == 0, /*with_shown=*/true);
+        break;
+      case 5:
+        node_.clock().step_wall(seconds{static_cast<std::int64_t>(prng.below(7'201)) - 3'600});
+        break;
+      case 6:
+        node_.clock().advance(milliseconds{static_cast<std::int64_t>(prng.below(5'000))});
+        break;
+      default:
+        node_.cgroup(names[prng.below(names.size())]).freeze_takes =
+            milliseconds{static_cast<std::int64_t>(prng.below(15))};
+    }
+    pass(milliseconds{400});
+    node_.world().pods_known = true;
+    node_.world().timetable_known = true;
+    pass(milliseconds{700});
+    ASSERT_EQ(node_.cgroup("foreign").writes, 0U);
+    // ε: a switch, a barrier, and the retry of what failed.
+    const timetable::Timetable& table = newest.spec.timetable;
+    const base::Instant now = node_.clock().wall();
+    const auto change = timetable::next_change(table, now - milliseconds{300});
+    if (change && *change <= now) continue;
+    for (std::uint16_t pod = 0; pod < newest.spec.pods.size(); ++pod) {
+      const std::string& name = newest.spec.pods[pod].name;
+      // After a crash with a damaged journal and a clock that was set back it settles once more.
+      if (node_.view(name).standing != PodStanding::kControlled || name == "foreign") continue;
+      const bool want = node_.world().failed_open || timetable::runs_at(table, pod, now);
+      ASSERT_EQ(node_.runs(name), want) << name;
+      ++looks;
+    }
+  }
+  EXPECT_GT(looks, 400);
+  // The inputs stop: nobody renews the Lease any more.
+  pass(milliseconds{100});
+  node_.clock().advance(node_.world().settings.fail_open_after);
+  pass(seconds{1});
+  for (const std::string& name : names) EXPECT_TRUE(node_.runs(name)) << name;
+  EXPECT_EQ(node_.cgroup("foreign").writes, 0U);
+}
+
+}  // namespace
+}  // namespace agent

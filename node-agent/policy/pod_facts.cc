@@ -1,0 +1,78 @@
+#include "node-agent/policy/pod_facts.h"
+
+#include <algorithm>
+
+#include "kube/api/resource_info.h"
+
+namespace agent {
+namespace {
+
+const kube::ContainerStatus* status_of(const std::vector<kube::ContainerStatus>& statuses,
+                                       const std::string& name) {
+  const auto found = std::find_if(statuses.begin(), statuses.end(),
+                                  [&](const auto& status) { return status.name == name; });
+  return found == statuses.end() ? nullptr : &*found;
+}
+
+bool init_is_done(const kube::Pod& pod) {
+  return std::all_of(pod.spec.init_containers.begin(), pod.spec.init_containers.end(),
+                     [&](const kube::Container& container) {
+                       const auto* status =
+                           status_of(pod.status.init_container_statuses, container.name);
+                       if (status == nullptr) return false;
+                       if (container.restart_policy == "Always")
+                         return status->state.running.has_value();
+                       return status->state.terminated && status->state.terminated->exit_code == 0;
+                     });
+}
+
+std::optional<base::Instant> settled_at(const kube::Pod& pod, base::Duration settle) {
+  if (!init_is_done(pod) || pod.spec.containers.empty()) return std::nullopt;
+  base::Instant latest{};
+  for (const kube::Container& container : pod.spec.containers) {
+    const auto* status = status_of(pod.status.container_statuses, container.name);
+    if (status == nullptr) return std::nullopt;
+    if (status->state.terminated) continue;
+    if (!status->state.running || !status->state.running->started_at) return std::nullopt;
+    const auto second =
+        std::chrono::floor<std::chrono::seconds>(*status->state.running->started_at);
+    latest = std::max(latest, base::Instant{second} + std::chrono::seconds{1} + settle);
+  }
+  return latest;
+}
+
+std::string job_uid_of(const kube::Pod& pod) {
+  const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
+  const std::string group_prefix = std::string{kube::kGroup} + "/";
+  if (owner == nullptr || owner->kind != "Job") return {};
+  return owner->api_version.starts_with(group_prefix) ? owner->uid : std::string{};
+}
+
+}  // namespace
+
+PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
+  PodFacts facts{.key = kube::key_of(pod.metadata),
+                 .uid = pod.metadata.uid,
+                 .job_uid = job_uid_of(pod),
+                 .node = pod.spec.node_name.value_or(""),
+                 .qos = pod.status.qos_class,
+                 .finished = pod.status.phase == kube::PodPhase::kSucceeded ||
+                             pod.status.phase == kube::PodPhase::kFailed,
+                 .deletion_seen = pod.metadata.deletion_timestamp.has_value(),
+                 .settled_at = settled_at(pod, settle)};
+  base::Duration grace = kGracePeriodDefault;
+  if (pod.spec.termination_grace_period_seconds) {
+    grace = std::chrono::seconds{*pod.spec.termination_grace_period_seconds};
+  }
+  if (facts.deletion_seen) {
+    if (pod.metadata.deletion_grace_period_seconds) {
+      grace = std::chrono::seconds{*pod.metadata.deletion_grace_period_seconds};
+    }
+    facts.ending_within = grace;
+  } else if (kube::is_true(pod.status.conditions, "DisruptionTarget")) {
+    facts.ending_within = grace;
+  }
+  return facts;
+}
+
+}  // namespace agent

@@ -1,0 +1,81 @@
+#include "node-agent/policy/timetable_gate.h"
+
+#include <set>
+
+namespace agent {
+
+std::string_view to_string(GateVerdict verdict) {
+  switch (verdict) {
+    case GateVerdict::kObeyed:
+      return "obeyed";
+    case GateVerdict::kUnchanged:
+      return "unchanged";
+    case GateVerdict::kStaleTerm:
+      return "stale_term";
+    case GateVerdict::kStaleRevision:
+      return "stale_revision";
+    case GateVerdict::kInvalid:
+      return "invalid";
+  }
+  return "unknown";
+}
+
+base::Status validate(const kube::NodeTimetable& timetable) {
+  const kube::NodeTimetableSpec& spec = timetable.spec;
+  if (spec.term < 0 || spec.revision < 0) {
+    return base::invalid_argument("spec: term " + std::to_string(spec.term) + " or revision " +
+                                  std::to_string(spec.revision) + " is negative");
+  }
+  if (base::Status status = timetable::validate(spec.timetable); !status) {
+    return status.error().with_context("spec");
+  }
+  std::set<kube::ObjectKey> seen;
+  for (std::size_t i = 0; i < spec.pods.size(); ++i) {
+    const kube::TimetablePod& pod = spec.pods[i];
+    const std::string where = "spec.pods[" + std::to_string(i) + "]";
+    if (pod.ns.empty() || pod.name.empty() || pod.job_uid.empty()) {
+      return base::invalid_argument(where + ": namespace, name or jobUID is empty");
+    }
+    if (!seen.insert({pod.ns, pod.name}).second) {
+      return base::invalid_argument(where + ": pod " + pod.ns + "/" + pod.name + " listed twice");
+    }
+  }
+  return {};
+}
+
+GateVerdict TimetableGate::offer(const kube::NodeTimetable& timetable) {
+  if (in_force_) {
+    const kube::NodeTimetable& current = *in_force_;
+    if (current.metadata.uid == timetable.metadata.uid && current.spec == timetable.spec) {
+      complaint_.clear();
+      return GateVerdict::kUnchanged;
+    }
+    if (timetable.spec.term < current.spec.term) {
+      complaint_ = "term " + std::to_string(timetable.spec.term) + " is older than term " +
+                   std::to_string(current.spec.term) + " that is in force";
+      return GateVerdict::kStaleTerm;
+    }
+    if (current.metadata.uid == timetable.metadata.uid &&
+        timetable.spec.revision < current.spec.revision) {
+      complaint_ = "revision " + std::to_string(timetable.spec.revision) +
+                   " is older than revision " + std::to_string(current.spec.revision) +
+                   " that is in force";
+      return GateVerdict::kStaleRevision;
+    }
+  }
+  if (const base::Status status = validate(timetable); !status) {
+    complaint_ =
+        "revision " + std::to_string(timetable.spec.revision) + ": " + status.error().message;
+    return GateVerdict::kInvalid;
+  }
+  complaint_.clear();
+  in_force_ = std::make_shared<const kube::NodeTimetable>(timetable);
+  return GateVerdict::kObeyed;
+}
+
+void TimetableGate::withdraw() {
+  in_force_.reset();
+  complaint_.clear();
+}
+
+}  // namespace agent

@@ -1,0 +1,109 @@
+// The agent's main loop as an object: takes what the API server says, lets the keeper work out what
+// the switcher has to do, and tells people: log, metrics, status. One thread, step by step.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "node-agent/policy/keeper.h"
+#include "node-agent/program/node_watch.h"
+#include "node-agent/reporting/metrics.h"
+#include "node-agent/reporting/node_status.h"
+#include "node-agent/switching/switcher.h"
+
+namespace agent {
+
+// Hands assignments to the switcher's thread.
+class SwitcherSink final : public AssignmentSink {
+ public:
+  explicit SwitcherSink(Switcher& switcher) : switcher_{switcher} {}
+  void submit(Assignment assignment) override {
+    submitted_ = switcher_.submit(std::move(assignment));
+  }
+  bool caught_up() const override {
+    return switcher_.counters().obeyed_assignment.load(std::memory_order_acquire) >= submitted_;
+  }
+
+ private:
+  Switcher& switcher_;
+  std::uint64_t submitted_ = 0;
+};
+
+struct AgentParts {
+  std::string node{};
+  const kube::Clock& clock;
+  const NodeWatch& watch;
+  Keeper& keeper;
+  Switcher& switcher;
+  Metrics& metrics;
+  std::function<void(NodeFacts)> report;  // to the status writer
+  // For how long the pod has stood still; nothing where the kernel does not count it.
+  std::function<std::optional<base::Duration>(const PodView&)> frozen_time;
+  std::optional<kube::NodeTopology> topology{};
+};
+
+class Agent {
+ public:
+  // `before`: the journal of the process before, or an empty one.
+  Agent(AgentParts parts, const Journal& before);
+
+  // Returns how long to wait if nothing happens before. Quick: no call to the API server in here.
+  base::Duration step();
+  // The switcher made a switch since the last step: its report is there to be taken, within a
+  // second or so. What is urgent of it comes as news of the switcher.
+  bool has_reports() const { return parts_.switcher.counters().switches.load() != switches_seen_; }
+
+  // From now on everything of ours is thawed; stopped() says when that is verified.
+  void request_stop() { stopping_ = true; }
+  bool stop_requested() const { return stopping_; }
+  bool stopped() const;
+
+  // The API server has told about pods, timetable and rules.
+  bool ready() const { return ready_; }
+  std::vector<PodView> pods() const { return parts_.keeper.pods(); }
+
+ private:
+  void look_at_rules(const NodeSnapshot& snapshot);
+  void look_at_pods(const NodeSnapshot& snapshot);
+  void look_at_lease(const NodeSnapshot& snapshot);
+  void look_at_clock();
+  base::Duration tell(const NodeSnapshot& snapshot);
+  void count_frozen(const std::vector<PodView>& pods);
+  void log_changes(const std::vector<PodView>& pods);
+  void log_slow_freezes(const std::vector<PodView>& pods);
+  MetricsInput metrics_input(const std::vector<PodView>& pods) const;
+
+  AgentParts parts_;
+  const std::optional<Rules> rules_before_;
+  LeaseWatch lease_watch_;
+  std::optional<LeaseReading> last_lease_;
+  World world_;
+  std::vector<std::shared_ptr<const kube::Pod>> pods_;
+  base::Duration settle_of_pods_{};
+  ClockReading clock_reading_;
+  std::optional<base::Duration> clock_read_at_;
+  bool stopping_ = false;
+  bool ready_ = false;
+
+  // As last logged or reported.
+  struct LoggedSlow {
+    std::uint64_t count = 0;
+    std::optional<base::Duration> at{};  // monotonic
+  };
+  std::map<std::string, std::string> logged_pods_;
+  std::map<std::string, LoggedSlow> logged_slow_;  // by pod UID
+  std::shared_ptr<const kube::NodeTimetable> logged_timetable_;
+  std::string logged_complaint_;
+  std::string logged_journal_error_;
+  bool logged_failed_open_ = false;
+  bool logged_kill_switch_ = false;
+  std::uint64_t logged_clock_steps_ = 0;
+  std::optional<base::Duration> told_at_;
+  std::uint64_t switches_seen_ = 0;
+  std::optional<base::Duration> counted_frozen_at_;
+};
+
+}  // namespace agent

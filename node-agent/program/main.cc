@@ -1,0 +1,127 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "node-agent/freezer/hierarchy.h"
+#include "node-agent/program/options.h"
+#include "node-agent/program/worker.h"
+#include "node-agent/reporting/inspect.h"
+#include "node-agent/survival/exit_message.h"
+#include "node-agent/survival/supervisor.h"
+#include "node-agent/switching/switch_clock.h"
+
+namespace agent {
+namespace {
+
+// Whoever reads our log, and does not, holds up nobody: what a full pipe does not take is lost. By
+// an open file of our own, since others may write into the same pipe.
+void never_wait_for_the_log() {
+  ::signal(SIGPIPE, SIG_IGN);
+  struct stat about {};
+  if (::fstat(STDERR_FILENO, &about) != 0 || !S_ISFIFO(about.st_mode)) return;
+  const int file = ::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return;
+  ::dup2(file, STDERR_FILENO);
+  ::close(file);
+}
+
+void set_up_log(const std::string& level) {
+  never_wait_for_the_log();
+  auto logger = spdlog::stderr_logger_mt("agent");
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%fZ %l %v", spdlog::pattern_time_type::utc);
+  logger->set_level(spdlog::level::from_str(level));
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+int run_inspect(const Options& options) {
+  const base::Result<PodCgroups> cgroups =
+      PodCgroups::open(options.cgroup_root, options.kubelet_cgroup_root);
+  if (!cgroups) return fail_with(cgroups.error());
+  const JournalFile file{options.run_directory + "/" + kJournalName};
+  std::string damage;
+  const base::Result<Journal> journal = file.read(read_boot_id(), damage);
+  if (!journal && journal.error().code != base::Code::kNotFound) return fail_with(journal.error());
+  const base::Result<SharedState> state =
+      SharedState::open(options.run_directory + "/" + kSharedStateName);
+  if (!journal && !state && state.error().code == base::Code::kNotFound) {
+    return fail_with(
+        {base::Code::kNotFound, "run directory " + options.run_directory +
+                                    ": no agent has used it: name the agent's with --run-dir"});
+  }
+  std::string text = agent_runs(options.run_directory)
+                         ? "agent        running\n"
+                         : "agent        not running: this is what it left\n";
+  if (!damage.empty()) text += "journal      damaged: " + damage + "\n";
+  text += inspect(journal ? *journal : Journal{}, state ? &state.value() : nullptr, *cgroups,
+                  RealSwitchClock{}.wall());
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+// Before there is any thread, which would have to be told by itself, and as early as can be: a
+// signal that nobody waits for yet is kept until somebody does.
+void block_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGCHLD}) ::sigaddset(&set, signal);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
+int run_supervisor(const Options& options, std::vector<std::string> command) {
+  return supervise({.run_directory = options.run_directory,
+                    .cgroup_root = options.cgroup_root,
+                    .kubelet_root = options.kubelet_cgroup_root,
+                    .worker_command = std::move(command)});
+}
+
+int run(std::vector<std::string> arguments) {
+  const std::vector<std::string> flags{arguments.begin() + 1, arguments.end()};
+  ParsedOptions parsed = parse_options(flags);
+  if (parsed.exit_code) {
+    std::fputs(parsed.text.c_str(), *parsed.exit_code == 0 ? stdout : stderr);
+    return *parsed.exit_code;
+  }
+  Options& options = parsed.options;
+  if (options.command == Command::kRun) block_signals();
+  if (options.cgroup_root.empty()) {
+    base::Result<std::string> root = detect_cgroup_root();
+    if (!root) return fail_with(root.error());
+    options.cgroup_root = *std::move(root);
+  }
+  if (options.command == Command::kInspect) return run_inspect(options);
+  set_up_log(options.log_level);
+  const bool is_worker = std::getenv(kWorkerVariable) != nullptr;
+  if (!is_worker) {
+    if (const base::Status status =
+            check_cgroup_root(options.cgroup_root, options.kubelet_cgroup_root);
+        !status) {
+      return fail_with(status.error());
+    }
+    std::error_code error;
+    std::filesystem::create_directories(options.run_directory, error);
+    if (error) {
+      return fail_with({base::Code::kPermissionDenied,
+                        "run directory " + options.run_directory + ": " + error.message() +
+                            ": name a writable one on tmpfs with --run-dir"});
+    }
+  }
+  if (is_worker || !options.supervise) return run_worker(options);
+  return run_supervisor(options, std::move(arguments));
+}
+
+}  // namespace
+}  // namespace agent
+
+int main(int argc, char** argv) {
+  return agent::run({argv, argv + argc});
+}

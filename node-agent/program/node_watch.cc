@@ -1,0 +1,167 @@
+#include "node-agent/program/node_watch.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace agent {
+namespace {
+
+constexpr char kFreezeKey[] = "kubegang.io/freeze";
+constexpr char kFreezeDisabled[] = "disabled";
+constexpr base::Duration kLeaseRetryAfter = std::chrono::seconds{10};
+
+kube::InformerOptions only(const std::string& field_selector, std::uint64_t seed) {
+  return {.field_selector = field_selector, .seed = seed};
+}
+
+// What pod_facts() does not read.
+void drop_the_rest(kube::Pod& pod) {
+  pod.metadata.annotations.clear();
+  pod.metadata.labels.clear();
+  for (auto* containers : {&pod.spec.containers, &pod.spec.init_containers}) {
+    for (kube::Container& container : *containers) {
+      container = {.name = std::move(container.name),
+                   .restart_policy = std::move(container.restart_policy)};
+    }
+  }
+  pod.spec.tolerations.clear();
+  pod.spec.affinity = {};
+  pod.spec.topology_spread_constraints = {};
+}
+
+bool is_disabled(const kube::Labels& labels) {
+  const auto found = labels.find(kFreezeKey);
+  return found != labels.end() && found->second == kFreezeDisabled;
+}
+
+}  // namespace
+
+bool is_kill_switch_on(const kube::Node& node) {
+  return is_disabled(node.metadata.annotations) || is_disabled(node.metadata.labels);
+}
+
+KeeperSettings keeper_settings(const kube::SchedulerConfig* config) {
+  KeeperSettings settings;
+  if (config == nullptr || !config->status.accepted || !config->status.accepted->timetable) {
+    return settings;
+  }
+  const kube::TimetableConfig& given = *config->status.accepted->timetable;
+  settings.settle = given.settle.value_or(settings.settle);
+  settings.barrier = given.barrier.value_or(settings.barrier);
+  settings.fail_open_after = given.fail_open_after.value_or(settings.fail_open_after);
+  return settings;
+}
+
+template <typename T>
+typename kube::Informer<T>::Handlers NodeWatch::handlers(const std::string& what) {
+  using Pointer = typename kube::Informer<T>::Pointer;
+  typename kube::Informer<T>::Handlers handlers;
+  handlers.on_add = [this](const Pointer&) { notify_(); };
+  handlers.on_update = [this](const Pointer&, const Pointer&) { notify_(); };
+  handlers.on_delete = [this](const Pointer&) { notify_(); };
+  handlers.on_undecodable = [what](const kube::Undecodable& object) {
+    spdlog::warn("cannot read object kind={} name={} rv={} error=\"{}\"", what,
+                 kube::to_string(object.key), object.resource_version, object.error.message);
+  };
+  handlers.on_error = [what](const base::Error& error) {
+    spdlog::warn("watch failed kind={} code={} error=\"{}\"", what, base::to_string(error.code),
+                 error.message);
+  };
+  return handlers;
+}
+
+NodeWatch::NodeWatch(kube::Client client, const kube::Clock& clock, NodeWatchOptions options,
+                     std::function<void()> notify)
+    : options_{std::move(options)},
+      notify_{std::move(notify)},
+      client_{client},
+      clock_{clock},
+      pods_{client, clock, only("spec.nodeName=" + options_.node, options_.seed),
+            handlers<kube::Pod>("Pod"), drop_the_rest},
+      timetable_{client, clock, only("metadata.name=" + options_.node, options_.seed + 1),
+                 [this] {
+                   auto with_note = handlers<kube::NodeTimetable>("NodeTimetable");
+                   const auto note = [this](std::string why) {
+                     {
+                       const std::lock_guard lock{mu_};
+                       undecodable_ = std::move(why);
+                     }
+                     notify_();
+                   };
+                   with_note.on_undecodable = [note](const kube::Undecodable& object) {
+                     note(object.error.message);
+                   };
+                   with_note.on_add = [note](const auto&) { note(""); };
+                   with_note.on_update = [note](const auto&, const auto&) { note(""); };
+                   with_note.on_delete = [note](const auto&) { note(""); };
+                   return with_note;
+                 }()},
+      node_{client, clock, only("metadata.name=" + options_.node, options_.seed + 2),
+            handlers<kube::Node>("Node")},
+      config_{client, clock,
+              only("metadata.name=" + std::string{kube::kSchedulerConfigName}, options_.seed + 3),
+              handlers<kube::SchedulerConfig>("SchedulerConfig")},
+      prng_{options_.seed + 4},
+      fail_open_micros_{KeeperSettings{}.fail_open_after.count()} {}
+
+template <typename T>
+void NodeWatch::run(kube::RunLoop& loops, const std::string& name, kube::Informer<T>& informer) {
+  loops.start(name, [this, &informer](std::stop_token stop) {
+    const base::Duration wait = informer.step(std::move(stop));
+    notify_();  // The first list may have been empty: nothing else tells that it is complete.
+    return wait;
+  });
+}
+
+void NodeWatch::start(kube::RunLoop& loops) {
+  run(loops, "pods", pods_);
+  run(loops, "timetable", timetable_);
+  run(loops, "node", node_);
+  run(loops, "config", config_);
+  loops.start(
+      "lease", [this](std::stop_token stop) { return read_lease(std::move(stop)); }, &lease_waker_);
+}
+
+base::Duration NodeWatch::read_lease(std::stop_token) {
+  base::Duration interval = lease_read_interval(base::Duration{fail_open_micros_.load()});
+  const base::Result<kube::Lease> lease = client_.get<kube::Lease>(options_.lease);
+  if (lease || lease.error().code == base::Code::kNotFound) {
+    LeaseReading reading{.at = clock_.monotonic()};
+    if (lease) reading.renew_time = lease->spec.renew_time;
+    {
+      const std::lock_guard lock{mu_};
+      lease_ = reading;
+    }
+    notify_();
+  } else if (lease.error().code != base::Code::kCancelled) {
+    spdlog::warn("cannot read the operator's lease code={} error=\"{}\"",
+                 base::to_string(lease.error().code), lease.error().message);
+    interval = std::min(interval, kLeaseRetryAfter);
+  }
+  // 10 % of jitter each way, so that thousands of agents do not ask in step.
+  return interval * static_cast<std::int64_t>(900 + prng_.below(201)) / 1000;
+}
+
+NodeSnapshot NodeWatch::snapshot() const {
+  NodeSnapshot now;
+  now.pods_known = pods_.has_synced();
+  if (now.pods_known) now.pods = pods_.snapshot();
+  now.timetable_known = timetable_.has_synced();
+  if (now.timetable_known) now.timetable = timetable_.find({"", options_.node});
+  now.node_known = node_.has_synced();
+  const auto node = node_.find({"", options_.node});
+  now.kill_switch = node && is_kill_switch_on(*node);
+  now.config_known = config_.has_synced();
+  const auto config = config_.find({"", std::string{kube::kSchedulerConfigName}});
+  now.settings = keeper_settings(config.get());
+  const std::int64_t fail_open_micros = now.settings.fail_open_after.count();
+  if (fail_open_micros_.exchange(fail_open_micros) != fail_open_micros) lease_waker_.wake();
+  const std::lock_guard lock{mu_};
+  now.timetable_undecodable = undecodable_;
+  now.lease = lease_;
+  return now;
+}
+
+}  // namespace agent

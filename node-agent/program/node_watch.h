@@ -1,0 +1,97 @@
+// What the API server says about this node, kept up to date: its pods, its NodeTimetable, its Node
+// (the kill switch), the SchedulerConfig and the operator's Lease. Calls `notify` whenever
+// something may have changed; who wants to know takes a snapshot.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/node_timetable.h"
+#include "api/scheduler_config.h"
+#include "base/prng.h"
+#include "kube/api/lease.h"
+#include "kube/api/node.h"
+#include "kube/api/pod.h"
+#include "kube/client.h"
+#include "kube/informer.h"
+#include "kube/run_loop.h"
+#include "node-agent/policy/keeper.h"
+
+namespace agent {
+
+struct NodeWatchOptions {
+  std::string node{};
+  kube::ObjectKey lease{};
+  std::uint64_t seed = 1;  // of the jitter
+};
+
+struct LeaseReading {
+  base::Duration at{};  // monotonic, when the answer came
+  std::optional<base::Instant> renew_time{};
+  friend bool operator==(const LeaseReading&, const LeaseReading&) = default;
+};
+
+struct NodeSnapshot {
+  bool pods_known = false;
+  std::vector<std::shared_ptr<const kube::Pod>> pods{};
+  bool timetable_known = false;
+  std::shared_ptr<const kube::NodeTimetable> timetable{};
+  std::string timetable_undecodable{};  // why the newest version could not be read; "" = it could
+  bool node_known = false;              // the Node has been looked for; so `kill_switch` is its
+  bool kill_switch = false;
+  bool config_known =
+      false;  // the SchedulerConfig likewise; so `settings` are its, or the defaults
+  KeeperSettings settings{};
+  std::optional<LeaseReading> lease{};  // the last one that was answered
+};
+
+// `kubegang.io/freeze: disabled` as a label or annotation of the Node.
+bool is_kill_switch_on(const kube::Node& node);
+
+// The accepted configuration, absent fields as api.md has them.
+KeeperSettings keeper_settings(const kube::SchedulerConfig* config);
+
+class NodeWatch {
+ public:
+  // `notify` is called from other threads and must only set something in motion.
+  NodeWatch(kube::Client client, const kube::Clock& clock, NodeWatchOptions options,
+            std::function<void()> notify);
+
+  // One thread per kind, and one for the Lease.
+  void start(kube::RunLoop& loops);
+
+  // Any thread. Cost: a pointer per pod.
+  NodeSnapshot snapshot() const;
+
+ private:
+  base::Duration read_lease(std::stop_token stop);
+
+  template <typename T>
+  typename kube::Informer<T>::Handlers handlers(const std::string& what);
+  template <typename T>
+  void run(kube::RunLoop& loops, const std::string& name, kube::Informer<T>& informer);
+
+  const NodeWatchOptions options_;
+  const std::function<void()> notify_;
+  kube::Client client_;
+  const kube::Clock& clock_;
+  kube::Informer<kube::Pod> pods_;
+  kube::Informer<kube::NodeTimetable> timetable_;
+  kube::Informer<kube::Node> node_;
+  kube::Informer<kube::SchedulerConfig> config_;
+  base::Prng prng_;                                     // of the Lease's thread
+  mutable std::atomic<std::int64_t> fail_open_micros_;  // as of the last snapshot
+  mutable kube::Waker lease_waker_;                     // when that changes
+
+  mutable std::mutex mu_;
+  std::string undecodable_;            // guarded by mu_
+  std::optional<LeaseReading> lease_;  // guarded by mu_
+};
+
+}  // namespace agent

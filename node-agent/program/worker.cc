@@ -1,0 +1,342 @@
+#include "node-agent/program/worker.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "kube/client.h"
+#include "kube/health_server.h"
+#include "kube/http_transport.h"
+#include "kube/run_loop.h"
+#include "kube/sleeper.h"
+#include "kube/transport_config.h"
+#include "linux/cgroup_file.h"
+#include "linux/clock.h"
+#include "node-agent/freezer/frozen_time.h"
+#include "node-agent/freezer/pod_opener.h"
+#include "node-agent/program/agent.h"
+#include "node-agent/program/status_writer.h"
+#include "node-agent/reporting/topology.h"
+#include "node-agent/survival/exit_message.h"
+#include "node-agent/survival/shared_state.h"
+#include "node-agent/survival/supervisor.h"
+#include "node-agent/switching/switch_clock.h"
+
+namespace agent {
+namespace {
+
+// Told to stop, all of ours is thawed and verified in this time; the supervisor gives a bit more.
+constexpr base::Duration kThawWithin = std::chrono::milliseconds{1700};
+// Of one call to the API server: a stop waits for no call, but a hung one should not hold the next.
+constexpr base::Duration kCallTimeout = std::chrono::seconds{10};
+constexpr base::Duration kBeatEvery = std::chrono::seconds{1};
+constexpr base::Duration kNewsEvery = std::chrono::milliseconds{250};
+constexpr base::Duration kLockWithin = std::chrono::seconds{2};
+constexpr base::Duration kLockRetryAfter = std::chrono::milliseconds{10};
+
+// Whether one of them is ready before the time is over.
+bool poll_for(std::span<pollfd> fds, base::Duration timeout) {
+  const timespec relative = os::to_timespec(timeout);
+  return ::ppoll(fds.data(), fds.size(), &relative, nullptr) > 0;
+}
+
+// One agent per run directory: two would undo each other's work. Held until the process ends. The
+// one before us may be on its way out: a process that was killed holds its lock until it is torn
+// down.
+base::Result<os::FileDescriptor> lock_run_directory(const std::string& directory) {
+  const std::string path = directory + "/" + kLockName;
+  os::FileDescriptor lock{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  if (!lock.is_open()) return os::error_from_errno("run directory " + directory, errno);
+  RealSwitchClock clock;
+  const base::Duration give_up = clock.monotonic() + kLockWithin;
+  bool locked = false;
+  while (!(locked = ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) && clock.monotonic() < give_up) {
+    clock.pause(kLockRetryAfter);
+  }
+  if (!locked) {
+    return base::Error{base::Code::kAlreadyExists,
+                       "run directory " + directory +
+                           ": another kubegang-agent uses it: stop it, or give this one its own "
+                           "with --run-dir"};
+  }
+  return lock;
+}
+
+// SIGTERM and SIGINT as a descriptor. Threads that are started later inherit the blocked signals.
+os::FileDescriptor stop_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGTERM);
+  ::sigaddset(&set, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return os::FileDescriptor{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
+}
+
+// Pages stay where they are once they have been touched; only those (MCL_ONFAULT), since a program
+// with OpenSSL has five times as many.
+void lock_memory() {
+  if (::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0) {
+    spdlog::info("memory is not locked (CAP_IPC_LOCK allows it)");
+  }
+}
+
+base::Result<std::unique_ptr<kube::HttpTransport>> make_transport(const Options& options,
+                                                                  const kube::Clock& clock) {
+  const base::Result<kube::TransportConfig> config = kube::default_config(options.kubeconfig);
+  if (!config) return config.error();
+  return kube::HttpTransport::create(*config, clock);
+}
+
+// Everything that a running worker is made of, in the order in which it is made.
+class Worker {
+ public:
+  Worker(const Options& options, kube::Transport& transport, PodCgroups cgroups,
+         SharedState shared);
+
+  base::Status start();
+  int run();
+
+ private:
+  base::Status serve_health();
+  std::map<std::string, FreezeState> last_shown() const;
+  base::Status is_ready() const;
+  int stop();
+  void beat() { shared_.keeper_beat().fetch_add(1); }
+  // Whether something came.
+  bool wait(base::Duration timeout);
+  void notify();
+  void report(NodeFacts facts);
+
+  const Options& options_;
+  os::FileDescriptor signals_;
+  os::FileDescriptor wake_up_;
+  RealSwitchClock clock_;
+  kube::ThreadSleeper sleeper_;
+  PodCgroups cgroups_;
+  SharedState shared_;
+  kube::Client client_;
+  NodeWatch watch_;
+  Switcher switcher_;
+  CgroupPodOpener opener_;
+  SwitcherSink sink_;
+  Keeper keeper_;
+  Metrics metrics_;
+  kube::Waker status_waker_;
+  StatusWriter status_writer_;
+  std::unique_ptr<Agent> agent_;
+  std::atomic<bool> ready_{false};
+  std::unique_ptr<kube::HealthServer> health_;
+  kube::RunLoop loops_;
+};
+
+kube::ClientOptions client_options(const Options& options) {
+  return {.call = {.timeout = kCallTimeout},
+          .field_manager = "kubegang-agent",
+          .seed = std::hash<std::string>{}(options.node_name)};
+}
+
+Worker::Worker(const Options& options, kube::Transport& transport, PodCgroups cgroups,
+               SharedState shared)
+    : options_{options},
+      signals_{stop_signals()},
+      wake_up_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)},
+      cgroups_{std::move(cgroups)},
+      shared_{std::move(shared)},
+      client_{transport, clock_, sleeper_, client_options(options)},
+      watch_{client_,
+             clock_,
+             {.node = options.node_name,
+              .lease = options.lease_key(),
+              .seed = std::hash<std::string>{}(options.node_name)},
+             [this] { notify(); }},
+      switcher_{clock_, shared_.switcher_beat(), {.try_fifo = options.fifo}},
+      opener_{cgroups_},
+      sink_{switcher_},
+      keeper_{options.node_name, JournalFile{options.run_directory + "/" + kJournalName},
+              read_boot_id(), opener_, sink_},
+      status_writer_{client_, clock_, watch_, status_waker_} {}
+
+void Worker::notify() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_up_.get(), &one, sizeof one);
+}
+
+void Worker::report(NodeFacts facts) {
+  shared_.show(facts.pods);
+  status_writer_.offer(std::move(facts));
+}
+
+base::Status Worker::is_ready() const {
+  if (ready_.load()) return {};
+  return base::Error{base::Code::kUnavailable,
+                     "the API server has not yet told about this node, its pods and timetable, "
+                     "and the SchedulerConfig"};
+}
+
+// Alive is whoever answers: the supervisor looks after the loops, and does it sooner.
+base::Status Worker::serve_health() {
+  if (options_.metrics_address.empty()) return {};
+  const std::optional<HostPort> address = parse_host_port(options_.metrics_address);
+  CHECK(address.has_value());  // parse_options() has refused anything else
+  base::Result<std::unique_ptr<kube::HealthServer>> server = kube::HealthServer::create(
+      {.address = address->host, .port = address->port},
+      {.ready = [this] { return is_ready(); }, .metrics = [this] { return metrics_.render(); }});
+  if (!server) return server.error().with_context("--metrics-address");
+  health_ = *std::move(server);
+  spdlog::info("serving metrics address={} port={}", address->host, health_->port());
+  loops_.start("health", [this](std::stop_token stop) {
+    health_->serve(stop);
+    return base::Duration{std::chrono::hours{1}};
+  });
+  return {};
+}
+
+// What the worker before this one showed last.
+std::map<std::string, FreezeState> Worker::last_shown() const {
+  std::map<std::string, FreezeState> states;
+  const std::optional<std::vector<SharedState::Shown>> shown = shared_.read();
+  if (!shown) return states;
+  for (const SharedState::Shown& pod : *shown) {
+    if (!pod.uid.empty() && pod.state) states[pod.uid] = *pod.state;
+  }
+  return states;
+}
+
+base::Status Worker::start() {
+  if (base::Status status = serve_health(); !status) return status;
+  if (base::Status status = switcher_.start(); !status) return status;
+  metrics_.set_policy(switcher_.policy());
+  const Keeper::Adopted adopted = keeper_.adopt(last_shown());
+  if (!adopted.damage.empty()) {
+    spdlog::error("the journal is damaged: taking over what is left error=\"{}\"", adopted.damage);
+  }
+  if (adopted.found) {
+    spdlog::info("took over pods={} timetable={}", adopted.journal.pods.size(),
+                 !adopted.journal.timetable.empty());
+  }
+  const base::Result<kube::NodeTopology> topology = read_topology(options_.cpu_directory);
+  if (!topology) spdlog::warn("topology is unknown error=\"{}\"", topology.error().message);
+  AgentParts parts{.node = options_.node_name,
+                   .clock = clock_,
+                   .watch = watch_,
+                   .keeper = keeper_,
+                   .switcher = switcher_,
+                   .metrics = metrics_,
+                   .report = [this](NodeFacts facts) { report(std::move(facts)); },
+                   .frozen_time = [this](const PodView& pod) -> std::optional<base::Duration> {
+                     const base::Result<PodCgroup> cgroup = cgroups_.at(pod.path, pod.uid);
+                     return cgroup ? read_frozen_time(*cgroup) : std::nullopt;
+                   }};
+  if (topology) parts.topology = *topology;
+  agent_ = std::make_unique<Agent>(std::move(parts), adopted.journal);
+  agent_->step();  // What was adopted takes its turns before the API server has said a word.
+  watch_.start(loops_);
+  loops_.start(
+      "status", [this](std::stop_token) { return status_writer_.step(); }, &status_waker_);
+  return {};
+}
+
+// News of the switcher, several with every turn, are taken at most every kNewsEvery; whatever comes
+// from outside is taken at once.
+bool Worker::wait(base::Duration timeout) {
+  std::array<pollfd, 2> fds{pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+                            pollfd{.fd = wake_up_.get(), .events = POLLIN, .revents = 0}};
+  const base::Duration first = std::min(timeout, kNewsEvery);
+  bool came = poll_for(fds, first);
+  if (!came && timeout > first) {
+    std::array<pollfd, 3> all{fds[0], fds[1],
+                              pollfd{.fd = switcher_.news_fd(), .events = POLLIN, .revents = 0}};
+    came = poll_for(all, timeout - first);
+  }
+  signalfd_siginfo signal{};
+  if (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) agent_->request_stop();
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = ::read(wake_up_.get(), &count, sizeof count);
+  switcher_.clear_news();
+  return came;
+}
+
+int Worker::run() {
+  spdlog::info("running node={} version={} cgroup_root={} run_dir={} policy={} pid={}",
+               options_.node_name, KUBEGANG_VERSION, cgroups_.root(), options_.run_directory,
+               to_string(switcher_.policy()), ::getpid());
+  while (!agent_->stop_requested()) {
+    const base::Duration next = clock_.monotonic() + agent_->step();
+    ready_.store(agent_->ready());
+    // In between it only shows that it lives.
+    for (bool due = false; !due;) {
+      beat();
+      const base::Duration left = next - clock_.monotonic();
+      due = wait(std::clamp(left, base::Duration{0}, kBeatEvery)) || left <= kBeatEvery ||
+            agent_->has_reports();
+    }
+  }
+  return stop();
+}
+
+int Worker::stop() {
+  const base::Duration since = clock_.monotonic();
+  loops_.request_stop();
+  client_.request_stop();
+  while (true) {
+    agent_->step();
+    beat();
+    const base::Duration waited = clock_.monotonic() - since;
+    if (agent_->stopped()) {
+      agent_->step();  // The journal names nobody any more.
+      spdlog::info("stopped, everything is thawed node={} took_ms={}", options_.node_name,
+                   waited.count() / 1000);
+      return 0;
+    }
+    if (waited > kThawWithin) {
+      spdlog::error("stopped, but not everything is thawed node={}", options_.node_name);
+      return 1;
+    }
+    wait(std::chrono::milliseconds{5});
+  }
+}
+
+}  // namespace
+
+int run_worker(const Options& options) {
+  lock_memory();
+  const base::Result<os::FileDescriptor> lock = lock_run_directory(options.run_directory);
+  if (!lock) {
+    const int code = fail_with(lock.error());
+    return lock.error().code == base::Code::kAlreadyExists ? kExitTaken : code;
+  }
+  base::Result<PodCgroups> cgroups =
+      PodCgroups::open(options.cgroup_root, options.kubelet_cgroup_root);
+  if (!cgroups) return fail_with(cgroups.error());
+  base::Result<SharedState> shared =
+      SharedState::create(options.run_directory + "/" + kSharedStateName);
+  if (!shared) return fail_with(shared.error());
+  const RealSwitchClock clock;
+  const base::Result<std::unique_ptr<kube::HttpTransport>> transport =
+      make_transport(options, clock);
+  if (!transport) return fail_with(transport.error());
+  Worker worker{options, **transport, *std::move(cgroups), *std::move(shared)};
+  if (const base::Status status = worker.start(); !status) return fail_with(status.error());
+  const int code = worker.run();
+  spdlog::shutdown();
+  // No waiting for calls to an API server that may be slow: everything that counts is done.
+  std::_Exit(code);
+}
+
+}  // namespace agent

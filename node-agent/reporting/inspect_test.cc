@@ -1,0 +1,167 @@
+#include "node-agent/reporting/inspect.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "linux/file_descriptor.h"
+#include "node-agent/policy/timetable_json.h"
+#include "node-agent/survival/thaw_journaled.h"
+#include "node-agent/testing/temporary_directory.h"
+
+namespace agent {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A tree of ordinary files, two pods of it under control of a dead agent.
+class DeadAgentTest : public ::testing::Test {
+ protected:
+  DeadAgentTest() {
+    timetable_.metadata.name = "n1";
+    timetable_.spec.term = 3;
+    timetable_.spec.revision = 17;
+    timetable_.spec.pods = {{.ns = "ns", .name = "a", .job_uid = "j1"},
+                            {.ns = "ns", .name = "b", .job_uid = "j2"},
+                            {.ns = "ns", .name = "c", .job_uid = "j3"}};
+    timetable_.spec.timetable = {
+        .slice = std::chrono::seconds{30}, .pods_count = 3, .cycle = {{0, 2}, {1}}};
+    journal_.timetable = timetable_to_json(timetable_);
+    journal_.pods = {{.uid = "ua", .name = "ns/a", .job_uid = "j1", .path = "kubepods/podua"},
+                     {.uid = "ub", .name = "ns/b", .job_uid = "j2", .path = "kubepods/podub"},
+                     {.uid = "ud", .name = "ns/d", .job_uid = "j4", .path = "kubepods/podud"}};
+    write("podua", "0", "populated 1\nfrozen 0\n");
+    write("podub", "1", "populated 1\nfrozen 1\n");
+  }
+  void write(const std::string& pod, const std::string& freeze, const std::string& events) {
+    const fs::path path = fs::path{root_.path()} / "kubepods" / pod;
+    fs::create_directories(path);
+    std::ofstream{path / "cgroup.freeze"} << freeze << "\n";
+    std::ofstream{path / "cgroup.events"} << events;
+  }
+  std::string freeze_file(const std::string& pod) {
+    std::ifstream file{root_.path() + "/kubepods/" + pod + "/cgroup.freeze"};
+    std::string line;
+    std::getline(file, line);
+    return line;
+  }
+  testing::TemporaryDirectory root_;
+  kube::NodeTimetable timetable_;
+  Journal journal_;
+};
+
+TEST_F(DeadAgentTest, InspectShowsEveryListedPod) {
+  base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
+  ASSERT_TRUE(cgroups.ok());
+  base::Result<SharedState> state = SharedState::create(root_.path() + "/state");
+  ASSERT_TRUE(state.ok());
+  const base::Instant now{std::chrono::seconds{1'767'225'600}};  // an even slot: a and c
+  state->show({{.uid = "ua",
+                .standing = PodStanding::kControlled,
+                .state = FreezeState::kThawed,
+                .last_switch = now},
+               {.uid = "ub", .standing = PodStanding::kControlled, .state = FreezeState::kFrozen},
+               {.standing = PodStanding::kWaitedFor}});
+  const std::string text = inspect(journal_, &state.value(), *cgroups, now);
+  EXPECT_THAT(text, HasSubstr("term=3 revision=17 slice=30s pods=3"));
+  EXPECT_THAT(text, HasSubstr("now          2026-01-01T00:00:00.000000Z, slot 58907520, 0 of 2\n"
+                              "next change  2026-01-01T00:00:30.000000Z\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("INDEX  STANDING           KERNEL   TURN  SLOTS  LAST SWITCH\n"
+                "0      controlled/thawed  running  on    0      2026-01-01T00:00:00.000000Z\n"
+                "       ns/a\n"
+                "       kubepods/podua\n"
+                "1      controlled/frozen  frozen   off   1      -\n"
+                "       ns/b\n"
+                "       kubepods/podub\n"
+                "2      waited-for         -        on    0      -\n"
+                "       ns/c\n"));
+}
+
+// Its longest words, and no name.
+TEST_F(DeadAgentTest, InspectKeepsWithin80Columns) {
+  base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
+  ASSERT_TRUE(cgroups.ok());
+  base::Result<SharedState> state = SharedState::create(root_.path() + "/state");
+  ASSERT_TRUE(state.ok());
+  const base::Instant now{std::chrono::seconds{1'767'225'600}};
+  timetable_.spec.timetable.cycle.clear();
+  for (int i = 0; i < 32; ++i) {
+    timetable_.spec.timetable.cycle.push_back({0});
+    timetable_.spec.timetable.cycle.push_back({1});
+  }
+  journal_.timetable = timetable_to_json(timetable_);
+  fs::remove_all(root_.path() + "/kubepods/podub");
+  fs::create_directory_symlink(root_.path() + "/kubepods/podua", root_.path() + "/kubepods/podub");
+  state->show({{.uid = "ua",
+                .standing = PodStanding::kControlled,
+                .state = FreezeState::kFreezing,
+                .last_switch = now}});
+  const std::string text = inspect(journal_, &state.value(), *cgroups, now);
+  EXPECT_THAT(text, HasSubstr("  32/64  "));
+  EXPECT_THAT(text, HasSubstr("  unreadable  "));
+  EXPECT_THAT(text, HasSubstr("  controlled/freezing  "));
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+}
+
+TEST_F(DeadAgentTest, InspectSaysWhetherAnAgentHasTheRunDirectory) {
+  EXPECT_FALSE(agent_runs(root_.path()));
+  const std::string path = root_.path() + "/lock";
+  const os::FileDescriptor lock{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+  EXPECT_FALSE(agent_runs(root_.path()));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_TRUE(agent_runs(root_.path()));
+}
+
+TEST_F(DeadAgentTest, InspectWorksWithoutAnyAgent) {
+  base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
+  EXPECT_THAT(inspect(Journal{}, nullptr, *cgroups, {}), HasSubstr("none"));
+  EXPECT_THAT(inspect(journal_, nullptr, *cgroups, {}), HasSubstr("frozen"));
+}
+
+TEST_F(DeadAgentTest, ThawJournaledThawsAllThatTheJournalNames) {
+  base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
+  write("podforeign", "1", "populated 1\nfrozen 1\n");
+  ThawResult result = thaw_journaled(journal_, *cgroups);
+  EXPECT_EQ(freeze_file("podub"), "0");
+  EXPECT_EQ(freeze_file("podforeign"), "1");
+  // The files are no kernel: b's `frozen 1` stays, and is reported.
+  EXPECT_THAT(result.failed, ElementsAre("ns/b: still frozen"));
+  EXPECT_EQ(result.thawed_count, 1U);
+  EXPECT_EQ(result.gone_count, 1U);
+  write("podub", "0", "populated 1\nfrozen 0\n");
+  result = thaw_journaled(journal_, *cgroups);
+  EXPECT_EQ(result.thawed_count, 2U);
+  EXPECT_THAT(result.failed, ::testing::IsEmpty());
+}
+
+TEST(SharedState, ShowsWhatTheWorkerWrote) {
+  const testing::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/state";
+  EXPECT_EQ(SharedState::open(path).error().code, base::Code::kNotFound);
+  base::Result<SharedState> worker = SharedState::create(path);
+  ASSERT_TRUE(worker.ok());
+  worker->keeper_beat().fetch_add(3);
+  base::Result<SharedState> reader = SharedState::open(path);
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ(reader->keeper_beat().load(), 3U);
+  worker->show({{.uid = std::string(100, 'x'), .standing = PodStanding::kExempt}});
+  ASSERT_EQ(reader->read()->size(), 1U);
+  EXPECT_EQ((*reader->read())[0].uid, std::string(63, 'x'));
+  EXPECT_EQ((*reader->read())[0].standing, PodStanding::kExempt);
+  std::ofstream{directory.path() + "/other"} << std::string(1 << 20, 'x');
+  EXPECT_EQ(SharedState::open(directory.path() + "/other").error().code,
+            base::Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace agent

@@ -1,0 +1,233 @@
+#include "node-agent/reporting/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace agent {
+namespace {
+
+using prometheus::BuildCounter;
+using prometheus::BuildGauge;
+using prometheus::BuildHistogram;
+
+// 10 us to 1 s.
+const prometheus::Histogram::BucketBoundaries kLateness = {
+    1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1, 2e-1, 5e-1, 1.0};
+
+double seconds(base::Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+// A counter whose value is kept elsewhere.
+void raise_to(prometheus::Counter& counter, double value) {
+  const double missing = value - counter.Value();
+  if (missing > 0) counter.Increment(missing);
+}
+
+double as_double(const std::atomic<std::uint64_t>& counter) {
+  return static_cast<double>(counter.load(std::memory_order_relaxed));
+}
+
+}  // namespace
+
+struct Metrics::Families {
+  prometheus::Registry registry;
+
+  prometheus::Counter& counter(const std::string& name, const std::string& help,
+                               const prometheus::Labels& labels = {}) {
+    return BuildCounter().Name("kubegang_agent_" + name).Help(help).Register(registry).Add(labels);
+  }
+  prometheus::Gauge& gauge(const std::string& name, const std::string& help,
+                           const prometheus::Labels& labels = {}) {
+    return BuildGauge().Name("kubegang_agent_" + name).Help(help).Register(registry).Add(labels);
+  }
+  prometheus::Histogram& histogram(const std::string& name, const std::string& help,
+                                   const prometheus::Labels& labels = {}) {
+    return BuildHistogram()
+        .Name("kubegang_agent_" + name)
+        .Help(help)
+        .Register(registry)
+        .Add(labels, kLateness);
+  }
+
+  prometheus::Counter& switches = counter("switch_total", "Switches made.");
+  prometheus::Family<prometheus::Histogram>& lateness =
+      BuildHistogram()
+          .Name("kubegang_agent_switch_lateness_seconds")
+          .Help("From the boundary to waking up, to the first and to the last write.")
+          .Register(registry);
+  prometheus::Histogram& late_wake = lateness.Add({{"phase", "wake"}}, kLateness);
+  prometheus::Histogram& late_first = lateness.Add({{"phase", "first_write"}}, kLateness);
+  prometheus::Histogram& late_last = lateness.Add({{"phase", "last_write"}}, kLateness);
+  prometheus::Histogram& confirm =
+      histogram("freeze_confirm_seconds", "From the first freeze to seeing all of them frozen.");
+  prometheus::Family<prometheus::Gauge>& pods = BuildGauge()
+                                                    .Name("kubegang_agent_pods")
+                                                    .Help("Listed pods by their state.")
+                                                    .Register(registry);
+  prometheus::Counter& stuck =
+      counter("stuck_total", "Freezes that the kernel had not finished after 2 s.");
+  prometheus::Counter& overlap =
+      counter("overlap_seconds_total", "Time that a late pod ran on beside the incoming ones.");
+  prometheus::Gauge& foreign =
+      gauge("foreign_frozen", "Listed pods that somebody else has frozen.");
+  prometheus::Counter& missed =
+      counter("missed_boundaries_total", "Boundaries noticed later than half a slice.");
+  prometheus::Counter& steps = counter("clock_steps_total", "Steps of the wall clock.");
+  prometheus::Counter& errors =
+      counter("write_errors_total", "Writes to freeze files that failed, gone cgroups included.");
+  prometheus::Counter& repairs =
+      counter("repairs_total", "Pods that somebody else had thawed and that were frozen again.");
+  prometheus::Gauge& clock_error =
+      gauge("clock_maxerror_seconds", "The kernel's bound of the wall clock's error.");
+  prometheus::Gauge& clock_ok =
+      gauge("clock_synchronised", "1 when something keeps the wall clock.");
+  prometheus::Gauge& revision = gauge("timetable_revision", "Revision of the timetable in force.");
+  prometheus::Gauge& term = gauge("timetable_term", "Term of the timetable in force.");
+  prometheus::Family<prometheus::Counter>& ignored =
+      BuildCounter()
+          .Name("kubegang_agent_timetable_ignored_total")
+          .Help("Timetables that were not obeyed, by reason.")
+          .Register(registry);
+  prometheus::Family<prometheus::Gauge>& policy =
+      BuildGauge()
+          .Name("kubegang_agent_switcher_policy")
+          .Help("1 for the scheduling policy that the switcher's thread got.")
+          .Register(registry);
+  prometheus::Family<prometheus::Gauge>& open =
+      BuildGauge()
+          .Name("kubegang_agent_open")
+          .Help("1 while everything runs instead of taking turns, by reason.")
+          .Register(registry);
+  prometheus::Family<prometheus::Counter>& failopen =
+      BuildCounter()
+          .Name("kubegang_agent_failopen_total")
+          .Help("Times that slicing was given up, by reason.")
+          .Register(registry);
+  prometheus::Gauge& boundary_index =
+      gauge("boundary_index", "Slot number that began with the last switch.");
+  prometheus::Gauge& boundary_offset =
+      gauge("boundary_last_write_seconds", "From that boundary to the last write.");
+
+  prometheus::Family<prometheus::Counter>& frozen =
+      BuildCounter()
+          .Name("kubegang_agent_pod_frozen_seconds_total")
+          .Help("Time that the gang's pods stood still on this node, as the kernel counts it.")
+          .Register(registry);
+
+  std::map<std::string_view, prometheus::Gauge*> pods_by_state;
+  std::map<std::string, prometheus::Counter*> frozen_of_gangs;
+  std::map<std::string, base::Duration> frozen_of_pods;  // by UID, as last counted
+  bool was_failed_open = false;
+  bool was_killed = false;
+};
+
+Metrics::Metrics() : families_{std::make_unique<Families>()} {
+  constexpr std::array kStates = {
+      std::string_view{"waited-for"}, std::string_view{"settling"}, std::string_view{"thawed"},
+      std::string_view{"freezing"},   std::string_view{"frozen"},   std::string_view{"stuck"},
+      std::string_view{"thawing"},    std::string_view{"foreign"},  std::string_view{"gone"},
+      std::string_view{"exempt"},     std::string_view{"refused"}};
+  for (const std::string_view state : kStates) {
+    families_->pods_by_state[state] = &families_->pods.Add({{"state", std::string{state}}});
+  }
+  for (const char* reason : {"stale_term", "stale_revision", "invalid"}) {
+    families_->ignored.Add({{"reason", reason}});
+  }
+  for (const char* reason : {"lease", "kill_switch"}) {
+    families_->open.Add({{"reason", reason}});
+    families_->failopen.Add({{"reason", reason}});
+  }
+  for (const ThreadPolicy policy : {ThreadPolicy::kFifo, ThreadPolicy::kCfs}) {
+    families_->policy.Add({{"policy", std::string{to_string(policy)}}});
+  }
+}
+
+Metrics::~Metrics() = default;
+
+void Metrics::set_policy(ThreadPolicy policy) {
+  families_->policy.Add({{"policy", std::string{to_string(policy)}}}).Set(1);
+}
+
+void Metrics::record(const SwitchReport& report) {
+  Families& to = *families_;
+  if (report.froze_count > 0 && report.thawed_count > 0) {
+    to.confirm.Observe(seconds(report.confirmed - report.first_write));
+  }
+  if (report.cause != SwitchCause::kBoundary) return;
+  to.late_wake.Observe(seconds(std::max(report.woke - report.due, base::Duration{0})));
+  to.late_first.Observe(seconds(report.first_write - report.due));
+  to.late_last.Observe(seconds(report.last_write - report.due));
+  to.boundary_index.Set(static_cast<double>(report.slot));
+  to.boundary_offset.Set(seconds(report.last_write - report.due));
+}
+
+void Metrics::update(const MetricsInput& input, const SwitchCounters& counters) {
+  Families& to = *families_;
+  std::map<std::string_view, double> by_state;
+  for (const PodView& pod : input.pods) {
+    const bool by_freezer = pod.standing == PodStanding::kControlled && pod.state.has_value();
+    by_state[by_freezer ? to_string(*pod.state) : to_string(pod.standing)] += 1;
+  }
+  for (auto& [state, gauge] : to.pods_by_state) gauge->Set(by_state[state]);
+  to.foreign.Set(by_state["foreign"]);
+  raise_to(to.switches, as_double(counters.switches));
+  raise_to(to.stuck, as_double(counters.stuck));
+  raise_to(to.overlap, as_double(counters.overlap_micros) * 1e-6);
+  raise_to(to.missed, as_double(counters.boundaries_missed));
+  raise_to(to.steps, as_double(counters.clock_steps));
+  raise_to(to.errors, as_double(counters.write_errors));
+  raise_to(to.repairs, as_double(counters.repairs));
+  to.clock_error.Set(seconds(input.clock.error_max));
+  to.clock_ok.Set(input.clock.synchronised ? 1 : 0);
+  to.revision.Set(static_cast<double>(input.revision));
+  to.term.Set(static_cast<double>(input.term));
+  raise_to(to.ignored.Add({{"reason", "stale_term"}}),
+           static_cast<double>(input.ignored_stale_term));
+  raise_to(to.ignored.Add({{"reason", "stale_revision"}}),
+           static_cast<double>(input.ignored_stale_revision));
+  raise_to(to.ignored.Add({{"reason", "invalid"}}), static_cast<double>(input.ignored_invalid));
+  to.open.Add({{"reason", "lease"}}).Set(input.failed_open ? 1 : 0);
+  to.open.Add({{"reason", "kill_switch"}}).Set(input.kill_switch ? 1 : 0);
+  if (input.failed_open && !to.was_failed_open) to.failopen.Add({{"reason", "lease"}}).Increment();
+  if (input.kill_switch && !to.was_killed) {
+    to.failopen.Add({{"reason", "kill_switch"}}).Increment();
+  }
+  to.was_failed_open = input.failed_open;
+  to.was_killed = input.kill_switch;
+}
+
+void Metrics::count_frozen(const std::vector<FrozenPod>& pods) {
+  Families& to = *families_;
+  std::map<std::string, base::Duration> counted;
+  std::set<std::string> listed;
+  for (const FrozenPod& pod : pods) {
+    prometheus::Counter*& counter = to.frozen_of_gangs[pod.gang];
+    if (counter == nullptr) counter = &to.frozen.Add({{"gang", pod.gang}});
+    const base::Duration more = pod.frozen - to.frozen_of_pods[pod.uid];
+    if (more > base::Duration{0}) counter->Increment(seconds(more));
+    counted[pod.uid] = pod.frozen;
+    listed.insert(pod.gang);
+  }
+  to.frozen_of_pods = std::move(counted);
+  std::erase_if(to.frozen_of_gangs, [&](const auto& entry) {
+    if (listed.contains(entry.first)) return false;
+    to.frozen.Remove(entry.second);
+    return true;
+  });
+}
+
+std::string Metrics::render() const {
+  return prometheus::TextSerializer().Serialize(families_->registry.Collect());
+}
+
+}  // namespace agent

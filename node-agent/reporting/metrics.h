@@ -1,0 +1,55 @@
+// The agent's Prometheus metrics (freezer.md 5.5), all named kubegang_agent_*.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node-agent/policy/keeper.h"
+#include "node-agent/reporting/clock_check.h"
+#include "node-agent/switching/switch_report.h"
+#include "node-agent/switching/switcher.h"
+
+namespace agent {
+
+struct MetricsInput {
+  std::vector<PodView> pods{};
+  std::int64_t revision = 0;
+  std::int64_t term = 0;
+  ClockReading clock{};
+  bool failed_open = false;
+  bool kill_switch = false;
+  std::uint64_t ignored_stale_term = 0;
+  std::uint64_t ignored_stale_revision = 0;
+  std::uint64_t ignored_invalid = 0;
+};
+
+// Of one pod, what the kernel has counted so far.
+struct FrozenPod {
+  std::string uid{};
+  std::string gang{};  // its Job, as namespace/name
+  base::Duration frozen{};
+};
+
+// record(), update() and count_frozen() belong to one thread; render() may be called from any.
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+
+  void set_policy(ThreadPolicy policy);
+  // Of each switch, once.
+  void record(const SwitchReport& report);
+  // The state of things, as often as it changes.
+  void update(const MetricsInput& input, const SwitchCounters& counters);
+  // Of all listed pods, now and then. A gang of which none is listed any more is forgotten.
+  void count_frozen(const std::vector<FrozenPod>& pods);
+  // In Prometheus' text format.
+  std::string render() const;
+
+ private:
+  struct Families;
+  std::unique_ptr<Families> families_;
+};
+
+}  // namespace agent

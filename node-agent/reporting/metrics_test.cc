@@ -1,0 +1,120 @@
+#include "node-agent/reporting/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kFrozenOfA[] = "kubegang_agent_pod_frozen_seconds_total{gang=\"default/a\"} ";
+
+TEST(Metrics, AddsUpWhatThePodsOfAGangStoodStill) {
+  Metrics metrics;
+  EXPECT_THAT(metrics.render(), Not(HasSubstr("pod_frozen_seconds_total{")));
+  metrics.count_frozen({{.uid = "1", .gang = "default/a", .frozen = seconds{2}},
+                        {.uid = "2", .gang = "default/a", .frozen = milliseconds{500}},
+                        {.uid = "3", .gang = "default/b", .frozen = seconds{9}}});
+  EXPECT_THAT(metrics.render(), HasSubstr(std::string{kFrozenOfA} + "2.5\n"));
+  metrics.count_frozen({{.uid = "1", .gang = "default/a", .frozen = seconds{3}},
+                        {.uid = "2", .gang = "default/a", .frozen = milliseconds{500}}});
+  EXPECT_THAT(metrics.render(), HasSubstr(std::string{kFrozenOfA} + "3.5\n"));
+}
+
+TEST(Metrics, KeepsTheTimeOfAGangsPodThatEndedAndForgetsAGangThatIsNotListedAnyMore) {
+  Metrics metrics;
+  metrics.count_frozen({{.uid = "1", .gang = "default/a", .frozen = seconds{2}},
+                        {.uid = "2", .gang = "default/a", .frozen = seconds{1}}});
+  metrics.count_frozen({{.uid = "1", .gang = "default/a", .frozen = seconds{2}}});
+  EXPECT_THAT(metrics.render(), HasSubstr(std::string{kFrozenOfA} + "3\n"));
+  metrics.count_frozen({});
+  EXPECT_THAT(metrics.render(), Not(HasSubstr("gang=\"default/a\"")));
+}
+
+TEST(Metrics, TellThePolicyOfTheSwitchersThread) {
+  Metrics metrics;
+  metrics.set_policy(ThreadPolicy::kCfs);
+  EXPECT_THAT(metrics.render(), HasSubstr("kubegang_agent_switcher_policy{policy=\"cfs\"} 1\n"));
+  EXPECT_THAT(metrics.render(), HasSubstr("kubegang_agent_switcher_policy{policy=\"fifo\"} 0\n"));
+}
+
+TEST(Metrics, TellHowLateTheSwitchesAtBoundariesWere) {
+  Metrics metrics;
+  SwitchReport report{.cause = SwitchCause::kBoundary, .froze_count = 1, .thawed_count = 1};
+  report.last_write = report.due + milliseconds{3};
+  report.slot = 58;
+  metrics.record(report);
+  report.slot = 59;
+  report.cause = SwitchCause::kAssignment;  // was not due at a boundary
+  metrics.record(report);
+  const std::string text = metrics.render();
+  EXPECT_THAT(text,
+              HasSubstr("kubegang_agent_switch_lateness_seconds_count{phase=\"last_write\"} 1\n"));
+  EXPECT_THAT(
+      text, HasSubstr("kubegang_agent_switch_lateness_seconds_sum{phase=\"last_write\"} 0.003\n"));
+  EXPECT_THAT(text, HasSubstr("kubegang_agent_freeze_confirm_seconds_count 2\n"));
+  EXPECT_THAT(text, HasSubstr("kubegang_agent_boundary_index 58\n"));
+  EXPECT_THAT(text, HasSubstr("kubegang_agent_boundary_last_write_seconds 0.003\n"));
+}
+
+TEST(Metrics, TellWhatIsGoingOn) {
+  Metrics metrics;
+  SwitchCounters counters;
+  counters.switches = 11;
+  counters.boundaries_missed = 2;
+  counters.stuck = 3;
+  counters.overlap_micros = 4'500'000;
+  counters.clock_steps = 5;
+  counters.write_errors = 6;
+  counters.repairs = 7;
+  const auto pod = [](PodStanding standing, std::optional<FreezeState> state) {
+    return PodView{.standing = standing, .state = state};
+  };
+  const MetricsInput input{.pods = {pod(PodStanding::kControlled, FreezeState::kFrozen),
+                                    pod(PodStanding::kControlled, FreezeState::kForeign),
+                                    pod(PodStanding::kExempt, FreezeState::kThawed),
+                                    pod(PodStanding::kSettling, std::nullopt)},
+                           .revision = 17,
+                           .term = 3,
+                           .clock = {.synchronised = true, .error_max = milliseconds{250}},
+                           .failed_open = true,
+                           .ignored_stale_term = 8,
+                           .ignored_stale_revision = 9,
+                           .ignored_invalid = 10};
+  metrics.update(input, counters);
+  metrics.update(input, counters);  // as often as one likes
+  const std::string text = metrics.render();
+  for (const char* sample : {"switch_total 11",
+                             "missed_boundaries_total 2",
+                             "stuck_total 3",
+                             "overlap_seconds_total 4.5",
+                             "clock_steps_total 5",
+                             "write_errors_total 6",
+                             "repairs_total 7",
+                             "pods{state=\"frozen\"} 1",
+                             "pods{state=\"foreign\"} 1",
+                             "pods{state=\"exempt\"} 1",
+                             "pods{state=\"settling\"} 1",
+                             "pods{state=\"thawed\"} 0",
+                             "foreign_frozen 1",
+                             "timetable_revision 17",
+                             "timetable_term 3",
+                             "clock_synchronised 1",
+                             "clock_maxerror_seconds 0.25",
+                             "timetable_ignored_total{reason=\"stale_term\"} 8",
+                             "timetable_ignored_total{reason=\"stale_revision\"} 9",
+                             "timetable_ignored_total{reason=\"invalid\"} 10",
+                             "open{reason=\"lease\"} 1",
+                             "open{reason=\"kill_switch\"} 0",
+                             "failopen_total{reason=\"lease\"} 1",
+                             "failopen_total{reason=\"kill_switch\"} 0"}) {
+    EXPECT_THAT(text, HasSubstr("\nkubegang_agent_" + std::string{sample} + "\n"));
+  }
+}
+
+}  // namespace
+}  // namespace agent

@@ -1,0 +1,104 @@
+#include "node-agent/reporting/node_status.h"
+
+#include <utility>
+
+namespace agent {
+namespace {
+
+// Of each list of names in the status; its pods are counted in the metrics anyway.
+constexpr std::size_t kNamesMax = 64;
+
+kube::Condition condition(std::string type, bool status, std::string reason, std::string message) {
+  return {.type = std::move(type),
+          .status = status ? kube::ConditionStatus::kTrue : kube::ConditionStatus::kFalse,
+          .reason = std::move(reason),
+          .message = std::move(message)};
+}
+
+template <typename Predicate>
+std::vector<std::string> names_of_pods(const std::vector<PodView>& pods, Predicate belongs) {
+  std::vector<std::string> names;
+  for (const PodView& pod : pods) {
+    if (belongs(pod) && names.size() < kNamesMax) names.push_back(pod.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+kube::Condition ready_condition(const NodeFacts& facts) {
+  const std::string type = "Ready";
+  if (facts.kill_switch) {
+    return condition(type, false, "KillSwitch",
+                     "kubegang.io/freeze is disabled on the Node: nothing is frozen here");
+  }
+  if (facts.failed_open) {
+    return condition(type, false, "FailedOpen",
+                     "the operator's Lease was not seen renewed: nothing is frozen here");
+  }
+  if (!facts.journal_error.empty()) {
+    return condition(type, false, "JournalUnwritable", facts.journal_error);
+  }
+  if (!facts.undecodable.empty()) {
+    return condition(type, false, "InvalidTimetable", facts.undecodable);
+  }
+  if (facts.verdict == GateVerdict::kInvalid && !facts.timetable_complaint.empty()) {
+    return condition(type, false, "InvalidTimetable", facts.timetable_complaint);
+  }
+  for (const PodView& pod : facts.pods) {
+    if (!pod.denied) continue;
+    return condition(type, false, "CgroupUnwritable", "pod " + pod.name + ": " + pod.note);
+  }
+  for (const PodView& pod : facts.pods) {
+    if (pod.cpu_note.empty()) continue;
+    return condition(type, true, "CPUSetNotApplied", "pod " + pod.name + ": " + pod.cpu_note);
+  }
+  return condition(type, true, "Obeying", "");
+}
+
+kube::Condition clock_condition(const NodeFacts& facts) {
+  const std::string type = "ClockSynchronised";
+  if (!facts.clock.synchronised) {
+    return condition(type, false, "NotSynchronised",
+                     "the kernel says that nothing keeps this clock: run an NTP client");
+  }
+  const base::Duration slice =
+      facts.in_force ? facts.in_force->spec.timetable.slice : base::Duration{std::chrono::hours{1}};
+  const base::Duration limit = clock_error_limit(slice);
+  if (facts.clock.error_max > limit) {
+    return condition(type, false, "ErrorTooLarge",
+                     "the clock may be off by more than the " + std::to_string(limit.count()) +
+                         " us that this slice length allows");
+  }
+  return condition(type, true, "Synchronised", "");
+}
+
+kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
+                                      const NodeFacts& facts, base::Instant now) {
+  kube::NodeTimetableStatus status = before;
+  status.observed_revision.reset();
+  if (facts.in_force) status.observed_revision = facts.in_force->spec.revision;
+  status.topology = facts.topology;
+  status.stuck = names_of_pods(facts.pods,
+                               [](const PodView& pod) { return pod.state == FreezeState::kStuck; });
+  status.exempt = names_of_pods(facts.pods, [](const PodView& pod) {
+    return pod.standing == PodStanding::kExempt || pod.standing == PodStanding::kRefused;
+  });
+  status.foreign = names_of_pods(
+      facts.pods, [](const PodView& pod) { return pod.state == FreezeState::kForeign; });
+  status.clock_error_micros = facts.clock.error_max.count();
+  status.agent_version = KUBEGANG_VERSION;
+  for (kube::Condition next : {ready_condition(facts), clock_condition(facts)}) {
+    kube::set_condition(status.conditions, std::move(next), now);
+  }
+  return status;
+}
+
+bool worth_a_write(const kube::NodeTimetableStatus& before,
+                   const kube::NodeTimetableStatus& after) {
+  kube::NodeTimetableStatus same = before;
+  same.clock_error_micros = after.clock_error_micros;
+  return same != after;
+}
+
+}  // namespace agent

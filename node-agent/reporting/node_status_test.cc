@@ -1,0 +1,150 @@
+#include "node-agent/reporting/node_status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/timex.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "node-agent/reporting/topology.h"
+#include "node-agent/testing/temporary_directory.h"
+
+namespace agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr base::Instant kNow{seconds{1'767'225'600}};
+
+NodeFacts good() {
+  auto timetable = std::make_shared<kube::NodeTimetable>();
+  timetable->spec.revision = 17;
+  timetable->spec.timetable.slice = seconds{30};
+  return {.in_force = timetable,
+          .clock = {.synchronised = true, .error_max = milliseconds{1}},
+          .topology = kube::NodeTopology{
+              .sockets = 1, .cores_per_socket = 2, .threads_per_core = 1, .cpu_ids = "0-1"}};
+}
+
+TEST(NodeStatus, SaysWhatIsInForce) {
+  const kube::NodeTimetableStatus status = node_status({}, good(), kNow);
+  EXPECT_EQ(status.observed_revision, 17);
+  EXPECT_EQ(status.topology->cpu_ids, "0-1");
+  EXPECT_EQ(status.clock_error_micros, 1000);
+  EXPECT_TRUE(kube::is_true(status.conditions, "Ready"));
+  EXPECT_TRUE(kube::is_true(status.conditions, "ClockSynchronised"));
+}
+
+TEST(NodeStatus, IsWorthNoWriteWhenOnlyTheClocksErrorMoved) {
+  const kube::NodeTimetableStatus before = node_status({}, good(), kNow);
+  NodeFacts facts = good();
+  facts.clock.error_max = milliseconds{2};
+  EXPECT_FALSE(worth_a_write(before, node_status(before, facts, kNow + seconds{60})));
+  facts.clock.error_max = milliseconds{101};  // 100 ms, or slice / 20 if that is less
+  const kube::NodeTimetableStatus after = node_status(before, facts, kNow + seconds{60});
+  EXPECT_TRUE(worth_a_write(before, after));
+  EXPECT_EQ(kube::find_condition(after.conditions, "ClockSynchronised")->reason, "ErrorTooLarge");
+}
+
+TEST(NodeStatus, TheClockMustBeBetterForShorterSlices) {
+  EXPECT_EQ(clock_error_limit(seconds{30}), milliseconds{100});
+  EXPECT_EQ(clock_error_limit(seconds{1}), milliseconds{50});
+  EXPECT_EQ(clock_error_limit(milliseconds{100}), milliseconds{5});
+}
+
+TEST(NodeStatus, NamesStuckExemptAndForeignPods) {
+  NodeFacts facts = good();
+  const auto pod = [](std::string name, PodStanding standing, std::optional<FreezeState> state) {
+    return PodView{.name = std::move(name), .standing = standing, .state = state};
+  };
+  facts.pods = {pod("ns/a", PodStanding::kControlled, FreezeState::kFrozen),
+                pod("ns/b", PodStanding::kControlled, FreezeState::kStuck),
+                pod("ns/c", PodStanding::kExempt, FreezeState::kThawed),
+                pod("ns/d", PodStanding::kRefused, std::nullopt),
+                pod("ns/e", PodStanding::kControlled, FreezeState::kForeign)};
+  const kube::NodeTimetableStatus status = node_status({}, facts, kNow);
+  EXPECT_THAT(status.stuck, ElementsAre("ns/b"));
+  EXPECT_THAT(status.exempt, ElementsAre("ns/c", "ns/d"));
+  EXPECT_THAT(status.foreign, ElementsAre("ns/e"));
+}
+
+TEST(NodeStatus, SaysWhichPodIsNotBoundToItsCpusAndIsReadyAllTheSame) {
+  NodeFacts facts = good();
+  facts.pods = {PodView{.name = "ns/a", .standing = PodStanding::kControlled},
+                PodView{.name = "ns/b",
+                        .standing = PodStanding::kControlled,
+                        .cpu_note = "its CPU set 9 is not there"}};
+  const kube::Condition ready = ready_condition(facts);
+  EXPECT_EQ(ready.status, kube::ConditionStatus::kTrue);
+  EXPECT_EQ(ready.reason, "CPUSetNotApplied");
+  EXPECT_EQ(ready.message, "pod ns/b: its CPU set 9 is not there");
+}
+
+TEST(NodeStatus, IsNotReadyForEachReasonThatKeepsItFromSlicing) {
+  const auto reason = [](const NodeFacts& facts) { return ready_condition(facts).reason; };
+  NodeFacts facts = good();
+  facts.pods = {PodView{.name = "ns/a",
+                        .standing = PodStanding::kControlled,
+                        .state = FreezeState::kStuck,
+                        .note = "the kernel refuses",
+                        .denied = true}};
+  EXPECT_EQ(reason(facts), "CgroupUnwritable");
+  facts.verdict = GateVerdict::kInvalid;
+  facts.timetable_complaint = "revision 18: cycle: empty";
+  EXPECT_EQ(reason(facts), "InvalidTimetable");
+  EXPECT_THAT(ready_condition(facts).message, HasSubstr("cycle: empty"));
+  facts.journal_error = "no space left on device";
+  EXPECT_EQ(reason(facts), "JournalUnwritable");
+  facts.failed_open = true;
+  EXPECT_EQ(reason(facts), "FailedOpen");
+  facts.kill_switch = true;
+  EXPECT_EQ(reason(facts), "KillSwitch");
+  // A stale object out of a cache is no fault.
+  facts = good();
+  facts.verdict = GateVerdict::kStaleRevision;
+  facts.timetable_complaint = "revision 3 is older";
+  EXPECT_EQ(reason(facts), "Obeying");
+}
+
+TEST(Topology, CountsPackagesCoresAndThreads) {
+  const testing::TemporaryDirectory directory;
+  std::ofstream{directory.path() + "/online"} << "0-7\n";
+  // Two packages of two cores with two threads each; cores are numbered per package.
+  for (int cpu = 0; cpu < 8; ++cpu) {
+    const std::string topology = directory.path() + "/cpu" + std::to_string(cpu) + "/topology";
+    std::filesystem::create_directories(topology);
+    std::ofstream{topology + "/physical_package_id"} << (cpu / 2) % 2 << "\n";
+    std::ofstream{topology + "/core_id"} << cpu % 2 << "\n";
+  }
+  EXPECT_EQ(*read_topology(directory.path()), (kube::NodeTopology{.sockets = 2,
+                                                                  .cores_per_socket = 2,
+                                                                  .threads_per_core = 2,
+                                                                  .cpu_ids = "0,4,1,5,2,6,3,7"}));
+  // CPU 7 is off: what is promised is there, and of the other cores their first thread alone.
+  std::ofstream{directory.path() + "/online"} << "0-6\n";
+  EXPECT_EQ(*read_topology(directory.path()),
+            (kube::NodeTopology{
+                .sockets = 2, .cores_per_socket = 2, .threads_per_core = 1, .cpu_ids = "0-3"}));
+  std::ofstream{directory.path() + "/online"} << "0-\n";
+  EXPECT_THAT(read_topology(directory.path()).error().message, HasSubstr("\"0-\""));
+  EXPECT_EQ(read_topology(directory.path() + "/none").error().code, base::Code::kNotFound);
+}
+
+TEST(ClockCheck, SaysWhatTheKernelSays) {
+  const ClockReading reading = read_clock_state();
+  timex state{};
+  const int condition = ::adjtimex(&state);
+  ASSERT_GE(condition, 0);
+  EXPECT_EQ(reading.synchronised,
+            condition != TIME_ERROR && (static_cast<unsigned>(state.status) & STA_UNSYNC) == 0);
+  // It grows by at most 500 us in a second, up to 16 s; and is made small when the clock is set.
+  EXPECT_GT(reading.error_max, base::Duration{0});
+  EXPECT_LE(reading.error_max, seconds{16});
+}
+
+}  // namespace
+}  // namespace agent

@@ -1,0 +1,188 @@
+#include "node-agent/survival/journal.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+
+#include "linux/cgroup_file.h"
+
+namespace agent {
+namespace {
+
+constexpr std::string_view kHeader = "kubegang-agent-journal 1";
+constexpr std::string_view kKilled = "killed";
+
+// Takes the text up to the next separator off the front.
+std::string_view take(std::string_view& text, char separator) {
+  const std::size_t at = text.find(separator);
+  const std::string_view head = text.substr(0, at);
+  text = at == std::string_view::npos ? std::string_view{} : text.substr(at + 1);
+  return head;
+}
+
+std::optional<std::int64_t> parse_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+bool parse_line(std::string_view line, Journal& journal) {
+  const std::string_view word = take(line, ' ');
+  if (word == "boot") {
+    journal.boot_id = line;
+  } else if (word == "lease") {
+    const std::optional<std::int64_t> at = parse_number(take(line, ' '));
+    const std::optional<std::int64_t> renewed = parse_number(line);
+    if (!at || (!renewed && line != "-")) return false;
+    journal.lease = LeaseSeen{.at = base::Duration{*at}};
+    if (renewed) journal.lease->renew_time = base::instant_from_micros(*renewed);
+  } else if (word == "rules") {
+    Rules rules;
+    for (base::Duration* value :
+         {&rules.settings.settle, &rules.settings.barrier, &rules.settings.fail_open_after}) {
+      const std::optional<std::int64_t> micros = parse_number(take(line, ' '));
+      if (!micros || *micros < 0) return false;
+      *value = base::Duration{*micros};
+    }
+    rules.kill_switch = line == kKilled;
+    if (!rules.kill_switch && line != "-") return false;
+    journal.rules = rules;
+  } else if (word == "pod") {
+    PodIdentity pod;
+    pod.uid = take(line, ' ');
+    pod.name = take(line, ' ');
+    pod.job_uid = take(line, ' ');
+    pod.path = line;
+    if (pod.uid.empty() || pod.path.empty()) return false;
+    journal.pods.push_back(std::move(pod));
+  } else if (word == "timetable") {
+    journal.timetable = line;
+  } else if (word == "incomplete") {
+    journal.incomplete = true;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// Of a file that is too long a little more than a journal may have.
+base::Result<std::string> read_whole(const std::string& path) {
+  const os::FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!file.is_open()) return os::error_from_errno("journal " + path, errno);
+  std::string text;
+  std::string buffer(64U << 10U, '\0');
+  while (text.size() <= kJournalBytesMax) {
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return os::error_from_errno("journal " + path, errno);
+    if (got == 0) break;
+    text.append(buffer, 0, static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string format_journal(const Journal& journal) {
+  std::string text{kHeader};
+  text += "\nboot " + journal.boot_id + "\n";
+  if (journal.lease) {
+    text += "lease " + std::to_string(journal.lease->at.count()) + " " +
+            (journal.lease->renew_time
+                 ? std::to_string(base::micros_since_epoch(*journal.lease->renew_time))
+                 : "-") +
+            "\n";
+  }
+  if (journal.rules) {
+    const KeeperSettings& settings = journal.rules->settings;
+    text += "rules";
+    for (const base::Duration value :
+         {settings.settle, settings.barrier, settings.fail_open_after}) {
+      text += " " + std::to_string(value.count());
+    }
+    text += " " + std::string{journal.rules->kill_switch ? kKilled : "-"} + "\n";
+  }
+  for (const PodIdentity& pod : journal.pods) {
+    text += "pod " + pod.uid + " " + pod.name + " " + pod.job_uid + " " + pod.path + "\n";
+  }
+  if (!journal.timetable.empty()) text += "timetable " + journal.timetable + "\n";
+  if (journal.incomplete) text += "incomplete\n";
+  return text + "end\n";
+}
+
+base::Result<Journal> parse_journal(std::string_view text) {
+  Journal journal;
+  if (take(text, '\n') != kHeader) return base::invalid_argument("journal: not a journal");
+  for (int number = 2; !text.empty(); ++number) {
+    const std::string_view line = take(text, '\n');
+    if (line == "end") return journal;
+    if (!parse_line(line, journal)) {
+      return base::invalid_argument("journal: line " + std::to_string(number) + " cannot be read");
+    }
+  }
+  return base::invalid_argument("journal: cut off");
+}
+
+Journal salvage_journal(std::string_view text) {
+  Journal journal;
+  while (!text.empty()) {
+    if (text.find('\n') == std::string_view::npos) break;  // Cut off in this line.
+    (void)parse_line(take(text, '\n'), journal);
+  }
+  journal.incomplete = true;
+  return journal;
+}
+
+base::Result<Journal> JournalFile::read(std::string_view boot_id, std::string& damage) const {
+  const base::Result<std::string> text = read_whole(path_);
+  if (!text) return text.error();
+  const base::Result<Journal> journal = text->size() <= kJournalBytesMax
+                                            ? parse_journal(*text)
+                                            : base::invalid_argument("longer than 4 MiB");
+  if (journal) {
+    if (journal->boot_id == boot_id) return journal;
+    return base::Error{base::Code::kNotFound, "journal " + path_ + ": of an earlier boot"};
+  }
+  damage = journal.error().with_context(path_).message;
+  Journal left = salvage_journal(*text);
+  // The file is on tmpfs, hence of this boot; but a time of another boot would mean nothing.
+  if (left.boot_id != boot_id) left.lease.reset();
+  left.boot_id = boot_id;
+  return left;
+}
+
+base::Status JournalFile::write(const Journal& journal) const {
+  const std::string text = format_journal(journal);
+  const std::string next = path_ + ".next";
+  const os::FileDescriptor file{
+      ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  if (!file.is_open()) return os::error_from_errno("journal " + next, errno);
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return os::error_from_errno("journal " + next, errno);
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::rename(next.c_str(), path_.c_str()) != 0) {
+    return os::error_from_errno("journal " + path_, errno);
+  }
+  return {};
+}
+
+std::string read_boot_id() {
+  const os::FileDescriptor file{::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)};
+  if (!file.is_open()) return {};
+  char buffer[64];
+  const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
+  if (got <= 0) return {};
+  std::string_view text{buffer, static_cast<std::size_t>(got)};
+  return std::string{text.substr(0, text.find('\n'))};
+}
+
+}  // namespace agent

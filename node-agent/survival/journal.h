@@ -1,0 +1,86 @@
+// What survives the agent's process: the pods that it may have frozen, the timetable that it last
+// obeyed, when it last saw the operator alive, and the rules that it followed. On tmpfs, replaced
+// as a whole, and written before a pod is frozen for the first time, so whoever reads it can thaw
+// everything that is ours.
+//
+// Text, one fact per line, so that the supervisor reads it without a JSON library:
+//   kubegang-agent-journal 1
+//   boot <boot id>
+//   lease <monotonic us> <renew time us, or ->
+//   rules <settle us> <barrier us> <failOpenAfter us> <killed, or ->
+//   pod <uid> <namespace>/<name> <job uid> <cgroup path>
+//   timetable <NodeTimetable as one line of JSON>
+//   incomplete
+//   end
+// "incomplete" as long as it may lack pods that we froze: it was made out of a damaged one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "node-agent/survival/lease_watch.h"
+#include "node-agent/switching/assignment.h"
+
+namespace agent {
+
+inline constexpr std::size_t kJournalBytesMax = 4U << 20U;
+
+// From SchedulerConfig.status.accepted.timetable; the defaults are api.md's.
+struct KeeperSettings {
+  base::Duration settle = std::chrono::seconds{2};
+  base::Duration barrier = std::chrono::milliseconds{20};
+  base::Duration fail_open_after = std::chrono::minutes{15};
+
+  friend bool operator==(const KeeperSettings&, const KeeperSettings&) = default;
+};
+
+// What people have decided about this node, as the API server last said it.
+struct Rules {
+  KeeperSettings settings{};
+  bool kill_switch = false;
+
+  friend bool operator==(const Rules&, const Rules&) = default;
+};
+
+struct Journal {
+  std::string boot_id{};
+  std::optional<LeaseSeen> lease{};
+  std::optional<Rules> rules{};
+  std::vector<PodIdentity> pods{};
+  std::string timetable{};  // JSON; "" = none
+  bool incomplete = false;
+
+  friend bool operator==(const Journal&, const Journal&) = default;
+};
+
+std::string format_journal(const Journal& journal);
+// kInvalidArgument names the line.
+base::Result<Journal> parse_journal(std::string_view text);
+// What can still be read of a damaged one: the lines that are whole. Never fails; `incomplete`.
+Journal salvage_journal(std::string_view text);
+
+// One file of that format. One thread.
+class JournalFile {
+ public:
+  explicit JournalFile(std::string path) : path_{std::move(path)} {}
+
+  // Of a damaged one what is left of it (salvage_journal); `damage` then says what is wrong with
+  // it, else it is not touched. kNotFound: there is none, or it is of an earlier boot; another
+  // code: the file cannot be read, which says nothing about what is in it.
+  base::Result<Journal> read(std::string_view boot_id, std::string& damage) const;
+  // Atomic: a reader sees the old one or the new one.
+  base::Status write(const Journal& journal) const;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// /proc/sys/kernel/random/boot_id, or "" where it cannot be read.
+std::string read_boot_id();
+
+}  // namespace agent

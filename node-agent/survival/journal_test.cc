@@ -1,0 +1,149 @@
+#include "node-agent/survival/journal.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "node-agent/testing/temporary_directory.h"
+
+namespace agent {
+namespace {
+
+Journal example() {
+  return {.boot_id = "boot-1",
+          .lease = LeaseSeen{.at = base::Duration{5'000'000},
+                             .renew_time = base::instant_from_micros(1'767'225'600'000'000)},
+          .rules = Rules{.settings = {.settle = base::Duration{3'000'000},
+                                      .barrier = base::Duration{0},
+                                      .fail_open_after = base::Duration{60'000'000}},
+                         .kill_switch = true},
+          .pods = {{.uid = "u1", .name = "ns/a", .job_uid = "j1", .path = "kubepods/podu1"},
+                   {.uid = "u2", .name = "ns/b", .job_uid = "j2", .path = "odd path/podu2"}},
+          .timetable = R"({"spec": {"revision": 3}})"};
+}
+
+TEST(Journal, ReadsWhatItWrote) {
+  const testing::TemporaryDirectory directory;
+  const JournalFile file{directory.path() + "/journal"};
+  std::string damage;
+  EXPECT_EQ(file.read("boot-1", damage).error().code, base::Code::kNotFound);
+  ASSERT_TRUE(file.write(example()).ok());
+  EXPECT_EQ(*file.read("boot-1", damage), example());
+  ASSERT_TRUE(file.write({.boot_id = "boot-1"}).ok());
+  EXPECT_EQ(*file.read("boot-1", damage), Journal{.boot_id = "boot-1"});
+  EXPECT_EQ(damage, "");
+}
+
+TEST(Journal, OfAnEarlierBootDoesNotCount) {
+  const testing::TemporaryDirectory directory;
+  const JournalFile file{directory.path() + "/journal"};
+  ASSERT_TRUE(file.write(example()).ok());
+  std::string damage;
+  EXPECT_EQ(file.read("boot-2", damage).error().code, base::Code::kNotFound);
+  EXPECT_EQ(damage, "");
+}
+
+TEST(Journal, RefusesWhatIsDamaged) {
+  const std::string text = format_journal(example());
+  EXPECT_FALSE(parse_journal("").ok());
+  EXPECT_FALSE(parse_journal("hello\n").ok());
+  EXPECT_FALSE(parse_journal(text.substr(0, text.size() - 4)).ok());  // without its end
+  EXPECT_EQ(parse_journal("kubegang-agent-journal 1\nboot x\nlease abc -\nend\n").error().message,
+            "journal: line 3 cannot be read");
+  EXPECT_FALSE(parse_journal("kubegang-agent-journal 1\npod u1\nend\n").ok());
+  const std::string head = "kubegang-agent-journal 1\nrules ";
+  EXPECT_TRUE(parse_journal(head + "1 2 3 -\nend\n").ok());
+  for (const char* wrong : {"", "1 2 3", "1 2 -3 -", "1 2 3 perhaps"}) {
+    EXPECT_FALSE(parse_journal(head + wrong + "\nend\n").ok()) << wrong;
+  }
+}
+
+TEST(Journal, SalvagesTheLinesThatAreWhole) {
+  std::string text = format_journal(example());
+  Journal all = example();
+  all.incomplete = true;
+  EXPECT_EQ(salvage_journal(text.substr(0, text.size() - 4)), all);
+  Journal without_first = all;
+  without_first.pods.erase(without_first.pods.begin());
+  text.replace(text.find("pod u1"), 6, "pxd u1");
+  EXPECT_EQ(salvage_journal(text), without_first);
+  // A line that is cut off does not count.
+  EXPECT_EQ(salvage_journal("boot b\npod u1 ns/a j1 kubepods/po"),
+            (Journal{.boot_id = "b", .incomplete = true}));
+  EXPECT_EQ(salvage_journal(""), Journal{.incomplete = true});
+}
+
+TEST(Journal, OfADamagedOneTheLeaseCountsOnlyIfItIsOfThisBoot) {
+  const testing::TemporaryDirectory directory;
+  const JournalFile file{directory.path() + "/journal"};
+  ASSERT_TRUE(file.write(example()).ok());
+  std::ofstream{file.path(), std::ios::app} << "x";
+  std::string damage;
+  ASSERT_TRUE(file.read("boot-1", damage).ok());
+  EXPECT_EQ(damage, "");  // what is behind the end does not matter
+  std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) - 5);
+  const base::Result<Journal> left = file.read("boot-2", damage);
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(damage, file.path() + ": journal: cut off");
+  EXPECT_EQ(left->pods, example().pods);
+  EXPECT_EQ(left->lease, std::nullopt);
+  EXPECT_EQ(file.read("boot-1", damage)->lease, example().lease);
+}
+
+TEST(Journal, OfOneThatIsTooLongItsBeginningIsLeft) {
+  const testing::TemporaryDirectory directory;
+  const JournalFile file{directory.path() + "/journal"};
+  Journal journal = example();
+  journal.timetable.assign(kJournalBytesMax, ' ');
+  ASSERT_TRUE(file.write(journal).ok());
+  std::string damage;
+  const base::Result<Journal> left = file.read("boot-1", damage);
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(damage, file.path() + ": longer than 4 MiB");
+  EXPECT_EQ(left->pods, example().pods);
+  EXPECT_TRUE(left->incomplete);
+}
+
+// Nothing is known of what is in it, so nothing is made up.
+TEST(Journal, ThatCannotBeReadIsNoDamagedOne) {
+  const testing::TemporaryDirectory directory;
+  const JournalFile file{directory.path() + "/journal"};
+  std::filesystem::create_directory(file.path());
+  std::string damage;
+  const base::Result<Journal> journal = file.read("boot-1", damage);
+  ASSERT_FALSE(journal.ok());
+  EXPECT_EQ(journal.error().code, base::Code::kUnavailable);
+  EXPECT_EQ(journal.error().message, "journal " + file.path() + ": Is a directory");
+  EXPECT_EQ(damage, "");
+}
+
+TEST(Journal, SaysThatItCannotBeWritten) {
+  const base::Status status = JournalFile{"/proc/no/journal"}.write(example());
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("/proc/no/journal"), std::string::npos);
+}
+
+TEST(LeaseWatch, CountsOnlyWhatChangedAsARenewal) {
+  using std::chrono::minutes;
+  using std::chrono::seconds;
+  const base::Instant renewed{seconds{1000}};
+  LeaseWatch watch{std::nullopt, minutes{100}};
+  EXPECT_FALSE(watch.failed_open(minutes{114}, minutes{15}));
+  EXPECT_FALSE(watch.read(renewed, minutes{101}));  // how old that is, nobody knows
+  EXPECT_TRUE(watch.failed_open(minutes{115}, minutes{15}));
+  EXPECT_FALSE(watch.read(renewed, minutes{116}));
+  EXPECT_TRUE(watch.failed_open(minutes{116}, minutes{15}));
+  EXPECT_TRUE(watch.read(renewed + seconds{1}, minutes{117}));
+  EXPECT_FALSE(watch.failed_open(minutes{117}, minutes{15}));
+  EXPECT_FALSE(watch.read(std::nullopt, minutes{118}));
+
+  // The next process goes on from the journal.
+  LeaseWatch next{watch.seen(), minutes{120}};
+  EXPECT_FALSE(next.failed_open(minutes{131}, minutes{15}));
+  EXPECT_TRUE(next.failed_open(minutes{132}, minutes{15}));
+  EXPECT_TRUE(next.read(renewed + seconds{2}, minutes{133}));
+}
+
+}  // namespace
+}  // namespace agent

@@ -1,0 +1,33 @@
+#include "node-agent/survival/thaw_journaled.h"
+
+namespace agent {
+
+ThawResult thaw_journaled(const Journal& journal, const PodCgroups& cgroups) {
+  ThawResult result;
+  for (const PodIdentity& pod : journal.pods) {
+    const base::Result<PodCgroup> cgroup = cgroups.at(pod.path, pod.uid);
+    if (!cgroup) {
+      if (cgroup.error().code == base::Code::kNotFound) {
+        ++result.gone_count;
+      } else {
+        result.failed.push_back(pod.name + ": " + cgroup.error().message);
+      }
+      continue;
+    }
+    const base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
+    const IoResult written = freezer ? (*freezer)->request(Wish::kThawed) : IoResult::kFailed;
+    if (written == IoResult::kGone || (!freezer && freezer.error().code == base::Code::kNotFound)) {
+      ++result.gone_count;
+    } else if (written != IoResult::kOk) {
+      result.failed.push_back(
+          pod.name + ": " + (freezer ? std::string{to_string(written)} : freezer.error().message));
+    } else if ((*freezer)->observe().frozen) {
+      result.failed.push_back(pod.name + ": still frozen");
+    } else {
+      ++result.thawed_count;
+    }
+  }
+  return result;
+}
+
+}  // namespace agent

@@ -1,0 +1,22 @@
+// Thaws everything that a journal names: what the supervisor does when the worker cannot.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "node-agent/freezer/pod_cgroups.h"
+#include "node-agent/survival/journal.h"
+
+namespace agent {
+
+struct ThawResult {
+  std::size_t thawed_count = 0;  // asked to thaw, and seen running
+  std::size_t gone_count = 0;
+  std::vector<std::string> failed{};  // "namespace/name: why"
+};
+
+// One attempt on each pod; call it again for those that failed.
+ThawResult thaw_journaled(const Journal& journal, const PodCgroups& cgroups);
+
+}  // namespace agent

@@ -1,0 +1,53 @@
+#include "node-agent/survival/worker_watch.h"
+
+#include <gtest/gtest.h>
+
+namespace agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class WorkerWatchTest : public ::testing::Test {
+ protected:
+  WorkerWatchTest() { watch_.started(now_); }
+  // Looks every 500 ms; returns after how long it hangs, or nothing within ten seconds.
+  std::optional<base::Duration> hangs_after(bool keeper_beats, bool switcher_beats) {
+    const base::Duration begin = now_;
+    while (now_ - begin < seconds{10}) {
+      now_ += milliseconds{500};
+      if (keeper_beats) ++keeper_;
+      if (switcher_beats) ++switcher_;
+      if (watch_.hangs(keeper_, switcher_, now_)) return now_ - begin;
+    }
+    return std::nullopt;
+  }
+  WorkerWatch watch_;
+  base::Duration now_ = seconds{100};
+  std::uint64_t keeper_ = 1;
+  std::uint64_t switcher_ = 1;
+};
+
+TEST_F(WorkerWatchTest, LetsABeatingWorkerLive) {
+  EXPECT_EQ(hangs_after(true, true), std::nullopt);
+}
+
+TEST_F(WorkerWatchTest, NoticesThatEitherLoopHangsWithin6Seconds) {
+  hangs_after(true, true);
+  EXPECT_LE(hangs_after(true, false).value(), seconds{6});
+  watch_.started(now_);
+  EXPECT_LE(hangs_after(false, true).value(), seconds{6});
+  watch_.started(now_);
+  const base::Duration both = hangs_after(false, false).value();
+  EXPECT_LE(both, seconds{6});
+  EXPECT_GE(both, kHangAfter);
+}
+
+TEST_F(WorkerWatchTest, DoesNotBlameTheWorkerForItsOwnSleep) {
+  EXPECT_FALSE(watch_.hangs(keeper_, switcher_, now_ += milliseconds{500}));
+  EXPECT_FALSE(watch_.hangs(keeper_, switcher_, now_ += seconds{3600}));
+  EXPECT_FALSE(watch_.hangs(++keeper_, ++switcher_, now_ += milliseconds{500}));
+}
+
+}  // namespace
+}  // namespace agent

@@ -1,0 +1,201 @@
+#include "node-agent/switching/freeze_machine.h"
+
+namespace agent {
+
+std::string_view to_string(FreezeState state) {
+  switch (state) {
+    case FreezeState::kThawed:
+      return "thawed";
+    case FreezeState::kFreezing:
+      return "freezing";
+    case FreezeState::kFrozen:
+      return "frozen";
+    case FreezeState::kStuck:
+      return "stuck";
+    case FreezeState::kThawing:
+      return "thawing";
+    case FreezeState::kForeign:
+      return "foreign";
+    case FreezeState::kGone:
+      return "gone";
+  }
+  return "unknown";
+}
+
+FreezeMachine::FreezeMachine(FreezeState state, Wish asked, base::Duration now)
+    : state_{state}, asked_{asked}, since_{now}, next_due_{now + kAuditEvery} {}
+
+FreezeMachine FreezeMachine::found_running(base::Duration now) {
+  return {FreezeState::kThawed, Wish::kThawed, now};
+}
+
+FreezeMachine FreezeMachine::found_frozen_by_us(base::Duration now) {
+  FreezeMachine machine{FreezeState::kFreezing, Wish::kFrozen, now};
+  machine.next_due_ = now;
+  return machine;
+}
+
+FreezeMachine FreezeMachine::found_foreign(base::Duration now) {
+  return {FreezeState::kForeign, Wish::kThawed, now};
+}
+
+bool FreezeMachine::needs_write(Wish wish) const {
+  if (state_ == FreezeState::kGone || state_ == FreezeState::kForeign) return false;
+  return asked_ != wish;
+}
+
+void FreezeMachine::settle_in(FreezeState state, base::Duration now) {
+  state_ = state;
+  // On a common grid, so that many pods cost one wake-up.
+  next_due_ = (now / kAuditGrid + 1) * kAuditGrid + kAuditEvery;
+  looks_ = 0;
+  rewrites_ = 0;
+}
+
+void FreezeMachine::look_later(base::Duration now) {
+  base::Duration look = now + kLooks.back();
+  while (looks_ < kLooks.size()) {
+    const base::Duration planned = since_ + kLooks[looks_++];
+    if (planned > now) {
+      look = planned;
+      break;
+    }
+  }
+  next_due_ = look;
+}
+
+void FreezeMachine::wrote(Wish wish, IoResult result, base::Duration now) {
+  if (result == IoResult::kGone) {
+    state_ = FreezeState::kGone;
+    next_due_.reset();
+    return;
+  }
+  const bool repeated = asked_ == wish && state_ != FreezeState::kThawed;
+  denied_ = result == IoResult::kDenied;
+  write_again_ = result != IoResult::kOk;
+  asked_ = wish;
+  if (!repeated) {
+    since_ = now;
+    looks_ = 0;
+    rewrites_ = 0;
+    slow_ = false;
+  }
+  const bool late = now - since_ >= kStuckAfter;
+  if (wish == Wish::kThawed) {
+    state_ = FreezeState::kThawing;
+    if (repeated && now - since_ >= kSecondThawAfter) second_thaw_ = false;
+  } else {
+    second_thaw_ = false;
+    state_ = late ? FreezeState::kStuck : FreezeState::kFreezing;
+  }
+  if (write_again_) {
+    next_due_ = now + (late ? kAuditEvery : kWriteRetryAfter);
+  } else {
+    look_later(now);
+  }
+}
+
+void FreezeMachine::wrote_thaw_of_deleted(IoResult result, base::Duration now) {
+  if (state_ == FreezeState::kForeign) state_ = FreezeState::kFrozen;
+  asked_ = Wish::kFrozen;  // Whatever it was: this is a thaw from the start.
+  wrote(Wish::kThawed, result, now);
+  second_thaw_ = state_ == FreezeState::kThawing;
+}
+
+FreezeMachine::Action FreezeMachine::due(base::Duration now) const {
+  if (!next_due_ || now < *next_due_) return Action::kNothing;
+  if (write_again_) return asked_ == Wish::kFrozen ? Action::kFreezeAgain : Action::kThawAgain;
+  if (state_ == FreezeState::kThawing && second_thaw_ && now >= since_ + kSecondThawAfter) {
+    return Action::kThawAgain;
+  }
+  return Action::kLook;
+}
+
+void FreezeMachine::looked(Requested requested, Observation observation, base::Duration now) {
+  if (state_ == FreezeState::kGone) return;
+  if (requested.result == IoResult::kGone || observation.result == IoResult::kGone) {
+    state_ = FreezeState::kGone;
+    next_due_.reset();
+    return;
+  }
+  if (requested.result != IoResult::kOk || observation.result != IoResult::kOk) {
+    next_due_ = now + kWriteRetryAfter;
+    return;
+  }
+  switch (state_) {
+    case FreezeState::kThawed:
+      settle_in(requested.wish == Wish::kFrozen || observation.frozen ? FreezeState::kForeign
+                                                                      : FreezeState::kThawed,
+                now);
+      return;
+    case FreezeState::kForeign:
+      settle_in(requested.wish == Wish::kThawed && !observation.frozen ? FreezeState::kThawed
+                                                                       : FreezeState::kForeign,
+                now);
+      return;
+    case FreezeState::kFreezing:
+    case FreezeState::kStuck:
+    case FreezeState::kFrozen:
+      looked_while_freezing(requested, observation, now);
+      return;
+    case FreezeState::kThawing:
+      looked_while_thawing(requested, observation, now);
+      return;
+    case FreezeState::kGone:
+      return;
+  }
+}
+
+void FreezeMachine::looked_while_freezing(Requested requested, Observation observation,
+                                          base::Duration now) {
+  if (requested.wish == Wish::kThawed) {  // Somebody undid it: the timetable holds.
+    state_ = FreezeState::kFreezing;
+    since_ = now;
+    write_again_ = true;
+    next_due_ = now;
+    return;
+  }
+  if (observation.frozen) {
+    if (state_ != FreezeState::kFrozen) confirmed_after_ = now - since_;
+    settle_in(FreezeState::kFrozen, now);
+    return;
+  }
+  if (state_ == FreezeState::kFrozen) {  // A task entered; the kernel stops it by itself.
+    state_ = FreezeState::kFreezing;
+    since_ = now;
+  }
+  slow_ = now - since_ >= kSlowFreeze;
+  if (now - since_ >= kStuckAfter) state_ = FreezeState::kStuck;
+  // Harmless on v2, needed on v1 for tasks that entered since the last write.
+  if (rewrites_ < kFreezeRewritesMax && now - since_ >= kLooks.front()) {
+    ++rewrites_;
+    write_again_ = true;
+    next_due_ = now;
+  } else {
+    look_later(now);
+  }
+}
+
+void FreezeMachine::looked_while_thawing(Requested requested, Observation observation,
+                                         base::Duration now) {
+  if (requested.wish == Wish::kFrozen && !second_thaw_) {  // Not by us: we asked for the contrary.
+    settle_in(FreezeState::kForeign, now);
+    return;
+  }
+  if (!observation.frozen && !second_thaw_) {
+    settle_in(FreezeState::kThawed, now);
+    return;
+  }
+  if (!observation.frozen) {
+    next_due_ = since_ + kSecondThawAfter;
+    return;
+  }
+  if (now - since_ >= kStuckAfter) {  // We asked for it, twice: an ancestor is frozen.
+    settle_in(FreezeState::kForeign, now);
+    return;
+  }
+  look_later(now);
+  write_again_ = now - since_ >= kSecondThawAfter;
+}
+
+}  // namespace agent

@@ -1,0 +1,28 @@
+#include "node-agent/switching/switch_clock.h"
+
+#include <poll.h>
+#include <time.h>
+
+#include "linux/clock.h"
+
+namespace agent {
+base::Duration RealSwitchClock::monotonic() const {
+  return os::read_clock(CLOCK_BOOTTIME);
+}
+
+base::Instant RealSwitchClock::wall() const {
+  return base::Instant{os::read_clock(CLOCK_REALTIME)};
+}
+
+void RealSwitchClock::pause(base::Duration duration) {
+  const timespec wait = os::to_timespec(duration);
+  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, nullptr);
+}
+
+void RealSwitchClock::pause_until_news(int changes_fd, base::Duration at_most) {
+  pollfd wait{.fd = changes_fd, .events = POLLPRI, .revents = 0};
+  const timespec relative = os::to_timespec(at_most);
+  ::ppoll(&wait, 1, &relative, nullptr);
+}
+
+}  // namespace agent

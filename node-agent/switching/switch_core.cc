@@ -1,0 +1,443 @@
+#include "node-agent/switching/switch_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace agent {
+namespace {
+
+// Boundaries that are counted as missed after one long pause.
+constexpr int kMissedCountMax = 1000;
+
+FreezeMachine machine_of(Found found, base::Duration now) {
+  switch (found) {
+    case Found::kRunning:
+      return FreezeMachine::found_running(now);
+    case Found::kFrozenByUs:
+      return FreezeMachine::found_frozen_by_us(now);
+    case Found::kForeign:
+      return FreezeMachine::found_foreign(now);
+  }
+  return FreezeMachine::found_running(now);
+}
+
+bool is_ours_and_off(FreezeState state) {
+  return state == FreezeState::kFreezing || state == FreezeState::kFrozen ||
+         state == FreezeState::kStuck || state == FreezeState::kThawing;
+}
+
+// Should stand still, and is not known to.
+bool runs_on(FreezeState state) {
+  return state == FreezeState::kFreezing || state == FreezeState::kStuck;
+}
+
+bool is_part_of_a_turn(FreezeState state, FreezeState before) {
+  return (state == FreezeState::kThawed && before == FreezeState::kFrozen) ||
+         (state == FreezeState::kFrozen && before == FreezeState::kThawed);
+}
+
+}  // namespace
+
+SwitchCore::SwitchCore(SwitchClock& clock, ReportRing& reports, SwitchCounters& counters)
+    : clock_{clock}, reports_{reports}, counters_{counters} {
+  slots_.reserve(2 * kControlledPodsMax);
+  slots_before_.reserve(2 * kControlledPodsMax);
+  desired_runs_.reserve(timetable::kPodsMax);
+  freeze_.reserve(2 * kControlledPodsMax);
+  thaw_.reserve(2 * kControlledPodsMax);
+  unconfirmed_.reserve(2 * kControlledPodsMax);
+}
+
+void SwitchCore::obey(const Assignment& assignment) {
+  CHECK(assignment.pods.size() <= kControlledPodsMax);
+  CHECK(assignment_ == nullptr || assignment.number > assignment_->number);
+  const base::Instant wall = clock_.wall();
+  notice_clock_step(wall, clock_.monotonic());
+  take_in(assignment, clock_.monotonic());
+  assignment_ = &assignment;
+  prepared_for_.reset();
+  held_back_until_.reset();
+  switch_now(SwitchCause::kAssignment, wall);
+  counters_.obeyed_assignment.store(assignment.number, std::memory_order_release);
+}
+
+// Pods that stay keep their machine; those that are in the old table only are leaving.
+void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
+  std::swap(slots_, slots_before_);
+  slots_.clear();
+  for (const ControlledPod& pod : assignment.pods) {
+    const std::size_t place = pod.control->slot;
+    const bool known = place < slots_before_.size() && slots_before_[place].control == pod.control;
+    Slot* before = known ? &slots_before_[place] : nullptr;
+    Slot slot{
+        .control = pod.control,
+        .machine = known ? before->machine : machine_of(pod.control->found, now),
+        .index = pod.index,
+        .rule = pod.rule,
+        .leaving = false,
+        .thaw_of_deleted = pod.rule == Rule::kDeleted && (!known || before->rule != Rule::kDeleted),
+        .overlaps_since = known ? before->overlaps_since : std::nullopt,
+        .result = IoResult::kOk,
+        .seen_frozen = false};
+    if (known) before->control.reset();
+    // It is asked for; whether it stands still, nobody has looked yet.
+    if (!known && pod.control->found == Found::kFrozenByUs) {
+      slot.machine.looked({.result = IoResult::kOk, .wish = Wish::kFrozen},
+                          pod.control->freezer->observe(), now);
+    }
+    pod.control->slot = slots_.size();
+    publish(slot);
+    slots_.push_back(std::move(slot));
+  }
+  for (Slot& slot : slots_before_) {
+    if (!slot.control) continue;
+    if (!is_ours_and_off(slot.machine.state())) {
+      slot.control->controlled.store(false, std::memory_order_release);
+      continue;
+    }
+    if (slots_.size() == slots_.capacity()) break;  // Cannot be: twice the most that is assigned.
+    slot.leaving = true;
+    slot.rule = Rule::kRuns;
+    slot.control->slot = slots_.size();
+    slots_.push_back(std::move(slot));
+  }
+  slots_before_.clear();
+}
+
+// 1. Whom the timetable lets run.
+void SwitchCore::mark_desired(base::Instant t) {
+  desired_runs_.assign(assignment_->table.pods_count, 0);
+  for (const std::uint16_t index : timetable::run_at(assignment_->table, t)) {
+    desired_runs_[index] = 1;
+  }
+}
+
+// 2. Whom that switches.
+void SwitchCore::work_out(base::Instant t) {
+  mark_desired(t);
+  freeze_.clear();
+  thaw_.clear();
+  unconfirmed_.clear();
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+    const Slot& slot = slots_[i];
+    const bool frozen = slot.rule == Rule::kTimetable && !assignment_->everything_runs &&
+                        desired_runs_[slot.index] == 0;
+    if (slot.thaw_of_deleted && slot.machine.state() != FreezeState::kGone) {
+      thaw_.push_back(i);
+    } else if (slot.machine.needs_write(frozen ? Wish::kFrozen : Wish::kThawed)) {
+      (frozen ? freeze_ : thaw_).push_back(i);
+    } else if (frozen && slot.machine.awaits_freeze()) {
+      unconfirmed_.push_back(i);
+    }
+  }
+}
+
+void SwitchCore::prepare(base::Instant boundary) {
+  if (assignment_ == nullptr) return;
+  work_out(boundary);
+  prepared_for_ = boundary;
+  prepared_until_ = timetable::next_change(assignment_->table, boundary);
+}
+
+void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
+  const base::Instant now = clock_.wall();
+  SwitchReport report{.cause = cause, .due = due, .woke = now};
+  const bool prepared =
+      prepared_for_ && now >= *prepared_for_ && (!prepared_until_ || now < *prepared_until_);
+  if (!prepared) work_out(now);
+  // From here to the last write: system calls only.
+  report.first_write = clock_.wall();
+  for (const std::uint32_t i : freeze_) {
+    slots_[i].result = slots_[i].control->freezer->request(Wish::kFrozen);
+  }
+  const base::Duration frozen_at = clock_.monotonic();
+  const std::uint32_t late_count = thaw_.empty() ? 0 : read_back(frozen_at);
+  report.confirmed = clock_.wall();
+  for (const std::uint32_t i : thaw_) {
+    slots_[i].result = slots_[i].control->freezer->request(Wish::kThawed);
+  }
+  report.last_write = clock_.wall();
+  // Nothing is urgent any more.
+  const base::Duration thawed_at = clock_.monotonic();
+  tell_machines(frozen_at, thawed_at);
+  report.slot = base::slot_of(due, assignment_->table.slice);
+  report.froze_count = static_cast<std::uint32_t>(freeze_.size());
+  report.thawed_count = static_cast<std::uint32_t>(thaw_.size());
+  report.late_count = late_count;
+  if (report.froze_count + report.thawed_count > 0) {
+    counters_.switches.fetch_add(1, std::memory_order_relaxed);
+    if (!reports_.push(report)) counters_.reports_dropped.fetch_add(1, std::memory_order_relaxed);
+  }
+  applied_at_ = now;
+  boundary_ = timetable::next_change(assignment_->table, now);
+  changed_ |= cause != SwitchCause::kBoundary || report.late_count > 0;
+  prepared_for_.reset();
+  drop_left();
+}
+
+// Returns how many of this switch were not seen frozen when the barrier passed. One after the
+// other: while it waits for one, the others come to a stand too. What an earlier switch froze just
+// now (its revision was superseded) has its own barrier: whoever comes on may be in conflict with
+// it.
+std::uint32_t SwitchCore::read_back(base::Duration started) {
+  std::uint32_t late_count = 0;
+  for (const std::uint32_t i : freeze_) {
+    slots_[i].seen_frozen = is_seen_frozen(slots_[i], started);
+    if (!slots_[i].seen_frozen && slots_[i].result == IoResult::kOk) ++late_count;
+  }
+  for (const std::uint32_t i : unconfirmed_) {
+    slots_[i].result = IoResult::kOk;
+    slots_[i].seen_frozen = is_seen_frozen(slots_[i], slots_[i].machine.asked_at());
+  }
+  return late_count;
+}
+
+// The first looks come at once; later ones give the CPU away in between, since the tasks that have
+// to stop may be waiting for it.
+bool SwitchCore::is_seen_frozen(Slot& slot, base::Duration started) {
+  if (slot.result != IoResult::kOk) return false;  // Not asked: there is nothing to wait for.
+  Freezer& freezer = *slot.control->freezer;
+  const base::Duration barrier = assignment_->barrier;
+  for (;;) {
+    const Observation seen = freezer.observe();
+    if (seen.frozen) return true;
+    if (seen.result == IoResult::kGone) {
+      slot.result = IoResult::kGone;
+      return false;
+    }
+    const base::Duration waited = clock_.monotonic() - started;
+    if (waited >= barrier) return false;
+    if (waited < kReadBackSpin) continue;
+    const base::Duration left = barrier - waited;
+    const base::Duration pause = waited / kReadBackPausePart;
+    if (const std::optional<int> changes = freezer.changes_fd()) {
+      clock_.pause_until_news(*changes, std::min(left, std::max(kReadBackNewsWaitMin, pause)));
+    } else {
+      clock_.pause(std::min(left, std::max(kReadBackPauseMin, pause)));
+    }
+  }
+}
+
+// The kernel says thawed as soon as the write returns, unless an ancestor is frozen: one look here
+// saves a wake-up a millisecond later.
+void SwitchCore::verify_thaw(Slot& slot, base::Duration now) {
+  if (slot.result != IoResult::kOk) return;
+  slot.machine.looked({.result = IoResult::kOk, .wish = Wish::kThawed},
+                      slot.control->freezer->observe(), now);
+}
+
+void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_at) {
+  const std::int64_t wall = base::micros_since_epoch(clock_.wall());
+  for (const std::uint32_t i : freeze_) {
+    Slot& slot = slots_[i];
+    slot.machine.wrote(Wish::kFrozen, slot.result, frozen_at);
+    if (slot.result != IoResult::kOk) counters_.write_errors.fetch_add(1);
+    if (!thaw_.empty()) tell_what_was_read_back(slot, thawed_at);
+    slot.control->last_switch_micros.store(wall, std::memory_order_relaxed);
+    publish(slot);
+  }
+  for (const std::uint32_t i : unconfirmed_) {
+    if (thaw_.empty()) break;
+    tell_what_was_read_back(slots_[i], thawed_at);
+    publish(slots_[i]);
+  }
+  for (const std::uint32_t i : thaw_) {
+    Slot& slot = slots_[i];
+    if (slot.thaw_of_deleted) {
+      slot.machine.wrote_thaw_of_deleted(slot.result, thawed_at);
+      slot.thaw_of_deleted = false;
+    } else {
+      slot.machine.wrote(Wish::kThawed, slot.result, thawed_at);
+    }
+    verify_thaw(slot, thawed_at);
+    if (slot.result != IoResult::kOk) counters_.write_errors.fetch_add(1);
+    end_overlap(slot, thawed_at);
+    slot.control->last_switch_micros.store(wall, std::memory_order_relaxed);
+    publish(slot);
+  }
+  if (!thaw_.empty()) begin_overlaps(thawed_at);
+}
+
+void SwitchCore::tell_what_was_read_back(Slot& slot, base::Duration now) {
+  if (slot.result == IoResult::kGone) {
+    slot.machine.wrote(Wish::kFrozen, IoResult::kGone, now);
+  } else if (slot.seen_frozen) {
+    slot.machine.looked({.result = IoResult::kOk, .wish = Wish::kFrozen},
+                        {.result = IoResult::kOk, .frozen = true}, now);
+  }
+  if (slot.result == IoResult::kGone || slot.seen_frozen) end_overlap(slot, now);
+}
+
+// Others came on: whoever is not known to stand still though it should runs on beside them, be it
+// that the kernel takes its time or that the write failed.
+void SwitchCore::begin_overlaps(base::Duration now) {
+  for (Slot& slot : slots_) {
+    if (runs_on(slot.machine.state()) && !slot.overlaps_since) slot.overlaps_since = now;
+  }
+}
+
+void SwitchCore::end_overlap(Slot& slot, base::Duration now) {
+  if (!slot.overlaps_since) return;
+  counters_.overlap_micros.fetch_add(
+      static_cast<std::uint64_t>((now - *slot.overlaps_since).count()));
+  slot.overlaps_since.reset();
+}
+
+void SwitchCore::publish(Slot& slot) {
+  const FreezeState state = slot.machine.state();
+  const FreezeState before = slot.control->state.exchange(state, std::memory_order_acq_rel);
+  changed_ |= state != before && !is_part_of_a_turn(state, before);
+  if (state == FreezeState::kStuck && before != state) counters_.stuck.fetch_add(1);
+  if (state == FreezeState::kFrozen && runs_on(before) && slot.machine.was_slow()) {
+    slot.control->slow_freeze_micros.store(slot.machine.confirmed_after().count());
+    slot.control->slow_freezes.fetch_add(1);
+  }
+  const bool denied = slot.machine.denied();
+  changed_ |= slot.control->denied.exchange(denied, std::memory_order_relaxed) != denied;
+  slot.control->controlled.store(true, std::memory_order_release);
+}
+
+bool SwitchCore::notice_clock_step(base::Instant wall, base::Duration monotonic) {
+  base::Duration difference = wall.time_since_epoch() - monotonic;
+  const auto is_step = [&] {
+    return wall_minus_monotonic_ != base::Duration{0} &&
+           std::chrono::abs(difference - wall_minus_monotonic_) >= kClockStepMin;
+  };
+  if (is_step()) {  // Or this thread lost its CPU between the two readings.
+    const base::Instant again = clock_.wall();
+    difference = again.time_since_epoch() - clock_.monotonic();
+  }
+  const bool stepped = is_step();
+  if (stepped) counters_.clock_steps.fetch_add(1, std::memory_order_relaxed);
+  wall_minus_monotonic_ = difference;
+  return stepped;
+}
+
+void SwitchCore::count_missed(base::Instant boundary, base::Instant now) {
+  std::optional<base::Instant> missed = boundary;
+  for (int i = 0; i < kMissedCountMax && missed && *missed <= now; ++i) {
+    if (now - *missed > assignment_->table.slice / 2) {
+      counters_.boundaries_missed.fetch_add(1, std::memory_order_relaxed);
+    }
+    missed = timetable::next_change(assignment_->table, *missed);
+  }
+}
+
+void SwitchCore::step() {
+  if (assignment_ == nullptr) return;
+  const base::Instant wall = clock_.wall();
+  const base::Duration now = clock_.monotonic();
+  const bool stepped = notice_clock_step(wall, now);
+  const bool came = boundary_ && wall >= *boundary_;
+  const bool clock_went_back = wall < applied_at_;
+  if (came || clock_went_back) {
+    // Whatever the clock does, boundary switches are no closer together than a quarter of a slice,
+    // unless the timetable itself has them closer.
+    base::Duration apart = assignment_->table.slice / 4;
+    if (came && !clock_went_back) apart = std::min(apart, *boundary_ - applied_at_);
+    const base::Duration earliest = last_boundary_switch_ + apart;
+    if (now < earliest) {
+      held_back_until_ = earliest;
+    } else {
+      if (came && !stepped) count_missed(*boundary_, wall);
+      held_back_until_.reset();
+      last_boundary_switch_ = now;
+      switch_now(SwitchCause::kBoundary, came ? *boundary_ : wall);
+    }
+  } else {
+    held_back_until_.reset();  // The clock came back: what is in force is run(now).
+  }
+  look_after(clock_.monotonic());
+}
+
+void SwitchCore::look_after(base::Duration now) {
+  if (boundary_is_near()) return;
+  bool changed = false;
+  for (Slot& slot : slots_) {
+    const FreezeState before = slot.machine.state();
+    look_at(slot, now);
+    changed |= slot.machine.state() != before;
+  }
+  if (!changed) return;
+  // A foreign freeze that ended may leave a pod running that has to stand still.
+  work_out(applied_at_);
+  if (!freeze_.empty() || !thaw_.empty()) {
+    prepared_for_.reset();
+    switch_now(SwitchCause::kRepair, clock_.wall());
+  } else {
+    prepared_for_.reset();
+    drop_left();
+  }
+}
+
+void SwitchCore::look_at(Slot& slot, base::Duration now) {
+  const FreezeMachine::Action action = slot.machine.due(now);
+  Freezer& freezer = *slot.control->freezer;
+  switch (action) {
+    case FreezeMachine::Action::kNothing:
+      return;
+    case FreezeMachine::Action::kLook: {
+      const bool off = slot.machine.needs_write(Wish::kThawed);
+      const Observation seen = freezer.observe();
+      // One that stands still as we asked: nobody undid it, or it makes no difference yet. Reading
+      // no more of it is half of what an idle agent would do.
+      const bool stands = slot.machine.state() == FreezeState::kFrozen &&
+                          seen == Observation{.result = IoResult::kOk, .frozen = true};
+      const Requested requested =
+          stands ? Requested{.result = IoResult::kOk, .wish = Wish::kFrozen} : freezer.requested();
+      slot.machine.looked(requested, seen, now);
+      if (off && requested == Requested{.result = IoResult::kOk, .wish = Wish::kThawed}) {
+        counters_.repairs.fetch_add(1, std::memory_order_relaxed);
+      }
+      break;
+    }
+    case FreezeMachine::Action::kFreezeAgain:
+      slot.machine.wrote(Wish::kFrozen, freezer.request(Wish::kFrozen), now);
+      break;
+    case FreezeMachine::Action::kThawAgain:
+      slot.machine.wrote(Wish::kThawed, freezer.request(Wish::kThawed), now);
+      break;
+  }
+  if (!runs_on(slot.machine.state())) end_overlap(slot, now);
+  publish(slot);
+}
+
+void SwitchCore::drop_left() {
+  const std::size_t dropped = std::erase_if(slots_, [](const Slot& slot) {
+    const bool done = slot.leaving && !is_ours_and_off(slot.machine.state());
+    if (done) slot.control->controlled.store(false, std::memory_order_release);
+    return done;
+  });
+  if (dropped == 0) return;
+  // Those behind have moved up.
+  for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].control->slot = i;
+}
+
+bool SwitchCore::boundary_is_near() const {
+  if (!boundary_ || held_back_until_) return false;
+  const base::Duration away = *boundary_ - clock_.wall();
+  return away > base::Duration{0} && away <= kQuietBefore;
+}
+
+SwitchWake SwitchCore::next_wake() const {
+  SwitchWake wake{.boundary = boundary_, .look = std::nullopt};
+  if (held_back_until_) {
+    wake.boundary.reset();
+    wake.look = held_back_until_;
+  }
+  if (boundary_is_near()) return wake;
+  for (const Slot& slot : slots_) {
+    const std::optional<base::Duration> due = slot.machine.next_due();
+    if (due && (!wake.look || *due < *wake.look)) wake.look = due;
+  }
+  return wake;
+}
+
+bool SwitchCore::everything_runs() const {
+  return std::none_of(slots_.begin(), slots_.end(),
+                      [](const Slot& slot) { return is_ours_and_off(slot.machine.state()); });
+}
+
+}  // namespace agent

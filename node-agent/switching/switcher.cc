@@ -1,0 +1,184 @@
+#include "node-agent/switching/switcher.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "linux/cgroup_file.h"
+
+namespace agent {
+namespace {
+
+constexpr int kFifoPriority = 50;
+constexpr int kNiceValue = -20;
+constexpr std::size_t kStackBytes = 256U << 10U;
+// The heart beats at least this often.
+constexpr base::Duration kWaitMax = std::chrono::milliseconds{500};
+// To work out the switch before the instant, caches cold.
+constexpr base::Duration kPrepareWithin = std::chrono::microseconds{30};
+
+void signal_event(const os::FileDescriptor& event) {
+  const std::uint64_t one = 1;
+  // Cannot fail but for an overflow, and then the reader is awake anyway.
+  [[maybe_unused]] const ssize_t written = ::write(event.get(), &one, sizeof one);
+}
+
+bool clear_event(const os::FileDescriptor& event) {
+  std::uint64_t count = 0;
+  return ::read(event.get(), &count, sizeof count) == sizeof count;
+}
+
+}  // namespace
+
+std::string_view to_string(ThreadPolicy policy) {
+  switch (policy) {
+    case ThreadPolicy::kFifo:
+      return "fifo";
+    case ThreadPolicy::kCfs:
+      return "cfs";
+  }
+  return "unknown";
+}
+
+Switcher::Switcher(SwitchClock& clock, std::atomic<std::uint64_t>& beat, SwitcherOptions options)
+    : clock_{clock},
+      beat_{beat},
+      options_{options},
+      core_{clock, reports_, counters_},
+      lateness_{options.wake_ahead_max} {}
+
+Switcher::~Switcher() {
+  if (!running_) return;
+  stop_.store(true, std::memory_order_release);
+  signal_event(wake_up_);
+  ::pthread_join(thread_, nullptr);
+}
+
+base::Status Switcher::start() {
+  CHECK(!running_);
+  timer_ = os::FileDescriptor{::timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC)};
+  wake_up_ = os::FileDescriptor{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+  news_ = os::FileDescriptor{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+  if (!timer_.is_open() || !wake_up_.is_open() || !news_.is_open()) {
+    return os::error_from_errno("switcher: timer and event descriptors", errno);
+  }
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, kStackBytes);
+  const int error = ::pthread_create(&thread_, &attributes, &Switcher::thread_main, this);
+  ::pthread_attr_destroy(&attributes);
+  if (error != 0) return os::error_from_errno("switcher: thread", error);
+  running_ = true;
+  policy_known_.wait(false, std::memory_order_acquire);
+  return {};
+}
+
+std::uint64_t Switcher::submit(Assignment assignment) {
+  free_superseded();
+  assignment.number = ++last_number_;
+  submitted_.push_back(std::make_unique<const Assignment>(std::move(assignment)));
+  newest_.store(submitted_.back().get(), std::memory_order_release);
+  signal_event(wake_up_);
+  return last_number_;
+}
+
+// The thread may be reading the one in force and the one that it is about to take.
+void Switcher::free_superseded() {
+  const std::uint64_t obeyed = counters_.obeyed_assignment.load(std::memory_order_acquire);
+  while (!submitted_.empty() && submitted_.front()->number < obeyed) submitted_.pop_front();
+}
+
+void Switcher::clear_news() {
+  clear_event(news_);
+}
+
+void* Switcher::thread_main(void* self) {
+  static_cast<Switcher*>(self)->run();
+  return nullptr;
+}
+
+void Switcher::take_priority() {
+  ::pthread_setname_np(::pthread_self(), "switcher");
+  ThreadPolicy got = ThreadPolicy::kCfs;
+  const sched_param parameters{.sched_priority = kFifoPriority};
+  if (options_.try_fifo &&
+      ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &parameters) == 0) {
+    got = ThreadPolicy::kFifo;
+  } else {
+    // Of this thread alone, on Linux.
+    if (options_.try_fifo) (void)::setpriority(PRIO_PROCESS, 0, kNiceValue);
+    ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  }
+  policy_.store(got);
+  policy_known_.store(true, std::memory_order_release);
+  policy_known_.notify_all();
+}
+
+void Switcher::run() {
+  take_priority();
+  while (!stop_.load(std::memory_order_acquire)) {
+    const SwitchWake wake = core_.next_wake();
+    wait_for(wake);
+    beat_.fetch_add(1, std::memory_order_relaxed);
+    if (const Assignment* assignment = newest_.exchange(nullptr, std::memory_order_acq_rel)) {
+      core_.obey(*assignment);
+    } else {
+      if (wake.boundary) spin_until(*wake.boundary);
+      core_.step();
+    }
+    everything_runs_.store(core_.everything_runs(), std::memory_order_release);
+    if (core_.take_changed()) signal_event(news_);
+  }
+}
+
+// Until shortly before the boundary, the next look, a submission, or a step of the clock.
+void Switcher::wait_for(const SwitchWake& wake) {
+  // Far in the future when there is no boundary: the timer still tells when the clock is set.
+  const base::Instant now_wall = clock_.wall();
+  const base::Instant at =
+      wake.boundary ? *wake.boundary - wake_ahead() : now_wall + std::chrono::hours{1};
+  base::Duration timeout = kWaitMax;
+  if (wake.look) timeout = std::min(timeout, *wake.look - clock_.monotonic());
+  if (at <= now_wall || timeout <= base::Duration{0}) return;
+  const itimerspec setting{
+      .it_interval = {},
+      .it_value = os::to_timespec(std::max(base::Duration{1}, at.time_since_epoch()))};
+  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &setting, nullptr);
+  std::array<pollfd, 2> wait{pollfd{.fd = timer_.get(), .events = POLLIN, .revents = 0},
+                             pollfd{.fd = wake_up_.get(), .events = POLLIN, .revents = 0}};
+  const timespec relative = os::to_timespec(timeout);
+  ::ppoll(wait.data(), wait.size(), &relative, nullptr);
+  if (wait[0].revents != 0) {
+    // Of a timer that the setting of the clock has cancelled the read fails, with ECANCELED; the
+    // core sees the new time by itself.
+    if (clear_event(timer_)) lateness_.saw(std::min(clock_.wall() - at, options_.wake_ahead_max));
+  }
+  if (wait[1].revents != 0) clear_event(wake_up_);
+}
+
+base::Duration Switcher::wake_ahead() const {
+  return std::min(options_.wake_ahead_max, lateness_.value() + kPrepareWithin);
+}
+
+void Switcher::spin_until(base::Instant boundary) {
+  const base::Duration left = boundary - clock_.wall();
+  if (left <= base::Duration{0} || left > options_.wake_ahead_max) return;
+  core_.prepare(boundary);
+  // Bounded by wake_ahead_max on the monotonic clock too: the wall clock may be set back meanwhile.
+  const base::Duration give_up = clock_.monotonic() + options_.wake_ahead_max;
+  while (clock_.wall() < boundary && clock_.monotonic() < give_up) {
+  }
+}
+
+}  // namespace agent

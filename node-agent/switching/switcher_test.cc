@@ -1,0 +1,148 @@
+// The switcher with its thread, on the real clock and a freezer that any thread may look at.
+#include "node-agent/switching/switcher.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class SharedFreezer final : public Freezer {
+ public:
+  IoResult request(Wish wish) override {
+    wish_.store(wish);
+    return IoResult::kOk;
+  }
+  Observation observe() override {
+    return {.result = IoResult::kOk, .frozen = wish_.load() == Wish::kFrozen && !stuck_.load()};
+  }
+  // Its tasks do not stop, whatever they are asked.
+  void be_stuck(bool stuck) { stuck_.store(stuck); }
+  Requested requested() override { return {.result = IoResult::kOk, .wish = wish_.load()}; }
+  std::optional<int> changes_fd() const override { return std::nullopt; }
+  bool kill_works_while_frozen() const override { return true; }
+  bool runs() const { return wish_.load() == Wish::kThawed; }
+
+ private:
+  std::atomic<Wish> wish_{Wish::kThawed};
+  std::atomic<bool> stuck_{false};
+};
+
+class SwitcherTest : public ::testing::Test {
+ protected:
+  SwitcherTest() : switcher_{clock_, beat_, SwitcherOptions{}} {
+    for (int i = 0; i < 2; ++i) {
+      freezers_.push_back(std::make_shared<SharedFreezer>());
+      controls_.push_back(std::make_shared<PodControl>(PodIdentity{.uid = std::to_string(i)},
+                                                       freezers_.back(), Found::kRunning));
+    }
+  }
+  Assignment assignment(std::vector<timetable::PodSet> cycle) {
+    Assignment assignment;
+    assignment.table = {.slice = milliseconds{100}, .pods_count = 2, .cycle = std::move(cycle)};
+    for (std::uint16_t i = 0; i < 2; ++i) {
+      assignment.pods.push_back({.control = controls_[i], .index = i, .rule = Rule::kTimetable});
+    }
+    return assignment;
+  }
+  // Waits on the real world, the other thread.
+  template <typename Condition>
+  bool eventually(Condition condition) {
+    for (int i = 0; i < 10'000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(milliseconds{1});
+    }
+    return false;
+  }
+  bool obeyed(std::uint64_t number) {
+    return eventually([&] { return switcher_.counters().obeyed_assignment.load() >= number; });
+  }
+
+  RealSwitchClock clock_;
+  std::atomic<std::uint64_t> beat_{0};
+  Switcher switcher_;
+  std::vector<std::shared_ptr<SharedFreezer>> freezers_;
+  std::vector<std::shared_ptr<PodControl>> controls_;
+};
+
+TEST_F(SwitcherTest, ObeysAndTakesTurnsAndBeats) {
+  ASSERT_TRUE(switcher_.start().ok());
+  ASSERT_TRUE(obeyed(switcher_.submit(assignment({{0}, {1}}))));
+  EXPECT_NE(freezers_[0]->runs(), freezers_[1]->runs());
+  const std::uint64_t before = switcher_.counters().switches.load();
+  EXPECT_TRUE(eventually([&] { return switcher_.counters().switches.load() >= before + 3; }));
+  EXPECT_GT(beat_.load(), 0U);
+  std::optional<SwitchReport> boundary;
+  while (auto report = switcher_.take_report()) {
+    if (report->cause == SwitchCause::kBoundary) boundary = report;
+  }
+  ASSERT_TRUE(boundary.has_value());
+  EXPECT_GE(boundary->first_write, boundary->due);
+  EXPECT_GE(boundary->last_write, boundary->first_write);
+}
+
+TEST_F(SwitcherTest, TheNewestOfManySubmissionsWins) {
+  ASSERT_TRUE(switcher_.start().ok());
+  std::uint64_t last = 0;
+  for (int i = 0; i < 2000; ++i) last = switcher_.submit(assignment({{}}));
+  Assignment all = assignment({{}});
+  all.everything_runs = true;
+  last = switcher_.submit(std::move(all));
+  ASSERT_TRUE(obeyed(last));
+  EXPECT_TRUE(freezers_[0]->runs() && freezers_[1]->runs());
+  EXPECT_TRUE(eventually([&] { return switcher_.everything_runs(); }));
+}
+
+// The kill switch, say.
+TEST_F(SwitcherTest, WhatIsSubmittedWhileItWaitsForAFreezeIsObeyedAfterwards) {
+  ASSERT_TRUE(switcher_.start().ok());
+  ASSERT_TRUE(obeyed(switcher_.submit(assignment({{0}}))));
+  freezers_[0]->be_stuck(true);
+  Assignment other_way = assignment({{1}});
+  other_way.barrier = seconds{60};
+  const std::uint64_t waits = switcher_.submit(std::move(other_way));
+  ASSERT_TRUE(eventually([&] { return !freezers_[0]->runs(); }));
+  Assignment all = assignment({{}});
+  all.everything_runs = true;
+  const std::uint64_t last = switcher_.submit(std::move(all));
+  EXPECT_LT(switcher_.counters().obeyed_assignment.load(), waits);
+  freezers_[0]->be_stuck(false);
+  ASSERT_TRUE(obeyed(last));
+  EXPECT_TRUE(freezers_[0]->runs() && freezers_[1]->runs());
+  EXPECT_TRUE(eventually([&] { return switcher_.everything_runs(); }));
+}
+
+TEST_F(SwitcherTest, StopsWhileItIsSpinningAndSleeping) {
+  for (int round = 0; round < 10; ++round) {
+    Switcher other{clock_, beat_, SwitcherOptions{.try_fifo = round % 2 == 0}};
+    ASSERT_TRUE(other.start().ok());
+    other.submit(assignment({{0}, {1}}));
+    std::this_thread::sleep_for(milliseconds{round * 7});
+  }
+}
+
+TEST(Lateness, GoesUpAtOnceAndDownSlowly) {
+  Lateness lateness{milliseconds{100}};
+  lateness.saw(milliseconds{20});
+  EXPECT_EQ(lateness.value(), milliseconds{90});
+  lateness.saw(milliseconds{300});
+  EXPECT_EQ(lateness.value(), milliseconds{300});
+  for (int i = 0; i < 100; ++i) lateness.saw(milliseconds{20});
+  EXPECT_NEAR(static_cast<double>(lateness.value().count()), 20'000, 10);
+}
+
+TEST_F(SwitcherTest, SaysWhichPolicyItGot) {
+  Switcher modest{clock_, beat_, SwitcherOptions{.try_fifo = false}};
+  ASSERT_TRUE(modest.start().ok());
+  EXPECT_EQ(modest.policy(), ThreadPolicy::kCfs);
+  EXPECT_EQ(to_string(ThreadPolicy::kCfs), "cfs");
+  EXPECT_EQ(to_string(ThreadPolicy::kFifo), "fifo");
+}
+
+}  // namespace
+}  // namespace agent
