@@ -14,7 +14,7 @@ std::string job_name(const Job& job) {
 
 std::string Engine::check_invariants() {
   components_.project_stale();
-  for (const auto& [order, job] : jobs_.all()) {
+  for (const auto& [order, job] : books_.table().all()) {
     if (std::string broken = check_job(*job); !broken.empty()) return broken;
   }
   for (int rank = 0; rank < cluster_.node_count(); ++rank) {
@@ -28,7 +28,8 @@ std::string Engine::check_invariants() {
 
 std::string Engine::check_job(const Job& job) const {
   const std::string name = job_name(job);
-  if (job.allocated() != allocated_.contains(job.table_order)) return name + ": lost allocation";
+  if (job.allocated() != books_.allocated().contains(job.table_order))
+    return name + ": lost allocation";
   if (job.allocated() && (job.pending() || is_terminal(job.state))) {
     return name + ": holds nodes in a state without";
   }
@@ -51,7 +52,7 @@ std::string Engine::check_job(const Job& job) const {
     if (!job.held && !timed && job.queued_in.empty() && job.reason == Reason::kNone) {
       return name + ": waits without a reason";
     }
-    const bool evaluated = version_ == passed_version_;
+    const bool evaluated = books_.version() == passed_version_;
     if (evaluated && job.reason == Reason::kNone) return name + ": passed over without a reason";
   } else if (!job.queued_in.empty()) {
     return name + ": queued and not pending";
@@ -64,7 +65,7 @@ std::string Engine::check_job(const Job& job) const {
 std::string Engine::check_node(NodeIndex node) const {
   const NodeSpec& spec = cluster_.node(node);
   MemoryMiB memory{0};
-  for (const Job* job : usage_.jobs_on(node)) {
+  for (const Job* job : books_.usage().jobs_on(node)) {
     if (job->completing()) continue;
     for (const NodeAllocation& use : job->allocation.nodes) {
       if (use.node == node) memory += use.memory;

@@ -23,17 +23,17 @@ void Engine::on(const Configure& event) {
   }
   if (gang_before || gang_on()) gang_rebuild();
   for (const auto& [order, job] :
-       allocated_) {  // whom a job that starts must not disturb: tiers decide
+       books_.allocated()) {  // whom a job that starts must not disturb: tiers decide
     if (!job->ready) mark_nodes(*job);
   }
-  touched();
+  books_.changed();
 }
 
 void Engine::on(const NodeUpdate& event) {
   // A node that cannot be used is refused by the operator before; here it is merely left out.
   if (!cluster_.upsert_node(event.node).ok()) return;
   removed_nodes_.erase(event.node.name);
-  touched();
+  books_.changed();
 }
 
 // A node that still has jobs stays, down, until the last of them is gone.
@@ -41,8 +41,8 @@ void Engine::on(const NodeRemove& event) {
   settle();
   const auto node = cluster_.find_node(event.name);
   if (!node) return;
-  touched();
-  if (usage_.jobs_on(*node).empty()) {
+  books_.changed();
+  if (books_.usage().jobs_on(*node).empty()) {
     cluster_.remove_node(event.name);
     return;
   }
@@ -52,10 +52,11 @@ void Engine::on(const NodeRemove& event) {
   removed_nodes_.insert(event.name);
 }
 
+// After a job has left its nodes.
 void Engine::remove_empty_nodes() {
   for (auto at = removed_nodes_.begin(); at != removed_nodes_.end();) {
     const auto node = cluster_.find_node(*at);
-    if (node && !usage_.jobs_on(*node).empty()) {
+    if (node && !books_.usage().jobs_on(*node).empty()) {
       ++at;
       continue;
     }
@@ -73,32 +74,19 @@ void Engine::settle() {
     topology_version_ = cluster_.topology_version();
     rebuild();
   } else {
-    usage_.look_at_limits();
+    books_.node_limits_changed();
   }
   release_bad_constraints();
 }
 
-std::unique_ptr<Selector> Engine::make_selector() const {
-  return cluster_.parameters().select == SelectType::kLinear ? make_linear_selector(cluster_)
-                                                             : make_cons_tres_selector(cluster_);
-}
-
 void Engine::rebuild() {
-  selector_ = make_selector();
-  usage_.reset();
-  for (const auto& [order, job] : allocated_) {
-    usage_.add(*job);
-    job->select.victim_mode = preempt::effective_mode(cluster_, *job);
-    job->select.exempt_until =
-        job->start_time.value_or(job->allocated_at) + preempt::exempt_time(cluster_, *job);
-    if (!job->completing()) selector_->add(job->select);
-  }
+  books_.reshape();
   requeue_all_pending();
 }
 
 // 2.4: a change of nodes or configuration may make the impossible possible.
 void Engine::release_bad_constraints() {
-  for (const auto& [order, job] : jobs_.all()) {
+  for (const auto& [order, job] : books_.table().all()) {
     if (!job->pending() || job->held != Reason::kBadConstraints) continue;
     job->held.reset();
     set_reason(*job, Reason::kNone);

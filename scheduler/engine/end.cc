@@ -6,17 +6,16 @@ namespace sched {
 // 13.5. In no partition it would wait for ever.
 bool Engine::may_requeue(const Job& job) const {
   return job.request.requeue.value_or(cluster_.parameters().requeue_default) &&
-         !partitions_of(job).empty();
+         !partitions_of(job.request).empty();
 }
 
 void Engine::begin_ending(Job& job, Ending ending) {
   if (job.ending) return;  // final
-  touched();
-  job.ending = ending;
-  decisions_.push_back(End{.job = job.id,
-                           .verdict = *ending.verdict,
-                           .kill_at = ending.grace_end + cluster_.parameters().kill_wait,
-                           .preemptor = ending.preemptor});
+  books_.set_ending(job, ending);
+  books_.decide(End{.job = job.id,
+                    .verdict = *ending.verdict,
+                    .kill_at = ending.grace_end + cluster_.parameters().kill_wait,
+                    .preemptor = ending.preemptor});
   if (ending.grace_end <= now_) {
     kill(job);
   } else {
@@ -28,32 +27,28 @@ void Engine::begin_ending(Job& job, Ending ending) {
 void Engine::kill(Job& job) {
   settle_clock(job);
   if (!job.in_gang) to_phase(job, JobClock::Phase::kIdle);
-  selector_->remove(job.select);
-  usage_.before_change(job);
-  job.ending->killed = true;
-  usage_.after_change(job);
-  touched();
+  books_.release_cores(job);
 }
 
 // Nobody decided it: its processes ended, or its node is lost.
 void Engine::end_by_itself(Job& job, JobState verdict, int exit_code) {
   const bool requeue = verdict == JobState::kNodeFail && may_requeue(job);
-  job.ending = Ending{.final_state = requeue ? JobState::kPending : verdict,
-                      .verdict = std::nullopt,
-                      .grace_end = now_,
-                      .preemptor = {},
-                      .exit_code = exit_code};
+  books_.set_ending(job, Ending{.final_state = requeue ? JobState::kPending : verdict,
+                                .verdict = std::nullopt,
+                                .grace_end = now_,
+                                .preemptor = {},
+                                .exit_code = exit_code});
 }
 
 void Engine::on(const JobEnding& event) {
-  Job* job = jobs_.find(event.job);
+  Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated() || job->ending) return;
   end_by_itself(*job, event.verdict, event.exit_code);
   kill(*job);
 }
 
 void Engine::on(const JobGone& event) {
-  Job* job = jobs_.find(event.job);
+  Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated()) return;
   if (!job->ending) end_by_itself(*job, event.verdict, event.exit_code);
   gone(*job);
@@ -61,41 +56,30 @@ void Engine::on(const JobGone& event) {
 
 // T6
 void Engine::gone(Job& job) {
-  touched();
-  const Ending ending = *job.ending;
-  job.exit_code = ending.exit_code;
+  const JobState final_state = job.ending->final_state;
+  job.exit_code = job.ending->exit_code;
   gang_gone(job);
-  release_allocation(job);
-  job.ending.reset();
-  if (ending.final_state == JobState::kPending) {
+  books_.end(job, final_state);
+  remove_empty_nodes();
+  if (final_state == JobState::kPending) {
     to_pending(job);
   } else {
-    finish(job, ending.final_state);
+    books_.finish(job, final_state);
   }
 }
 
-void Engine::release_allocation(Job& job) {
+// Its nodes' timetables change, and its run time stops here.
+void Engine::about_to_end(Job& job) {
   mark_nodes(job);
   disarm_time_limit(job);
   settle_clock(job);
   to_phase(job, JobClock::Phase::kIdle);
-  if (!job.completing()) selector_->remove(job.select);
-  usage_.remove(job);
-  allocated_.erase(job.table_order);
-  job.partition.reset();
-  job.allocation = Allocation{};
-  job.select.allocation = nullptr;
-  job.select.user_suspended = false;
-  job.user_suspended = job.cores_released = job.ready = false;
   waiting_resumes_.erase(job.id);
-  if (!removed_nodes_.empty()) remove_empty_nodes();
-  touched();
 }
 
 // T7
 void Engine::to_pending(Job& job) {
   const QueueParameters& parameters = cluster_.parameters().queue;
-  job.state = job.select.state = JobState::kPending;
   job.clock = JobClock{.as_of = now_};
   ++job.restarts;
   job.start_time.reset();
@@ -105,12 +89,12 @@ void Engine::to_pending(Job& job) {
   hold_if_suspended(job);
   job.reason = Reason::kNone;
   job.message.clear();
-  decisions_.push_back(StateChange{.job = job.id,
-                                   .state = JobState::kPending,
-                                   .reason = job.held.value_or(Reason::kBeginTime),
-                                   .exit_code = job.exit_code,
-                                   .restarts = job.restarts,
-                                   .eligible_at = job.not_before});
+  books_.decide(StateChange{.job = job.id,
+                            .state = JobState::kPending,
+                            .reason = job.held.value_or(Reason::kBeginTime),
+                            .exit_code = job.exit_code,
+                            .restarts = job.restarts,
+                            .eligible_at = job.not_before});
   enqueue(job);
 }
 
@@ -122,21 +106,8 @@ void Engine::hold_if_suspended(Job& job) {
   job.held_by_suspend = true;
 }
 
-void Engine::finish(Job& job, JobState state) {
-  touched();
-  job.state = job.select.state = state;
-  job.reason = state == JobState::kDeadline ? Reason::kDeadline : Reason::kNone;
-  job.message.clear();
-  decisions_.push_back(StateChange{.job = job.id,
-                                   .state = state,
-                                   .reason = job.reason,
-                                   .exit_code = job.exit_code,
-                                   .restarts = job.restarts,
-                                   .eligible_at = std::nullopt});
-}
-
 void Engine::on(const TimeLimitReached& event) {
-  Job* job = jobs_.find(event.job);
+  Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated() || job->suspended()) return;  // R13.21
   begin_ending(*job, Ending{.final_state = JobState::kTimeout,
                             .verdict = EndingVerdict::kTimeout,

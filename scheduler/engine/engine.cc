@@ -6,11 +6,13 @@ namespace sched {
 
 Engine::Engine(Options options)
     : options_{options},
-      usage_{cluster_},
-      placement_{cluster_, groups_, usage_, allocated_},
-      components_{cluster_, usage_, jobs_, options.publishes},
-      plans_{cluster_, usage_, components_} {
+      books_{cluster_},
+      placement_{cluster_, groups_, books_.usage(), books_.allocated()},
+      components_{cluster_, books_.usage(), books_.table(), options.publishes},
+      plans_{cluster_, books_.usage(), components_} {
   components_.on_settle([this](Job& job) { settle_clock(job); });
+  books_.on_begin([this](Job& job) { begun(job); });
+  books_.on_end([this](Job& job) { about_to_end(job); });
   rebuild();
 }
 
@@ -33,7 +35,7 @@ void Engine::step(base::Instant now, const Event& event) {
 
 std::vector<JobId> Engine::jobs() const {
   std::vector<JobId> ids;
-  for (const auto& [order, job] : jobs_.all()) {
+  for (const auto& [order, job] : books_.table().all()) {
     if (!is_terminal(job->state)) ids.push_back(job->id);
   }
   return ids;
@@ -41,7 +43,7 @@ std::vector<JobId> Engine::jobs() const {
 
 std::optional<JobView> Engine::view(JobId id, base::Instant now) {
   components_.project_stale();
-  const Job* job = jobs_.find(id);
+  const Job* job = books_.find(id);
   if (job == nullptr) return std::nullopt;
   JobView view;
   view.id = id;
@@ -75,47 +77,11 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
   return view;
 }
 
-void Engine::set_reason(Job& job, Reason reason, std::string message) {
-  if (job.reason == reason && job.message == message) return;
-  if (in_pass_ && job.pending() && job.queued_in.size() > 1) {
-    told_before_.try_emplace(job.id, Told{job.reason, job.message});
-    job.reason = reason;
-    job.message = std::move(message);
-    return;
-  }
-  job.reason = reason;
-  job.message = message;
-  if (is_terminal(job.state)) return;
-  decisions_.push_back(Waits{job.id, reason, std::move(message), std::nullopt});
-}
-
-void Engine::tell_reasons() {
-  in_pass_ = false;
-  for (auto& [id, before] : std::exchange(told_before_, {})) {
-    Job* job = jobs_.find(id);
-    if (job == nullptr || !job->pending()) continue;
-    Told now{job->reason, job->message};
-    job->reason = before.reason;
-    job->message = std::move(before.message);
-    set_reason(*job, now.reason, std::move(now.message));
-  }
-}
-
-// The nodes' counters depend on the state; they are kept in step here.
-void Engine::set_state(Job& job, JobState state) {
-  const bool ran = job.running();
-  job.state = state;
-  job.select.state = state;
-  if (job.allocated() && !job.completing() && ran != job.running()) {
-    usage_.change_running(job, job.running());
-  }
-}
-
 void Engine::fire_timers() {
   while (!eligible_timers_.empty() && eligible_timers_.begin()->first <= now_) {
     const JobId id = eligible_timers_.begin()->second;
     eligible_timers_.erase(eligible_timers_.begin());
-    Job* job = jobs_.find(id);
+    Job* job = books_.find(id);
     if (job == nullptr || !job->pending()) continue;
     if (!options_.told_timing && !job->held && deadline_passed(*job)) {
       dequeue(*job);
@@ -126,7 +92,7 @@ void Engine::fire_timers() {
   while (!grace_timers_.empty() && grace_timers_.begin()->first <= now_) {
     const JobId id = grace_timers_.begin()->second;
     grace_timers_.erase(grace_timers_.begin());
-    Job* job = jobs_.find(id);
+    Job* job = books_.find(id);
     if (job != nullptr && job->ending && !job->ending->killed && job->ending->grace_end <= now_) {
       kill(*job);
     }

@@ -18,10 +18,10 @@
 #include "scheduler/event.h"
 #include "scheduler/gang/components.h"
 #include "scheduler/gang/world.h"
-#include "scheduler/jobs/job_table.h"
+#include "scheduler/jobs/job_books.h"
+#include "scheduler/jobs/node_usage.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/place/node_groups.h"
-#include "scheduler/place/node_usage.h"
 #include "scheduler/place/placement.h"
 #include "scheduler/projection/node_plans.h"
 #include "scheduler/queue/job_queue.h"
@@ -36,7 +36,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   void step(base::Instant now, const Event& event);
-  std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
+  std::vector<Decision> take_decisions() { return books_.take_decisions(); }
   std::optional<JobView> view(JobId id, base::Instant now);
   std::vector<JobId> jobs() const;
   std::optional<base::Instant> next_due();
@@ -56,12 +56,10 @@ class Engine {
   std::string check_node(NodeIndex node) const;
 
   // --- restore ---
-  void book(Job& job);
   void restore_job(const RestoredJob& from);
   void restore_ending(Job& job, const RestoredJob& from);
   void restore_clock(Job& job, const std::map<JobId, const NodePlan*>& plan_of);
   void restore_rotation(const std::vector<NodePlan>& published);
-  std::unique_ptr<Selector> make_selector() const;
 
   // --- events (one function per event) ---
   void on(const Configure& event);
@@ -89,7 +87,7 @@ class Engine {
   // --- configuration ---
   void remove_empty_nodes();
   void settle();   // after a change of nodes or configuration: node groups, and books when needed
-  void rebuild();  // selector, usage and queue anew from the job table
+  void rebuild();  // books and queue anew from the job table
   void release_bad_constraints();
 
   // --- queue ---
@@ -100,15 +98,17 @@ class Engine {
     Reason reason;
     std::string message;
   };
-  std::optional<Refusal> refused_by_partition(const Job& job, PartitionIndex partition) const;
-  std::optional<Refusal> refused_by_limits(const Job& job, PartitionIndex partition,
+  std::optional<Refusal> refused_by_partition(const JobRequest& request,
+                                              PartitionIndex partition) const;
+  std::optional<Refusal> refused_by_limits(const JobRequest& request, PartitionIndex partition,
                                            const QosConfig* qos) const;
   std::string held_message(const Job& job) const;
   QueueRecord record_of(Job& job, PartitionIndex partition) const;
-  std::vector<PartitionIndex> partitions_of(const Job& job) const;
+  std::vector<PartitionIndex> partitions_of(const JobRequest& request) const;
   Priority next_priority(const JobRequest& request);
-  void set_reason(Job& job, Reason reason, std::string message = {});
-  void tell_reasons();
+  void set_reason(Job& job, Reason reason, std::string message = {}) {
+    books_.set_reason(job, reason, std::move(message));
+  }
 
   // --- pass ---
   struct PassState;
@@ -133,26 +133,24 @@ class Engine {
   };
   QosUse use_of(const QosConfig& qos, const std::string& user) const;
   std::string over_qos_limit(const Job& job, PartitionIndex partition, int cpus) const;
-  std::string denied_by_qos(const Job& job, PartitionIndex partition) const;
-  bool refused_at_submit(const Job& job, std::string& message) const;
+  std::string denied_by_qos(const JobRequest& request, PartitionIndex partition) const;
+  bool refused_at_submit(const JobRequest& request, std::string& message) const;
 
   // --- start and end ---
   void start(Job& job, PartitionIndex partition, Allocation allocation, SharingStatus sharing);
   void undo_start(Job& job);
   void become_ready(Job& job);
-  bool preempt_victims(Job& preemptor, const PlacementOutcome& outcome);
+  void preempt_victims(Job& preemptor, const PlacementOutcome& outcome);
   void preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor);
   void begin_ending(Job& job, Ending ending);
   void kill(Job& job);  // grace over: cores are released, nodes are completing
   void gone(Job& job);
   void end_by_itself(Job& job, JobState verdict, int exit_code);
   void to_pending(Job& job);
-  void finish(Job& job, JobState state);
-  void release_allocation(Job& job);
-  void clear_claim(Job& job, bool tell);
+  void begun(Job& job);         // listener of the books
+  void about_to_end(Job& job);  // likewise
   bool may_requeue(const Job& job) const;
   static void hold_if_suspended(Job& job);
-  void set_state(Job& job, JobState state);
   std::optional<base::Duration> time_limit_of(const Job& job, PartitionIndex partition) const;
 
   // --- gang ---
@@ -185,18 +183,14 @@ class Engine {
   void check_time_limits();
   void retry_resumes();
   std::optional<base::Duration> over_time_limit(const Job& job) const;
-  void touched() { ++version_; }
 
   const Options options_;
   base::Instant now_{base::Instant::min()};
   Cluster cluster_;
   NodeGroups groups_;
-  NodeUsage usage_;
-  std::unique_ptr<Selector> selector_;
   std::uint64_t cluster_version_ = 0;   // that groups_ were built for
   std::uint64_t topology_version_ = 0;  // that the books were built for
-  JobTable jobs_;
-  std::map<std::int64_t, Job*> allocated_;  // by table order
+  JobBooks books_;
   JobQueue queue_;
   Placement placement_;
   Priority lowest_priority_{0xffff0000U};  // R9.2
@@ -209,7 +203,6 @@ class Engine {
       eligible_timers_;  // begin time, requeue delay, deadline
   std::set<std::pair<base::Instant, JobId>> grace_timers_;
   std::set<std::pair<base::Instant, JobId>> limit_timers_;
-  std::set<JobId> claimants_;
   // Queued jobs whose reason is None or Resources; others may be among them. All that a pass does
   // with records behind the last partition's failure is to make their reason Priority.
   std::vector<JobId> unexplained_;       // some of them more than once
@@ -218,22 +211,11 @@ class Engine {
   std::set<std::string> removed_nodes_;  // that still have jobs
 
   // A pass over an unchanged state ends as the last one did (BlockedPassUnchanged).
-  std::uint64_t version_ = 1;
   std::uint64_t passed_version_ = 0;
   base::Instant passed_until_{};
   std::uint64_t event_passed_version_ = 0;
   base::Instant next_full_pass_{};
 
-  // During a pass: what jobs with several records said before it. They say what came of all their
-  // records, once, when it is over.
-  struct Told {
-    Reason reason;
-    std::string message;
-  };
-  bool in_pass_ = false;
-  std::map<JobId, Told> told_before_;
-
-  std::vector<Decision> decisions_;
   std::vector<JobRun> runs_;
 };
 

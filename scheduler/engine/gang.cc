@@ -51,7 +51,7 @@ void Engine::apply_gang_actions() {
   std::vector<Job*> stopped;
   std::vector<Job*> resumed;
   for (const gang::Action& action : world_->take_last_actions()) {
-    Job& job = *jobs_.find(action.job);
+    Job& job = *books_.find(action.job);
     switch (action.kind) {
       case gang::ActionKind::kStop:
         if (job.running()) stopped.push_back(&job);
@@ -66,19 +66,16 @@ void Engine::apply_gang_actions() {
   }
   for (Job* job : stopped) {
     if (job->completing()) continue;
-    set_state(*job, JobState::kSuspended);
     job->clock.to(JobClock::Phase::kSuspended, now_);
-    job->reason = world_->shadowed(job->id) ? Reason::kPreempted : Reason::kTimeslice;
-    decisions_.push_back(Suspend{job->id, job->reason});
+    books_.suspend(*job, world_->shadowed(job->id) ? Reason::kPreempted : Reason::kTimeslice);
   }
   for (Job* job : resumed) {
     if (job->completing()) continue;
-    set_state(*job, JobState::kRunning);
     job->clock.to(JobClock::Phase::kRunning, now_);
-    job->reason = Reason::kNone;
-    decisions_.push_back(Resume{job->id});
+    books_.resume(*job);
   }
-  if (!stopped.empty() || !resumed.empty()) touched();
+  // Passes are told too: the next one has to look at who runs now (R4.4).
+  if (!stopped.empty() || !resumed.empty()) books_.changed();
 }
 
 // 6.10: jobs keep the order of the old lists; the rest follows in job-table order.
@@ -91,21 +88,21 @@ void Engine::gang_rebuild() {
   if (world_) places = world_->places();
   world_.reset();
   if (gang_on()) world_.emplace(cluster_, gang::unit_of(cluster_.parameters()));
-  for (const auto& [order, job] : allocated_) job->in_gang = false;  // who is completing stays out
+  for (const auto& [order, job] : books_.allocated())
+    job->in_gang = false;  // who is completing stays out
   const auto add = [&](Job& job) {
     if (!job.allocated() || !job.ready || job.completing() || job.cores_released) return;
     if (!takes_turns(job)) {  // jobs that the gang had stopped go on
       if (!job.suspended() || job.user_suspended) return;
-      set_state(job, JobState::kRunning);
       job.clock.to(JobClock::Phase::kRunning, now_);
-      decisions_.push_back(Resume{job.id});
+      books_.resume(job);
       return;
     }
     job.in_gang = true;
     world_->start(newcomer(job), false);
   };
-  for (const gang::Place& place : places) add(*jobs_.find(place.job));
-  for (const auto& [order, job] : allocated_) {
+  for (const gang::Place& place : places) add(*books_.find(place.job));
+  for (const auto& [order, job] : books_.allocated()) {
     if (takes_turns(*job) && !world_->contains(job->id)) add(*job);
   }
   if (!gang_on()) return;
@@ -117,7 +114,7 @@ void Engine::gang_rebuild() {
 // removed.
 void Engine::rebuild_components() {
   std::vector<Job*> tracked;
-  for (const auto& [order, job] : allocated_) {
+  for (const auto& [order, job] : books_.allocated()) {
     const bool sliced = takes_turns(*job);
     if (sliced && job->ready && !job->user_suspended) {
       if (!job->in_gang) to_phase(*job, job->clock.phase);  // its partition is back
@@ -126,9 +123,7 @@ void Engine::rebuild_components() {
     if (sliced || !job->in_gang) continue;
     components_.leave(*job, now_);
     if (job->suspended()) {
-      set_state(*job, JobState::kRunning);
-      job->reason = Reason::kNone;
-      decisions_.push_back(Resume{job->id});
+      books_.resume(*job);
     }
     if (!job->limit_timer) arm_time_limit(*job);
   }

@@ -20,31 +20,32 @@ Priority Engine::next_priority(const JobRequest& request) {
 }
 
 void Engine::on(const Submit& event) {
-  if (jobs_.find(event.request.id) != nullptr) return;
-  Job& job = jobs_.add(event.request);
-  job.submit_time = event.request.submit_time;
-  if (event.request.hold) job.held = Reason::kJobHeldUser;
-  hold_if_suspended(job);
-  if (!job.held) job.priority = next_priority(job.request);
-  if (std::string message; refused_at_submit(job, message)) {
-    jobs_.erase(job.id);
-    decisions_.push_back(Refused{event.request.id, std::move(message)});
+  if (books_.find(event.request.id) != nullptr) return;
+  const bool held = event.request.hold || event.request.suspend;
+  const Priority priority = held ? Priority{} : next_priority(event.request);
+  if (std::string message; refused_at_submit(event.request, message)) {
+    books_.decide(Refused{event.request.id, std::move(message)});
     return;
   }
+  Job& job = books_.add(event.request);
+  job.submit_time = event.request.submit_time;
+  job.priority = priority;
+  if (event.request.hold) job.held = Reason::kJobHeldUser;
+  hold_if_suspended(job);
   enqueue(job);
 }
 
 // DenyOnLimit (1.4): empty, or what the job asks for that its QOS never allow in this partition.
-std::string Engine::denied_by_qos(const Job& job, PartitionIndex partition) const {
-  const QosOrder order = qos_order(cluster_, job.request.qos, partition);
+std::string Engine::denied_by_qos(const JobRequest& request, PartitionIndex partition) const {
+  const QosOrder order = qos_order(cluster_, request.qos, partition);
   const bool denies = std::ranges::any_of(
       order, [](const QosConfig* qos) { return qos != nullptr && qos->deny_on_limit; });
   if (!denies) return {};
-  if (const auto refusal = refused_by_partition(job, partition)) {
+  if (const auto refusal = refused_by_partition(request, partition)) {
     return refusal->reason == Reason::kQosLimit ? refusal->message : std::string{};
   }
-  const int nodes_count = node_counts(cluster_, job, partition).min;
-  const int cpus = tasks_of(job.request, nodes_count) * job.request.cpus_per_task;
+  const int nodes_count = node_counts(cluster_, request, partition).min;
+  const int cpus = tasks_of(request, nodes_count) * request.cpus_per_task;
   for (const auto limit : {&QosConfig::max_cpus_per_user, &QosConfig::group_cpus}) {
     const QosConfig* const qos = qos_with(order, limit);
     if (qos == nullptr || cpus <= *(qos->*limit)) continue;
@@ -56,8 +57,8 @@ std::string Engine::denied_by_qos(const Job& job, PartitionIndex partition) cons
 
 // 1.2.1: DRAIN and INACTIVE take no new jobs. DenyOnLimit and EnforcePartLimits: whether limits
 // turn the job away instead of letting it wait.
-bool Engine::refused_at_submit(const Job& job, std::string& message) const {
-  const std::vector<PartitionIndex> partitions = partitions_of(job);
+bool Engine::refused_at_submit(const JobRequest& request, std::string& message) const {
+  const std::vector<PartitionIndex> partitions = partitions_of(request);
   const auto takes_none = [&](PartitionIndex partition) {
     const PartitionState state = cluster_.partition(partition).config.state;
     return state == PartitionState::kDrain || state == PartitionState::kInactive;
@@ -70,7 +71,7 @@ bool Engine::refused_at_submit(const Job& job, std::string& message) const {
   }
   std::size_t denied = 0;
   for (const PartitionIndex partition : partitions) {
-    const std::string why = denied_by_qos(job, partition);
+    const std::string why = denied_by_qos(request, partition);
     if (why.empty()) continue;
     ++denied;
     message = why + ", and DenyOnLimit is set: ask for less";
@@ -80,7 +81,7 @@ bool Engine::refused_at_submit(const Job& job, std::string& message) const {
   if (enforce == EnforcePartLimits::kNone) return false;
   std::size_t failed = 0;
   for (const PartitionIndex partition : partitions) {
-    const auto refusal = refused_by_partition(job, partition);
+    const auto refusal = refused_by_partition(request, partition);
     const bool is_limit = refusal && (refusal->reason == Reason::kPartitionTimeLimit ||
                                       refusal->reason == Reason::kPartitionNodeLimit ||
                                       refusal->reason == Reason::kMaxMemPerLimit);
@@ -93,7 +94,7 @@ bool Engine::refused_at_submit(const Job& job, std::string& message) const {
 }
 
 void Engine::on(const Update& event) {
-  Job* job = jobs_.find(event.request.id);
+  Job* job = books_.find(event.request.id);
   if (job == nullptr || is_terminal(job->state)) return;
   const bool was_held = job->request.hold;
   const bool reprioritised =
@@ -101,11 +102,9 @@ void Engine::on(const Update& event) {
   const std::int64_t nicer = std::int64_t{job->request.nice} - event.request.nice;
   if (job->pending()) {
     dequeue(*job);
-    job->request = event.request;
+    books_.set_request(*job, event.request);
   } else {
-    job->request.time_limit = event.request.time_limit;
-    job->request.priority = event.request.priority;
-    job->request.nice = event.request.nice;
+    books_.set_request(*job, event.request);
     job->time_limit = time_limit_of(*job, *job->partition);
     arm_time_limit(*job);
   }
@@ -127,14 +126,13 @@ void Engine::on(const Update& event) {
     if (job->held == Reason::kBadConstraints) job->held.reset();
     enqueue(*job);
   }
-  touched();
 }
 
 void Engine::on(const Hold& event) {
-  Job* job = jobs_.find(event.job);
+  Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
   if (!job->pending()) {  // 13.2
-    decisions_.push_back(Refused{job->id, "a job that runs cannot be held: suspend it"});
+    books_.decide(Refused{job->id, "a job that runs cannot be held: suspend it"});
     return;
   }
   job->held = event.by_admin ? Reason::kJobHeldAdmin : Reason::kJobHeldUser;
@@ -143,7 +141,7 @@ void Engine::on(const Hold& event) {
 }
 
 void Engine::on(const Release& event) {
-  Job* job = jobs_.find(event.job);
+  Job* job = books_.find(event.job);
   if (job == nullptr || !job->pending() || !job->held) return;
   job->held.reset();
   job->held_by_suspend = job->request.suspend = false;
@@ -152,17 +150,18 @@ void Engine::on(const Release& event) {
 }
 
 void Engine::on(const Cancel& event) {
-  Job* job = jobs_.find(event.job);
+  Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
   if (job->pending()) {
     dequeue(*job);
-    clear_claim(*job, false);
-    finish(*job, JobState::kCancelled);
+    books_.clear_claim(*job, false, now_);
+    books_.finish(*job, JobState::kCancelled);
     return;
   }
   if (job->ending && job->ending->final_state == JobState::kPending) {
-    job->ending->final_state = JobState::kCancelled;  // T5: it ends and does not come back
-    touched();
+    Ending ending = *job->ending;
+    ending.final_state = JobState::kCancelled;  // T5: it ends and does not come back
+    books_.set_ending(*job, ending);
     return;
   }
   begin_ending(*job, Ending{.final_state = JobState::kCancelled,
@@ -172,13 +171,13 @@ void Engine::on(const Cancel& event) {
 }
 
 void Engine::on(const Requeue& event) {
-  Job* job = jobs_.find(event.job);
+  Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
   if (job->pending()) {
-    decisions_.push_back(Refused{job->id, "the job is pending already"});
+    books_.decide(Refused{job->id, "the job is pending already"});
   } else if (!may_requeue(*job)) {
-    decisions_.push_back(
-        Refused{job->id, partitions_of(*job).empty()
+    books_.decide(
+        Refused{job->id, partitions_of(job->request).empty()
                              ? "the job may not be requeued: its partition does not exist any more"
                              : "the job may not be requeued (requeue: false)"});
   } else {
@@ -190,24 +189,23 @@ void Engine::on(const Requeue& event) {
 }
 
 void Engine::on(const Forget& event) {
-  Job* job = jobs_.find(event.job);
+  Job* job = books_.find(event.job);
   if (job == nullptr) return;
   if (job->pending()) {
     dequeue(*job);
-    clear_claim(*job, false);
+    books_.clear_claim(*job, false, now_);
   }
   if (job->allocated()) {
     gang_gone(*job);
-    release_allocation(*job);
+    books_.end(*job, JobState::kPending);
+    remove_empty_nodes();
   }
-  const bool had_ended = is_terminal(job->state);
-  jobs_.erase(event.job);
-  if (!had_ended) touched();  // else its end has been told
+  books_.erase(*job);
 }
 
 // T10, T11. P4: what a suspend gave back a resume takes again, and nothing else.
 void Engine::on(const UserSuspend& event) {
-  Job* job = jobs_.find(event.job);
+  Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
   job->request.suspend = true;
   if (job->pending()) {
@@ -218,27 +216,22 @@ void Engine::on(const UserSuspend& event) {
   }
   waiting_resumes_.erase(job->id);
   if (job->user_suspended || job->completing()) return;
-  job->user_suspended = true;
-  touched();
   if (options_.told_timing &&
       job->suspended()) {  // T11: held against the gang's resume, nothing is released
+    books_.hold_by_user(*job);
     if (world_) world_->set_held(job->id, true);
     set_reason(*job, Reason::kUser);
     return;
   }
-  job->cores_released = true;
-  selector_->user_suspend(job->select);
-  job->select.user_suspended = true;
+  books_.give_cores_back(*job);
   gang_gone(*job);
-  set_state(*job, JobState::kSuspended);
+  books_.suspend_by_user(*job);
   to_phase(*job, JobClock::Phase::kSuspended);
-  decisions_.push_back(Suspend{job->id, Reason::kUser});
-  set_reason(*job, Reason::kUser);
   mark_nodes(*job);
 }
 
 void Engine::on(const UserResume& event) {
-  Job* job = jobs_.find(event.job);
+  Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
   job->request.suspend = false;
   if (job->pending()) {  // a hold is for a release to take back
@@ -247,44 +240,35 @@ void Engine::on(const UserResume& event) {
   }
   if (!job->user_suspended || job->completing()) return;
   if (!job->cores_released) {
-    job->user_suspended = false;
+    books_.unhold_by_user(*job);
     set_reason(*job, Reason::kTimeslice);
     if (world_) {
       world_->set_held(job->id, false);
       apply_gang_actions();
     }
-    touched();
     return;
   }
-  if (!selector_->user_resume(job->select)) {
-    if (!options_.told_timing) {
-      set_reason(*job, Reason::kUser, "resumes when a row is free on its nodes");
-      waiting_resumes_.insert(job->id);
-      return;
-    }
-    // Slurm does not ask for room (recording manual_suspend_linear_nogang).
-    selector_->remove(job->select);
-    job->select.user_suspended = false;
-    selector_->add(job->select);
+  // Slurm does not ask for room (recording manual_suspend_linear_nogang). P3: the job runs before
+  // the gang hears of it.
+  if (!books_.resume_by_user(*job, options_.told_timing)) {
+    set_reason(*job, Reason::kUser, "resumes when a row is free on its nodes");
+    waiting_resumes_.insert(job->id);
+    return;
   }
   waiting_resumes_.erase(job->id);
-  job->user_suspended = job->cores_released = job->select.user_suspended = false;
-  set_state(*job, JobState::kRunning);  // P3: it runs before the gang hears of it
   to_phase(*job, job->ready ? JobClock::Phase::kRunning : JobClock::Phase::kIdle);
-  decisions_.push_back(Resume{job->id});
   set_reason(*job, Reason::kNone);
   if (job->ready) gang_start(*job);
   arm_time_limit(*job);
   mark_nodes(*job);
-  touched();
 }
 
-std::vector<PartitionIndex> Engine::partitions_of(const Job& job) const {
+std::vector<PartitionIndex> Engine::partitions_of(const JobRequest& request) const {
   std::vector<PartitionIndex> partitions;
-  if (job.request.partitions.empty()) {
+  if (request.partitions.empty()) {
     if (const auto index = cluster_.default_partition()) partitions.push_back(*index);
   }
-  for (const std::string& name : job.request.partitions) {
+  for (const std::string& name : request.partitions) {
     const auto index = cluster_.find_partition(name);
     if (!index || std::ranges::find(partitions, *index) != partitions.end()) continue;
     partitions.push_back(*index);
@@ -332,9 +316,9 @@ void Engine::dequeue(Job& job) {
 // 3.2 steps 3 to 6.
 void Engine::enqueue(Job& job) {
   dequeue(job);
-  touched();
+  books_.changed();
   if (job.held) {
-    clear_claim(job, true);
+    books_.clear_claim(job, true, now_);
     set_reason(job, *job.held, held_message(job));
     return;
   }
@@ -353,8 +337,8 @@ void Engine::enqueue(Job& job) {
     eligible_timers_.emplace(*latest + base::Duration{1}, job.id);  // no pass may come to it then
   }
   std::optional<Refusal> refusal;
-  for (const PartitionIndex partition : partitions_of(job)) {
-    if (auto refused = refused_by_partition(job, partition)) {
+  for (const PartitionIndex partition : partitions_of(job.request)) {
+    if (auto refused = refused_by_partition(job.request, partition)) {
       if (!refusal) refusal = std::move(refused);
       continue;
     }
@@ -376,17 +360,16 @@ void Engine::enqueue(Job& job) {
 
 void Engine::requeue_all_pending() {
   queue_.configure(cluster_);
-  for (const auto& [order, job] : jobs_.all()) {
+  for (const auto& [order, job] : books_.table().all()) {
     job->queued_in.clear();
     if (job->pending()) enqueue(*job);
   }
 }
 
 // 3.2 step 5.
-std::optional<Engine::Refusal> Engine::refused_by_partition(const Job& job,
+std::optional<Engine::Refusal> Engine::refused_by_partition(const JobRequest& request,
                                                             PartitionIndex partition) const {
   const PartitionConfig& config = cluster_.partition(partition).config;
-  const JobRequest& request = job.request;
   const QosConfig* const qos = qos_named(cluster_, request.qos);
   if (!request.qos.empty() && qos == nullptr) {
     return Refusal{Reason::kInvalidQos, "there is no QOS " + request.qos};
@@ -412,7 +395,7 @@ std::optional<Engine::Refusal> Engine::refused_by_partition(const Job& job,
                    where + " is not open to " +
                        (request.qos.empty() ? "jobs without a QOS" : "QOS " + request.qos)};
   }
-  return refused_by_limits(job, partition, qos);
+  return refused_by_limits(request, partition, qos);
 }
 
 namespace {
@@ -446,10 +429,10 @@ MemoryMiB least_memory_per_node(const JobRequest& request, const MemoryRequest& 
 
 }  // namespace
 
-std::optional<Engine::Refusal> Engine::refused_by_limits(const Job& job, PartitionIndex partition,
+std::optional<Engine::Refusal> Engine::refused_by_limits(const JobRequest& request,
+                                                         PartitionIndex partition,
                                                          const QosConfig* qos) const {
   const PartitionConfig& config = cluster_.partition(partition).config;
-  const JobRequest& request = job.request;
   const std::string where = "partition " + config.name;
   const auto minutes = [](base::Duration time) {
     return std::to_string(std::chrono::ceil<std::chrono::minutes>(time).count()) + " minutes";
@@ -469,7 +452,7 @@ std::optional<Engine::Refusal> Engine::refused_by_limits(const Job& job, Partiti
                                           limits_time->name + " allows " +
                                           minutes(*limits_time->max_time)};
   }
-  const NodeCounts counts = node_counts(cluster_, job, partition);
+  const NodeCounts counts = node_counts(cluster_, request, partition);
   const int required = static_cast<int>(request.required_nodes.size());
   const int least = std::max(counts.min, required);
   const QosConfig* const limits_nodes = qos_with(order, &QosConfig::max_nodes_per_job);

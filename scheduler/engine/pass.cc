@@ -73,13 +73,13 @@ void Engine::on(const Pass& event) {
 
 bool Engine::main_pass(std::optional<int> depth) {
   expire_claims();
-  const std::uint64_t version = version_;
+  const std::uint64_t version = books_.version();
   if (passed_version_ == version && now_ < passed_until_ && !depth) return false;
   PassState pass{groups_, cluster_, queue_};  // 2
-  for (const JobId id : claimants_) note_claim(pass, *jobs_.find(id));
+  for (const JobId id : books_.claimants()) note_claim(pass, *books_.find(id));
   const int most = cluster_.parameters().queue.max_job_start;  // 0 = any number
   bool complete = true;
-  in_pass_ = true;
+  books_.begin_pass();
   queue_.walk([&](const QueueRecord& record) {
     if ((depth && pass.tested >= *depth) || (most && pass.started >= most)) {  // 5
       complete = false;
@@ -89,7 +89,7 @@ bool Engine::main_pass(std::optional<int> depth) {
     return try_record(pass, record) && pass.open > 0;
   });
   if (complete) skip_the_rest(pass);
-  tell_reasons();
+  books_.end_pass();
   for (Job* job : pass.done) {
     if (job->pending()) {
       enqueue(*job);
@@ -97,23 +97,22 @@ bool Engine::main_pass(std::optional<int> depth) {
       dequeue(*job);
     }
   }
-  for (const JobId id : claimants_) {
-    if (const Job* job = jobs_.find(id))
+  for (const JobId id : books_.claimants()) {
+    if (const Job* job = books_.find(id))
       pass.valid_until = std::min(pass.valid_until, job->claim_until);
   }
   passed_until_ = pass.valid_until;
-  if (complete && version_ == version) passed_version_ = version;
+  if (complete && books_.version() == version) passed_version_ = version;
   return pass.passed_over_for_nothing;
 }
 
 // P14: a claim holds until its victims must have been gone; then the job competes anew.
 void Engine::expire_claims() {
-  const std::set<JobId> claimants = claimants_;
+  const std::set<JobId> claimants = books_.claimants();
   for (const JobId id : claimants) {
-    Job& job = *jobs_.find(id);
+    Job& job = *books_.find(id);
     if (now_ < job.claim_until) continue;
-    clear_claim(job, true);
-    touched();
+    books_.clear_claim(job, true, now_);
   }
 }
 
@@ -164,7 +163,7 @@ void Engine::skip_for_priority(Job& job) {
 void Engine::note_unexplained(JobId id) {
   if (!unexplained_.empty() && unexplained_.back() == id) return;
   unexplained_.push_back(id);
-  if (unexplained_.size() > 2 * jobs_.size() + 1024) sort_unexplained();
+  if (unexplained_.size() > 2 * books_.table().size() + 1024) sort_unexplained();
 }
 
 void Engine::sort_unexplained() {
@@ -178,7 +177,7 @@ void Engine::sort_unexplained() {
 void Engine::skip_the_rest(const PassState& pass) {
   sort_unexplained();
   std::erase_if(unexplained_, [&](JobId id) {
-    Job* const job = jobs_.find(id);
+    Job* const job = books_.find(id);
     const bool waits = job != nullptr && job->pending() && !job->queued_in.empty() && !job->held;
     if (waits && !pass.preempting.contains(id) && !pass.has_its_reason(*job)) {
       skip_for_priority(*job);
@@ -189,7 +188,7 @@ void Engine::skip_the_rest(const PassState& pass) {
 
 // 10
 void Engine::fail_partition(PassState& pass, const Job& job, PartitionIndex partition) {
-  const NodeCounts counts = node_counts(cluster_, job, partition);
+  const NodeCounts counts = node_counts(cluster_, job.request, partition);
   if (static_cast<int>(job.request.required_nodes.size()) >= counts.min) {
     pass.shrink(cluster_.named(job.request.required_nodes));
     return;
@@ -201,7 +200,7 @@ void Engine::fail_partition(PassState& pass, const Job& job, PartitionIndex part
 // What jobs of this QOS hold; whether it is theirs or their partition's does not matter.
 Engine::QosUse Engine::use_of(const QosConfig& qos, const std::string& user) const {
   QosUse use;
-  for (const auto& [order, job] : allocated_) {
+  for (const auto& [order, job] : books_.allocated()) {
     if (job->request.qos != qos.name &&
         cluster_.partition(*job->partition).config.qos != qos.name) {
       continue;
@@ -255,13 +254,13 @@ std::optional<base::Instant> Engine::latest_start(const Job& job) {
 bool Engine::deadline_passed(Job& job) {
   const auto latest = latest_start(job);
   if (!latest || now_ <= *latest) return false;
-  clear_claim(job, false);
-  finish(job, JobState::kDeadline);
+  books_.clear_claim(job, false, now_);
+  books_.finish(job, JobState::kDeadline);
   return true;
 }
 
 void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
-  const NodeCounts counts = node_counts(cluster_, job, partition);
+  const NodeCounts counts = node_counts(cluster_, job.request, partition);
   const Partition& where = cluster_.partition(partition);
   std::optional<NodeSet> for_this_job;  // A, with the claims
   if (!pass.claims.empty()) for_this_job = pass.available;
@@ -293,7 +292,8 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
   }
   const bool claims = job.claim && now_ < job.claim_until;
   PlacementOutcome outcome = placement_.place(
-      *selector_, {.job = job, .partition = partition, .available = available, .now = now_});  // 9
+      books_.selector(),
+      {.job = job, .partition = partition, .available = available, .now = now_});  // 9
   pass.valid_until = std::min({pass.valid_until, outcome.valid_until,
                                job.avoid_until > now_ ? job.avoid_until : base::kNever});
   switch (outcome.result) {
@@ -307,7 +307,7 @@ void Engine::place(PassState& pass, Job& job, PartitionIndex partition) {
       set_reason(job, Reason::kReqNodeNotAvail, std::move(outcome.message));
       return;
     case PlacementResult::kNever:
-      if (partitions_of(job).size() > 1) {  // another partition may hold it
+      if (partitions_of(job.request).size() > 1) {  // another partition may hold it
         if (job.reason == Reason::kNone || job.reason == Reason::kPriority) {
           set_reason(job, Reason::kBadConstraints, std::move(outcome.message));
         }

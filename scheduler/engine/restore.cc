@@ -9,8 +9,8 @@
 
 namespace sched {
 void Engine::restore_job(const RestoredJob& from) {
-  Job& job = jobs_.add(from.request);
-  job.state = job.select.state = from.state;
+  Job& job = books_.add(from.request);
+  job.state = from.state;
   job.submit_time = from.request.submit_time;
   job.restarts = from.restarts;
   job.exit_code = from.exit_code;
@@ -23,12 +23,10 @@ void Engine::restore_job(const RestoredJob& from) {
   if (!job.request.priority) lowest_priority_ = std::min(lowest_priority_, job.priority);
   if (from.eligible_time) job.eligible_time = *from.eligible_time;
   if (!from.partition || !from.allocation) {
-    job.state = job.select.state = JobState::kPending;
+    job.state = JobState::kPending;
     if (from.eligible_time && *from.eligible_time > now_) job.not_before = from.eligible_time;
     if (from.claim && from.claim_until > now_) {
-      job.claim = from.claim;
-      job.claim_until = from.claim_until;
-      claimants_.insert(job.id);
+      books_.restore_claim(job, *from.claim, from.claim_until);
     }
     enqueue(job);
     return;
@@ -46,23 +44,8 @@ void Engine::restore_job(const RestoredJob& from) {
   job.clock.as_of = from.times_as_of;
   job.user_suspended = job.cores_released = from.user_suspended;
   if (job.user_suspended) job.state = JobState::kSuspended;
-  job.select.may_stack = job.sharing.may_stack;
-  job.select.victim_mode = preempt::effective_mode(cluster_, job);
-  job.select.exempt_until =
-      job.start_time.value_or(job.allocated_at) + preempt::exempt_time(cluster_, job);
   if (from.ending || from.ending_state) restore_ending(job, from);
-  book(job);
-}
-
-// Puts an allocated job into the books.
-void Engine::book(Job& job) {
-  job.select.partition = *job.partition;
-  job.select.allocation = &job.allocation;
-  job.select.state = job.state;
-  job.select.user_suspended = job.cores_released;
-  allocated_.emplace(job.table_order, &job);
-  usage_.add(job);
-  if (!job.completing()) selector_->add(job.select);
+  books_.restore(job);
 }
 
 void Engine::restore_ending(Job& job, const RestoredJob& from) {
@@ -99,7 +82,7 @@ void Engine::restore_ending(Job& job, const RestoredJob& from) {
 
 void Engine::restore_from_published(base::Instant now, std::vector<RestoredJob> jobs,
                                     std::vector<NodePlan> published) {
-  CHECK(jobs_.size() == 0);
+  CHECK(books_.table().size() == 0);
   now_ = std::max(now_, now);
   settle();
   if (!options_.told_timing) components_.configure(now_);
@@ -109,17 +92,17 @@ void Engine::restore_from_published(base::Instant now, std::vector<RestoredJob> 
     if (!cluster_.exists(plan.node)) continue;
     for (const NodeTimetableEntry& entry : plan.entries) plan_of.emplace(entry.job, &plan);
   }
-  for (const auto& [order, job] : allocated_) restore_clock(*job, plan_of);
+  for (const auto& [order, job] : books_.allocated()) restore_clock(*job, plan_of);
   if (gang_on() && !options_.told_timing) restore_rotation(published);
   for (const NodePlan& plan : published) {
     if (cluster_.exists(plan.node) && !plan.entries.empty()) plans_.set_published(plan);
   }
-  for (const auto& [order, job] : allocated_) {
+  for (const auto& [order, job] : books_.allocated()) {
     mark_nodes(*job);
     arm_time_limit(*job);
   }
   for (const NodePlan& plan : published) components_.dirty_nodes().set_no_later(plan.node, now_);
-  touched();
+  books_.changed();
 }
 
 // Run time up to now, from the object's figure and from what was published since.
@@ -165,19 +148,19 @@ void Engine::restore_clock(Job& job, const std::map<JobId, const NodePlan*>& pla
 // plan joins as FILLER.
 void Engine::restore_rotation(const std::vector<NodePlan>& published) {
   components_.restore_published(published, now_);
-  for (const auto& [order, job] : allocated_) {
+  for (const auto& [order, job] : books_.allocated()) {
     if (!job->ready || job->user_suspended || job->in_gang || !takes_turns(*job)) continue;
     components_.start(*job, now_);
   }
   components_.project_stale();
   for (const JobId id : components_.take_touched()) {
-    Job* job = jobs_.find(id);
+    Job* job = books_.find(id);
     if (job == nullptr || !job->in_gang || job->completing()) continue;
     const bool runs = components_.runs_at(*job, now_);
-    set_state(*job, runs ? JobState::kRunning : JobState::kSuspended);
-    job->reason = runs                          ? Reason::kNone
-                  : components_.ever_runs(*job) ? Reason::kTimeslice
-                                                : Reason::kPreempted;
+    books_.restore_turn(*job, runs,
+                        runs                          ? Reason::kNone
+                        : components_.ever_runs(*job) ? Reason::kTimeslice
+                                                      : Reason::kPreempted);
   }
   after_gang();
 }

@@ -20,47 +20,26 @@ std::optional<base::Duration> Engine::time_limit_of(const Job& job,
 // The job's records stay in the queue until the pass has walked it.
 void Engine::start(Job& job, PartitionIndex partition, Allocation allocation,
                    SharingStatus sharing) {
-  touched();
-  clear_claim(job, false);
-  job.partition = partition;
-  job.allocation = std::move(allocation);
-  job.sharing = sharing;
-  job.allocated_at = now_;
-  job.ready = false;
-  job.start_time.reset();
+  books_.begin(job, partition, std::move(allocation), sharing, now_);
   job.time_limit = time_limit_of(job, partition);
   job.clock = JobClock{.as_of = now_};
-  job.state = JobState::kRunning;
-  job.reason = Reason::kNone;
-  job.message.clear();
-  job.select.partition = partition;
-  job.select.allocation = &job.allocation;
-  job.select.state = JobState::kRunning;
-  job.select.may_stack = sharing.may_stack;
-  job.select.user_suspended = false;
-  job.select.victim_mode = preempt::effective_mode(cluster_, job);
-  job.select.exempt_until = now_ + preempt::exempt_time(cluster_, job);
-  allocated_.emplace(job.table_order, &job);
-  usage_.add(job);
-  selector_->add(job.select);
-  decisions_.push_back(Start{job.id, partition, job.allocation});
-  mark_nodes(job);
   if (options_.told_timing) become_ready(job);
 }
 
+void Engine::begun(Job& job) {
+  mark_nodes(job);
+}
+
 void Engine::on(const JobReady& event) {
-  Job* job = jobs_.find(event.job);
+  Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated() || job->ready || job->ending) return;
   become_ready(*job);
 }
 
 // The gang start 6.9, and with it start time, time limit and exempt time (architecture.md 2).
 void Engine::become_ready(Job& job) {
-  job.ready = true;
-  job.start_time = now_;
+  books_.set_ready(job, now_);
   if (job.request.deadline) job.time_limit = time_limit_of(job, *job.partition);
-  job.select.exempt_until = now_ + preempt::exempt_time(cluster_, job);
-  touched();
   mark_nodes(job);
   if (job.user_suspended) return;
   to_phase(job, JobClock::Phase::kRunning);
@@ -69,28 +48,23 @@ void Engine::become_ready(Job& job) {
   mark_nodes(job);
 }
 
-// 7.7. False when there was nothing left to do.
-bool Engine::preempt_victims(Job& preemptor, const PlacementOutcome& outcome) {
+// 7.7
+void Engine::preempt_victims(Job& preemptor, const PlacementOutcome& outcome) {
   base::Instant until = now_;
   for (const Candidate& candidate : outcome.victims) {
     if (!candidate.must_end()) continue;
-    const Job& victim = *allocated_.at(candidate.job->table_order);
+    const Job& victim = *books_.allocated().at(candidate.job->table_order);
     until = std::max(until, now_ + preempt::grace_time(cluster_, victim));
   }
   const ClusterParameters& parameters = cluster_.parameters();
   until += parameters.kill_wait + parameters.message_timeout;
-  preemptor.claim = outcome.allocation;
-  preemptor.claim_until = until;
-  claimants_.insert(preemptor.id);
-  decisions_.push_back(Claim{preemptor.id, preemptor.claim, until});
+  books_.set_claim(preemptor, *outcome.allocation, until);
   for (const Candidate& candidate : outcome.victims) {
-    Job& victim = *allocated_.at(candidate.job->table_order);
+    Job& victim = *books_.allocated().at(candidate.job->table_order);
     if (candidate.must_end()) {
       preempt(victim, candidate.mode, preemptor.id);
     }
   }
-  touched();
-  return true;
 }
 
 // 7.7 steps 2a, 2c and 2d; also the way of the gang's kills (P7).
@@ -109,21 +83,12 @@ void Engine::preempt(Job& victim, PreemptMode mode, std::optional<JobId> preempt
                       .preemptor = preemptor});
 }
 
-void Engine::clear_claim(Job& job, bool tell) {
-  if (!job.claim) return;
-  job.claim.reset();
-  claimants_.erase(job.id);
-  if (tell) decisions_.push_back(Claim{job.id, std::nullopt, now_});
-}
-
 void Engine::on(const StartRefused& event) {
-  Job* job = jobs_.find(event.job);
+  Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated() || job->ready) return;
   gang_gone(*job);
-  release_allocation(*job);
-  job->state = job->select.state = JobState::kPending;
-  job->ending.reset();
-  job->user_suspended = false;
+  books_.end(*job, JobState::kPending);
+  remove_empty_nodes();
   // With those that have refused it a moment ago: two full nodes would have it by turns for ever.
   if (job->avoid_until <= now_) job->avoid_nodes.clear();
   for (const std::string& name : event.avoid_nodes) {
@@ -135,11 +100,11 @@ void Engine::on(const StartRefused& event) {
   }
   if (event.hold) job->held = Reason::kLaunchFailedRequeuedHeld;
   hold_if_suspended(*job);
-  decisions_.push_back(StateChange{.job = job->id,
-                                   .state = JobState::kPending,
-                                   .reason = job->held.value_or(Reason::kNone),
-                                   .restarts = job->restarts,
-                                   .eligible_at = job->not_before});
+  books_.decide(StateChange{.job = job->id,
+                            .state = JobState::kPending,
+                            .reason = job->held.value_or(Reason::kNone),
+                            .restarts = job->restarts,
+                            .eligible_at = job->not_before});
   enqueue(*job);
   if (!event.message.empty()) set_reason(*job, job->reason, event.message);
 }

@@ -18,16 +18,16 @@ void Engine::on(const Wake&) {
   const bool full = now_ >= next_full_pass_;
   const QueueParameters& parameters = cluster_.parameters().queue;
   const bool again = main_pass(full ? std::optional<int>{} : parameters.default_queue_depth);
-  if (!again) event_passed_version_ = version_;
+  if (!again) event_passed_version_ = books_.version();
   if (full && full_pass_interval().count() > 0) next_full_pass_ = now_ + full_pass_interval();
 }
 
 // A user's resume that found no free row is tried again when something changed.
 void Engine::retry_resumes() {
-  if (waiting_resumes_.empty() || resumes_version_ == version_) return;
+  if (waiting_resumes_.empty() || resumes_version_ == books_.version()) return;
   const std::set<JobId> waiting = waiting_resumes_;
   for (const JobId id : waiting) on(UserResume{id});
-  resumes_version_ = version_;
+  resumes_version_ = books_.version();
 }
 
 // A pass is due when something changed since the last one, or when what the last one saw has an
@@ -35,7 +35,7 @@ void Engine::retry_resumes() {
 bool Engine::pass_due() const {
   if (queue_.size() == 0) return false;
   if (now_ >= full_pass_at()) return true;
-  return has_main_loop() && (version_ != event_passed_version_ || now_ >= passed_until_);
+  return has_main_loop() && (books_.version() != event_passed_version_ || now_ >= passed_until_);
 }
 
 // 3.1: sched_interval -1 disables it. The backfill's passes are left then, which are as good as
@@ -55,7 +55,7 @@ base::Duration Engine::full_pass_interval() const {
 // has changed since and nobody else looks.
 base::Instant Engine::full_pass_at() const {
   if (full_pass_interval().count() <= 0) return base::kNever;
-  if (passed_version_ != version_) return next_full_pass_;
+  if (passed_version_ != books_.version()) return next_full_pass_;
   return has_main_loop() ? base::kNever : std::max(next_full_pass_, passed_until_);
 }
 
@@ -68,11 +68,11 @@ std::optional<base::Instant> Engine::next_due() {
     due = due ? std::min(*due, at) : at;
   };
   if (queue_.size() > 0) {
-    if (has_main_loop() && version_ != event_passed_version_) take(now_);
+    if (has_main_loop() && books_.version() != event_passed_version_) take(now_);
     if (has_main_loop() && passed_until_ > now_) take(passed_until_);
     take(full_pass_at());
   }
-  if (!waiting_resumes_.empty() && resumes_version_ != version_) take(now_);
+  if (!waiting_resumes_.empty() && resumes_version_ != books_.version()) take(now_);
   if (!eligible_timers_.empty()) take(eligible_timers_.begin()->first);
   if (!grace_timers_.empty()) take(grace_timers_.begin()->first);
   if (!limit_timers_.empty()) take(limit_timers_.begin()->first);
@@ -135,12 +135,12 @@ void Engine::record_run(const Job& job, base::Instant until, std::vector<JobRun>
 std::vector<JobRun> Engine::open_runs() {
   components_.project_stale();
   std::vector<JobRun> runs;
-  for (const auto& [order, job] : allocated_) record_run(*job, base::kNever, runs);
+  for (const auto& [order, job] : books_.allocated()) record_run(*job, base::kNever, runs);
   return runs;
 }
 
 base::Instant Engine::when_has_run(JobId id, base::Duration work, base::Instant until) {
-  const Job* job = jobs_.find(id);
+  const Job* job = books_.find(id);
   if (job == nullptr || !job->allocated() || job->completing()) return base::kNever;
   const base::Duration left = work - job->clock.run;
   if (job->in_gang) return components_.when_has_run(*job, job->clock.as_of, left, until);
@@ -150,7 +150,7 @@ base::Instant Engine::when_has_run(JobId id, base::Duration work, base::Instant 
 
 // What the timetable cannot tell (architecture.md 3: time that is not sliced counts as running).
 void Engine::on(const JobRan& event) {
-  Job* job = jobs_.find(event.job);
+  Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated() || !job->ready || job->ending) return;
   settle_clock(*job);
   if (!job->in_gang) to_phase(*job, job->clock.phase);
@@ -174,7 +174,7 @@ void Engine::after_gang() {
     const std::vector<gang::Action> kills = components_.take_kills();
     if (kills.empty()) break;
     for (const gang::Action& kill : kills) {
-      Job& victim = *jobs_.find(kill.job);
+      Job& victim = *books_.find(kill.job);
       if (victim.completing()) continue;  // ended by somebody else while it was stopped
       preempt(victim, preempt::effective_mode(cluster_, victim), kill.by);
       components_.set_dying(victim, now_);
@@ -183,7 +183,7 @@ void Engine::after_gang() {
   std::vector<Job*> stopped;
   std::vector<Job*> resumed;
   for (const JobId id : components_.take_touched()) {
-    Job* job = jobs_.find(id);
+    Job* job = books_.find(id);
     if (job == nullptr || !job->in_gang || job->completing()) continue;
     advance_time_limit(*job);
     const bool runs = components_.runs_at(*job, now_);
@@ -192,16 +192,11 @@ void Engine::after_gang() {
   }
   components_.look_ahead(stopped);
   for (Job* job : stopped) {
-    if (!job->user_suspended) {
-      job->reason = components_.ever_runs(*job) ? Reason::kTimeslice : Reason::kPreempted;
-    }
-    set_state(*job, JobState::kSuspended);
-    decisions_.push_back(Suspend{job->id, job->reason});
+    const Reason turn = components_.ever_runs(*job) ? Reason::kTimeslice : Reason::kPreempted;
+    books_.suspend(*job, job->user_suspended ? job->reason : turn);
   }
   for (Job* job : resumed) {
-    set_state(*job, JobState::kRunning);
-    job->reason = Reason::kNone;
-    decisions_.push_back(Resume{job->id});
+    books_.resume(*job);
     if (!job->limit_timer) arm_time_limit(*job);
   }
 }
@@ -252,7 +247,7 @@ void Engine::check_time_limits() {
   while (!limit_timers_.empty() && limit_timers_.begin()->first <= now_) {
     const JobId id = limit_timers_.begin()->second;
     limit_timers_.erase(limit_timers_.begin());
-    Job* job = jobs_.find(id);
+    Job* job = books_.find(id);
     if (job == nullptr) continue;
     job->limit_timer.reset();
     if (!job->allocated() || !job->ready || job->ending) continue;

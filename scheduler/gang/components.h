@@ -25,7 +25,7 @@
 #include "base/timers.h"
 #include "scheduler/gang/component.h"
 #include "scheduler/jobs/job_table.h"
-#include "scheduler/place/node_usage.h"
+#include "scheduler/jobs/node_usage.h"
 
 namespace sched {
 struct NodePlan;

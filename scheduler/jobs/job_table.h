@@ -70,7 +70,7 @@ struct Job {
   JobId id;
   std::int64_t table_order = 0;
   JobRequest request;
-  SelectJob select;  // the selectors' view; kept in step by the engine
+  SelectJob select;  // what the selectors see of it
 
   JobState state = JobState::kPending;
   Reason reason = Reason::kNone;

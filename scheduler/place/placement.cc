@@ -14,9 +14,9 @@ constexpr int kPodRoundsMax = 16;
 
 }  // namespace
 
-NodeCounts node_counts(const Cluster& cluster, const Job& job, PartitionIndex partition) {
+NodeCounts node_counts(const Cluster& cluster, const JobRequest& request,
+                       PartitionIndex partition) {
   const PartitionConfig& config = cluster.partition(partition).config;
-  const JobRequest& request = job.request;
   const QosConfig* const qos = qos_named(cluster, request.qos);
   NodeCounts counts;
   counts.min = std::max(1, request.min_nodes);
@@ -44,14 +44,18 @@ struct Placement::Attempt {
   Attempt(const PlacementRequest& a_request, Selector& a_selector, const Cluster& cluster,
           const Base& a_base)
       : request{a_request},
+        tried{a_request.job.select},
         selector{a_selector},
         partition{cluster.partition(a_request.partition)},
         constraint{a_base.constraint},
         base{a_base.nodes},
         required{a_base.required},
-        requires_nodes{a_base.required_count > 0} {}
+        requires_nodes{a_base.required_count > 0} {
+    tried.partition = a_request.partition;
+  }
 
   const PlacementRequest& request;
+  SelectJob tried;  // the job, in this partition
   Selector& selector;
   const Partition& partition;
   const Constraint& constraint;
@@ -74,13 +78,12 @@ struct Placement::Wish {
 };
 
 PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& request) {
-  Job& job = request.job;
+  const Job& job = request.job;
   find_base(job, request.partition);
   Attempt attempt{request, selector, cluster_, base_};
   attempt.outcome.sharing =
       resolve_sharing(cluster_.parameters().select, attempt.partition, job.request.sharing);
-  attempt.counts = node_counts(cluster_, job, request.partition);
-  job.select.partition = request.partition;
+  attempt.counts = node_counts(cluster_, job.request, request.partition);
   if (static_cast<int>(job.request.required_nodes.size()) > base_.required_count ||
       base_.count < attempt.counts.min ||
       (attempt.requires_nodes && !base_.nodes.contains(base_.required))) {
@@ -229,7 +232,7 @@ NodeSet Placement::nodes_with(const std::string& feature) const {
 // what is asked of a single node, and are then required.
 bool Placement::try_alternative(Attempt& attempt, const NodeSet& usable,
                                 std::size_t alternative) const {
-  const SelectJob& job = attempt.request.job.select;
+  const SelectJob& job = attempt.tried;
   if (attempt.constraint.counted().empty()) {
     const Wish whole{job, attempt.counts, attempt.required, attempt.requires_nodes};
     return pick_best(attempt, whole, usable, alternative);

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/jobs/node_usage.h"
 #include "scheduler/place/constraint.h"
 #include "scheduler/place/node_groups.h"
-#include "scheduler/place/node_usage.h"
 #include "scheduler/place/sharing.h"
 #include "scheduler/preempt/rules.h"
 #include "scheduler/select/selector.h"
@@ -24,7 +24,7 @@ struct NodeCounts {
   int req = 1;
   int max = 1;
 };
-NodeCounts node_counts(const Cluster& cluster, const Job& job, PartitionIndex partition);
+NodeCounts node_counts(const Cluster& cluster, const JobRequest& request, PartitionIndex partition);
 
 enum class PlacementResult {
   kFits,          // now; after the victims are gone when some have to end
@@ -44,7 +44,7 @@ struct PlacementOutcome {
 };
 
 struct PlacementRequest {
-  Job& job;
+  const Job& job;
   PartitionIndex partition;
   const NodeSet& available;  // A (3.4 step 2)
   base::Instant now;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "scheduler/gang/components.h"
-#include "scheduler/place/node_usage.h"
+#include "scheduler/jobs/node_usage.h"
 #include "scheduler/plan.h"
 
 namespace sched {

@@ -11,8 +11,8 @@
 
 #include "scheduler/gang/world.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/jobs/node_usage.h"
 #include "scheduler/model/cluster.h"
-#include "scheduler/place/node_usage.h"
 
 namespace sched::testing {
 

@@ -1,4 +1,4 @@
-#include "scheduler/place/node_usage.h"
+#include "scheduler/jobs/node_usage.h"
 
 #include <algorithm>
 

@@ -1,0 +1,251 @@
+#include "scheduler/jobs/job_books.h"
+
+#include "base/check.h"
+#include "scheduler/preempt/rules.h"
+
+namespace sched {
+namespace {
+
+std::unique_ptr<Selector> make_selector(const Cluster& cluster) {
+  return cluster.parameters().select == SelectType::kLinear ? make_linear_selector(cluster)
+                                                            : make_cons_tres_selector(cluster);
+}
+
+}  // namespace
+
+JobBooks::JobBooks(const Cluster& cluster) : cluster_{cluster}, usage_{cluster} {
+  reshape();
+}
+
+void JobBooks::erase(Job& job) {
+  CHECK(!job.allocated() && job.queued_in.empty(), to_string(job.id));
+  if (!is_terminal(job.state)) changed();  // its end would have been a change already
+  table_.erase(job.id);
+}
+
+void JobBooks::set_request(Job& job, const JobRequest& request) {
+  changed();
+  if (job.pending()) {
+    job.request = request;
+    return;
+  }
+  job.request.time_limit = request.time_limit;
+  job.request.priority = request.priority;
+  job.request.nice = request.nice;
+}
+
+void JobBooks::begin(Job& job, PartitionIndex partition, Allocation allocation,
+                     SharingStatus sharing, base::Instant now) {
+  changed();
+  clear_claim(job, false, now);
+  job.partition = partition;
+  job.allocation = std::move(allocation);
+  job.sharing = sharing;
+  job.allocated_at = now;
+  job.ready = false;
+  job.start_time.reset();
+  job.state = JobState::kRunning;
+  job.reason = Reason::kNone;
+  job.message.clear();
+  book(job);
+  decide(Start{job.id, partition, job.allocation});
+  for (const Listener& listener : begin_listeners_) listener(job);
+}
+
+void JobBooks::restore(Job& job) {
+  book(job);
+  for (const Listener& listener : begin_listeners_) listener(job);
+}
+
+void JobBooks::book(Job& job) {
+  show(job);
+  allocated_.emplace(job.table_order, &job);
+  usage_.add(job);
+  if (!job.completing()) selector_->add(job.select);
+}
+
+void JobBooks::set_ready(Job& job, base::Instant now) {
+  job.ready = true;
+  job.start_time = now;
+  show(job);
+  changed();
+}
+
+void JobBooks::set_ending(Job& job, Ending ending) {
+  job.ending = std::move(ending);
+  changed();
+}
+
+void JobBooks::release_cores(Job& job) {
+  selector_->remove(job.select);
+  usage_.before_change(job);
+  job.ending->killed = true;
+  usage_.after_change(job);
+  changed();
+}
+
+void JobBooks::end(Job& job, JobState next) {
+  for (const Listener& listener : end_listeners_) listener(job);
+  if (!job.completing()) selector_->remove(job.select);
+  usage_.remove(job);
+  allocated_.erase(job.table_order);
+  job.partition.reset();
+  job.allocation = Allocation{};
+  job.user_suspended = job.cores_released = job.ready = false;
+  job.ending.reset();
+  job.state = next;
+  show(job);
+  changed();
+}
+
+void JobBooks::reshape() {
+  selector_ = make_selector(cluster_);
+  usage_.reset();
+  for (const auto& [order, job] : allocated_) {
+    show(*job);
+    usage_.add(*job);
+    if (!job->completing()) selector_->add(job->select);
+  }
+  changed();
+}
+
+void JobBooks::set_claim(Job& job, Allocation claim, base::Instant until) {
+  restore_claim(job, std::move(claim), until);
+  decide(Claim{job.id, job.claim, until});
+}
+
+void JobBooks::restore_claim(Job& job, Allocation claim, base::Instant until) {
+  job.claim = std::move(claim);
+  job.claim_until = until;
+  claimants_.insert(job.id);
+  changed();
+}
+
+void JobBooks::clear_claim(Job& job, bool tell, base::Instant now) {
+  if (!job.claim) return;
+  job.claim.reset();
+  claimants_.erase(job.id);
+  changed();
+  if (tell) decide(Claim{job.id, std::nullopt, now});
+}
+
+void JobBooks::suspend(Job& job, Reason why) {
+  restore_turn(job, false, why);
+  decide(Suspend{job.id, why});
+}
+
+void JobBooks::resume(Job& job) {
+  restore_turn(job, true, Reason::kNone);
+  decide(Resume{job.id});
+}
+
+void JobBooks::restore_turn(Job& job, bool runs, Reason why) {
+  set_state(job, runs ? JobState::kRunning : JobState::kSuspended);
+  job.reason = why;
+}
+
+void JobBooks::give_cores_back(Job& job) {
+  changed();
+  job.user_suspended = job.cores_released = true;
+  selector_->user_suspend(job.select);
+  job.select.user_suspended = true;
+}
+
+void JobBooks::suspend_by_user(Job& job) {
+  set_state(job, JobState::kSuspended);
+  decide(Suspend{job.id, Reason::kUser});
+  set_reason(job, Reason::kUser);
+}
+
+void JobBooks::hold_by_user(Job& job) {
+  changed();
+  job.user_suspended = true;
+}
+
+void JobBooks::unhold_by_user(Job& job) {
+  changed();
+  job.user_suspended = false;
+}
+
+bool JobBooks::resume_by_user(Job& job, bool even_without_room) {
+  if (!selector_->user_resume(job.select)) {
+    if (!even_without_room) return false;
+    selector_->remove(job.select);
+    job.select.user_suspended = false;
+    selector_->add(job.select);
+  }
+  changed();
+  job.user_suspended = job.cores_released = job.select.user_suspended = false;
+  set_state(job, JobState::kRunning);
+  decide(Resume{job.id});
+  return true;
+}
+
+void JobBooks::finish(Job& job, JobState state) {
+  CHECK(!job.allocated(), to_string(job.id));
+  changed();
+  set_state(job, state);
+  job.reason = state == JobState::kDeadline ? Reason::kDeadline : Reason::kNone;
+  job.message.clear();
+  decide(StateChange{.job = job.id,
+                     .state = state,
+                     .reason = job.reason,
+                     .exit_code = job.exit_code,
+                     .restarts = job.restarts,
+                     .eligible_at = std::nullopt});
+}
+
+void JobBooks::set_reason(Job& job, Reason reason, std::string message) {
+  if (job.reason == reason && job.message == message) return;
+  if (in_pass_ && job.pending() && job.queued_in.size() > 1) {
+    said_before_pass_.try_emplace(job.id, Said{job.reason, job.message});
+    job.reason = reason;
+    job.message = std::move(message);
+    return;
+  }
+  job.reason = reason;
+  job.message = message;
+  if (is_terminal(job.state)) return;
+  decide(Waits{job.id, reason, std::move(message), std::nullopt});
+}
+
+void JobBooks::end_pass() {
+  in_pass_ = false;
+  for (auto& [id, before] : std::exchange(said_before_pass_, {})) {
+    Job* job = table_.find(id);
+    if (job == nullptr || !job->pending()) continue;
+    Said now{job->reason, job->message};
+    job->reason = before.reason;
+    job->message = std::move(before.message);
+    set_reason(*job, now.reason, std::move(now.message));
+  }
+}
+
+// The nodes' counters depend on whether their jobs run.
+void JobBooks::set_state(Job& job, JobState state) {
+  const bool ran = job.running();
+  job.state = state;
+  job.select.state = state;
+  if (job.allocated() && !job.completing() && ran != job.running()) {
+    usage_.change_running(job, job.running());
+  }
+}
+
+// What the selectors see of the job.
+void JobBooks::show(Job& job) const {
+  SelectJob& view = job.select;
+  view.state = job.state;
+  view.user_suspended = job.cores_released;
+  if (!job.allocated()) {
+    view.allocation = nullptr;
+    return;
+  }
+  view.allocation = &job.allocation;
+  view.partition = *job.partition;
+  view.may_stack = job.sharing.may_stack;
+  view.victim_mode = preempt::effective_mode(cluster_, job);
+  view.exempt_until =
+      job.start_time.value_or(job.allocated_at) + preempt::exempt_time(cluster_, job);
+}
+
+}  // namespace sched

@@ -1,0 +1,155 @@
+// JobBooks: the one writer of a job's life. It owns the job table, the list of allocated jobs, what
+// every node holds (NodeUsage), the selector with its books, and the list of decisions, and keeps
+// them in step: a job that has an allocation is in all of them, any other job in none.
+//
+// Everything else reads. What a job waits for, its run time and its place in the gang belong to
+// other parts (see the sections of Job), which never write its state, allocation or reason.
+//
+// version() counts the changes after which a waiting job may start, so that a pass over an
+// unchanged state can be left out. A change made through JobBooks is counted here; what JobBooks
+// cannot see (nodes, the queue) is told with changed().
+//
+// Threads: none. Cost: begin, release_cores and end O(nodes of the job) and the selector's; reshape
+// O(allocated jobs).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "scheduler/decision.h"
+#include "scheduler/jobs/job_table.h"
+#include "scheduler/jobs/node_usage.h"
+#include "scheduler/select/selector.h"
+
+namespace sched {
+
+class JobBooks {
+ public:
+  explicit JobBooks(const Cluster& cluster);
+  JobBooks(const JobBooks&) = delete;
+  JobBooks& operator=(const JobBooks&) = delete;
+
+  // --- reading ---
+  Job* find(JobId id) { return table_.find(id); }
+  const Job* find(JobId id) const { return table_.find(id); }
+  JobTable& table() { return table_; }
+  const JobTable& table() const { return table_; }
+  // By table order.
+  const std::map<std::int64_t, Job*>& allocated() const { return allocated_; }
+  const NodeUsage& usage() const { return usage_; }
+  // For questions; only JobBooks tells it what jobs hold.
+  Selector& selector() { return *selector_; }
+  // Jobs that hold nodes for which their victims still have to leave (P14).
+  const std::set<JobId>& claimants() const { return claimants_; }
+  std::uint64_t version() const { return version_; }
+
+  // --- listeners, called in the order in which they were added ---
+  using Listener = std::function<void(Job&)>;
+  // The job has just got its allocation (a start, or a restore).
+  void on_begin(Listener listener) { begin_listeners_.push_back(std::move(listener)); }
+  // The job is about to lose it; nothing has changed yet.
+  void on_end(Listener listener) { end_listeners_.push_back(std::move(listener)); }
+
+  // --- records ---
+  // A pending job. REQUIRES: no job with this id.
+  Job& add(const JobRequest& request) { return table_.add(request); }
+  // REQUIRES: the job has no allocation and is in no queue.
+  void erase(Job& job);
+  // The user changed the request: of a pending job all of it, of a running one its time limit and
+  // priority.
+  void set_request(Job& job, const JobRequest& request);
+
+  // --- the allocation: begin, then set_ready, set_ending, release_cores, end ---
+  // The job runs on these nodes from now on (T2). Decides Start.
+  void begin(Job& job, PartitionIndex partition, Allocation allocation, SharingStatus sharing,
+             base::Instant now);
+  // A new leader: books a job whose partition, allocation, state and times are set already.
+  void restore(Job& job);
+  // All its pods are ready: its start time, which preemption counts from (7.3).
+  void set_ready(Job& job, base::Instant now);
+  // Its end was decided, or the decision changed. The job keeps everything until release_cores().
+  void set_ending(Job& job, Ending ending);
+  // Its processes are on their way out: cores and memory are free, and its nodes count as
+  // completing (R2.1). REQUIRES: an ending.
+  void release_cores(Job& job);
+  // It has left its nodes and is `next` from here on: pending, or a terminal state.
+  void end(Job& job, JobState next);
+  // Makes the selector and the node usage anew: the nodes or the configuration changed.
+  void reshape();
+
+  // --- claims of preemptors that wait for their victims (P14) ---
+  // Decides Claim.
+  void set_claim(Job& job, Allocation claim, base::Instant until);
+  // The same without deciding it: a new leader found it.
+  void restore_claim(Job& job, Allocation claim, base::Instant until);
+  // `tell`: decides that it was given up; false when another decision of the job says so.
+  void clear_claim(Job& job, bool tell, base::Instant now);
+
+  // --- state and reason ---
+  // The gang stops the job, or lets it go on. Decides Suspend or Resume. Neither counts as a
+  // change: whether another job starts does not depend on whose turn it is.
+  void suspend(Job& job, Reason why);
+  void resume(Job& job);
+  // The same without a decision: a new leader found it so.
+  void restore_turn(Job& job, bool runs, Reason why);
+  // T10: its user suspends the job. It gives its cores back and keeps its memory; then, when the
+  // gang has let it go, it is suspended. Decides Suspend and Waits.
+  void give_cores_back(Job& job);
+  void suspend_by_user(Job& job);
+  // T11 of a job that the gang had stopped: it keeps its cores, and nothing but its user's resume
+  // lets it go on.
+  void hold_by_user(Job& job);
+  // T11: takes the cores back and decides Resume. False, and nothing changed, when no row is free
+  // for the job, unless `even_without_room`.
+  bool resume_by_user(Job& job, bool even_without_room);
+  void unhold_by_user(Job& job);
+  // A terminal state. Decides StateChange. REQUIRES: no allocation.
+  void finish(Job& job, JobState state);
+  // Why it waits. Decides Waits if that changed.
+  void set_reason(Job& job, Reason reason, std::string message = {});
+  // Between these two, set_reason() of a job with several queue records decides nothing; then what
+  // was said last of it is compared with what was said before (a pass tries its records one by
+  // one).
+  void begin_pass() { in_pass_ = true; }
+  void end_pass();
+
+  // --- decisions and changes that JobBooks does not make ---
+  void decide(Decision decision) { decisions_.push_back(std::move(decision)); }
+  std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
+  // Nodes, configuration or queue changed so that a waiting job may start.
+  void changed() { ++version_; }
+  // Nodes may take more or fewer pods than before.
+  void node_limits_changed() { usage_.look_at_limits(); }
+
+ private:
+  void book(Job& job);
+  void set_state(Job& job, JobState state);
+  void show(Job& job) const;
+
+  const Cluster& cluster_;
+  JobTable table_;
+  std::map<std::int64_t, Job*> allocated_;
+  NodeUsage usage_;
+  std::unique_ptr<Selector> selector_;
+  std::set<JobId> claimants_;
+  std::uint64_t version_ = 1;
+  std::vector<Decision> decisions_;
+  std::vector<Listener> begin_listeners_;
+  std::vector<Listener> end_listeners_;
+
+  struct Said {
+    Reason reason;
+    std::string message;
+  };
+  bool in_pass_ = false;
+  std::map<JobId, Said> said_before_pass_;
+};
+
+}  // namespace sched
