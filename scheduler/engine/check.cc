@@ -46,13 +46,12 @@ std::string Engine::check_job(const Job& job) const {
     if (job.in_gang && !job.ready) return name + ": in the gang and not ready";
   }
   if (job.pending()) {
-    const bool timed = std::any_of(eligible_timers_.begin(), eligible_timers_.end(),
-                                   [&](const auto& timer) { return timer.second == job.id; });
+    const bool timed = admission_.has_timer(job.id);
     if (job.held && !job.queued_in.empty()) return name + ": held and queued";
     if (!job.held && !timed && job.queued_in.empty() && job.reason == Reason::kNone) {
       return name + ": waits without a reason";
     }
-    const bool evaluated = books_.version() == passed_version_;
+    const bool evaluated = books_.version() == pass_.passed_version();
     if (evaluated && job.reason == Reason::kNone) return name + ": passed over without a reason";
   } else if (!job.queued_in.empty()) {
     return name + ": queued and not pending";

@@ -81,7 +81,7 @@ void Engine::settle() {
 
 void Engine::rebuild() {
   books_.reshape();
-  requeue_all_pending();
+  admission_.admit_all(now_);
 }
 
 // 2.4: a change of nodes or configuration may make the impossible possible.
@@ -90,7 +90,7 @@ void Engine::release_bad_constraints() {
     if (!job->pending() || job->held != Reason::kBadConstraints) continue;
     job->held.reset();
     set_reason(*job, Reason::kNone);
-    enqueue(*job);
+    admission_.admit(*job, now_);
   }
 }
 

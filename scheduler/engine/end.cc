@@ -6,7 +6,7 @@ namespace sched {
 // 13.5. In no partition it would wait for ever.
 bool Engine::may_requeue(const Job& job) const {
   return job.request.requeue.value_or(cluster_.parameters().requeue_default) &&
-         !partitions_of(job.request).empty();
+         !partitions_of(cluster_, job.request).empty();
 }
 
 void Engine::begin_ending(Job& job, Ending ending) {
@@ -95,7 +95,7 @@ void Engine::to_pending(Job& job) {
                             .exit_code = job.exit_code,
                             .restarts = job.restarts,
                             .eligible_at = job.not_before});
-  enqueue(job);
+  admission_.admit(job, now_);
 }
 
 // T10: a user's suspend is priority 0, also of a job that has not started yet; neither a requeue

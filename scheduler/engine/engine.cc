@@ -7,7 +7,9 @@ namespace sched {
 Engine::Engine(Options options)
     : options_{options},
       books_{cluster_},
-      placement_{cluster_, groups_, books_.usage(), books_.allocated()},
+      admission_{cluster_, books_, !options.told_timing},
+      pass_{cluster_, groups_, books_, admission_, *this},
+      pass_schedule_{cluster_, books_, admission_.queue(), pass_},
       components_{cluster_, books_.usage(), books_.table(), options.publishes},
       plans_{cluster_, books_.usage(), components_} {
   components_.on_settle([this](Job& job) { settle_clock(job); });
@@ -78,17 +80,7 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
 }
 
 void Engine::fire_timers() {
-  while (!eligible_timers_.empty() && eligible_timers_.begin()->first <= now_) {
-    const JobId id = eligible_timers_.begin()->second;
-    eligible_timers_.erase(eligible_timers_.begin());
-    Job* job = books_.find(id);
-    if (job == nullptr || !job->pending()) continue;
-    if (!options_.told_timing && !job->held && deadline_passed(*job)) {
-      dequeue(*job);
-    } else {
-      enqueue(*job);
-    }
-  }
+  admission_.fire_timers(now_);
   while (!grace_timers_.empty() && grace_timers_.begin()->first <= now_) {
     const JobId id = grace_timers_.begin()->second;
     grace_timers_.erase(grace_timers_.begin());

@@ -19,8 +19,8 @@ void Engine::restore_job(const RestoredJob& from) {
     if (!job.held && from.request.hold) job.held = Reason::kJobHeldUser;
     hold_if_suspended(job);
   }
-  job.priority = from.priority ? *from.priority : next_priority(job.request);
-  if (!job.request.priority) lowest_priority_ = std::min(lowest_priority_, job.priority);
+  job.priority = from.priority ? *from.priority : priorities_.next(job.request);
+  priorities_.restore(job.request, job.priority);
   if (from.eligible_time) job.eligible_time = *from.eligible_time;
   if (!from.partition || !from.allocation) {
     job.state = JobState::kPending;
@@ -28,7 +28,7 @@ void Engine::restore_job(const RestoredJob& from) {
     if (from.claim && from.claim_until > now_) {
       books_.restore_claim(job, *from.claim, from.claim_until);
     }
-    enqueue(job);
+    admission_.admit(job, now_);
     return;
   }
   job.partition = from.partition;

@@ -1,5 +1,7 @@
 // Starts (T2), readiness, and preemption on their behalf (7.7).
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "scheduler/engine/engine.h"
 
@@ -18,9 +20,8 @@ std::optional<base::Duration> Engine::time_limit_of(const Job& job,
 }
 
 // The job's records stay in the queue until the pass has walked it.
-void Engine::start(Job& job, PartitionIndex partition, Allocation allocation,
-                   SharingStatus sharing) {
-  books_.begin(job, partition, std::move(allocation), sharing, now_);
+void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
+  books_.begin(job, partition, std::move(fits.allocation), fits.sharing, now_);
   job.time_limit = time_limit_of(job, partition);
   job.clock = JobClock{.as_of = now_};
   if (options_.told_timing) become_ready(job);
@@ -48,23 +49,21 @@ void Engine::become_ready(Job& job) {
   mark_nodes(job);
 }
 
-// 7.7
-void Engine::preempt_victims(Job& preemptor, const PlacementOutcome& outcome) {
+// 7.7: the claim is committed before the victims' endings, and it lasts until the last of them must
+// be gone.
+void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
+  std::vector<std::pair<Job*, PreemptMode>> victims;
   base::Instant until = now_;
-  for (const Candidate& candidate : outcome.victims) {
+  for (const Candidate& candidate : needs.victims) {
     if (!candidate.must_end()) continue;
-    const Job& victim = *books_.allocated().at(candidate.job->table_order);
+    Job& victim = *books_.allocated().at(candidate.job->table_order);
+    victims.emplace_back(&victim, candidate.mode);
     until = std::max(until, now_ + preempt::grace_time(cluster_, victim));
   }
   const ClusterParameters& parameters = cluster_.parameters();
   until += parameters.kill_wait + parameters.message_timeout;
-  books_.set_claim(preemptor, *outcome.allocation, until);
-  for (const Candidate& candidate : outcome.victims) {
-    Job& victim = *books_.allocated().at(candidate.job->table_order);
-    if (candidate.must_end()) {
-      preempt(victim, candidate.mode, preemptor.id);
-    }
-  }
+  books_.set_claim(preemptor, std::move(needs.allocation), until);
+  for (const auto& [victim, mode] : victims) preempt(*victim, mode, preemptor.id);
 }
 
 // 7.7 steps 2a, 2c and 2d; also the way of the gang's kills (P7).
@@ -89,7 +88,8 @@ void Engine::on(const StartRefused& event) {
   gang_gone(*job);
   books_.end(*job, JobState::kPending);
   remove_empty_nodes();
-  // With those that have refused it a moment ago: two full nodes would have it by turns for ever.
+  // Adds to the nodes that refused this job recently instead of replacing them; otherwise two full
+  // nodes would be tried alternately forever.
   if (job->avoid_until <= now_) job->avoid_nodes.clear();
   for (const std::string& name : event.avoid_nodes) {
     if (const auto node = cluster_.find_node(name)) job->avoid_nodes.push_back(*node);
@@ -105,7 +105,7 @@ void Engine::on(const StartRefused& event) {
                             .reason = job->held.value_or(Reason::kNone),
                             .restarts = job->restarts,
                             .eligible_at = job->not_before});
-  enqueue(*job);
+  admission_.admit(*job, now_);
   if (!event.message.empty()) set_reason(*job, job->reason, event.message);
 }
 

@@ -12,14 +12,14 @@ void Engine::on(const Wake&) {
   after_gang();
   check_time_limits();
   retry_resumes();
-  if (!pass_due()) return;
+  if (!pass_schedule_.is_due(now_)) return;
   components_.advance(now_);  // who runs now counts for the node maps (R4.4)
   after_gang();
-  const bool full = now_ >= next_full_pass_;
-  const QueueParameters& parameters = cluster_.parameters().queue;
-  const bool again = main_pass(full ? std::optional<int>{} : parameters.default_queue_depth);
-  if (!again) event_passed_version_ = books_.version();
-  if (full && full_pass_interval().count() > 0) next_full_pass_ = now_ + full_pass_interval();
+  pass_schedule_.run(now_);
+}
+
+void Engine::on(const Pass& event) {
+  if (event.main || event.backfill) pass_.run(now_, std::nullopt);
 }
 
 // A user's resume that found no free row is tried again when something changed.
@@ -30,35 +30,6 @@ void Engine::retry_resumes() {
   resumes_version_ = books_.version();
 }
 
-// A pass is due when something changed since the last one, or when what the last one saw has an
-// end.
-bool Engine::pass_due() const {
-  if (queue_.size() == 0) return false;
-  if (now_ >= full_pass_at()) return true;
-  return has_main_loop() && (books_.version() != event_passed_version_ || now_ >= passed_until_);
-}
-
-// 3.1: sched_interval -1 disables it. The backfill's passes are left then, which are as good as
-// main passes here; sched/builtin has none.
-bool Engine::has_main_loop() const {
-  return cluster_.parameters().queue.sched_interval.count() >= 0;
-}
-
-base::Duration Engine::full_pass_interval() const {
-  const ClusterParameters& parameters = cluster_.parameters();
-  if (has_main_loop()) return parameters.queue.sched_interval;
-  const bool backfills = parameters.scheduler == SchedulerType::kBackfill;
-  return backfills ? parameters.queue.backfill_interval : base::Duration{0};
-}
-
-// A full pass is needed only when the last pass did not reach the end of the queue, or what it saw
-// has changed since and nobody else looks.
-base::Instant Engine::full_pass_at() const {
-  if (full_pass_interval().count() <= 0) return base::kNever;
-  if (passed_version_ != books_.version()) return next_full_pass_;
-  return has_main_loop() ? base::kNever : std::max(next_full_pass_, passed_until_);
-}
-
 std::optional<base::Instant> Engine::next_due() {
   if (options_.told_timing) return std::nullopt;
   std::optional<base::Instant> due;
@@ -67,13 +38,9 @@ std::optional<base::Instant> Engine::next_due() {
     at = std::max(at, now_);
     due = due ? std::min(*due, at) : at;
   };
-  if (queue_.size() > 0) {
-    if (has_main_loop() && books_.version() != event_passed_version_) take(now_);
-    if (has_main_loop() && passed_until_ > now_) take(passed_until_);
-    take(full_pass_at());
-  }
+  if (const auto at = pass_schedule_.next_due(now_)) take(*at);
   if (!waiting_resumes_.empty() && resumes_version_ != books_.version()) take(now_);
-  if (!eligible_timers_.empty()) take(eligible_timers_.begin()->first);
+  if (const auto at = admission_.next_due()) take(*at);
   if (!grace_timers_.empty()) take(grace_timers_.begin()->first);
   if (!limit_timers_.empty()) take(limit_timers_.begin()->first);
   if (due && *due == now_) return due;  // more may happen at this instant

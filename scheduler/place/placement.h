@@ -11,20 +11,13 @@
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/jobs/node_usage.h"
 #include "scheduler/place/constraint.h"
+#include "scheduler/place/node_counts.h"
 #include "scheduler/place/node_groups.h"
 #include "scheduler/place/sharing.h"
 #include "scheduler/preempt/rules.h"
 #include "scheduler/select/selector.h"
 
 namespace sched {
-
-// 4.1
-struct NodeCounts {
-  int min = 1;
-  int req = 1;
-  int max = 1;
-};
-NodeCounts node_counts(const Cluster& cluster, const JobRequest& request, PartitionIndex partition);
 
 enum class PlacementResult {
   kFits,          // now; after the victims are gone when some have to end

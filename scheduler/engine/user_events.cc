@@ -1,0 +1,194 @@
+// The users' events: submit, change, hold, suspend, cancel (2.2, 13.2, 13.5).
+#include <algorithm>
+#include <chrono>
+
+#include "base/utc.h"
+#include "scheduler/engine/engine.h"
+#include "scheduler/model/qos_order.h"
+
+namespace sched {
+
+void Engine::on(const Submit& event) {
+  if (books_.find(event.request.id) != nullptr) return;
+  const bool held = event.request.hold || event.request.suspend;
+  const Priority priority = held ? Priority{} : priorities_.next(event.request);
+  if (auto refusal = admission_.refused_at_submit(event.request)) {
+    books_.decide(Refused{event.request.id, *std::move(refusal)});
+    return;
+  }
+  Job& job = books_.add(event.request);
+  job.submit_time = event.request.submit_time;
+  job.priority = priority;
+  if (event.request.hold) job.held = Reason::kJobHeldUser;
+  hold_if_suspended(job);
+  admission_.admit(job, now_);
+}
+
+void Engine::on(const Update& event) {
+  Job* job = books_.find(event.request.id);
+  if (job == nullptr || is_terminal(job->state)) return;
+  const bool was_held = job->request.hold;
+  const bool reprioritised =
+      event.request.priority && event.request.priority != job->request.priority;
+  const int nice_before = job->request.nice;
+  if (job->pending()) {
+    admission_.withdraw(*job);
+    books_.set_request(*job, event.request);
+  } else {
+    books_.set_request(*job, event.request);
+    job->time_limit = time_limit_of(*job, *job->partition);
+    arm_time_limit(*job);
+  }
+  job->priority = event.request.priority
+                      ? *event.request.priority
+                      : Priorities::with_nice(job->priority, nice_before, event.request.nice);
+  if (job->pending()) {
+    const bool is_held = job->held == Reason::kJobHeldAdmin || job->held == Reason::kJobHeldUser;
+    if (reprioritised && is_held && !job->held_by_suspend && !event.request.hold) {
+      job->held.reset();  // R9.1: what held it was the priority 0
+    }
+    if (event.request.hold && !was_held) {
+      job->held = Reason::kJobHeldUser;
+      job->held_by_suspend = false;
+    }
+    if (job->held == Reason::kBadConstraints) job->held.reset();
+    admission_.admit(*job, now_);
+  }
+}
+
+void Engine::on(const Hold& event) {
+  Job* job = books_.find(event.job);
+  if (job == nullptr || is_terminal(job->state)) return;
+  if (!job->pending()) {  // 13.2
+    books_.decide(Refused{job->id, "a job that runs cannot be held: suspend it"});
+    return;
+  }
+  job->held = event.by_admin ? Reason::kJobHeldAdmin : Reason::kJobHeldUser;
+  job->held_by_suspend = false;
+  admission_.admit(*job, now_);
+}
+
+void Engine::on(const Release& event) {
+  Job* job = books_.find(event.job);
+  if (job == nullptr || !job->pending() || !job->held) return;
+  job->held.reset();
+  job->held_by_suspend = job->request.suspend = false;
+  job->priority = priorities_.next(job->request);  // 13.2: it is computed anew
+  admission_.admit(*job, now_);
+}
+
+void Engine::on(const Cancel& event) {
+  Job* job = books_.find(event.job);
+  if (job == nullptr || is_terminal(job->state)) return;
+  if (job->pending()) {
+    admission_.withdraw(*job);
+    books_.clear_claim(*job, false, now_);
+    books_.finish(*job, JobState::kCancelled);
+    return;
+  }
+  if (job->ending && job->ending->final_state == JobState::kPending) {
+    Ending ending = *job->ending;
+    ending.final_state = JobState::kCancelled;  // T5: it ends and does not come back
+    books_.set_ending(*job, ending);
+    return;
+  }
+  begin_ending(*job, Ending{.final_state = JobState::kCancelled,
+                            .verdict = EndingVerdict::kCancelled,
+                            .grace_end = now_,
+                            .preemptor = {}});
+}
+
+void Engine::on(const Requeue& event) {
+  Job* job = books_.find(event.job);
+  if (job == nullptr || is_terminal(job->state)) return;
+  if (job->pending()) {
+    books_.decide(Refused{job->id, "the job is pending already"});
+  } else if (!may_requeue(*job)) {
+    books_.decide(
+        Refused{job->id, partitions_of(cluster_, job->request).empty()
+                             ? "the job may not be requeued: its partition does not exist any more"
+                             : "the job may not be requeued (requeue: false)"});
+  } else {
+    begin_ending(*job, Ending{.final_state = JobState::kPending,
+                              .verdict = EndingVerdict::kRequeue,
+                              .grace_end = now_,
+                              .preemptor = {}});
+  }
+}
+
+void Engine::on(const Forget& event) {
+  Job* job = books_.find(event.job);
+  if (job == nullptr) return;
+  if (job->pending()) {
+    admission_.withdraw(*job);
+    books_.clear_claim(*job, false, now_);
+  }
+  if (job->allocated()) {
+    gang_gone(*job);
+    books_.end(*job, JobState::kPending);
+    remove_empty_nodes();
+  }
+  books_.erase(*job);
+}
+
+// T10, T11. P4: what a suspend gave back a resume takes again, and nothing else.
+void Engine::on(const UserSuspend& event) {
+  Job* job = books_.find(event.job);
+  if (job == nullptr || is_terminal(job->state)) return;
+  job->request.suspend = true;
+  if (job->pending()) {
+    if (job->held == Reason::kBadConstraints) job->held.reset();
+    hold_if_suspended(*job);
+    admission_.admit(*job, now_);
+    return;
+  }
+  waiting_resumes_.erase(job->id);
+  if (job->user_suspended || job->completing()) return;
+  if (options_.told_timing &&
+      job->suspended()) {  // T11: held against the gang's resume, nothing is released
+    books_.hold_by_user(*job);
+    if (world_) world_->set_held(job->id, true);
+    set_reason(*job, Reason::kUser);
+    return;
+  }
+  books_.give_cores_back(*job);
+  gang_gone(*job);
+  books_.suspend_by_user(*job);
+  to_phase(*job, JobClock::Phase::kSuspended);
+  mark_nodes(*job);
+}
+
+void Engine::on(const UserResume& event) {
+  Job* job = books_.find(event.job);
+  if (job == nullptr || is_terminal(job->state)) return;
+  job->request.suspend = false;
+  if (job->pending()) {  // a hold is for a release to take back
+    if (job->held_by_suspend) on(Release{event.job});
+    return;
+  }
+  if (!job->user_suspended || job->completing()) return;
+  if (!job->cores_released) {
+    books_.unhold_by_user(*job);
+    set_reason(*job, Reason::kTimeslice);
+    if (world_) {
+      world_->set_held(job->id, false);
+      apply_gang_actions();
+    }
+    return;
+  }
+  // Slurm does not ask for room (recording manual_suspend_linear_nogang). P3: the job runs before
+  // the gang hears of it.
+  if (!books_.resume_by_user(*job, options_.told_timing)) {
+    set_reason(*job, Reason::kUser, "resumes when a row is free on its nodes");
+    waiting_resumes_.insert(job->id);
+    return;
+  }
+  waiting_resumes_.erase(job->id);
+  to_phase(*job, job->ready ? JobClock::Phase::kRunning : JobClock::Phase::kIdle);
+  set_reason(*job, Reason::kNone);
+  if (job->ready) gang_start(*job);
+  arm_time_limit(*job);
+  mark_nodes(*job);
+}
+
+}  // namespace sched

@@ -1,0 +1,49 @@
+#include "scheduler/pass/availability.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace sched {
+
+Availability::Availability(const Cluster& cluster, const NodeSet& up)
+    : cluster_{cluster},
+      up_{up},
+      nodes_{up},
+      count_in_(static_cast<std::size_t>(cluster.partition_slots())) {}
+
+void Availability::add_claim(const Job& job) {
+  Claim claim{.job = &job, .tier = 0, .nodes = cluster_.no_nodes()};
+  for (const PartitionIndex partition : job.queued_in) {
+    claim.tier = std::max(claim.tier, cluster_.partition(partition).tier());
+  }
+  for (const NodeAllocation& use : job.claim->nodes) {
+    if (cluster_.exists(use.node)) claim.nodes.set(cluster_.rank(use.node));
+  }
+  claims_.push_back(std::move(claim));
+}
+
+void Availability::withhold(const NodeSet& nodes) {
+  nodes_ -= nodes;
+  std::fill(count_in_.begin(), count_in_.end(), std::nullopt);
+}
+
+Availability::View Availability::view(const Job& job, PartitionIndex partition) {
+  const Partition& where = cluster_.partition(partition);
+  if (claims_.empty()) {
+    std::optional<int>& count = count_in_[partition.index()];
+    if (!count) count = nodes_.count_and(where.nodes);
+    return {nodes_, *count};
+  }
+  with_claims_ = nodes_;
+  for (const Claim& claim : claims_) {
+    if (claim.job == &job) {  // jobs that failed before it did not withhold these from it
+      with_claims_ |= claim.nodes & up_;
+    } else if (where.tier() <= claim.tier) {
+      with_claims_ -= claim.nodes;
+    }
+  }
+  return {with_claims_, with_claims_.count_and(where.nodes)};
+}
+
+}  // namespace sched

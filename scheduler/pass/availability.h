@@ -1,0 +1,51 @@
+// Availability: the nodes that a pass may still give away, and to which job (3.4 step 2, P14). At
+// first these are all nodes that are up. They become fewer when a job that cannot start withholds
+// nodes from the jobs behind it. The nodes of a claim are for the preemptor that waits for its
+// victims there; a job of a higher tier may have them too, since it might preempt the claimant.
+//
+// A value for one pass. Reservations belong here: their nodes are for their own jobs only.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "scheduler/jobs/job_table.h"
+#include "scheduler/model/cluster.h"
+#include "scheduler/model/node_set.h"
+
+namespace sched {
+
+class Availability {
+ public:
+  // `up`: nodes that are up and not drained; it must outlive this object.
+  Availability(const Cluster& cluster, const NodeSet& up);
+
+  // REQUIRES: the job has a claim and is in the queue.
+  void add_claim(const Job& job);
+  // No job behind gets these nodes.
+  void withhold(const NodeSet& nodes);
+
+  // What a job gets to see in one partition. Valid until the next call of any function.
+  struct View {
+    const NodeSet& nodes;  // of all partitions
+    int in_partition;      // how many of them are the partition's
+  };
+  // Cost: O(nodes / 64) after a change, otherwise O(claims × nodes / 64).
+  View view(const Job& job, PartitionIndex partition);
+
+ private:
+  struct Claim {
+    const Job* job;
+    int tier;  // the highest in which it waits
+    NodeSet nodes;
+  };
+
+  const Cluster& cluster_;
+  const NodeSet& up_;
+  NodeSet nodes_;
+  std::vector<Claim> claims_;
+  std::vector<std::optional<int>> count_in_;  // of nodes_, by PartitionIndex
+  NodeSet with_claims_;                       // of the last view
+};
+
+}  // namespace sched

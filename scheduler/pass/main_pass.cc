@@ -1,0 +1,222 @@
+#include "scheduler/pass/main_pass.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace sched {
+
+// What one pass remembers.
+struct MainPass::State {
+  State(const NodeGroups& groups, const Cluster& cluster, const JobQueue& queue, base::Instant at)
+      : now{at},
+        available{cluster, groups.up()},
+        failed(static_cast<std::size_t>(cluster.partition_slots()), false),
+        tested_in(failed.size(), 0),
+        failed_by(failed.size()),
+        left{queue.counts()},
+        open{static_cast<int>(queue.size())} {
+    left.resize(failed.size(), 0);
+  }
+
+  void visit(const QueueRecord& record) {
+    --left[record.partition.index()];
+    if (!failed[record.partition.index()]) --open;
+    if (record.record->queued_in.size() > 1) ++visits[record.job];
+  }
+  void fail(PartitionIndex partition, JobId by) {
+    if (!failed[partition.index()]) open -= left[partition.index()];
+    failed[partition.index()] = true;
+    failed_by[partition.index()] = by;
+  }
+  bool has_failed_a_partition(JobId job) const {
+    return std::find(failed_by.begin(), failed_by.end(), job) != failed_by.end();
+  }
+  // The pass reached all records of the job and tried at least one of them.
+  bool has_its_reason(const Job& job) const {
+    if (!tried.contains(job.id)) return false;
+    const auto found = visits.find(job.id);
+    return found == visits.end() || found->second == static_cast<int>(job.queued_in.size());
+  }
+
+  const base::Instant now;
+  Availability available;
+  std::vector<bool> failed;                     // by PartitionIndex
+  std::vector<int> tested_in;                   // likewise
+  std::vector<std::optional<JobId>> failed_by;  // likewise
+  bool blocker_started = false;  // a job that failed a partition started in another one
+  int tested = 0;
+  int started = 0;
+  std::vector<int> left;        // records not visited yet, by PartitionIndex
+  int open;                     // those of them in partitions that have not failed
+  std::set<JobId> tried;        // and not started
+  std::map<JobId, int> visits;  // of jobs with several records
+  std::vector<Job*> done;       // their records go when the walk is over
+  std::set<JobId> preempting;   // their victims have to end
+  base::Instant valid_until = base::kNever;
+};
+
+// 2. Clear the partitions' marks and take the available nodes, with the claims on them.
+// 5. Stop when the depth or the number of starts is reached, or no partition is left that takes
+//    jobs. Jobs behind that point wait for priority (7).
+bool MainPass::run(base::Instant now, std::optional<int> depth) {
+  expire_claims(now);
+  const std::uint64_t version = books_.version();
+  if (passed_version_ == version && now < passed_until_ && !depth) return false;
+  State pass{groups_, cluster_, admission_.queue(), now};
+  for (const JobId id : books_.claimants()) pass.available.add_claim(*books_.find(id));
+  const int most = cluster_.parameters().queue.max_job_start;  // 0 = any number
+  bool complete = true;
+  books_.begin_pass();
+  admission_.queue().walk([&](const QueueRecord& record) {
+    if ((depth && pass.tested >= *depth) || (most && pass.started >= most)) {
+      complete = false;
+      return false;
+    }
+    pass.visit(record);
+    try_record(pass, record);
+    return pass.open > 0;
+  });
+  if (complete) wait_for_priority_behind(pass);
+  books_.end_pass();
+  for (Job* job : pass.done) {
+    if (job->pending()) {
+      admission_.admit(*job, now);
+    } else {
+      admission_.withdraw(*job);
+    }
+  }
+  for (const JobId id : books_.claimants()) {
+    pass.valid_until = std::min(pass.valid_until, books_.find(id)->claim_until);
+  }
+  passed_until_ = pass.valid_until;
+  if (complete && books_.version() == version) passed_version_ = version;
+  return pass.blocker_started;
+}
+
+// P14: a claim holds until its victims must have been gone; then the job competes anew.
+void MainPass::expire_claims(base::Instant now) {
+  const std::set<JobId> claimants = books_.claimants();
+  for (const JobId id : claimants) {
+    Job& job = *books_.find(id);
+    if (now >= job.claim_until) books_.clear_claim(job, true, now);
+  }
+}
+
+// The steps of 3.4 from the third on.
+void MainPass::try_record(State& pass, const QueueRecord& record) {
+  Job& job = *record.record;
+  const PartitionIndex partition = record.partition;
+  // 3. It was started through another record, or held, or its victims are on their way out.
+  if (!job.pending() || job.held || pass.preempting.contains(job.id)) return;
+  ++pass.tested;
+  // 6. The partition's depth is reached.
+  const int partition_depth = cluster_.parameters().queue.partition_job_depth;
+  if (partition_depth > 0 && pass.tested_in[partition.index()]++ >= partition_depth) {
+    return wait_for_priority(job);
+  }
+  // 7. The partition has failed.
+  if (pass.failed[partition.index()]) return wait_for_priority(job);
+  // 8. Its deadline has passed.
+  if (admission_.end_if_too_late(job, pass.now)) {
+    pass.done.push_back(&job);
+    return;
+  }
+  // 8 and 9. Are enough nodes left, and does it fit there?
+  StartAttempt::Answer answer =
+      attempt_.run(job, partition, pass.available.view(job, partition), pass.now);
+  pass.valid_until = std::min(pass.valid_until, answer.valid_until);
+  std::visit([&](auto& verdict) { on(pass, job, partition, std::move(verdict)); }, answer.verdict);
+  if (!job.pending()) return;
+  pass.tried.insert(job.id);
+  admission_.unexplained().note(job.id, books_.table().size());
+}
+
+void MainPass::on(State& pass, Job& job, PartitionIndex partition, Fits verdict) {
+  actions_.start(job, partition, std::move(verdict));
+  ++pass.started;
+  if (pass.has_failed_a_partition(job.id)) pass.blocker_started = true;
+  pass.done.push_back(&job);
+}
+
+void MainPass::on(State& pass, Job& job, PartitionIndex partition, NeedsVictims verdict) {
+  const auto count = std::to_string(verdict.victims.size());
+  if (!job.claim || pass.now >= job.claim_until) {
+    actions_.preempt_for(job, std::move(verdict));
+    pass.available.add_claim(job);
+  }
+  pass.preempting.insert(job.id);
+  books_.set_reason(job, Reason::kResources,
+                    "waits for the end of the " + count + " jobs that it preempts");
+  fail_partition(pass, job, partition);
+}
+
+// The partition fails even if the job names the nodes that it waits for (Slurm 22.05, recorded).
+void MainPass::on(State& pass, Job& job, PartitionIndex partition, TooFewLeft verdict) {
+  books_.set_reason(job, Reason::kResources, std::move(verdict.message));
+  pass.fail(partition, job.id);
+  pass.available.withhold(cluster_.partition(partition).nodes);
+}
+
+void MainPass::on(State& pass, Job& job, PartitionIndex partition, Busy verdict) {
+  books_.set_reason(job, Reason::kResources, std::move(verdict.message));
+  fail_partition(pass, job, partition);
+}
+
+void MainPass::on(State&, Job& job, PartitionIndex, NotAvailable verdict) {
+  books_.set_reason(job, Reason::kReqNodeNotAvail, std::move(verdict.message));
+}
+
+void MainPass::on(State& pass, Job& job, PartitionIndex, Never verdict) {
+  if (partitions_of(cluster_, job.request).size() > 1) {  // another partition may hold it
+    if (job.reason == Reason::kNone || job.reason == Reason::kPriority) {
+      books_.set_reason(job, Reason::kBadConstraints, std::move(verdict.message));
+    }
+    return;
+  }
+  job.held = Reason::kBadConstraints;
+  books_.set_reason(job, Reason::kBadConstraints, std::move(verdict.message));
+  pass.done.push_back(&job);
+}
+
+void MainPass::on(State&, Job& job, PartitionIndex, OverLimit verdict) {
+  books_.set_reason(job, Reason::kQosLimit, std::move(verdict.message));
+}
+
+// 10. Partition failure; a job that names all the nodes that it needs withholds only those (a).
+void MainPass::fail_partition(State& pass, const Job& job, PartitionIndex partition) {
+  const NodeCounts counts = node_counts(cluster_, job.request, partition);
+  if (static_cast<int>(job.request.required_nodes.size()) >= counts.min) {
+    pass.available.withhold(cluster_.named(job.request.required_nodes));
+    return;
+  }
+  pass.fail(partition, job.id);
+  pass.available.withhold(cluster_.partition(partition).nodes);
+}
+
+// A specific reason is kept (R2.6).
+void MainPass::wait_for_priority(Job& job) {
+  if (job.reason == Reason::kNone || job.reason == Reason::kResources) {
+    books_.set_reason(job, Reason::kPriority, "jobs ahead of it wait for nodes of its partition");
+  }
+}
+
+// 7. for the jobs behind the point where the walk ended because all partitions had failed. Only
+// jobs without a specific reason change theirs, so it looks at those alone and not at the queue.
+void MainPass::wait_for_priority_behind(const State& pass) {
+  admission_.unexplained().forget_if([&](JobId id) {
+    Job* const job = books_.find(id);
+    const bool waits = job != nullptr && job->pending() && !job->queued_in.empty() && !job->held;
+    if (waits && !pass.preempting.contains(id) && !pass.has_its_reason(*job)) {
+      wait_for_priority(*job);
+    }
+    return !(waits && (job->reason == Reason::kNone || job->reason == Reason::kResources));
+  });
+}
+
+}  // namespace sched

@@ -1,0 +1,54 @@
+#include "scheduler/pass/start_attempt.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sched {
+
+StartAttempt::Answer StartAttempt::run(const Job& job, PartitionIndex partition,
+                                       const Availability::View& available, base::Instant now) {
+  const NodeCounts counts = node_counts(cluster_, job.request, partition);
+  const Partition& where = cluster_.partition(partition);
+  if (available.in_partition < counts.min &&
+      static_cast<int>(where.nodes_ranked.size()) >= counts.min) {
+    return {TooFewLeft{"needs " + std::to_string(counts.min) + " nodes and " +
+                       std::to_string(available.in_partition) +
+                       " are left; the others are down, drained or kept for jobs ahead of it"}};
+  }
+  const int cpus = tasks_of(job.request, counts.min) * job.request.cpus_per_task;
+  if (std::string over = limits_.over(job.request, partition, cpus); !over.empty()) {
+    return {OverLimit{std::move(over)}};
+  }
+  PlacementOutcome outcome = placement_.place(
+      books_.selector(),
+      {.job = job, .partition = partition, .available = available.nodes, .now = now});
+  base::Instant valid_until = outcome.valid_until;
+  if (job.avoid_until > now) valid_until = std::min(valid_until, job.avoid_until);
+  return {verdict_of(job, partition, std::move(outcome)), valid_until};
+}
+
+Verdict StartAttempt::verdict_of(const Job& job, PartitionIndex partition,
+                                 PlacementOutcome outcome) const {
+  switch (outcome.result) {
+    case PlacementResult::kFits:
+      break;
+    case PlacementResult::kBusy:
+      return Busy{std::move(outcome.message)};
+    case PlacementResult::kNotAvailable:
+      return NotAvailable{std::move(outcome.message)};
+    case PlacementResult::kNever:
+      return Never{std::move(outcome.message)};
+  }
+  const bool waits = std::any_of(outcome.victims.begin(), outcome.victims.end(),
+                                 [](const Candidate& victim) { return victim.must_end(); });
+  if (waits) return NeedsVictims{*std::move(outcome.allocation), std::move(outcome.victims)};
+  // 3.5 step 6: the limits once more, with the CPUs that it really gets.
+  int cpus = 0;
+  for (const NodeAllocation& use : outcome.allocation->nodes) cpus += use.cpus;
+  if (std::string over = limits_.over(job.request, partition, cpus); !over.empty()) {
+    return OverLimit{std::move(over)};
+  }
+  return Fits{*std::move(outcome.allocation), outcome.sharing};
+}
+
+}  // namespace sched

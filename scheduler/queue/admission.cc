@@ -1,0 +1,220 @@
+#include "scheduler/queue/admission.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+#include "base/utc.h"
+#include "scheduler/model/qos_order.h"
+#include "scheduler/place/node_counts.h"
+
+namespace sched {
+namespace {
+
+// When the job may start at the earliest: its begin time, or the end of its requeue delay.
+base::Instant eligible_from(const Job& job) {
+  return std::max(job.request.begin_time.value_or(job.submit_time),
+                  job.not_before.value_or(base::Instant::min()));
+}
+
+// 3.2 step 5: among partitions of one tier the job's own list decides.
+int place_in_list(const JobRequest& request, const std::string& partition) {
+  const auto& names = request.partitions;
+  return static_cast<int>(std::ranges::find(names, partition) - names.begin());
+}
+
+}  // namespace
+
+std::optional<base::Instant> latest_start(const JobRequest& request) {
+  if (!request.deadline) return std::nullopt;
+  const auto limit = request.time_min ? request.time_min : request.time_limit;
+  return *request.deadline - limit.value_or(base::Duration{0});
+}
+
+// DenyOnLimit (1.4): what the job asks for that its QOS never allow in this partition.
+std::optional<std::string> Admission::denied_by_qos(const JobRequest& request,
+                                                    PartitionIndex partition) const {
+  const QosOrder order = qos_order(cluster_, request.qos, partition);
+  const bool denies = std::ranges::any_of(
+      order, [](const QosConfig* qos) { return qos != nullptr && qos->deny_on_limit; });
+  if (!denies) return std::nullopt;
+  if (auto refusal = refused_by_partition(cluster_, request, partition)) {
+    if (refusal->reason != Reason::kQosLimit) return std::nullopt;
+    return std::move(refusal->message);
+  }
+  const int nodes_count = node_counts(cluster_, request, partition).min;
+  const int cpus = tasks_of(request, nodes_count) * request.cpus_per_task;
+  for (const auto limit : {&QosConfig::max_cpus_per_user, &QosConfig::group_cpus}) {
+    const QosConfig* const qos = qos_with(order, limit);
+    if (qos == nullptr || cpus <= *(qos->*limit)) continue;
+    return "asks for " + std::to_string(cpus) + " CPUs; QOS " + qos->name + " allows " +
+           std::to_string(*(qos->*limit));
+  }
+  return std::nullopt;
+}
+
+// 1. Partitions that drain or are inactive take no new jobs (1.2.1).
+// 2. DenyOnLimit: all its partitions are denied by a QOS.
+// 3. EnforcePartLimits: a limit of the partition turns the job away instead of letting it wait.
+std::optional<std::string> Admission::refused_at_submit(const JobRequest& request) const {
+  const std::vector<PartitionIndex> partitions = partitions_of(cluster_, request);
+  const auto takes_none = [&](PartitionIndex partition) {
+    const PartitionState state = cluster_.partition(partition).config.state;
+    return state == PartitionState::kDrain || state == PartitionState::kInactive;
+  };
+  if (!partitions.empty() && std::ranges::all_of(partitions, takes_none)) {
+    const PartitionConfig& config = cluster_.partition(partitions.front()).config;
+    return "partition " + config.name + " takes no new jobs: it is " +
+           (config.state == PartitionState::kDrain ? "draining" : "inactive");
+  }
+  std::string message;
+  std::size_t denied = 0;
+  for (const PartitionIndex partition : partitions) {
+    const auto why = denied_by_qos(request, partition);
+    if (!why) continue;
+    ++denied;
+    message = *why + ", and DenyOnLimit is set: ask for less";
+  }
+  if (denied > 0 && denied == partitions.size()) return message;
+  const EnforcePartLimits enforce = cluster_.parameters().enforce_part_limits;
+  if (enforce == EnforcePartLimits::kNone) return std::nullopt;
+  std::size_t failed = 0;
+  for (const PartitionIndex partition : partitions) {
+    const auto refusal = refused_by_partition(cluster_, request, partition);
+    const bool is_limit = refusal && (refusal->reason == Reason::kPartitionTimeLimit ||
+                                      refusal->reason == Reason::kPartitionNodeLimit ||
+                                      refusal->reason == Reason::kMaxMemPerLimit);
+    if (!is_limit) continue;
+    ++failed;
+    message = refusal->message + ", and EnforcePartLimits is set: ask for less";
+  }
+  if (failed == 0) return std::nullopt;
+  if (enforce == EnforcePartLimits::kAny && failed < partitions.size()) return std::nullopt;
+  return message;
+}
+
+QueueRecord Admission::record_of(Job& job, PartitionIndex partition) const {
+  const Partition& where = cluster_.partition(partition);
+  const int order =
+      job.request.partitions.size() < 2 ? 0 : place_in_list(job.request, where.config.name);
+  if (is_fifo(cluster_)) {
+    return {.fifo_order = job.table_order,
+            .job = job.id,
+            .partition_order = order,
+            .partition = partition,
+            .record = &job};
+  }
+  return {.tier = where.tier(),
+          .priority = job.priority,
+          .submit_time = job.submit_time,
+          .job = job.id,
+          .partition_order = order,
+          .partition = partition,
+          .record = &job};
+}
+
+void Admission::withdraw(Job& job) {
+  for (const PartitionIndex partition : job.queued_in) {
+    queue_.erase(record_of(job, partition), cluster_);
+  }
+  job.queued_in.clear();
+}
+
+// The gates of the job itself, in the order in which their reasons count.
+std::optional<Refusal> Admission::refused_by_job(const Job& job, base::Instant now) const {
+  if (job.held) return Refusal{*job.held, held_message(job)};
+  if (const base::Instant from = eligible_from(job); from > now) {
+    // When, not how long from now: a reason that did not change is not told again.
+    const auto whole = std::chrono::ceil<std::chrono::seconds>(from);
+    return Refusal{Reason::kBeginTime,
+                   "may start at " + base::format_utc(whole) + " at the earliest", from};
+  }
+  return std::nullopt;
+}
+
+void Admission::admit(Job& job, base::Instant now) {
+  withdraw(job);
+  books_.changed();
+  if (job.held) books_.clear_claim(job, true, now);
+  if (auto refusal = refused_by_job(job, now)) {
+    if (refusal->until) timers_.emplace(*refusal->until, job.id);
+    books_.set_reason(job, refusal->reason, std::move(refusal->message));
+    return;
+  }
+  job.eligible_time = std::max(job.eligible_time, std::max(eligible_from(job), job.submit_time));
+  if (const auto latest = latest_start(job.request); latest && wakes_) {
+    timers_.emplace(*latest + base::Duration{1}, job.id);  // no pass may come to it then
+  }
+  std::optional<Refusal> first;
+  for (const PartitionIndex partition : partitions_of(cluster_, job.request)) {
+    if (auto refusal = refused_by_partition(cluster_, job.request, partition)) {
+      if (!first) first = std::move(refusal);
+      continue;
+    }
+    job.queued_in.push_back(partition);
+    queue_.insert(record_of(job, partition), cluster_);
+    unexplained_.note(job.id, books_.table().size());
+  }
+  if (job.queued_in.empty()) {
+    if (!first) {  // its partitions were deleted
+      first = Refusal{Reason::kPartitionInactive, job.request.partitions.empty()
+                                                      ? "no partition is the default"
+                                                      : "no partition that it names exists"};
+    }
+    books_.set_reason(job, first->reason, std::move(first->message));
+  } else if (job.reason != Reason::kResources && job.reason != Reason::kPriority) {
+    books_.set_reason(job, Reason::kNone);
+  }
+}
+
+void Admission::admit_all(base::Instant now) {
+  queue_.configure(cluster_);
+  for (const auto& [order, job] : books_.table().all()) {
+    job->queued_in.clear();
+    if (job->pending()) admit(*job, now);
+  }
+}
+
+bool Admission::end_if_too_late(Job& job, base::Instant now) {
+  const auto latest = latest_start(job.request);
+  if (!latest || now <= *latest) return false;
+  books_.clear_claim(job, false, now);
+  books_.finish(job, JobState::kDeadline);
+  return true;
+}
+
+std::optional<base::Instant> Admission::next_due() const {
+  if (timers_.empty()) return std::nullopt;
+  return timers_.begin()->first;
+}
+
+void Admission::fire_timers(base::Instant now) {
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    const JobId id = timers_.begin()->second;
+    timers_.erase(timers_.begin());
+    Job* job = books_.find(id);
+    if (job == nullptr || !job->pending()) continue;
+    if (wakes_ && !job->held && end_if_too_late(*job, now)) {
+      withdraw(*job);
+    } else {
+      admit(*job, now);
+    }
+  }
+}
+
+bool Admission::has_timer(JobId id) const {
+  return std::any_of(timers_.begin(), timers_.end(),
+                     [id](const auto& timer) { return timer.second == id; });
+}
+
+std::string Admission::held_message(const Job& job) const {
+  if (job.held == Reason::kJobHeldUser) return "held by its user until it is released";
+  if (job.held == Reason::kJobHeldAdmin) return "held by an administrator until it is released";
+  if (job.held != Reason::kJobHoldMaxRequeue) return job.message;
+  return "requeued " + std::to_string(job.restarts) + " times, more than the " +
+         std::to_string(cluster_.parameters().queue.max_batch_requeue) +
+         " that are allowed; held until it is released";
+}
+
+}  // namespace sched

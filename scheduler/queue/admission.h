@@ -1,0 +1,70 @@
+// Admission: which pending jobs are in the queue, and for which partitions (3.2 steps 3 to 6). A
+// job that may not wait yet gets the reason of the first gate that refuses it. Gates of the job
+// (held, begin time) come before those of each partition (partition_gates.h). A new condition, for
+// example a dependency, is one more gate.
+//
+// Cost: admit and withdraw O(partitions of the job × log queue).
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/time.h"
+#include "scheduler/jobs/job_books.h"
+#include "scheduler/model/cluster.h"
+#include "scheduler/queue/job_queue.h"
+#include "scheduler/queue/partition_gates.h"
+#include "scheduler/queue/unexplained.h"
+
+namespace sched {
+
+// The last instant at which the job may start and still make its deadline (13.3); nullopt = it has
+// none.
+std::optional<base::Instant> latest_start(const JobRequest& request);
+
+class Admission {
+ public:
+  // `wakes`: deadlines end jobs at their instant (own timing); otherwise in the next pass.
+  Admission(const Cluster& cluster, JobBooks& books, bool wakes)
+      : cluster_{cluster}, books_{books}, wakes_{wakes} {}
+
+  // Returns why a new job is turned away for good instead of waiting; nullopt if it is accepted.
+  std::optional<std::string> refused_at_submit(const JobRequest& request) const;
+
+  // Decides anew whether and where the job waits. REQUIRES: it is pending.
+  void admit(Job& job, base::Instant now);
+  // Takes its records out of the queue.
+  void withdraw(Job& job);
+  // All pending jobs anew: partitions, QOS or the order changed.
+  void admit_all(base::Instant now);
+  // Finishes the job with state kDeadline if its latest start has passed, and returns whether it
+  // did. The caller must still withdraw it.
+  bool end_if_too_late(Job& job, base::Instant now);
+
+  // When a begin time, a requeue delay or a deadline is reached.
+  std::optional<base::Instant> next_due() const;
+  void fire_timers(base::Instant now);
+  // Cost: O(timers); for tests.
+  bool has_timer(JobId id) const;
+
+  const JobQueue& queue() const { return queue_; }
+  Unexplained& unexplained() { return unexplained_; }
+
+ private:
+  std::optional<Refusal> refused_by_job(const Job& job, base::Instant now) const;
+  std::optional<std::string> denied_by_qos(const JobRequest& request,
+                                           PartitionIndex partition) const;
+  std::string held_message(const Job& job) const;
+  QueueRecord record_of(Job& job, PartitionIndex partition) const;
+
+  const Cluster& cluster_;
+  JobBooks& books_;
+  const bool wakes_;
+  JobQueue queue_;
+  Unexplained unexplained_;
+  std::set<std::pair<base::Instant, JobId>> timers_;  // a job may have several
+};
+
+}  // namespace sched

@@ -1,0 +1,200 @@
+#include "scheduler/queue/partition_gates.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "scheduler/model/qos_order.h"
+#include "scheduler/place/node_counts.h"
+
+namespace sched {
+
+std::vector<PartitionIndex> partitions_of(const Cluster& cluster, const JobRequest& request) {
+  std::vector<PartitionIndex> partitions;
+  if (request.partitions.empty()) {
+    if (const auto index = cluster.default_partition()) partitions.push_back(*index);
+  }
+  for (const std::string& name : request.partitions) {
+    const auto index = cluster.find_partition(name);
+    if (!index || std::ranges::find(partitions, *index) != partitions.end()) continue;
+    partitions.push_back(*index);
+  }
+  return partitions;
+}
+
+namespace {
+
+// What the gates look at.
+struct Entry {
+  const Cluster& cluster;
+  const JobRequest& request;
+  const PartitionConfig& config;
+  const QosConfig* qos;  // the job's; null = none, or it does not exist
+  QosOrder order;
+  NodeCounts counts;
+
+  std::string where() const { return "partition " + config.name; }
+};
+
+bool named(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string minutes(base::Duration time) {
+  return std::to_string(std::chrono::ceil<std::chrono::minutes>(time).count()) + " minutes";
+}
+
+std::optional<Refusal> qos_exists(const Entry& entry) {
+  if (entry.request.qos.empty() || entry.qos != nullptr) return std::nullopt;
+  return Refusal{Reason::kInvalidQos, "there is no QOS " + entry.request.qos};
+}
+
+std::optional<Refusal> state_allows(const Entry& entry) {
+  switch (entry.config.state) {
+    case PartitionState::kDown:
+      return Refusal{Reason::kPartitionDown, entry.where() + " is down"};
+    case PartitionState::kInactive:
+      return Refusal{Reason::kPartitionInactive, entry.where() + " is inactive"};
+    case PartitionState::kUp:
+    case PartitionState::kDrain:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// A list of allowed users makes the list of denied ones void, and likewise for QOS.
+std::optional<Refusal> open_to_user(const Entry& entry) {
+  const PartitionConfig& config = entry.config;
+  const std::string& user = entry.request.user;
+  const bool refused = config.allow_users ? !named(*config.allow_users, user)
+                                          : config.deny_users && named(*config.deny_users, user);
+  if (!refused) return std::nullopt;
+  return Refusal{Reason::kPartitionConfig, entry.where() + " is not open to " + user};
+}
+
+std::optional<Refusal> open_to_qos(const Entry& entry) {
+  const PartitionConfig& config = entry.config;
+  const std::string& qos = entry.request.qos;
+  const bool refused = config.allow_qos ? !named(*config.allow_qos, qos)
+                                        : config.deny_qos && named(*config.deny_qos, qos);
+  if (!refused) return std::nullopt;
+  return Refusal{Reason::kQosNotAllowed, entry.where() + " is not open to " +
+                                             (qos.empty() ? "jobs without a QOS" : "QOS " + qos)};
+}
+
+std::optional<Refusal> partition_time_limit(const Entry& entry) {
+  const JobRequest& request = entry.request;
+  const bool waived = entry.qos != nullptr && entry.qos->partition_time_limit;
+  if (!entry.config.max_time || !request.time_limit || waived) return std::nullopt;
+  const base::Duration asked = request.time_min.value_or(*request.time_limit);
+  if (asked <= *entry.config.max_time) return std::nullopt;
+  return Refusal{Reason::kPartitionTimeLimit, "asks for " + minutes(asked) + "; " + entry.where() +
+                                                  " allows " + minutes(*entry.config.max_time)};
+}
+
+std::optional<Refusal> qos_time_limit(const Entry& entry) {
+  const QosConfig* const qos = qos_with(entry.order, &QosConfig::max_time);
+  const base::Duration asked = entry.request.time_limit.value_or(base::Duration::zero());
+  if (qos == nullptr || asked <= *qos->max_time) return std::nullopt;
+  return Refusal{Reason::kQosLimit, "asks for " + minutes(asked) + "; QOS " + qos->name +
+                                        " allows " + minutes(*qos->max_time)};
+}
+
+int required_count(const Entry& entry) {
+  return static_cast<int>(entry.request.required_nodes.size());
+}
+
+std::optional<Refusal> qos_nodes(const Entry& entry) {
+  const QosConfig* const qos = qos_with(entry.order, &QosConfig::max_nodes_per_job);
+  const int least = std::max(entry.counts.min, required_count(entry));
+  if (qos == nullptr || least <= *qos->max_nodes_per_job) return std::nullopt;
+  return Refusal{Reason::kQosLimit, "asks for " + std::to_string(least) + " nodes; QOS " +
+                                        qos->name + " allows " +
+                                        std::to_string(*qos->max_nodes_per_job)};
+}
+
+// A range that reaches beyond MaxNodes is refused too, though its lower end fits.
+std::optional<Refusal> partition_nodes(const Entry& entry) {
+  const PartitionConfig& config = entry.config;
+  const JobRequest& request = entry.request;
+  const int required = required_count(entry);
+  const bool waived = entry.qos != nullptr && entry.qos->partition_max_nodes;
+  const bool reaches_beyond = config.max_nodes && request.nodes_given && request.max_nodes &&
+                              !waived && *request.max_nodes > *config.max_nodes;
+  const NodeCounts& counts = entry.counts;
+  if (counts.max >= counts.min && required <= counts.max && !reaches_beyond) return std::nullopt;
+  const int most =
+      std::max({counts.min, required, request.nodes_given ? request.max_nodes.value_or(0) : 0});
+  return Refusal{Reason::kPartitionNodeLimit,
+                 "asks for " + std::to_string(most) + " nodes; " + entry.where() + " allows " +
+                     std::to_string(std::max(1, config.min_nodes)) + " to " +
+                     std::to_string(config.max_nodes.value_or(counts.max))};
+}
+
+// 1.8 items 1 to 4; nothing = all memory of its nodes.
+MemoryRequest memory_of(const JobRequest& request, const MemoryLimit& partition_default,
+                        const MemoryLimit& cluster_default) {
+  if (!std::holds_alternative<std::monostate>(request.memory)) return request.memory;
+  const bool own = partition_default.per_cpu || partition_default.per_node;
+  const MemoryLimit& chosen = own ? partition_default : cluster_default;
+  if (chosen.per_cpu) return MemoryPerCpu{*chosen.per_cpu};
+  if (chosen.per_node) return MemoryPerNode{*chosen.per_node};
+  return {};
+}
+
+// 1.8 item 5: what some node of the job has to give, however its tasks are spread.
+MemoryMiB least_memory_per_node(const JobRequest& request, const MemoryRequest& memory,
+                                const NodeCounts& counts) {
+  if (const auto* per_node = std::get_if<MemoryPerNode>(&memory)) return per_node->amount;
+  const auto* per_cpu = std::get_if<MemoryPerCpu>(&memory);
+  if (per_cpu == nullptr) return MemoryMiB{0};
+  std::int64_t tasks = request.tasks_per_node.value_or(1);
+  if (request.tasks) {
+    tasks = std::max<std::int64_t>(tasks, (*request.tasks + counts.max - 1) / counts.max);
+  }
+  if (request.overcommit) tasks = 1;
+  const std::int64_t cpus =
+      std::max<std::int64_t>(tasks * request.cpus_per_task, request.min_cpus_per_node.value_or(1));
+  return MemoryMiB{per_cpu->amount.value() * cpus};
+}
+
+std::optional<Refusal> memory_per_node(const Entry& entry) {
+  const PartitionConfig& config = entry.config;
+  const ClusterParameters& parameters = entry.cluster.parameters();
+  const bool own = config.max_memory.per_cpu || config.max_memory.per_node;
+  const MemoryLimit& limit = own ? config.max_memory : parameters.max_memory;
+  if (!limit.per_node) return std::nullopt;
+  const MemoryMiB memory = least_memory_per_node(
+      entry.request, memory_of(entry.request, config.default_memory, parameters.default_memory),
+      entry.counts);
+  if (memory <= *limit.per_node) return std::nullopt;
+  return Refusal{Reason::kMaxMemPerLimit, "asks for " + to_string(memory) + " MiB per node; " +
+                                              entry.where() + " allows " +
+                                              to_string(*limit.per_node)};
+}
+
+// In the order in which their reasons count.
+using Gate = std::optional<Refusal> (*)(const Entry& entry);
+constexpr Gate kGates[] = {
+    qos_exists,     state_allows, open_to_user,    open_to_qos,     partition_time_limit,
+    qos_time_limit, qos_nodes,    partition_nodes, memory_per_node,
+};
+
+}  // namespace
+
+std::optional<Refusal> refused_by_partition(const Cluster& cluster, const JobRequest& request,
+                                            PartitionIndex partition) {
+  const QosConfig* const qos = qos_named(cluster, request.qos);
+  const Entry entry{.cluster = cluster,
+                    .request = request,
+                    .config = cluster.partition(partition).config,
+                    .qos = qos,
+                    .order = qos_order(cluster, qos, partition),
+                    .counts = node_counts(cluster, request, partition)};
+  for (const Gate gate : kGates) {
+    if (auto refusal = gate(entry)) return refusal;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sched
