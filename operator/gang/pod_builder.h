@@ -16,6 +16,7 @@ namespace control {
 
 struct PodOptions {
   base::Duration kill_wait = std::chrono::seconds{30};  // default termination grace period
+  friend bool operator==(const PodOptions&, const PodOptions&) = default;
 };
 
 // What each pod of one start is told of all of them.
@@ -27,6 +28,7 @@ struct GangLayout {
   std::vector<int> first_task;  // of the node
   std::string cpus_list;        // SLURM_JOB_CPUS_PER_NODE
   std::string tasks_list;       // SLURM_TASKS_PER_NODE
+  friend bool operator==(const GangLayout&, const GangLayout&) = default;
 };
 // Of pod_slots. Cost: O(slots), so once for all pods of a start.
 GangLayout gang_layout(std::span<const PodSlot> slots);

@@ -67,7 +67,7 @@ void ControlLoop::on(const sched::Start& start, JobRecord& job) {
                       now_);
   show_times(job);
   take_slots(job);
-  job.status.mark(WriteUrgency::kCommit);
+  mark(job, WriteUrgency::kCommit);
   counts_dirty_ = true;
   log("start", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
                    " partition=" + wanted.partition + " nodes=" + wanted.allocation->node_list +
@@ -84,8 +84,8 @@ void ControlLoop::on(const sched::Suspend& suspend, JobRecord& job) {
   show_times(job);
   counts_dirty_ = true;
   // A turn of the rotation is no change of the base state; the timetables say it.
-  if (suspend.cause == sched::Reason::kTimeslice) return job.status.mark(WriteUrgency::kInforms);
-  job.status.mark(WriteUrgency::kUrgent);
+  if (suspend.cause == sched::Reason::kTimeslice) return mark(job, WriteUrgency::kInforms);
+  mark(job, WriteUrgency::kUrgent);
   log("suspend",
       "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) + " reason=" + wanted.reason);
   event(job, false, "Suspended", "reason " + wanted.reason);
@@ -99,8 +99,8 @@ void ControlLoop::on(const sched::Resume&, JobRecord& job) {
   wanted.message.clear();
   show_times(job);
   counts_dirty_ = true;
-  if (by_slice) return job.status.mark(WriteUrgency::kInforms);
-  job.status.mark(WriteUrgency::kUrgent);
+  if (by_slice) return mark(job, WriteUrgency::kInforms);
+  mark(job, WriteUrgency::kUrgent);
   log("resume", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id));
   event(job, false, "Resumed", "it runs again");
 }
@@ -124,7 +124,7 @@ void ControlLoop::on(const sched::End& end, JobRecord& job) {
   job.commit_after = end.preemptor;
   show_completing(job);
   show_times(job);
-  job.status.mark(WriteUrgency::kCommit);
+  mark(job, WriteUrgency::kCommit);
   log("end", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
                  " verdict=" + std::string{kube::to_string(ending.verdict)} +
                  (ending.by.empty() ? "" : " by=" + ending.by));
@@ -146,7 +146,7 @@ void ControlLoop::on(const sched::Claim& claim, JobRecord& job) {
                                   .since = now_,
                                   .until = claim.until};
   }
-  job.status.mark(WriteUrgency::kCommit);
+  mark(job, WriteUrgency::kCommit);
   log("claim", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
                    " nodes=" + (wanted.claim ? wanted.claim->node_list : "none"));
 }
@@ -181,7 +181,7 @@ void ControlLoop::on(const sched::StateChange& change, JobRecord& job) {
     if (is_system_hold(change.reason)) wanted.held = kube::JobHeld{wanted.reason};
     if (requeued) event(job, false, "Requeued", "restart " + std::to_string(change.restarts));
   }
-  job.status.mark(WriteUrgency::kCommit);
+  mark(job, WriteUrgency::kCommit);
   counts_dirty_ = true;
   log("state", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
                    " state=" + std::string{kube::to_string(*wanted.state)} +
@@ -221,10 +221,10 @@ void ControlLoop::on(const sched::Waits& waits, JobRecord& job) {
     wanted.node_list_or_reason = in_brackets(wanted.reason);
     if (is_system_hold(waits.reason)) {
       wanted.held = kube::JobHeld{wanted.reason};
-      job.status.mark(WriteUrgency::kUrgent);
+      mark(job, WriteUrgency::kUrgent);
     }
   }
-  job.status.mark(WriteUrgency::kInforms);
+  mark(job, WriteUrgency::kInforms);
 }
 
 void ControlLoop::on(const sched::Refused& refused, JobRecord& job) {
@@ -233,7 +233,7 @@ void ControlLoop::on(const sched::Refused& refused, JobRecord& job) {
     return refuse(job, {refused.message});
   }
   job.wanted().message = refused.message;
-  job.status.mark(WriteUrgency::kInforms);
+  mark(job, WriteUrgency::kInforms);
   log("refused", "job=" + kube::to_string(job.key) + " message=\"" + refused.message + "\"");
   event(job, true, "RequestRefused", refused.message);
 }

@@ -55,17 +55,14 @@ void ControlLoop::check_ttl(JobRecord& job) {
   if (*at > now_) return set_timer(job, *at);
   set_timer(job, now_ + std::chrono::minutes{1});  // should the deletion fail
   log("job is deleted after its time to live", "job=" + kube::to_string(job.key));
-  writer_.submit(
-      {.point = "job-delete", .run = [this, client = client_, key = job.key, uid = job.uid] {
-         const auto status = client.remove<kube::Job>(
-             key, {.uid = uid, .propagation = kube::Propagation::kBackground});
-         return [this, key, status] {
-           if (status.ok() || status.error().code == base::Code::kNotFound) return;
-           ++counters_.write_failures;
-           warn("job not deleted",
-                "job=" + kube::to_string(key) + " error=\"" + status.error().message + "\"");
-         };
-       }});
+  write(DeleteJob{job.key, job.uid});
+}
+
+void ControlLoop::answered(JobDeleted&& outcome) {
+  if (outcome.status.ok() || outcome.status.error().code == base::Code::kNotFound) return;
+  ++counters_.write_failures;
+  warn("job not deleted",
+       "job=" + kube::to_string(outcome.key) + " error=\"" + outcome.status.error().message + "\"");
 }
 
 void ControlLoop::put_away(JobRecord& job) {

@@ -12,7 +12,7 @@ namespace control {
 namespace {
 
 constexpr base::Duration kAvoidNode = std::chrono::seconds{60};
-constexpr base::Duration kOrphanRetry = std::chrono::seconds{5};
+constexpr base::Duration kPodDeleteRetry = std::chrono::milliseconds{500};
 // So long after its start a job waits for a service account that is not there yet.
 constexpr base::Duration kAccountPatience = std::chrono::seconds{15};
 constexpr base::Duration kApiBackoffFirst = std::chrono::minutes{1};
@@ -26,19 +26,6 @@ std::string job_uid_of(const kube::Pod& pod) {
     return "";
   }
   return owner->uid;
-}
-
-// Asks once more whether the pod's job is really gone.
-void delete_if_orphan(const kube::Client& client, const kube::ObjectKey& key) {
-  const auto pod = client.get<kube::Pod>(key);
-  if (!pod.ok() || pod->metadata.deletion_timestamp) return;
-  const kube::OwnerReference* owner = kube::controller_of(pod->metadata);
-  if (owner == nullptr) return;
-  const auto job = client.get<kube::Job>({key.ns, owner->name});
-  if (job.ok() ? job->metadata.uid == owner->uid : job.error().code != base::Code::kNotFound) {
-    return;
-  }
-  (void)client.remove<kube::Pod>(key, {.uid = pod->metadata.uid});
 }
 
 bool is_ready_job(const JobRecord& job) {
@@ -76,7 +63,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   if (before != pods_.end()) {
     NodeRecord& node = nodes_[before->second.node];
     if (node.foreign.erase(key) + node.orphans.erase(key) > 0) node.is_told = false;
-    orphans_.erase(key);
+    orphans_.remove(key);
     if (JobRecord* job = job_of(before->second.job_uid)) {
       // A pod that was made again under its name has another UID: the old one is gone.
       const auto known = job->pods.find(key.name);
@@ -108,7 +95,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
     if (!is_finished(*pod)) node.foreign[key] = memory_request(*pod);
   } else if (!is_finished(*pod)) {
     node.orphans.insert(key);
-    orphans_.try_emplace(key, base::Instant{});
+    orphans_.add(key);
   }
 }
 
@@ -248,8 +235,7 @@ void ControlLoop::leave_rotation(JobRecord& job, const std::string& why) {
                            now_)) {
     return;  // a new leader finds what its predecessor has said
   }
-  job.status.mark(WriteUrgency::kUrgent);
-  status_jobs_.insert(job.uid);
+  mark(job, WriteUrgency::kUrgent);
   warn("never frozen",
        "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) + " why=\"" + why + "\"");
   event(job, true, "NeverFrozen", message.substr(0, 1000));
@@ -266,8 +252,7 @@ void ControlLoop::ready(JobRecord& job) {
                       now_);
   wanted.start_time = now_;
   job.api_refusals = 0;
-  job.status.mark(WriteUrgency::kCommit);
-  status_jobs_.insert(job.uid);
+  mark(job, WriteUrgency::kCommit);
   log("ready", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id));
   tell(sched::JobReady{job.id});
   show_times(job);
@@ -292,9 +277,7 @@ void ControlLoop::end_by_itself(JobRecord& job, const GangFailure& failure) {
   job.wanted().ending = ending;
   job.wanted().message = job.end_message = failure.message;
   show_completing(job);
-  job.status.mark(WriteUrgency::kCommit);
-  status_jobs_.insert(job.uid);
-  touch(job.uid);
+  mark(job, WriteUrgency::kCommit);
   log("job ends", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
                       " verdict=" + std::string{kube::to_string(ending.verdict)} + " why=\"" +
                       failure.message + "\"");
@@ -317,9 +300,7 @@ void ControlLoop::undo_start(JobRecord& job, StartUndo undo) {
   job.wanted().message = undo.message;
   job.undo = std::move(undo);
   show_completing(job);
-  job.status.mark(WriteUrgency::kCommit);
-  status_jobs_.insert(job.uid);
-  touch(job.uid);
+  mark(job, WriteUrgency::kCommit);
   warn("start undone", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) + " why=\"" +
                            job.undo->message + "\"");
   event(job, true, "StartUndone", job.undo->message.substr(0, 1000));
@@ -353,25 +334,23 @@ void ControlLoop::launch(JobRecord& job, const std::vector<int>& missing) {
   }
   job.launching = true;
   // The informers keep no templates: it is read when it is needed.
-  writer_.submit(
-      {.point = "template-read", .run = [this, client = client_, key = job.key, uid = job.uid] {
-         auto object = std::make_shared<base::Result<kube::Job>>(client.get<kube::Job>(key));
-         return [this, uid, object] {
-           JobRecord* known = find_job(uid);
-           if (known == nullptr) return;
-           known->launching = false;
-           touch(uid);
-           if (!object->ok()) {
-             known->pods_retry_at = now_ + retry_delay(++known->pods_failures);
-             return;
-           }
-           if ((*object)->metadata.uid != uid || known->deleted || !known->is_allocated() ||
-               known->wanted().ending || known->status.is_uncommitted()) {
-             return;
-           }
-           create_pods(*known, **object);
-         };
-       }});
+  write(ReadTemplate{job.key, job.uid});
+}
+
+void ControlLoop::answered(TemplateRead&& outcome) {
+  JobRecord* job = find_job(outcome.uid);
+  if (job == nullptr) return;
+  job->launching = false;
+  touch(job->uid);
+  if (!outcome.result.ok()) {
+    job->pods_retry_at = now_ + retry_delay(++job->pods_failures);
+    return;
+  }
+  if (outcome.result->metadata.uid != job->uid || job->deleted || !job->is_allocated() ||
+      job->wanted().ending || job->status.is_uncommitted()) {
+    return;
+  }
+  create_pods(*job, *outcome.result);
 }
 
 // The answer to the start's commit has the template too: nobody has to ask for it again.
@@ -387,62 +366,27 @@ void ControlLoop::create_pods(JobRecord& job, const kube::Job& object) {
   source.status = job.wanted();
   const PodOptions options{.kill_wait = configuration_.cluster.kill_wait};
   if (needs_service(source, job.slots.size()) && !job.service_made) create_service(job, source);
-  const std::int64_t starts = job.wanted().starts.value_or(0);
-  const auto gang = std::make_shared<const GangLayout>(gang_layout(job.slots));
-  const auto shared = std::make_shared<const kube::Job>(std::move(source));
+  const Shared<GangLayout> gang{gang_layout(job.slots)};
+  const Shared<kube::Job> shared{std::move(source)};
   for (const PodSlot& slot : job.slots) {
     if (job.pods.contains(slot.name) || !job.creating.insert(slot.index).second) continue;
     ++counters_.pod_creates;
-    // Built when its turn comes: the pods of thousands that wait for theirs would fill the memory.
-    writer_.submit({.point = "pod-create",
-                    .run = [this, client = client_, shared, gang, options, slot,
-                            starts]() -> std::function<void()> {
-                      const std::string& uid = shared->metadata.uid;
-                      const auto pod = build_pod(*shared, slot, *gang, options);
-                      if (!pod.ok()) {
-                        return [this, uid, starts, index = slot.index, error = pod.error()] {
-                          on_pod_not_built(uid, starts, index, error);
-                        };
-                      }
-                      const std::string& ns = shared->metadata.ns;
-                      auto result = std::make_shared<base::Result<kube::Pod>>(
-                          client.create_json<kube::Pod>(ns, *pod));
-                      if (!result->ok() && result->error().code == base::Code::kAlreadyExists) {
-                        *result = client.get<kube::Pod>({ns, slot.name});
-                      }
-                      return [this, uid, starts, slot, result] {
-                        on_pod_created(uid, starts, slot, std::move(*result));
-                      };
-                    }});
+    write(CreatePod{shared, gang, options, slot});
   }
 }
 
 void ControlLoop::create_service(JobRecord& job, const kube::Job& object) {
   job.service_made = true;
-  writer_.submit({.point = "service-create",
-                  .run = [this, client = client_, service = build_service(object), uid = job.uid] {
-                    auto result = client.create(service);
-                    if (!result.ok() && result.error().code == base::Code::kAlreadyExists) {
-                      result = client.get<kube::Service>(kube::key_of(service.metadata));
-                      if (result.ok()) {
-                        const auto* owner = kube::controller_of(result->metadata);
-                        if (owner == nullptr || owner->uid != uid) {
-                          result = base::Error{base::Code::kAlreadyExists,
-                                               "service " + service.metadata.name +
-                                                   " exists and is not the job's; rename the job "
-                                                   "or set spec.network to None"};
-                        }
-                      }
-                    }
-                    return [this, uid, status = result.status()] {
-                      JobRecord* known = find_job(uid);
-                      if (known == nullptr || status.ok()) return;
-                      ++counters_.write_failures;
-                      warn("service not made", "job=" + kube::to_string(known->key) + " error=\"" +
-                                                   status.error().message + "\"");
-                      event(*known, true, "ServiceNotMade", status.error().message);
-                    };
-                  }});
+  write(CreateService{build_service(object), job.uid});
+}
+
+void ControlLoop::answered(ServiceCreated&& outcome) {
+  const JobRecord* job = find_job(outcome.job_uid);
+  if (job == nullptr || outcome.status.ok()) return;
+  ++counters_.write_failures;
+  const std::string& why = outcome.status.error().message;
+  warn("service not made", "job=" + kube::to_string(job->key) + " error=\"" + why + "\"");
+  event(*job, true, "ServiceNotMade", why);
 }
 
 JobRecord* ControlLoop::creation_ended(const std::string& uid, std::int64_t starts, int index) {
@@ -453,18 +397,16 @@ JobRecord* ControlLoop::creation_ended(const std::string& uid, std::int64_t star
   return job;
 }
 
-// The template's memory limits do not fit this node's part.
-void ControlLoop::on_pod_not_built(const std::string& uid, std::int64_t starts, int index,
-                                   const base::Error& error) {
-  JobRecord* job = creation_ended(uid, starts, index);
-  if (job == nullptr || job->wanted().ending) return;
-  undo_start(*job, {.hold = true, .message = error.message});
-}
-
-void ControlLoop::on_pod_created(const std::string& uid, std::int64_t starts, const PodSlot& slot,
-                                 base::Result<kube::Pod> result) {
-  JobRecord* job = creation_ended(uid, starts, slot.index);
+void ControlLoop::answered(PodCreated&& outcome) {
+  const std::string& uid = outcome.job_uid;
+  const PodSlot& slot = outcome.slot;
+  base::Result<kube::Pod>& result = outcome.result;
+  JobRecord* job = creation_ended(uid, outcome.starts, slot.index);
   if (job == nullptr) return;
+  if (!outcome.was_built) {  // the template's memory limits do not fit this node's part
+    if (job->wanted().ending) return;
+    return undo_start(*job, {.hold = true, .message = result.error().message});
+  }
   if (result.ok() && job_uid_of(*result) == uid) {
     job->pods_failures = 0;
     if (!job->pods.contains(slot.name)) {
@@ -510,41 +452,29 @@ void ControlLoop::delete_pod(JobRecord& job, const kube::Pod& pod,
   if (pod.metadata.deletion_timestamp && !lost) return;
   if (!job.deleting.insert(uid).second) return;
   ++counters_.pod_deletes;
-  kube::DeleteOptions options{.uid = uid};
+  std::optional<std::chrono::seconds> grace_period;
   if (lost) {
-    options.grace_period = std::chrono::seconds{0};  // no kubelet will ever confirm it
+    grace_period = std::chrono::seconds{0};  // no kubelet will ever confirm it
   } else if (kill_at && !is_finished(pod)) {
     // Zero would remove the record of a process that may still run.
-    options.grace_period =
+    grace_period =
         std::chrono::seconds{std::max<std::int64_t>(whole_seconds_up(*kill_at - now_), 1)};
   }
-  writer_.submit({.point = "pod-delete",
-                  .run = [this, client = client_, key = kube::key_of(pod.metadata), options,
-                          job_uid = job.uid, uid] {
-                    const auto status = client.remove<kube::Pod>(key, options);
-                    return [this, key, job_uid, uid, status] {
-                      JobRecord* known = find_job(job_uid);
-                      if (known == nullptr || status.ok()) return;
-                      const auto code = status.error().code;
-                      if (code == base::Code::kNotFound || code == base::Code::kConflict) return;
-                      ++counters_.write_failures;
-                      known->deleting.erase(uid);
-                      set_timer(*known, now_ + std::chrono::milliseconds{500});
-                    };
-                  }});
+  write(DeletePod{kube::key_of(pod.metadata), uid, job.uid, grace_period});
 }
 
-// Pods of jobs that do not exist any more, found by a new leader: garbage collection ends them, and
-// should it be off, we do. Their nodes take nothing new until they are gone.
-void ControlLoop::handle_orphans() {
-  for (auto& [key, retry_at] : orphans_) {
-    if (retry_at > now_) continue;
-    retry_at = now_ + kOrphanRetry;
-    writer_.submit({.point = "orphan-delete", .run = [client = client_, pod_key = key] {
-                      delete_if_orphan(client, pod_key);
-                      return [] {};
-                    }});
-  }
+void ControlLoop::answered(PodDeleted&& outcome) {
+  JobRecord* job = find_job(outcome.job_uid);
+  if (job == nullptr || outcome.status.ok()) return;
+  const auto code = outcome.status.error().code;
+  if (code == base::Code::kNotFound || code == base::Code::kConflict) return;
+  ++counters_.write_failures;
+  job->deleting.erase(outcome.uid);
+  set_timer(*job, now_ + kPodDeleteRetry);
+}
+
+void ControlLoop::write_due_orphans() {
+  for (DeleteOrphan& effect : orphans_.due(now_)) write(std::move(effect));
 }
 
 }  // namespace control

@@ -95,14 +95,10 @@ void ControlLoop::on_job_gone(JobRecord& job) {
 void ControlLoop::judge(JobRecord& job) {
   if (!std::exchange(job.judge_again, false)) return;
   if (job.id.value() == 0) {
-    const auto id = next_job_id();
+    const auto id = numbers_.next(job.uid);
     if (!id) {
-      if (std::find(without_id_.begin(), without_id_.end(), job.uid) == without_id_.end()) {
-        without_id_.push_back(job.uid);
-      }
       job.judge_again = true;
-      reserve_job_ids();
-      return;
+      return write_due_numbers();
     }
     job.id = *id;
     uid_by_id_[job.id] = job.uid;
@@ -164,8 +160,7 @@ void ControlLoop::refuse(JobRecord& job, const std::vector<std::string>& problem
   wanted.reason = "NotAccepted";
   wanted.message = message;
   wanted.node_list_or_reason = "(NotAccepted)";
-  job.status.mark(WriteUrgency::kUrgent);
-  status_jobs_.insert(job.uid);
+  mark(job, WriteUrgency::kUrgent);
   log("job refused", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
                          " message=\"" + message + "\"");
   event(job, true, "Refused", message.substr(0, 1000));
@@ -183,8 +178,7 @@ void ControlLoop::refuse_change(JobRecord& job, const std::vector<std::string>& 
                            now_)) {
     return;
   }
-  job.status.mark(WriteUrgency::kUrgent);
-  status_jobs_.insert(job.uid);
+  mark(job, WriteUrgency::kUrgent);
   log("change refused", "job=" + kube::to_string(job.key) + " message=\"" + message + "\"");
   event(job, true, "ChangeRefused", message.substr(0, 1000));
 }
@@ -194,8 +188,7 @@ void ControlLoop::show_partitions(JobRecord& job) {
   std::string names = partition_names(job.object->spec, configuration_);
   if (names == job.wanted().partition) return;
   job.wanted().partition = std::move(names);
-  job.status.mark(WriteUrgency::kInforms);
-  status_jobs_.insert(job.uid);
+  mark(job, WriteUrgency::kInforms);
   counts_dirty_ = true;
 }
 
@@ -214,8 +207,7 @@ void ControlLoop::show_accepted(JobRecord& job) {
           now_)) {
     return;
   }
-  job.status.mark(WriteUrgency::kInforms);
-  status_jobs_.insert(job.uid);
+  mark(job, WriteUrgency::kInforms);
 }
 
 void ControlLoop::submit(JobRecord& job, sched::JobRequest request) {
@@ -232,10 +224,9 @@ void ControlLoop::submit(JobRecord& job, sched::JobRequest request) {
                                         job.object->spec.release_request.value_or(0)};
   }
   show_accepted(job);
-  job.status.mark(WriteUrgency::kUrgent);
-  status_jobs_.insert(job.uid);
+  mark(job, WriteUrgency::kUrgent);
   counts_dirty_ = true;
-  to_try_.push_back(job.uid);
+  trials_.add(job.uid);
   log("job submitted", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id));
   tell(sched::Submit{job.request});
 }
@@ -261,15 +252,13 @@ void ControlLoop::tell_wishes(JobRecord& job) {
   kube::JobObserved& observed = *job.wanted().observed;
   if (const auto wish = spec.requeue_request.value_or(0); wish > observed.requeue_request) {
     observed.requeue_request = wish;
-    job.status.mark(WriteUrgency::kUrgent);
-    status_jobs_.insert(job.uid);
+    mark(job, WriteUrgency::kUrgent);
     tell(sched::Requeue{job.id});
   }
   if (const auto wish = spec.release_request.value_or(0); wish > observed.release_request) {
     observed.release_request = wish;
     job.wanted().held.reset();
-    job.status.mark(WriteUrgency::kUrgent);
-    status_jobs_.insert(job.uid);
+    mark(job, WriteUrgency::kUrgent);
     tell(sched::Release{job.id});
   }
 }
@@ -279,6 +268,29 @@ void ControlLoop::judge_waiting_jobs() {
     if (job->is_final() || job->is_allocated() || job->deleted) continue;
     job->judge_again = true;
     touch(uid);
+  }
+}
+
+void ControlLoop::try_due_pods() {
+  while (inform_.has_one() && !trials_.empty()) {
+    const JobRecord* job = find_job(trials_.take_first());
+    const bool waits = job != nullptr && job->submitted && !job->deleted && !job->is_final() &&
+                       !job->is_allocated();
+    if (!waits) continue;
+    inform_.spend_one();
+    write(trial_of(*job, configuration_));
+  }
+}
+
+void ControlLoop::answered(PodTried&& outcome) {
+  JobRecord* job = find_job(outcome.uid);
+  if (job == nullptr || job->is_final() || job->is_allocated()) return;
+  std::string warning = refusal_of(outcome);
+  if (warning == job->pod_warning) return;
+  job->pod_warning = std::move(warning);
+  show_accepted(*job);
+  if (!job->pod_warning.empty()) {
+    event(*job, true, "PodsWouldBeRefused", job->pod_warning.substr(0, 1000));
   }
 }
 

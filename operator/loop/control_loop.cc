@@ -11,14 +11,12 @@ namespace {
 // A reconciliation that goes on for so many rounds chases its own tail: a bug of ours.
 constexpr int kReconcileRoundsMax = 10'000;
 constexpr base::Duration kLagEvery = std::chrono::seconds{1};
-constexpr base::Duration kBudgetPeriod = std::chrono::milliseconds{50};  // 20 per second
 
 }  // namespace
 
-ControlLoop::ControlLoop(const kube::Clock& clock, kube::Client client, Inbox& inbox,
-                         Writer& writer, TemplateBook& templates, LoopHooks hooks)
+ControlLoop::ControlLoop(const kube::Clock& clock, Inbox& inbox, Writer& writer,
+                         TemplateBook& templates, LoopHooks hooks)
     : clock_{clock},
-      client_{std::move(client)},
       inbox_{inbox},
       writer_{writer},
       templates_{templates},
@@ -52,6 +50,7 @@ base::Instant ControlLoop::step() {
   write_due_statuses();
   write_due_timetables();
   write_due_taints();
+  write_due_orphans();
   reconcile_until_quiet();  // pods may be created once their timetables are found to be written
   refresh_running();
   write_due_informing();
@@ -68,7 +67,10 @@ void ControlLoop::take_inbox() {
   apply_node_changes(batch);
   apply_job_changes(batch);
   apply_pod_changes(batch);
-  for (const auto& done : batch.done) done();
+  for (Outcome& outcome : batch.outcomes) {
+    writer_.heard_outcome();
+    std::visit([this](auto& each) { answered(std::move(each)); }, outcome);
+  }
 }
 
 // A node that is down obeys nothing, and that is no news.
@@ -94,7 +96,7 @@ void ControlLoop::fire_timers() {
   for (auto& [name, node] : nodes_) {
     if (node.dirty && !node.is_flying && node.retry_at <= now_) dirty_nodes_.insert(name);
   }
-  if (!without_id_.empty()) reserve_job_ids();
+  write_due_numbers();
 }
 
 void ControlLoop::reconcile_until_quiet() {
@@ -117,7 +119,6 @@ void ControlLoop::reconcile_until_quiet() {
     for (const auto& [arrival, uid] : dirty) {
       if (JobRecord* job = find_job(uid)) reconcile(*job);
     }
-    handle_orphans();
   }
 }
 
@@ -143,13 +144,12 @@ base::Instant ControlLoop::next_due() const {
     const NodeRecord& node = nodes_.at(name);
     if (!node.is_flying && node.retry_at > now_) earlier(node.retry_at);
   }
-  for (const std::string& name : untainted_) {
-    const auto node = nodes_.find(name);
-    if (node == nodes_.end() || node->second.is_tainting) continue;
-    if (node->second.taint_retry_at > now_) earlier(node->second.taint_retry_at);
-  }
-  if (!to_try_.empty()) earlier(now_ + kBudgetPeriod);
-  if (!without_id_.empty() && !reserving_) earlier(std::max(reserve_retry_at_, now_));
+  earlier(taints_.next_due(now_));
+  earlier(orphans_.next_due());
+  earlier(numbers_.next_due(now_));
+  earlier(inform_.next_due(now_));
+  earlier(unsliced_.next_due());
+  if (!trials_.empty()) earlier(now_ + InformBudget::kLookAgain);
   for (const std::string& uid : status_jobs_) {
     const auto found = jobs_.find(uid);
     if (found == jobs_.end() || found->second->status.is_flying()) continue;
@@ -158,30 +158,32 @@ base::Instant ControlLoop::next_due() const {
     if (status.retry_at > now_) {
       earlier(status.retry_at);
     } else if (status.urgency == WriteUrgency::kInforms) {
-      earlier(now_ + kBudgetPeriod);
+      earlier(now_ + InformBudget::kLookAgain);
     } else if (!found->second->commit_after) {
       earlier(now_);  // it was marked after the statuses had been looked at
     }
   }
-  if (!informing_.empty()) earlier(now_ + kBudgetPeriod);
-  if (!informing_later_.empty()) {
-    earlier(std::max(now_ + kBudgetPeriod, informing_later_.begin()->first));
-  }
   const auto mirror_due = [&](const auto& mirror) {
     if (mirror.urgency == WriteUrgency::kClean || mirror.is_flying() || mirror.gone) return;
     const base::Instant informs =
-        std::max(now_ + kBudgetPeriod, mirror.informed_at + kRefreshPeriod);
+        std::max(now_ + InformBudget::kLookAgain, mirror.informed_at + kRefreshPeriod);
     earlier(mirror.urgency == WriteUrgency::kInforms ? informs : std::max(mirror.retry_at, now_));
   };
   for (const auto& [name, mirror] : partition_status_) mirror_due(mirror);
   for (const auto& [name, mirror] : qos_status_) mirror_due(mirror);
   mirror_due(config_status_);
-  for (const auto& [key, retry_at] : orphans_) earlier(retry_at);
-  if (!unsliced_nodes_.empty() || !unsliced_jobs_.empty()) {
-    earlier(unsliced_counted_at_ + kCountUnslicedEvery);
-  }
   earlier(refreshed_at_ + kRefreshPeriod);
   return due;
+}
+
+void ControlLoop::mark(JobRecord& job, WriteUrgency how) {
+  job.status.mark(how);
+  status_jobs_.insert(job.uid);
+  if (how == WriteUrgency::kCommit) touch(job.uid);
+}
+
+void ControlLoop::write(std::optional<Effect> effect) {
+  if (effect) writer_.submit(std::move(*effect));
 }
 
 void ControlLoop::set_timer(JobRecord& job, base::Instant at) {

@@ -15,24 +15,27 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "kube/api/event.h"
-#include "kube/client.h"
 #include "kube/clock.h"
 #include "operator/gang/gang_observation.h"
+#include "operator/jobs/job_numbers.h"
 #include "operator/jobs/job_record.h"
+#include "operator/jobs/pod_trials.h"
 #include "operator/jobs/template_book.h"
 #include "operator/loop/inbox.h"
+#include "operator/nodes/node_taints.h"
 #include "operator/nodes/observed_lag.h"
+#include "operator/nodes/orphan_pods.h"
+#include "operator/nodes/unsliced_time.h"
+#include "operator/publish/inform_budget.h"
 #include "operator/publish/status_mirror.h"
 #include "operator/translate/allocation.h"
 #include "operator/translate/config_acceptance.h"
@@ -79,9 +82,9 @@ struct LoopCounters {
 
 class ControlLoop {
  public:
-  // All references must live longer than this, the client's transport too.
-  ControlLoop(const kube::Clock& clock, kube::Client client, Inbox& inbox, Writer& writer,
-              TemplateBook& templates, LoopHooks hooks);
+  // All references must live longer than this.
+  ControlLoop(const kube::Clock& clock, Inbox& inbox, Writer& writer, TemplateBook& templates,
+              LoopHooks hooks);
 
   // Of the election that made this process the leader. Before the first step.
   void lead(std::int32_t lease_transitions) { lease_transitions_ = lease_transitions; }
@@ -111,20 +114,11 @@ class ControlLoop {
     bool is_flying = false;
     base::Instant retry_at{};
     int failures = 0;
-    // --- its taint ---
-    bool wants_taint = false;
-    bool is_tainting = false;  // a write is under way
-    base::Instant taint_retry_at{};
     // --- pods on it ---
     // Pods of others that are not finished, with the memory that they request.
     std::map<kube::ObjectKey, kube::Bytes> foreign;
     std::set<kube::ObjectKey> orphans;  // pods of ours whose job is gone
     std::set<std::string> jobs;         // UIDs of jobs with an allocation there
-  };
-  // Up to where the run time of a job on a node that does not slice was counted.
-  struct Counted {
-    base::Instant at{};
-    base::Duration run_time{};  // as of then
   };
   struct PodPlace {
     std::string node;
@@ -143,11 +137,14 @@ class ControlLoop {
   void take_inbox();
   void take_lag();
   void fire_timers();
-  void reconcile_until_quiet();  // until nothing is dirty: reconcile jobs, tell the scheduler, take
-                                 // its decisions
+  // Until nothing is dirty: reconcile jobs, tell the scheduler, take its decisions.
+  void reconcile_until_quiet();
   void tell(const sched::Event& event);
   base::Instant next_due() const;
   void touch(const std::string& uid) { dirty_jobs_.insert(uid); }
+  // Its wanted status changed: it is written, and after a commit point the job is looked at again.
+  void mark(JobRecord& job, WriteUrgency how);
+  void write(std::optional<Effect> effect);
   void set_timer(JobRecord& job, base::Instant at);
   // Takes a finished one out again, so it costs its record for a step.
   JobRecord* find_job(const std::string& uid);
@@ -174,8 +171,8 @@ class ControlLoop {
   template <typename T>
   void show_verdict(StatusMirror<T>& mirror, const T& object, const SpecVerdict& verdict);
   void count_jobs();
-  std::optional<sched::JobId> next_job_id();
-  void reserve_job_ids();
+  void write_due_numbers();
+  void answered(IdsReserved&& outcome);
 
   // --- nodes (nodes/node_book.cc) ---
   void apply_node_changes(const Inbox::Batch& batch);
@@ -187,9 +184,8 @@ class ControlLoop {
 
   // --- taints (nodes/node_taints.cc) ---
   void choose_taints();
-  bool taint_differs(const NodeRecord& record) const;
   void write_due_taints();
-  void write_taint(const std::string& name, NodeRecord& record);
+  void answered(TaintsSet&& outcome);
 
   // --- users' wishes (jobs/job_wishes.cc) ---
   void apply_job_changes(const Inbox::Batch& batch);
@@ -201,9 +197,8 @@ class ControlLoop {
   void judge(JobRecord& job);
   void judge_waiting_jobs();
   void refuse(JobRecord& job, const std::vector<std::string>& problems);
-  void try_due_pods();  // these three: jobs/pod_trials.cc
-  void try_pod(const JobRecord& job);
-  void on_pod_tried(const std::string& uid, const base::Status& status);
+  void try_due_pods();
+  void answered(PodTried&& outcome);
   void refuse_change(JobRecord& job, const std::vector<std::string>& problems);
   void show_partitions(JobRecord& job);
   void show_accepted(JobRecord& job);
@@ -216,6 +211,7 @@ class ControlLoop {
   void leave_scheduler(JobRecord& job);
   void judge_finished(JobRecord& job);
   void check_ttl(JobRecord& job);
+  void answered(JobDeleted&& outcome);
   void put_away(JobRecord& job);
   void keep_finished(const std::shared_ptr<const kube::Job>& object, sched::JobId id);
   JobRecord* take_out(const std::string& uid);
@@ -256,13 +252,14 @@ class ControlLoop {
   // The job that a pod was to be created for, unless that start is over: the pod is under way no
   // more.
   JobRecord* creation_ended(const std::string& uid, std::int64_t starts, int index);
-  void on_pod_not_built(const std::string& uid, std::int64_t starts, int index,
-                        const base::Error& error);
-  void on_pod_created(const std::string& uid, std::int64_t starts, const PodSlot& slot,
-                      base::Result<kube::Pod> result);
+  void answered(TemplateRead&& outcome);
+  void answered(PodCreated&& outcome);
+  void answered(ServiceCreated&& outcome);
+  void answered(PodDeleted&& outcome);
+  void answered(OrphanDeleted&&) {}  // the watch tells
   void delete_pod(JobRecord& job, const kube::Pod& pod, std::optional<base::Instant> kill_at);
   bool has_pods_left(const JobRecord& job) const;
-  void handle_orphans();
+  void write_due_orphans();
 
   // --- timetables (publish/timetable_publisher.cc) ---
   void take_plans();
@@ -271,16 +268,13 @@ class ControlLoop {
   void write_due_timetables();
   bool may_write(const NodeRecord& node) const;
   void write_timetable(const std::string& name, NodeRecord& node);
-  void on_timetable_written(const std::string& name, const kube::NodeTimetableSpec& spec,
-                            base::Result<kube::NodeTimetable> result,
-                            base::Result<kube::NodeTimetable> fresh);
+  void answered(TimetablePut&& outcome);
   bool timetables_are_written(const JobRecord& job) const;
   std::optional<ListedJob> listed_job(sched::JobId id);
 
   // --- nodes that do not slice (nodes/unsliced_time.cc) ---
-  void note_slicing(const std::string& name, const NodeRecord& node);
+  void note_slicing(const std::string& name, const kube::NodeTimetable* table);
   void count_unsliced();
-  base::Duration time_unsliced(const std::string& uid, const Counted& counted);
   std::optional<base::Duration> counting_run_time(const std::string& uid);
   void restore_unsliced();
 
@@ -289,24 +283,23 @@ class ControlLoop {
   void write_due_informing();
   void queue_informing(const JobRecord& job);
   void refresh_running();
-  // By name, or UID of a job; null: not known any more.
   template <typename T>
-  using FindMirror = StatusMirror<T>* (ControlLoop::*)(const std::string&);
+  void write_status(WritePoint point, StatusMirror<T>& mirror);
   template <typename T>
-  void write_status(std::string point, const std::string& name, StatusMirror<T>& mirror,
-                    FindMirror<T> find);
+  void answered(StatusPatched<T>&& outcome);
   template <typename T>
   void on_status_written(StatusMirror<T>& mirror, const base::Result<T>& result,
                          const base::Result<T>& fresh);
-  StatusMirror<kube::Job>* job_mirror(const std::string& uid);
-  StatusMirror<kube::Partition>* partition_mirror(const std::string& name);
-  StatusMirror<kube::Qos>* qos_mirror(const std::string& name);
-  StatusMirror<kube::SchedulerConfig>* config_mirror(const std::string& name);
+  // Null: not known any more.
+  StatusMirror<kube::Job>* mirror_of(const StatusPatched<kube::Job>& outcome);
+  StatusMirror<kube::Partition>* mirror_of(const StatusPatched<kube::Partition>& outcome);
+  StatusMirror<kube::Qos>* mirror_of(const StatusPatched<kube::Qos>& outcome);
+  StatusMirror<kube::SchedulerConfig>* mirror_of(
+      const StatusPatched<kube::SchedulerConfig>& outcome);
   void write_job_status(JobRecord& job);
   void observe_stored(JobRecord& job, const kube::Job& object);
 
   const kube::Clock& clock_;
-  const kube::Client client_;
   Inbox& inbox_;
   CountedWriter writer_;
   TemplateBook& templates_;
@@ -347,7 +340,6 @@ class ControlLoop {
   std::set<std::string> dirty_jobs_;   // UIDs
   std::set<std::string> status_jobs_;  // UIDs whose status may have to be written at once
   std::set<std::string> dirty_nodes_;  // whose timetable may have to be written
-  std::set<std::string> untainted_;    // whose taint may have to be written
   std::set<std::pair<base::Instant, std::string>> timers_;
   bool config_dirty_ = false;
   bool nodes_dirty_ = false;      // capacity has to be worked out again
@@ -355,38 +347,15 @@ class ControlLoop {
   bool plans_dirty_ = false;
   bool counts_dirty_ = false;
 
-  // Nodes that do not slice, and the jobs on them by UID. How far behind their run times may be
-  // meanwhile, and the end of a job that is beyond its limit:
-  static constexpr base::Duration kCountUnslicedEvery = std::chrono::seconds{10};
-  std::set<std::string> unsliced_nodes_;
-  std::map<std::string, Counted> unsliced_jobs_;
-  base::Instant unsliced_counted_at_{};
-
-  std::map<kube::ObjectKey, base::Instant> orphans_;  // next try to delete each
-
-  // Job numbers.
-  std::int64_t next_id_ = 0;
-  std::int64_t ids_end_ = 0;  // first one that is not reserved
-  bool reserving_ = false;
-  base::Instant reserve_retry_at_{};
+  // Parts that own what they need.
+  JobNumbers numbers_;
+  NodeTaints taints_;
+  OrphanPods orphans_;
+  PodTrials trials_;
+  InformBudget inform_;
+  UnslicedTime unsliced_;
   std::int64_t arrivals_ = 0;
-  std::deque<std::string> without_id_;  // UIDs, in order of arrival
-  std::deque<std::string> to_try_;      // UIDs of jobs of which a pod is to be tried
 
-  // Budget of writes that only inform, and whose turn it is: head of the queue first, and from when
-  // on. Whether there is still something to say is seen when its turn has come.
-  struct InformOrder {
-    std::int64_t priority = 0;
-    sched::JobId id{};
-    std::string uid;
-    bool operator<(const InformOrder& other) const {
-      return std::tuple{-priority, id, uid} < std::tuple{-other.priority, other.id, other.uid};
-    }
-  };
-  std::set<InformOrder> informing_;
-  std::set<std::pair<base::Instant, std::string>> informing_later_;  // UIDs
-  double tokens_ = 0;
-  base::Instant tokens_at_{};
   static constexpr base::Duration kRefreshPeriod = std::chrono::minutes{1};
   base::Instant refreshed_at_{};
 };

@@ -2,13 +2,12 @@
 // results of writes. Changes of one object between two looks are one change.
 #pragma once
 
-#include <functional>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "api/job.h"
 #include "api/node_timetable.h"
@@ -18,6 +17,7 @@
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
 #include "kube/run_loop.h"
+#include "operator/write/effect.h"
 
 namespace control {
 
@@ -33,7 +33,7 @@ class Inbox {
                Changes<kube::NodeTimetable>, Changes<kube::Partition>, Changes<kube::Qos>,
                Changes<kube::SchedulerConfig>>
         changes;
-    std::vector<std::function<void()>> done;  // to be called on the loop's thread, in order
+    std::deque<Outcome> outcomes;  // of effects, in the order in which they came
 
     template <typename T>
     const Changes<T>& of() const {
@@ -53,10 +53,10 @@ class Inbox {
   void deleted(const T& last) {
     put<T>(kube::key_of(last.metadata), nullptr);
   }
-  void completed(std::function<void()> done) {
+  void completed(Outcome outcome) {
     {
       const std::lock_guard lock{mu_};
-      batch_.done.push_back(std::move(done));
+      batch_.outcomes.push_back(std::move(outcome));
     }
     waker_.wake();
   }

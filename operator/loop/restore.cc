@@ -23,11 +23,12 @@ bool was_in_queue(const kube::JobStatus& status) {
 // loop: every job is looked at.
 void ControlLoop::restore() {
   term_ = std::max<std::int64_t>(lease_transitions_, highest_term()) + 1;
-  next_id_ = config_status_.stored.next_job_id.value_or(1);
-  for (const auto& [uid, job] : jobs_) next_id_ = std::max(next_id_, job->id.value() + 1);
-  for (const auto& [uid, job] : finished_) next_id_ = std::max(next_id_, job.id.value() + 1);
-  ids_end_ = next_id_;
-  tokens_at_ = refreshed_at_ = now_;
+  std::int64_t next_id = config_status_.stored.next_job_id.value_or(1);
+  for (const auto& [uid, job] : jobs_) next_id = std::max(next_id, job->id.value() + 1);
+  for (const auto& [uid, job] : finished_) next_id = std::max(next_id, job.id.value() + 1);
+  numbers_.restore(next_id);
+  inform_.restore(now_);
+  refreshed_at_ = now_;
 
   reconfigure();
   tell_nodes();
@@ -208,6 +209,23 @@ std::vector<sched::NodePlan> ControlLoop::published_plans() {
     if (plan) plans.push_back(std::move(*plan));
   }
   return plans;
+}
+
+void ControlLoop::restore_unsliced() {
+  std::map<std::string, base::Duration> more;  // by UID; of the node where it is longest
+  for (const std::string& name : unsliced_.nodes()) {
+    const NodeRecord& node = nodes_[name];
+    for (const std::string& uid : node.jobs) {
+      const JobRecord* job = find_job(uid);
+      if (job == nullptr) continue;
+      base::Duration& longest = more[uid];
+      longest =
+          std::max(longest, missed_before(node.table.get(), node.stored, uid, job->wanted(), now_));
+    }
+  }
+  for (const auto& [uid, time] : more) {
+    if (time > base::Duration{0}) tell(sched::JobRan{find_job(uid)->id, time});
+  }
 }
 
 }  // namespace control

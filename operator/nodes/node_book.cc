@@ -111,4 +111,67 @@ std::vector<NodeSelectorFacts> ControlLoop::selector_facts() const {
   return facts;
 }
 
+// Of the partitions as accepted.
+void ControlLoop::choose_taints() {
+  std::set<std::string> wanted;
+  for (const auto& partition : configuration_.partitions) {
+    const auto status = partition_status_.find(partition.name);
+    if (status == partition_status_.end() || !status->second.wanted.accepted) continue;
+    if (!status->second.wanted.accepted->taint_nodes.value_or(false)) continue;
+    wanted.insert(partition.nodes.begin(), partition.nodes.end());
+  }
+  taints_.want(std::move(wanted));
+  for (const auto& [name, record] : nodes_) {
+    if (record.node != nullptr) taints_.observe(*record.node);
+  }
+}
+
+void ControlLoop::write_due_taints() {
+  const auto find = [this](const std::string& name) -> const kube::Node* {
+    const auto found = nodes_.find(name);
+    return found == nodes_.end() ? nullptr : found->second.node.get();
+  };
+  for (SetTaints& effect : taints_.due(now_, find)) {
+    log(taints_.wants(effect.node) ? "node tainted" : "node untainted", "node=" + effect.node);
+    write(std::move(effect));
+  }
+}
+
+void ControlLoop::answered(TaintsSet&& outcome) {
+  taints_.answered(outcome, now_);
+  if (outcome.result.ok()) {
+    inbox_.changed<kube::Node>(std::make_shared<const kube::Node>(std::move(*outcome.result)));
+    return;
+  }
+  if (outcome.result.error().code == base::Code::kConflict) return;
+  ++counters_.write_failures;
+  warn("node's taint not written",
+       "node=" + outcome.node + " error=\"" + outcome.result.error().message + "\"");
+}
+
+void ControlLoop::note_slicing(const std::string& name, const kube::NodeTimetable* table) {
+  if (!unsliced_.observe(name, table)) return;
+  log(unsliced_.slices(name) ? "node slices again" : "node does not slice", "node=" + name);
+}
+
+void ControlLoop::count_unsliced() {
+  unsliced_.count(
+      now_, {.jobs_on = [this](const std::string& node) -> const auto& { return nodes_[node].jobs;
+}
+, .run_time = [this](const std::string& uid) { return counting_run_time(uid); },
+  .ran = [this](const std::string& uid, base::Duration more) {
+    tell(sched::JobRan{find_job(uid)->id, more});
+  }
+}  // namespace control
+);
+}
+
+// Nothing before the job is ready and once its end is decided.
+std::optional<base::Duration> ControlLoop::counting_run_time(const std::string& uid) {
+  const JobRecord* job = find_job(uid);
+  const auto view = job == nullptr ? std::nullopt : scheduler_.job(job->id, now_);
+  if (!view || !view->ready || view->ending) return std::nullopt;
+  return view->run_time;
+}
+
 }  // namespace control

@@ -1,93 +1,76 @@
-// Partition.spec.taintNodes: the taint kubegang.io/managed:NoSchedule on its nodes keeps other pods
-// off (architecture.md 4). The key is ours: a node of no such partition loses it.
+#include "operator/nodes/node_taints.h"
+
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
-#include "operator/loop/control_loop.h"
 
 namespace control {
 namespace {
 
-bool is_ours(const kube::Taint& taint) {
+constexpr BackOff kTaintBackOff{.first = std::chrono::seconds{10}, .max = std::chrono::seconds{10}};
+// After an answer the watch tells whether anything is left to do.
+constexpr base::Duration kTaintRest = std::chrono::seconds{1};
+
+bool is_our_taint(const kube::Taint& taint) {
   return taint.key == kube::kTaintManaged && taint.effect == kube::kTaintManagedEffect;
 }
 
 }  // namespace
 
-bool ControlLoop::taint_differs(const NodeRecord& record) const {
-  if (record.node == nullptr) return false;
-  const auto& taints = record.node->spec.taints;
-  return std::any_of(taints.begin(), taints.end(), is_ours) != record.wants_taint;
+bool NodeTaints::differs(const kube::Node& node) const {
+  const auto& taints = node.spec.taints;
+  return std::any_of(taints.begin(), taints.end(), is_our_taint) != wants(node.metadata.name);
 }
 
-// Which nodes want it, of the partitions as accepted.
-void ControlLoop::choose_taints() {
-  for (auto& [name, record] : nodes_) record.wants_taint = false;
-  for (const auto& partition : configuration_.partitions) {
-    const auto status = partition_status_.find(partition.name);
-    if (status == partition_status_.end() || !status->second.wanted.accepted) continue;
-    if (!status->second.wanted.accepted->taint_nodes.value_or(false)) continue;
-    for (const std::string& name : partition.nodes) {
-      if (const auto node = nodes_.find(name); node != nodes_.end())
-        node->second.wants_taint = true;
-    }
-  }
-  for (const auto& [name, record] : nodes_) {
-    if (taint_differs(record)) untainted_.insert(name);
-  }
+void NodeTaints::observe(const kube::Node& node) {
+  if (differs(node)) to_write_.try_emplace(node.metadata.name, kTaintBackOff);
 }
 
-void ControlLoop::write_due_taints() {
-  for (auto at = untainted_.begin(); at != untainted_.end();) {
-    const auto found = nodes_.find(*at);
-    if (found == nodes_.end() || !taint_differs(found->second)) {
-      at = untainted_.erase(at);
+std::vector<SetTaints> NodeTaints::due(base::Instant now, const FindNode& find) {
+  std::vector<SetTaints> effects;
+  for (auto at = to_write_.begin(); at != to_write_.end();) {
+    auto& [name, attempts] = *at;
+    const kube::Node* node = find(name);
+    if ((node == nullptr || !differs(*node)) && !attempts.is_under_way()) {
+      at = to_write_.erase(at);
       continue;
     }
-    NodeRecord& record = found->second;
-    if (!record.is_tainting && record.taint_retry_at <= now_) write_taint(*at, record);
     ++at;
+    if (node == nullptr || !attempts.may_begin(now)) continue;
+    SetTaints effect{.node = name, .taints = {}, .version = node->metadata.resource_version};
+    std::copy_if(node->spec.taints.begin(), node->spec.taints.end(),
+                 std::back_inserter(effect.taints),
+                 [](const kube::Taint& taint) { return !is_our_taint(taint); });
+    if (wants(name)) {
+      effect.taints.push_back({.key = std::string{kube::kTaintManaged},
+                               .effect = std::string{kube::kTaintManagedEffect}});
+    }
+    attempts.begin();
+    effects.push_back(std::move(effect));
   }
+  return effects;
 }
 
-void ControlLoop::write_taint(const std::string& name, NodeRecord& record) {
-  kube::Node changed;
-  for (const kube::Taint& taint : record.node->spec.taints) {
-    if (!is_ours(taint)) changed.spec.taints.push_back(taint);
+void NodeTaints::answered(const TaintsSet& outcome, base::Instant now) {
+  const auto found = to_write_.find(outcome.node);
+  if (found == to_write_.end()) return;
+  Attempts& attempts = found->second;
+  if (outcome.result.ok()) {
+    attempts.succeeded();
+  } else if (outcome.result.error().code == base::Code::kConflict) {
+    attempts.lost_race();
+  } else {
+    attempts.failed(now);
   }
-  if (record.wants_taint) {
-    changed.spec.taints.push_back({.key = std::string{kube::kTaintManaged},
-                                   .effect = std::string{kube::kTaintManagedEffect}});
+  attempts.rest_until(now + kTaintRest);
+}
+
+base::Instant NodeTaints::next_due(base::Instant now) const {
+  base::Instant due = base::kNever;
+  for (const auto& [name, attempts] : to_write_) {
+    if (attempts.due() > now) due = std::min(due, attempts.due());
   }
-  nlohmann::json taints = nullptr;  // a merge patch replaces lists as a whole
-  if (!changed.spec.taints.empty()) taints = kube::encode(changed)["spec"]["taints"];
-  record.is_tainting = true;
-  log(record.wants_taint ? "node tainted" : "node untainted", "node=" + name);
-  writer_.submit({.point = "taint",
-                  .run = [this, client = client_, name, taints,
-                          version = record.node->metadata.resource_version] {
-                    auto result = client.patch<kube::Node>({.ns = "", .name = name},
-                                                           {{"spec", {{"taints", taints}}}},
-                                                           {.resource_version = version});
-                    return [this, name, result = std::move(result)] {
-                      const auto found = nodes_.find(name);
-                      if (found == nodes_.end()) return;
-                      NodeRecord& node = found->second;
-                      node.is_tainting = false;
-                      node.taint_retry_at =
-                          now_ + std::chrono::seconds{1};  // the watch tells the rest
-                      if (result.ok()) {
-                        inbox_.changed<kube::Node>(std::make_shared<const kube::Node>(*result));
-                        return;
-                      }
-                      if (result.error().code == base::Code::kConflict) return;
-                      ++counters_.write_failures;
-                      node.taint_retry_at = now_ + std::chrono::seconds{10};
-                      warn("node's taint not written",
-                           "node=" + name + " error=\"" + result.error().message + "\"");
-                    };
-                  }});
+  return due;
 }
 
 }  // namespace control

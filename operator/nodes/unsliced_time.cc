@@ -1,13 +1,15 @@
-// Nodes that do not slice: all pods run there, also those that are off by the timetable, and that
-// counts as run time of their jobs (architecture.md 3). A job whose nodes differ counts as running
-// when one of them does not slice. Agents say it in their NodeTimetable's condition Ready.
+#include "operator/nodes/unsliced_time.h"
+
 #include <algorithm>
+#include <iterator>
 
 #include "api/wellknown.h"
-#include "operator/loop/control_loop.h"
+#include "timetable/timetable.h"
 
 namespace control {
 namespace {
+
+constexpr base::Duration kCountEvery = std::chrono::seconds{10};
 
 // Since when the node does not slice; nothing while it does.
 std::optional<base::Instant> unsliced_since(const kube::NodeTimetable* table) {
@@ -35,76 +37,57 @@ base::Duration time_off(const kube::NodeTimetableSpec& spec, const std::string& 
 
 }  // namespace
 
-void ControlLoop::note_slicing(const std::string& name, const NodeRecord& node) {
-  const bool unsliced = unsliced_since(node.table.get()).has_value();
-  const bool changed =
-      unsliced ? unsliced_nodes_.insert(name).second : unsliced_nodes_.erase(name) > 0;
-  if (!changed) return;
-  unsliced_counted_at_ = base::Instant{};  // at once
-  log(unsliced ? "node does not slice" : "node slices again", "node=" + name);
+bool UnslicedTime::observe(const std::string& node, const kube::NodeTimetable* table) {
+  const bool unsliced = unsliced_since(table).has_value();
+  const bool changed = unsliced ? nodes_.insert(node).second : nodes_.erase(node) > 0;
+  if (changed) counted_at_ = base::Instant{};  // at once
+  return changed;
 }
 
-// What the scheduler's clock does not say: of each job on such a node, the time that it was off
-// since it was counted last.
-void ControlLoop::count_unsliced() {
-  if (unsliced_nodes_.empty() && unsliced_jobs_.empty()) return;
-  if (now_ < unsliced_counted_at_ + kCountUnslicedEvery) return;
-  unsliced_counted_at_ = now_;
+// 1. Which jobs are on such nodes now. 2. What each job that was there missed is reported; one that
+// is not there any more is forgotten. 3. From here on those are counted that are there.
+void UnslicedTime::count(base::Instant now, const Sources& sources) {
+  if (nodes_.empty() && jobs_.empty()) return;
+  if (now < counted_at_ + kCountEvery) return;
+  counted_at_ = now;
   std::set<std::string> present;
-  for (const std::string& name : unsliced_nodes_) {
-    const auto node = nodes_.find(name);
-    if (node != nodes_.end()) present.insert(node->second.jobs.begin(), node->second.jobs.end());
+  for (const std::string& node : nodes_) {
+    const auto& jobs = sources.jobs_on(node);
+    present.insert(jobs.begin(), jobs.end());
   }
-  for (auto it = unsliced_jobs_.begin(); it != unsliced_jobs_.end();) {
-    if (const auto more = time_unsliced(it->first, it->second); more > base::Duration{0}) {
-      tell(sched::JobRan{find_job(it->first)->id, more});
-    }
-    it = present.contains(it->first) ? std::next(it) : unsliced_jobs_.erase(it);
+  for (auto it = jobs_.begin(); it != jobs_.end();) {
+    const auto more = missed(it->second, sources.run_time(it->first), now);
+    if (more > base::Duration{0}) sources.ran(it->first, more);
+    it = present.contains(it->first) ? std::next(it) : jobs_.erase(it);
   }
   for (const std::string& uid : present) {
-    if (const auto run_time = counting_run_time(uid)) {
-      unsliced_jobs_[uid] = {now_, *run_time};
+    if (const auto run_time = sources.run_time(uid)) {
+      jobs_[uid] = {now, *run_time};
     } else {
-      unsliced_jobs_.erase(uid);
+      jobs_.erase(uid);
     }
   }
 }
 
-base::Duration ControlLoop::time_unsliced(const std::string& uid, const Counted& counted) {
-  const auto run_time = counting_run_time(uid);
+base::Duration UnslicedTime::missed(const Counted& counted, std::optional<base::Duration> run_time,
+                                    base::Instant now) {
   // Below what was counted: another start of it.
   if (!run_time || *run_time < counted.run_time) return base::Duration{0};
-  return (now_ - counted.at) - (*run_time - counted.run_time);
+  return (now - counted.at) - (*run_time - counted.run_time);
 }
 
-// Nothing before the job is ready and once its end is decided.
-std::optional<base::Duration> ControlLoop::counting_run_time(const std::string& uid) {
-  const JobRecord* job = find_job(uid);
-  const auto view = job == nullptr ? std::nullopt : scheduler_.job(job->id, now_);
-  if (!view || !view->ready || view->ending) return std::nullopt;
-  return view->run_time;
+base::Instant UnslicedTime::next_due() const {
+  return nodes_.empty() && jobs_.empty() ? base::kNever : counted_at_ + kCountEvery;
 }
 
-// Of the time before this leader: what the stored run times do not have yet. Nobody may have led
-// meanwhile, which is why agents fail open.
-void ControlLoop::restore_unsliced() {
-  std::map<std::string, base::Duration> more;  // by UID; of the node where it is longest
-  for (const std::string& name : unsliced_nodes_) {
-    const NodeRecord& node = nodes_[name];
-    for (const std::string& uid : node.jobs) {
-      const JobRecord* job = find_job(uid);
-      if (job == nullptr) continue;
-      const kube::JobStatus& status = job->wanted();
-      const auto stored = status.run_time ? status.run_time->as_of : status.start_time;
-      const base::Instant from =
-          std::max(unsliced_since(node.table.get()).value_or(base::kNever), stored.value_or(now_));
-      base::Duration& longest = more[uid];
-      longest = std::max(longest, time_off(node.stored, uid, from, now_));
-    }
-  }
-  for (const auto& [uid, time] : more) {
-    if (time > base::Duration{0}) tell(sched::JobRan{find_job(uid)->id, time});
-  }
+// No other leader may have counted meanwhile, which is why agents fail open.
+base::Duration missed_before(const kube::NodeTimetable* table,
+                             const kube::NodeTimetableSpec& published, const std::string& job_uid,
+                             const kube::JobStatus& status, base::Instant now) {
+  const auto stored = status.run_time ? status.run_time->as_of : status.start_time;
+  const base::Instant from =
+      std::max(unsliced_since(table).value_or(base::kNever), stored.value_or(now));
+  return time_off(published, job_uid, from, now);
 }
 
 }  // namespace control

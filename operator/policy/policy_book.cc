@@ -1,6 +1,5 @@
 // SchedulerConfig, Partitions and QOS: which specs are in force, job numbers, counts.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "api/wellknown.h"
@@ -228,68 +227,25 @@ void ControlLoop::count_jobs() {
   }
 }
 
-std::optional<sched::JobId> ControlLoop::next_job_id() {
-  if (next_id_ >= ids_end_) return std::nullopt;
-  return sched::JobId{next_id_++};
+void ControlLoop::write_due_numbers() {
+  const bool exists = config_ != nullptr && !config_status_.gone;
+  write(numbers_.due(now_, exists ? &config_status_.metadata.resource_version : nullptr));
 }
 
-// One write reserves a block of numbers; what is not used of it after a crash is skipped.
-void ControlLoop::reserve_job_ids() {
-  if (reserving_ || reserve_retry_at_ > now_ || next_id_ < ids_end_) return;
-  reserving_ = true;
-  const bool exists = config_ != nullptr && !config_status_.gone;
-  const std::int64_t first = std::max(next_id_, std::int64_t{1});
-  const std::int64_t end = first + kube::kJobIdBlock;
-  // `spec` has to be there, though nothing is in it.
-  const nlohmann::json object{{"apiVersion", "kubegang.io/v1alpha1"},
-                              {"kind", "SchedulerConfig"},
-                              {"metadata", {{"name", kube::kSchedulerConfigName}}},
-                              {"spec", nlohmann::json::object()}};
-  const kube::PatchOptions preconditions{.resource_version =
-                                             config_status_.metadata.resource_version};
-  writer_.submit(
-      {.point = "job-ids", .run = [=, this, client = client_] {
-         const kube::ObjectKey key{.ns = "", .name = std::string{kube::kSchedulerConfigName}};
-         const nlohmann::json patch{{"status", {{"nextJobID", end}}}};
-         base::Result<kube::SchedulerConfig> result = base::Error{};
-         if (exists) {
-           result = client.patch_status<kube::SchedulerConfig>(key, patch, preconditions);
-         } else {
-           result = client.create_json<kube::SchedulerConfig>("", object);
-           if (result.ok()) {
-             result = client.patch_status<kube::SchedulerConfig>(
-                 key, patch, {.resource_version = result->metadata.resource_version});
-           }
-         }
-         std::optional<kube::SchedulerConfig> fresh;
-         if (!result.ok()) {
-           if (auto read = client.get<kube::SchedulerConfig>(key); read.ok())
-             fresh = std::move(*read);
-         }
-         return [this, first, end, result = std::move(result), fresh = std::move(fresh)] {
-           reserving_ = false;
-           if (result.ok()) {
-             next_id_ = first;
-             ids_end_ = end;
-             inbox_.changed<kube::SchedulerConfig>(
-                 std::make_shared<const kube::SchedulerConfig>(*result));
-             config_status_.wanted.next_job_id = end;
-             for (const std::string& uid : std::exchange(without_id_, {})) touch(uid);
-             return;
-           }
-           ++counters_.write_failures;
-           warn("job numbers not reserved", "error=\"" + result.error().message + "\"");
-           reserve_retry_at_ = now_ + std::chrono::milliseconds{200};
-           if (fresh) {
-             // Somebody else changed it, another leader perhaps: go on behind what he
-             // reserved.
-             next_id_ = std::max(next_id_, fresh->status.next_job_id.value_or(1));
-             ids_end_ = std::max(ids_end_, next_id_);
-             inbox_.changed<kube::SchedulerConfig>(
-                 std::make_shared<const kube::SchedulerConfig>(*fresh));
-           }
-         };
-       }});
+void ControlLoop::answered(IdsReserved&& outcome) {
+  for (const std::string& uid : numbers_.answered(outcome, now_)) touch(uid);
+  // What is stored now, as if a watch had told it.
+  const auto saw = [this](const kube::SchedulerConfig& object) {
+    inbox_.changed<kube::SchedulerConfig>(std::make_shared<const kube::SchedulerConfig>(object));
+  };
+  if (outcome.result.ok()) {
+    saw(*outcome.result);
+    config_status_.wanted.next_job_id = outcome.end;
+    return;
+  }
+  ++counters_.write_failures;
+  warn("job numbers not reserved", "error=\"" + outcome.result.error().message + "\"");
+  if (outcome.fresh) saw(*outcome.fresh);
 }
 
 }  // namespace control

@@ -81,12 +81,13 @@ class Process {
         inbox_{waker_},
         recorder_{client_, clock_, {.component = std::string{kube::kComponent}}},
         elector_{lease_client_, clock_, election_options(), election_callbacks()},
-        writer_{inbox_, crash_points_, options.writers, [this] { return leads(); }},
+        writer_{Actuator{client_}, inbox_, crash_points_, options.writers,
+                [this] { return leads(); }},
         informers_{client_, clock_, inbox_, templates_,
                    [](std::string_view kind, const base::Error& error) {
                      spdlog::warn("watch failed kind={} error=\"{}\"", kind, error.message);
                    }},
-        loop_{clock_, client_, inbox_, writer_, templates_, hooks()} {}
+        loop_{clock_, inbox_, writer_, templates_, hooks()} {}
 
   int run() {
     auto health = serve_health();

@@ -8,18 +8,13 @@
 namespace control {
 namespace {
 
-constexpr double kInformingPerSecond = 20;
-constexpr double kInformingPerSecondWhenBusy = 2;  // while starts and ends wait for their turn
-constexpr base::Duration kInformingPeriod = std::chrono::minutes{1};  // of one object
-
-// Which commit point a status write is, for crash tests and logs.
-std::string point_of(const JobRecord& job) {
-  if (job.status.urgency != WriteUrgency::kCommit) return "status";
+WritePoint status_point(const JobRecord& job) {
+  if (job.status.urgency != WriteUrgency::kCommit) return WritePoint::kStatus;
   const kube::JobStatus& wanted = job.wanted();
-  if (job.is_final()) return "final";
-  if (!job.is_allocated()) return wanted.claim ? "claim" : "requeued";
-  if (wanted.ending) return "ending";
-  return kube::is_true(wanted.conditions, kube::kReady) ? "ready" : "start";
+  if (job.is_final()) return WritePoint::kFinal;
+  if (!job.is_allocated()) return wanted.claim ? WritePoint::kClaim : WritePoint::kRequeued;
+  if (wanted.ending) return WritePoint::kEnding;
+  return kube::is_true(wanted.conditions, kube::kReady) ? WritePoint::kReady : WritePoint::kStart;
 }
 
 }  // namespace
@@ -28,7 +23,7 @@ void ControlLoop::write_due_statuses() {
   for (auto it = status_jobs_.begin(); it != status_jobs_.end();) {
     JobRecord* job = find_job(*it);
     if (job != nullptr && job->status.gone) job->status.urgency = WriteUrgency::kClean;
-    // Of a write under way its end is heard (job_mirror). So what is looked at here in each step is
+    // Of a write under way its outcome is heard. So what is looked at here in each step is
     // what has to be written now, however many jobs wait.
     if (job == nullptr || job->status.is_flying() ||
         job->status.urgency <= WriteUrgency::kInforms) {
@@ -50,75 +45,64 @@ void ControlLoop::write_due_statuses() {
   }
   for (auto& [name, mirror] : partition_status_) {
     if (mirror.urgency > WriteUrgency::kInforms) {
-      write_status<kube::Partition>("partition-status", name, mirror,
-                                    &ControlLoop::partition_mirror);
+      write_status(WritePoint::kPartitionStatus, mirror);
     }
   }
   for (auto& [name, mirror] : qos_status_) {
     if (mirror.urgency > WriteUrgency::kInforms) {
-      write_status<kube::Qos>("qos-status", name, mirror, &ControlLoop::qos_mirror);
+      write_status(WritePoint::kQosStatus, mirror);
     }
   }
   if (config_status_.urgency > WriteUrgency::kInforms) {
-    write_status<kube::SchedulerConfig>("config-status", std::string{kube::kSchedulerConfigName},
-                                        config_status_, &ControlLoop::config_mirror);
+    write_status(WritePoint::kConfigStatus, config_status_);
   }
   for (auto& [name, mirror] : other_config_status_) {
     if (mirror.urgency > WriteUrgency::kInforms) {
-      write_status<kube::SchedulerConfig>("config-status", name, mirror,
-                                          &ControlLoop::config_mirror);
+      write_status(WritePoint::kConfigStatus, mirror);
     }
   }
 }
 
 void ControlLoop::write_job_status(JobRecord& job) {
   job.wanted().term = term_;
-  write_status<kube::Job>(point_of(job), job.uid, job.status, &ControlLoop::job_mirror);
+  write_status(status_point(job), job.status);
 }
 
 // Writes that only inform share a budget, the head of the queue first, each object once a minute.
 void ControlLoop::write_due_informing() {
-  const auto passed = std::chrono::duration<double>(now_ - tokens_at_).count();
-  const double rate = writes_wait() ? kInformingPerSecondWhenBusy : kInformingPerSecond;
-  tokens_ = std::min(rate, tokens_ + passed * rate);
-  tokens_at_ = now_;
+  inform_.refill(now_, writes_wait());
   const auto is_due = [&](const auto& mirror) {
     return mirror.urgency == WriteUrgency::kInforms && !mirror.is_flying() && !mirror.gone &&
-           mirror.retry_at <= now_ && mirror.informed_at + kInformingPeriod <= now_;
+           mirror.retry_at <= now_ && mirror.informed_at + InformBudget::kObjectPeriod <= now_;
   };
   for (auto& [name, mirror] : partition_status_) {
-    if (tokens_ < 1 || !is_due(mirror)) continue;
-    tokens_ -= 1;
-    write_status<kube::Partition>("partition-status", name, mirror, &ControlLoop::partition_mirror);
+    if (!inform_.has_one() || !is_due(mirror)) continue;
+    inform_.spend_one();
+    write_status(WritePoint::kPartitionStatus, mirror);
   }
   for (auto& [name, mirror] : qos_status_) {
-    if (tokens_ < 1 || !is_due(mirror)) continue;
-    tokens_ -= 1;
-    write_status<kube::Qos>("qos-status", name, mirror, &ControlLoop::qos_mirror);
+    if (!inform_.has_one() || !is_due(mirror)) continue;
+    inform_.spend_one();
+    write_status(WritePoint::kQosStatus, mirror);
   }
   try_due_pods();
-  while (!informing_later_.empty() && informing_later_.begin()->first <= now_) {
-    const JobRecord* job = find_job(informing_later_.begin()->second);
-    informing_later_.erase(informing_later_.begin());
-    if (job != nullptr) queue_informing(*job);
+  while (const auto uid = inform_.take_later(now_)) {
+    if (const JobRecord* job = find_job(*uid)) queue_informing(*job);
   }
-  while (tokens_ >= 1 && !informing_.empty()) {
-    JobRecord* job = find_job(informing_.begin()->uid);
-    informing_.erase(informing_.begin());
+  while (inform_.has_one()) {
+    const auto uid = inform_.take_first();
+    if (!uid) return;
+    JobRecord* job = find_job(*uid);
     if (job == nullptr || !is_due(job->status)) continue;  // said meanwhile, or later
-    tokens_ -= 1;
+    inform_.spend_one();
     write_job_status(*job);
   }
 }
 
 void ControlLoop::queue_informing(const JobRecord& job) {
   const StatusMirror<kube::Job>& status = job.status;
-  const base::Instant at = std::max(status.retry_at, status.informed_at + kInformingPeriod);
-  if (at <= now_) {
-    informing_.insert({job.wanted().priority.value_or(0), job.id, job.uid});
-  } else {
-    informing_later_.emplace(at, job.uid);
-  }
+  inform_.queue({job.wanted().priority.value_or(0), job.id, job.uid},
+                std::max(status.retry_at, status.informed_at + InformBudget::kObjectPeriod), now_);
 }
 
 // Once a minute: run times and the state that follows the slices, of jobs that run.
@@ -134,8 +118,7 @@ void ControlLoop::refresh_running() {
       continue;
     }
     show_times(*job);
-    job->status.mark(WriteUrgency::kInforms);
-    status_jobs_.insert(uid);
+    mark(*job, WriteUrgency::kInforms);
   }
 }
 
@@ -151,13 +134,11 @@ void ControlLoop::observe_stored(JobRecord& job, const kube::Job& object) {
   if (mirror.stored == object.status) return;
   // Somebody else changed the status: ours is written again.
   mirror.stored = object.status;
-  mirror.mark(WriteUrgency::kUrgent);
-  status_jobs_.insert(job.uid);
+  mark(job, WriteUrgency::kUrgent);
 }
 
 template <typename T>
-void ControlLoop::write_status(std::string point, const std::string& name, StatusMirror<T>& mirror,
-                               FindMirror<T> find) {
+void ControlLoop::write_status(WritePoint point, StatusMirror<T>& mirror) {
   if (mirror.is_flying() || mirror.gone || mirror.retry_at > now_) return;
   if (mirror.urgency == WriteUrgency::kInforms) mirror.informed_at = now_;
   mirror.flying = std::exchange(mirror.urgency, WriteUrgency::kClean);
@@ -167,24 +148,22 @@ void ControlLoop::write_status(std::string point, const std::string& name, Statu
   from.status = mirror.stored;
   T to = from;
   to.status = mirror.wanted;
-  writer_.submit(
-      {.point = std::move(point),
-       .run = [this, client = client_, from = std::move(from), to = std::move(to), name, find] {
-         auto result = std::make_shared<base::Result<T>>(client.patch_status_from(from, to));
-         auto fresh = std::make_shared<base::Result<T>>(base::Error{});
-         if (!result->ok() && result->error().code == base::Code::kConflict) {
-           *fresh = client.get<T>(kube::key_of(from.metadata));
-         }
-         return [this, name, find, result, fresh] {
-           if (StatusMirror<T>* known = (this->*find)(name)) {
-             on_status_written(*known, *result, *fresh);
-           }
-           if constexpr (std::is_same_v<T, kube::Job>) {
-             if (result->ok()) keep_template(name, **result);
-           }
-         };
-       }});
+  write(PatchStatus<T>{point, std::move(from), std::move(to)});
 }
+
+template <typename T>
+void ControlLoop::answered(StatusPatched<T>&& outcome) {
+  if (StatusMirror<T>* mirror = mirror_of(outcome)) {
+    on_status_written(*mirror, outcome.result, outcome.fresh);
+  }
+  if constexpr (std::is_same_v<T, kube::Job>) {
+    if (outcome.result.ok()) keep_template(outcome.uid, *outcome.result);
+  }
+}
+template void ControlLoop::answered(StatusPatched<kube::Job>&& outcome);
+template void ControlLoop::answered(StatusPatched<kube::Partition>&& outcome);
+template void ControlLoop::answered(StatusPatched<kube::Qos>&& outcome);
+template void ControlLoop::answered(StatusPatched<kube::SchedulerConfig>&& outcome);
 
 template <typename T>
 void ControlLoop::on_status_written(StatusMirror<T>& mirror, const base::Result<T>& result,
@@ -220,26 +199,29 @@ void ControlLoop::on_status_written(StatusMirror<T>& mirror, const base::Result<
 }
 
 // Also wakes what waits for this job's commit points.
-StatusMirror<kube::Job>* ControlLoop::job_mirror(const std::string& uid) {
-  JobRecord* job = find_job(uid);
+StatusMirror<kube::Job>* ControlLoop::mirror_of(const StatusPatched<kube::Job>& outcome) {
+  JobRecord* job = find_job(outcome.uid);
   if (job == nullptr) return nullptr;
-  touch(uid);
-  status_jobs_.insert(uid);
+  touch(job->uid);
+  status_jobs_.insert(job->uid);
   for (const std::string& node : job->nodes) dirty_nodes_.insert(node);
   return &job->status;
 }
 
-StatusMirror<kube::Partition>* ControlLoop::partition_mirror(const std::string& name) {
-  const auto found = partition_status_.find(name);
+StatusMirror<kube::Partition>* ControlLoop::mirror_of(
+    const StatusPatched<kube::Partition>& outcome) {
+  const auto found = partition_status_.find(outcome.key.name);
   return found == partition_status_.end() ? nullptr : &found->second;
 }
 
-StatusMirror<kube::Qos>* ControlLoop::qos_mirror(const std::string& name) {
-  const auto found = qos_status_.find(name);
+StatusMirror<kube::Qos>* ControlLoop::mirror_of(const StatusPatched<kube::Qos>& outcome) {
+  const auto found = qos_status_.find(outcome.key.name);
   return found == qos_status_.end() ? nullptr : &found->second;
 }
 
-StatusMirror<kube::SchedulerConfig>* ControlLoop::config_mirror(const std::string& name) {
+StatusMirror<kube::SchedulerConfig>* ControlLoop::mirror_of(
+    const StatusPatched<kube::SchedulerConfig>& outcome) {
+  const std::string& name = outcome.key.name;
   if (name == kube::kSchedulerConfigName) return &config_status_;
   const auto found = other_config_status_.find(name);
   return found == other_config_status_.end() ? nullptr : &found->second;

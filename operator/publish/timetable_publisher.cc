@@ -1,6 +1,6 @@
 // NodeTimetables: one for every node of a partition, written when its list or its run(t) changes.
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "operator/loop/control_loop.h"
@@ -40,7 +40,7 @@ void ControlLoop::apply_timetable_changes(const Inbox::Batch& batch) {
     const bool agent_changed = (node.table == nullptr) != (object == nullptr) ||
                                (object != nullptr && !(node.table->status == object->status));
     node.table = object;
-    note_slicing(key.name, node);
+    note_slicing(key.name, object.get());
     if (agent_changed) node.is_told = false;
     if (object == nullptr) {
       lag_.forget(key.name);
@@ -125,26 +125,12 @@ void ControlLoop::write_timetable(const std::string& name, NodeRecord& node) {
     object.metadata.owner_references.push_back(
         {.api_version = "v1", .kind = "Node", .name = name, .uid = node.node->metadata.uid});
   }
-  writer_.submit({.point = "timetable",
-                  .run = [this, client = client_, object, exists, name, version = node.version] {
-                    using Result = base::Result<kube::NodeTimetable>;
-                    const kube::ObjectKey key{.ns = "", .name = name};
-                    auto result = std::make_shared<Result>(
-                        exists ? client.patch<kube::NodeTimetable>(
-                                     key, {{"spec", kube::encode(object)["spec"]}},
-                                     {.resource_version = version})
-                               : client.create(object));
-                    auto fresh = std::make_shared<Result>(base::Error{});
-                    if (!result->ok()) *fresh = client.get<kube::NodeTimetable>(key);
-                    return [this, name, spec = object.spec, result, fresh] {
-                      on_timetable_written(name, spec, std::move(*result), std::move(*fresh));
-                    };
-                  }});
+  write(PutTimetable{std::move(object), exists, exists ? node.version : ""});
 }
 
-void ControlLoop::on_timetable_written(const std::string& name, const kube::NodeTimetableSpec& spec,
-                                       base::Result<kube::NodeTimetable> result,
-                                       base::Result<kube::NodeTimetable> fresh) {
+void ControlLoop::answered(TimetablePut&& outcome) {
+  const std::string& name = outcome.node;
+  const auto& [result, fresh] = std::tie(outcome.result, outcome.fresh);
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return;
   NodeRecord& node = found->second;
@@ -170,7 +156,7 @@ void ControlLoop::on_timetable_written(const std::string& name, const kube::Node
   }
   if (result.ok()) {
     node.failures = 0;
-    node.stored = spec;  // exactly, whatever the encoding rounds
+    node.stored = outcome.spec;  // exactly, whatever the encoding rounds
   }
   node.dirty = node.wanted && (!node.exists || !same_plan(*node.wanted, node.stored));
   if (node.dirty) dirty_nodes_.insert(name);

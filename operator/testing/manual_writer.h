@@ -2,59 +2,64 @@
 // can "crash": before a write is sent, or after it was done but before its result is known.
 #pragma once
 
-#include <string>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/prng.h"
 #include "operator/loop/inbox.h"
+#include "operator/write/actuator.h"
 #include "operator/write/writer.h"
 
 namespace control {
 
 class ManualWriter final : public Writer {
  public:
-  enum class Outcome { kNothing, kDone, kCrashedBefore, kCrashedAfter };
+  enum class Turn { kNothing, kDone, kCrashedBefore, kCrashedAfter };
 
-  ManualWriter(Inbox& inbox, std::uint64_t seed) : inbox_{inbox}, prng_{seed} {}
+  ManualWriter(Actuator actuator, Inbox& inbox, std::uint64_t seed)
+      : actuator_{std::move(actuator)}, inbox_{inbox}, prng_{seed} {}
 
-  void submit(Write write) override { queue_.push_back(std::move(write)); }
+  void submit(Effect effect) override { queue_.push_back(std::move(effect)); }
   int at_once() const override { return 16; }
 
   // One write in thousand * `crash_per_mille` crashes. 0: never.
   void crash_at_random(int crash_per_mille) { crash_per_mille_ = crash_per_mille; }
 
   // The next write of that name is done, and then the process crashes.
-  void crash_after(std::string point) { crash_point_ = std::move(point); }
+  void crash_after(WritePoint point) { crash_point_ = point; }
 
   // Any of the queued writes.
-  Outcome run_one() {
-    if (queue_.empty()) return Outcome::kNothing;
+  Turn run_one() {
+    if (queue_.empty()) return Turn::kNothing;
     const auto index = static_cast<std::ptrdiff_t>(prng_.below(queue_.size()));
-    Write write = std::move(queue_[static_cast<std::size_t>(index)]);
+    const Effect effect = std::move(queue_[static_cast<std::size_t>(index)]);
     queue_.erase(queue_.begin() + index);
-    points_.push_back(write.point);
+    const WritePoint point = point_of(effect);
+    points_.push_back(point);
     const bool crash =
         crash_per_mille_ > 0 && prng_.below(1000) < static_cast<std::uint64_t>(crash_per_mille_);
-    if (crash && prng_.below(2) == 0) return Outcome::kCrashedBefore;
-    auto done = write.run();
-    if (crash || write.point == crash_point_) return Outcome::kCrashedAfter;
-    inbox_.completed(std::move(done));
-    return Outcome::kDone;
+    if (crash && prng_.below(2) == 0) return Turn::kCrashedBefore;
+    Outcome outcome = actuator_.carry_out(effect);
+    if (crash || point == crash_point_) return Turn::kCrashedAfter;
+    inbox_.completed(std::move(outcome));
+    return Turn::kDone;
   }
 
   std::size_t queued_count() const { return queue_.size(); }
-  const std::vector<std::string>& points() const {
-    return points_;
-  }  // all that were taken, in order
+  // What is to be done next, in the order in which it was decided.
+  const std::vector<Effect>& queued() const { return queue_; }
+  // All that were taken, in order.
+  const std::vector<WritePoint>& points() const { return points_; }
 
  private:
+  const Actuator actuator_;
   Inbox& inbox_;
   base::Prng prng_;
   int crash_per_mille_ = 0;
-  std::string crash_point_;
-  std::vector<Write> queue_;
-  std::vector<std::string> points_;
+  std::optional<WritePoint> crash_point_;
+  std::vector<Effect> queue_;
+  std::vector<WritePoint> points_;
 };
 
 }  // namespace control

@@ -30,10 +30,9 @@ OperatorProcess::OperatorProcess(devcluster::ApiServer& server, kube::ManualCloc
       sleeper_{clock},
       client_{transport_, clock, sleeper_, kFast},
       inbox_{waker_},
-      writer_{inbox_, seed},
+      writer_{Actuator{client_}, inbox_, seed},
       informers_{client_, clock, inbox_, templates_, [](std::string_view, const base::Error&) {}},
       loop_{clock,
-            client_,
             inbox_,
             writer_,
             templates_,
@@ -70,13 +69,13 @@ bool OperatorProcess::pump() {
     // A few at a time, so that what is queued later may overtake.
     for (int i = 0; i < 3; ++i) {
       switch (writer_.run_one()) {
-        case ManualWriter::Outcome::kNothing:
+        case ManualWriter::Turn::kNothing:
           break;
-        case ManualWriter::Outcome::kDone:
+        case ManualWriter::Turn::kDone:
           wrote = true;
           break;
-        case ManualWriter::Outcome::kCrashedBefore:
-        case ManualWriter::Outcome::kCrashedAfter:
+        case ManualWriter::Turn::kCrashedBefore:
+        case ManualWriter::Turn::kCrashedAfter:
           return false;
       }
     }

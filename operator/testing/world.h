@@ -95,7 +95,7 @@ class World {
   std::unique_ptr<OperatorProcess> take_process() { return std::move(process_); }
   int crashes() const { return crashes_; }
   void set_crash_per_mille(int value);
-  void crash_after(std::string point) { process_->writer().crash_after(std::move(point)); }
+  void crash_after(WritePoint point) { process_->writer().crash_after(point); }
 
   kube::Client& client() { return client_; }
   kube::ManualClock& clock() { return clock_; }

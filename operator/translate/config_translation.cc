@@ -62,8 +62,7 @@ class Problems {
     };
     // C16: at one level, one form of a default and of a maximum.
     if (set(limits->default_per_cpu) && set(limits->default_per_node)) {
-      add(std::string{field} +
-          ": defaultPerCPU and defaultPerNode exclude each other; remove one");
+      add(std::string{field} + ": defaultPerCPU and defaultPerNode exclude each other; remove one");
     }
     if (set(limits->max_per_cpu) && set(limits->max_per_node)) {
       add(std::string{field} + ": maxPerCPU and maxPerNode exclude each other; remove one");

@@ -144,7 +144,7 @@ TEST(Restart, AfterAJobEndedFillsTheHoleThatItLeft) {
   world.run_for(seconds{6});
   world.apply(gang_job("above", 2, "5s", {{"partitions", json::array({"high"})}}));
   ASSERT_TRUE(world.run_until([&] { return world.state("below") == "Suspended"; }, seconds{30}));
-  world.crash_after("final");
+  world.crash_after(WritePoint::kFinal);
   ASSERT_TRUE(world.run_until([&] { return world.crashes() == 1; }, minutes{1}));
   EXPECT_TRUE(world.run_until([&] { return world.state("below") == "Completed"; }, minutes{3}))
       << world.log_tail();

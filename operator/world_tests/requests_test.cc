@@ -18,7 +18,7 @@ using std::chrono::seconds;
 TEST(Operator, AStartReadsItsTemplateOnlyAfterARestart) {
   const auto reads = [](World& world) {
     const auto& points = world.process().writer().points();
-    return std::count(points.begin(), points.end(), "template-read");
+    return std::count(points.begin(), points.end(), WritePoint::kTemplateRead);
   };
   World world{{}};
   world.apply(linear_config());
@@ -27,7 +27,7 @@ TEST(Operator, AStartReadsItsTemplateOnlyAfterARestart) {
   world.run_for(seconds{5});
   EXPECT_EQ(world.pods_of("one").size(), 3U) << world.log_tail();
   EXPECT_EQ(reads(world), 0);
-  world.crash_after("start");
+  world.crash_after(WritePoint::kStart);
   world.apply(gang_job("two", 2, ""));
   world.run_for(seconds{5});
   EXPECT_EQ(world.crashes(), 1);

@@ -5,20 +5,22 @@
 
 #include <charconv>
 #include <cstdio>
+#include <string>
 
 namespace control {
 
 base::Result<CrashPoints> CrashPoints::parse(std::string_view text) {
   CrashPoints points;
   if (text.empty()) return points;
+  const std::string name = "KUBEGANG_CRASH_AT: \"" + std::string{text} + "\"";
   const auto wrong = [&] {
-    return base::invalid_argument("KUBEGANG_CRASH_AT: \"" + std::string{text} +
-                                  "\" is not before:POINT[:N] or after:POINT[:N]");
+    return base::invalid_argument(name + " is not before:POINT[:N] or after:POINT[:N]");
   };
   const std::size_t first = text.find(':');
   if (first == std::string_view::npos) return wrong();
-  points.when_ = text.substr(0, first);
-  if (points.when_ != "before" && points.when_ != "after") return wrong();
+  const std::string_view when = text.substr(0, first);
+  if (when != "before" && when != "after") return wrong();
+  points.when_ = when == "before" ? When::kBefore : When::kAfter;
   std::string_view rest = text.substr(first + 1);
   int count = 1;
   if (const std::size_t second = rest.find(':'); second != std::string_view::npos) {
@@ -28,26 +30,31 @@ base::Result<CrashPoints> CrashPoints::parse(std::string_view text) {
     if (parsed.ec != std::errc{} || parsed.ptr != end || count < 1) return wrong();
     rest = rest.substr(0, second);
   }
-  if (rest.empty()) return wrong();
-  points.point_ = rest;
+  const auto point = parse_write_point(rest);
+  if (!point) {
+    return base::invalid_argument(name + ": no write is called \"" + std::string{rest} +
+                                  "\"; the names are " + write_point_names());
+  }
+  points.point_ = *point;
   points.left_ = count;
   return points;
 }
 
 CrashPoints::CrashPoints(CrashPoints&& other) noexcept
-    : when_{std::move(other.when_)}, point_{std::move(other.point_)}, left_{other.left_.load()} {}
+    : when_{other.when_}, point_{other.point_}, left_{other.left_.load()} {}
 
 CrashPoints& CrashPoints::operator=(CrashPoints&& other) noexcept {
-  when_ = std::move(other.when_);
-  point_ = std::move(other.point_);
+  when_ = other.when_;
+  point_ = other.point_;
   left_ = other.left_.load();
   return *this;
 }
 
-void CrashPoints::reach(std::string_view when, std::string_view point) {
+void CrashPoints::reach(When when, WritePoint point) {
   if (left_.load() == 0 || when != when_ || point != point_) return;
   if (left_.fetch_sub(1) != 1) return;
-  std::fprintf(stderr, "KUBEGANG_CRASH_AT: ending at %s:%s\n", when_.c_str(), point_.c_str());
+  std::fprintf(stderr, "KUBEGANG_CRASH_AT: ending %s %s\n",
+               when == When::kBefore ? "before" : "after", std::string{to_string(point)}.c_str());
   ::kill(::getpid(), SIGKILL);
   ::pause();
 }

@@ -1,24 +1,25 @@
 // For tests of crash safety only: ends the process, as SIGKILL would, when it comes to a named
-// commit point. Set by the environment variable KUBEGANG_CRASH_AT:
+// write. Set by the environment variable KUBEGANG_CRASH_AT:
 //
-//   before:start      before the write "start" is sent for the first time
+//   before:start        before the write "start" is sent for the first time
 //   after:pod-create:3  after the answer to the third "pod-create" arrived, before it is used
 //
-// The names are those of Write::point: start, ready, ending, claim, requeued, final, status,
-// timetable, template-read, pod-create, pod-delete, service-create, job-ids, job-delete,
-// orphan-delete, partition-status, qos-status, config-status.
+// The names are those of WritePoint; any other name is an error.
 #pragma once
 
 #include <atomic>
-#include <string>
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
+#include "operator/write/write_point.h"
 
 namespace control {
 
 class CrashPoints {
  public:
+  enum class When { kBefore, kAfter };
+
   CrashPoints() = default;  // never crashes
   // kInvalidArgument when the text is not of the form above; "" is never.
   static base::Result<CrashPoints> parse(std::string_view text);
@@ -26,10 +27,11 @@ class CrashPoints {
   CrashPoints& operator=(CrashPoints&& other) noexcept;
 
   // Does not return when this is the place. Thread-safe.
-  void reach(std::string_view when, std::string_view point);
+  void reach(When when, WritePoint point);
 
  private:
-  std::string when_, point_;
+  When when_ = When::kBefore;
+  WritePoint point_ = WritePoint::kStart;
   std::atomic<int> left_{0};  // 0: never
 };
 

@@ -1,29 +1,32 @@
 #include "operator/write/thread_writer.h"
 
+#include <optional>
+
 namespace control {
 
-void ThreadWriter::submit(Write write) {
+void ThreadWriter::submit(Effect effect) {
   {
     const std::lock_guard lock{mu_};
-    queue_.push_back(std::move(write));
+    queue_.push_back(std::move(effect));
   }
   changed_.notify_one();
 }
 
 void ThreadWriter::work(std::stop_token stop) {
   for (;;) {
-    Write write;
+    std::optional<Effect> effect;
     {
       std::unique_lock lock{mu_};
       if (!changed_.wait(lock, stop, [this] { return !queue_.empty(); })) return;
-      write = std::move(queue_.front());
+      effect = std::move(queue_.front());
       queue_.pop_front();
     }
     if (!may_write_()) continue;
-    crash_points_.reach("before", write.point);
-    auto done = write.run();
-    crash_points_.reach("after", write.point);
-    inbox_.completed(std::move(done));
+    const WritePoint point = point_of(*effect);
+    crash_points_.reach(CrashPoints::When::kBefore, point);
+    Outcome outcome = actuator_.carry_out(*effect);
+    crash_points_.reach(CrashPoints::When::kAfter, point);
+    inbox_.completed(std::move(outcome));
   }
 }
 

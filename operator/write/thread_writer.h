@@ -8,6 +8,7 @@
 #include <stop_token>
 
 #include "operator/loop/inbox.h"
+#include "operator/write/actuator.h"
 #include "operator/write/crash_points.h"
 #include "operator/write/writer.h"
 
@@ -15,23 +16,25 @@ namespace control {
 
 class ThreadWriter final : public Writer {
  public:
-  // at_once: how many threads will work(). may_write: whether this process still leads; a write
-  // that finds that it does not is dropped together with its result, since the process is about to
+  // at_once: how many threads will work(). may_write: whether this process still leads; an effect
+  // that finds that it does not is dropped, since the process is about to
   // end. All must live longer than this.
-  ThreadWriter(Inbox& inbox, CrashPoints& crash_points, int at_once,
+  ThreadWriter(Actuator actuator, Inbox& inbox, CrashPoints& crash_points, int at_once,
                std::function<bool()> may_write)
-      : inbox_{inbox},
+      : actuator_{std::move(actuator)},
+        inbox_{inbox},
         crash_points_{crash_points},
         at_once_{at_once},
         may_write_{std::move(may_write)} {}
 
-  void submit(Write write) override;
+  void submit(Effect effect) override;
   int at_once() const override { return at_once_; }
 
-  // Carries out writes until `stop` is requested and none is queued.
+  // Carries out effects until `stop` is requested and none is queued.
   void work(std::stop_token stop);
 
  private:
+  const Actuator actuator_;
   Inbox& inbox_;
   CrashPoints& crash_points_;
   const int at_once_;
@@ -39,7 +42,7 @@ class ThreadWriter final : public Writer {
 
   std::mutex mu_;
   std::condition_variable_any changed_;
-  std::deque<Write> queue_;  // guarded by mu_
+  std::deque<Effect> queue_;  // guarded by mu_
 };
 
 }  // namespace control

@@ -1,0 +1,50 @@
+#include "operator/jobs/job_numbers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/wellknown.h"
+
+namespace control {
+
+std::optional<sched::JobId> JobNumbers::next(const std::string& job_uid) {
+  if (next_ < end_) return sched::JobId{next_++};
+  if (std::find(waiting_.begin(), waiting_.end(), job_uid) == waiting_.end()) {
+    waiting_.push_back(job_uid);
+  }
+  return std::nullopt;
+}
+
+std::optional<ReserveIds> JobNumbers::due(base::Instant now, const std::string* config_version) {
+  if (waiting_.empty() || next_ < end_ || !attempts_.may_begin(now)) return std::nullopt;
+  attempts_.begin();
+  const std::int64_t first = std::max(next_, std::int64_t{1});
+  return ReserveIds{.first = first,
+                    .end = first + kube::kJobIdBlock,
+                    .exists = config_version != nullptr,
+                    .version = config_version != nullptr ? *config_version : ""};
+}
+
+std::vector<std::string> JobNumbers::answered(const IdsReserved& outcome, base::Instant now) {
+  if (!outcome.result.ok()) {
+    attempts_.failed(now);
+    if (outcome.fresh) {
+      // Another leader may have reserved numbers meanwhile: go on behind them.
+      next_ = std::max(next_, outcome.fresh->status.next_job_id.value_or(1));
+      end_ = std::max(end_, next_);
+    }
+    return {};
+  }
+  attempts_.succeeded();
+  next_ = outcome.first;
+  end_ = outcome.end;
+  const auto waiting = std::exchange(waiting_, {});
+  return {waiting.begin(), waiting.end()};
+}
+
+base::Instant JobNumbers::next_due(base::Instant now) const {
+  if (waiting_.empty() || attempts_.is_under_way()) return base::kNever;
+  return std::max(attempts_.due(), now);
+}
+
+}  // namespace control

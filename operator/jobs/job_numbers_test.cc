@@ -1,0 +1,60 @@
+#include "operator/jobs/job_numbers.h"
+
+#include <gtest/gtest.h>
+
+#include "api/wellknown.h"
+
+namespace control {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr base::Instant kNumbersAt{std::chrono::seconds{1'000}};
+
+IdsReserved stored(const ReserveIds& asked) {
+  return {asked.first, asked.end, kube::SchedulerConfig{}, std::nullopt};
+}
+
+IdsReserved refused(const ReserveIds& asked, std::int64_t stored_next) {
+  kube::SchedulerConfig fresh;
+  fresh.status.next_job_id = stored_next;
+  return {asked.first, asked.end, base::Error{base::Code::kConflict, "conflict"}, fresh};
+}
+
+TEST(JobNumbers, AJobWaitsUntilABlockIsReserved) {
+  JobNumbers numbers;
+  numbers.restore(7);
+  const std::string version = "41";
+  EXPECT_EQ(numbers.due(kNumbersAt, &version), std::nullopt) << "no job waits";
+  EXPECT_EQ(numbers.next("a"), std::nullopt);
+  EXPECT_EQ(numbers.next("b"), std::nullopt);
+  EXPECT_EQ(numbers.next("a"), std::nullopt);
+  const auto effect = numbers.due(kNumbersAt, &version);
+  ASSERT_TRUE(effect);
+  EXPECT_EQ(*effect, (ReserveIds{7, 7 + kube::kJobIdBlock, true, "41"}));
+  EXPECT_EQ(numbers.due(kNumbersAt, &version), std::nullopt) << "one write at a time";
+  EXPECT_EQ(numbers.answered(stored(*effect), kNumbersAt), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(numbers.next("a"), sched::JobId{7});
+  EXPECT_EQ(numbers.next("b"), sched::JobId{8});
+  EXPECT_EQ(numbers.next_due(kNumbersAt), base::kNever);
+}
+
+TEST(JobNumbers, GoOnBehindWhatAnotherLeaderReserved) {
+  JobNumbers numbers;
+  numbers.restore(1);
+  EXPECT_EQ(numbers.next("a"), std::nullopt);
+  const auto first = numbers.due(kNumbersAt, nullptr);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(first->exists);
+  EXPECT_TRUE(numbers.answered(refused(*first, 5'000), kNumbersAt).empty());
+  EXPECT_EQ(numbers.due(kNumbersAt, nullptr), std::nullopt) << "it backs off";
+  EXPECT_EQ(numbers.next_due(kNumbersAt), kNumbersAt + milliseconds{200});
+  const auto second = numbers.due(kNumbersAt + milliseconds{200}, nullptr);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->first, 5'000);
+  EXPECT_EQ(numbers.answered(stored(*second), kNumbersAt), (std::vector<std::string>{"a"}));
+  EXPECT_EQ(numbers.next("a"), sched::JobId{5'000});
+}
+
+}  // namespace
+}  // namespace control

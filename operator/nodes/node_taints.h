@@ -1,0 +1,45 @@
+// NodeTaints: Partition.spec.taintNodes. The taint kubegang.io/managed:NoSchedule on the nodes of
+// such a partition keeps other pods off (architecture.md 4). The key is ours: a node of no such
+// partition loses it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "kube/api/node.h"
+#include "operator/publish/attempts.h"
+#include "operator/write/effect.h"
+
+namespace control {
+
+// Belongs to the loop's thread. Remembers only the nodes that want the taint and those that have to
+// be written.
+class NodeTaints {
+ public:
+  // Null when there is none of that name.
+  using FindNode = std::function<const kube::Node*(const std::string& name)>;
+
+  // Which nodes are to have it, of the partitions as accepted.
+  void want(std::set<std::string> nodes) { wanted_ = std::move(nodes); }
+  bool wants(const std::string& node) const { return wanted_.contains(node); }
+  // Of each node after `want`: it is written if its taints differ.
+  void observe(const kube::Node& node);
+
+  // The writes that are due. Nodes that are as they should be, or gone, are forgotten.
+  std::vector<SetTaints> due(base::Instant now, const FindNode& find);
+  void answered(const TaintsSet& outcome, base::Instant now);
+  // Never in the past: what is due now waits for nothing but the next step.
+  base::Instant next_due(base::Instant now) const;
+
+ private:
+  bool differs(const kube::Node& node) const;
+
+  std::set<std::string> wanted_;
+  std::map<std::string, Attempts> to_write_;
+};
+
+}  // namespace control

@@ -1,0 +1,78 @@
+#include "operator/nodes/node_taints.h"
+
+#include <gtest/gtest.h>
+
+#include "api/wellknown.h"
+
+namespace control {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr base::Instant kTaintsAt{std::chrono::seconds{1'000}};
+
+kube::Taint ours() {
+  return {.key = std::string{kube::kTaintManaged},
+          .effect = std::string{kube::kTaintManagedEffect}};
+}
+
+kube::Node node(const std::string& name, std::vector<kube::Taint> taints) {
+  kube::Node node;
+  node.metadata.name = name;
+  node.metadata.resource_version = "7";
+  node.spec.taints = std::move(taints);
+  return node;
+}
+
+struct Nodes {
+  std::map<std::string, kube::Node> all;
+  NodeTaints::FindNode find() {
+    return [this](const std::string& name) {
+      const auto found = all.find(name);
+      return found == all.end() ? nullptr : &found->second;
+    };
+  }
+};
+
+const kube::Taint kOther{.key = "other", .effect = "NoExecute"};
+
+TEST(NodeTaints, WritesOnlyWhatDiffersAndKeepsTheTaintsOfOthers) {
+  Nodes nodes{{{"bare", node("bare", {kOther})},
+               {"done", node("done", {ours()})},
+               {"left", node("left", {ours(), kOther})}}};
+  NodeTaints taints;
+  taints.want({"bare", "done"});
+  for (const auto& [name, each] : nodes.all) taints.observe(each);
+  const std::vector<SetTaints> want{{"bare", {kOther, ours()}, "7"}, {"left", {kOther}, "7"}};
+  EXPECT_EQ(taints.due(kTaintsAt, nodes.find()), want);
+  EXPECT_TRUE(taints.due(kTaintsAt, nodes.find()).empty()) << "both are under way";
+}
+
+TEST(NodeTaints, TriesAgainAfterAFailureAndForgetsWhatTheWatchConfirms) {
+  Nodes nodes{{{"bare", node("bare", {})}}};
+  NodeTaints taints;
+  taints.want({"bare"});
+  taints.observe(nodes.all["bare"]);
+  ASSERT_EQ(taints.due(kTaintsAt, nodes.find()).size(), 1U);
+  taints.answered({"bare", base::Error{base::Code::kUnavailable, "503"}}, kTaintsAt);
+  EXPECT_EQ(taints.next_due(kTaintsAt), kTaintsAt + seconds{10});
+  EXPECT_TRUE(taints.due(kTaintsAt + seconds{9}, nodes.find()).empty());
+  ASSERT_EQ(taints.due(kTaintsAt + seconds{10}, nodes.find()).size(), 1U);
+  nodes.all["bare"] = node("bare", {ours()});
+  taints.answered({"bare", nodes.all["bare"]}, kTaintsAt + seconds{10});
+  EXPECT_TRUE(taints.due(kTaintsAt + seconds{20}, nodes.find()).empty());
+  EXPECT_EQ(taints.next_due(kTaintsAt + seconds{20}), base::kNever);
+}
+
+TEST(NodeTaints, ForgetsANodeThatIsGone) {
+  Nodes nodes{{{"bare", node("bare", {})}}};
+  NodeTaints taints;
+  taints.want({"bare"});
+  taints.observe(nodes.all["bare"]);
+  nodes.all.clear();
+  EXPECT_TRUE(taints.due(kTaintsAt, nodes.find()).empty());
+  EXPECT_EQ(taints.next_due(kTaintsAt), base::kNever);
+}
+
+}  // namespace
+}  // namespace control

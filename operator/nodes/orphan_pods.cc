@@ -1,0 +1,28 @@
+#include "operator/nodes/orphan_pods.h"
+
+#include <algorithm>
+
+namespace control {
+namespace {
+
+constexpr base::Duration kOrphanRetry = std::chrono::seconds{5};
+
+}  // namespace
+
+std::vector<DeleteOrphan> OrphanPods::due(base::Instant now) {
+  std::vector<DeleteOrphan> effects;
+  for (auto& [pod, next_try] : next_try_) {
+    if (next_try > now) continue;
+    next_try = now + kOrphanRetry;
+    effects.push_back({pod});
+  }
+  return effects;
+}
+
+base::Instant OrphanPods::next_due() const {
+  base::Instant due = base::kNever;
+  for (const auto& [pod, next_try] : next_try_) due = std::min(due, next_try);
+  return due;
+}
+
+}  // namespace control

@@ -1,0 +1,62 @@
+// UnslicedTime: on a node that does not slice all pods run, also those that are off by the
+// timetable, and that counts as run time of their jobs (architecture.md 3). A job whose nodes
+// differ counts as running when one of them does not slice. Agents say it in their NodeTimetable's
+// condition Ready; the scheduler's clock follows the timetable and does not know.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "api/job.h"
+#include "api/node_timetable.h"
+#include "base/time.h"
+
+namespace control {
+
+// Belongs to the loop's thread.
+class UnslicedTime {
+ public:
+  struct Sources {
+    // UIDs of the jobs with an allocation on the node.
+    std::function<const std::set<std::string>&(const std::string& node)> jobs_on;
+    // Of the scheduler's clock; nothing before the job is ready and once its end is decided.
+    std::function<std::optional<base::Duration>(const std::string& uid)> run_time;
+    // The job ran for so long more than the scheduler knows. May end jobs.
+    std::function<void(const std::string& uid, base::Duration more)> ran;
+  };
+
+  // What its agent says now (null: nothing). Returns whether it slices again, or does not any more.
+  bool observe(const std::string& node, const kube::NodeTimetable* table);
+  bool slices(const std::string& node) const { return !nodes_.contains(node); }
+  const std::set<std::string>& nodes() const { return nodes_; }
+
+  // Every ten seconds, and at once when `observe` returned true: reports for each job on such a
+  // node the time that it was off since it was counted last. So far may run times be behind
+  // meanwhile, and the end of a job that is beyond its limit.
+  void count(base::Instant now, const Sources& sources);
+  base::Instant next_due() const;
+
+ private:
+  // Up to where the run time of a job was counted.
+  struct Counted {
+    base::Instant at{};
+    base::Duration run_time{};  // as of then
+  };
+  static base::Duration missed(const Counted& counted, std::optional<base::Duration> run_time,
+                               base::Instant now);
+
+  std::set<std::string> nodes_;          // that do not slice
+  std::map<std::string, Counted> jobs_;  // on them, by UID
+  base::Instant counted_at_{};
+};
+
+// Of the time before this leader: for how long the job was off by `published` while the node of
+// `table` did not slice, as far as its stored run time does not have it yet. Pure.
+base::Duration missed_before(const kube::NodeTimetable* table,
+                             const kube::NodeTimetableSpec& published, const std::string& job_uid,
+                             const kube::JobStatus& status, base::Instant now);
+
+}  // namespace control

@@ -1,0 +1,44 @@
+#include "operator/publish/inform_budget.h"
+
+#include <algorithm>
+
+namespace control {
+namespace {
+
+constexpr double kPerSecond = 20;
+constexpr double kPerSecondWhenBusy = 2;
+
+}  // namespace
+
+void InformBudget::refill(base::Instant now, bool busy) {
+  const auto passed = std::chrono::duration<double>(now - filled_at_).count();
+  const double rate = busy ? kPerSecondWhenBusy : kPerSecond;
+  tokens_ = std::min(rate, tokens_ + passed * rate);
+  filled_at_ = now;
+}
+
+void InformBudget::queue(const Order& order, base::Instant at, base::Instant now) {
+  if (at <= now) {
+    queue_.insert(order);
+  } else {
+    later_.emplace(at, order.uid);
+  }
+}
+
+std::optional<std::string> InformBudget::take_first() {
+  if (queue_.empty()) return std::nullopt;
+  return queue_.extract(queue_.begin()).value().uid;
+}
+
+std::optional<std::string> InformBudget::take_later(base::Instant now) {
+  if (later_.empty() || later_.begin()->first > now) return std::nullopt;
+  return later_.extract(later_.begin()).value().second;
+}
+
+base::Instant InformBudget::next_due(base::Instant now) const {
+  if (!queue_.empty()) return now + kLookAgain;
+  if (later_.empty()) return base::kNever;
+  return std::max(now + kLookAgain, later_.begin()->first);
+}
+
+}  // namespace control

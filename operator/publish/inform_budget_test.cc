@@ -1,0 +1,50 @@
+#include "operator/publish/inform_budget.h"
+
+#include <gtest/gtest.h>
+
+namespace control {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr base::Instant kBudgetAt{std::chrono::seconds{1'000}};
+
+int spend_all(InformBudget& budget) {
+  int spent = 0;
+  for (; budget.has_one(); ++spent) budget.spend_one();
+  return spent;
+}
+
+TEST(InformBudget, GivesTwentyPerSecondAndTwoWhileMoreImportantWritesWait) {
+  InformBudget budget;
+  budget.restore(kBudgetAt);
+  EXPECT_FALSE(budget.has_one());
+  budget.refill(kBudgetAt + seconds{1}, false);
+  EXPECT_EQ(spend_all(budget), 20);
+  budget.refill(kBudgetAt + seconds{2}, true);
+  EXPECT_EQ(spend_all(budget), 2);
+  budget.refill(kBudgetAt + seconds{60}, false);
+  EXPECT_EQ(spend_all(budget), 20) << "no more than a second's worth is saved up";
+}
+
+TEST(InformBudget, TheHeadOfTheQueueGoesFirstAndSomeHaveToWait) {
+  InformBudget budget;
+  budget.queue({.priority = 1, .id = sched::JobId{1}, .uid = "low"}, kBudgetAt, kBudgetAt);
+  budget.queue({.priority = 9, .id = sched::JobId{3}, .uid = "high, later"}, kBudgetAt, kBudgetAt);
+  budget.queue({.priority = 9, .id = sched::JobId{2}, .uid = "high"}, kBudgetAt, kBudgetAt);
+  budget.queue({.priority = 99, .id = sched::JobId{4}, .uid = "said"}, kBudgetAt + seconds{30},
+               kBudgetAt);
+  EXPECT_EQ(budget.next_due(kBudgetAt), kBudgetAt + milliseconds{50});
+  EXPECT_EQ(budget.take_first(), "high");
+  EXPECT_EQ(budget.take_first(), "high, later");
+  EXPECT_EQ(budget.take_first(), "low");
+  EXPECT_EQ(budget.take_first(), std::nullopt);
+  EXPECT_EQ(budget.take_later(kBudgetAt + seconds{29}), std::nullopt);
+  EXPECT_EQ(budget.next_due(kBudgetAt), kBudgetAt + seconds{30});
+  EXPECT_EQ(budget.take_later(kBudgetAt + seconds{30}), "said");
+  EXPECT_EQ(budget.next_due(kBudgetAt), base::kNever);
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,189 @@
+#include "operator/write/actuator.h"
+
+#include <nlohmann/json.hpp>
+
+#include "api/wellknown.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+
+struct PointOf {
+  template <typename T>
+  WritePoint operator()(const PatchStatus<T>& effect) const {
+    return effect.point;
+  }
+  WritePoint operator()(const PutTimetable&) const { return WritePoint::kTimetable; }
+  WritePoint operator()(const ReadTemplate&) const { return WritePoint::kTemplateRead; }
+  WritePoint operator()(const CreatePod&) const { return WritePoint::kPodCreate; }
+  WritePoint operator()(const DeletePod&) const { return WritePoint::kPodDelete; }
+  WritePoint operator()(const CreateService&) const { return WritePoint::kServiceCreate; }
+  WritePoint operator()(const TryPod&) const { return WritePoint::kPodTry; }
+  WritePoint operator()(const ReserveIds&) const { return WritePoint::kJobIds; }
+  WritePoint operator()(const SetTaints&) const { return WritePoint::kTaint; }
+  WritePoint operator()(const DeleteJob&) const { return WritePoint::kJobDelete; }
+  WritePoint operator()(const DeleteOrphan&) const { return WritePoint::kOrphanDelete; }
+};
+
+class CarryOut {
+ public:
+  explicit CarryOut(const kube::Client& client) : client_{client} {}
+
+  template <typename T>
+  Outcome operator()(const PatchStatus<T>& effect) const {
+    const T& from = *effect.from;
+    StatusPatched<T> outcome{.key = kube::key_of(from.metadata),
+                             .uid = from.metadata.uid,
+                             .result = client_.patch_status_from(from, *effect.to),
+                             .fresh = base::Error{}};
+    if (!outcome.result.ok() && outcome.result.error().code == base::Code::kConflict) {
+      outcome.fresh = client_.get<T>(outcome.key);
+    }
+    return outcome;
+  }
+
+  Outcome operator()(const PutTimetable& effect) const {
+    const kube::NodeTimetable& object = *effect.object;
+    const kube::ObjectKey key = kube::key_of(object.metadata);
+    TimetablePut outcome{.node = key.name,
+                         .spec = object.spec,
+                         .result = effect.exists
+                                       ? client_.patch<kube::NodeTimetable>(
+                                             key, {{"spec", kube::encode(object)["spec"]}},
+                                             {.resource_version = effect.version})
+                                       : client_.create(object),
+                         .fresh = base::Error{}};
+    if (!outcome.result.ok()) outcome.fresh = client_.get<kube::NodeTimetable>(key);
+    return outcome;
+  }
+
+  Outcome operator()(const ReadTemplate& effect) const {
+    return TemplateRead{effect.uid, client_.get<kube::Job>(effect.job)};
+  }
+
+  Outcome operator()(const CreatePod& effect) const {
+    const kube::Job& job = *effect.job;
+    PodCreated outcome{.job_uid = job.metadata.uid,
+                       .starts = job.status.starts.value_or(0),
+                       .slot = effect.slot,
+                       .result = base::Error{}};
+    const auto pod = build_pod(job, effect.slot, *effect.gang, effect.options);
+    if (!pod.ok()) {
+      outcome.was_built = false;
+      outcome.result = pod.error();
+      return outcome;
+    }
+    outcome.result = client_.create_json<kube::Pod>(job.metadata.ns, *pod);
+    if (!outcome.result.ok() && outcome.result.error().code == base::Code::kAlreadyExists) {
+      outcome.result = client_.get<kube::Pod>({job.metadata.ns, effect.slot.name});
+    }
+    return outcome;
+  }
+
+  Outcome operator()(const DeletePod& effect) const {
+    return PodDeleted{effect.uid, effect.job_uid,
+                      client_.remove<kube::Pod>(
+                          effect.key, {.uid = effect.uid, .grace_period = effect.grace_period})};
+  }
+
+  Outcome operator()(const CreateService& effect) const {
+    const kube::Service& service = *effect.service;
+    auto result = client_.create(service);
+    if (!result.ok() && result.error().code == base::Code::kAlreadyExists) {
+      result = client_.get<kube::Service>(kube::key_of(service.metadata));
+      const auto* owner = result.ok() ? kube::controller_of(result->metadata) : nullptr;
+      if (result.ok() && (owner == nullptr || owner->uid != effect.job_uid)) {
+        result = base::Error{base::Code::kAlreadyExists,
+                             "service " + service.metadata.name +
+                                 " exists and is not the job's; rename the job "
+                                 "or set spec.network to None"};
+      }
+    }
+    return ServiceCreated{effect.job_uid, result.status()};
+  }
+
+  Outcome operator()(const TryPod& effect) const {
+    PodTried outcome{effect.uid, {}};
+    auto object = client_.get<kube::Job>(effect.job);
+    if (!object.ok() || object->metadata.uid != effect.uid) return outcome;
+    object->status.partition = effect.partition;
+    object->status.allocation = kube::Allocation{.node_list = effect.slot.node};
+    const auto pod =
+        build_pod(*object, effect.slot, gang_layout({&effect.slot, 1}), effect.options);
+    outcome.status =
+        pod.ok() ? client_.create_json<kube::Pod>(effect.job.ns, *pod, {.dry_run = true}).status()
+                 : pod.status();
+    return outcome;
+  }
+
+  Outcome operator()(const ReserveIds& effect) const {
+    using Config = kube::SchedulerConfig;
+    const kube::ObjectKey key{.ns = "", .name = std::string{kube::kSchedulerConfigName}};
+    const json patch{{"status", {{"nextJobID", effect.end}}}};
+    IdsReserved outcome{effect.first, effect.end, base::Error{}, std::nullopt};
+    if (effect.exists) {
+      outcome.result =
+          client_.patch_status<Config>(key, patch, {.resource_version = effect.version});
+    } else {
+      // `spec` has to be there, though nothing is in it.
+      const json object{{"apiVersion", "kubegang.io/v1alpha1"},
+                        {"kind", "SchedulerConfig"},
+                        {"metadata", {{"name", kube::kSchedulerConfigName}}},
+                        {"spec", json::object()}};
+      outcome.result = client_.create_json<Config>("", object);
+      if (outcome.result.ok()) {
+        outcome.result = client_.patch_status<Config>(
+            key, patch, {.resource_version = outcome.result->metadata.resource_version});
+      }
+    }
+    if (!outcome.result.ok()) {
+      if (auto read = client_.get<Config>(key); read.ok()) outcome.fresh = std::move(*read);
+    }
+    return outcome;
+  }
+
+  Outcome operator()(const SetTaints& effect) const {
+    kube::Node node;
+    node.spec.taints = effect.taints;
+    json taints = nullptr;  // a merge patch replaces lists as a whole
+    if (!effect.taints.empty()) taints = kube::encode(node)["spec"]["taints"];
+    return TaintsSet{effect.node, client_.patch<kube::Node>({.ns = "", .name = effect.node},
+                                                            {{"spec", {{"taints", taints}}}},
+                                                            {.resource_version = effect.version})};
+  }
+
+  Outcome operator()(const DeleteJob& effect) const {
+    return JobDeleted{effect.key, client_.remove<kube::Job>(
+                                      effect.key, {.uid = effect.uid,
+                                                   .propagation = kube::Propagation::kBackground})};
+  }
+
+  Outcome operator()(const DeleteOrphan& effect) const {
+    const OrphanDeleted outcome{effect.pod};
+    const auto pod = client_.get<kube::Pod>(effect.pod);
+    if (!pod.ok() || pod->metadata.deletion_timestamp) return outcome;
+    const kube::OwnerReference* owner = kube::controller_of(pod->metadata);
+    if (owner == nullptr) return outcome;
+    const auto job = client_.get<kube::Job>({effect.pod.ns, owner->name});
+    const bool exists =
+        job.ok() ? job->metadata.uid == owner->uid : job.error().code != base::Code::kNotFound;
+    if (!exists) (void)client_.remove<kube::Pod>(effect.pod, {.uid = pod->metadata.uid});
+    return outcome;
+  }
+
+ private:
+  const kube::Client& client_;
+};
+
+}  // namespace
+
+WritePoint point_of(const Effect& effect) {
+  return std::visit(PointOf{}, effect);
+}
+
+Outcome Actuator::carry_out(const Effect& effect) const {
+  return std::visit(CarryOut{client_}, effect);
+}
+
+}  // namespace control

@@ -1,0 +1,21 @@
+// Carries out effects: the only part of the operator that writes to the API server.
+#pragma once
+
+#include "kube/client.h"
+#include "operator/write/effect.h"
+
+namespace control {
+
+// Thread-safe. The client's transport must live longer than this.
+class Actuator {
+ public:
+  explicit Actuator(kube::Client client) : client_{std::move(client)} {}
+
+  // Blocks until the API server has answered. Never fails: what went wrong is in the outcome.
+  Outcome carry_out(const Effect& effect) const;
+
+ private:
+  const kube::Client client_;
+};
+
+}  // namespace control

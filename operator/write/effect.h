@@ -1,0 +1,205 @@
+// Effects: what the operator asks of the API server, as values. The control loop decides on them,
+// the Actuator carries them out on another thread, and an Outcome of the same kind comes back
+// through the Inbox. An Effect names everything that the write needs and nothing of the operator's
+// own; two are equal when they ask for the same.
+//
+// A new kind of write is an effect, its outcome, a line in each of the two lists below, an overload
+// in actuator.cc and an `answered` of the part that asks for it: leaving one out does not compile.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "api/job.h"
+#include "api/node_timetable.h"
+#include "api/partition.h"
+#include "api/qos.h"
+#include "api/scheduler_config.h"
+#include "base/result.h"
+#include "kube/api/node.h"
+#include "kube/api/pod.h"
+#include "kube/api/service.h"
+#include "operator/gang/pod_builder.h"
+#include "operator/gang/pod_slots.h"
+#include "operator/write/write_point.h"
+
+namespace control {
+
+// A value that does not change and that copies share.
+template <typename T>
+class Shared {
+ public:
+  Shared(T value) : value_{std::make_shared<const T>(std::move(value))} {}  // NOLINT: converts
+  const T& operator*() const { return *value_; }
+  const T* operator->() const { return value_.get(); }
+  friend bool operator==(const Shared& a, const Shared& b) {
+    return a.value_ == b.value_ || *a.value_ == *b.value_;
+  }
+
+ private:
+  std::shared_ptr<const T> value_;
+};
+
+// --- statuses ---
+
+// The difference of the two statuses, under the UID and the version of `from`.
+template <kube::ApiObject T>
+struct PatchStatus {
+  WritePoint point = WritePoint::kStatus;
+  Shared<T> from, to;
+  friend bool operator==(const PatchStatus&, const PatchStatus&) = default;
+};
+template <kube::ApiObject T>
+struct StatusPatched {
+  kube::ObjectKey key;
+  std::string uid;  // of `from`
+  base::Result<T> result;
+  base::Result<T> fresh;  // after a conflict, what is stored; else an error without meaning
+};
+
+// --- timetables ---
+
+// Its spec, under `version`; with `exists` false it is created.
+struct PutTimetable {
+  Shared<kube::NodeTimetable> object;
+  bool exists = false;
+  std::string version{};
+  friend bool operator==(const PutTimetable&, const PutTimetable&) = default;
+};
+struct TimetablePut {
+  std::string node;
+  kube::NodeTimetableSpec spec;  // as it was asked for
+  base::Result<kube::NodeTimetable> result;
+  base::Result<kube::NodeTimetable> fresh;  // after a failure, what is stored
+};
+
+// --- pods of a start ---
+
+struct ReadTemplate {
+  kube::ObjectKey job;
+  std::string uid;
+  friend bool operator==(const ReadTemplate&, const ReadTemplate&) = default;
+};
+struct TemplateRead {
+  std::string uid;
+  base::Result<kube::Job> result;
+};
+
+// Built when its turn comes: the pods of thousands that wait for theirs would fill the memory.
+struct CreatePod {
+  Shared<kube::Job> job;  // with its template, and the allocation of this start
+  Shared<GangLayout> gang;
+  PodOptions options;
+  PodSlot slot;
+  friend bool operator==(const CreatePod&, const CreatePod&) = default;
+};
+struct PodCreated {
+  std::string job_uid;
+  std::int64_t starts = 0;
+  PodSlot slot;
+  bool was_built = true;           // false: `result` says why no pod can be made of the template
+  base::Result<kube::Pod> result;  // also of a pod that existed under that name
+};
+
+struct DeletePod {
+  kube::ObjectKey key;
+  std::string uid;
+  std::string job_uid;
+  std::optional<std::chrono::seconds> grace_period{};
+  friend bool operator==(const DeletePod&, const DeletePod&) = default;
+};
+struct PodDeleted {
+  std::string uid;
+  std::string job_uid;
+  base::Status status;
+};
+
+// One of the job's own that exists already is as good; another's is an error.
+struct CreateService {
+  Shared<kube::Service> service;
+  std::string job_uid;
+  friend bool operator==(const CreateService&, const CreateService&) = default;
+};
+struct ServiceCreated {
+  std::string job_uid;
+  base::Status status;
+};
+
+// --- everything else ---
+
+// A dry run of one pod of a job that waits.
+struct TryPod {
+  kube::ObjectKey job;
+  std::string uid;
+  std::string partition;
+  PodSlot slot;
+  PodOptions options;
+  friend bool operator==(const TryPod&, const TryPod&) = default;
+};
+struct PodTried {
+  std::string uid;
+  base::Status status;
+};
+
+// SchedulerConfig.status.nextJobID = end; the object is made when it does not exist.
+struct ReserveIds {
+  std::int64_t first = 0, end = 0;  // [first, end)
+  bool exists = false;
+  std::string version{};
+  friend bool operator==(const ReserveIds&, const ReserveIds&) = default;
+};
+struct IdsReserved {
+  std::int64_t first = 0, end = 0;
+  base::Result<kube::SchedulerConfig> result;
+  std::optional<kube::SchedulerConfig> fresh;  // after a failure, what is stored
+};
+
+struct SetTaints {
+  std::string node;
+  std::vector<kube::Taint> taints;  // all of them
+  std::string version;
+  friend bool operator==(const SetTaints&, const SetTaints&) = default;
+};
+struct TaintsSet {
+  std::string node;
+  base::Result<kube::Node> result;
+};
+
+struct DeleteJob {
+  kube::ObjectKey key;
+  std::string uid;
+  friend bool operator==(const DeleteJob&, const DeleteJob&) = default;
+};
+struct JobDeleted {
+  kube::ObjectKey key;
+  base::Status status;
+};
+
+// Unless the pod's job exists, as the API server says at that moment.
+struct DeleteOrphan {
+  kube::ObjectKey pod;
+  friend bool operator==(const DeleteOrphan&, const DeleteOrphan&) = default;
+};
+struct OrphanDeleted {
+  kube::ObjectKey pod;
+};
+
+using Effect =
+    std::variant<PatchStatus<kube::Job>, PatchStatus<kube::Partition>, PatchStatus<kube::Qos>,
+                 PatchStatus<kube::SchedulerConfig>, PutTimetable, ReadTemplate, CreatePod,
+                 DeletePod, CreateService, TryPod, ReserveIds, SetTaints, DeleteJob, DeleteOrphan>;
+
+using Outcome = std::variant<StatusPatched<kube::Job>, StatusPatched<kube::Partition>,
+                             StatusPatched<kube::Qos>, StatusPatched<kube::SchedulerConfig>,
+                             TimetablePut, TemplateRead, PodCreated, PodDeleted, ServiceCreated,
+                             PodTried, IdsReserved, TaintsSet, JobDeleted, OrphanDeleted>;
+
+WritePoint point_of(const Effect& effect);
+
+}  // namespace control

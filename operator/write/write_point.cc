@@ -1,0 +1,59 @@
+#include "operator/write/write_point.h"
+
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+
+namespace control {
+namespace {
+
+constexpr std::array<std::pair<WritePoint, std::string_view>, 20> kNames{{
+    {WritePoint::kStart, "start"},
+    {WritePoint::kReady, "ready"},
+    {WritePoint::kClaim, "claim"},
+    {WritePoint::kEnding, "ending"},
+    {WritePoint::kRequeued, "requeued"},
+    {WritePoint::kFinal, "final"},
+    {WritePoint::kStatus, "status"},
+    {WritePoint::kTimetable, "timetable"},
+    {WritePoint::kTemplateRead, "template-read"},
+    {WritePoint::kPodCreate, "pod-create"},
+    {WritePoint::kPodDelete, "pod-delete"},
+    {WritePoint::kPodTry, "pod-try"},
+    {WritePoint::kServiceCreate, "service-create"},
+    {WritePoint::kJobIds, "job-ids"},
+    {WritePoint::kJobDelete, "job-delete"},
+    {WritePoint::kOrphanDelete, "orphan-delete"},
+    {WritePoint::kTaint, "taint"},
+    {WritePoint::kPartitionStatus, "partition-status"},
+    {WritePoint::kQosStatus, "qos-status"},
+    {WritePoint::kConfigStatus, "config-status"},
+}};
+
+}  // namespace
+
+std::string_view to_string(WritePoint point) {
+  for (const auto& [each, name] : kNames) {
+    if (each == point) return name;
+  }
+  CHECK(false, "a write without a name");
+  return {};
+}
+
+std::optional<WritePoint> parse_write_point(std::string_view name) {
+  for (const auto& [point, each] : kNames) {
+    if (each == name) return point;
+  }
+  return std::nullopt;
+}
+
+std::string write_point_names() {
+  std::string names;
+  for (const auto& [point, name] : kNames) {
+    names += (names.empty() ? "" : ", ") + std::string{name};
+  }
+  return names;
+}
+
+}  // namespace control

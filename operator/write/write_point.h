@@ -1,0 +1,41 @@
+// What each write to the API server is called, in logs, in tests and by the crash points.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace control {
+
+// The statuses of a job, in the order of its life, then everything else.
+enum class WritePoint {
+  kStart,     // commit point: an allocation
+  kReady,     // commit point: all its pods run
+  kClaim,     // commit point: what a job that preempts is going to get
+  kEnding,    // commit point: its pods are torn down
+  kRequeued,  // commit point: it waits again
+  kFinal,     // commit point: it has ended
+  kStatus,    // anything that no other write waits for
+  kTimetable,
+  kTemplateRead,
+  kPodCreate,
+  kPodDelete,
+  kPodTry,
+  kServiceCreate,
+  kJobIds,
+  kJobDelete,
+  kOrphanDelete,
+  kTaint,
+  kPartitionStatus,
+  kQosStatus,
+  kConfigStatus,
+};
+
+// "start", "pod-create", …
+std::string_view to_string(WritePoint point);
+// Nothing when no write has that name.
+std::optional<WritePoint> parse_write_point(std::string_view name);
+// "start, ready, …, config-status": all names.
+std::string write_point_names();
+
+}  // namespace control
