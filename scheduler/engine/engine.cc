@@ -68,10 +68,12 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
   view.run_time = run_time(*job, now);
   view.suspend_time = suspend_time(*job, now);
   if (!options_.told_timing && job->in_gang && !job->completing()) {  // ticks are played lazily
+    components_.ensure_known_at(*job, now);
     const bool runs = components_.runs_at(*job, now);
     view.state = runs ? JobState::kRunning : JobState::kSuspended;
     if (runs) view.reason = Reason::kNone;
     if (!runs && !job->user_suspended) {
+      components_.ensure_seen({job});
       view.reason = components_.ever_runs(*job) ? Reason::kTimeslice : Reason::kPreempted;
     }
   }

@@ -130,6 +130,7 @@ class Engine final : private PassActions {
   void after_gang();
   base::Duration run_time(const Job& job, base::Instant t) const;
   base::Duration suspend_time(const Job& job, base::Instant t) const;
+  base::Duration gang_run_time(const Job& job, base::Instant from, base::Instant to) const;
   void settle_clock(Job& job);
   void to_phase(Job& job, JobClock::Phase phase);
   void record_run(const Job& job, base::Instant until, std::vector<JobRun>& runs) const;

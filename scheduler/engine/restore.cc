@@ -156,7 +156,9 @@ void Engine::restore_rotation(const std::vector<NodePlan>& published) {
   for (const JobId id : components_.take_touched()) {
     Job* job = books_.find(id);
     if (job == nullptr || !job->in_gang || job->completing()) continue;
+    components_.ensure_known_at(*job, now_);
     const bool runs = components_.runs_at(*job, now_);
+    if (!runs) components_.ensure_seen({job});
     books_.restore_turn(*job, runs,
                         runs                          ? Reason::kNone
                         : components_.ever_runs(*job) ? Reason::kTimeslice

@@ -54,16 +54,22 @@ base::Duration Engine::run_time(const Job& job, base::Instant t) const {
   // A plan's as_of may lie before the job joined, or before its clock was settled last.
   if (options_.told_timing || !job.in_gang) return std::max(job.clock.run_at(t), base::Duration{0});
   if (job.completing()) return job.clock.run;  // its processes are ending or have ended
-  if (t >= job.clock.as_of) return job.clock.run + components_.run_time(job, job.clock.as_of, t);
-  const base::Duration since = components_.run_time(job, t, job.clock.as_of);
+  if (t >= job.clock.as_of) return job.clock.run + gang_run_time(job, job.clock.as_of, t);
+  const base::Duration since = gang_run_time(job, t, job.clock.as_of);
   return std::max<base::Duration>(job.clock.run - since, base::Duration{0});
 }
 
 base::Duration Engine::suspend_time(const Job& job, base::Instant t) const {
   if (options_.told_timing || !job.in_gang) return job.clock.suspended_at(t);
   if (job.completing()) return job.clock.suspended;
-  const base::Duration ran = components_.run_time(job, job.clock.as_of, t);
+  const base::Duration ran = gang_run_time(job, job.clock.as_of, t);
   return job.clock.suspended + (t - job.clock.as_of - ran);
+}
+
+// Run time in [from, to) of a job that the components track; projected as far as that needs.
+base::Duration Engine::gang_run_time(const Job& job, base::Instant from, base::Instant to) const {
+  if (from != to) components_.ensure_projected(job, to);
+  return components_.run_time(job, from, to);
 }
 
 void Engine::settle_clock(Job& job) {
@@ -72,7 +78,7 @@ void Engine::settle_clock(Job& job) {
   record_run(job, now_, runs_);
   if (!job.completing()) {  // otherwise its processes are ending or have ended
     const base::Duration since = now_ - job.clock.as_of;
-    const base::Duration ran = components_.run_time(job, job.clock.as_of, now_);
+    const base::Duration ran = gang_run_time(job, job.clock.as_of, now_);
     job.clock.run += ran;
     job.clock.suspended += since - ran;
   }
@@ -92,9 +98,9 @@ void Engine::record_run(const Job& job, base::Instant until, std::vector<JobRun>
                         (job.completing() && !job.user_suspended);
   if (!on_nodes) return;
   JobRun run{.job = job.id, .from = from, .to = until, .timetable = nullptr, .pod = 0};
-  if (gang::Component* part = job.in_gang ? components_.projected(job, until) : nullptr) {
-    run.timetable = part->shared_timeline();
-    run.pod = part->pod_of(job.id);
+  if (gang::Component* part = job.in_gang ? components_.ensure_projected(job, until) : nullptr) {
+    run.timetable = part->projection.shared_timeline();
+    run.pod = part->projection.pod_of(job.id);
   }
   runs.push_back(std::move(run));
 }
@@ -110,7 +116,10 @@ base::Instant Engine::when_has_run(JobId id, base::Duration work, base::Instant 
   const Job* job = books_.find(id);
   if (job == nullptr || !job->allocated() || job->completing()) return base::kNever;
   const base::Duration left = work - job->clock.run;
-  if (job->in_gang) return components_.when_has_run(*job, job->clock.as_of, left, until);
+  if (job->in_gang) {
+    components_.ensure_projected(*job, until);
+    return components_.when_has_run(*job, job->clock.as_of, left, until);
+  }
   if (job->clock.phase == JobClock::Phase::kRunning) return job->clock.as_of + left;
   return until == base::kNever ? until : until + left;
 }
@@ -153,11 +162,15 @@ void Engine::after_gang() {
     Job* job = books_.find(id);
     if (job == nullptr || !job->in_gang || job->completing()) continue;
     advance_time_limit(*job);
+    components_.ensure_known_at(*job, now_);
     const bool runs = components_.runs_at(*job, now_);
     if (!runs && job->running()) stopped.push_back(job);
     if (runs && job->suspended()) resumed.push_back(job);
   }
-  components_.look_ahead(stopped);
+  if (!stopped.empty()) {
+    components_.project_stale();
+    components_.ensure_seen({stopped.begin(), stopped.end()});
+  }
   for (Job* job : stopped) {
     const Reason turn = components_.ever_runs(*job) ? Reason::kTimeslice : Reason::kPreempted;
     books_.suspend(*job, job->user_suspended ? job->reason : turn);
@@ -179,14 +192,19 @@ void Engine::arm_time_limit(Job& job) {
   const base::Duration left =
       std::max(*job.time_limit + *over - run_time(job, now_), base::Duration{1});
   job.limit_timer = now_ + left;
+  if (job.in_gang) components_.ensure_known_at(job, now_);
   if (job.in_gang && !components_.runs_at(job, now_)) {
     components_.project_stale();
+    components_.ensure_seen({&job});
     if (!components_.ever_runs(job)) {
       job.limit_timer.reset();
       return;
     }
     const base::Duration slice = components_.grid().slice;
-    if (left < slice) job.limit_timer = components_.when_has_run(job, now_, left, now_ + slice);
+    if (left < slice) {
+      components_.ensure_projected(job, now_ + slice);
+      job.limit_timer = components_.when_has_run(job, now_, left, now_ + slice);
+    }
   }
   limit_timers_.emplace(*job.limit_timer, job.id);
 }

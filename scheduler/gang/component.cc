@@ -33,36 +33,42 @@ void happen(World& world, std::vector<PendingOp>& pending, const Grid& grid, con
   if (grid.boundary_at_or_after(at) == at) world.tick();
 }
 
-class Projection {
+// Plays a copy of a component ahead, and writes down which members run in each slot.
+//
+// 1. Members are those in the lists and those that join later; jobs that overlap a dying one do not
+//    run until it is gone.
+// 2. Play until the last pending op is done and the grid is the new one: the plan.
+// 3. Play on to the next slot boundary; from there on only ticks happen.
+// 4. Tick until the lists are as they were before some slot: the slots since then repeat for ever.
+// 5. If they do not repeat within 64 slots, loop the smallest window in which every job runs that
+//    runs at all. If some job has not run by then though nothing keeps it from running, the
+//    projection is extended when the window ends.
+class Projector {
  public:
-  Projection(Component& component, const Grid& grid, const Lookup& lookup)
-      : out_{component}, grid_{grid}, lookup_{lookup}, world_{component.world} {}
+  Projector(const ComponentState& state, const Grid& grid, const Lookup& lookup)
+      : state_{state}, grid_{grid}, lookup_{lookup}, world_{state.world} {}
 
-  void run(const Need& need) {
-    list_members();
+  Projection run(const Need& need) && {
+    out_.members = members_of(state_);  // 1
+    find_slots();
     find_blocked();
     out_.timeline = timetable::Timetable{
         .slice = grid_.slice, .pods_count = out_.members.size(), .plan = {}, .cycle = {}};
-    out_.kill_at.reset();
-    out_.extend_at.reset();
     world_.take_actions();
     world_.record_kills_only(true);
-    play_pending();
-    find_loop(need);
+    play_pending();   // 2
+    to_boundary();    // 3
+    find_loop(need);  // 4 and 5
+    out_.index();
+    return std::move(out_);
   }
 
  private:
-  // Who is still to join runs in no slot until then.
-  void list_members() {
-    out_.members = members_of(out_);
-    look_up_slots();
-  }
-
-  // After a change of who is in the world.
-  void look_up_slots() {
+  // Where each member is in the world. To be called after a change of which jobs are in it.
+  void find_slots() {
     slots_.clear();
     for (const JobId job : out_.members) {
-      const bool always = out_.dying.contains(job);
+      const bool always = state_.dying.contains(job);
       slots_.push_back({.in_world = world_.slot_of(job),
                         .always = always,
                         .never = !always && blocked_.contains(job)});
@@ -70,7 +76,7 @@ class Projection {
   }
 
   void find_blocked() {
-    for (const JobId job : out_.dying) {
+    for (const JobId job : state_.dying) {
       if (!world_.contains(job)) continue;
       for (const JobId other : out_.members) {
         if (other != job && world_.contains(other) && world_.overlap(job, other)) {
@@ -78,7 +84,7 @@ class Projection {
         }
       }
     }
-    if (!blocked_.empty()) look_up_slots();
+    if (!blocked_.empty()) find_slots();
   }
 
   timetable::PodSet running() const {
@@ -108,12 +114,10 @@ class Projection {
     }
   }
 
-  // From base until the last pending op is done and the grid is the new one.
   void play_pending() {
-    at_ = out_.base;
-    out_.settled = out_.base;
+    at_ = out_.settled = state_.base;
     out_.settled_places = world_.places();
-    std::vector<PendingOp> pending = out_.pending;
+    std::vector<PendingOp> pending = state_.pending;
     while (!pending.empty() || at_ < grid_.change_at) {
       base::Instant next = grid_.next_boundary(at_);
       if (!pending.empty()) next = std::min(next, pending.front().at);
@@ -121,7 +125,7 @@ class Projection {
       at_ = next;
       const bool last = pending.empty() || pending.back().at <= at_;
       happen(world_, pending, grid_, lookup_, at_);
-      look_up_slots();
+      find_slots();
       note_kills(at_);
       if (last) {
         out_.settled = at_;
@@ -130,21 +134,24 @@ class Projection {
     }
   }
 
+  void to_boundary() {
+    if (base::boundary_at_or_after(at_, grid_.slice) == at_) return;
+    const base::Instant next = grid_.next_boundary(at_);
+    plan_until(next, running());
+    at_ = next;
+    world_.tick();
+    note_kills(at_);
+  }
+
   void find_loop(const Need& need) {
-    if (base::boundary_at_or_after(at_, grid_.slice) != at_) {
-      const base::Instant next = grid_.next_boundary(at_);
-      plan_until(next, running());
-      at_ = next;
-      world_.tick();
-      note_kills(at_);
-    }
     const std::int64_t first = base::slot_of(at_, grid_.slice);
     const World at_first = world_;
     std::vector<std::vector<std::int32_t>> signatures;
     std::vector<timetable::PodSet> runs;
     std::vector<bool> seen(out_.members.size(), false);
-    // A window that is looped holds everybody who runs in any slot. So whatever is found later,
-    // nothing before a slot in which somebody runs for the first time is looped: it is as played.
+    // A window that is looped holds every job that runs in any slot. So whatever is found later,
+    // nothing before a slot in which some job runs for the first time is looped: those slots will
+    // be as played.
     std::size_t certain = 1;
     for (std::size_t slot = 0; slot < timetable::kCycleSlotsMax; ++slot) {
       signatures.push_back(world_.signature());
@@ -157,7 +164,6 @@ class Projection {
       out_.known_until = base::slot_begin(first + static_cast<std::int64_t>(certain), grid_.slice);
       if (suffices(need, seen)) {
         plan_slots(first, certain, runs);
-        out_.loop_world.reset();
         return;
       }
       world_.tick();
@@ -185,14 +191,14 @@ class Projection {
     }
   }
 
-  // The smallest number of slots, from the first, in which everybody runs who runs in any of them.
+  // The smallest number of slots, from the first, in which every job runs that runs in any of them.
   std::size_t window(const std::vector<timetable::PodSet>& runs) {
     std::set<std::uint16_t> all;
     for (const auto& run : runs) all.insert(run.begin(), run.end());
     const bool starves = std::any_of(out_.members.begin(), out_.members.end(), [&](JobId job) {
       return !all.contains(out_.pod_of(job)) && !world_.shadowed(job) && !held(job);
     });
-    if (starves) {  // more than 64 jobs deep: project again when the window ends
+    if (starves) {  // more than 64 jobs deep
       const auto end = base::slot_of(at_, grid_.slice) + static_cast<std::int64_t>(runs.size());
       out_.extend_at = base::slot_begin(end, grid_.slice);
       return runs.size();
@@ -235,10 +241,11 @@ class Projection {
     bool never = false;          // under a dying one
   };
 
-  Component& out_;
+  const ComponentState& state_;
   const Grid& grid_;
   const Lookup& lookup_;
   World world_;
+  Projection out_;
   base::Instant at_{};
   std::vector<MemberSlot> slots_;
   std::set<JobId> blocked_;
@@ -246,19 +253,19 @@ class Projection {
 
 }  // namespace
 
-std::vector<JobId> members_of(const Component& component) {
-  std::vector<JobId> members = component.world.jobs();
-  for (const PendingOp& op : component.pending) {
-    if (op.join && !component.world.contains(*op.join)) members.push_back(*op.join);
+std::vector<JobId> members_of(const ComponentState& state) {
+  std::vector<JobId> members = state.world.jobs();
+  for (const PendingOp& op : state.pending) {
+    if (op.join && !state.world.contains(*op.join)) members.push_back(*op.join);
   }
   std::sort(members.begin(), members.end());
   return members;
 }
 
 std::vector<bool> changed_pods(const Component& component, base::Instant from) {
-  const std::vector<JobId>& members = component.members;
+  const std::vector<JobId>& members = component.projection.members;
   std::vector<bool> changed(members.size(), true);
-  for (const auto& before : component.before) {
+  for (const auto& before : component.upkeep.before) {
     std::vector<std::uint16_t> pods;  // of the members then: those of now
     pods.reserve(before->members.size());
     std::size_t next = 0;
@@ -268,7 +275,7 @@ std::vector<bool> changed_pods(const Component& component, base::Instant from) {
       pods.push_back(stays ? static_cast<std::uint16_t>(next) : timetable::kNoPod);
     }
     const std::vector<bool> since =
-        timetable::changed_pods(before->timeline, component.timeline, pods, from);
+        timetable::changed_pods(before->timeline, component.projection.timeline, pods, from);
     for (std::size_t pod = 0; pod < changed.size(); ++pod) {
       changed[pod] = changed[pod] && since[pod];
     }
@@ -276,7 +283,7 @@ std::vector<bool> changed_pods(const Component& component, base::Instant from) {
   return changed;
 }
 
-bool Component::ever_runs(JobId job) const {
+bool Projection::ever_runs(JobId job) const {
   const std::uint16_t pod = pod_of(job);
   return cycle_slots[pod] != 0 ||
          std::any_of(timeline.plan.begin(), timeline.plan.end(),
@@ -285,7 +292,7 @@ bool Component::ever_runs(JobId job) const {
                      });
 }
 
-void Component::index() {
+void Projection::index() {
   cycle_slots.assign(members.size(), 0);
   for (std::size_t i = 0; i < timeline.cycle.size(); ++i) {
     for (const std::uint16_t pod : timeline.cycle[i]) cycle_slots[pod] |= std::uint64_t{1} << i;
@@ -298,37 +305,40 @@ void Component::index() {
   }
 }
 
+// 1. Outside the loop, or where a tick on the way kills: one boundary or pending op after the
+// other.
+// 2. In the loop whole turns change nothing: start at the loop's beginning and tick what is left.
 void play(Component& component, const Grid& grid, const Lookup& lookup, base::Instant now,
           std::vector<Action>& kills) {
-  if (now < component.base) return;  // restored: what was published stands until then
-  while (true) {
-    base::Instant next = grid.next_boundary(component.base);
-    if (!component.pending.empty()) {
-      next = std::min(next, component.pending.front().at);
-    } else if (component.loop_world && now >= grid.change_at &&
-               !(component.kill_at && *component.kill_at <= now) &&
-               base::slot_of(component.base, grid.slice) >= component.loop_start) {
+  ComponentState& state = component.state;
+  const Projection& projection = component.projection;
+  if (now < state.base) return;  // restored: what was published stands until then
+  while (true) {                 // 1
+    base::Instant next = grid.next_boundary(state.base);
+    if (!state.pending.empty()) {
+      next = std::min(next, state.pending.front().at);
+    } else if (projection.loop_world && now >= grid.change_at &&
+               !(projection.kill_at && *projection.kill_at <= now) &&
+               base::slot_of(state.base, grid.slice) >= projection.loop_start) {
       break;
     }
     if (next > now) return;
-    happen(component.world, component.pending, grid, lookup, next);
-    take_kills(component.world, kills);
-    component.base = next;
+    happen(state.world, state.pending, grid, lookup, next);
+    take_kills(state.world, kills);
+    state.base = next;
   }
-  // In the loop: whole turns change nothing.
-  const std::int64_t slot = base::slot_of(now, grid.slice);
-  if (slot == base::slot_of(component.base, grid.slice)) return;
-  const auto length = static_cast<std::int64_t>(component.timeline.cycle.size());
-  component.world = *component.loop_world;
-  for (std::int64_t i = (slot - component.loop_start) % length; i > 0; --i) component.world.tick();
-  take_kills(component.world, kills);
-  component.base = base::slot_begin(slot, grid.slice);
+  const std::int64_t slot = base::slot_of(now, grid.slice);  // 2
+  if (slot == base::slot_of(state.base, grid.slice)) return;
+  const auto length = static_cast<std::int64_t>(projection.timeline.cycle.size());
+  state.world = *projection.loop_world;
+  for (std::int64_t i = (slot - projection.loop_start) % length; i > 0; --i) state.world.tick();
+  take_kills(state.world, kills);
+  state.base = base::slot_begin(slot, grid.slice);
 }
 
-void project(Component& component, const Grid& grid, const Lookup& lookup, const Need& need) {
-  component.shared.reset();
-  Projection{component, grid, lookup}.run(need);
-  component.index();
+Projection project(const ComponentState& state, const Grid& grid, const Lookup& lookup,
+                   const Need& need) {
+  return Projector{state, grid, lookup}.run(need);
 }
 
 }  // namespace sched::gang

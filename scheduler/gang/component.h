@@ -1,9 +1,9 @@
-// Component: nodes connected by conflicting jobs, with its gang state, what is going to happen to
-// it, and its rotation played ahead: run(t) of every member for all t (architecture.md 2).
+// Component: jobs that take turns with each other, on nodes that no other component has; its gang
+// state, and that state played ahead: run(t) of every member for all t (architecture.md 2).
 //
-// State and projection are one: when no repetition is found within 64 slots, the smallest window in
-// which everybody has run is looped, and playing the component puts its lists back at the window's
-// end.
+// State and projection are one: where no repetition is found within 64 slots, the smallest window
+// in which every job has run is looped, and playing the component puts its lists back at the
+// window's end. So what was projected, and published, is what happens.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace sched::gang {
 // What happens to a component at an instant to come, before that instant's tick.
 struct PendingOp {
   base::Instant at{};
-  std::optional<JobId> join;  // 6.9; nothing = fill holes (6.5 for everybody)
+  std::optional<JobId> join;  // 6.9; nothing = fill holes (6.5 for every partition)
   friend bool operator==(const PendingOp&, const PendingOp&) = default;
 };
 
@@ -31,45 +31,42 @@ struct PendingOp {
 // the call.
 using Lookup = std::function<Newcomer(JobId)>;
 
-struct Component {
-  World world;  // the state at `base`, after everything that happens at that instant; in the
-                // loop it may be behind by any number of ticks
+// The lists of a component, and what is known of their future.
+struct ComponentState {
+  // The lists at `base`, after everything that happens at that instant. While the component is in
+  // its loop, `base` may lie any number of slots behind now.
+  World world;
   base::Instant base{};
-  std::vector<PendingOp> pending{};  // ascending `at`, all after `base`
-  std::set<JobId>
-      dying{};  // killed under a shadow, pods not gone: they run, who overlaps them does not
-  base::Instant collected_at{};         // when the last rewrite that could wait was decided
-  std::int64_t id = 0;                  // in Components
-  std::optional<base::Instant> seen{};  // as of when it was last told who runs
+  // Joins and holes that wait for their boundary. Ascending `at`, all after `base`.
+  std::vector<PendingOp> pending{};
+  // Killed under a shadow, pods not gone yet: they run, and what overlaps them does not.
+  std::set<JobId> dying{};
+  // When the last rewrite that could wait was decided: at most one for each slice or lead.
+  base::Instant collected_at{};
+};
 
-  // Several things may happen at one instant. The projection is worked out when somebody asks, or
-  // when time goes on; until then `stale`, and who runs at `base` is read from the world.
-  bool stale = false;
-  // Where nothing is published the projection may end early: run(t) is known before this.
+// run(t) of the members, worked out by project() from the state. A pod is an index into `members`.
+struct Projection {
+  std::vector<JobId> members{};     // ascending; jobs that are still to join are members too
+  timetable::Timetable timeline{};  // run(t), from the state's `base` on
+  // run(t) is known before this instant. Where nothing is published a projection may end early.
   base::Instant known_until = base::kNever;
-  base::Instant publish_at{};  // of what has made it stale
-  // Run(t) as it was before that: what says the same from `base` on needs no new timetable.
-  struct Before {
-    std::vector<JobId> members;
-    timetable::Timetable timeline;
-  };
-  std::vector<std::shared_ptr<const Before>> before{};
+  // c: the instant at which the last pending op is done, and the lists then. A plan for nodes
+  // lists its jobs as of this instant.
+  base::Instant settled{};
+  std::vector<Place> settled_places{};
+  // From this slot on the timeline's cycle holds; the lists when the slot has begun. Without, the
+  // projection ends before a loop was found.
+  std::int64_t loop_start = 0;
+  std::optional<World> loop_world{};
+  std::optional<base::Instant> kill_at{};    // a tick to come kills a job
+  std::optional<base::Instant> extend_at{};  // ends here: play on and project again
 
-  // --- the projection, by project() ---
-  std::vector<JobId> members{};              // ascending; index = pod of `timeline`
-  timetable::Timetable timeline{};           // valid from when it was worked out
-  base::Instant settled{};                   // c: when the last pending op is done
-  std::vector<Place> settled_places{};       // the lists then
-  std::int64_t loop_start = 0;               // slot; from here on the cycle
-  std::optional<World> loop_world{};         // the state when that slot has begun
-  std::optional<base::Instant> kill_at{};    // a tick to come kills somebody
-  std::optional<base::Instant> extend_at{};  // the projection ends here: play on and project again
-
-  // What follows from the projection, for reading it fast; by pod. After project(), by index().
+  // What follows from the above, for reading it fast; by pod.
   std::vector<std::uint64_t> cycle_slots{};  // bit i = it runs in slot i of the cycle
   std::vector<std::int32_t> places{};        // its position in settled_places, or -1
   void index();
-  // `timeline` as it is now, for keeping.
+  // `timeline` as it is now, for keeping. Copied once for each projection.
   const std::shared_ptr<const timetable::Timetable>& shared_timeline() {
     if (!shared) shared = std::make_shared<const timetable::Timetable>(timeline);
     return shared;
@@ -82,10 +79,9 @@ struct Component {
     return static_cast<std::uint16_t>(at - members.begin());
   }
   bool runs_at(JobId job, base::Instant t) const {
-    if (stale) return world.runs(job);
     return timetable::runs_at(timeline, pod_of(job), t);
   }
-  // Whether it runs at any instant that is known. REQUIRES: projected.
+  // Whether it runs at any instant that is known.
   bool ever_runs(JobId job) const;
   // REQUIRES: from <= to, both not before the projection was worked out.
   base::Duration run_time(JobId job, base::Instant from, base::Instant to) const {
@@ -95,31 +91,62 @@ struct Component {
 
 static_assert(timetable::kCycleSlotsMax <= 64, "a cycle's slots are the bits of a word");
 
+// What Components has to remember of one: whether its projection holds, and what it has told.
+struct Upkeep {
+  std::int64_t id = 0;  // its key in Components
+  // Whether the state has changed since the projection was worked out. Several things may happen at
+  // one instant, so the work is put off until it is asked for or time goes on. Until then the
+  // projection's members are right, and what runs at `base` is read from the world.
+  bool stale = false;
+  // When the change that made it stale is to be published at the latest.
+  base::Instant publish_at{};
+  // run(t) as it was projected before that. Jobs whose run(t) is the same from `base` on need no
+  // new timetable. A merge has one for each component that went into it.
+  struct Before {
+    std::vector<JobId> members;
+    timetable::Timetable timeline;
+  };
+  std::vector<std::shared_ptr<const Before>> before{};
+  // As of when take_touched() has been told which members run; nothing = never.
+  std::optional<base::Instant> told_at{};
+};
+
+struct Component {
+  ComponentState state;
+  Projection projection{};
+  Upkeep upkeep{};
+
+  // REQUIRES: a member, and t = `base` or the projection knows t.
+  bool runs_at(JobId job, base::Instant t) const {
+    return upkeep.stale ? state.world.runs(job) : projection.runs_at(job, t);
+  }
+};
+
 // Plays the component to `now`: pending ops and ticks, loops in closed form. Kills that happen are
 // appended to `kills`. Cost: O(loop + pending) ticks.
 void play(Component& component, const Grid& grid, const Lookup& lookup, base::Instant now,
           std::vector<Action>& kills);
 
-// By pod of `component`: whether it runs at other times from `from` on than before
-// (Component::before), or was not there. REQUIRES: projected. Cost: O((plan + cycles) × members).
+// For each pod: whether it runs at other times from `from` on than before (Upkeep::before), or was
+// not there. REQUIRES: projected. Cost: O((plan + cycles) × members).
 std::vector<bool> changed_pods(const Component& component, base::Instant from);
 
 // Ascending; jobs that are still to join are members too.
-std::vector<JobId> members_of(const Component& component);
+std::vector<JobId> members_of(const ComponentState& state);
 
 // What has to be known of run(t): by default everything.
 struct Need {
   base::Instant until = base::kNever;  // run(t) before this …
   std::vector<JobId> seen{};           // … and whether these run at any time
 };
-// To say who runs at t.
-inline Need who_runs_at(base::Instant t) {
+// To say which jobs run at t.
+inline Need runs_at_need(base::Instant t) {
   return {.until = t + base::Duration{1}, .seen = {}};
 }
 
-// Works the projection out from world, base and pending. Cost: at most 64 ticks after the last
-// pending op; fewer when not everything is needed. REQUIRES then: nothing is pending, nobody is
-// dying, and no tick kills.
-void project(Component& component, const Grid& grid, const Lookup& lookup, const Need& need = {});
+// Works run(t) out. Cost: at most 64 ticks after the last pending op; fewer when not everything is
+// needed. REQUIRES then: nothing is pending, no job is dying, and no tick kills.
+Projection project(const ComponentState& state, const Grid& grid, const Lookup& lookup,
+                   const Need& need = {});
 
 }  // namespace sched::gang

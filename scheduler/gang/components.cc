@@ -1,5 +1,5 @@
-// What happens to tracked jobs: each event brings the components around the job to now, changes
-// their worlds and has them projected anew.
+// What happens to tracked jobs: each event plays the components around the job to now, changes
+// their lists and marks their projections stale.
 #include "scheduler/gang/components.h"
 
 #include <algorithm>
@@ -10,56 +10,67 @@
 
 namespace sched::gang {
 
+// 6.9 for a tracked job.
+//
+// 1. A job without rivals runs, in no component.
+// 2. Otherwise it and all around it become one component.
+// 3. If it runs at once, or there is no lead, its start is urgent: the timetables are written now,
+//    and the joins that were waiting come with it.
+// 4. Otherwise it may wait: it joins at a boundary that is at least a lead away.
 void Components::start(Job& job, base::Instant now) {
   CHECK(!job.in_gang, to_string(job.id));
   const Closure around = closure(job);
   job.in_gang = true;
   touched_.push_back(job.id);
   mark(job, now);
-  if (around.components.empty() && around.loose.empty()) return;
-  if (!has_rivals(job)) return;  // beside a component, in conflict with nobody
-  Component& component = merge(around, now);
-  World trial = component.world;
+  if (around.components.empty() && around.loose.empty()) return;  // 1
+  if (!has_rivals(job)) return;               // beside a component, in conflict with nobody
+  Component& component = merge(around, now);  // 2
+  World trial = component.state.world;
   trial.start(newcomer(job.id));
   base::Instant publish_at = now;
-  if (trial.runs(job.id) || grid_.lead_now().count() == 0) {
-    std::vector<PendingOp> joins = std::exchange(component.pending, {});
-    for (const PendingOp& op : joins) {  // an urgent rewrite takes along what waited
-      if (op.join) component.world.start(newcomer(*op.join));
+  if (trial.runs(job.id) || grid_.lead_now().count() == 0) {  // 3
+    std::vector<PendingOp> joins = std::exchange(component.state.pending, {});
+    for (const PendingOp& op : joins) {
+      if (op.join) component.state.world.start(newcomer(*op.join));
     }
     if (joins.empty()) {
-      component.world = std::move(trial);
+      component.state.world = std::move(trial);
     } else {
-      component.world.start(newcomer(job.id));
+      component.state.world.start(newcomer(job.id));
     }
-    for (const Action& action : component.world.take_actions()) {
+    for (const Action& action : component.state.world.take_actions()) {
       if (action.kind == ActionKind::kKill) kills_.push_back(action);
     }
-  } else {
+  } else {  // 4
     const base::Instant at = join_at(component, now, publish_at);
-    component.pending.push_back({at, job.id});
-    std::stable_sort(component.pending.begin(), component.pending.end(),
+    component.state.pending.push_back({at, job.id});
+    std::stable_sort(component.state.pending.begin(), component.state.pending.end(),
                      [](const PendingOp& a, const PendingOp& b) { return a.at < b.at; });
   }
-  finish(component, now, publish_at);
+  mark_stale(component, now, publish_at);
 }
 
-// c of a change that may wait: at most one rewrite per max(slice, lead).
+// The boundary at which a change that may wait takes effect, and in `publish_at` when it is
+// written. Changes are collected: at most one rewrite in each max(slice, lead).
 base::Instant Components::join_at(Component& component, base::Instant now,
                                   base::Instant& publish_at) const {
   const base::Duration lead = grid_.lead_now();
-  for (const PendingOp& op : component.pending) {
+  for (const PendingOp& op : component.state.pending) {
     if (op.at >= now + lead) {
       publish_at = op.at - lead;
       return op.at;
     }
   }
-  const base::Instant from = std::max(now, component.collected_at + std::max(grid_.slice, lead));
+  const base::Instant from =
+      std::max(now, component.state.collected_at + std::max(grid_.slice, lead));
   const base::Instant at = grid_.boundary_at_or_after(from + lead);
-  publish_at = component.collected_at = at - lead;
+  publish_at = component.state.collected_at = at - lead;
   return at;
 }
 
+// 6.8 for a tracked job. The hole is filled at once, unless a boundary is closer than the lead:
+// then a pending op fills it there.
 void Components::leave(Job& job, base::Instant now) {
   if (!job.in_gang) return;
   settle_(job);
@@ -70,12 +81,12 @@ void Components::leave(Job& job, base::Instant now) {
     return;
   }
   Component& component = *job.component;
-  bring(component, now);
-  settle_members(component);
-  component.base = now;
-  std::erase_if(component.pending, [&](const PendingOp& op) { return op.join == job.id; });
-  component.dying.erase(job.id);
-  World trial = component.world;
+  advance_to(component, now);
+  settle_clocks(component);
+  component.state.base = now;
+  std::erase_if(component.state.pending, [&](const PendingOp& op) { return op.join == job.id; });
+  component.state.dying.erase(job.id);
+  World trial = component.state.world;
   trial.remove(job.id);
   bool fills = false;
   for (const Action& action : trial.take_actions()) {
@@ -83,24 +94,25 @@ void Components::leave(Job& job, base::Instant now) {
   }
   const base::Instant boundary = grid_.next_boundary(now);
   if (fills && boundary - now < grid_.lead_now()) {  // the hole is filled at the boundary
-    component.world.remove(job.id, false);
-    component.world.recount();
-    component.pending.insert(component.pending.begin(), PendingOp{boundary, std::nullopt});
+    component.state.world.remove(job.id, false);
+    component.state.world.recount();
+    component.state.pending.insert(component.state.pending.begin(),
+                                   PendingOp{boundary, std::nullopt});
   } else {
-    component.world = std::move(trial);
+    component.state.world = std::move(trial);
   }
   job.in_gang = false;
-  split(component.id, now, now);
+  split(component.upkeep.id, now, now);
 }
 
 void Components::set_dying(Job& job, base::Instant now) {
   if (job.component == nullptr) return;
   Component& component = *job.component;
-  bring(component, now);
-  settle_members(component);
-  component.base = now;
-  component.dying.insert(job.id);
-  finish(component, now, now);
+  advance_to(component, now);
+  settle_clocks(component);
+  component.state.base = now;
+  component.state.dying.insert(job.id);
+  mark_stale(component, now, now);
 }
 
 void Components::configure(base::Instant now) {
@@ -114,14 +126,14 @@ void Components::configure(base::Instant now) {
   if (grid_.slice == parameters.time_slice) return;
   advance(now);
   for (const auto& [id, component] : components_) {
-    bring(*component, now);
-    settle_members(*component);
+    advance_to(*component, now);
+    settle_clocks(*component);
   }
   grid_.change_slice(parameters.time_slice, now);
   quiet_until_ = base::Instant::min();
   for (auto& [id, component] : components_) {
-    component->base = now;
-    finish(*component, now, now);
+    component->state.base = now;
+    mark_stale(*component, now, now);
   }
 }
 
@@ -146,29 +158,31 @@ void Components::mark(const Job& job, base::Instant publish_at) {
     dirty_nodes_.set_no_later(use.node, publish_at);
 }
 
-void Components::settle_members(const Component& component) {
-  for (const JobId member : component.members) {
+void Components::settle_clocks(const Component& component) {
+  for (const JobId member : component.projection.members) {
     if (Job* job = jobs_.find(member)) settle_(*job);
   }
 }
 
-// Has it projected, and tells whom it concerns. A dying member's neighbours do not run though the
-// world says so: then it is projected at once.
-void Components::finish(Component& component, base::Instant now, base::Instant publish_at) {
-  if (!component.stale && component.before.empty()) remember(component, component);
-  component.publish_at = component.stale ? std::min(component.publish_at, publish_at) : publish_at;
-  component.stale = true;
-  component.members = members_of(component);
-  component.kill_at.reset();
-  component.extend_at.reset();
-  component.seen = now;
-  schedule(component);
-  stale_.insert(component.id);
-  for (const JobId member : component.members) {
+// Marks the projection stale and reports all members in take_touched(). What was projected so far
+// is kept as "before". If a member is dying, projects at once: its neighbours must not run although
+// the world would let them.
+void Components::mark_stale(Component& component, base::Instant now, base::Instant publish_at) {
+  if (!component.upkeep.stale && component.upkeep.before.empty()) remember(component, component);
+  component.upkeep.publish_at =
+      component.upkeep.stale ? std::min(component.upkeep.publish_at, publish_at) : publish_at;
+  component.upkeep.stale = true;
+  component.projection.members = members_of(component.state);
+  component.projection.kill_at.reset();
+  component.projection.extend_at.reset();
+  component.upkeep.told_at = now;
+  update_due(component);
+  stale_.insert(component.upkeep.id);
+  for (const JobId member : component.projection.members) {
     jobs_.find(member)->component = &component;
     touched_.push_back(member);
   }
-  if (!component.dying.empty()) project_stale();
+  if (!component.state.dying.empty()) project_stale();
 }
 
 }  // namespace sched::gang

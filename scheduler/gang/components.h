@@ -1,14 +1,21 @@
-// Components: the gang under its own timing. Tracked jobs that conflict with nobody run; the others
-// live in components, each with its own world, list of pending ops and projection. Ticks are played
-// lazily: a component is brought to now when something touches it or when the caller asks for all.
+// Components: the gang under its own timing. A tracked job runs if no other job is in its way; the
+// others live in components, each with its own lists, pending ops and projection. Ticks are played
+// lazily: a component is played to now when an event touches it or when the caller asks for all.
 //
-// Rows and lists exist per component only: a job that conflicts with nobody is FILLER and runs;
-// when a conflict arises it enters the component's list with that row. (With told timing one world
-// holds all jobs and a partition is turned as a whole, as in Slurm.)
+// Rows and lists exist per component only: a job without conflicts is FILLER and runs; when a
+// conflict arises it enters the component's list with that row. (With told timing one world holds
+// all jobs and a partition is turned as a whole, as in Slurm.)
+//
+// Two rules hold between events (check_invariants): no node has members of two components, and all
+// jobs in conflict with a member are members of its component.
+//
+// How an event goes through: closure() finds the components and jobs around the job; merge() makes
+// them one, played to now; the event changes its lists; split() takes apart what is not connected
+// any more; mark_stale() has it projected and reports its members.
 //
 // Cost: an event costs the component that it touches: its jobs × (pending slots + 64). Of the
-// others only those are looked at for which something is due, and all of them once per slot in
-// which a caller asks who runs.
+// others only those that are due are looked at, and all of them once in each slot in which a caller
+// calls advance().
 #pragma once
 
 #include <algorithm>
@@ -38,7 +45,7 @@ Newcomer newcomer_of(const Job& job, const Cluster& cluster);
 
 class Components {
  public:
-  // `publishes`: whether somebody takes timetables. Otherwise run(t) is projected as far as it is
+  // `publishes`: whether timetables are taken. Otherwise run(t) is projected only as far as it is
   // asked for, and no node becomes dirty.
   Components(const Cluster& cluster, const NodeUsage& usage, JobTable& jobs, bool publishes)
       : cluster_{cluster}, usage_{usage}, jobs_{jobs}, publishes_{publishes} {}
@@ -60,33 +67,44 @@ class Components {
   // out.
   void restore_published(const std::vector<NodePlan>& published, base::Instant now);
 
-  // Does what is due by now. advance() also says who has been turned since it was last asked:
-  // nothing in one slot, O(components) in the next.
+  // Time goes on: does what is due by now. advance() also reports in take_touched() the members
+  // that have been turned since it was last called: nothing in one slot, O(components) in the next.
   void advance(base::Instant now);
   void advance_due(base::Instant now);
-  // Projects what is stale. To be called before time goes on, before the cluster changes, and
-  // before anything is read of a time to come. next_due(), ever_runs() and run_time() REQUIRE it.
-  void project_stale();
-  // Nothing is left to be projected later: before the cluster changes, since that decides who runs.
-  void project_all();
-  // Before ever_runs() is asked of these jobs, so that it is worked out once for all of them.
-  void look_ahead(const std::vector<Job*>& jobs);
   // When something has to be done at an instant of its own: a pending op, a kill by a tick, the end
-  // of a projection. Ticks that only rotate are not due.
+  // of a projection. Ticks that only rotate are not due. REQUIRES: nothing is stale.
   std::optional<base::Instant> next_due() const;
 
-  // --- reading; t not before the last event ---
+  // --- working run(t) out ---
+  // Where timetables are published run(t) is projected as a whole, by project_stale(); elsewhere
+  // (simulations) it is projected as far as one of the three others asks. Cost of each: at most 64
+  // ticks for each component that is not known so far, otherwise nothing.
+
+  // Projects what is stale. To be called before time goes on, before the cluster changes, and
+  // before anything is read of a time to come.
+  void project_stale();
+  // Leaves nothing to be projected later: before the cluster changes, since that decides which jobs
+  // run.
+  void project_all();
+  // Before runs_at(job, t).
+  void ensure_known_at(const Job& job, base::Instant t) const;
+  // Before run_time() and when_has_run() up to `until`. Returns component(job).
+  Component* ensure_projected(const Job& job, base::Instant until) const;
+  // Before ever_runs(): of all these jobs at once, so that each component is projected once.
+  void ensure_seen(const std::vector<const Job*>& jobs) const;
+
+  // --- reading; t not before the last event. Nothing below works anything out ---
   // The component of a job with conflicts, or null.
   const Component* component(const Job& job) const { return job.component; }
-  // The same, with a timeline that says who runs before `until`.
-  Component* projected(const Job& job, base::Instant until) const;
+  // REQUIRES: ensure_known_at(job, t).
   bool runs_at(const Job& job, base::Instant t) const;
-  // Whether it runs at some slot to come.
+  // Whether it runs at some slot to come. REQUIRES: ensure_seen of the job.
   bool ever_runs(const Job& job) const;
-  // Run time of a tracked job in [from, to).
+  // Run time of a tracked job in [from, to). REQUIRES: ensure_projected(job, to).
   base::Duration run_time(const Job& job, base::Instant from, base::Instant to) const;
   // When a tracked job has run for `work` since `from`, if that is by `until`; otherwise an instant
-  // after `until` before which it cannot be, whatever happens.
+  // after `until` before which it cannot be, whatever happens. REQUIRES: ensure_projected(job,
+  // until).
   base::Instant when_has_run(const Job& job, base::Instant from, base::Duration work,
                              base::Instant until) const;
   // Whether a job (tracked or not yet) would not run at the same time as a tracked or unready one.
@@ -108,18 +126,20 @@ class Components {
 
  private:
   using Ids = std::set<std::int64_t>;
+  // What has to be one component: see closure().
   struct Closure {
     Ids components;
     std::vector<Job*> loose;  // tracked jobs in no component yet
   };
+  std::unique_ptr<Component> new_component(base::Instant at) const;
   // --- components.cc ---
   base::Instant join_at(Component& component, base::Instant now, base::Instant& publish_at) const;
   Newcomer newcomer(JobId id) const;
   Lookup lookup() const {
     return [this](JobId id) { return newcomer(id); };
   }
-  void settle_members(const Component& component);
-  void finish(Component& component, base::Instant now, base::Instant publish_at);
+  void settle_clocks(const Component& component);
+  void mark_stale(Component& component, base::Instant now, base::Instant publish_at);
   // --- components_conflicts.cc ---
   // Calls visit(other) with each tracked job in conflict with `job`, once per common node, until it
   // returns false. Defined, and used, in that file only.
@@ -131,29 +151,29 @@ class Components {
   Component& merge(const Closure& closure, base::Instant now);
   std::vector<std::vector<JobId>> parts(const Component& component) const;
   void split(std::int64_t id, base::Instant now, base::Instant publish_at);
-  Component& put_in(std::unique_ptr<Component> component);
-  std::unique_ptr<Component> take_out(std::int64_t id);
+  Component& insert(std::unique_ptr<Component> component);
+  std::unique_ptr<Component> remove(std::int64_t id);
   // --- components_time.cc ---
   std::optional<base::Instant> due_of(const Component& component) const;
-  void schedule(Component& component);
-  void bring(Component& component, base::Instant now);
-  void watch(Component& component, base::Instant now);
+  void update_due(Component& component);
+  void advance_to(Component& component, base::Instant now);
+  void collect_turned(Component& component, base::Instant now);
   void quiet_no_longer_than(const Component& component, base::Instant now);
   // --- components_projection.cc ---
-  void know(Component& component, const Need& need) const;
-  bool may_wait(const Component& component) const;
+  void project_for(Component& component, const Need& need) const;
+  bool may_end_early(const Component& component) const;
   bool ends_early(const Component& component) const;
   void remember(const Component& from, Component& in) const;
   // --- components_restore.cc ---
   void restore_group(const std::set<JobId>& group, std::vector<const NodePlan*> plans,
                      base::Instant now);
-  std::unique_ptr<Component> assemble(const std::vector<const NodePlan*>& plans,
-                                      const std::set<JobId>& group, base::Instant at) const;
+  ComponentState assemble(const std::vector<const NodePlan*>& plans, const std::set<JobId>& group,
+                          base::Instant at) const;
   bool adopt_cycle(Component& component, const std::vector<const NodePlan*>& plans,
                    const std::set<JobId>& group, base::Instant now) const;
   void keep_plan_until(Component& component, const std::vector<const NodePlan*>& plans,
                        base::Instant now, base::Instant until) const;
-  bool component_kills(const Job& job) const;
+  bool gang_kills(const Job& job) const;
 
   const Cluster& cluster_;
   const NodeUsage& usage_;
@@ -164,7 +184,9 @@ class Components {
   std::int64_t next_id_ = 1;
   base::Timers<std::int64_t> due_;  // due_of() of the components that have one
   Ids stale_;
-  base::Instant quiet_until_ = base::Instant::min();  // until then nobody is turned that is not due
+  // Before this instant no job starts or stops running except in components that are due, so
+  // advance() may skip the others.
+  base::Instant quiet_until_ = base::Instant::min();
   std::vector<JobId> touched_;
   std::vector<Action> kills_;
   base::Timers<NodeIndex> dirty_nodes_;

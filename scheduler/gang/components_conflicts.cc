@@ -1,4 +1,4 @@
-// Who conflicts with whom, and so who has to be in one component.
+// Which jobs are in conflict, and so which have to be in one component.
 #include "scheduler/gang/components.h"
 
 #include <algorithm>
@@ -15,7 +15,8 @@ CoreSet sockets_of(const CoreSet& cores, const NodeSpec& node) {
   return sockets;
 }
 
-// Whether the two do not run at the same time where they have common units.
+// Whether two jobs with common units must not run at the same time: not if they are of different
+// partitions of one tier.
 bool related(const Cluster& cluster, const Job& a, const Job& b) {
   return *a.partition == *b.partition ||
          cluster.partition(*a.partition).tier() != cluster.partition(*b.partition).tier();
@@ -71,9 +72,13 @@ bool Components::has_rivals(const Job& job) const {
   return found;
 }
 
-// What a component of `seed` has to hold: its rivals, everybody in conflict on their nodes, and so
-// on. Nodes are never in two components, and all rivals of a member are members: what is in a
-// component leads no further.
+// What has to become one component when `seed` joins or is in one.
+//
+// 1. Start from the seed, which is open.
+// 2. An open job reaches its rivals, and the components of all jobs on its nodes, since no node is
+//    in two components.
+// 3. A job that is reached is open too if it is in no component (it is "loose"). A component leads
+//    no further: all rivals of its members are its members already.
 Components::Closure Components::closure(const Job& seed) const {
   Closure closure;
   std::set<JobId> seen{seed.id};
@@ -84,7 +89,7 @@ Components::Closure Components::closure(const Job& seed) const {
       closure.loose.push_back(jobs_.find(job.id));
       open.push_back(&job);
     } else {
-      closure.components.insert(job.component->id);
+      closure.components.insert(job.component->upkeep.id);
     }
   };
   while (!open.empty()) {
@@ -107,8 +112,8 @@ Components::Closure Components::closure(const Job& seed) const {
 std::string Components::check_invariants(base::Instant now) const {
   std::map<NodeIndex, std::int64_t> component_of;
   for (const auto& [id, component] : components_) {
-    if (component->base > now) return "a component is ahead of now";
-    for (const JobId member : component->members) {
+    if (component->state.base > now) return "a component is ahead of now";
+    for (const JobId member : component->projection.members) {
       const Job* job = jobs_.find(member);
       if (job == nullptr || job->component != component.get()) {
         return "job " + to_string(member) + " is lost";
@@ -125,10 +130,12 @@ std::string Components::check_invariants(base::Instant now) const {
       });
       if (!together) return "a rival of job " + to_string(member) + " is not in its component";
     }
-    const bool in_between = std::any_of(component->pending.begin(), component->pending.end(),
-                                        [](const PendingOp& op) { return !op.join; });
+    const bool in_between =
+        std::any_of(component->state.pending.begin(), component->state.pending.end(),
+                    [](const PendingOp& op) { return !op.join; });
     if (in_between) continue;  // a hole that waits for its boundary
-    if (std::string broken = component->world.check_invariants(); !broken.empty()) return broken;
+    if (std::string broken = component->state.world.check_invariants(); !broken.empty())
+      return broken;
   }
   return {};
 }

@@ -1,5 +1,5 @@
 // Components that grow together when a job joins, fall apart when one leaves, or are made anew
-// (6.10). Everybody keeps his place in the list.
+// (6.10). Every job keeps its place in the list.
 #include "scheduler/gang/components.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace sched::gang {
 namespace {
 
-// k-way merge of lists, each in its order; the head with the lowest table order goes first.
+// Merges lists, each of which keeps its own order: the head with the lowest table order goes first.
 std::vector<Place> merge_lists(std::vector<std::vector<Place>> lists, const JobTable& jobs) {
   std::vector<Place> merged;
   std::vector<std::size_t> heads(lists.size(), 0);
@@ -28,64 +28,77 @@ std::vector<Place> merge_lists(std::vector<std::vector<Place>> lists, const JobT
 
 }  // namespace
 
-// One component out of the closure's, at now; its projection is stale, and so is who its members
-// are.
+// Makes one component, at now, out of those of the closure and its loose jobs. Its projection is
+// stale, and its members are not known yet: mark_stale() follows, when the caller has changed it.
+//
+// 1. Play each part to now, and take over its pending ops, its dying jobs and what it had
+// published.
+// 2. A loose job has run until now: it enters as FILLER.
+// 3. Merge the lists in table order. A closure that is just one component keeps its world, unless
+//    that has grown by jobs that have left.
+// 4. Work the active maps out, and put the new component in the place of its parts.
 Component& Components::merge(const Closure& closure, base::Instant now) {
-  auto merged = std::make_unique<Component>(
-      Component{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = now});
+  std::unique_ptr<Component> merged = new_component(now);
   std::vector<std::vector<Place>> lists;
   for (const std::int64_t id : closure.components) {
-    Component& part = *components_.at(id);
-    bring(part, now);
-    settle_members(part);
-    lists.push_back(part.world.places());
-    merged->pending.insert(merged->pending.end(), part.pending.begin(), part.pending.end());
-    merged->dying.insert(part.dying.begin(), part.dying.end());
+    Component& part = *components_.at(id);  // 1
+    advance_to(part, now);
+    settle_clocks(part);
+    lists.push_back(part.state.world.places());
+    merged->state.pending.insert(merged->state.pending.end(), part.state.pending.begin(),
+                                 part.state.pending.end());
+    merged->state.dying.insert(part.state.dying.begin(), part.state.dying.end());
     remember(part, *merged);
-    merged->collected_at = std::max(merged->collected_at, part.collected_at);
+    merged->state.collected_at = std::max(merged->state.collected_at, part.state.collected_at);
   }
-  for (Job* job : closure.loose) {
+  for (Job* job : closure.loose) {  // 2
     settle_(*job);
     lists.push_back({Place{job->id, EntryRow::kFiller, true, false}});
   }
-  std::stable_sort(merged->pending.begin(), merged->pending.end(),
+  std::stable_sort(merged->state.pending.begin(), merged->state.pending.end(),
                    [](const PendingOp& a, const PendingOp& b) { return a.at < b.at; });
-  World* const only = closure.components.size() == 1 && closure.loose.empty()
-                          ? &components_.at(*closure.components.begin())->world
+  World* const only = closure.components.size() == 1 && closure.loose.empty()  // 3
+                          ? &components_.at(*closure.components.begin())->state.world
                           : nullptr;
   if (only != nullptr && only->is_lean()) {
-    merged->world = std::move(*only);
-    merged->world.take_actions();
+    merged->state.world = std::move(*only);
+    merged->state.world.take_actions();
   } else {
     for (const Place& place : merge_lists(std::move(lists), jobs_)) {
-      merged->world.append(newcomer(place.job), place);
+      merged->state.world.append(newcomer(place.job), place);
     }
   }
-  merged->world.recount();
-  for (const std::int64_t id : closure.components) take_out(id);
-  return put_in(std::move(merged));
+  merged->state.world.recount();  // 4
+  for (const std::int64_t id : closure.components) remove(id);
+  return insert(std::move(merged));
 }
 
-// Groups of members that are still connected.
+// The members in groups: jobs in one group still have to be in one component, jobs of different
+// groups do not.
+//
+// 1. A job is contended if it has a rival, or is not where it belongs yet: it waits to join or for
+//    its hole, or it dies. A job that is not contended runs and stays alone.
+// 2. Two contended jobs on one node are connected, and so is every job that is connected to one of
+//    them: walk from each job over the nodes that it shares with others.
 std::vector<std::vector<JobId>> Components::parts(const Component& component) const {
-  std::vector<JobId> everybody = component.world.jobs();
-  for (const PendingOp& op : component.pending) {
+  std::vector<JobId> everybody = component.state.world.jobs();
+  for (const PendingOp& op : component.state.pending) {
     if (op.join) everybody.push_back(*op.join);
   }
-  // Who is contended, or is not where he belongs yet (a hole is filled at the boundary, a joiner
-  // waits, a victim dies), and by node the positions of those in `everybody`.
+  // 1. `on_nodes`: by node, the positions in `everybody` of the contended jobs there.
   std::vector<bool> contended(everybody.size(), false);
   std::vector<std::pair<NodeIndex, std::size_t>> on_nodes;
   for (std::size_t i = 0; i < everybody.size(); ++i) {
     const Job& job = *jobs_.find(everybody[i]);
-    const bool settled = component.world.contains(job.id) && component.world.runs(job.id) &&
-                         !component.dying.contains(job.id);
+    const bool settled = component.state.world.contains(job.id) &&
+                         component.state.world.runs(job.id) &&
+                         !component.state.dying.contains(job.id);
     if (settled && !has_rivals(job)) continue;
     contended[i] = true;
     for (const NodeAllocation& use : job.allocation.nodes) on_nodes.emplace_back(use.node, i);
   }
   std::sort(on_nodes.begin(), on_nodes.end());
-  std::vector<std::vector<JobId>> groups;
+  std::vector<std::vector<JobId>> groups;  // 2
   std::vector<bool> seen(everybody.size(), false);
   std::vector<std::size_t> group;
   for (std::size_t seed = 0; seed < everybody.size(); ++seed) {
@@ -110,59 +123,71 @@ std::vector<std::vector<JobId>> Components::parts(const Component& component) co
   return groups;
 }
 
-// After somebody left: the parts that are not connected any more go their own ways.
+// Takes a component apart where its jobs are not connected any more. Every job keeps its row and
+// its place among the jobs of its group.
+//
+// 1. A group gets its jobs' part of the lists, its dying jobs, and the joins that are its own;
+// fills
+//    that wait for a boundary go to each group in which a job does not run.
+// 2. A group of a single job that runs needs no list: the job leaves the components.
+// 3. The others are projected anew; what was projected before counts for each of them.
 void Components::split(std::int64_t id, base::Instant now, base::Instant publish_at) {
   std::vector<std::vector<JobId>> groups = parts(*components_.at(id));
-  std::unique_ptr<Component> whole = take_out(id);
-  touched_.insert(touched_.end(), whole->members.begin(), whole->members.end());
-  const std::vector<Place> places = whole->world.places();
-  const bool lean = whole->world.is_lean();
+  std::unique_ptr<Component> whole = remove(id);
+  touched_.insert(touched_.end(), whole->projection.members.begin(),
+                  whole->projection.members.end());
+  const std::vector<Place> places = whole->state.world.places();
+  const bool lean = whole->state.world.is_lean();
   for (std::vector<JobId>& group : groups) {
     std::sort(group.begin(), group.end());
     const auto in_group = [&](JobId job) {
       return std::binary_search(group.begin(), group.end(), job);
     };
-    auto part = std::make_unique<Component>(
-        Component{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = now});
-    part->collected_at = whole->collected_at;
+    std::unique_ptr<Component> part = new_component(now);
+    part->state.collected_at = whole->state.collected_at;
     remember(*whole, *part);
     bool all_run = true;
     for (const Place& place : places) {
       if (!in_group(place.job)) continue;
-      if (groups.size() > 1 || !lean) part->world.append(newcomer(place.job), place);
+      if (groups.size() > 1 || !lean) part->state.world.append(newcomer(place.job), place);
       all_run = all_run && place.resumed;
-      if (whole->dying.contains(place.job)) part->dying.insert(place.job);
+      if (whole->state.dying.contains(place.job)) part->state.dying.insert(place.job);
     }
-    if (groups.size() == 1 && lean) part->world = std::move(whole->world);
-    part->world.take_actions();
-    part->world.recount();
-    for (const PendingOp& op : whole->pending) {
-      if (op.join ? in_group(*op.join) : !all_run) part->pending.push_back(op);
+    if (groups.size() == 1 && lean) part->state.world = std::move(whole->state.world);
+    part->state.world.take_actions();
+    part->state.world.recount();
+    for (const PendingOp& op : whole->state.pending) {
+      if (op.join ? in_group(*op.join) : !all_run) part->state.pending.push_back(op);
     }
-    // Alone and running: it needs no list any more.
-    if (group.size() == 1 && all_run && part->pending.empty() && part->dying.empty()) {
+    if (group.size() == 1 && all_run &&  // 2
+        part->state.pending.empty() && part->state.dying.empty()) {
       mark(*jobs_.find(group.front()), publish_at);
       continue;
     }
-    finish(put_in(std::move(part)), now, publish_at);
+    mark_stale(insert(std::move(part)), now, publish_at);  // 3
   }
 }
 
-// 6.10, with everybody's list order kept.
+// 6.10: after a change of the configuration. Every job keeps its place in the list.
+//
+// 1. Note the lists of all components at now, merged, with the jobs that waited to join behind.
+// 2. Start all tracked jobs in one world in that order, new ones last. Jobs that were stopped start
+//    suspended, dying ones are held.
+// 3. Fill the holes, and take the whole apart into components.
 void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
   for (Job* job : tracked) {
     if (job->component == nullptr) settle_(*job);
   }
   std::vector<std::vector<Place>> lists;
   for (const auto& [id, component] : components_) {
-    bring(*component, now);
-    settle_members(*component);
-    lists.push_back(component->world.places());
-    for (const PendingOp& op : component->pending) {
+    advance_to(*component, now);
+    settle_clocks(*component);
+    lists.push_back(component->state.world.places());
+    for (const PendingOp& op : component->state.pending) {
       if (op.join) lists.push_back({Place{*op.join, EntryRow::kNone, false, false}});
     }
   }
-  std::map<JobId, Place> old;
+  std::map<JobId, Place> old;  // 1
   std::vector<JobId> order;
   for (const Place& place : merge_lists(std::move(lists), jobs_)) {
     old.emplace(place.job, place);
@@ -170,15 +195,14 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
   }
   std::set<JobId> dying;
   for (const auto& [id, component] : components_) {
-    dying.insert(component->dying.begin(), component->dying.end());
+    dying.insert(component->state.dying.begin(), component->state.dying.end());
   }
-  while (!components_.empty()) take_out(components_.begin()->first);
+  while (!components_.empty()) remove(components_.begin()->first);
   for (Job* job : tracked) {
     if (!old.contains(job->id)) order.push_back(job->id);
   }
-  // All in one world first, then apart.
-  auto whole = std::make_unique<Component>(
-      Component{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = now});
+  // 2. All in one world first.
+  std::unique_ptr<Component> whole = new_component(now);
   const std::set<JobId> wanted = [&] {
     std::set<JobId> ids;
     for (const Job* job : tracked) ids.insert(job->id);
@@ -192,29 +216,34 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
     const auto at = old.find(id);
     joining.suspended = at != old.end() && !at->second.resumed;
     joining.held = joining.held || dying.contains(id);
-    whole->world.start(joining, false);
-    if (dying.contains(id)) whole->dying.insert(id);
+    whole->state.world.start(joining, false);
+    if (dying.contains(id)) whole->state.dying.insert(id);
   }
-  whole->world.refill_all();
-  for (const Action& action : whole->world.take_actions()) {
+  whole->state.world.refill_all();  // 3
+  for (const Action& action : whole->state.world.take_actions()) {
     if (action.kind == ActionKind::kKill) kills_.push_back(action);
   }
-  whole->members = whole->world.jobs();
-  split(put_in(std::move(whole)).id, now, now);
+  whole->projection.members = whole->state.world.jobs();
+  split(insert(std::move(whole)).upkeep.id, now, now);
 }
 
-Component& Components::put_in(std::unique_ptr<Component> component) {
-  component->id = next_id_++;
-  return *components_.emplace(component->id, std::move(component)).first->second;
+std::unique_ptr<Component> Components::new_component(base::Instant at) const {
+  return std::make_unique<Component>(
+      Component{.state = {.world = World{cluster_, unit_of(cluster_.parameters())}, .base = at}});
 }
 
-std::unique_ptr<Component> Components::take_out(std::int64_t id) {
+Component& Components::insert(std::unique_ptr<Component> component) {
+  component->upkeep.id = next_id_++;
+  return *components_.emplace(component->upkeep.id, std::move(component)).first->second;
+}
+
+std::unique_ptr<Component> Components::remove(std::int64_t id) {
   const auto at = components_.find(id);
   std::unique_ptr<Component> component = std::move(at->second);
   components_.erase(at);
   due_.clear(id);
   stale_.erase(id);
-  for (const JobId member : component->members) {
+  for (const JobId member : component->projection.members) {
     if (Job* job = jobs_.find(member)) job->component = nullptr;
   }
   return component;

@@ -107,45 +107,56 @@ Items merge_orders(const std::vector<Items>& orders, const JobTable& jobs) {
 
 }  // namespace
 
-std::unique_ptr<Component> Components::assemble(const std::vector<const NodePlan*>& plans,
-                                                const std::set<JobId>& group,
-                                                base::Instant at) const {
+// The lists of the group's jobs as of `at`.
+//
+// 1. Advance each node's published list from its own instant to `at`.
+// 2. Cut it into the partitions' lists.
+// 3. Merge the lists of all nodes, partition by partition, and put the jobs at their places.
+ComponentState Components::assemble(const std::vector<const NodePlan*>& plans,
+                                    const std::set<JobId>& group, base::Instant at) const {
   std::map<PartitionIndex, std::vector<Items>> orders;
   for (const NodePlan* plan : plans) {
     Items items;
     for (const NodeTimetableEntry& entry : plan->entries) {
       if (group.contains(entry.job)) items.push_back({entry.job, entry_row(entry.row)});
     }
-    items = advanced(*plan, std::move(items), at);
-    std::map<PartitionIndex, Items> apart;
+    items = advanced(*plan, std::move(items), at);  // 1
+    std::map<PartitionIndex, Items> apart;          // 2
     for (const Item& item : items) apart[*jobs_.find(item.job)->partition].push_back(item);
     for (auto& [partition, list] : apart) orders[partition].push_back(std::move(list));
   }
-  auto component = std::make_unique<Component>(
-      Component{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = at});
-  for (const auto& [partition, lists] : orders) {
+  ComponentState state{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = at};
+  for (const auto& [partition, lists] : orders) {  // 3
     for (const Item& item : merge_orders(lists, jobs_)) {
       const Job& job = *jobs_.find(item.job);
       // A victim that the gang killed stays out; it runs until it is gone (P7).
-      const bool dying = job.ending && job.ending->preemptor && component_kills(job);
+      const bool dying = job.ending && job.ending->preemptor && gang_kills(job);
       const bool runs = item.row != EntryRow::kNone && !dying;
-      component->world.append(newcomer(item.job),
-                              {item.job, runs ? item.row : EntryRow::kNone, runs, dying});
-      if (dying) component->dying.insert(item.job);
+      state.world.append(newcomer(item.job),
+                         {item.job, runs ? item.row : EntryRow::kNone, runs, dying});
+      if (dying) state.dying.insert(item.job);
     }
   }
-  component->world.recount();
-  return component;
+  state.world.recount();
+  return state;
 }
 
-bool Components::component_kills(const Job& job) const {
+bool Components::gang_kills(const Job& job) const {
   return newcomer(job.id).kill_under_shadow && has_rivals(job);
 }
 
-// Takes the published cycle over when the lists at its start, played, give just that.
+// Takes the published cycle over, so that the new leader goes on exactly as the old one published,
+// also where that was a window of 64 slots and no true repetition. Returns false, and the caller
+// projects anew, if the plans contradict each other or the rotation rule gives something else.
+//
+// 1. All plans have this slice and one cycle length, and now lies in all their cycles.
+// 2. Assemble the lists as of the begin of the present turn of the cycle.
+// 3. Play one whole cycle, and compare with what each plan says of its jobs in each slot; the lists
+//    of the present slot are the component's state.
+// 4. The projection is the published cycle.
 bool Components::adopt_cycle(Component& component, const std::vector<const NodePlan*>& plans,
                              const std::set<JobId>& group, base::Instant now) const {
-  const NodePlan& first = *plans.front();
+  const NodePlan& first = *plans.front();  // 1
   const base::Duration slice = first.timetable.slice;
   const auto length = static_cast<std::int64_t>(first.timetable.cycle.size());
   std::int64_t start = 0;
@@ -157,21 +168,20 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
   const std::int64_t slot = base::slot_of(now, slice);
   if (slot < start) return false;
   start += (slot - start) / length * length;
-  std::unique_ptr<Component> loop = assemble(plans, group, base::slot_begin(start, slice));
+  const ComponentState loop = assemble(plans, group, base::slot_begin(start, slice));  // 2
   // Somebody who ended has left a hole since: what was published is not what the rotation gives.
-  World filled = loop->world;
+  World filled = loop.world;
   filled.refill_all();
-  if (filled.places() != loop->world.places()) return false;
-  Component played = *loop;
-  project(played, grid_, lookup());
-  World world = loop->world;
+  if (filled.places() != loop.world.places()) return false;
+  Projection played = project(loop, grid_, lookup());
+  World world = loop.world;
   std::vector<timetable::PodSet> runs;
-  for (std::int64_t i = 0; i < length; ++i) {
+  for (std::int64_t i = 0; i < length; ++i) {  // 3
     const base::Instant begin = base::slot_begin(start + i, slice);
     timetable::PodSet run;
     for (std::size_t pod = 0; pod < played.members.size(); ++pod) {
       const JobId job = played.members[pod];
-      const bool expected = world.runs(job) || loop->dying.contains(job);
+      const bool expected = world.runs(job) || loop.dying.contains(job);
       for (const NodePlan* plan : plans) {
         const auto& entries = plan->entries;
         const bool listed = std::any_of(entries.begin(), entries.end(),
@@ -181,27 +191,28 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
       if (expected) run.push_back(static_cast<std::uint16_t>(pod));
     }
     runs.push_back(std::move(run));
-    if (start + i == slot) component.world = world;
+    if (start + i == slot) component.state.world = world;
     world.tick();
   }
-  component.base = std::max(now, base::slot_begin(slot, slice));
-  component.members = played.members;
-  component.dying = loop->dying;
-  component.timeline = {.slice = slice, .pods_count = component.members.size()};
-  component.timeline.cycle.resize(runs.size());
+  component.state.base = std::max(now, base::slot_begin(slot, slice));  // 4
+  component.state.dying = loop.dying;
+  component.state.world.take_actions();
+  Projection& projection = component.projection;
+  projection.members = std::move(played.members);
+  projection.timeline = {.slice = slice, .pods_count = projection.members.size()};
+  projection.timeline.cycle.resize(runs.size());
   for (std::int64_t i = 0; i < length; ++i) {
-    component.timeline.cycle[timetable::cycle_position(start + i, runs.size())] =
+    projection.timeline.cycle[timetable::cycle_position(start + i, runs.size())] =
         runs[static_cast<std::size_t>(i)];
   }
-  component.settled = component.base;
-  component.settled_places = component.world.places();
-  component.loop_start = start;
-  component.loop_world = loop->world;
-  component.kill_at = played.kill_at;
-  component.extend_at = played.extend_at;
-  component.world.take_actions();
-  component.loop_world->take_actions();
-  component.index();
+  projection.settled = component.state.base;
+  projection.settled_places = component.state.world.places();
+  projection.loop_start = start;
+  projection.loop_world = loop.world;
+  projection.loop_world->take_actions();
+  projection.kill_at = played.kill_at;
+  projection.extend_at = played.extend_at;
+  projection.index();
   return true;
 }
 
@@ -248,21 +259,20 @@ void Components::restore_group(const std::set<JobId>& group, std::vector<const N
             [](const NodePlan* a, const NodePlan* b) { return a->node < b->node; });
   base::Instant at = now;
   for (const NodePlan* plan : plans) at = std::max(at, plan->as_of);
-  auto component = std::make_unique<Component>(
-      Component{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = at});
+  std::unique_ptr<Component> component = new_component(at);
   if (at > now || !adopt_cycle(*component, plans, group, now)) {
-    component = assemble(plans, group, at);
-    component->world.refill_all();  // nothing to do unless what was published was broken
-    component->world.take_actions();
-    project(*component, grid_, lookup());
+    component->state = assemble(plans, group, at);
+    component->state.world.refill_all();  // does nothing unless what was published was broken
+    component->state.world.take_actions();
+    component->projection = project(component->state, grid_, lookup());
     if (at > now) keep_plan_until(*component, plans, now, at);
   }
-  Component& added = put_in(std::move(component));
-  for (const JobId member : added.members) {
+  Component& added = insert(std::move(component));
+  for (const JobId member : added.projection.members) {
     jobs_.find(member)->component = &added;
     touched_.push_back(member);
   }
-  schedule(added);
+  update_due(added);
   quiet_until_ = base::Instant::min();
 }
 
@@ -282,8 +292,8 @@ void Components::keep_plan_until(Component& component, const std::vector<const N
   base::Instant from = now;
   for (const base::Instant change : changes) {
     timetable::PodSet run;
-    for (std::size_t pod = 0; pod < component.members.size(); ++pod) {
-      const JobId job = component.members[pod];
+    for (std::size_t pod = 0; pod < component.projection.members.size(); ++pod) {
+      const JobId job = component.projection.members[pod];
       bool runs = true;
       for (const NodePlan* plan : plans) runs = runs && plan_runs(*plan, job, from);
       if (runs) run.push_back(static_cast<std::uint16_t>(pod));
@@ -291,7 +301,7 @@ void Components::keep_plan_until(Component& component, const std::vector<const N
     kept.push_back({change, std::move(run)});
     from = change;
   }
-  auto& plan = component.timeline.plan;
+  auto& plan = component.projection.timeline.plan;
   plan.insert(plan.begin(), kept.begin(), kept.end());
 }
 

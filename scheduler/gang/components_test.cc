@@ -166,7 +166,7 @@ TEST(Components, PlayAsProjected) {
   gang.start(3, 3, 'A', "cd");
   gang.start(4, 4, 'A', "d");
   const std::string before = gang.draw(20, 12);
-  EXPECT_EQ(gang.stage.job(1).component->timeline.cycle.size(), 2U);
+  EXPECT_EQ(gang.stage.job(1).component->projection.timeline.cycle.size(), 2U);
   for (int slot = 1; slot < 20; ++slot) gang.advance(30 * slot + 1);
   EXPECT_EQ(gang.draw(20, 12), before);
   EXPECT_EQ(gang.groups(), "1 2 3 4");
@@ -180,7 +180,7 @@ TEST(Components, LoopTheSlotsThatRepeat) {
             "1 ##..#..#\n"
             "2 ..#..#..\n"
             "3 ...#..#.\n");
-  EXPECT_EQ(gang.stage.job(1).component->timeline.cycle.size(), 3U);
+  EXPECT_EQ(gang.stage.job(1).component->projection.timeline.cycle.size(), 3U);
 }
 
 // Only nodes of jobs that run at other times than before need a new timetable.

@@ -92,7 +92,7 @@ std::vector<NodePlans::Listed> NodePlans::list(NodeIndex node,
       entry.row = entry.never ? Row::kWaiting : Row::kFiller;
     } else if (const gang::Component* part = components_.component(*job)) {
       component = entry.component = part;
-      entry.pod = part->pod_of(job->id);
+      entry.pod = part->projection.pod_of(job->id);
       members.push_back(entry);
       continue;
     } else {
@@ -104,14 +104,14 @@ std::vector<NodePlans::Listed> NodePlans::list(NodeIndex node,
     return a.job->table_order < b.job->table_order;
   });
   std::erase_if(members, [&](const Listed& entry) {
-    return entry.component != component || component->places[entry.pod] < 0;
+    return entry.component != component || component->projection.places[entry.pod] < 0;
   });
   std::sort(members.begin(), members.end(), [&](const Listed& a, const Listed& b) {
-    return component->places[a.pod] < component->places[b.pod];
+    return component->projection.places[a.pod] < component->projection.places[b.pod];
   });
   for (Listed& entry : members) {
-    const auto place = static_cast<std::size_t>(component->places[entry.pod]);
-    entry.row = row_of(component->settled_places[place].row);
+    const auto place = static_cast<std::size_t>(component->projection.places[entry.pod]);
+    entry.row = row_of(component->projection.settled_places[place].row);
   }
   members.insert(members.end(), others.begin(), others.end());
   return members;
@@ -125,7 +125,7 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
   plan.as_of = now;
   const gang::Component* component = nullptr;
   const std::vector<Listed> jobs = list(node, component);
-  if (component != nullptr) plan.as_of = component->settled;
+  if (component != nullptr) plan.as_of = component->projection.settled;
   // Who runs, of those for whom `runs` holds and those who run or do not run whatever it says.
   const auto cut = [&](const auto& runs) {
     timetable::PodSet pods;
@@ -144,11 +144,12 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
   if (component == nullptr) {
     table.cycle = {cut([](std::uint16_t) { return false; })};
   } else {
-    const timetable::Timetable& whole = component->timeline;
+    const timetable::Timetable& whole = component->projection.timeline;
     table.cycle.reserve(whole.cycle.size());
     for (std::size_t slot = 0; slot < whole.cycle.size(); ++slot) {
-      table.cycle.push_back(
-          cut([&](std::uint16_t pod) { return (component->cycle_slots[pod] >> slot & 1U) != 0; }));
+      table.cycle.push_back(cut([&](std::uint16_t pod) {
+        return (component->projection.cycle_slots[pod] >> slot & 1U) != 0;
+      }));
     }
     table.plan.reserve(whole.plan.size());
     for (const timetable::PlanEntry& entry : whole.plan) {

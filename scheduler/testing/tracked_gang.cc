@@ -73,6 +73,7 @@ std::string TrackedGang::draw(int first, int slots) {
 
 bool TrackedGang::runs(std::int64_t id, double t) {
   components.project_stale();
+  components.ensure_known_at(stage.job(id), at(t));
   return components.runs_at(stage.job(id), at(t));
 }
 
