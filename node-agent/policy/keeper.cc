@@ -8,7 +8,6 @@
 namespace agent {
 namespace {
 
-constexpr base::Duration kOpenRetryAfter = std::chrono::milliseconds{100};
 constexpr base::Duration kReopenAfter = std::chrono::seconds{1};
 constexpr base::Duration kJournalRetryAfter = std::chrono::seconds{1};
 constexpr base::Duration kCatchUpLookAfter = std::chrono::milliseconds{10};
@@ -65,83 +64,57 @@ Keeper::Keeper(std::string node, JournalFile journal, std::string boot_id, PodOp
       boot_id_{std::move(boot_id)},
       opener_{opener},
       sink_{sink},
-      cpu_sets_{opener} {}
+      cpu_sets_{opener},
+      adoption_{opener} {}
 
-Keeper::Adopted Keeper::adopt(const std::map<std::string, FreezeState>& last_shown) {
+Keeper::Adopted Keeper::adopt() {
   Adopted adopted;
-  base::Result<Journal> journal = journal_file_.read(boot_id_, adopted.damage);
+  const base::Result<Journal> journal = journal_file_.read(boot_id_);
   if (!journal && journal.error().code == base::Code::kNotFound) return adopted;
-  if (!journal) {  // As good as one of which nothing is left.
-    adopted.damage = journal.error().message;
-    journal = Journal{.boot_id = boot_id_, .incomplete = true};
-  }
   adopted.found = true;
-  adopted.journal = *std::move(journal);
-  incomplete_ = adopted.journal.incomplete;
-  if (adopted.damage.empty()) journal_ = adopted.journal;  // Else it is written anew at once.
-  for (const PodIdentity& pod : adopted.journal.pods) {
-    if (!adopt_pod(pod, opener_.open_at(pod.path, pod.uid), /*only_if_frozen=*/false)) {
-      to_adopt_.push_back(pod);
-    }
+  if (!journal) {
+    adopted.damage = journal.error().message;
+    unknown_ = true;
+    return adopted;
   }
-  for (const auto& [uid, state] : last_shown) {
-    if (state == FreezeState::kForeign) shown_as_foreign_.insert(uid);
-    if (!incomplete_ || known_.contains(uid) || state == FreezeState::kForeign) continue;
-    const base::Result<PodOpener::Opened> opened = opener_.open(uid, kube::QosClass::kBurstable);
-    (void)adopt_pod({.uid = uid}, opened, /*only_if_frozen=*/true);
-  }
-  if (!adopted.journal.timetable.empty()) {
-    base::Result<kube::NodeTimetable> timetable = timetable_from_json(adopted.journal.timetable);
+  adopted.journal = journal_ = *journal;
+  take_over(adoption_.begin(journal_.pods));
+  if (!journal_.timetable.empty()) {
+    base::Result<kube::NodeTimetable> timetable = timetable_from_json(journal_.timetable);
     if (timetable && timetable->metadata.name == node_) gate_.offer(*timetable);
   }
   return adopted;
 }
 
-bool Keeper::adopt_pod(const PodIdentity& identity, const base::Result<PodOpener::Opened>& opened,
-                       bool only_if_frozen) {
-  if (!opened) {
-    return opened.error().code == base::Code::kNotFound ||  // Gone meanwhile.
-           opened.error().code == base::Code::kInvalidArgument;
+void Keeper::take_over(const PodControls& adopted) {
+  for (const std::shared_ptr<PodControl>& control : adopted) {
+    settled_.insert(control->identity.uid);
+    known_[control->identity.uid] = control;
   }
-  const Requested requested = opened->freezer->requested();
-  if (requested.result != IoResult::kOk) return requested.result == IoResult::kGone;
-  if (only_if_frozen && requested.wish != Wish::kFrozen) return true;
-  PodIdentity who = identity;
-  who.path = opened->path;
-  known_[who.uid] = std::make_shared<PodControl>(
-      who, opened->freezer, requested.wish == Wish::kFrozen ? Found::kFrozenByUs : Found::kRunning);
-  settled_.insert(who.uid);
-  return true;
 }
 
-// No descriptor left, no right at the moment: a pod that we froze is not forgotten for that.
-void Keeper::adopt_the_rest(const World& world) {
-  if (to_adopt_.empty()) return;
-  if (world.monotonic >= adopt_again_at_) {
-    std::erase_if(to_adopt_, [&](const PodIdentity& pod) {
-      return adopt_pod(pod, opener_.open_at(pod.path, pod.uid), /*only_if_frozen=*/false);
-    });
-    adopt_again_at_ = world.monotonic + kOpenRetryAfter;
-  }
-  if (!to_adopt_.empty()) wake_at(adopt_again_at_);
-}
-
-bool Keeper::awaits_adoption(const std::string& uid) const {
-  return std::any_of(to_adopt_.begin(), to_adopt_.end(),
-                     [&](const PodIdentity& pod) { return pod.uid == uid; });
+void Keeper::adopt_waiting(const World& world) {
+  take_over(adoption_.retry(world.monotonic));
+  if (const auto at = adoption_.next_try()) wake_at(*at);
 }
 
 // The last part of taking over with a damaged journal, see adopt(): once.
-void Keeper::mend(const World& world) {
-  if (!incomplete_ || !world.pods_known || !world.timetable_known) return;
+void Keeper::adopt_unknown(const World& world) {
+  if (!unknown_ || !world.pods_known) return;
   for (const auto& [key, facts] : world.pods) {
     if (facts.node != node_ || facts.job_uid.empty() || facts.finished) continue;
-    if (known_.contains(facts.uid) || shown_as_foreign_.contains(facts.uid)) continue;
-    (void)adopt_pod({.uid = facts.uid, .name = kube::to_string(key), .job_uid = facts.job_uid},
-                    opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable)),
-                    /*only_if_frozen=*/true);
+    const base::Result<PodOpener::Opened> opened =
+        opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
+    if (!opened) continue;
+    const Requested requested = opened->freezer->requested();
+    if (requested != Requested{.result = IoResult::kOk, .wish = Wish::kFrozen}) continue;
+    const PodIdentity identity{.uid = facts.uid,
+                               .name = kube::to_string(key),
+                               .job_uid = facts.job_uid,
+                               .path = opened->path};
+    take_over({std::make_shared<PodControl>(identity, opened->freezer, Found::kFrozenByUs)});
   }
-  incomplete_ = false;
+  unknown_ = false;
 }
 
 void Keeper::wake_at(base::Duration at) {
@@ -171,10 +144,10 @@ std::uint64_t Keeper::offers_ignored(GateVerdict verdict) const {
 
 std::optional<base::Duration> Keeper::step(const World& world) {
   next_step_.reset();
-  adopt_the_rest(world);
+  adopt_waiting(world);
+  adopt_unknown(world);
   // 1. Which timetable is in force, and where each pod that it lists stands.
   take_timetable(world);
-  mend(world);
   placed_ = place_pods(world);
 
   // 2. What the switcher has to do.
@@ -298,7 +271,7 @@ std::optional<Rule> Keeper::rule_of(const World& world, const PodFacts& facts) {
 // Of a pod that was being deleted already when this process first heard of it. Looks once. If so,
 // it is known from then on.
 bool Keeper::is_found_frozen(const PodFacts& facts) {
-  if (awaits_adoption(facts.uid) || !looked_at_ending_.insert(facts.uid).second) return false;
+  if (adoption_.waits_for(facts.uid) || !looked_at_ending_.insert(facts.uid).second) return false;
   const base::Result<PodOpener::Opened> opened =
       opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
   if (!opened) return false;
@@ -349,7 +322,7 @@ std::shared_ptr<PodControl> Keeper::known_or_open(const World& world, const PodF
     const bool gone = known->second->state.load(std::memory_order_acquire) == FreezeState::kGone;
     return gone ? reopened(world, known->second) : known->second;
   }
-  if (awaits_adoption(facts.uid)) {
+  if (adoption_.waits_for(facts.uid)) {
     view.note = "its cgroup, which the agent before had under control, cannot be opened";
     return nullptr;
   }
@@ -368,8 +341,8 @@ std::shared_ptr<PodControl> Keeper::known_or_open(const World& world, const PodF
     view.note = opened ? "its cgroup cannot be read" : opened.error().message;
     view.denied = !opened && opened.error().code == base::Code::kPermissionDenied;
     retries_[facts.uid] = {
-        .at = world.monotonic + kOpenRetryAfter, .why = view.note, .denied = view.denied};
-    wake_at(world.monotonic + kOpenRetryAfter);
+        .at = world.monotonic + Adoption::kRetryAfter, .why = view.note, .denied = view.denied};
+    wake_at(world.monotonic + Adoption::kRetryAfter);
     return nullptr;
   }
   retries_.erase(facts.uid);
@@ -428,7 +401,7 @@ std::vector<PodIdentity> Keeper::pods_to_name(const World& world, const Assignme
       if (pod.rule == Rule::kTimetable) may_be_frozen.insert(pod.control.get());
     }
   }
-  std::vector<PodIdentity> names = to_adopt_;
+  std::vector<PodIdentity> names = adoption_.waiting();
   std::set<const PodControl*> seen;
   const auto name = [&](const PodControl& control) {
     if (!seen.insert(&control).second) return;
@@ -446,6 +419,7 @@ std::vector<PodIdentity> Keeper::pods_to_name(const World& world, const Assignme
 }
 
 void Keeper::write_journal(const World& world, Assignment& assignment) {
+  if (unknown_) return;  // The damaged one tells the next process that nothing is known.
   Journal next{.boot_id = boot_id_, .lease = world.lease};
   if (world.rules_known) {
     next.rules = Rules{.settings = world.settings, .kill_switch = world.kill_switch};
@@ -456,7 +430,6 @@ void Keeper::write_journal(const World& world, Assignment& assignment) {
     timetable_json_ = json_of_ ? timetable_to_json(*json_of_) : "";
   }
   next.timetable = timetable_json_;
-  next.incomplete = incomplete_;
   if (next == journal_ && journal_error_.empty()) return;
   const base::Status status = journal_file_.write(next);
   if (status) {
@@ -466,11 +439,12 @@ void Keeper::write_journal(const World& world, Assignment& assignment) {
   }
   journal_error_ = status.error().message;
   wake_at(world.monotonic + kJournalRetryAfter);
-  // What the journal on disk does not name must not be frozen.
-  std::erase_if(assignment.pods, [&](const ControlledPod& pod) {
-    return std::find(journal_.pods.begin(), journal_.pods.end(), pod.control->identity) ==
-           journal_.pods.end();
-  });
+  // What the journal on disk does not name must not be frozen; it may be thawed.
+  for (ControlledPod& pod : assignment.pods) {
+    const bool named = std::find(journal_.pods.begin(), journal_.pods.end(),
+                                 pod.control->identity) != journal_.pods.end();
+    if (!named && pod.rule == Rule::kTimetable) pod.rule = Rule::kRuns;
+  }
 }
 
 void Keeper::forget_the_thawed(const World& world) {
@@ -495,7 +469,6 @@ void Keeper::forget_the_thawed(const World& world) {
     return !exist.contains(uid) && !known_.contains(uid);
   };
   std::erase_if(settled_, is_over);
-  std::erase_if(shown_as_foreign_, is_over);
   std::erase_if(looked_at_ending_, is_over);
   cpu_sets_.forget_all_but(exist);
   std::erase_if(settling_since_, [&](const auto& entry) { return is_over(entry.first); });
@@ -507,11 +480,7 @@ std::vector<PodView> Keeper::pods() const {
   views.reserve(placed_.size());
   for (const Placed& placed : placed_) {
     PodView& view = views.emplace_back(placed.view);
-    if (!placed.controlled) {
-      // Not looked at yet by this process: the next one is to know what the one before knew.
-      if (shown_as_foreign_.contains(view.uid)) view.state = FreezeState::kForeign;
-      continue;
-    }
+    if (!placed.controlled) continue;
     const PodControl& control = *placed.controlled->control;
     view.state = control.state.load(std::memory_order_acquire);
     view.path = control.identity.path;
@@ -528,7 +497,7 @@ std::vector<PodView> Keeper::pods() const {
 }
 
 bool Keeper::all_thawed() const {
-  if (!sink_.caught_up() || !to_adopt_.empty()) return false;
+  if (!sink_.caught_up() || !adoption_.waiting().empty()) return false;
   return std::none_of(known_.begin(), known_.end(), [](const auto& entry) {
     return is_off_or_on_its_way(entry.second->state.load(std::memory_order_acquire));
   });

@@ -22,6 +22,7 @@
 #include "node-agent/policy/cpu_sets.h"
 #include "node-agent/policy/pod_facts.h"
 #include "node-agent/policy/timetable_gate.h"
+#include "node-agent/survival/adoption.h"
 #include "node-agent/survival/journal.h"
 #include "node-agent/switching/assignment.h"
 
@@ -87,21 +88,19 @@ class Keeper {
          AssignmentSink& sink);
 
   // Once, before the first step: takes over from the process before this one. What the journal
-  // names is under control from the first step on. `last_shown`: in which state the pods were that
-  // the process before showed last (shared_state.h), by UID.
+  // names is under control from the first step on. Everything that we froze is in it, so what is
+  // frozen beside it is foreign, and left alone.
   //
-  // Everything that we froze is in a whole journal, so what is frozen beside it is foreign, and
-  // left alone. A damaged journal may lack pods of ours. Then ours is, of what is asked frozen at
-  // pod level: what its readable lines name; what `last_shown` has as ours, on or off; and, once
-  // the API server has told, every pod on this node that a kubegang Job controls and that was not
-  // shown as foreign: nobody else is meant to freeze those. What of it the timetable lists takes
-  // its turns, the rest is thawed.
+  // With a damaged journal it is not known what we froze. Then nothing is touched until the API
+  // server has named this node's pods; from then on every pod that a kubegang Job controls and that
+  // is asked frozen at pod level is ours: if the timetable lists it, it takes its turns, otherwise
+  // it is thawed. Frozen pods of others are left alone.
   struct Adopted {
     bool found = false;  // there was a journal of this boot
     Journal journal{};
-    std::string damage{};  // what is wrong with it; "" = it is whole
+    std::string damage{};  // why it is damaged; "" = it is whole
   };
-  Adopted adopt(const std::map<std::string, FreezeState>& last_shown = {});
+  Adopted adopt();
 
   // Returns when to step again if nothing happens before (monotonic).
   std::optional<base::Duration> step(const World& world);
@@ -135,12 +134,9 @@ class Keeper {
     std::optional<ControlledPod> controlled;
   };
 
-  // Whether there is nothing more to do about it: adopted, gone, or no such pod.
-  bool adopt_pod(const PodIdentity& identity, const base::Result<PodOpener::Opened>& opened,
-                 bool only_if_frozen);
-  void adopt_the_rest(const World& world);
-  bool awaits_adoption(const std::string& uid) const;
-  void mend(const World& world);
+  void take_over(const PodControls& adopted);
+  void adopt_waiting(const World& world);
+  void adopt_unknown(const World& world);
   void take_timetable(const World& world);
   std::vector<Placed> place_pods(const World& world);
   Placed place(const World& world, std::uint16_t index, const kube::TimetablePod& listed);
@@ -172,9 +168,8 @@ class Keeper {
   GateVerdict last_verdict_ = GateVerdict::kUnchanged;
   std::map<GateVerdict, std::uint64_t> ignored_;
   std::shared_ptr<const kube::NodeTimetable> offered_;
-  // Named by the journal of the process before; cannot be opened just now. Ours all the same.
-  std::vector<PodIdentity> to_adopt_;
-  base::Duration adopt_again_at_{0};
+  Adoption adoption_;
+  bool unknown_ = false;  // the journal was damaged and the pods are not known yet, see adopt()
   std::map<std::string, std::shared_ptr<PodControl>> known_;  // by pod UID, as all below
   std::set<std::string> settled_;                             // once and for good
   std::map<std::string, base::Duration> settling_since_;
@@ -185,9 +180,7 @@ class Keeper {
   Assignment submitted_;
   std::shared_ptr<const kube::NodeTimetable> submitted_timetable_;
   bool submitted_once_ = false;
-  Journal journal_;                         // as last written
-  bool incomplete_ = false;                 // it may lack pods that we froze; see adopt()
-  std::set<std::string> shown_as_foreign_;  // by the process before
+  Journal journal_;  // as last written
   std::string timetable_json_;
   std::shared_ptr<const kube::NodeTimetable> json_of_;
   std::string journal_error_;

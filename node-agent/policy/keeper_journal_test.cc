@@ -83,8 +83,8 @@ TEST_F(KeeperTest, ThawsAfterARestartWhatIsNotListedAnyMore) {
   EXPECT_THAT(journaled(), ElementsAre("uid-a"));
 }
 
-// A damaged journal: what is ours must not look foreign, and what is foreign must stay so.
-TEST_F(KeeperTest, MendsADamagedJournalFromThePodsThatAKubegangJobControls) {
+// With a damaged journal the pods of kubegang Jobs count as ours, those of others as foreign.
+TEST_F(KeeperTest, WithADamagedJournalTakesOverWhatAKubegangJobControls) {
   two_gangs();
   node_.add_pod("c", "c");
   node_.add_pod("alien", "alien").metadata.owner_references[0].kind = "ReplicaSet";
@@ -105,10 +105,9 @@ TEST_F(KeeperTest, MendsADamagedJournalFromThePodsThatAKubegangJobControls) {
   EXPECT_TRUE(node_.runs("b"));
   EXPECT_TRUE(node_.runs("c"));
   EXPECT_EQ(node_.cgroup("alien").writes, 0U);
-  EXPECT_FALSE(node_.journal().incomplete);
 }
 
-TEST_F(KeeperTest, MendsAJournalThatCannotBeReadAsOneOfWhichNothingIsLeft) {
+TEST_F(KeeperTest, AJournalThatCannotBeReadIsADamagedOne) {
   two_gangs();
   node_.step();
   ASSERT_FALSE(node_.runs("b"));
@@ -116,77 +115,45 @@ TEST_F(KeeperTest, MendsAJournalThatCannotBeReadAsOneOfWhichNothingIsLeft) {
   std::filesystem::remove(journal);
   std::filesystem::create_directory(journal);
   node_.restart_agent();
-  std::filesystem::remove(journal);
   node_.publish(node_.timetable({"a"}, {{0}}));  // b is not listed any more
   node_.step();
-  EXPECT_TRUE(node_.runs("b"));
-  EXPECT_FALSE(node_.journal().incomplete);
+  EXPECT_TRUE(node_.runs("b"));  // though the journal cannot be replaced either
+  EXPECT_THAT(node_.keeper().journal_error(), HasSubstr("journal"));
+  std::filesystem::remove(journal);
+  node_.run_for(seconds{2});
+  EXPECT_EQ(node_.keeper().journal_error(), "");
+  EXPECT_THAT(journaled(), ElementsAre("uid-a"));
 }
 
-TEST_F(KeeperTest, MendsADamagedJournalFromItsReadableLinesWithoutTheApiServer) {
+TEST_F(KeeperTest, WithADamagedJournalWaitsForTheApiServerToNameThePods) {
   two_gangs();
   node_.step();
   ASSERT_FALSE(node_.runs("b"));
-  // Its last lines are lost, the timetable among them: nothing says whose turn it is (rule 8).
+  // One line in the middle is lost.
   std::string text = format_journal(node_.journal());
-  damage_journal(text.substr(0, text.find("timetable ")));
-  node_.restart_agent(/*pods_known=*/false);
-  node_.step();
-  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
-  EXPECT_TRUE(node_.journal().incomplete);  // so that the next agent mends it too, if this one dies
-
-  // One line in the middle is lost: the rest goes on.
-  node_.restart_agent();
-  node_.run_for(milliseconds{2100});
-  ASSERT_NE(node_.runs("a"), node_.runs("b"));
-  text = format_journal(node_.journal());
-  text[text.find("lease ") == text.npos ? text.find("boot ") : text.find("lease ")] = 'X';
+  text[text.find("boot ")] = 'X';
   damage_journal(text);
+  node_.log();
   node_.restart_agent(/*pods_known=*/false);
-  node_.run_for(milliseconds{1000});
+  node_.run_for(seconds{5});
+  EXPECT_THAT(node_.log(), ElementsAre());
+  EXPECT_TRUE(node_.runs("a") && !node_.runs("b"));
+  // The pods come before the timetable: nothing says whose turn it is (rule 8).
+  node_.world().pods_known = true;
+  node_.run_for(milliseconds{200});
+  EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
+  node_.world().timetable_known = true;
+  node_.run_for(milliseconds{200});
   EXPECT_NE(node_.runs("a"), node_.runs("b"));
 }
 
-TEST_F(KeeperTest, MendsADamagedJournalFromWhatTheProcessBeforeShowed) {
-  two_gangs();
-  node_.cgroup("a").wish = Wish::kFrozen;  // by somebody else, and seen to be
-  node_.publish(node_.timetable({"a", "b"}, {{0}}));
-  node_.run_for(milliseconds{100});
-  ASSERT_EQ(node_.view("a").state, FreezeState::kForeign);
-  ASSERT_FALSE(node_.runs("b"));
-  damage_journal("nonsense\n");
-  node_.restart_agent(/*pods_known=*/false, /*with_shown=*/true);
-  node_.step();
-  EXPECT_TRUE(node_.runs("b"));  // nothing says that it has to stand still
-  node_.world().pods_known = true;
-  node_.world().timetable_known = true;
-  node_.run_for(seconds{3});
-  EXPECT_FALSE(node_.runs("b"));
-  EXPECT_EQ(node_.cgroup("a").writes, 0U);
-  EXPECT_EQ(node_.view("a").state, FreezeState::kForeign);
-}
-
-TEST_F(KeeperTest, MendsADamagedJournalThoughATurnWasTakenSinceItsPodsWereShown) {
-  node_.add_pod("a", "a");
-  node_.add_pod("b", "b");
-  kube::NodeTimetable turns = node_.timetable({"a", "b"}, {{0}, {1}});
-  turns.spec.timetable.slice = milliseconds{500};
-  node_.publish(turns);
-  node_.run_for(milliseconds{700});  // shown at once, with a on; since 200 ms it is off
-  ASSERT_FALSE(node_.runs("a"));
-  damage_journal("nonsense\n");
-  node_.restart_agent(/*pods_known=*/false, /*with_shown=*/true);
-  node_.step();
-  EXPECT_TRUE(node_.runs("a"));
-}
-
-TEST_F(KeeperTest, AnAgentThatDiesWhileItMendsLeavesTheRestToTheNext) {
+TEST_F(KeeperTest, AnAgentThatDiesBeforeThePodsAreKnownLeavesADamagedJournalToTheNext) {
   two_gangs();
   node_.step();
   ASSERT_FALSE(node_.runs("b"));
   damage_journal("");
   node_.restart_agent(/*pods_known=*/false);
-  node_.step();  // writes a journal that knows nothing of b
+  node_.step();
   ASSERT_FALSE(node_.runs("b"));
   node_.restart_agent();
   node_.run_for(milliseconds{1500});

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "linux/text_file.h"
 #include "node-agent/freezer/hierarchy.h"
 #include "node-agent/program/options.h"
 #include "node-agent/program/worker.h"
@@ -22,8 +23,8 @@
 namespace agent {
 namespace {
 
-// Whoever reads our log, and does not, holds up nobody: what a full pipe does not take is lost. By
-// an open file of our own, since others may write into the same pipe.
+// Never block on logging: if the log pipe is full, the line is lost. The pipe is opened again so
+// that O_NONBLOCK is set for this program only, not for others that write into the same pipe.
 void never_wait_for_the_log() {
   ::signal(SIGPIPE, SIG_IGN);
   struct stat about {};
@@ -48,12 +49,13 @@ int run_inspect(const Options& options) {
       PodCgroups::open(options.cgroup_root, options.kubelet_cgroup_root);
   if (!cgroups) return fail_with(cgroups.error());
   const JournalFile file{options.run_directory + "/" + kJournalName};
-  std::string damage;
-  const base::Result<Journal> journal = file.read(read_boot_id(), damage);
-  if (!journal && journal.error().code != base::Code::kNotFound) return fail_with(journal.error());
-  const base::Result<SharedState> state =
-      SharedState::open(options.run_directory + "/" + kSharedStateName);
-  if (!journal && !state && state.error().code == base::Code::kNotFound) {
+  const base::Result<Journal> journal = file.read(read_boot_id());
+  const bool none = !journal && journal.error().code == base::Code::kNotFound;
+  const bool damaged = !journal && journal.error().code == base::Code::kInvalidArgument;
+  if (!journal && !none && !damaged) return fail_with(journal.error());
+  const base::Result<std::string> shown =
+      os::read_text_file(options.run_directory + "/" + kShownPodsName, kShownPodsBytesMax);
+  if (none && !shown) {
     return fail_with(
         {base::Code::kNotFound, "run directory " + options.run_directory +
                                     ": no agent has used it: name the agent's with --run-dir"});
@@ -61,9 +63,12 @@ int run_inspect(const Options& options) {
   std::string text = agent_runs(options.run_directory)
                          ? "agent        running\n"
                          : "agent        not running: this is what it left\n";
-  if (!damage.empty()) text += "journal      damaged: " + damage + "\n";
-  text += inspect(journal ? *journal : Journal{}, state ? &state.value() : nullptr, *cgroups,
-                  RealSwitchClock{}.wall());
+  if (damaged) {
+    text += "journal      damaged: " + journal.error().message + "\n";
+  } else {
+    text += inspect(journal ? *journal : Journal{}, parse_shown_pods(shown ? *shown : ""), *cgroups,
+                    RealSwitchClock{}.wall());
+  }
   std::fputs(text.c_str(), stdout);
   return 0;
 }

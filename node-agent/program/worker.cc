@@ -28,13 +28,15 @@
 #include "kube/transport_config.h"
 #include "linux/cgroup_file.h"
 #include "linux/clock.h"
+#include "linux/text_file.h"
 #include "node-agent/freezer/frozen_time.h"
 #include "node-agent/freezer/pod_opener.h"
 #include "node-agent/program/agent.h"
 #include "node-agent/program/status_writer.h"
+#include "node-agent/reporting/shown_pods.h"
 #include "node-agent/reporting/topology.h"
 #include "node-agent/survival/exit_message.h"
-#include "node-agent/survival/shared_state.h"
+#include "node-agent/survival/heartbeat.h"
 #include "node-agent/survival/supervisor.h"
 #include "node-agent/switching/switch_clock.h"
 
@@ -107,17 +109,16 @@ base::Result<std::unique_ptr<kube::HttpTransport>> make_transport(const Options&
 class Worker {
  public:
   Worker(const Options& options, kube::Transport& transport, PodCgroups cgroups,
-         SharedState shared);
+         Heartbeat heartbeat);
 
   base::Status start();
   int run();
 
  private:
   base::Status serve_health();
-  std::map<std::string, FreezeState> last_shown() const;
   base::Status is_ready() const;
   int stop();
-  void beat() { shared_.keeper_beat().fetch_add(1); }
+  void beat() { heartbeat_.main_beat().fetch_add(1); }
   // Whether something came.
   bool wait(base::Duration timeout);
   void notify();
@@ -129,7 +130,7 @@ class Worker {
   RealSwitchClock clock_;
   kube::ThreadSleeper sleeper_;
   PodCgroups cgroups_;
-  SharedState shared_;
+  Heartbeat heartbeat_;
   kube::Client client_;
   NodeWatch watch_;
   Switcher switcher_;
@@ -140,6 +141,7 @@ class Worker {
   kube::Waker status_waker_;
   StatusWriter status_writer_;
   std::unique_ptr<Agent> agent_;
+  std::string shown_pods_;  // as last written
   std::atomic<bool> ready_{false};
   std::unique_ptr<kube::HealthServer> health_;
   kube::RunLoop loops_;
@@ -152,12 +154,12 @@ kube::ClientOptions client_options(const Options& options) {
 }
 
 Worker::Worker(const Options& options, kube::Transport& transport, PodCgroups cgroups,
-               SharedState shared)
+               Heartbeat heartbeat)
     : options_{options},
       signals_{stop_signals()},
       wake_up_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)},
       cgroups_{std::move(cgroups)},
-      shared_{std::move(shared)},
+      heartbeat_{std::move(heartbeat)},
       client_{transport, clock_, sleeper_, client_options(options)},
       watch_{client_,
              clock_,
@@ -165,7 +167,7 @@ Worker::Worker(const Options& options, kube::Transport& transport, PodCgroups cg
               .lease = options.lease_key(),
               .seed = std::hash<std::string>{}(options.node_name)},
              [this] { notify(); }},
-      switcher_{clock_, shared_.switcher_beat(), {.try_fifo = options.fifo}},
+      switcher_{clock_, heartbeat_.switcher_beat(), {.try_fifo = options.fifo}},
       opener_{cgroups_},
       sink_{switcher_},
       keeper_{options.node_name, JournalFile{options.run_directory + "/" + kJournalName},
@@ -178,7 +180,11 @@ void Worker::notify() {
 }
 
 void Worker::report(NodeFacts facts) {
-  shared_.show(facts.pods);
+  // For people: if it cannot be written, the journal cannot either, and that is reported.
+  if (std::string text = format_shown_pods(facts.pods); text != shown_pods_) {
+    (void)os::replace_text_file(options_.run_directory + "/" + kShownPodsName, text);
+    shown_pods_ = std::move(text);
+  }
   status_writer_.offer(std::move(facts));
 }
 
@@ -207,26 +213,17 @@ base::Status Worker::serve_health() {
   return {};
 }
 
-// What the worker before this one showed last.
-std::map<std::string, FreezeState> Worker::last_shown() const {
-  std::map<std::string, FreezeState> states;
-  const std::optional<std::vector<SharedState::Shown>> shown = shared_.read();
-  if (!shown) return states;
-  for (const SharedState::Shown& pod : *shown) {
-    if (!pod.uid.empty() && pod.state) states[pod.uid] = *pod.state;
-  }
-  return states;
-}
-
 base::Status Worker::start() {
   if (base::Status status = serve_health(); !status) return status;
   if (base::Status status = switcher_.start(); !status) return status;
   metrics_.set_policy(switcher_.policy());
-  const Keeper::Adopted adopted = keeper_.adopt(last_shown());
+  const Keeper::Adopted adopted = keeper_.adopt();
   if (!adopted.damage.empty()) {
-    spdlog::error("the journal is damaged: taking over what is left error=\"{}\"", adopted.damage);
+    spdlog::error(
+        "the journal is damaged: waiting for the API server to name the pods error=\"{}\"",
+        adopted.damage);
   }
-  if (adopted.found) {
+  if (adopted.found && adopted.damage.empty()) {
     spdlog::info("took over pods={} timetable={}", adopted.journal.pods.size(),
                  !adopted.journal.timetable.empty());
   }
@@ -324,14 +321,14 @@ int run_worker(const Options& options) {
   base::Result<PodCgroups> cgroups =
       PodCgroups::open(options.cgroup_root, options.kubelet_cgroup_root);
   if (!cgroups) return fail_with(cgroups.error());
-  base::Result<SharedState> shared =
-      SharedState::create(options.run_directory + "/" + kSharedStateName);
-  if (!shared) return fail_with(shared.error());
+  base::Result<Heartbeat> heartbeat =
+      Heartbeat::create(options.run_directory + "/" + kHeartbeatName);
+  if (!heartbeat) return fail_with(heartbeat.error());
   const RealSwitchClock clock;
   const base::Result<std::unique_ptr<kube::HttpTransport>> transport =
       make_transport(options, clock);
   if (!transport) return fail_with(transport.error());
-  Worker worker{options, **transport, *std::move(cgroups), *std::move(shared)};
+  Worker worker{options, **transport, *std::move(cgroups), *std::move(heartbeat)};
   if (const base::Status status = worker.start(); !status) return fail_with(status.error());
   const int code = worker.run();
   spdlog::shutdown();

@@ -97,13 +97,11 @@ bool agent_runs(const std::string& run_directory) {
   return lock.is_open() && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-std::string inspect(const Journal& journal, const SharedState* state, const PodCgroups& cgroups,
-                    base::Instant now) {
+std::string inspect(const Journal& journal, const std::map<std::string, ShownPod>& shown,
+                    const PodCgroups& cgroups, base::Instant now) {
   if (journal.timetable.empty()) return "timetable    none: nothing is frozen by this agent\n";
   const base::Result<kube::NodeTimetable> timetable = timetable_from_json(journal.timetable);
   if (!timetable) return "timetable    unreadable: " + timetable.error().message + "\n";
-  std::optional<std::vector<SharedState::Shown>> shown;
-  if (state != nullptr) shown = state->read();
   std::vector<Row> rows{{.cells = {"INDEX", "STANDING", "KERNEL", "TURN", "SLOTS", "LAST SWITCH"}}};
   const kube::NodeTimetableSpec& spec = timetable->spec;
   for (std::size_t i = 0; i < spec.pods.size(); ++i) {
@@ -112,10 +110,9 @@ std::string inspect(const Journal& journal, const SharedState* state, const PodC
     Row row{.cells = {std::to_string(i), "-", "-", "-", "-", "-"}, .pod = name};
     row.cells[3] = timetable::runs_at(spec.timetable, index, now) ? "on" : "off";
     row.cells[4] = slots(spec.timetable, index);
-    if (shown && i < shown->size()) {
-      row.cells[1] = to_string((*shown)[i].standing);
-      if ((*shown)[i].state) row.cells[1] += "/" + std::string{to_string(*(*shown)[i].state)};
-      row.cells[5] = when((*shown)[i].last_switch);
+    if (const auto pod = shown.find(name); pod != shown.end()) {
+      row.cells[1] = pod->second.state;
+      row.cells[5] = when(pod->second.last_switch);
     }
     const auto known = std::find_if(journal.pods.begin(), journal.pods.end(),
                                     [&](const PodIdentity& pod) { return pod.name == name; });

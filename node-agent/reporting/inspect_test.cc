@@ -60,16 +60,15 @@ class DeadAgentTest : public ::testing::Test {
 TEST_F(DeadAgentTest, InspectShowsEveryListedPod) {
   base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
   ASSERT_TRUE(cgroups.ok());
-  base::Result<SharedState> state = SharedState::create(root_.path() + "/state");
-  ASSERT_TRUE(state.ok());
   const base::Instant now{std::chrono::seconds{1'767'225'600}};  // an even slot: a and c
-  state->show({{.uid = "ua",
-                .standing = PodStanding::kControlled,
-                .state = FreezeState::kThawed,
-                .last_switch = now},
-               {.uid = "ub", .standing = PodStanding::kControlled, .state = FreezeState::kFrozen},
-               {.standing = PodStanding::kWaitedFor}});
-  const std::string text = inspect(journal_, &state.value(), *cgroups, now);
+  const std::string shown = format_shown_pods(
+      {{.name = "ns/a",
+        .standing = PodStanding::kControlled,
+        .state = FreezeState::kThawed,
+        .last_switch = now},
+       {.name = "ns/b", .standing = PodStanding::kControlled, .state = FreezeState::kFrozen},
+       {.name = "ns/c", .standing = PodStanding::kWaitedFor}});
+  const std::string text = inspect(journal_, parse_shown_pods(shown), *cgroups, now);
   EXPECT_THAT(text, HasSubstr("term=3 revision=17 slice=30s pods=3"));
   EXPECT_THAT(text, HasSubstr("now          2026-01-01T00:00:00.000000Z, slot 58907520, 0 of 2\n"
                               "next change  2026-01-01T00:00:30.000000Z\n"));
@@ -90,8 +89,6 @@ TEST_F(DeadAgentTest, InspectShowsEveryListedPod) {
 TEST_F(DeadAgentTest, InspectKeepsWithin80Columns) {
   base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
   ASSERT_TRUE(cgroups.ok());
-  base::Result<SharedState> state = SharedState::create(root_.path() + "/state");
-  ASSERT_TRUE(state.ok());
   const base::Instant now{std::chrono::seconds{1'767'225'600}};
   timetable_.spec.timetable.cycle.clear();
   for (int i = 0; i < 32; ++i) {
@@ -101,11 +98,8 @@ TEST_F(DeadAgentTest, InspectKeepsWithin80Columns) {
   journal_.timetable = timetable_to_json(timetable_);
   fs::remove_all(root_.path() + "/kubepods/podub");
   fs::create_directory_symlink(root_.path() + "/kubepods/podua", root_.path() + "/kubepods/podub");
-  state->show({{.uid = "ua",
-                .standing = PodStanding::kControlled,
-                .state = FreezeState::kFreezing,
-                .last_switch = now}});
-  const std::string text = inspect(journal_, &state.value(), *cgroups, now);
+  const std::string text = inspect(
+      journal_, {{"ns/a", {.state = "controlled/freezing", .last_switch = now}}}, *cgroups, now);
   EXPECT_THAT(text, HasSubstr("  32/64  "));
   EXPECT_THAT(text, HasSubstr("  unreadable  "));
   EXPECT_THAT(text, HasSubstr("  controlled/freezing  "));
@@ -124,8 +118,8 @@ TEST_F(DeadAgentTest, InspectSaysWhetherAnAgentHasTheRunDirectory) {
 
 TEST_F(DeadAgentTest, InspectWorksWithoutAnyAgent) {
   base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
-  EXPECT_THAT(inspect(Journal{}, nullptr, *cgroups, {}), HasSubstr("none"));
-  EXPECT_THAT(inspect(journal_, nullptr, *cgroups, {}), HasSubstr("frozen"));
+  EXPECT_THAT(inspect(Journal{}, {}, *cgroups, {}), HasSubstr("none"));
+  EXPECT_THAT(inspect(journal_, {}, *cgroups, {}), HasSubstr("frozen"));
 }
 
 TEST_F(DeadAgentTest, ThawJournaledThawsAllThatTheJournalNames) {
@@ -144,23 +138,10 @@ TEST_F(DeadAgentTest, ThawJournaledThawsAllThatTheJournalNames) {
   EXPECT_THAT(result.failed, ::testing::IsEmpty());
 }
 
-TEST(SharedState, ShowsWhatTheWorkerWrote) {
-  const testing::TemporaryDirectory directory;
-  const std::string path = directory.path() + "/state";
-  EXPECT_EQ(SharedState::open(path).error().code, base::Code::kNotFound);
-  base::Result<SharedState> worker = SharedState::create(path);
-  ASSERT_TRUE(worker.ok());
-  worker->keeper_beat().fetch_add(3);
-  base::Result<SharedState> reader = SharedState::open(path);
-  ASSERT_TRUE(reader.ok());
-  EXPECT_EQ(reader->keeper_beat().load(), 3U);
-  worker->show({{.uid = std::string(100, 'x'), .standing = PodStanding::kExempt}});
-  ASSERT_EQ(reader->read()->size(), 1U);
-  EXPECT_EQ((*reader->read())[0].uid, std::string(63, 'x'));
-  EXPECT_EQ((*reader->read())[0].standing, PodStanding::kExempt);
-  std::ofstream{directory.path() + "/other"} << std::string(1 << 20, 'x');
-  EXPECT_EQ(SharedState::open(directory.path() + "/other").error().code,
-            base::Code::kInvalidArgument);
+TEST(ShownPods, LinesOfAnotherFormAreLeftOut) {
+  EXPECT_THAT(parse_shown_pods(""), ::testing::IsEmpty());
+  EXPECT_THAT(parse_shown_pods("nonsense\n\nns/a settling\nns/b settling x\nns/c refused"),
+              ElementsAre(std::pair{"ns/b", ShownPod{.state = "settling"}}));
 }
 
 }  // namespace

@@ -1,14 +1,12 @@
 #include "node-agent/survival/journal.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
 
-#include "linux/cgroup_file.h"
+#include "linux/file_descriptor.h"
+#include "linux/text_file.h"
 
 namespace agent {
 namespace {
@@ -62,28 +60,10 @@ bool parse_line(std::string_view line, Journal& journal) {
     journal.pods.push_back(std::move(pod));
   } else if (word == "timetable") {
     journal.timetable = line;
-  } else if (word == "incomplete") {
-    journal.incomplete = true;
   } else {
     return false;
   }
   return true;
-}
-
-// Of a file that is too long a little more than a journal may have.
-base::Result<std::string> read_whole(const std::string& path) {
-  const os::FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!file.is_open()) return os::error_from_errno("journal " + path, errno);
-  std::string text;
-  std::string buffer(64U << 10U, '\0');
-  while (text.size() <= kJournalBytesMax) {
-    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return os::error_from_errno("journal " + path, errno);
-    if (got == 0) break;
-    text.append(buffer, 0, static_cast<std::size_t>(got));
-  }
-  return text;
 }
 
 }  // namespace
@@ -111,7 +91,6 @@ std::string format_journal(const Journal& journal) {
     text += "pod " + pod.uid + " " + pod.name + " " + pod.job_uid + " " + pod.path + "\n";
   }
   if (!journal.timetable.empty()) text += "timetable " + journal.timetable + "\n";
-  if (journal.incomplete) text += "incomplete\n";
   return text + "end\n";
 }
 
@@ -128,51 +107,19 @@ base::Result<Journal> parse_journal(std::string_view text) {
   return base::invalid_argument("journal: cut off");
 }
 
-Journal salvage_journal(std::string_view text) {
-  Journal journal;
-  while (!text.empty()) {
-    if (text.find('\n') == std::string_view::npos) break;  // Cut off in this line.
-    (void)parse_line(take(text, '\n'), journal);
-  }
-  journal.incomplete = true;
-  return journal;
-}
-
-base::Result<Journal> JournalFile::read(std::string_view boot_id, std::string& damage) const {
-  const base::Result<std::string> text = read_whole(path_);
-  if (!text) return text.error();
-  const base::Result<Journal> journal = text->size() <= kJournalBytesMax
-                                            ? parse_journal(*text)
-                                            : base::invalid_argument("longer than 4 MiB");
-  if (journal) {
-    if (journal->boot_id == boot_id) return journal;
-    return base::Error{base::Code::kNotFound, "journal " + path_ + ": of an earlier boot"};
-  }
-  damage = journal.error().with_context(path_).message;
-  Journal left = salvage_journal(*text);
-  // The file is on tmpfs, hence of this boot; but a time of another boot would mean nothing.
-  if (left.boot_id != boot_id) left.lease.reset();
-  left.boot_id = boot_id;
-  return left;
+base::Result<Journal> JournalFile::read(std::string_view boot_id) const {
+  const base::Result<std::string> text = os::read_text_file(path_, kJournalBytesMax);
+  if (!text) return base::Error{text.error().code, "journal " + text.error().message};
+  const base::Result<Journal> journal = parse_journal(*text);
+  if (!journal) return journal.error().with_context(path_);
+  if (journal->boot_id == boot_id) return journal;
+  return base::Error{base::Code::kNotFound, "journal " + path_ + ": of an earlier boot"};
 }
 
 base::Status JournalFile::write(const Journal& journal) const {
-  const std::string text = format_journal(journal);
-  const std::string next = path_ + ".next";
-  const os::FileDescriptor file{
-      ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)};
-  if (!file.is_open()) return os::error_from_errno("journal " + next, errno);
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return os::error_from_errno("journal " + next, errno);
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (::rename(next.c_str(), path_.c_str()) != 0) {
-    return os::error_from_errno("journal " + path_, errno);
-  }
-  return {};
+  const base::Status status = os::replace_text_file(path_, format_journal(journal));
+  if (status) return {};
+  return base::Error{status.error().code, "journal " + status.error().message};
 }
 
 std::string read_boot_id() {

@@ -10,9 +10,7 @@
 //   rules <settle us> <barrier us> <failOpenAfter us> <killed, or ->
 //   pod <uid> <namespace>/<name> <job uid> <cgroup path>
 //   timetable <NodeTimetable as one line of JSON>
-//   incomplete
 //   end
-// "incomplete" as long as it may lack pods that we froze: it was made out of a damaged one.
 #pragma once
 
 #include <optional>
@@ -51,7 +49,6 @@ struct Journal {
   std::optional<Rules> rules{};
   std::vector<PodIdentity> pods{};
   std::string timetable{};  // JSON; "" = none
-  bool incomplete = false;
 
   friend bool operator==(const Journal&, const Journal&) = default;
 };
@@ -59,18 +56,15 @@ struct Journal {
 std::string format_journal(const Journal& journal);
 // kInvalidArgument names the line.
 base::Result<Journal> parse_journal(std::string_view text);
-// What can still be read of a damaged one: the lines that are whole. Never fails; `incomplete`.
-Journal salvage_journal(std::string_view text);
-
 // One file of that format. One thread.
 class JournalFile {
  public:
   explicit JournalFile(std::string path) : path_{std::move(path)} {}
 
-  // Of a damaged one what is left of it (salvage_journal); `damage` then says what is wrong with
-  // it, else it is not touched. kNotFound: there is none, or it is of an earlier boot; another
-  // code: the file cannot be read, which says nothing about what is in it.
-  base::Result<Journal> read(std::string_view boot_id, std::string& damage) const;
+  // kNotFound: there is none, or it is of an earlier boot. Another code: it is damaged or cannot be
+  // read, so it is not known which pods are frozen by us. Since it is replaced by a rename, a crash
+  // does not damage it; something else did.
+  base::Result<Journal> read(std::string_view boot_id) const;
   // Atomic: a reader sees the old one or the new one.
   base::Status write(const Journal& journal) const;
 

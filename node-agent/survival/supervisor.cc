@@ -21,8 +21,8 @@
 #include "linux/clock.h"
 #include "node-agent/freezer/pod_cgroups.h"
 #include "node-agent/survival/exit_message.h"
+#include "node-agent/survival/heartbeat.h"
 #include "node-agent/survival/journal.h"
-#include "node-agent/survival/shared_state.h"
 #include "node-agent/survival/thaw_journaled.h"
 #include "node-agent/survival/worker_watch.h"
 #include "node-agent/switching/switch_clock.h"
@@ -77,8 +77,8 @@ void give_back_text() {
 
 class Supervisor {
  public:
-  Supervisor(const SupervisorOptions& options, SharedState state)
-      : options_{options}, state_{std::move(state)} {}
+  Supervisor(const SupervisorOptions& options, Heartbeat heartbeat)
+      : options_{options}, heartbeat_{std::move(heartbeat)} {}
 
   int run();
 
@@ -97,7 +97,7 @@ class Supervisor {
   base::Duration next_look() const;
 
   const SupervisorOptions& options_;
-  SharedState state_;
+  Heartbeat heartbeat_;
   RealSwitchClock clock_;
   WorkerWatch watch_;
   pid_t worker_ = 0;
@@ -113,8 +113,7 @@ bool Supervisor::start_worker() {
     arguments.push_back(const_cast<char*>(argument.c_str()));  // execv's signature
   }
   arguments.push_back(nullptr);
-  state_.keeper_beat().store(0);
-  state_.switcher_beat().store(0);
+  heartbeat_.clear();
   const pid_t supervisor = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) {
@@ -172,12 +171,12 @@ void Supervisor::thaw_everything() {
     spdlog::error("cannot thaw error=\"{}\"", cgroups.error().message);
     return;
   }
-  std::string damage;
   const base::Result<Journal> journal =
-      JournalFile{options_.run_directory + "/" + kJournalName}.read(read_boot_id(), damage);
+      JournalFile{options_.run_directory + "/" + kJournalName}.read(read_boot_id());
   if (!journal) {
     if (journal.error().code == base::Code::kNotFound) return;  // Nothing was ever frozen.
-    spdlog::error("cannot thaw error=\"{}\"", journal.error().message);
+    // The next worker asks the API server which pods are ours.
+    spdlog::error("cannot thaw: the journal is damaged error=\"{}\"", journal.error().message);
     return;
   }
   ThawResult result;
@@ -186,16 +185,13 @@ void Supervisor::thaw_everything() {
     if (result.failed.empty() || has_to_end_now()) break;
     clock_.pause(kThawAgainAfter);
   }
-  if (!damage.empty()) {
-    spdlog::error("the journal was damaged: thawed what is left of it error=\"{}\"", damage);
-  }
   spdlog::warn("thawed what the journal names thawed={} gone={} failed={}", result.thawed_count,
                result.gone_count, result.failed.size());
   for (const std::string& failure : result.failed) spdlog::error("not thawed pod={}", failure);
 }
 
 std::optional<int> Supervisor::worker_ended(int status) {
-  const bool got_to_work = state_.keeper_beat().load() > 0;
+  const bool got_to_work = heartbeat_.main_beat().load() > 0;
   const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   if (stopping_since_ && well) return 0;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kExitTaken) return kExitTaken;
@@ -243,7 +239,7 @@ int Supervisor::run() {
       return kExitFailed;
     }
     if (killed_) continue;
-    if (watch_.hangs(state_.keeper_beat().load(), state_.switcher_beat().load(), now)) {
+    if (watch_.hangs(heartbeat_.main_beat().load(), heartbeat_.switcher_beat().load(), now)) {
       if (const std::optional<int> code = worker_hangs()) return *code;
     }
   }
@@ -252,10 +248,10 @@ int Supervisor::run() {
 }  // namespace
 
 int supervise(const SupervisorOptions& options) {
-  base::Result<SharedState> state =
-      SharedState::create(options.run_directory + "/" + kSharedStateName);
-  if (!state) return fail_with(state.error());
-  return Supervisor{options, *std::move(state)}.run();
+  base::Result<Heartbeat> heartbeat =
+      Heartbeat::create(options.run_directory + "/" + kHeartbeatName);
+  if (!heartbeat) return fail_with(heartbeat.error());
+  return Supervisor{options, *std::move(heartbeat)}.run();
 }
 
 }  // namespace agent

@@ -19,7 +19,7 @@ struct SupervisorOptions {
 };
 
 inline constexpr const char* kJournalName = "journal";
-inline constexpr const char* kSharedStateName = "state";
+inline constexpr const char* kHeartbeatName = "heartbeat";
 inline constexpr const char* kLockName = "lock";  // held by the agent that uses the directory
 // Set in the worker's environment.
 inline constexpr const char* kWorkerVariable = "KUBEGANG_AGENT_WORKER";

@@ -66,7 +66,7 @@ FakeNode::FakeNode() {
 }
 FakeNode::~FakeNode() = default;
 
-void FakeNode::restart_agent(bool pods_known, bool with_shown) {
+void FakeNode::restart_agent(bool pods_known) {
   keeper_.reset();
   sink_.reset();
   core_.reset();
@@ -79,21 +79,11 @@ void FakeNode::restart_agent(bool pods_known, bool with_shown) {
   sink_ = std::make_unique<Sink>(*core_);
   keeper_ = std::make_unique<Keeper>("n1", JournalFile{directory_.path() + "/journal"}, "boot-1",
                                      *opener_, *sink_);
-  (void)keeper_->adopt(with_shown ? shown_ : std::map<std::string, FreezeState>{});
-  show_at_ = base::Duration{0};
+  (void)keeper_->adopt();
 }
 
 void FakeNode::hold_switcher(bool on) {
   sink_->hold(on);
-}
-
-void FakeNode::show() {
-  if (clock_.monotonic() < show_at_) return;
-  show_at_ = clock_.monotonic() + std::chrono::seconds{1};
-  shown_.clear();
-  for (const PodView& pod : keeper_->pods()) {
-    if (pod.state) shown_[pod.uid] = *pod.state;
-  }
 }
 
 kube::Pod& FakeNode::add_pod(const std::string& name, const std::string& job) {
@@ -148,7 +138,6 @@ void FakeNode::step() {
     world_.pods[kube::key_of(pod.metadata)] = pod_facts(pod, world_.settings.settle);
   }
   (void)keeper_->step(world_);
-  show();
   core_->step();
 }
 
@@ -173,10 +162,8 @@ void FakeNode::run_for(base::Duration duration) {
 }
 
 Journal FakeNode::journal() const {
-  std::string damage;
-  const base::Result<Journal> journal =
-      JournalFile{directory_.path() + "/journal"}.read("boot-1", damage);
-  return journal && damage.empty() ? *journal : Journal{};
+  const base::Result<Journal> journal = JournalFile{directory_.path() + "/journal"}.read("boot-1");
+  return journal ? *journal : Journal{};
 }
 
 PodView FakeNode::view(const std::string& name) const {

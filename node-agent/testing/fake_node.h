@@ -22,10 +22,8 @@ class FakeNode {
   FakeNode();
   ~FakeNode();
 
-  // The agent's process ends without a word, and a new one starts: journal and kernel stay. It is
-  // told what the one before showed last, as in shared_state.h, if `with_shown`: that was up to a
-  // second ago.
-  void restart_agent(bool pods_known = true, bool with_shown = false);
+  // The agent's process ends without a word, and a new one starts: journal and kernel stay.
+  void restart_agent(bool pods_known = true);
 
   // A pod of job `job` that has been running for an hour, with its cgroup.
   kube::Pod& add_pod(const std::string& name, const std::string& job);
@@ -62,16 +60,12 @@ class FakeNode {
   class Opener;
   class Sink;
 
-  void show();
-
   TemporaryDirectory directory_;
   FakeSwitchClock clock_{kFakeStart};
   FakeKernel kernel_{clock_};
   std::map<std::string, kube::Pod> pods_;
   World world_;
   std::int64_t revision_ = 0;
-  std::map<std::string, FreezeState> shown_;
-  base::Duration show_at_{0};
   std::unique_ptr<ReportRing> reports_;
   std::unique_ptr<SwitchCounters> counters_;
   std::unique_ptr<SwitchCore> core_;

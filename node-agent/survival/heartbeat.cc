@@ -1,0 +1,38 @@
+#include "node-agent/survival/heartbeat.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "linux/cgroup_file.h"
+#include "linux/file_descriptor.h"
+
+namespace agent {
+
+base::Result<Heartbeat> Heartbeat::create(const std::string& path) {
+  const std::string what = "heartbeat " + path;
+  const os::FileDescriptor file{
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  if (!file.is_open()) return os::error_from_errno(what, errno);
+  if (const int error = ::posix_fallocate(file.get(), 0, sizeof(Beats)); error != 0) {
+    return os::error_from_errno(what, error);
+  }
+  void* memory = ::mmap(nullptr, sizeof(Beats), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (memory == MAP_FAILED) return os::error_from_errno(what, errno);
+  return Heartbeat{static_cast<Beats*>(memory)};
+}
+
+Heartbeat::Heartbeat(Heartbeat&& other) noexcept : beats_{std::exchange(other.beats_, nullptr)} {}
+
+Heartbeat::~Heartbeat() {
+  if (beats_ != nullptr) ::munmap(beats_, sizeof(Beats));
+}
+
+void Heartbeat::clear() {
+  beats_->main.store(0);
+  beats_->switcher.store(0);
+}
+
+}  // namespace agent
