@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo bench check check-long cluster-up cluster-down e2e-kubernetes bench-kubernetes format clean
+.PHONY: help deps build test demo reference bench check check-long cluster-up cluster-down e2e-kubernetes bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 SLICE ?= 2s
@@ -37,6 +37,11 @@ demo: build  ## two gangs take turns on five nodes (SLICE=2s DURATION=60s)
 bench: build  ## measure: JSON files in build/bench
 	@cmake --build --preset release -j $(JOBS) --target benchmarks
 	@tools/bench $(BUILD)
+
+reference: deps  ## write docs/reference/ anew, from the CRDs and the programs
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target reference_test
+	@KUBEGANG_WRITE_REFERENCE=1 $(BUILD)/tests/reference_test >/dev/null && git --no-pager diff --stat docs/reference
 
 check: deps  ## the tests of the pure parts under asan-ubsan, and fuzzing (FUZZ_SECONDS=15 each)
 	@tools/install-packages tools/packages-check.txt
