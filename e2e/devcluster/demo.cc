@@ -266,7 +266,9 @@ base::Result<Report> Demo::play() {
   base::Result<std::vector<json>> jobs =
       read_manifests(options_.examples_directory + "/gang-jobs.yaml");
   if (!jobs.ok()) return jobs.error();
-  if (jobs->size() != 2) return base::invalid_argument("examples/gang-jobs.yaml: want two jobs");
+  if (jobs->size() != 2) {
+    return base::invalid_argument("examples/demo/gang-jobs.yaml: want two jobs");
+  }
   if (const auto status = prepare(); !status.ok()) return status.error();
 
   if (const auto status = submit((*jobs)[0]); !status.ok()) return status.error();

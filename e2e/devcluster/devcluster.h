@@ -109,7 +109,7 @@ class Devcluster {
 };
 
 // The directory `name` in `start` or the nearest of its parents that has it: how a program in
-// build/bin finds crds/ and examples/. kNotFound names what was looked for.
+// build/bin finds crds/ and examples/demo/. kNotFound names what was looked for.
 base::Result<std::string> find_upwards(const std::string& start, const std::string& name);
 
 // Gives a file or folder to the user behind sudo, if there is one: what root made in build/ must

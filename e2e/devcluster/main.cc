@@ -138,7 +138,7 @@ int demo(const Options& options, devcluster::Interrupts& interrupts) {
   }
   auto config = config_of(options);
   if (!config.ok()) return fail(config.error().message);
-  const auto examples = devcluster::find_upwards(config->program_directory, "examples");
+  const auto examples = devcluster::find_upwards(config->program_directory, "examples/demo");
   if (!examples.ok()) return fail(examples.error().message);
   const kube::SystemClock clock;
   auto cluster = devcluster::Devcluster::start(clock, std::move(config).value());
@@ -155,7 +155,7 @@ int demo(const Options& options, devcluster::Interrupts& interrupts) {
 int bench(const Options& options, devcluster::Interrupts& interrupts) {
   auto config = config_of(options);
   if (!config.ok()) return fail(config.error().message);
-  const auto examples = devcluster::find_upwards(config->program_directory, "examples");
+  const auto examples = devcluster::find_upwards(config->program_directory, "examples/demo");
   if (!examples.ok()) return fail(examples.error().message);
   const kube::SystemClock clock;
   const base::Status status = devcluster::run_bench(

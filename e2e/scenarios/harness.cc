@@ -115,7 +115,8 @@ json Scenario::config_object() const {
 }
 
 std::vector<json> Scenario::example_objects() const {
-  auto objects = devcluster::read_manifests(KUBEGANG_SOURCE_DIR "/examples/" + options_.example);
+  auto objects =
+      devcluster::read_manifests(KUBEGANG_SOURCE_DIR "/examples/demo/" + options_.example);
   EXPECT_TRUE(objects.ok()) << objects.error().message;
   return objects.ok() ? std::move(objects).value() : std::vector<json>{};
 }
