@@ -41,6 +41,30 @@ TEST_F(Chart, ReadmeListsEveryValueWithItsDefault) {
   EXPECT_EQ(listed, values);
 }
 
+// Every value, and every group of values: Artifact Hub and editors show it.
+void expect_descriptions(const json& properties, const std::string& prefix) {
+  for (const auto& [name, schema] : properties.items()) {
+    EXPECT_NE(schema.value("description", ""), "") << prefix << name;
+    // Those two are Kubernetes' own: it describes their fields.
+    const bool own = name != "resources" && name != "seLinuxOptions";
+    if (own && schema.contains("properties")) {
+      expect_descriptions(schema["properties"], prefix + name + ".");
+    }
+  }
+}
+
+TEST_F(Chart, TheSchemaDescribesEveryValue) {
+  const json schema = json::parse(read(std::string{kChart} + "/values.schema.json"));
+  expect_descriptions(schema["properties"], "");
+}
+
+// The package has no files but the chart's.
+TEST_F(Chart, NotesNameNoFileOfTheRepository) {
+  const std::string notes = read(std::string{kChart} + "/templates/NOTES.txt");
+  EXPECT_THAT(notes, testing::Not(testing::HasSubstr("examples/")));
+  EXPECT_THAT(notes, testing::HasSubstr("kind: Partition"));
+}
+
 TEST_F(Chart, TheDockerfileMakesTheImagesOfTheChart) {
   const std::string text = read(KUBEGANG_SOURCE_DIR "/Dockerfile");
   // The user that the operator's pod has, and no shell in either image.

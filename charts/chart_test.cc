@@ -167,6 +167,57 @@ TEST_F(Chart, PodsHaveTheirOwnServiceAccounts) {
   }
 }
 
+TEST_F(Chart, AServiceAccountOfAnotherNameIsBoundAndKnownToThePolicies) {
+  const Objects objects = render(
+      set({"operator.serviceAccount.name=decider", "operator.serviceAccount.annotations.cloud=role",
+           "agent.serviceAccount.create=false", "agent.serviceAccount.name=switcher"}));
+  const json account = find(objects, "ServiceAccount/decider");
+  EXPECT_EQ(account["metadata"]["annotations"]["cloud"], "role");
+  EXPECT_EQ(account["automountServiceAccountToken"], false);
+  for (const json& object : objects) EXPECT_NE(id_of(object), "ServiceAccount/switcher");
+  for (const auto& [name, want] :
+       {std::pair{"operator", "decider"}, std::pair{"agent", "switcher"}}) {
+    EXPECT_EQ(pod_specs(objects).at(name)["serviceAccountName"], want);
+    const std::string id = std::string{"kubegang-"} + name;
+    EXPECT_EQ(find(objects, "ClusterRoleBinding/" + id)["subjects"][0]["name"], want);
+    EXPECT_EQ(find(objects, "RoleBinding/" + id + "-lease")["subjects"][0]["name"], want);
+    const json policy = find(objects, "ValidatingAdmissionPolicy/kubegang-own-tokens");
+    EXPECT_THAT(policy["spec"]["matchConditions"][0]["expression"].get<std::string>(),
+                testing::HasSubstr(std::string{"'system:serviceaccount:kubegang-system:"} + want));
+  }
+}
+
+TEST_F(Chart, LabelsAnnotationsAndVariablesReachThePods) {
+  const Objects objects = render(
+      set({"commonLabels.team=hpc", "commonLabels.app\\.kubernetes\\.io/name=other",
+           "operator.podLabels.a=b", "operator.podAnnotations.c=d", "operator.extraEnv[0].name=TZ",
+           "operator.extraEnv[0].value=UTC", "operator.logLevel=debug", "operator.writers=4"}));
+  for (const json& object : objects) {
+    EXPECT_EQ(object["metadata"]["labels"]["team"], "hpc") << id_of(object);
+    EXPECT_EQ(object["metadata"]["labels"]["app.kubernetes.io/name"], "kubegang");
+  }
+  const json deployment = find(objects, "Deployment/kubegang-operator");
+  const json pod = deployment["spec"]["template"];
+  EXPECT_EQ(pod["metadata"]["labels"]["a"], "b");
+  EXPECT_EQ(pod["metadata"]["annotations"]["c"], "d");
+  EXPECT_EQ(pod["spec"]["containers"][0]["env"][1], (json{{"name", "TZ"}, {"value", "UTC"}}));
+  const auto parsed = control::parse_options(arguments_of(deployment));
+  EXPECT_EQ(parsed.options.log_level, "debug");
+  EXPECT_EQ(parsed.options.writers, 4);
+}
+
+// A managed configuration is an object of the release, which Helm patches. It is there from when
+// its kind is known; otherwise the first installation makes it by a hook.
+TEST_F(Chart, AManagedSchedulerConfigBelongsToTheRelease) {
+  const std::string managed = set({"schedulerConfig.manage=true"});
+  for (const json& object : render(managed)) EXPECT_NE(object["kind"], "SchedulerConfig");
+  const json later = find(render(managed + " --api-versions kubegang.io/v1alpha1/SchedulerConfig"),
+                          "SchedulerConfig/default")["metadata"]["annotations"];
+  EXPECT_EQ(later, (json{{"helm.sh/resource-policy", "keep"}}));
+  const json own = find(render(), "SchedulerConfig/default")["metadata"]["annotations"];
+  EXPECT_EQ(own["helm.sh/hook"], "post-install");
+}
+
 TEST_F(Chart, OperatorIsConfined) {
   const json deployment = find(render(), "Deployment/kubegang-operator");
   const json pod = deployment["spec"]["template"]["spec"];
@@ -194,8 +245,8 @@ TEST_F(Chart, AgentIsConfined) {
             "seccompProfile": {"type": "RuntimeDefault"}})");
     if (realtime) want["capabilities"]["add"] = {"SYS_NICE", "IPC_LOCK"};
     EXPECT_EQ(pod["containers"][0]["securityContext"], want);
-    // With `realtime` too: the kernel may refuse SCHED_FIFO (freezer.md 4 rule 2).
-    EXPECT_EQ(pod["containers"][0]["resources"]["requests"]["cpu"], "500m");
+    // An alert tells where the kernel refuses SCHED_FIFO and more is needed (freezer.md rule 2).
+    EXPECT_EQ(pod["containers"][0]["resources"]["requests"]["cpu"], "100m");
     EXPECT_FALSE(pod["containers"][0]["resources"]["limits"].contains("cpu"));
     EXPECT_EQ(pod["priorityClassName"], "system-node-critical");
     EXPECT_EQ(pod["tolerations"], json::parse(R"([{"operator": "Exists"}])"));
@@ -253,10 +304,8 @@ TEST_F(Chart, TheNetworkPolicyLetsMetricsInAndTheApiServerOut) {
                   "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.a=b"}));
   const json policy = find(objects, "NetworkPolicy/kubegang")["spec"];
   EXPECT_EQ(policy["policyTypes"], json::parse(R"(["Ingress", "Egress"])"));
-  EXPECT_EQ(
-      policy["ingress"],
-      json::parse(
-          R"([{"ports": [{"port": "metrics"}],
+  EXPECT_EQ(policy["ingress"], json::parse(
+                                   R"([{"ports": [{"port": "metrics"}],
                  "from": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]}])"));
   EXPECT_EQ(policy["egress"], json::parse(R"([{"ports": [{"port": 6443, "protocol": "TCP"}]}])"));
   const json selector = policy["podSelector"]["matchLabels"];

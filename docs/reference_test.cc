@@ -17,7 +17,7 @@
 #include "cli/cluster/connect.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
-#include "node-agent/metrics.h"
+#include "node-agent/reporting/metrics.h"
 #include "operator/process/metrics.h"
 
 namespace docs {

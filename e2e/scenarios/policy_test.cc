@@ -1,7 +1,7 @@
 // What a configuration does to jobs, with real processes: cores, memory, tiers, QOS, and the ways
 // to be preempted (slurm-semantics.md 14.4 to 14.9). The configurations are those of
-// examples/demo/, with shorter times. Who runs when is read from the NodeTimetables; that the kernel obeys, from
-// the cgroups.
+// examples/demo/, with shorter times. Who runs when is read from the NodeTimetables; that the
+// kernel obeys, from the cgroups.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
+{{/* The labels of every object: ours, and commonLabels, which cannot replace ours. */}}
 {{- define "kubegang.labels" -}}
-app.kubernetes.io/name: kubegang
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- $ours := dict "app.kubernetes.io/name" "kubegang" "app.kubernetes.io/instance" .Release.Name
+    "app.kubernetes.io/version" .Chart.AppVersion "app.kubernetes.io/managed-by" .Release.Service
+    "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") }}
+{{- merge $ours .Values.commonLabels | toYaml }}
 {{- end }}
 
 {{- define "kubegang.inlineLabels" -}}
@@ -21,6 +21,30 @@ app.kubernetes.io/component: {{ .component }}
 {{ include "kubegang.selector" .root }}
 {{- end }}
 
+{{/* The metadata of a pod template: dict selector (JSON), of (operator's or agent's values). */}}
+{{- define "kubegang.podMetadata" -}}
+{{- with .of.podAnnotations }}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end }}
+labels: {{ merge (fromJson .selector) .of.podLabels | toJson }}
+{{- end }}
+
+{{/* The service account of a program: dict root, of (its values). */}}
+{{- define "kubegang.serviceAccount" -}}
+{{- if .of.serviceAccount.create }}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ .of.serviceAccount.name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels: {{- include "kubegang.labels" .root | nindent 4 }}
+  {{- with .of.serviceAccount.annotations }}
+  annotations: {{- toYaml . | nindent 4 }}
+  {{- end }}
+automountServiceAccountToken: false
+{{- end }}
+{{- end }}
+
 {{/* An image: dict root, of (operator's or agent's values). A digest says more than a tag. */}}
 {{- define "kubegang.image" -}}
 {{ .root.Values.image.registry }}{{ .of.repository }}
@@ -33,10 +57,10 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
 {{- define "kubegang.operatorUser" -}}
-system:serviceaccount:{{ .Release.Namespace }}:kubegang-operator
+system:serviceaccount:{{ .Release.Namespace }}:{{ .Values.operator.serviceAccount.name }}
 {{- end }}
 {{- define "kubegang.agentUser" -}}
-system:serviceaccount:{{ .Release.Namespace }}:kubegang-agent
+system:serviceaccount:{{ .Release.Namespace }}:{{ .Values.agent.serviceAccount.name }}
 {{- end }}
 {{- define "kubegang.testUser" -}}
 system:serviceaccount:{{ .Release.Namespace }}:kubegang-test
