@@ -1,0 +1,249 @@
+// The recordings' inputs with the scheduler's own timing: what production runs, where passes are
+// made as they are due, ticks are on the grid of slots, and jobs that are in no conflict with each
+// other are turned apart.
+//
+// Slurm's own instants cannot be met: its passes come when its timers say. So each recording is
+// played twice at the same instants: told, with a pass after every input, which is the
+// implementation that conformance_test compares with Slurm step by step; and with own timing,
+// lead 0. After every input and every slice both must have the same jobs on the same nodes, and the
+// same ones of them running. The recorded slices are put on the grid, one after the other, and what
+// happens between two of them in between.
+//
+// Recordings without slices are left out, and those in which a time limit is reached, a job is
+// requeued by command or a node goes down: when these take effect is not told here.
+// A recording is compared until a job connects others that were turned apart before: then the two
+// differ by design (with own timing a job without conflicts has no row, and joins as FILLER).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/files.h"
+#include "cli/scenario.h"
+#include "scheduler/simulate/driver.h"
+
+namespace cli {
+namespace {
+
+using simulate::Happening;
+using simulate::Scenario;
+
+// Carries decisions out as simulate::run_told does: what starts is ready at once, and what a
+// command ends is gone at once.
+class Replay {
+ public:
+  Replay(const Scenario& scenario, bool told)
+      : told_{told}, driver_{scenario, {.told_timing = told}} {}
+
+  void happen(base::Instant now, const Happening& happening) {
+    wake_until(now);
+    driver_.apply(now, happening);
+    settle(now);
+    if (told_) {
+      driver_.step(now, sched::Pass{.main = true, .backfill = false});
+      settle(now);
+    }
+    wake_until(now);
+  }
+  void slice(base::Instant now) {
+    wake_until(now);
+    if (!told_) return;
+    driver_.step(now, sched::SliceEnd{});
+    settle(now);
+  }
+
+  // The jobs on each node, by name.
+  std::map<std::string, std::set<sched::JobId>> jobs_on_nodes(base::Instant now) {
+    std::map<std::string, std::set<sched::JobId>> jobs;
+    for (const sched::JobId id : driver_.scheduler().jobs()) {
+      const std::optional<sched::JobView> view = driver_.scheduler().job(id, now);
+      if (!view || view->allocation == nullptr) continue;
+      for (const sched::NodeAllocation& use : view->allocation->nodes) {
+        jobs[driver_.scheduler().node_name(use.node)].insert(id);
+      }
+    }
+    return jobs;
+  }
+  // A line for each job that holds nodes and is not on its way out: "3 R n1:0-3 n2:0-3".
+  std::string show(base::Instant now) {
+    std::string text;
+    for (const sched::JobId id : driver_.scheduler().jobs()) {
+      const std::optional<sched::JobView> view = driver_.scheduler().job(id, now);
+      if (!view || view->allocation == nullptr || view->completing) continue;
+      text += to_string(id) + (view->state == sched::JobState::kRunning ? " R" : " S");
+      for (const sched::NodeAllocation& use : view->allocation->nodes) {
+        const std::string& name = driver_.scheduler().node_name(use.node);
+        text += " " + name + ":" + simulate::cpu_ids(driver_.node(name), use.cores);
+      }
+      text += "\n";
+    }
+    return text;
+  }
+
+ private:
+  // Own timing: everything that is due until then, and the plans that are to be published.
+  void wake_until(base::Instant now) {
+    if (told_) return;
+    constexpr int kWakesMax = 10'000;
+    int wakes = 0;
+    for (auto due = driver_.scheduler().next_due(); due && *due <= now;
+         due = driver_.scheduler().next_due()) {
+      wake(std::max(*due, now_));
+      ASSERT_LT(++wakes, kWakesMax);
+    }
+    wake(now);
+  }
+  void wake(base::Instant now) {
+    driver_.step(now, sched::Wake{});
+    settle(now);
+    driver_.scheduler().take_plans(now);
+  }
+  void settle(base::Instant now) {
+    now_ = now;
+    constexpr int kRoundsMax = 100'000;
+    for (int round = 0; round < kRoundsMax; ++round) {
+      const std::vector<sched::Decision> decisions = driver_.scheduler().take_decisions();
+      if (decisions.empty()) return;
+      for (const sched::Decision& decision : decisions) {
+        if (const auto* start = std::get_if<sched::Start>(&decision)) {
+          driver_.step(now, sched::JobReady{start->job});
+        } else if (const auto* end = std::get_if<sched::End>(&decision)) {
+          if (driver_.commanded() != end->job) continue;
+          driver_.step(now, sched::JobGone{end->job, sched::JobState::kCancelled, 0});
+        }
+      }
+    }
+    ADD_FAILURE() << "does not settle";
+  }
+
+  const bool told_;
+  simulate::Driver driver_;
+  base::Instant now_{};
+};
+
+// Which jobs are connected by nodes that they share: by job, the first of its group.
+std::map<sched::JobId, sched::JobId> groups_of(
+    const std::map<std::string, std::set<sched::JobId>>& jobs_on_nodes) {
+  std::map<sched::JobId, sched::JobId> first_of;
+  for (const auto& [node, jobs] : jobs_on_nodes) {
+    for (const sched::JobId job : jobs) {
+      const sched::JobId one = first_of.try_emplace(job, job).first->second;
+      const sched::JobId other = first_of.try_emplace(*jobs.begin(), *jobs.begin()).first->second;
+      for (auto& [each, first] : first_of) {
+        if (first == one || first == other) first = std::min(one, other);
+      }
+    }
+  }
+  return first_of;
+}
+
+// Whether two jobs are in one group now that were in different ones before.
+bool grew_together(const std::map<sched::JobId, sched::JobId>& before,
+                   const std::map<sched::JobId, sched::JobId>& now) {
+  for (const auto& [a, of_a] : before) {
+    for (const auto& [b, of_b] : before) {
+      if (of_a == of_b || !now.contains(a) || !now.contains(b)) continue;
+      if (now.at(a) == now.at(b)) return true;
+    }
+  }
+  return false;
+}
+
+bool is_compared(const Scenario& scenario) {
+  bool has_slice = false;
+  for (const simulate::Input& input : scenario.inputs) {
+    if (!input.happening) continue;
+    has_slice = has_slice || std::holds_alternative<simulate::TellSlice>(*input.happening);
+    if (std::holds_alternative<simulate::TellTimeLimit>(*input.happening)) return false;
+    if (std::holds_alternative<simulate::SetNodeState>(*input.happening)) return false;
+    const auto* command = std::get_if<simulate::Command>(&*input.happening);
+    if (command != nullptr && command->kind == simulate::CommandKind::kRequeue) return false;
+  }
+  return has_slice;
+}
+
+struct Duel {
+  int slices = 0;      // compared
+  int suspended = 0;   // lines of suspended jobs among what was compared
+  bool apart = false;  // jobs grew together that had been turned apart: nothing more is compared
+  std::string difference;  // empty = none
+};
+
+Duel duel(const Scenario& scenario) {
+  const base::Duration slice = scenario.configuration.cluster.time_slice;
+  Replay told{scenario, true};
+  Replay own{scenario, false};
+  Duel result;
+  std::map<sched::JobId, sched::JobId> groups;  // as of the last slice
+  const auto compare = [&](base::Instant now, const std::string& when) {
+    result.apart = result.apart || grew_together(groups, groups_of(told.jobs_on_nodes(now)));
+    if (result.apart) return;
+    const std::string wanted = told.show(now);
+    const std::string got = own.show(now);
+    result.suspended += static_cast<int>(std::count(wanted.begin(), wanted.end(), 'S'));
+    if (wanted != got && result.difference.empty()) {
+      result.difference = when + "\n told:\n" + wanted + " own:\n" + got;
+    }
+  };
+  // Inputs between two slices, at equal distances.
+  std::vector<Happening> between;
+  const auto play = [&] {
+    const base::Instant begin = base::slot_begin(result.slices, slice);
+    for (std::size_t i = 0; i < between.size(); ++i) {
+      const base::Instant now = begin + slice * static_cast<std::int64_t>(i + 1) /
+                                            static_cast<std::int64_t>(between.size() + 1);
+      told.happen(now, between[i]);
+      own.happen(now, between[i]);
+      compare(now, "slot " + std::to_string(result.slices) + ", input " + std::to_string(i));
+    }
+    between.clear();
+  };
+  for (const simulate::Input& input : scenario.inputs) {
+    if (!input.happening) continue;
+    if (std::holds_alternative<simulate::TellPass>(*input.happening)) continue;
+    if (!std::holds_alternative<simulate::TellSlice>(*input.happening)) {
+      between.push_back(*input.happening);
+      continue;
+    }
+    play();
+    const base::Instant now = base::slot_begin(++result.slices, slice);
+    told.slice(now);
+    own.slice(now);
+    compare(now, "slice " + std::to_string(result.slices));
+    groups = groups_of(told.jobs_on_nodes(now));
+    if (result.apart) break;
+  }
+  if (!result.apart) play();
+  return result;
+}
+
+TEST(OwnTiming, AgreesWithToldTimingOnTheRecordings) {
+  const std::filesystem::path folder =
+      std::filesystem::path{KUBEGANG_SOURCE_DIR} / "scheduler/testdata/conformance/scenarios";
+  int recordings = 0, slices = 0, suspended = 0, cut_short = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{folder}) {
+    const base::Result<std::string> text = read_file(entry.path().string(), kScenarioBytesMax);
+    ASSERT_TRUE(text.ok()) << entry.path();
+    const base::Result<Scenario> scenario = read_scenario(*text, entry.path().string());
+    ASSERT_TRUE(scenario.ok()) << scenario.error().message;
+    if (!is_compared(*scenario)) continue;
+    const Duel result = duel(*scenario);
+    EXPECT_EQ(result.difference, "") << entry.path().stem();
+    ++recordings;
+    slices += result.slices;
+    suspended += result.suspended;
+    cut_short += result.apart ? 1 : 0;
+  }
+  // So that it cannot pass by looking at nothing.
+  EXPECT_GE(recordings, 54);
+  EXPECT_GE(slices, 500);
+  EXPECT_GE(suspended, 900);
+  EXPECT_LE(cut_short, 4);
+}
+
+}  // namespace
+}  // namespace cli
