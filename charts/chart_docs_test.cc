@@ -84,8 +84,8 @@ TEST_F(Chart, DocsNameImagesAndValuesThatExist) {
   const std::regex image{"kubegang/(operator|agent|\\$name):([0-9a-z.]+)"};
   const std::regex option{"--set '?([^ '`\\\\\n]+)"};
   int images = 0;
-  for (const char* file : {"Dockerfile", "README.md", "docs/kind.md", "docs/security.md",
-                           "docs/operations.md", "charts/kubegang/README.md"}) {
+  for (const char* file : {"Dockerfile", "README.md", "docs/getting-started.md", "docs/kind.md",
+                           "docs/security.md", "docs/operations.md", "charts/kubegang/README.md"}) {
     const std::string text = read(std::string{KUBEGANG_SOURCE_DIR "/"} + file);
     for (std::sregex_iterator at{text.begin(), text.end(), image}, end; at != end; ++at) {
       EXPECT_EQ((*at)[2], version) << file;
