@@ -13,17 +13,13 @@ std::string job_name(const Job& job) {
 }  // namespace
 
 std::string Engine::check_invariants() {
-  components_.project_stale();
   for (const auto& [order, job] : books_.table().all()) {
     if (std::string broken = check_job(*job); !broken.empty()) return broken;
   }
   for (int rank = 0; rank < cluster_.node_count(); ++rank) {
     if (std::string broken = check_node(cluster_.node_at(rank)); !broken.empty()) return broken;
   }
-  if (world_) {
-    if (std::string broken = world_->check_invariants(); !broken.empty()) return broken;
-  }
-  return components_.check_invariants(now_);
+  return turns_->check_invariants();
 }
 
 std::string Engine::check_job(const Job& job) const {
@@ -40,8 +36,8 @@ std::string Engine::check_job(const Job& job) const {
     if (job.request.nodes_given && job.request.max_nodes && count > *job.request.max_nodes) {
       return name + ": more nodes than it asked for";
     }
-    const bool should = gang_on() && cluster_.exists(*job.partition) && job.ready &&
-                        !job.completing() && !job.cores_released && !job.user_suspended;
+    const bool should = gang::takes_turns(cluster_, job) && job.ready && !job.completing() &&
+                        !job.cores_released && !job.user_suspended;
     if (should && !job.in_gang) return name + ": ready and not in the gang";
     if (job.in_gang && !job.ready) return name + ": in the gang and not ready";
   }

@@ -25,8 +25,8 @@ void Engine::begin_ending(Job& job, Ending ending) {
 
 // R2.1: cores and memory are free in the books, but the nodes are completing until JobGone.
 void Engine::kill(Job& job) {
-  settle_clock(job);
-  if (!job.in_gang) to_phase(job, JobClock::Phase::kIdle);
+  turns_->charge(job);
+  if (!job.in_gang) turns_->set_phase(job, JobClock::Phase::kIdle);
   books_.release_cores(job);
 }
 
@@ -58,7 +58,7 @@ void Engine::on(const JobGone& event) {
 void Engine::gone(Job& job) {
   const JobState final_state = job.ending->final_state;
   job.exit_code = job.ending->exit_code;
-  gang_gone(job);
+  turns_->leave(job);
   books_.end(job, final_state);
   remove_empty_nodes();
   if (final_state == JobState::kPending) {
@@ -70,10 +70,10 @@ void Engine::gone(Job& job) {
 
 // Its nodes' timetables change, and its run time stops here.
 void Engine::about_to_end(Job& job) {
-  mark_nodes(job);
-  disarm_time_limit(job);
-  settle_clock(job);
-  to_phase(job, JobClock::Phase::kIdle);
+  turns_->mark_nodes(job);
+  limits_.disarm(job);
+  turns_->charge(job);
+  turns_->set_phase(job, JobClock::Phase::kIdle);
   waiting_resumes_.erase(job.id);
 }
 
@@ -104,15 +104,6 @@ void Engine::hold_if_suspended(Job& job) {
   if (job.held || !job.request.suspend) return;
   job.held = Reason::kJobHeldUser;
   job.held_by_suspend = true;
-}
-
-void Engine::on(const TimeLimitReached& event) {
-  Job* job = books_.find(event.job);
-  if (job == nullptr || !job->allocated() || job->suspended()) return;  // R13.21
-  begin_ending(*job, Ending{.final_state = JobState::kTimeout,
-                            .verdict = EndingVerdict::kTimeout,
-                            .grace_end = now_,
-                            .preemptor = {}});
 }
 
 }  // namespace sched

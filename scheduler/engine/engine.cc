@@ -1,18 +1,30 @@
 #include "scheduler/engine/engine.h"
 
 #include "base/check.h"
+#include "scheduler/gang/own_turns.h"
+#include "scheduler/gang/told_turns.h"
+#include "scheduler/preempt/rules.h"
 
 namespace sched {
+
+namespace {
+
+std::unique_ptr<gang::Turns> make_turns(const Options& options, const Cluster& cluster,
+                                        JobBooks& books, gang::TurnEvents& events) {
+  if (options.told_timing) return std::make_unique<gang::ToldTurns>(cluster, books, events);
+  return std::make_unique<gang::OwnTurns>(cluster, books, events, options.publishes);
+}
+
+}  // namespace
 
 Engine::Engine(Options options)
     : options_{options},
       books_{cluster_},
+      turns_{make_turns(options, cluster_, books_, *this)},
+      limits_{cluster_, books_, *turns_, !options.told_timing},
       admission_{cluster_, books_, !options.told_timing},
       pass_{cluster_, groups_, books_, admission_, *this},
-      pass_schedule_{cluster_, books_, admission_.queue(), pass_},
-      components_{cluster_, books_.usage(), books_.table(), options.publishes},
-      plans_{cluster_, books_.usage(), components_} {
-  components_.on_settle([this](Job& job) { settle_clock(job); });
+      pass_schedule_{cluster_, books_, admission_.queue(), pass_} {
   books_.on_begin([this](Job& job) { begun(job); });
   books_.on_end([this](Job& job) { about_to_end(job); });
   rebuild();
@@ -23,8 +35,7 @@ void Engine::step(base::Instant now, const Event& event) {
   const bool about_cluster = std::holds_alternative<Configure>(event) ||
                              std::holds_alternative<NodeUpdate>(event) ||
                              std::holds_alternative<NodeRemove>(event);
-  if (now > now_ || about_cluster) components_.project_stale();
-  if (about_cluster) components_.project_all();
+  turns_->go_to(now, about_cluster);
   now_ = now;
   const bool about_nodes =
       std::holds_alternative<NodeUpdate>(event) || std::holds_alternative<NodeRemove>(event);
@@ -44,7 +55,7 @@ std::vector<JobId> Engine::jobs() const {
 }
 
 std::optional<JobView> Engine::view(JobId id, base::Instant now) {
-  components_.project_stale();
+  turns_->project();
   const Job* job = books_.find(id);
   if (job == nullptr) return std::nullopt;
   JobView view;
@@ -65,17 +76,11 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
       *view.preempt_eligible_time += preempt::exempt_time(cluster_, *job);  // R7.43
     }
   }
-  view.run_time = run_time(*job, now);
-  view.suspend_time = suspend_time(*job, now);
-  if (!options_.told_timing && job->in_gang && !job->completing()) {  // ticks are played lazily
-    components_.ensure_known_at(*job, now);
-    const bool runs = components_.runs_at(*job, now);
-    view.state = runs ? JobState::kRunning : JobState::kSuspended;
-    if (runs) view.reason = Reason::kNone;
-    if (!runs && !job->user_suspended) {
-      components_.ensure_seen({job});
-      view.reason = components_.ever_runs(*job) ? Reason::kTimeslice : Reason::kPreempted;
-    }
+  view.run_time = turns_->run_time(*job, now);
+  view.suspend_time = turns_->suspend_time(*job, now);
+  if (const auto turn = turns_->turn_at(*job, now)) {
+    view.state = turn->runs ? JobState::kRunning : JobState::kSuspended;
+    view.reason = turn->why;
   }
   view.restarts = job->restarts;
   return view;

@@ -1,8 +1,10 @@
-// Engine: what is behind the class Scheduler: the job life cycle (chapter 2), the queue and the
-// passes (chapter 3), starts and endings, preemption (7.7, 7.8), and the gang's place in all of it.
+// Engine: the life cycle of jobs (chapter 2), behind the class Scheduler. It takes one event at a
+// time, asks the parts that know (admission, the pass, the gang, limits) and writes what follows
+// into JobBooks.
 //
-// Files: configure.cc (the administrator's events), user_events.cc (the users'), start.cc (T2),
-// end.cc (T5 to T7), gang.cc, time.cc (own timing), restore.cc (from what was published).
+// Files: cluster_events.cc (nodes, configuration), user_events.cc (submit, hold, cancel, …),
+// start.cc (T2, preemption), end.cc (T5 to T7), time.cc (wakes, passes, time limits), restore.cc (a
+// new leader).
 #pragma once
 
 #include <cstdint>
@@ -16,22 +18,21 @@
 
 #include "scheduler/decision.h"
 #include "scheduler/event.h"
-#include "scheduler/gang/components.h"
-#include "scheduler/gang/world.h"
+#include "scheduler/gang/turns.h"
 #include "scheduler/jobs/job_books.h"
 #include "scheduler/jobs/node_usage.h"
+#include "scheduler/limits/time_limits.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/pass/main_pass.h"
 #include "scheduler/pass/pass_schedule.h"
 #include "scheduler/place/node_groups.h"
-#include "scheduler/projection/node_plans.h"
 #include "scheduler/queue/admission.h"
 #include "scheduler/queue/priority.h"
 #include "scheduler/scheduler.h"
 
 namespace sched {
 
-class Engine final : private PassActions {
+class Engine final : private PassActions, private gang::TurnEvents {
  public:
   explicit Engine(Options options);
   Engine(const Engine&) = delete;
@@ -42,9 +43,9 @@ class Engine final : private PassActions {
   std::optional<JobView> view(JobId id, base::Instant now);
   std::vector<JobId> jobs() const;
   std::optional<base::Instant> next_due();
-  std::vector<NodePlan> take_plans(base::Instant now);
-  std::vector<JobRun> take_runs() { return std::exchange(runs_, {}); }
-  std::vector<JobRun> open_runs();
+  std::vector<NodePlan> take_plans(base::Instant now) { return turns_->take_plans(now); }
+  std::vector<JobRun> take_runs() { return turns_->take_runs(); }
+  std::vector<JobRun> open_runs() { return turns_->open_runs(); }
   base::Instant when_has_run(JobId id, base::Duration work, base::Instant until);
   const Cluster& cluster() const { return cluster_; }
   PartitionIndex known_partition(const std::string& name) { return cluster_.known_partition(name); }
@@ -61,7 +62,6 @@ class Engine final : private PassActions {
   void restore_job(const RestoredJob& from);
   void restore_ending(Job& job, const RestoredJob& from);
   void restore_clock(Job& job, const std::map<JobId, const NodePlan*>& plan_of);
-  void restore_rotation(const std::vector<NodePlan>& published);
 
   // --- events (one function per event) ---
   void on(const Configure& event);
@@ -111,35 +111,16 @@ class Engine final : private PassActions {
   void about_to_end(Job& job);  // likewise
   bool may_requeue(const Job& job) const;
   static void hold_if_suspended(Job& job);
-  std::optional<base::Duration> time_limit_of(const Job& job, PartitionIndex partition) const;
 
-  // --- gang ---
-  bool gang_on() const { return cluster_.parameters().gang; }
-  // Jobs of a removed partition run on outside the gang. REQUIRES: job.partition.
-  bool takes_turns(const Job& job) const { return gang_on() && cluster_.exists(*job.partition); }
-  gang::Newcomer newcomer(const Job& job) const;
-  void gang_start(Job& job);
-  void gang_gone(Job& job);
-  void mark_nodes(const Job& job);
-  void gang_rebuild();  // 6.10
-  void rebuild_components();
-  void apply_gang_actions();
+  // TurnEvents
+  void must_end(Job& victim, std::optional<JobId> preemptor) override;
+  void times_changed(Job& job) override { limits_.advance(job, now_); }
+  void resumed(Job& job) override;
 
-  // --- own timing ---
+  // --- time ---
   void fire_timers();
-  void after_gang();
-  base::Duration run_time(const Job& job, base::Instant t) const;
-  base::Duration suspend_time(const Job& job, base::Instant t) const;
-  base::Duration gang_run_time(const Job& job, base::Instant from, base::Instant to) const;
-  void settle_clock(Job& job);
-  void to_phase(Job& job, JobClock::Phase phase);
-  void record_run(const Job& job, base::Instant until, std::vector<JobRun>& runs) const;
-  void arm_time_limit(Job& job);
-  void advance_time_limit(Job& job);
-  void disarm_time_limit(Job& job);
-  void check_time_limits();
   void retry_resumes();
-  std::optional<base::Duration> over_time_limit(const Job& job) const;
+  void time_out(Job& job);
 
   const Options options_;
   base::Instant now_{base::Instant::min()};
@@ -148,22 +129,17 @@ class Engine final : private PassActions {
   std::uint64_t cluster_version_ = 0;   // that groups_ were built for
   std::uint64_t topology_version_ = 0;  // that the books were built for
   JobBooks books_;
+  const std::unique_ptr<gang::Turns> turns_;
+  TimeLimits limits_;
   Priorities priorities_;
   Admission admission_;
   MainPass pass_;
   PassSchedule pass_schedule_;
-  // The gang: with told timing one world, otherwise components.
-  std::optional<gang::World> world_;
-  gang::Components components_;
-  NodePlans plans_;
 
   std::set<std::pair<base::Instant, JobId>> grace_timers_;
-  std::set<std::pair<base::Instant, JobId>> limit_timers_;
   std::set<JobId> waiting_resumes_;      // resumed by their users, no row is free yet
   std::uint64_t resumes_version_ = 0;    // when they were last tried
   std::set<std::string> removed_nodes_;  // that still have jobs
-
-  std::vector<JobRun> runs_;
 };
 
 }  // namespace sched

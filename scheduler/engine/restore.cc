@@ -2,12 +2,12 @@
 // timetables that were published.
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/check.h"
 #include "scheduler/engine/engine.h"
 
 namespace sched {
+
 void Engine::restore_job(const RestoredJob& from) {
   Job& job = books_.add(from.request);
   job.state = from.state;
@@ -38,7 +38,7 @@ void Engine::restore_job(const RestoredJob& from) {
   job.allocated_at = from.allocated_at;
   job.ready = from.ready;
   job.start_time = from.start_time;
-  job.time_limit = time_limit_of(job, *job.partition);
+  job.time_limit = limits_.limit_of(job, *job.partition, now_);
   job.clock.run = from.run_time;
   job.clock.suspended = from.suspend_time;
   job.clock.as_of = from.times_as_of;
@@ -84,8 +84,9 @@ void Engine::restore_from_published(base::Instant now, std::vector<RestoredJob> 
                                     std::vector<NodePlan> published) {
   CHECK(books_.table().size() == 0);
   now_ = std::max(now_, now);
+  turns_->go_to(now_, false);
   settle();
-  if (!options_.told_timing) components_.configure(now_);
+  turns_->configure();
   for (const RestoredJob& job : jobs) restore_job(job);
   std::map<JobId, const NodePlan*> plan_of;  // any of its nodes' plans
   for (NodePlan& plan : published) {
@@ -93,15 +94,11 @@ void Engine::restore_from_published(base::Instant now, std::vector<RestoredJob> 
     for (const NodeTimetableEntry& entry : plan.entries) plan_of.emplace(entry.job, &plan);
   }
   for (const auto& [order, job] : books_.allocated()) restore_clock(*job, plan_of);
-  if (gang_on() && !options_.told_timing) restore_rotation(published);
-  for (const NodePlan& plan : published) {
-    if (cluster_.exists(plan.node) && !plan.entries.empty()) plans_.set_published(plan);
-  }
+  turns_->restore(published);
   for (const auto& [order, job] : books_.allocated()) {
-    mark_nodes(*job);
-    arm_time_limit(*job);
+    turns_->mark_nodes(*job);
+    limits_.arm(*job, now_);
   }
-  for (const NodePlan& plan : published) components_.dirty_nodes().set_no_later(plan.node, now_);
   books_.changed();
 }
 
@@ -142,29 +139,6 @@ void Engine::restore_clock(Job& job, const std::map<JobId, const NodePlan*>& pla
   }
   job.clock.as_of = now_;
   job.clock.phase = JobClock::Phase::kRunning;
-}
-
-// Lists as of each plan, merged where nodes share jobs, advanced to now; whoever is ready and in no
-// plan joins as FILLER.
-void Engine::restore_rotation(const std::vector<NodePlan>& published) {
-  components_.restore_published(published, now_);
-  for (const auto& [order, job] : books_.allocated()) {
-    if (!job->ready || job->user_suspended || job->in_gang || !takes_turns(*job)) continue;
-    components_.start(*job, now_);
-  }
-  components_.project_stale();
-  for (const JobId id : components_.take_touched()) {
-    Job* job = books_.find(id);
-    if (job == nullptr || !job->in_gang || job->completing()) continue;
-    components_.ensure_known_at(*job, now_);
-    const bool runs = components_.runs_at(*job, now_);
-    if (!runs) components_.ensure_seen({job});
-    books_.restore_turn(*job, runs,
-                        runs                          ? Reason::kNone
-                        : components_.ever_runs(*job) ? Reason::kTimeslice
-                                                      : Reason::kPreempted);
-  }
-  after_gang();
 }
 
 }  // namespace sched

@@ -7,28 +7,16 @@
 
 namespace sched {
 
-std::optional<base::Duration> Engine::time_limit_of(const Job& job,
-                                                    PartitionIndex partition) const {
-  const PartitionConfig& config = cluster_.partition(partition).config;
-  std::optional<base::Duration> limit = job.request.time_limit;
-  if (!limit) limit = config.default_time ? config.default_time : config.max_time;
-  if (!job.request.deadline) return limit;
-  // 13.3: it is shortened where it would go beyond the deadline.
-  const base::Duration left = std::max<base::Duration>(
-      *job.request.deadline - job.start_time.value_or(now_), base::Duration{0});
-  return std::min(limit.value_or(left), left);
-}
-
 // The job's records stay in the queue until the pass has walked it.
 void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
   books_.begin(job, partition, std::move(fits.allocation), fits.sharing, now_);
-  job.time_limit = time_limit_of(job, partition);
+  job.time_limit = limits_.limit_of(job, partition, now_);
   job.clock = JobClock{.as_of = now_};
-  if (options_.told_timing) become_ready(job);
+  if (options_.told_timing) become_ready(job);  // there is no JobReady
 }
 
 void Engine::begun(Job& job) {
-  mark_nodes(job);
+  turns_->mark_nodes(job);
 }
 
 void Engine::on(const JobReady& event) {
@@ -40,13 +28,13 @@ void Engine::on(const JobReady& event) {
 // The gang start 6.9, and with it start time, time limit and exempt time (architecture.md 2).
 void Engine::become_ready(Job& job) {
   books_.set_ready(job, now_);
-  if (job.request.deadline) job.time_limit = time_limit_of(job, *job.partition);
-  mark_nodes(job);
+  if (job.request.deadline) job.time_limit = limits_.limit_of(job, *job.partition, now_);
+  turns_->mark_nodes(job);
   if (job.user_suspended) return;
-  to_phase(job, JobClock::Phase::kRunning);
-  gang_start(job);
-  arm_time_limit(job);
-  mark_nodes(job);
+  turns_->set_phase(job, JobClock::Phase::kRunning);
+  turns_->start(job);
+  limits_.arm(job, now_);
+  turns_->mark_nodes(job);
 }
 
 // 7.7: the claim is committed before the victims' endings, and it lasts until the last of them must
@@ -66,13 +54,21 @@ void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
   for (const auto& [victim, mode] : victims) preempt(*victim, mode, preemptor.id);
 }
 
-// 7.7 steps 2a, 2c and 2d; also the way of the gang's kills (P7).
+void Engine::must_end(Job& victim, std::optional<JobId> preemptor) {
+  preempt(victim, preempt::effective_mode(cluster_, victim), preemptor);
+}
+
+void Engine::resumed(Job& job) {
+  if (!job.limit_timer) limits_.arm(job, now_);
+}
+
+// 7.7 steps 2a, 2c and 2d; also for victims that the gang stops (P7).
 void Engine::preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor) {
   const bool requeue = mode == PreemptMode::kRequeue && may_requeue(victim);
   base::Instant grace_end = now_ + preempt::grace_time(cluster_, victim);
   if (victim.time_limit && grace_end > now_) {  // 7.8 step 2: no later than its own end
-    settle_clock(victim);
-    const base::Duration left = *victim.time_limit - run_time(victim, now_);
+    turns_->charge(victim);
+    const base::Duration left = *victim.time_limit - turns_->run_time(victim, now_);
     grace_end = std::min(grace_end, now_ + std::max(base::Duration{0}, left));
   }
   begin_ending(victim,
@@ -85,7 +81,7 @@ void Engine::preempt(Job& victim, PreemptMode mode, std::optional<JobId> preempt
 void Engine::on(const StartRefused& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated() || job->ready) return;
-  gang_gone(*job);
+  turns_->leave(*job);
   books_.end(*job, JobState::kPending);
   remove_empty_nodes();
   // Adds to the nodes that refused this job recently instead of replacing them; otherwise two full

@@ -36,8 +36,8 @@ void Engine::on(const Update& event) {
     books_.set_request(*job, event.request);
   } else {
     books_.set_request(*job, event.request);
-    job->time_limit = time_limit_of(*job, *job->partition);
-    arm_time_limit(*job);
+    job->time_limit = limits_.limit_of(*job, *job->partition, now_);
+    limits_.arm(*job, now_);
   }
   job->priority = event.request.priority
                       ? *event.request.priority
@@ -124,7 +124,7 @@ void Engine::on(const Forget& event) {
     books_.clear_claim(*job, false, now_);
   }
   if (job->allocated()) {
-    gang_gone(*job);
+    turns_->leave(*job);
     books_.end(*job, JobState::kPending);
     remove_empty_nodes();
   }
@@ -144,18 +144,12 @@ void Engine::on(const UserSuspend& event) {
   }
   waiting_resumes_.erase(job->id);
   if (job->user_suspended || job->completing()) return;
-  if (options_.told_timing &&
-      job->suspended()) {  // T11: held against the gang's resume, nothing is released
-    books_.hold_by_user(*job);
-    if (world_) world_->set_held(job->id, true);
-    set_reason(*job, Reason::kUser);
-    return;
-  }
+  if (turns_->hold(*job)) return set_reason(*job, Reason::kUser);
   books_.give_cores_back(*job);
-  gang_gone(*job);
+  turns_->leave(*job);
   books_.suspend_by_user(*job);
-  to_phase(*job, JobClock::Phase::kSuspended);
-  mark_nodes(*job);
+  turns_->set_phase(*job, JobClock::Phase::kSuspended);
+  turns_->mark_nodes(*job);
 }
 
 void Engine::on(const UserResume& event) {
@@ -167,15 +161,7 @@ void Engine::on(const UserResume& event) {
     return;
   }
   if (!job->user_suspended || job->completing()) return;
-  if (!job->cores_released) {
-    books_.unhold_by_user(*job);
-    set_reason(*job, Reason::kTimeslice);
-    if (world_) {
-      world_->set_held(job->id, false);
-      apply_gang_actions();
-    }
-    return;
-  }
+  if (!job->cores_released) return turns_->unhold(*job);
   // Slurm does not ask for room (recording manual_suspend_linear_nogang). P3: the job runs before
   // the gang hears of it.
   if (!books_.resume_by_user(*job, options_.told_timing)) {
@@ -184,11 +170,11 @@ void Engine::on(const UserResume& event) {
     return;
   }
   waiting_resumes_.erase(job->id);
-  to_phase(*job, job->ready ? JobClock::Phase::kRunning : JobClock::Phase::kIdle);
+  turns_->set_phase(*job, job->ready ? JobClock::Phase::kRunning : JobClock::Phase::kIdle);
   set_reason(*job, Reason::kNone);
-  if (job->ready) gang_start(*job);
-  arm_time_limit(*job);
-  mark_nodes(*job);
+  if (job->ready) turns_->start(*job);
+  limits_.arm(*job, now_);
+  turns_->mark_nodes(*job);
 }
 
 }  // namespace sched

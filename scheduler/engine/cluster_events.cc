@@ -5,7 +5,7 @@
 namespace sched {
 
 void Engine::on(const Configure& event) {
-  const bool gang_before = gang_on();
+  const bool gang_before = gang::is_on(cluster_);
   cluster_.configure(*event.configuration);
   cluster_.settle();
   groups_.rebuild(cluster_);
@@ -13,18 +13,12 @@ void Engine::on(const Configure& event) {
   topology_version_ = cluster_.topology_version();
   rebuild();
   release_bad_constraints();
-  if (!options_.told_timing) {
-    const base::Duration slice_before = components_.grid().slice;
-    components_.configure(now_);
-    if (components_.grid().slice != slice_before) {  // one slice in all that is published
-      for (const auto& [node, plan] : plans_.published())
-        components_.dirty_nodes().set_no_later(node, now_);
-    }
-  }
-  if (gang_before || gang_on()) gang_rebuild();
-  for (const auto& [order, job] :
-       books_.allocated()) {  // whom a job that starts must not disturb: tiers decide
-    if (!job->ready) mark_nodes(*job);
+  turns_->configure();
+  if (gang_before || gang::is_on(cluster_)) turns_->rebuild();
+  // Tiers decide which jobs are frozen beside a job that is still starting, so its nodes may need
+  // new timetables.
+  for (const auto& [order, job] : books_.allocated()) {
+    if (!job->ready) turns_->mark_nodes(*job);
   }
   books_.changed();
 }

@@ -1,0 +1,263 @@
+#include "scheduler/gang/own_turns.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace sched::gang {
+
+OwnTurns::OwnTurns(const Cluster& cluster, JobBooks& books, TurnEvents& events, bool publishes)
+    : cluster_{cluster},
+      books_{books},
+      events_{events},
+      publishes_{publishes},
+      components_{cluster, books.usage(), books.table(), publishes},
+      plans_{cluster, books.usage(), components_} {
+  components_.on_settle([this](Job& job) { charge(job); });
+}
+
+void OwnTurns::go_to(base::Instant now, bool cluster_changes) {
+  if (now > now_ || cluster_changes) components_.project_stale();
+  if (cluster_changes) components_.project_all();
+  now_ = now;
+}
+
+void OwnTurns::wake() {
+  components_.advance_due(now_);
+  carry_over();
+}
+
+void OwnTurns::play() {
+  components_.advance(now_);
+  carry_over();
+}
+
+std::optional<base::Instant> OwnTurns::next_due() {
+  components_.project_stale();
+  const std::optional<base::Instant> change = components_.next_due();
+  const std::optional<base::Instant> rewrite = plans_.next_due();
+  return change && rewrite ? std::min(change, rewrite) : (change ? change : rewrite);
+}
+
+void OwnTurns::start(Job& job) {
+  if (!takes_turns(cluster_, job)) return;
+  components_.start(job, now_);
+  carry_over();
+}
+
+void OwnTurns::leave(Job& job) {
+  if (!job.in_gang) return;
+  components_.leave(job, now_);
+  carry_over();
+}
+
+void OwnTurns::unhold(Job& job) {
+  CHECK(false, to_string(job.id));
+}
+
+// 1. Kills first, since they change who runs; an ending may bring about more of them.
+// 2. Of the jobs that it may concern: which of them stop, and which go on.
+// 3. All Suspends come before all Resumes.
+void OwnTurns::carry_over() {
+  while (true) {
+    const std::vector<Action> kills = components_.take_kills();
+    if (kills.empty()) break;
+    for (const Action& kill : kills) {
+      Job& victim = *books_.find(kill.job);
+      if (victim.completing()) continue;  // another ending came first while it was stopped
+      events_.must_end(victim, kill.by);
+      components_.set_dying(victim, now_);
+    }
+  }
+  std::vector<Job*> stopped;
+  std::vector<Job*> resumed;
+  for (const JobId id : components_.take_touched()) {
+    Job* job = books_.find(id);
+    if (job == nullptr || !job->in_gang || job->completing()) continue;
+    events_.times_changed(*job);
+    const bool runs = runs_now(*job);
+    if (!runs && job->running()) stopped.push_back(job);
+    if (runs && job->suspended()) resumed.push_back(job);
+  }
+  if (!stopped.empty()) {
+    components_.project_stale();
+    components_.ensure_seen({stopped.begin(), stopped.end()});
+  }
+  for (Job* job : stopped) {
+    const Reason why = components_.ever_runs(*job) ? Reason::kTimeslice : Reason::kPreempted;
+    books_.suspend(*job, job->user_suspended ? job->reason : why);
+  }
+  for (Job* job : resumed) {
+    books_.resume(*job);
+    events_.resumed(*job);
+  }
+}
+
+bool OwnTurns::runs_now(const Job& job) {
+  components_.ensure_known_at(job, now_);
+  return components_.runs_at(job, now_);
+}
+
+Reason OwnTurns::why_stopped(const Job& job) {
+  components_.ensure_seen({&job});
+  return components_.ever_runs(job) ? Reason::kTimeslice : Reason::kPreempted;
+}
+
+void OwnTurns::charge(Job& job) {
+  if (!job.in_gang || now_ <= job.clock.as_of) return;
+  record_run(job, now_, runs_);
+  if (!job.completing()) {  // otherwise its processes are ending or have ended
+    const base::Duration since = now_ - job.clock.as_of;
+    const base::Duration ran = ran_between(job, job.clock.as_of, now_);
+    job.clock.run += ran;
+    job.clock.suspended += since - ran;
+  }
+  job.clock.as_of = now_;
+}
+
+void OwnTurns::set_phase(Job& job, JobClock::Phase phase) {
+  record_run(job, now_, runs_);
+  job.clock.to(phase, now_);
+}
+
+// When it runs from the last charged instant on. A job that is being killed runs until it is gone.
+void OwnTurns::record_run(const Job& job, base::Instant until, std::vector<JobRun>& runs) const {
+  const base::Instant from = job.clock.as_of;
+  if (publishes_ || !job.ready || from >= until) return;
+  const bool on_nodes = job.in_gang || job.clock.phase == JobClock::Phase::kRunning ||
+                        (job.completing() && !job.user_suspended);
+  if (!on_nodes) return;
+  JobRun run{.job = job.id, .from = from, .to = until, .timetable = nullptr, .pod = 0};
+  if (Component* part = job.in_gang ? components_.ensure_projected(job, until) : nullptr) {
+    run.timetable = part->projection.shared_timeline();
+    run.pod = part->projection.pod_of(job.id);
+  }
+  runs.push_back(std::move(run));
+}
+
+void OwnTurns::configure() {
+  const base::Duration slice_before = components_.grid().slice;
+  components_.configure(now_);
+  if (components_.grid().slice == slice_before) return;
+  for (const auto& [node, plan] : plans_.published()) {  // one slice in all that is published
+    components_.dirty_nodes().set_no_later(node, now_);
+  }
+}
+
+void OwnTurns::rebuild() {
+  std::vector<Job*> tracked;
+  for (const auto& [order, job] : books_.allocated()) {
+    const bool sliced = takes_turns(cluster_, *job);
+    if (sliced && job->ready && !job->user_suspended) {
+      if (!job->in_gang) set_phase(*job, job->clock.phase);  // its partition is back
+      tracked.push_back(job);
+    }
+    if (sliced || !job->in_gang) continue;
+    components_.leave(*job, now_);
+    if (job->suspended()) books_.resume(*job);
+    events_.resumed(*job);
+  }
+  if (is_on(cluster_)) components_.rebuild(tracked, now_);
+  carry_over();
+}
+
+// 1. The lists as of each plan, merged where nodes share jobs and advanced to now. A ready job in
+//    no plan joins as FILLER.
+// 2. What runs now is the state that the jobs begin with; nothing is decided.
+// 3. What was published stands until a plan has to differ.
+void OwnTurns::restore(const std::vector<NodePlan>& published) {
+  if (is_on(cluster_)) {
+    components_.restore_published(published, now_);
+    for (const auto& [order, job] : books_.allocated()) {
+      if (!job->ready || job->user_suspended || job->in_gang || !takes_turns(cluster_, *job)) {
+        continue;
+      }
+      components_.start(*job, now_);
+    }
+    components_.project_stale();
+    for (const JobId id : components_.take_touched()) {
+      Job* job = books_.find(id);
+      if (job == nullptr || !job->in_gang || job->completing()) continue;
+      const bool runs = runs_now(*job);
+      books_.restore_turn(*job, runs, runs ? Reason::kNone : why_stopped(*job));
+    }
+    carry_over();
+  }
+  for (const NodePlan& plan : published) {
+    if (cluster_.exists(plan.node) && !plan.entries.empty()) plans_.set_published(plan);
+    components_.dirty_nodes().set_no_later(plan.node, now_);
+  }
+}
+
+std::optional<Turns::Turn> OwnTurns::turn_at(const Job& job, base::Instant t) {
+  if (!job.in_gang || job.completing()) return std::nullopt;
+  components_.ensure_known_at(job, t);
+  if (components_.runs_at(job, t)) return Turn{true, Reason::kNone};
+  return Turn{false, job.user_suspended ? job.reason : why_stopped(job)};
+}
+
+// Of a job that takes part, projected as far as that needs.
+base::Duration OwnTurns::ran_between(const Job& job, base::Instant from, base::Instant to) {
+  if (from != to) components_.ensure_projected(job, to);
+  return components_.run_time(job, from, to);
+}
+
+base::Duration OwnTurns::run_time(const Job& job, base::Instant t) {
+  // A plan's as_of may lie before the job joined, or before its clock was charged last.
+  if (!job.in_gang) return std::max(job.clock.run_at(t), base::Duration{0});
+  if (job.completing()) return job.clock.run;  // its processes are ending or have ended
+  if (t >= job.clock.as_of) return job.clock.run + ran_between(job, job.clock.as_of, t);
+  const base::Duration since = ran_between(job, t, job.clock.as_of);
+  return std::max<base::Duration>(job.clock.run - since, base::Duration{0});
+}
+
+base::Duration OwnTurns::suspend_time(const Job& job, base::Instant t) {
+  if (!job.in_gang) return job.clock.suspended_at(t);
+  if (job.completing()) return job.clock.suspended;
+  const base::Duration ran = ran_between(job, job.clock.as_of, t);
+  return job.clock.suspended + (t - job.clock.as_of - ran);
+}
+
+base::Instant OwnTurns::when_has_run(const Job& job, base::Duration work, base::Instant until) {
+  const base::Duration left = work - job.clock.run;
+  if (job.in_gang) {
+    components_.ensure_projected(job, until);
+    return components_.when_has_run(job, job.clock.as_of, left, until);
+  }
+  if (job.clock.phase == JobClock::Phase::kRunning) return job.clock.as_of + left;
+  return until == base::kNever ? until : until + left;
+}
+
+// A job that does not run now gets there in its next turn at the earliest. It is looked at once in
+// a slice, so that only a turn that is near has to be found exactly.
+std::optional<base::Instant> OwnTurns::earliest(const Job& job, base::Duration more) {
+  if (!job.in_gang || runs_now(job)) return now_ + more;
+  components_.project_stale();
+  components_.ensure_seen({&job});
+  if (!components_.ever_runs(job)) return std::nullopt;
+  const base::Duration slice = components_.grid().slice;
+  if (more >= slice) return now_ + more;
+  components_.ensure_projected(job, now_ + slice);
+  return components_.when_has_run(job, now_, more, now_ + slice);
+}
+
+std::vector<NodePlan> OwnTurns::take_plans(base::Instant now) {
+  CHECK(publishes_);
+  components_.project_stale();
+  return plans_.take(now, [this](const Job& job, base::Instant t) { return run_time(job, t); });
+}
+
+std::vector<JobRun> OwnTurns::open_runs() {
+  components_.project_stale();
+  std::vector<JobRun> runs;
+  for (const auto& [order, job] : books_.allocated()) record_run(*job, base::kNever, runs);
+  return runs;
+}
+
+std::string OwnTurns::check_invariants() {
+  components_.project_stale();
+  return components_.check_invariants(now_);
+}
+
+}  // namespace sched::gang

@@ -1,0 +1,134 @@
+#include "scheduler/gang/told_turns.h"
+
+#include <algorithm>
+
+#include "scheduler/gang/components.h"
+#include "scheduler/preempt/rules.h"
+
+namespace sched::gang {
+
+Newcomer ToldTurns::newcomer(const Job& job) const {
+  Newcomer made = newcomer_of(job, cluster_);
+  made.suspended = job.suspended();
+  return made;
+}
+
+void ToldTurns::start(Job& job) {
+  if (!takes_turns(cluster_, job)) return;
+  if (!world_) world_.emplace(cluster_, unit_of(cluster_.parameters()));
+  job.in_gang = true;
+  world_->start(newcomer(job));
+  apply();
+}
+
+void ToldTurns::leave(Job& job) {
+  if (!job.in_gang) return;
+  job.in_gang = false;
+  world_->remove(job.id);
+  apply();
+}
+
+bool ToldTurns::hold(Job& job) {
+  if (!job.suspended()) return false;
+  books_.hold_by_user(job);
+  if (world_) world_->set_held(job.id, true);
+  return true;
+}
+
+void ToldTurns::unhold(Job& job) {
+  books_.unhold_by_user(job);
+  books_.set_reason(job, Reason::kTimeslice);
+  if (!world_) return;
+  world_->set_held(job.id, false);
+  apply();
+}
+
+void ToldTurns::charge(Job& job) {
+  if (job.in_gang && now_ > job.clock.as_of) job.clock.to(job.clock.phase, now_);
+}
+
+void ToldTurns::end_slice() {
+  if (!world_) return;
+  world_->tick();
+  apply();
+}
+
+// The last action of each job counts; all Suspends come before all Resumes.
+void ToldTurns::apply() {
+  std::vector<Job*> stopped;
+  std::vector<Job*> resumed;
+  for (const Action& action : world_->take_last_actions()) {
+    Job& job = *books_.find(action.job);
+    switch (action.kind) {
+      case ActionKind::kStop:
+        if (job.running()) stopped.push_back(&job);
+        break;
+      case ActionKind::kResume:
+        if (job.suspended()) resumed.push_back(&job);
+        break;
+      case ActionKind::kKill:
+        events_.must_end(job, action.by);
+        break;
+    }
+  }
+  for (Job* job : stopped) {
+    if (job->completing()) continue;
+    job->clock.to(JobClock::Phase::kSuspended, now_);
+    books_.suspend(*job, world_->shadowed(job->id) ? Reason::kPreempted : Reason::kTimeslice);
+  }
+  for (Job* job : resumed) {
+    if (job->completing()) continue;
+    job->clock.to(JobClock::Phase::kRunning, now_);
+    books_.resume(*job);
+  }
+  // The next pass is told too, and it must look at the nodes again (R4.4).
+  if (!stopped.empty() || !resumed.empty()) books_.changed();
+}
+
+// Jobs keep the order of the old lists; the others follow in job-table order.
+void ToldTurns::rebuild() {
+  std::vector<Place> places;
+  if (world_) places = world_->places();
+  world_.reset();
+  if (is_on(cluster_)) world_.emplace(cluster_, unit_of(cluster_.parameters()));
+  // Jobs that are completing stay outside.
+  for (const auto& [order, job] : books_.allocated()) job->in_gang = false;
+  const auto add = [&](Job& job) {
+    if (!job.allocated() || !job.ready || job.completing() || job.cores_released) return;
+    if (!takes_turns(cluster_, job)) {
+      if (!job.suspended() || job.user_suspended) return;
+      job.clock.to(JobClock::Phase::kRunning, now_);
+      books_.resume(job);
+      return;
+    }
+    job.in_gang = true;
+    world_->start(newcomer(job), false);
+  };
+  for (const Place& place : places) add(*books_.find(place.job));
+  for (const auto& [order, job] : books_.allocated()) {
+    if (takes_turns(cluster_, *job) && !world_->contains(job->id)) add(*job);
+  }
+  if (!is_on(cluster_)) return;
+  world_->refill_all();
+  apply();
+}
+
+base::Duration ToldTurns::run_time(const Job& job, base::Instant t) {
+  return std::max(job.clock.run_at(t), base::Duration{0});
+}
+
+base::Duration ToldTurns::suspend_time(const Job& job, base::Instant t) {
+  return job.clock.suspended_at(t);
+}
+
+base::Instant ToldTurns::when_has_run(const Job& job, base::Duration work, base::Instant until) {
+  const base::Duration left = work - job.clock.run;
+  if (job.clock.phase == JobClock::Phase::kRunning) return job.clock.as_of + left;
+  return until == base::kNever ? until : until + left;
+}
+
+std::string ToldTurns::check_invariants() {
+  return world_ ? world_->check_invariants() : std::string{};
+}
+
+}  // namespace sched::gang

@@ -1,0 +1,71 @@
+#include "scheduler/limits/time_limits.h"
+
+#include <algorithm>
+
+namespace sched {
+
+std::optional<base::Duration> TimeLimits::limit_of(const Job& job, PartitionIndex partition,
+                                                   base::Instant now) const {
+  const PartitionConfig& config = cluster_.partition(partition).config;
+  std::optional<base::Duration> limit = job.request.time_limit;
+  if (!limit) limit = config.default_time ? config.default_time : config.max_time;
+  if (!job.request.deadline) return limit;
+  const base::Duration left = std::max<base::Duration>(
+      *job.request.deadline - job.start_time.value_or(now), base::Duration{0});
+  return std::min(limit.value_or(left), left);
+}
+
+std::optional<base::Duration> TimeLimits::whole_time(const Job& job) const {
+  const auto& own = cluster_.partition(*job.partition).config.over_time_limit;
+  const auto over = own ? own : cluster_.parameters().over_time_limit;
+  if (!job.time_limit || !over) return std::nullopt;
+  return *job.time_limit + *over;
+}
+
+void TimeLimits::arm(Job& job, base::Instant now) {
+  disarm(job);
+  if (!enabled_ || !job.ready || !job.allocated() || job.ending || job.user_suspended) return;
+  const auto whole = whole_time(job);
+  if (!whole) return;
+  const base::Duration left = std::max(*whole - turns_.run_time(job, now), base::Duration{1});
+  job.limit_timer = turns_.earliest(job, left);
+  if (job.limit_timer) timers_.emplace(*job.limit_timer, job.id);
+}
+
+void TimeLimits::advance(Job& job, base::Instant now) {
+  if (!job.limit_timer || job.clock.as_of != now) return;
+  const auto whole = whole_time(job);
+  if (whole && *job.limit_timer > now + (*whole - job.clock.run)) arm(job, now);
+}
+
+void TimeLimits::disarm(Job& job) {
+  if (job.limit_timer) timers_.erase({*job.limit_timer, job.id});
+  job.limit_timer.reset();
+}
+
+void TimeLimits::check_at_once(Job& job, base::Instant now) {
+  arm(job, now);
+  if (!enabled_ || job.user_suspended) return;
+  const auto whole = whole_time(job);
+  if (!whole || job.clock.run < *whole) return;
+  disarm(job);
+  job.limit_timer = now;
+  timers_.emplace(now, job.id);
+}
+
+std::optional<base::Instant> TimeLimits::next_due() const {
+  if (timers_.empty()) return std::nullopt;
+  return timers_.begin()->first;
+}
+
+bool TimeLimits::is_reached(Job& job, base::Instant now) {
+  job.limit_timer.reset();
+  if (!job.allocated() || !job.ready || job.ending) return false;
+  const auto whole = whole_time(job);
+  if (!whole) return false;
+  if (turns_.run_time(job, now) >= *whole) return true;
+  arm(job, now);
+  return false;
+}
+
+}  // namespace sched

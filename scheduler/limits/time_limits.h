@@ -1,0 +1,66 @@
+// TimeLimits: when jobs reach their time limits (13.1 to 13.3, R13.20, R13.21). A limit counts run
+// time alone, so the instant depends on the job's turns. A timer is a lower bound of that instant;
+// when it fires, the limit is reached or the timer is set again.
+//
+// Cost: O(log jobs) and one question to the gang per call.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "scheduler/gang/turns.h"
+#include "scheduler/jobs/job_books.h"
+#include "scheduler/model/cluster.h"
+
+namespace sched {
+
+class TimeLimits {
+ public:
+  // `enabled`: false with told timing, where TimeLimitReached is an event of the caller's.
+  TimeLimits(const Cluster& cluster, JobBooks& books, gang::Turns& turns, bool enabled)
+      : cluster_{cluster}, books_{books}, turns_{turns}, enabled_{enabled} {}
+
+  // The limit of the job in the partition: its own or the partition's, cut to its deadline; nullopt
+  // = unlimited.
+  std::optional<base::Duration> limit_of(const Job& job, PartitionIndex partition,
+                                         base::Instant now) const;
+  // Sets the job's timer anew. Clears it if the job is not limited, or never runs.
+  void arm(Job& job, base::Instant now);
+  // Others of its component came or went at this instant, which may have brought its next turn
+  // nearer. A timer computed as if the job ran without interruption is a lower bound already and
+  // needs no update.
+  void advance(Job& job, base::Instant now);
+  void disarm(Job& job);
+  // The job has run longer than its timetable says. Fires at once if its limit is over, though by
+  // its timetable its next turn may be far away.
+  void check_at_once(Job& job, base::Instant now);
+
+  std::optional<base::Instant> next_due() const;
+  // Returns the jobs that have reached their limits by now, and sets the other timers anew.
+  // Job::ending of each is for the caller to set.
+  template <typename Reached>
+  void fire(base::Instant now, const Reached& reached) {
+    while (!timers_.empty() && timers_.begin()->first <= now) {
+      const JobId id = timers_.begin()->second;
+      timers_.erase(timers_.begin());
+      Job* job = books_.find(id);
+      if (job != nullptr && is_reached(*job, now)) reached(*job);
+    }
+  }
+
+ private:
+  // How long the job may run in all, OverTimeLimit included; nullopt = unlimited.
+  std::optional<base::Duration> whole_time(const Job& job) const;
+  bool is_reached(Job& job, base::Instant now);
+
+  const Cluster& cluster_;
+  JobBooks& books_;
+  gang::Turns& turns_;
+  const bool enabled_;
+  std::set<std::pair<base::Instant, JobId>> timers_;  // Job::limit_timer of those that have one
+};
+
+}  // namespace sched
