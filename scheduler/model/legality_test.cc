@@ -1,6 +1,6 @@
 #include "scheduler/model/legality.h"
 
-#include <functional>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -31,9 +31,9 @@ Configuration legal() {
 }
 
 struct Case {
-  std::string rule;
+  const char* rule;
   IssueSeverity severity;
-  std::function<void(Configuration&)> change;
+  void (*change)(Configuration&);
 };
 
 TEST(Legality, AcceptsTheDefaultsAndTheRecommendedProfile) {
@@ -48,113 +48,115 @@ TEST(Legality, APartitionMayBeOff) {
   EXPECT_EQ(check(c), std::vector<ConfigIssue>{});
 }
 
+// One change each to the legal configuration, and the rule that it breaks.
+using S = IssueSeverity;
+const Case kIllegal[] = {
+    {"C1", S::kError, [](auto& c) { c.cluster.gang = false; }},
+    {"C2", S::kError, [](auto& c) { c.cluster.preempt_type = PreemptType::kNone; }},
+    {"C3", S::kError, [](auto& c) { c.cluster.preempt_mode = PreemptMode::kOff; }},
+    {"C4", S::kError, [](auto& c) { c.qos[0].preempt_mode = PreemptMode::kOff; }},
+    {"C5", S::kError, [](auto& c) { c.cluster.preempt_priority = true; }},
+    {"C5", S::kError,
+     [](auto& c) {
+       c.cluster.gang = false;
+       c.cluster.preempt_mode = PreemptMode::kCancel;
+       c.cluster.preempt_within = true;
+     }},
+    {"C2", S::kError,
+     [](auto& c) {
+       c.cluster.preempt_type = PreemptType::kNone;
+       c.cluster.preempt_mode = PreemptMode::kOff;
+       c.cluster.preempt_priority = true;
+     }},
+    {"C8", S::kError,
+     [](auto& c) {
+       c.cluster.gang = false;
+       c.cluster.preempt_mode = PreemptMode::kCancel;
+       c.partitions[0].preempt_mode = PreemptMode::kSuspend;
+     }},
+    {"C9", S::kError,
+     [](auto& c) {
+       c.cluster.preempt_type = PreemptType::kQos;
+       c.cluster.select = SelectType::kLinear;
+     }},
+    {"C9", S::kError,
+     [](auto& c) {
+       c.cluster.select = SelectType::kLinear;
+       c.qos[0].preempt_mode = PreemptMode::kSuspend;
+     }},
+    {"C10", S::kWarning,
+     [](auto& c) {
+       c.cluster.preempt_type = PreemptType::kQos;
+       c.qos.push_back({.name = "high", .preempt = {"normal"}});
+     }},
+    {"C14", S::kWarning,
+     [](auto& c) {
+       c.cluster.gang = false;
+       c.cluster.preempt_mode = PreemptMode::kCancel;
+       c.partitions[0].max_share = 2;
+     }},
+    {"C17", S::kWarning, [](auto& c) { c.cluster.unit = SelectUnit::kCpu; }},
+    {"1.1", S::kError,
+     [](auto& c) {
+       c.cluster.unit = SelectUnit::kCpu;
+       c.cluster.one_task_per_core = true;
+     }},
+    {"C11", S::kWarning, [](auto& c) { c.cluster.memory = false; }},
+    {"C11", S::kWarning,
+     [](auto& c) {
+       c.cluster.memory = false;
+       c.cluster.preempt_mode = PreemptMode::kCancel;
+       c.partitions[0].preempt_mode = PreemptMode::kSuspend;
+     }},
+    {"C11", S::kWarning,
+     [](auto& c) {
+       c.cluster.memory = false;
+       c.cluster.preempt_mode = PreemptMode::kCancel;
+       c.qos[0].preempt_mode = PreemptMode::kSuspend;
+     }},
+    {"C12", S::kWarning,
+     [](auto& c) {
+       c.cluster.preempt_type = PreemptType::kNone;
+       c.cluster.preempt_mode = PreemptMode::kOff;
+       c.partitions[1].priority_tier = 1;
+     }},
+    {"C13", S::kWarning, [](auto& c) { c.partitions[0].over_subscribe = OverSubscribe::kNo; }},
+    {"C16", S::kError,
+     [](auto& c) {
+       c.cluster.default_memory = {.per_cpu = MemoryMiB{1}, .per_node = MemoryMiB{1}};
+     }},
+    {"C16", S::kError,
+     [](auto& c) {
+       c.partitions[0].max_memory = {.per_cpu = MemoryMiB{1}, .per_node = MemoryMiB{1}};
+     }},
+    {"C18", S::kError, [](auto& c) { c.cluster.time_slice = std::chrono::milliseconds{99}; }},
+    {"C18", S::kWarning, [](auto& c) { c.cluster.time_slice = std::chrono::seconds{2}; }},
+    {"P20", S::kWarning,
+     [](auto& c) {
+       c.cluster.gang = false;
+       c.cluster.preempt_mode = PreemptMode::kCancel;
+     }},
+    {"range", S::kError, [](auto& c) { c.partitions[0].max_share = 0; }},
+    {"range", S::kError, [](auto& c) { c.partitions[0].max_nodes = 0; }},
+    {"range", S::kError, [](auto& c) { c.cluster.kill_wait = std::chrono::seconds{-1}; }},
+    {"range", S::kError, [](auto& c) { c.qos[0].group_cpus = 0; }},
+    {"name", S::kError, [](auto& c) { c.partitions[1].name = "low"; }},
+    {"name", S::kError, [](auto& c) { c.partitions[1].qos = "gold"; }},
+    {"name", S::kError, [](auto& c) { c.qos[0].preempt = {"gold"}; }},
+};
+
 TEST(Legality, NamesTheRuleOfEachIllegalCombination) {
-  using S = IssueSeverity;
-  const std::vector<Case> cases = {
-      {"C1", S::kError, [](auto& c) { c.cluster.gang = false; }},
-      {"C2", S::kError, [](auto& c) { c.cluster.preempt_type = PreemptType::kNone; }},
-      {"C3", S::kError, [](auto& c) { c.cluster.preempt_mode = PreemptMode::kOff; }},
-      {"C4", S::kError, [](auto& c) { c.qos[0].preempt_mode = PreemptMode::kOff; }},
-      {"C5", S::kError, [](auto& c) { c.cluster.preempt_priority = true; }},
-      {"C5", S::kError,
-       [](auto& c) {
-         c.cluster.gang = false;
-         c.cluster.preempt_mode = PreemptMode::kCancel;
-         c.cluster.preempt_within = true;
-       }},
-      {"C2", S::kError,
-       [](auto& c) {
-         c.cluster.preempt_type = PreemptType::kNone;
-         c.cluster.preempt_mode = PreemptMode::kOff;
-         c.cluster.preempt_priority = true;
-       }},
-      {"C8", S::kError,
-       [](auto& c) {
-         c.cluster.gang = false;
-         c.cluster.preempt_mode = PreemptMode::kCancel;
-         c.partitions[0].preempt_mode = PreemptMode::kSuspend;
-       }},
-      {"C9", S::kError,
-       [](auto& c) {
-         c.cluster.preempt_type = PreemptType::kQos;
-         c.cluster.select = SelectType::kLinear;
-       }},
-      {"C9", S::kError,
-       [](auto& c) {
-         c.cluster.select = SelectType::kLinear;
-         c.qos[0].preempt_mode = PreemptMode::kSuspend;
-       }},
-      {"C10", S::kWarning,
-       [](auto& c) {
-         c.cluster.preempt_type = PreemptType::kQos;
-         c.qos.push_back({.name = "high", .preempt = {"normal"}});
-       }},
-      {"C14", S::kWarning,
-       [](auto& c) {
-         c.cluster.gang = false;
-         c.cluster.preempt_mode = PreemptMode::kCancel;
-         c.partitions[0].max_share = 2;
-       }},
-      {"C17", S::kWarning, [](auto& c) { c.cluster.unit = SelectUnit::kCpu; }},
-      {"1.1", S::kError,
-       [](auto& c) {
-         c.cluster.unit = SelectUnit::kCpu;
-         c.cluster.one_task_per_core = true;
-       }},
-      {"C11", S::kWarning, [](auto& c) { c.cluster.memory = false; }},
-      {"C11", S::kWarning,
-       [](auto& c) {
-         c.cluster.memory = false;
-         c.cluster.preempt_mode = PreemptMode::kCancel;
-         c.partitions[0].preempt_mode = PreemptMode::kSuspend;
-       }},
-      {"C11", S::kWarning,
-       [](auto& c) {
-         c.cluster.memory = false;
-         c.cluster.preempt_mode = PreemptMode::kCancel;
-         c.qos[0].preempt_mode = PreemptMode::kSuspend;
-       }},
-      {"C12", S::kWarning,
-       [](auto& c) {
-         c.cluster.preempt_type = PreemptType::kNone;
-         c.cluster.preempt_mode = PreemptMode::kOff;
-         c.partitions[1].priority_tier = 1;
-       }},
-      {"C13", S::kWarning, [](auto& c) { c.partitions[0].over_subscribe = OverSubscribe::kNo; }},
-      {"C16", S::kError,
-       [](auto& c) {
-         c.cluster.default_memory = {.per_cpu = MemoryMiB{1}, .per_node = MemoryMiB{1}};
-       }},
-      {"C16", S::kError,
-       [](auto& c) {
-         c.partitions[0].max_memory = {.per_cpu = MemoryMiB{1}, .per_node = MemoryMiB{1}};
-       }},
-      {"C18", S::kError, [](auto& c) { c.cluster.time_slice = std::chrono::milliseconds{99}; }},
-      {"C18", S::kWarning, [](auto& c) { c.cluster.time_slice = std::chrono::seconds{2}; }},
-      {"P20", S::kWarning,
-       [](auto& c) {
-         c.cluster.gang = false;
-         c.cluster.preempt_mode = PreemptMode::kCancel;
-       }},
-      {"range", S::kError, [](auto& c) { c.partitions[0].max_share = 0; }},
-      {"range", S::kError, [](auto& c) { c.partitions[0].max_nodes = 0; }},
-      {"range", S::kError, [](auto& c) { c.cluster.kill_wait = std::chrono::seconds{-1}; }},
-      {"range", S::kError, [](auto& c) { c.qos[0].group_cpus = 0; }},
-      {"name", S::kError, [](auto& c) { c.partitions[1].name = "low"; }},
-      {"name", S::kError, [](auto& c) { c.partitions[1].qos = "gold"; }},
-      {"name", S::kError, [](auto& c) { c.qos[0].preempt = {"gold"}; }},
-  };
-  for (std::size_t i = 0; i < cases.size(); ++i) {
+  for (std::size_t i = 0; i < std::size(kIllegal); ++i) {
     Configuration c = legal();
-    cases[i].change(c);
+    kIllegal[i].change(c);
     const std::vector<ConfigIssue> issues = check(c);
     bool found = false;
     for (const ConfigIssue& issue : issues) {
-      found = found || (issue.rule == cases[i].rule && issue.severity == cases[i].severity);
+      found = found || (issue.rule == kIllegal[i].rule && issue.severity == kIllegal[i].severity);
       EXPECT_FALSE(issue.message.empty());
     }
-    EXPECT_TRUE(found) << "case " << i << ": " << cases[i].rule;
-    EXPECT_EQ(is_legal(issues), cases[i].severity == S::kWarning) << "case " << i;
+    EXPECT_TRUE(found) << "case " << i << ": " << kIllegal[i].rule;
+    EXPECT_EQ(is_legal(issues), kIllegal[i].severity == S::kWarning) << "case " << i;
   }
 }
 
