@@ -120,8 +120,8 @@ void ControlLoop::on(const sched::End& end, JobRecord& job) {
     ending.reason = std::string{kube::to_string(ending.verdict)};
   }
   wanted.ending = ending;
-  job.undo.reset();  // the end is decided by somebody else now
-  job.commit_after = end.preemptor;
+  job.start.undo.reset();  // the end is decided by somebody else now
+  job.start.commit_after = end.preemptor;
   show_completing(job);
   show_times(job);
   mark(job, WriteUrgency::kCommit);
@@ -192,22 +192,24 @@ void ControlLoop::finish(JobRecord& job, const sched::StateChange& change) {
   kube::JobStatus& wanted = job.wanted();
   const std::string name{kube::to_string(*wanted.state)};
   if (wanted.ending && wanted.reason.empty()) wanted.reason = wanted.ending->reason;
-  if (!job.end_message.empty()) wanted.message = job.end_message;
+  if (!job.start.end_message.empty()) wanted.message = job.start.end_message;
   wanted.end_time = now_;
   wanted.ending.reset();
   wanted.held.reset();
   erase_condition(wanted.conditions, kube::kCompleting);
-  kube::set_condition(wanted.conditions,
-                      {.type = std::string{kube::kFinished},
-                       .status = kube::ConditionStatus::kTrue,
-                       .last_transition_time = now_,
-                       .reason = name,
-                       .message = job.end_message.empty() ? "the job has ended" : job.end_message},
-                      now_);
+  kube::set_condition(
+      wanted.conditions,
+      {.type = std::string{kube::kFinished},
+       .status = kube::ConditionStatus::kTrue,
+       .last_transition_time = now_,
+       .reason = name,
+       .message = job.start.end_message.empty() ? "the job has ended" : job.start.end_message},
+      now_);
   leave_nodes(job);
   const bool failed =
       change.state != sched::JobState::kCompleted && change.state != sched::JobState::kCancelled;
-  event(job, failed, name, job.end_message.empty() ? "the job has ended" : job.end_message);
+  event(job, failed, name,
+        job.start.end_message.empty() ? "the job has ended" : job.start.end_message);
 }
 
 void ControlLoop::on(const sched::Waits& waits, JobRecord& job) {
@@ -251,32 +253,23 @@ void ControlLoop::take_slots(JobRecord& job) {
     return;
   }
   job.take_slots(std::move(*slots));
-  for (const std::string& node : job.nodes) nodes_[node].jobs.insert(job.uid);
+  for (const std::string& node : job.start.nodes) nodes_[node].jobs.insert(job.uid);
 }
 
 void ControlLoop::leave_nodes(JobRecord& job) {
-  for (const std::string& name : job.nodes) {
+  for (const std::string& name : job.start.nodes) {
     const auto node = nodes_.find(name);
     if (node == nodes_.end()) continue;
     node->second.jobs.erase(job.uid);
     dirty_nodes_.insert(name);
+    changed_nodes_.insert(name);
   }
 }
 
 void ControlLoop::clear_start(JobRecord& job) {
   leave_nodes(job);
-  job.take_slots({});
-  job.launching = job.service_made = false;
-  job.launch_template = {};
-  job.creating.clear();
-  job.failing_since.clear();
-  job.never_frozen = false;
+  job.clear_start();
   erase_condition(job.wanted().conditions, kube::kNeverFrozen);
-  job.undo.reset();
-  job.commit_after.reset();
-  job.pods_failures = 0;
-  job.pods_retry_at = {};
-  job.end_message.clear();
 }
 
 void ControlLoop::show_times(JobRecord& job) {

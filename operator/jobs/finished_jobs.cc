@@ -21,10 +21,10 @@ std::optional<base::Instant> end_of_life(const kube::JobSpec& spec, const kube::
 bool says_it_all(const JobRecord& job) {
   const StatusMirror<kube::Job>& status = job.status;
   const bool is_written =
-      status.urgency == WriteUrgency::kClean && !status.is_flying() && !status.gone;
-  return is_written && !job.judge_again && !job.launching && job.creating.empty() &&
-         job.object->metadata.resource_version == status.metadata.resource_version &&
-         job.object->status == status.stored && job.object->spec == job.basis;
+      status.urgency() == WriteUrgency::kClean && !status.is_in_flight() && status.exists();
+  return is_written && !job.judge_again && !job.start.launching && job.start.creating.empty() &&
+         job.object->metadata.resource_version == status.version() &&
+         job.object->status == status.stored() && job.object->spec == job.basis;
 }
 
 }  // namespace

@@ -62,7 +62,9 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   const auto before = pods_.find(key);
   if (before != pods_.end()) {
     NodeRecord& node = nodes_[before->second.node];
-    if (node.foreign.erase(key) + node.orphans.erase(key) > 0) node.is_told = false;
+    if (node.foreign.erase(key) + node.orphans.erase(key) > 0) {
+      changed_nodes_.insert(before->second.node);
+    }
     orphans_.remove(key);
     if (JobRecord* job = job_of(before->second.job_uid)) {
       // A pod that was made again under its name has another UID: the old one is gone.
@@ -90,7 +92,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
       job != finished_.end() && job->second.object->metadata.ns == key.ns) {
     return;
   }
-  node.is_told = false;
+  changed_nodes_.insert(node_name);
   if (uid.empty()) {
     if (!is_finished(*pod)) node.foreign[key] = memory_request(*pod);
   } else if (!is_finished(*pod)) {
@@ -103,7 +105,7 @@ void ControlLoop::reconcile(JobRecord& job) {
   if (job.deleted) {
     if (!job.is_allocated() || !job.submitted) {
       for (const auto& [name, pod] : job.pods) delete_pod(job, *pod, std::nullopt);
-      if (!has_pods_left(job) && job.creating.empty()) forget(job);
+      if (!has_pods_left(job) && job.start.creating.empty()) forget(job);
       return;
     }
     if (!std::exchange(job.told_cancel, true)) tell(sched::Cancel{job.id});
@@ -114,7 +116,8 @@ void ControlLoop::reconcile(JobRecord& job) {
   }
   if (!job.submitted || job.is_final()) return;
   delete_stale_pods(job);
-  if (!job.is_allocated() || job.status.is_uncommitted()) return;
+  // Neither are pods made nor ended before the commit point is stored.
+  if (!job.is_allocated() || !gate_.may_delete_pods(job.uid)) return;
   if (job.wanted().ending) {
     reconcile_ending(job);
   } else {
@@ -140,23 +143,24 @@ bool ControlLoop::has_pods_left(const JobRecord& job) const {
 void ControlLoop::reconcile_ending(JobRecord& job) {
   const kube::JobEnding ending = *job.wanted().ending;
   for (const auto& [name, pod] : job.pods) delete_pod(job, *pod, ending.grace_end);
-  if (has_pods_left(job) || !job.creating.empty()) return;
-  if (job.undo) return finish_undo(job);
+  if (has_pods_left(job) || !job.start.creating.empty()) return;
+  if (job.start.undo) return finish_undo(job);
   tell(sched::JobGone{.job = job.id,
                       .verdict = sched::JobState::kFailed,  // of no meaning: the ending is decided
                       .exit_code = ending.exit_code.value_or(0)});
 }
 
 void ControlLoop::reconcile_running(JobRecord& job) {
-  for (const std::string& node : job.nodes) {
+  for (const std::string& node : job.start.nodes) {
     if (!is_lost(node)) continue;
     return end_by_itself(job, {.state = sched::JobState::kNodeFail,
                                .lost_member = true,
                                .message = "node " + node + " is gone"});
   }
-  GangView view{.slots = job.slots,
-                .pods = job.slot_pods,
-                .failing_since = &job.failing_since,
+  if (!job.pods.empty()) ensure_service(job);
+  GangView view{.slots = job.start.slots,
+                .pods = job.start.slot_pods,
+                .failing_since = &job.start.failing_since,
                 .settle = parameters_.settle,
                 .ready = is_ready_job(job)};
   const kube::Condition* ready_condition =
@@ -168,12 +172,12 @@ void ControlLoop::reconcile_running(JobRecord& job) {
   const GangObservation seen = observe_gang(view, now_);
   std::map<std::string, base::Instant> failing;
   for (const std::string& name : seen.failing) {
-    const auto since = job.failing_since.find(name);
-    failing[name] = since == job.failing_since.end() ? now_ : since->second;
+    const auto since = job.start.failing_since.find(name);
+    failing[name] = since == job.start.failing_since.end() ? now_ : since->second;
   }
-  job.failing_since = std::move(failing);
+  job.start.failing_since = std::move(failing);
   if (seen.look_again) set_timer(job, *seen.look_again);
-  if (seen.never_frozen && !job.never_frozen) leave_rotation(job, *seen.never_frozen);
+  if (seen.never_frozen && !job.start.never_frozen) leave_rotation(job, *seen.never_frozen);
 
   if (seen.launch) {
     return undo_start(
@@ -198,7 +202,7 @@ void ControlLoop::reconcile_running(JobRecord& job) {
   }
   if (view.ready) {
     if (seen.missing.empty()) return;
-    const PodSlot& slot = job.slots[static_cast<std::size_t>(seen.missing.front())];
+    const PodSlot& slot = job.start.slots[static_cast<std::size_t>(seen.missing.front())];
     return end_by_itself(job,
                          {.state = sched::JobState::kNodeFail,
                           .lost_member = true,
@@ -214,13 +218,12 @@ void ControlLoop::reconcile_running(JobRecord& job) {
 // frozen (architecture.md 4). The scheduler goes on giving it its turns; it runs in the others'
 // too.
 void ControlLoop::leave_rotation(JobRecord& job, const std::string& why) {
-  job.never_frozen = true;
-  for (const std::string& name : job.nodes) {
+  job.start.never_frozen = true;
+  for (const std::string& name : job.start.nodes) {
     NodeRecord& node = nodes_[name];
-    if (!node.wanted) continue;
-    node.wanted = without_job(*node.wanted, job.uid);
-    node.dirty = !node.exists || !same_plan(*node.wanted, node.stored);
-    if (node.dirty) dirty_nodes_.insert(name);
+    if (!node.is_planned) continue;
+    node.timetable.wanted() = without_job(node.timetable.wanted(), job.uid);
+    compare_timetable(name, node);
   }
   const std::string message = why +
                               ", which its template has not: a mutating webhook of the cluster "
@@ -275,7 +278,7 @@ void ControlLoop::end_by_itself(JobRecord& job, const GangFailure& failure) {
   ending.exit_code = failure.exit_code;
   ending.since = now_;
   job.wanted().ending = ending;
-  job.wanted().message = job.end_message = failure.message;
+  job.wanted().message = job.start.end_message = failure.message;
   show_completing(job);
   mark(job, WriteUrgency::kCommit);
   log("job ends", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
@@ -298,16 +301,16 @@ void ControlLoop::undo_start(JobRecord& job, StartUndo undo) {
   ending.since = now_;
   job.wanted().ending = ending;
   job.wanted().message = undo.message;
-  job.undo = std::move(undo);
+  job.start.undo = std::move(undo);
   show_completing(job);
   mark(job, WriteUrgency::kCommit);
   warn("start undone", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) + " why=\"" +
-                           job.undo->message + "\"");
-  event(job, true, "StartUndone", job.undo->message.substr(0, 1000));
+                           job.start.undo->message + "\"");
+  event(job, true, "StartUndone", job.start.undo->message.substr(0, 1000));
 }
 
 void ControlLoop::finish_undo(JobRecord& job) {
-  const StartUndo undo = *std::exchange(job.undo, std::nullopt);
+  const StartUndo undo = *std::exchange(job.start.undo, std::nullopt);
   sched::StartRefused refused{.job = job.id,
                               .avoid_nodes = undo.avoid_nodes,
                               .avoid_for = undo.avoid_for,
@@ -323,16 +326,17 @@ void ControlLoop::finish_undo(JobRecord& job) {
 }
 
 void ControlLoop::launch(JobRecord& job, const std::vector<int>& missing) {
-  const bool all_under_way =
-      std::includes(job.creating.begin(), job.creating.end(), missing.begin(), missing.end());
-  if (job.deleted || job.launching || all_under_way || !timetables_are_written(job)) return;
-  if (job.pods_retry_at > now_) return set_timer(job, job.pods_retry_at);
-  if (!job.launch_template.empty()) {
+  const bool all_under_way = std::includes(job.start.creating.begin(), job.start.creating.end(),
+                                           missing.begin(), missing.end());
+  if (job.deleted || job.start.launching || all_under_way) return;
+  if (!gate_.may_create_pods(job.uid, job.start.nodes)) return;
+  if (!job.start.pod_tries.may_begin(now_)) return set_timer(job, job.start.pod_tries.due());
+  if (!job.start.launch_template.empty()) {
     kube::Job source = *job.object;
-    source.spec.pod_template = std::exchange(job.launch_template, {});
+    source.spec.pod_template = std::exchange(job.start.launch_template, {});
     return create_pods(job, source);
   }
-  job.launching = true;
+  job.start.launching = true;
   // The informers keep no templates: it is read when it is needed.
   write(ReadTemplate{job.key, job.uid});
 }
@@ -340,51 +344,65 @@ void ControlLoop::launch(JobRecord& job, const std::vector<int>& missing) {
 void ControlLoop::answered(TemplateRead&& outcome) {
   JobRecord* job = find_job(outcome.uid);
   if (job == nullptr) return;
-  job->launching = false;
+  job->start.launching = false;
   touch(job->uid);
   if (!outcome.result.ok()) {
-    job->pods_retry_at = now_ + retry_delay(++job->pods_failures);
+    job->start.pod_tries.failed(now_);
     return;
   }
-  if (outcome.result->metadata.uid != job->uid || job->deleted || !job->is_allocated() ||
-      job->wanted().ending || job->status.is_uncommitted()) {
-    return;
+  if (outcome.result->metadata.uid == job->uid && job->is_allocated() && !job->wanted().ending) {
+    job->start.launch_template = outcome.result->spec.pod_template;  // launch() goes on
   }
-  create_pods(*job, *outcome.result);
 }
 
 // The answer to the start's commit has the template too: nobody has to ask for it again.
 void ControlLoop::keep_template(const std::string& uid, const kube::Job& answer) {
   JobRecord* job = find_job(uid);
   if (job == nullptr || !job->is_allocated() || job->wanted().ending) return;
-  if (!job->pods.empty() || !job->creating.empty()) return;
-  job->launch_template = answer.spec.pod_template;
+  if (!job->pods.empty() || !job->start.creating.empty()) return;
+  job->start.launch_template = answer.spec.pod_template;
 }
 
 void ControlLoop::create_pods(JobRecord& job, const kube::Job& object) {
   kube::Job source = object;
   source.status = job.wanted();
   const PodOptions options{.kill_wait = configuration_.cluster.kill_wait};
-  if (needs_service(source, job.slots.size()) && !job.service_made) create_service(job, source);
-  const Shared<GangLayout> gang{gang_layout(job.slots)};
+  ensure_service(job);
+  const Shared<GangLayout> gang{gang_layout(job.start.slots)};
   const Shared<kube::Job> shared{std::move(source)};
-  for (const PodSlot& slot : job.slots) {
-    if (job.pods.contains(slot.name) || !job.creating.insert(slot.index).second) continue;
+  for (const PodSlot& slot : job.start.slots) {
+    if (job.pods.contains(slot.name) || !job.start.creating.insert(slot.index).second) continue;
     ++counters_.pod_creates;
     write(CreatePod{shared, gang, options, slot});
   }
 }
 
-void ControlLoop::create_service(JobRecord& job, const kube::Job& object) {
-  job.service_made = true;
-  write(CreateService{build_service(object), job.uid});
+// The names of a gang's pods, made with its first pod; a new leader makes sure of it once, since
+// its predecessor may have got no further. Tried until it is there: without it the gang has no
+// names.
+void ControlLoop::ensure_service(JobRecord& job) {
+  GangStart& start = job.start;
+  if (start.has_service || !needs_service(*job.object, start.slots.size())) return;
+  if (start.service_tries.is_under_way()) return;
+  if (!start.service_tries.may_begin(now_)) return set_timer(job, start.service_tries.due());
+  start.service_tries.begin();
+  write(CreateService{build_service(*job.object), job.uid});
 }
 
 void ControlLoop::answered(ServiceCreated&& outcome) {
-  const JobRecord* job = find_job(outcome.job_uid);
-  if (job == nullptr || outcome.status.ok()) return;
+  JobRecord* job = find_job(outcome.job_uid);
+  if (job == nullptr) return;
+  GangStart& start = job->start;
+  if (outcome.status.ok()) {
+    start.service_tries.succeeded();
+    start.has_service = true;
+    return;
+  }
   ++counters_.write_failures;
+  start.service_tries.failed(now_);
+  touch(job->uid);
   const std::string& why = outcome.status.error().message;
+  if (std::exchange(start.service_problem, why) == why) return;  // it has been said
   warn("service not made", "job=" + kube::to_string(job->key) + " error=\"" + why + "\"");
   event(*job, true, "ServiceNotMade", why);
 }
@@ -392,7 +410,7 @@ void ControlLoop::answered(ServiceCreated&& outcome) {
 JobRecord* ControlLoop::creation_ended(const std::string& uid, std::int64_t starts, int index) {
   JobRecord* job = find_job(uid);
   if (job == nullptr || job->wanted().starts.value_or(0) != starts) return nullptr;
-  job->creating.erase(index);
+  job->start.creating.erase(index);
   touch(uid);
   return job;
 }
@@ -408,7 +426,7 @@ void ControlLoop::answered(PodCreated&& outcome) {
     return undo_start(*job, {.hold = true, .message = result.error().message});
   }
   if (result.ok() && job_uid_of(*result) == uid) {
-    job->pods_failures = 0;
+    job->start.pod_tries.succeeded();
     if (!job->pods.contains(slot.name)) {
       const kube::ObjectKey key = kube::key_of(result->metadata);
       index_pod(key, std::make_shared<const kube::Pod>(std::move(*result)));
@@ -427,7 +445,7 @@ void ControlLoop::answered(PodCreated&& outcome) {
     case base::Code::kPermissionDenied:
     case base::Code::kTooLarge:
       if (lacks_account_still(*job, result.error(), now_)) {
-        job->pods_retry_at = now_ + retry_delay(++job->pods_failures);
+        job->start.pod_tries.failed(now_);
         return;
       }
       return undo_start(*job, {.api_refused = true, .message = result.error().message});
@@ -440,7 +458,7 @@ void ControlLoop::answered(PodCreated&& outcome) {
     case base::Code::kTimeout:
     case base::Code::kCancelled:
     case base::Code::kInternal:
-      job->pods_retry_at = now_ + retry_delay(++job->pods_failures);
+      job->start.pod_tries.failed(now_);
   }
 }
 

@@ -5,19 +5,24 @@
 namespace control {
 
 void JobRecord::take_slots(std::vector<PodSlot> of_start) {
-  slots = std::move(of_start);
-  slot_pods.assign(slots.size(), {});
-  nodes.clear();
-  for (const PodSlot& slot : slots) {  // those of a node stand together
-    if (nodes.empty() || nodes.back() != slot.node) nodes.push_back(slot.node);
+  start.slots = std::move(of_start);
+  start.slot_pods.assign(start.slots.size(), {});
+  start.nodes.clear();
+  for (const PodSlot& slot : start.slots) {  // those of a node stand together
+    if (start.nodes.empty() || start.nodes.back() != slot.node) start.nodes.push_back(slot.node);
   }
   stale_pods.clear();
   for (const auto& [name, pod] : std::exchange(pods, {})) put_pod(name, pod);
 }
 
+void JobRecord::clear_start() {
+  start = {};
+  take_slots({});
+}
+
 void JobRecord::put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod) {
-  if (const PodSlot* slot = find_slot(slots, name)) {
-    slot_pods[static_cast<std::size_t>(slot->index)] = SlotPod{pod};
+  if (const PodSlot* slot = find_slot(start.slots, name)) {
+    start.slot_pods[static_cast<std::size_t>(slot->index)] = SlotPod{pod};
   } else {
     stale_pods.insert(name);
   }
@@ -25,8 +30,8 @@ void JobRecord::put_pod(const std::string& name, std::shared_ptr<const kube::Pod
 }
 
 void JobRecord::erase_pod(const std::string& name) {
-  if (const PodSlot* slot = find_slot(slots, name)) {
-    slot_pods[static_cast<std::size_t>(slot->index)] = {};
+  if (const PodSlot* slot = find_slot(start.slots, name)) {
+    start.slot_pods[static_cast<std::size_t>(slot->index)] = {};
   }
   stale_pods.erase(name);
   pods.erase(name);

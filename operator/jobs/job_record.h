@@ -13,7 +13,8 @@
 #include "kube/api/pod.h"
 #include "operator/gang/gang_observation.h"
 #include "operator/gang/pod_slots.h"
-#include "operator/publish/status_mirror.h"
+#include "operator/publish/attempts.h"
+#include "operator/publish/mirror.h"
 #include "operator/translate/template_check.h"
 #include "scheduler/model/job.h"
 
@@ -26,6 +27,28 @@ struct StartUndo {
   bool hold = false;
   bool api_refused = false;  // back off before the next try
   std::string message;
+};
+
+// Everything that is of one start of a job and of no other: it is forgotten as a whole.
+struct GangStart {
+  std::vector<PodSlot> slots;      // of status.wanted.allocation
+  std::vector<SlotPod> slot_pods;  // the pod of each
+  std::vector<std::string> nodes;  // of the slots, each once
+  bool launching = false;          // its template is being read
+  // As the answer to the start's commit, or a read, has it, until its pods are made; empty: it has
+  // to be read.
+  kube::RawJson launch_template;
+  std::set<int> creating;  // indexes of slots whose pods' creation is under way
+  Attempts pod_tries;      // of reading the template and creating pods
+  bool has_service = false;
+  Attempts service_tries{{.first = std::chrono::milliseconds{200}, .max = std::chrono::minutes{1}}};
+  std::string service_problem;  // as told last
+  std::map<std::string, base::Instant> failing_since;
+  bool never_frozen = false;  // no timetable lists its pods (condition NeverFrozen)
+  std::optional<StartUndo> undo;
+  std::string end_message;  // of an end by itself: what was seen
+  // The ending of this job waits until that one's commit (a claim, or its readiness) is stored.
+  std::optional<sched::JobId> commit_after;
 };
 
 struct JobRecord {
@@ -49,40 +72,25 @@ struct JobRecord {
   std::string start_refusal;  // by the API server, of the last start; told until the next
   std::string pod_warning;    // why the API server would refuse its pods, as tried while it waited
 
-  // --- the present start ---
-  std::vector<PodSlot> slots;      // of status.wanted.allocation
-  std::vector<SlotPod> slot_pods;  // the pod of each
-  std::vector<std::string> nodes;  // of the slots, each once
-  bool launching = false;          // its template is being read
-  // Of the answer to the start's commit, until its pods are made; empty: it has to be read.
-  kube::RawJson launch_template;
-  bool service_made = false;
-  std::set<int> creating;          // indexes of slots whose pods' creation is under way
-  std::set<std::string> deleting;  // pods that we deleted, by UID
-  std::map<std::string, base::Instant> failing_since;
-  bool never_frozen = false;  // no timetable lists its pods (condition NeverFrozen)
-  std::optional<StartUndo> undo;
-  std::string end_message;  // of an end by itself: what was seen
-  base::Instant pods_retry_at{};
-  int pods_failures = 0;
-  // The ending of this job waits until that one's commit (a claim, or its readiness) is stored.
-  std::optional<sched::JobId> commit_after;
+  GangStart start;  // the present one
   // Pods of all starts, by name; those that no slot of this start has.
   std::map<std::string, std::shared_ptr<const kube::Pod>> pods;
   std::set<std::string> stale_pods;
+  std::set<std::string> deleting;  // pods that we deleted, by UID
 
   base::Instant timer{base::kNever};  // when to look again without a change
 
-  // What keeps these five in step: slots, slot_pods, nodes, pods, stale_pods. Cost: log(pods) each,
-  // but take_slots, which looks at all.
+  // What keeps these five in step: start.slots, start.slot_pods, start.nodes, pods, stale_pods.
+  // Cost: log(pods) each, but take_slots and clear_start, which look at all.
   void take_slots(std::vector<PodSlot> of_start);
+  void clear_start();
   void put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod);
   void erase_pod(const std::string& name);
 
-  kube::JobStatus& wanted() { return status.wanted; }
-  const kube::JobStatus& wanted() const { return status.wanted; }
-  bool is_final() const { return status.wanted.state && kube::is_final(*status.wanted.state); }
-  bool is_allocated() const { return !is_final() && status.wanted.allocation.has_value(); }
+  kube::JobStatus& wanted() { return status.wanted(); }
+  const kube::JobStatus& wanted() const { return status.wanted(); }
+  bool is_final() const { return wanted().state && kube::is_final(*wanted().state); }
+  bool is_allocated() const { return !is_final() && wanted().allocation.has_value(); }
 };
 
 }  // namespace control

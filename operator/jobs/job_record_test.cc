@@ -19,14 +19,15 @@ std::vector<PodSlot> slots_of_start(int start, int count) {
 }
 
 void expect_in_step(const JobRecord& job) {
-  ASSERT_EQ(job.slot_pods.size(), job.slots.size());
+  ASSERT_EQ(job.start.slot_pods.size(), job.start.slots.size());
   std::vector<std::string> nodes;
-  for (std::size_t i = 0; i < job.slots.size(); i += 2) nodes.push_back(job.slots[i].node);
-  EXPECT_EQ(job.nodes, nodes);
+  for (std::size_t i = 0; i < job.start.slots.size(); i += 2)
+    nodes.push_back(job.start.slots[i].node);
+  EXPECT_EQ(job.start.nodes, nodes);
   std::size_t in_slots = 0;
-  for (const PodSlot& slot : job.slots) {
+  for (const PodSlot& slot : job.start.slots) {
     const auto pod = job.pods.find(slot.name);
-    const SlotPod& of_slot = job.slot_pods[static_cast<std::size_t>(slot.index)];
+    const SlotPod& of_slot = job.start.slot_pods[static_cast<std::size_t>(slot.index)];
     EXPECT_EQ(of_slot.pod, pod == job.pods.end() ? nullptr : pod->second) << slot.name;
     EXPECT_FALSE(job.stale_pods.contains(slot.name));
     if (of_slot.pod == nullptr) continue;

@@ -74,19 +74,14 @@ JobRecord& ControlLoop::make_record(const std::shared_ptr<const kube::Job>& obje
   slot->basis = object->spec;
   slot->pod_template = templates_.find(uid);
   if (slot->pod_template == nullptr) slot->pod_template = std::make_shared<const TemplateFacts>();
-  slot->status.metadata.name = slot->key.name;
-  slot->status.metadata.ns = slot->key.ns;
-  slot->status.metadata.uid = uid;
-  slot->status.metadata.resource_version = object->metadata.resource_version;
-  slot->status.stored = object->status;
-  slot->status.wanted = object->status;
+  slot->status = StatusMirror<kube::Job>{*object};
   if (id.value() != 0) uid_by_id_[id] = uid;
   return *slot;
 }
 
 void ControlLoop::on_job_gone(JobRecord& job) {
   job.deleted = true;
-  job.status.gone = true;
+  job.status.saw_gone();
   log("job deleted", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id));
   touch(job.uid);
 }
@@ -297,9 +292,11 @@ void ControlLoop::answered(PodTried&& outcome) {
 // Of a deleted job whose pods are gone.
 void ControlLoop::forget(JobRecord& job) {
   leave_scheduler(job);
-  for (const std::string& name : job.nodes) {
+  for (const std::string& name : job.start.nodes) {
     const auto node = nodes_.find(name);
-    if (node != nodes_.end()) node->second.jobs.erase(job.uid);
+    if (node == nodes_.end()) continue;
+    node->second.jobs.erase(job.uid);
+    changed_nodes_.insert(name);
   }
   templates_.forget(job.uid);
   uid_by_id_.erase(job.id);

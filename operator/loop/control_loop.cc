@@ -20,7 +20,19 @@ ControlLoop::ControlLoop(const kube::Clock& clock, Inbox& inbox, Writer& writer,
       inbox_{inbox},
       writer_{writer},
       templates_{templates},
-      hooks_{std::move(hooks)} {}
+      hooks_{std::move(hooks)},
+      gate_{{.is_stored =
+                 [this](const std::string& uid) {
+                   const auto job = jobs_.find(uid);
+                   return job == jobs_.end() || !job->second->status.is_uncommitted();
+                 },
+             .is_published =
+                 [this](const std::string& name) {
+                   const auto node = nodes_.find(name);
+                   if (node == nodes_.end()) return false;
+                   const TimetableMirror& table = node->second.timetable;
+                   return table.urgency() == WriteUrgency::kClean && !table.is_in_flight();
+                 }}} {}
 
 base::Instant ControlLoop::step() {
   if (fenced_) return base::kNever;
@@ -55,6 +67,7 @@ base::Instant ControlLoop::step() {
   refresh_running();
   write_due_informing();
   if (counts_dirty_) count_jobs();
+  counters_.nodes_known = static_cast<std::int64_t>(nodes_.size());
   counters_.jobs_finished = static_cast<std::int64_t>(finished_.size());
   if (now_ - lag_taken_at_ >= kLagEvery) take_lag();
   return next_due();
@@ -92,9 +105,6 @@ void ControlLoop::fire_timers() {
       touch(uid);
       status_jobs_.insert(uid);
     }
-  }
-  for (auto& [name, node] : nodes_) {
-    if (node.dirty && !node.is_flying && node.retry_at <= now_) dirty_nodes_.insert(name);
   }
   write_due_numbers();
 }
@@ -141,8 +151,9 @@ base::Instant ControlLoop::next_due() const {
   if (const auto next = scheduler_.next_due()) earlier(*next);
   if (!timers_.empty()) earlier(timers_.begin()->first);
   for (const std::string& name : dirty_nodes_) {
-    const NodeRecord& node = nodes_.at(name);
-    if (!node.is_flying && node.retry_at > now_) earlier(node.retry_at);
+    const auto node = nodes_.find(name);
+    if (node == nodes_.end()) continue;
+    if (const base::Instant at = node->second.timetable.due(); at > now_) earlier(at);
   }
   earlier(taints_.next_due(now_));
   earlier(orphans_.next_due());
@@ -152,22 +163,23 @@ base::Instant ControlLoop::next_due() const {
   if (!trials_.empty()) earlier(now_ + InformBudget::kLookAgain);
   for (const std::string& uid : status_jobs_) {
     const auto found = jobs_.find(uid);
-    if (found == jobs_.end() || found->second->status.is_flying()) continue;
+    if (found == jobs_.end()) continue;
     const StatusMirror<kube::Job>& status = found->second->status;
-    if (status.urgency == WriteUrgency::kClean) continue;
-    if (status.retry_at > now_) {
-      earlier(status.retry_at);
-    } else if (status.urgency == WriteUrgency::kInforms) {
+    if (status.urgency() == WriteUrgency::kClean || !status.exists()) continue;
+    if (status.due() > now_) {
+      earlier(status.due());
+    } else if (status.urgency() == WriteUrgency::kInforms) {
       earlier(now_ + InformBudget::kLookAgain);
-    } else if (!found->second->commit_after) {
+    } else if (!found->second->start.commit_after) {
       earlier(now_);  // it was marked after the statuses had been looked at
     }
   }
   const auto mirror_due = [&](const auto& mirror) {
-    if (mirror.urgency == WriteUrgency::kClean || mirror.is_flying() || mirror.gone) return;
+    if (mirror.urgency() == WriteUrgency::kClean || !mirror.exists()) return;
+    if (mirror.is_in_flight()) return;
     const base::Instant informs =
-        std::max(now_ + InformBudget::kLookAgain, mirror.informed_at + kRefreshPeriod);
-    earlier(mirror.urgency == WriteUrgency::kInforms ? informs : std::max(mirror.retry_at, now_));
+        std::max(now_ + InformBudget::kLookAgain, mirror.informed_at() + kRefreshPeriod);
+    earlier(mirror.urgency() == WriteUrgency::kInforms ? informs : std::max(mirror.due(), now_));
   };
   for (const auto& [name, mirror] : partition_status_) mirror_due(mirror);
   for (const auto& [name, mirror] : qos_status_) mirror_due(mirror);
@@ -219,7 +231,7 @@ void ControlLoop::event(const JobRecord& job, bool warning, const std::string& r
                 .ns = job.key.ns,
                 .name = job.key.name,
                 .uid = job.uid,
-                .resource_version = job.status.metadata.resource_version},
+                .resource_version = job.status.version()},
                warning, reason, message);
 }
 

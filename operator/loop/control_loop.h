@@ -35,8 +35,9 @@
 #include "operator/nodes/observed_lag.h"
 #include "operator/nodes/orphan_pods.h"
 #include "operator/nodes/unsliced_time.h"
+#include "operator/publish/commit_gate.h"
 #include "operator/publish/inform_budget.h"
-#include "operator/publish/status_mirror.h"
+#include "operator/publish/mirror.h"
 #include "operator/translate/allocation.h"
 #include "operator/translate/config_acceptance.h"
 #include "operator/translate/job_translation.h"
@@ -73,12 +74,15 @@ struct LoopCounters {
   std::int64_t pod_deletes = 0;
   std::int64_t conflicts = 0;
   std::int64_t write_failures = 0;
+  std::int64_t nodes_known = 0;  // of which anything is remembered
   std::int64_t jobs_pending = 0;
   std::int64_t jobs_running = 0;
   std::int64_t jobs_suspended = 0;
   std::int64_t jobs_finished = 0;   // of which nothing but their objects is kept
   base::Duration timetable_lag{0};  // of the node that has not obeyed for longest
 };
+
+using TimetableMirror = Mirror<kube::NodeTimetable, &kube::NodeTimetable::spec, IfGone::kCreate>;
 
 class ControlLoop {
  public:
@@ -103,17 +107,9 @@ class ControlLoop {
     std::shared_ptr<const kube::Node> node;            // null: gone
     std::shared_ptr<const kube::NodeTimetable> table;  // newest seen; null: none
     sched::NodeSpec told;                              // as the scheduler knows it
-    bool is_told = false;
     bool in_partition = false;
-    // --- its timetable ---
-    std::optional<kube::NodeTimetableSpec> wanted;  // to be published; term and revision unset
-    kube::NodeTimetableSpec stored;                 // as last written or seen
-    bool exists = false;
-    std::string uid, version;
-    bool dirty = false;
-    bool is_flying = false;
-    base::Instant retry_at{};
-    int failures = 0;
+    bool is_planned = false;    // timetable.wanted() is to be published
+    TimetableMirror timetable;  // term and revision of `wanted` are unset
     // --- pods on it ---
     // Pods of others that are not finished, with the memory that they request.
     std::map<kube::ObjectKey, kube::Bytes> foreign;
@@ -248,7 +244,7 @@ class ControlLoop {
   void launch(JobRecord& job, const std::vector<int>& missing);
   void keep_template(const std::string& uid, const kube::Job& answer);
   void create_pods(JobRecord& job, const kube::Job& object);
-  void create_service(JobRecord& job, const kube::Job& object);
+  void ensure_service(JobRecord& job);
   // The job that a pod was to be created for, unless that start is over: the pod is under way no
   // more.
   JobRecord* creation_ended(const std::string& uid, std::int64_t starts, int index);
@@ -264,12 +260,12 @@ class ControlLoop {
   // --- timetables (publish/timetable_publisher.cc) ---
   void take_plans();
   void apply_timetable_changes(const Inbox::Batch& batch);
+  // After a change of what it should be or of what is stored.
+  void compare_timetable(const std::string& name, NodeRecord& node);
   void ensure_timetables();
   void write_due_timetables();
-  bool may_write(const NodeRecord& node) const;
   void write_timetable(const std::string& name, NodeRecord& node);
   void answered(TimetablePut&& outcome);
-  bool timetables_are_written(const JobRecord& job) const;
   std::optional<ListedJob> listed_job(sched::JobId id);
 
   // --- nodes that do not slice (nodes/unsliced_time.cc) ---
@@ -304,6 +300,7 @@ class ControlLoop {
   CountedWriter writer_;
   TemplateBook& templates_;
   const LoopHooks hooks_;
+  const CommitGate gate_;
   std::int32_t lease_transitions_ = 0;
 
   base::Instant now_{};
@@ -337,9 +334,10 @@ class ControlLoop {
   std::map<std::string, PartitionCapacity> capacity_;
 
   // To do.
-  std::set<std::string> dirty_jobs_;   // UIDs
-  std::set<std::string> status_jobs_;  // UIDs whose status may have to be written at once
-  std::set<std::string> dirty_nodes_;  // whose timetable may have to be written
+  std::set<std::string> dirty_jobs_;     // UIDs
+  std::set<std::string> status_jobs_;    // UIDs whose status may have to be written at once
+  std::set<std::string> changed_nodes_;  // of which the scheduler may have to be told
+  std::set<std::string> dirty_nodes_;    // whose timetable may have to be written
   std::set<std::pair<base::Instant, std::string>> timers_;
   bool config_dirty_ = false;
   bool nodes_dirty_ = false;      // capacity has to be worked out again

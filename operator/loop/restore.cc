@@ -23,7 +23,7 @@ bool was_in_queue(const kube::JobStatus& status) {
 // loop: every job is looked at.
 void ControlLoop::restore() {
   term_ = std::max<std::int64_t>(lease_transitions_, highest_term()) + 1;
-  std::int64_t next_id = config_status_.stored.next_job_id.value_or(1);
+  std::int64_t next_id = config_status_.stored().next_job_id.value_or(1);
   for (const auto& [uid, job] : jobs_) next_id = std::max(next_id, job->id.value() + 1);
   for (const auto& [uid, job] : finished_) next_id = std::max(next_id, job.id.value() + 1);
   numbers_.restore(next_id);
@@ -65,7 +65,7 @@ std::int64_t ControlLoop::highest_term() const {
   for (const auto& [uid, job] : finished_) {
     term = std::max(term, job.object->status.term.value_or(0));
   }
-  for (const auto& [name, node] : nodes_) term = std::max(term, node.stored.term);
+  for (const auto& [name, node] : nodes_) term = std::max(term, node.timetable.stored().term);
   return term;
 }
 
@@ -151,10 +151,10 @@ void ControlLoop::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
   if (!ending) return;
   restored.exit_code = ending->exit_code.value_or(0);
   restored.kill_at = ending->grace_end;
-  job.end_message = job.wanted().message;
+  job.start.end_message = job.wanted().message;
   if (ending->reason == kube::kStartUndone || ending->reason == kube::kLaunchFailed) {
     // To the scheduler it is a start like any other until its pods are gone.
-    job.undo =
+    job.start.undo =
         StartUndo{.hold = ending->reason == kube::kLaunchFailed, .message = job.wanted().message};
     return;
   }
@@ -202,9 +202,9 @@ std::vector<sched::NodePlan> ControlLoop::published_plans() {
   std::vector<sched::NodePlan> plans;
   for (auto& [name, node] : nodes_) {
     const auto index = scheduler_.find_node(name);
-    if (!node.exists || !index) continue;
-    const base::Instant as_of = node.stored.as_of.value_or(base::Instant{});
-    auto plan = decode_plan(node.stored, *index,
+    if (!node.timetable.exists() || !index) continue;
+    const base::Instant as_of = node.timetable.stored().as_of.value_or(base::Instant{});
+    auto plan = decode_plan(node.timetable.stored(), *index,
                             [&](const std::string& uid) { return listed_in_rotation(uid, as_of); });
     if (plan) plans.push_back(std::move(*plan));
   }
@@ -219,8 +219,8 @@ void ControlLoop::restore_unsliced() {
       const JobRecord* job = find_job(uid);
       if (job == nullptr) continue;
       base::Duration& longest = more[uid];
-      longest =
-          std::max(longest, missed_before(node.table.get(), node.stored, uid, job->wanted(), now_));
+      longest = std::max(longest, missed_before(node.table.get(), node.timetable.stored(), uid,
+                                                job->wanted(), now_));
     }
   }
   for (const auto& [uid, time] : more) {

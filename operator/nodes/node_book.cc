@@ -15,7 +15,8 @@ void ControlLoop::apply_node_changes(const Inbox::Batch& batch) {
                                 (record.node->metadata.labels != object->metadata.labels ||
                                  !(record.node->spec.taints == object->spec.taints));
     record.node = object;
-    record.is_told = false;
+    changed_nodes_.insert(key.name);
+    if (record.timetable.urgency() != WriteUrgency::kClean) dirty_nodes_.insert(key.name);
     // A partition may pick its nodes by their labels, a job too.
     if (existed != (object != nullptr) || labels_changed) {
       config_dirty_ = nodes_dirty_ = selectors_dirty_ = true;
@@ -26,36 +27,34 @@ void ControlLoop::apply_node_changes(const Inbox::Batch& batch) {
   }
 }
 
+// Of the nodes of which something changed: what the scheduler may use of them, and whether there is
+// anything left to remember.
 void ControlLoop::tell_nodes() {
-  for (auto it = nodes_.begin(); it != nodes_.end();) {
-    NodeRecord& record = it->second;
+  for (const std::string& name : std::exchange(changed_nodes_, {})) {
+    const auto found = nodes_.find(name);
+    if (found == nodes_.end()) continue;
+    NodeRecord& record = found->second;
     if (record.node != nullptr) {
-      if (!record.is_told) tell_node(it->first, record);
-      ++it;
+      tell_node(name, record);
       continue;
     }
-    // Its jobs are ended first (reconcile finds that it is lost).
-    if (record.told.name.empty() || !record.jobs.empty()) {
-      ++it;
-      continue;
+    if (!record.jobs.empty()) continue;  // they are ended first (reconcile finds that it is lost)
+    if (!record.told.name.empty()) {
+      log("node removed", "node=" + name);
+      record.told = {};
+      tell(sched::NodeRemove{name});
+      nodes_dirty_ = true;
     }
-    log("node removed", "node=" + it->first);
-    const std::string name = it->first;
-    const bool empty = record.foreign.empty() && record.orphans.empty() && !record.is_flying;
-    record.told = {};
-    tell(sched::NodeRemove{name});
-    nodes_dirty_ = true;
-    if (empty) {
-      dirty_nodes_.erase(name);
-      it = nodes_.erase(it);
-    } else {
-      ++it;
-    }
+    // Pods of a DaemonSet, our agent's among them, and the timetable outlive their Node.
+    const bool is_used = record.table != nullptr || record.timetable.is_in_flight() ||
+                         !record.foreign.empty() || !record.orphans.empty();
+    if (is_used) continue;
+    dirty_nodes_.erase(name);
+    nodes_.erase(found);
   }
 }
 
 void ControlLoop::tell_node(const std::string& name, NodeRecord& record) {
-  record.is_told = true;
   NodeFacts facts;
   facts.node = record.node.get();
   facts.agent = record.table != nullptr ? &record.table->status : nullptr;
@@ -116,8 +115,8 @@ void ControlLoop::choose_taints() {
   std::set<std::string> wanted;
   for (const auto& partition : configuration_.partitions) {
     const auto status = partition_status_.find(partition.name);
-    if (status == partition_status_.end() || !status->second.wanted.accepted) continue;
-    if (!status->second.wanted.accepted->taint_nodes.value_or(false)) continue;
+    if (status == partition_status_.end() || !status->second.wanted().accepted) continue;
+    if (!status->second.wanted().accepted->taint_nodes.value_or(false)) continue;
     wanted.insert(partition.nodes.begin(), partition.nodes.end());
   }
   taints_.want(std::move(wanted));

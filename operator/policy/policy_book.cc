@@ -22,16 +22,11 @@ bool merge(std::shared_ptr<const T>& known, const std::shared_ptr<const T>& now)
 // The stored status follows the object unless a write of ours is under way or newer.
 template <typename T>
 void follow(StatusMirror<T>& mirror, const T& object) {
-  const bool same = mirror.metadata.uid == object.metadata.uid;
-  if (same && (mirror.is_flying() || !is_newer_version(object.metadata.resource_version,
-                                                       mirror.metadata.resource_version))) {
-    return;
+  if (mirror.uid() == object.metadata.uid) {
+    (void)mirror.saw(object);
+  } else {
+    mirror = StatusMirror<T>{object};
   }
-  if (!same) mirror = {};
-  mirror.gone = false;
-  mirror.metadata = object.metadata;
-  mirror.stored = object.status;
-  if (!same) mirror.wanted = object.status;
 }
 
 template <typename Spec, typename T>
@@ -93,7 +88,6 @@ void ControlLoop::apply_config_changes(const Inbox::Batch& batch) {
     config_dirty_ = merge(config_, object) || config_dirty_;
     if (object == nullptr) {
       config_status_ = {};
-      config_status_.gone = true;
     } else {
       follow(config_status_, *object);
     }
@@ -104,19 +98,19 @@ void ControlLoop::reconfigure() {
   config_dirty_ = false;
   AcceptanceInput input;
   if (config_ != nullptr) {
-    input.config = candidate<kube::SchedulerConfigSpec>(*config_, config_status_.wanted.accepted,
+    input.config = candidate<kube::SchedulerConfigSpec>(*config_, config_status_.wanted().accepted,
                                                         check_config(*config_));
   }
   const auto partitions = by_age(partitions_);
   const auto qos = by_age(qos_);
   for (const kube::Partition* partition : partitions) {
     input.partitions.push_back(candidate<kube::PartitionSpec>(
-        *partition, partition_status_[partition->metadata.name].wanted.accepted,
+        *partition, partition_status_[partition->metadata.name].wanted().accepted,
         check_partition(*partition)));
   }
   for (const kube::Qos* one : qos) {
     input.qos.push_back(candidate<kube::QosSpec>(
-        *one, qos_status_[one->metadata.name].wanted.accepted, check_qos(*one)));
+        *one, qos_status_[one->metadata.name].wanted().accepted, check_qos(*one)));
   }
   std::vector<const kube::Node*> nodes;
   for (const auto& [name, record] : nodes_) {
@@ -142,7 +136,7 @@ void ControlLoop::reconfigure() {
     log("configuration in force", "partitions=" + std::to_string(configuration_.partitions.size()) +
                                       " qos=" + std::to_string(configuration_.qos.size()));
     tell(sched::Configure{std::make_shared<const sched::Configuration>(configuration_)});
-    for (auto& [name, record] : nodes_) record.is_told = false;
+    for (const auto& [name, record] : nodes_) changed_nodes_.insert(name);
     selectors_dirty_ = true;
   }
   nodes_dirty_ = counts_dirty_ = true;
@@ -151,7 +145,7 @@ void ControlLoop::reconfigure() {
 template <typename T>
 void ControlLoop::show_verdict(StatusMirror<T>& mirror, const T& object,
                                const SpecVerdict& verdict) {
-  auto wanted = mirror.wanted;
+  auto wanted = mirror.wanted();
   if (verdict.newest_in_force) wanted.accepted = object.spec;
   kube::Condition condition{.type = std::string{kube::kAccepted},
                             .observed_generation = object.metadata.generation};
@@ -169,14 +163,14 @@ void ControlLoop::show_verdict(StatusMirror<T>& mirror, const T& object,
   const std::string message = condition.message;
   // Of a partition whose spec was and is in force only what is said about it can have changed, as
   // with each of its nodes that comes.
-  const kube::Condition* before = kube::find_condition(mirror.wanted.conditions, kube::kAccepted);
+  const kube::Condition* before = kube::find_condition(mirror.wanted().conditions, kube::kAccepted);
   const bool only_informs = std::is_same_v<T, kube::Partition> && verdict.newest_in_force &&
                             before != nullptr && before->status == condition.status &&
                             before->observed_generation == condition.observed_generation &&
-                            wanted.accepted == mirror.wanted.accepted;
+                            wanted.accepted == mirror.wanted().accepted;
   const bool changed = kube::set_condition(wanted.conditions, std::move(condition), now_);
-  if (!changed && wanted == mirror.wanted) return;
-  mirror.wanted = std::move(wanted);
+  if (!changed && wanted == mirror.wanted()) return;
+  mirror.wanted() = std::move(wanted);
   mirror.mark(only_informs ? WriteUrgency::kInforms : WriteUrgency::kUrgent);
   if (!verdict.newest_in_force) {
     warn("spec refused", std::string{"kind="} + std::string{T::kResource.kind} +
@@ -205,7 +199,7 @@ void ControlLoop::count_jobs() {
   }
   for (const auto& partition : configuration_.partitions) {
     auto& mirror = partition_status_[partition.name];
-    auto wanted = mirror.wanted;
+    auto wanted = mirror.wanted();
     wanted.jobs = partitions[partition.name];
     wanted.nodes = capacity_[partition.name].nodes;
     std::int32_t cpus = 0;
@@ -214,22 +208,22 @@ void ControlLoop::count_jobs() {
       if (node != nodes_.end() && node->second.node != nullptr) cpus += node->second.told.cpus;
     }
     wanted.cpus = cpus;
-    if (wanted == mirror.wanted) continue;
-    mirror.wanted = std::move(wanted);
+    if (wanted == mirror.wanted()) continue;
+    mirror.wanted() = std::move(wanted);
     mirror.mark(WriteUrgency::kInforms);
   }
   for (auto& [name, mirror] : qos_status_) {
-    auto wanted = mirror.wanted;
+    auto wanted = mirror.wanted();
     std::tie(wanted.running, wanted.pending) = qos[name];
-    if (wanted == mirror.wanted) continue;
-    mirror.wanted = std::move(wanted);
+    if (wanted == mirror.wanted()) continue;
+    mirror.wanted() = std::move(wanted);
     mirror.mark(WriteUrgency::kInforms);
   }
 }
 
 void ControlLoop::write_due_numbers() {
-  const bool exists = config_ != nullptr && !config_status_.gone;
-  write(numbers_.due(now_, exists ? &config_status_.metadata.resource_version : nullptr));
+  const bool exists = config_ != nullptr && config_status_.exists();
+  write(numbers_.due(now_, exists ? &config_status_.version() : nullptr));
 }
 
 void ControlLoop::answered(IdsReserved&& outcome) {
@@ -240,7 +234,7 @@ void ControlLoop::answered(IdsReserved&& outcome) {
   };
   if (outcome.result.ok()) {
     saw(*outcome.result);
-    config_status_.wanted.next_job_id = outcome.end;
+    config_status_.wanted().next_job_id = outcome.end;
     return;
   }
   ++counters_.write_failures;

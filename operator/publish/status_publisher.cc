@@ -9,7 +9,7 @@ namespace control {
 namespace {
 
 WritePoint status_point(const JobRecord& job) {
-  if (job.status.urgency != WriteUrgency::kCommit) return WritePoint::kStatus;
+  if (job.status.urgency() != WriteUrgency::kCommit) return WritePoint::kStatus;
   const kube::JobStatus& wanted = job.wanted();
   if (job.is_final()) return WritePoint::kFinal;
   if (!job.is_allocated()) return wanted.claim ? WritePoint::kClaim : WritePoint::kRequeued;
@@ -22,42 +22,38 @@ WritePoint status_point(const JobRecord& job) {
 void ControlLoop::write_due_statuses() {
   for (auto it = status_jobs_.begin(); it != status_jobs_.end();) {
     JobRecord* job = find_job(*it);
-    if (job != nullptr && job->status.gone) job->status.urgency = WriteUrgency::kClean;
     // Of a write under way its outcome is heard. So what is looked at here in each step is
     // what has to be written now, however many jobs wait.
-    if (job == nullptr || job->status.is_flying() ||
-        job->status.urgency <= WriteUrgency::kInforms) {
-      if (job != nullptr && !job->status.is_flying() &&
-          job->status.urgency == WriteUrgency::kInforms) {
-        queue_informing(*job);
-      }
+    const bool waits = job != nullptr && job->status.exists() && !job->status.is_in_flight();
+    if (!waits || job->status.urgency() <= WriteUrgency::kInforms) {
+      if (waits && job->status.urgency() == WriteUrgency::kInforms) queue_informing(*job);
       it = status_jobs_.erase(it);
       continue;
     }
     ++it;
-    if (job->status.retry_at > now_) continue;
-    if (job->commit_after) {
-      const JobRecord* first = find_job(*job->commit_after);
-      if (first != nullptr && first->status.is_uncommitted()) continue;
-      job->commit_after.reset();
+    if (!job->status.may_write(now_)) continue;
+    if (job->start.commit_after) {
+      const JobRecord* first = find_job(*job->start.commit_after);
+      if (first != nullptr && !gate_.may_write_ending(first->uid)) continue;
+      job->start.commit_after.reset();
     }
     write_job_status(*job);
   }
   for (auto& [name, mirror] : partition_status_) {
-    if (mirror.urgency > WriteUrgency::kInforms) {
+    if (mirror.urgency() > WriteUrgency::kInforms) {
       write_status(WritePoint::kPartitionStatus, mirror);
     }
   }
   for (auto& [name, mirror] : qos_status_) {
-    if (mirror.urgency > WriteUrgency::kInforms) {
+    if (mirror.urgency() > WriteUrgency::kInforms) {
       write_status(WritePoint::kQosStatus, mirror);
     }
   }
-  if (config_status_.urgency > WriteUrgency::kInforms) {
+  if (config_status_.urgency() > WriteUrgency::kInforms) {
     write_status(WritePoint::kConfigStatus, config_status_);
   }
   for (auto& [name, mirror] : other_config_status_) {
-    if (mirror.urgency > WriteUrgency::kInforms) {
+    if (mirror.urgency() > WriteUrgency::kInforms) {
       write_status(WritePoint::kConfigStatus, mirror);
     }
   }
@@ -72,8 +68,8 @@ void ControlLoop::write_job_status(JobRecord& job) {
 void ControlLoop::write_due_informing() {
   inform_.refill(now_, writes_wait());
   const auto is_due = [&](const auto& mirror) {
-    return mirror.urgency == WriteUrgency::kInforms && !mirror.is_flying() && !mirror.gone &&
-           mirror.retry_at <= now_ && mirror.informed_at + InformBudget::kObjectPeriod <= now_;
+    return mirror.urgency() == WriteUrgency::kInforms && mirror.may_write(now_) &&
+           mirror.informed_at() + InformBudget::kObjectPeriod <= now_;
   };
   for (auto& [name, mirror] : partition_status_) {
     if (!inform_.has_one() || !is_due(mirror)) continue;
@@ -87,7 +83,8 @@ void ControlLoop::write_due_informing() {
   }
   try_due_pods();
   while (const auto uid = inform_.take_later(now_)) {
-    if (const JobRecord* job = find_job(*uid)) queue_informing(*job);
+    const JobRecord* job = find_job(*uid);
+    if (job != nullptr && !job->status.is_in_flight()) queue_informing(*job);
   }
   while (inform_.has_one()) {
     const auto uid = inform_.take_first();
@@ -102,7 +99,7 @@ void ControlLoop::write_due_informing() {
 void ControlLoop::queue_informing(const JobRecord& job) {
   const StatusMirror<kube::Job>& status = job.status;
   inform_.queue({job.wanted().priority.value_or(0), job.id, job.uid},
-                std::max(status.retry_at, status.informed_at + InformBudget::kObjectPeriod), now_);
+                std::max(status.due(), status.informed_at() + InformBudget::kObjectPeriod), now_);
 }
 
 // Once a minute: run times and the state that follows the slices, of jobs that run.
@@ -124,31 +121,19 @@ void ControlLoop::refresh_running() {
 
 // The newest stored version, as the informer saw it.
 void ControlLoop::observe_stored(JobRecord& job, const kube::Job& object) {
-  StatusMirror<kube::Job>& mirror = job.status;
-  if (mirror.is_flying() ||
-      !is_newer_version(object.metadata.resource_version, mirror.metadata.resource_version)) {
-    return;
-  }
+  if (!job.status.is_news(object)) return;
   if (object.status.term.value_or(0) > term_) return be_fenced(*object.status.term);
-  mirror.metadata.resource_version = object.metadata.resource_version;
-  if (mirror.stored == object.status) return;
-  // Somebody else changed the status: ours is written again.
-  mirror.stored = object.status;
-  mark(job, WriteUrgency::kUrgent);
+  // Another writer changed the status: ours is written again.
+  if (job.status.saw(object)) mark(job, WriteUrgency::kUrgent);
 }
 
 template <typename T>
 void ControlLoop::write_status(WritePoint point, StatusMirror<T>& mirror) {
-  if (mirror.is_flying() || mirror.gone || mirror.retry_at > now_) return;
-  if (mirror.urgency == WriteUrgency::kInforms) mirror.informed_at = now_;
-  mirror.flying = std::exchange(mirror.urgency, WriteUrgency::kClean);
+  if (!mirror.may_write(now_)) return;
+  mirror.begin(now_);
   ++counters_.status_writes;
-  T from;
-  from.metadata = mirror.metadata;
-  from.status = mirror.stored;
-  T to = from;
-  to.status = mirror.wanted;
-  write(PatchStatus<T>{point, std::move(from), std::move(to)});
+  write(PatchStatus<T>{point, mirror.object_with(mirror.stored()),
+                       mirror.object_with(mirror.wanted())});
 }
 
 template <typename T>
@@ -168,34 +153,24 @@ template void ControlLoop::answered(StatusPatched<kube::SchedulerConfig>&& outco
 template <typename T>
 void ControlLoop::on_status_written(StatusMirror<T>& mirror, const base::Result<T>& result,
                                     const base::Result<T>& fresh) {
-  const WriteUrgency flown = std::exchange(mirror.flying, WriteUrgency::kClean);
-  const T* newest = result.ok() ? &*result : fresh.ok() ? &*fresh : nullptr;
   if constexpr (std::is_same_v<T, kube::Job>) {
-    if (newest != nullptr && newest->status.term.value_or(0) > term_) {
+    const auto& newest = result.ok() ? result : fresh;
+    if (newest.ok() && newest->status.term.value_or(0) > term_) {
       return be_fenced(*newest->status.term);
     }
   }
-  if (newest != nullptr && newest->metadata.uid == mirror.metadata.uid) {
-    mirror.metadata.resource_version = newest->metadata.resource_version;
-    mirror.stored = newest->status;
-  } else if (newest != nullptr || (!result.ok() && result.error().code == base::Code::kNotFound) ||
-             (!fresh.ok() && fresh.error().code == base::Code::kNotFound)) {
-    mirror.gone = true;  // deleted; another object may bear its name by now
+  switch (mirror.answered(result, fresh, now_)) {
+    case WriteEnd::kStored:
+    case WriteEnd::kGone:
+      return;
+    case WriteEnd::kLostRace:
+      ++counters_.conflicts;
+      return;
+    case WriteEnd::kFailed:
+      ++counters_.write_failures;
+      warn("status not written",
+           "object=" + kube::to_string(mirror.key()) + " error=\"" + result.error().message + "\"");
   }
-  if (result.ok()) {
-    mirror.failures = 0;
-    return;
-  }
-  mirror.mark(flown);
-  if (result.error().code == base::Code::kConflict) {
-    ++counters_.conflicts;
-    if (newest != nullptr) return;
-  }
-  if (mirror.gone) return;
-  ++counters_.write_failures;
-  mirror.retry_at = now_ + retry_delay(++mirror.failures);
-  warn("status not written", "object=" + kube::to_string(kube::key_of(mirror.metadata)) +
-                                 " error=\"" + result.error().message + "\"");
 }
 
 // Also wakes what waits for this job's commit points.
@@ -204,7 +179,7 @@ StatusMirror<kube::Job>* ControlLoop::mirror_of(const StatusPatched<kube::Job>& 
   if (job == nullptr) return nullptr;
   touch(job->uid);
   status_jobs_.insert(job->uid);
-  for (const std::string& node : job->nodes) dirty_nodes_.insert(node);
+  for (const std::string& node : job->start.nodes) dirty_nodes_.insert(node);
   return &job->status;
 }
 

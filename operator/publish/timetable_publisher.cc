@@ -1,6 +1,4 @@
 // NodeTimetables: one for every node of a partition, written when its list or its run(t) changes.
-#include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "operator/loop/control_loop.h"
@@ -17,19 +15,27 @@ void ControlLoop::take_plans() {
     NodeRecord& node = nodes_[name];
     const auto topology =
         node.table != nullptr ? node.table->status.topology : std::optional<kube::NodeTopology>{};
-    node.wanted = encode_plan(
+    node.timetable.wanted() = encode_plan(
         plan, name, [this](sched::JobId id) { return listed_job(id); }, topology);
-    node.dirty = !node.exists || !same_plan(*node.wanted, node.stored);
-    if (node.dirty) dirty_nodes_.insert(name);
+    node.is_planned = true;
+    compare_timetable(name, node);
   }
+}
+
+void ControlLoop::compare_timetable(const std::string& name, NodeRecord& node) {
+  TimetableMirror& table = node.timetable;
+  const bool differs =
+      node.is_planned && (!table.exists() || !same_plan(table.wanted(), table.stored()));
+  table.set_differs(differs);
+  if (differs) dirty_nodes_.insert(name);
 }
 
 std::optional<ListedJob> ControlLoop::listed_job(sched::JobId id) {
   const JobRecord* job = find_job(id);
-  if (job == nullptr || job->never_frozen) return std::nullopt;
+  if (job == nullptr || job->start.never_frozen) return std::nullopt;
   return ListedJob{.ns = job->key.ns,
                    .uid = job->uid,
-                   .slots = job->slots,
+                   .slots = job->start.slots,
                    .bind_cores = configuration_.cluster.select == sched::SelectType::kConsTres &&
                                  configuration_.cluster.task_affinity};
 }
@@ -41,134 +47,93 @@ void ControlLoop::apply_timetable_changes(const Inbox::Batch& batch) {
                                (object != nullptr && !(node.table->status == object->status));
     node.table = object;
     note_slicing(key.name, object.get());
-    if (agent_changed) node.is_told = false;
+    if (agent_changed) changed_nodes_.insert(key.name);
     if (object == nullptr) {
       lag_.forget(key.name);
-      node.exists = false;
-      node.dirty = node.in_partition;
-      if (node.dirty) dirty_nodes_.insert(key.name);
-      nodes_dirty_ = true;
+      node.timetable.saw_gone();
+      node.timetable.set_differs(false);
+      nodes_dirty_ = true;  // it is made again
       continue;
     }
     lag_.see(key.name, object->spec.revision, object->status.observed_revision, now_);
     if (restored_ && object->spec.term > term_) return be_fenced(object->spec.term);
-    if (node.is_flying || (node.exists && node.uid == object->metadata.uid &&
-                           !is_newer_version(object->metadata.resource_version, node.version))) {
-      continue;
-    }
-    node.exists = true;
-    node.uid = object->metadata.uid;
-    node.version = object->metadata.resource_version;
-    node.stored = object->spec;
-    // Somebody else wrote it: what we want is written again.
-    node.dirty = node.wanted.has_value() && !same_plan(*node.wanted, node.stored);
-    if (node.dirty) dirty_nodes_.insert(key.name);
+    if (!node.timetable.is_news(*object)) continue;
+    (void)node.timetable.saw(*object);
+    compare_timetable(key.name, node);  // another writer's is written over
   }
 }
 
 void ControlLoop::ensure_timetables() {
   for (auto& [name, node] : nodes_) {
-    if (!node.in_partition || node.exists || node.node == nullptr) continue;
-    if (!node.wanted) {
-      node.wanted.emplace();
-      node.wanted->as_of = now_;
-      node.wanted->timetable.slice = configuration_.cluster.time_slice;
-      node.wanted->timetable.cycle = {{}};
+    if (!node.in_partition || node.timetable.exists() || node.node == nullptr) continue;
+    if (!node.is_planned) {
+      node.is_planned = true;
+      kube::NodeTimetableSpec& wanted = node.timetable.wanted();
+      wanted.as_of = now_;
+      wanted.timetable.slice = configuration_.cluster.time_slice;
+      wanted.timetable.cycle = {{}};
     }
-    node.dirty = true;
-    dirty_nodes_.insert(name);
+    compare_timetable(name, node);
   }
 }
 
 void ControlLoop::write_due_timetables() {
   for (auto it = dirty_nodes_.begin(); it != dirty_nodes_.end();) {
     const auto found = nodes_.find(*it);
-    if (found == nodes_.end() || !found->second.dirty || found->second.node == nullptr) {
+    if (found == nodes_.end() || found->second.node == nullptr ||
+        found->second.timetable.urgency() == WriteUrgency::kClean) {
       it = dirty_nodes_.erase(it);
       continue;
     }
     NodeRecord& node = found->second;
-    if (!node.is_flying && node.retry_at <= now_ && may_write(node)) {
+    const TimetableMirror& table = node.timetable;
+    if (table.may_write(now_) && gate_.may_publish(node.jobs, table.wanted(), table.stored())) {
       write_timetable(*it, node);
     }
     ++it;
   }
 }
 
-// Commit points first: the start and the readiness of the jobs that it lists, the endings of those
-// that it does not list any more.
-bool ControlLoop::may_write(const NodeRecord& node) const {
-  const auto is_stored = [this](const std::string& uid) {
-    const auto job = jobs_.find(uid);
-    return job == jobs_.end() || !job->second->status.is_uncommitted();
-  };
-  return std::all_of(node.jobs.begin(), node.jobs.end(), is_stored) &&
-         std::all_of(node.wanted->pods.begin(), node.wanted->pods.end(),
-                     [&](const kube::TimetablePod& pod) { return is_stored(pod.job_uid); }) &&
-         std::all_of(node.stored.pods.begin(), node.stored.pods.end(),
-                     [&](const kube::TimetablePod& pod) { return is_stored(pod.job_uid); });
-}
-
 void ControlLoop::write_timetable(const std::string& name, NodeRecord& node) {
+  TimetableMirror& table = node.timetable;
   kube::NodeTimetable object;
   object.metadata.name = name;
-  object.spec = *node.wanted;
+  object.spec = table.wanted();
   object.spec.term = term_;
-  object.spec.revision = node.stored.revision + 1;
-  node.is_flying = true;
-  node.dirty = false;
+  object.spec.revision = table.stored().revision + 1;
+  table.begin(now_);
   ++counters_.timetable_writes;
   log("timetable", "node=" + name + " revision=" + std::to_string(object.spec.revision) +
                        " pods=" + std::to_string(object.spec.pods.size()));
-  const bool exists = node.exists;
-  if (!exists) {
+  if (!table.exists()) {
     object.metadata.owner_references.push_back(
         {.api_version = "v1", .kind = "Node", .name = name, .uid = node.node->metadata.uid});
   }
-  write(PutTimetable{std::move(object), exists, exists ? node.version : ""});
+  write(PutTimetable{std::move(object), table.exists(), table.exists() ? table.version() : ""});
 }
 
 void ControlLoop::answered(TimetablePut&& outcome) {
-  const std::string& name = outcome.node;
-  const auto& [result, fresh] = std::tie(outcome.result, outcome.fresh);
-  const auto found = nodes_.find(name);
+  const auto found = nodes_.find(outcome.node);
   if (found == nodes_.end()) return;
   NodeRecord& node = found->second;
-  node.is_flying = false;
-  if (!result.ok()) {
-    const base::Code code = result.error().code;
-    const bool raced = code == base::Code::kConflict || code == base::Code::kAlreadyExists ||
-                       code == base::Code::kNotFound;
-    ++(raced ? counters_.conflicts : counters_.write_failures);
-    node.retry_at = raced ? now_ : now_ + retry_delay(++node.failures);
-    if (!raced) {
-      warn("timetable not written", "node=" + name + " error=\"" + result.error().message + "\"");
-    }
-    if (!fresh.ok() && fresh.error().code == base::Code::kNotFound) node.exists = false;
+  const auto& newest = outcome.result.ok() ? outcome.result : outcome.fresh;
+  if (newest.ok() && newest->spec.term > term_) return be_fenced(newest->spec.term);
+  switch (node.timetable.answered(outcome.result, outcome.fresh, now_)) {
+    case WriteEnd::kStored:
+      node.timetable.know_stored(std::move(outcome.spec));
+      break;
+    case WriteEnd::kLostRace:
+    case WriteEnd::kGone:
+      ++counters_.conflicts;
+      break;
+    case WriteEnd::kFailed:
+      ++counters_.write_failures;
+      warn("timetable not written",
+           "node=" + outcome.node + " error=\"" + outcome.result.error().message + "\"");
   }
-  const auto& newest = result.ok() ? result : fresh;
-  if (newest.ok()) {
-    if (newest->spec.term > term_) return be_fenced(newest->spec.term);
-    node.exists = true;
-    node.uid = newest->metadata.uid;
-    node.version = newest->metadata.resource_version;
-    node.stored = newest->spec;
-  }
-  if (result.ok()) {
-    node.failures = 0;
-    node.stored = outcome.spec;  // exactly, whatever the encoding rounds
-  }
-  node.dirty = node.wanted && (!node.exists || !same_plan(*node.wanted, node.stored));
-  if (node.dirty) dirty_nodes_.insert(name);
+  compare_timetable(outcome.node, node);
+  changed_nodes_.insert(outcome.node);
   for (const std::string& uid : node.jobs) touch(uid);
-}
-
-// The pods of a start may be made: what its nodes have to do with them is published.
-bool ControlLoop::timetables_are_written(const JobRecord& job) const {
-  return std::all_of(job.nodes.begin(), job.nodes.end(), [this](const std::string& name) {
-    const auto node = nodes_.find(name);
-    return node != nodes_.end() && !node->second.dirty && !node->second.is_flying;
-  });
 }
 
 }  // namespace control

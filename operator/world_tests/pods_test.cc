@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
+#include "kube/api/service.h"
 #include "operator/testing/world.h"
 
 namespace control {
@@ -80,6 +81,59 @@ TEST(Operator, AJobWhoseNodeVanishesIsRequeued) {
       << world.log_tail();
   EXPECT_EQ(world.job("survivor").status.restarts, 1);
   expect_no_violations(world);
+}
+
+// The names of a gang's pods: a connection that broke is no reason to do without them.
+TEST(Operator, AServiceWhoseCreationFailedIsTriedAgain) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.server().inject({.kind = devcluster::Fault::Kind::kResetBefore,
+                         .verb = "create",
+                         .resource = "services",
+                         .count = 2});
+  world.apply(gang_job("gang", 2, ""));
+  world.run_for(seconds{10});
+  EXPECT_EQ(world.state("gang"), "Running") << world.log_tail();
+  EXPECT_TRUE(world.client().get<kube::Service>({"team-a", "gang"}).ok()) << world.log_tail();
+}
+
+TEST(Operator, ANewLeaderMakesTheServiceThatItsPredecessorDidNot) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("gang", 2, ""));
+  world.run_for(seconds{10});
+  ASSERT_TRUE(world.client().remove<kube::Service>({"team-a", "gang"}).ok());
+  world.restart_operator();
+  world.run_for(seconds{5});
+  EXPECT_TRUE(world.client().get<kube::Service>({"team-a", "gang"}).ok()) << world.log_tail();
+}
+
+// With autoscaling node names come and go for ever; pods of a DaemonSet outlive their Node.
+TEST(Operator, NothingIsRememberedOfANodeThatIsGone) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.run_for(seconds{5});
+  ASSERT_EQ(world.process().loop().counters().nodes_known, 5);
+  kube::Pod daemon;
+  daemon.metadata.name = "daemon";
+  daemon.metadata.ns = "team-a";
+  daemon.spec.node_name = "n12";
+  daemon.spec.containers.push_back({.name = "main", .image = "busybox"});
+  ASSERT_TRUE(world.client().create(daemon).ok());
+  world.run_for(seconds{2});
+  world.node("n12").power_off();
+  ASSERT_TRUE(world.client().remove<kube::Node>({"", "n12"}).ok());
+  world.run_for(seconds{2});
+  EXPECT_EQ(world.process().loop().counters().nodes_known, 5) << "its pod is still there";
+  ASSERT_TRUE(
+      world.client()
+          .remove<kube::Pod>({"team-a", "daemon"}, {.grace_period = std::chrono::seconds{0}})
+          .ok());
+  world.run_for(seconds{2});
+  EXPECT_EQ(world.process().loop().counters().nodes_known, 4) << world.log_tail();
 }
 
 // architecture.md 5: what refuses its pods is said while the job waits.

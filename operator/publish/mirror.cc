@@ -1,6 +1,5 @@
-#include "operator/publish/status_mirror.h"
+#include "operator/publish/mirror.h"
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -21,12 +20,6 @@ bool is_newer_version(const std::string& a, const std::string& b) {
   const auto left = number_of(a);
   const auto right = number_of(b);
   return left && right ? *left > *right : a != b;
-}
-
-base::Duration retry_delay(int failures) {
-  constexpr base::Duration kFirst = std::chrono::milliseconds{50};
-  constexpr base::Duration kMax = std::chrono::seconds{10};
-  return std::min(kFirst * (std::int64_t{1} << std::clamp(failures - 1, 0, 20)), kMax);
 }
 
 }  // namespace control

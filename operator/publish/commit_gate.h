@@ -1,0 +1,74 @@
+// CommitGate: the order of writes, in one place (architecture.md 3, "Commit points").
+//
+// A commit point is a write of a job's status that says what was decided: its start, its readiness,
+// its claim, its ending, its requeue, its final state. Everything else follows from what is stored,
+// so that a leader that comes after a crash at any point goes on from there:
+//
+//   1. A node's timetable is written only while no commit point of a job that has, had or gets a
+//      share of it is outstanding. So a timetable never runs a job whose start is not stored, and
+//      never leaves one out whose end is not.
+//   2. Pods are created only when the start is stored and the timetables of all its nodes are
+//      published. So no pod runs in another gang's turn.
+//   3. Pods are deleted only when the ending (or the requeue) is stored. So no job loses pods for
+//   an
+//      ending that a new leader would not know of.
+//   4. The ending of a job that is preempted is written only when the claim, or the readiness, of
+//      the job that preempts it is stored. So no job is ended for one that a new leader would then
+//      place elsewhere.
+//
+// Nothing here is remembered and nothing is a script: the four questions are asked whenever a write
+// is due, and what may not be written yet is asked again when an answer has come.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/node_timetable.h"
+
+namespace control {
+
+class CommitGate {
+ public:
+  struct View {
+    // No commit point of the job is outstanding; true of a job that is not known any more.
+    std::function<bool(const std::string& job_uid)> is_stored;
+    // What the node's timetable should be is what is stored, and no write of it is under way.
+    std::function<bool(const std::string& node)> is_published;
+  };
+  explicit CommitGate(View view) : view_{std::move(view)} {}
+
+  // `jobs`: those with an allocation on the node, by UID. Rule 1.
+  bool may_publish(const std::set<std::string>& jobs, const kube::NodeTimetableSpec& wanted,
+                   const kube::NodeTimetableSpec& stored) const {
+    const auto lists_stored = [this](const kube::NodeTimetableSpec& spec) {
+      return std::all_of(spec.pods.begin(), spec.pods.end(), [this](const kube::TimetablePod& pod) {
+        return view_.is_stored(pod.job_uid);
+      });
+    };
+    return std::all_of(jobs.begin(), jobs.end(), view_.is_stored) && lists_stored(wanted) &&
+           lists_stored(stored);
+  }
+
+  // `nodes`: of this start of the job. Rule 2.
+  bool may_create_pods(const std::string& job_uid, const std::vector<std::string>& nodes) const {
+    return view_.is_stored(job_uid) && std::all_of(nodes.begin(), nodes.end(), view_.is_published);
+  }
+
+  // Rule 3.
+  bool may_delete_pods(const std::string& job_uid) const { return view_.is_stored(job_uid); }
+
+  // `preemptor`: the job for which this one is ended, if any. Rule 4.
+  bool may_write_ending(const std::optional<std::string>& preemptor) const {
+    return !preemptor || view_.is_stored(*preemptor);
+  }
+
+ private:
+  const View view_;
+};
+
+}  // namespace control

@@ -1,0 +1,183 @@
+// Mirror: one part of one object (its status, its spec) that the operator keeps in the API server:
+// what should be stored, what is stored as far as it is known, and the one write that may be under
+// way between the two. The protocol is the same for all kinds:
+//
+//   1. A part of the operator changes `wanted` and marks how urgent that is.
+//   2. begin() when may_write: what is wanted then is what is written; a later change is marked
+//      again, and its turn comes when this write has been answered.
+//   3. answered(): stored, or a conflict (another writer was faster: what it stored is known now,
+//      and the next try need not wait), or gone, or a failure (the next try waits). Only the first
+//      ends it; after all others but "gone" the difference is marked as urgent as it was.
+//   4. saw(): a watch shows a newer version. While a write is under way its answer will tell more.
+//
+// An answer that was lost is a failure like any other: the next try, under the old version, ends in
+// a conflict that shows what the lost one has stored.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "kube/api/meta.h"
+#include "operator/publish/attempts.h"
+
+namespace control {
+
+// How urgent an unwritten difference is; the higher one wins.
+enum class WriteUrgency {
+  kClean,
+  kInforms,  // shares the budget of writes that only inform (architecture.md 3)
+  kUrgent,   // a base state: written at once, nothing waits for it
+  kCommit,   // a commit point: timetables and pods wait for it
+};
+
+// What is done about an object that does not exist.
+enum class IfGone {
+  kLeave,   // a user's object: there is nothing to write any more
+  kCreate,  // our own: it is made again
+};
+
+// How a write ended.
+enum class WriteEnd { kStored, kLostRace, kGone, kFailed };
+
+// Whether resourceVersion a is newer than b. Kubernetes promises only that they differ; API servers
+// count up. Where that does not hold, any other version counts as newer and a conflict will tell.
+bool is_newer_version(const std::string& a, const std::string& b);
+
+template <kube::ApiObject T, auto kPart, IfGone kIfGone>
+class Mirror {
+ public:
+  using Value = std::remove_cvref_t<decltype(std::declval<const T&>().*kPart)>;
+
+  // Of an object that does not exist as far as is known.
+  Mirror() = default;
+  // Wanted is what is stored.
+  explicit Mirror(const T& object) : wanted_{object.*kPart} { take(object); }
+
+  // --- what should be stored ---
+  const Value& wanted() const { return wanted_; }
+  Value& wanted() { return wanted_; }  // to be marked
+  void mark(WriteUrgency how) { urgency_ = std::max(urgency_, how); }
+  // For a value of which each difference is a commit point: whether there is one.
+  void set_differs(bool differs) {
+    urgency_ = differs ? WriteUrgency::kCommit : WriteUrgency::kClean;
+  }
+  WriteUrgency urgency() const { return urgency_; }
+
+  // --- what is stored ---
+  const kube::ObjectKey& key() const { return key_; }
+  const std::string& uid() const { return uid_; }
+  const std::string& version() const { return version_; }
+  const Value& stored() const { return stored_; }
+  bool exists() const { return exists_; }
+  // Whether `object`, as a watch shows it, is newer than what is known: only then saw() takes it.
+  bool is_news(const T& object) const {
+    if (is_in_flight()) return false;
+    return uid_ != object.metadata.uid ||
+           is_newer_version(object.metadata.resource_version, version_);
+  }
+  // Returns whether another writer has changed what is stored.
+  bool saw(const T& object) {
+    if (!is_news(object)) return false;
+    const bool changed = !exists_ || !(stored_ == object.*kPart);
+    take(object);
+    return changed;
+  }
+  void saw_gone() { exists_ = false; }
+  // Exactly this is stored, whatever its encoding rounds.
+  void know_stored(Value value) { stored_ = std::move(value); }
+
+  // --- the write ---
+  bool is_in_flight() const { return attempts_.is_under_way(); }
+  bool may_write(base::Instant now) const {
+    return attempts_.may_begin(now) && (exists_ || kIfGone == IfGone::kCreate);
+  }
+  // When it may be written; kNever while a write is under way.
+  base::Instant due() const { return attempts_.due(); }
+  // When it was last written only to inform.
+  base::Instant informed_at() const { return informed_at_; }
+  // A commit point has not reached the API server yet.
+  bool is_uncommitted() const {
+    return (exists_ || kIfGone == IfGone::kCreate) &&
+           (urgency_ == WriteUrgency::kCommit || in_flight_ == WriteUrgency::kCommit);
+  }
+
+  // REQUIRES: may_write(now).
+  void begin(base::Instant now) {
+    if (urgency_ == WriteUrgency::kInforms) informed_at_ = now;
+    in_flight_ = std::exchange(urgency_, WriteUrgency::kClean);
+    attempts_.begin();
+  }
+  // `fresh`: what was read after a failure, or an error.
+  WriteEnd answered(const base::Result<T>& result, const base::Result<T>& fresh,
+                    base::Instant now) {
+    const WriteUrgency flown = std::exchange(in_flight_, WriteUrgency::kClean);
+    const T* newest = result.ok() ? &*result : fresh.ok() ? &*fresh : nullptr;
+    const auto says = [](const base::Result<T>& answer, base::Code code) {
+      return !answer.ok() && answer.error().code == code;
+    };
+    if (newest != nullptr && (kIfGone == IfGone::kCreate || newest->metadata.uid == uid_)) {
+      take(*newest);
+    } else if (newest != nullptr || says(result, base::Code::kNotFound) ||
+               says(fresh, base::Code::kNotFound)) {
+      exists_ = false;  // another object may bear its name by now
+    }
+    if (result.ok()) {
+      attempts_.succeeded();
+      return WriteEnd::kStored;
+    }
+    mark(flown);
+    if (!exists_ && kIfGone == IfGone::kLeave) {
+      attempts_.lost_race();
+      return WriteEnd::kGone;
+    }
+    const bool raced = says(result, base::Code::kConflict) ||
+                       says(result, base::Code::kAlreadyExists) ||
+                       says(result, base::Code::kNotFound);
+    if (raced && (newest != nullptr || !exists_)) {
+      attempts_.lost_race();
+      return WriteEnd::kLostRace;
+    }
+    attempts_.failed(now);
+    return WriteEnd::kFailed;
+  }
+
+  // The object with that part, as a write needs it.
+  T object_with(const Value& value) const {
+    T object;
+    object.metadata.name = key_.name;
+    object.metadata.ns = key_.ns;
+    object.metadata.uid = uid_;
+    object.metadata.resource_version = version_;
+    object.*kPart = value;
+    return object;
+  }
+
+ private:
+  void take(const T& object) {
+    key_ = kube::key_of(object.metadata);
+    uid_ = object.metadata.uid;
+    version_ = object.metadata.resource_version;
+    stored_ = object.*kPart;
+    exists_ = true;
+  }
+
+  kube::ObjectKey key_;
+  std::string uid_, version_;
+  bool exists_ = false;
+  Value stored_{};
+  Value wanted_{};
+  WriteUrgency urgency_ = WriteUrgency::kClean;
+  WriteUrgency in_flight_ = WriteUrgency::kClean;  // of the write under way
+  Attempts attempts_;
+  base::Instant informed_at_{};
+};
+
+template <kube::ApiObject T>
+using StatusMirror = Mirror<T, &T::status, IfGone::kLeave>;
+
+}  // namespace control

@@ -1,0 +1,144 @@
+#include "operator/publish/mirror.h"
+
+#include <gtest/gtest.h>
+
+#include "api/node_timetable.h"
+#include "api/qos.h"
+
+namespace control {
+namespace {
+
+using base::Code;
+using base::Error;
+using std::chrono::milliseconds;
+using Table = Mirror<kube::NodeTimetable, &kube::NodeTimetable::spec, IfGone::kCreate>;
+
+constexpr base::Instant kMirrorAt{std::chrono::seconds{1'000}};
+
+kube::Qos qos(const std::string& version, int running, const std::string& uid = "u") {
+  kube::Qos object;
+  object.metadata.name = "gold";
+  object.metadata.uid = uid;
+  object.metadata.resource_version = version;
+  object.status.running = running;
+  return object;
+}
+
+// Wants 5 where 1 is stored, and has begun to write it.
+StatusMirror<kube::Qos> writing(WriteUrgency how = WriteUrgency::kCommit) {
+  StatusMirror<kube::Qos> mirror{qos("7", 1)};
+  mirror.wanted().running = 5;
+  mirror.mark(how);
+  EXPECT_TRUE(mirror.may_write(kMirrorAt));
+  mirror.begin(kMirrorAt);
+  return mirror;
+}
+
+TEST(Mirror, AWriteThatIsStoredEndsTheDifference) {
+  auto mirror = writing();
+  EXPECT_TRUE(mirror.is_in_flight());
+  EXPECT_TRUE(mirror.is_uncommitted());
+  EXPECT_FALSE(mirror.may_write(kMirrorAt)) << "one at a time";
+  EXPECT_EQ(mirror.due(), base::kNever);
+  EXPECT_EQ(mirror.answered(qos("8", 5), Error{}, kMirrorAt), WriteEnd::kStored);
+  EXPECT_EQ(mirror.urgency(), WriteUrgency::kClean);
+  EXPECT_FALSE(mirror.is_uncommitted());
+  EXPECT_EQ(mirror.version(), "8");
+  EXPECT_EQ(mirror.stored(), mirror.wanted());
+}
+
+TEST(Mirror, WhatChangesDuringAWriteIsWrittenAfterIt) {
+  auto mirror = writing(WriteUrgency::kUrgent);
+  mirror.wanted().running = 6;
+  mirror.mark(WriteUrgency::kCommit);
+  EXPECT_EQ(mirror.answered(qos("8", 5), Error{}, kMirrorAt), WriteEnd::kStored);
+  EXPECT_TRUE(mirror.is_uncommitted());
+  EXPECT_TRUE(mirror.may_write(kMirrorAt));
+  EXPECT_EQ(mirror.object_with(mirror.wanted()).status.running, 6);
+}
+
+TEST(Mirror, AfterAConflictTheNextTryIsOnWhatIsStoredAndNeedNotWait) {
+  auto mirror = writing();
+  EXPECT_EQ(mirror.answered(Error{Code::kConflict, "409"}, qos("9", 3), kMirrorAt),
+            WriteEnd::kLostRace);
+  EXPECT_EQ(mirror.urgency(), WriteUrgency::kCommit) << "as urgent as it was";
+  EXPECT_TRUE(mirror.may_write(kMirrorAt));
+  EXPECT_EQ(mirror.object_with(mirror.stored()), qos("9", 3));
+  EXPECT_EQ(mirror.wanted().running, 5);
+}
+
+TEST(Mirror, AnAnswerThatWasLostShowsItselfAsAConflictOfTheNextTry) {
+  auto mirror = writing();
+  // It was stored as version 8, but the connection broke.
+  EXPECT_EQ(mirror.answered(Error{Code::kUnavailable, "reset"}, Error{}, kMirrorAt),
+            WriteEnd::kFailed);
+  EXPECT_FALSE(mirror.may_write(kMirrorAt));
+  EXPECT_EQ(mirror.due(), kMirrorAt + milliseconds{50});
+  EXPECT_TRUE(mirror.is_uncommitted());
+  mirror.begin(mirror.due());
+  EXPECT_EQ(mirror.answered(Error{Code::kConflict, "409"}, qos("8", 5), kMirrorAt),
+            WriteEnd::kLostRace);
+  EXPECT_EQ(mirror.stored(), mirror.wanted());
+}
+
+TEST(Mirror, FailuresInARowWaitLonger) {
+  auto mirror = writing();
+  (void)mirror.answered(Error{Code::kUnavailable, "503"}, Error{}, kMirrorAt);
+  mirror.begin(kMirrorAt);
+  (void)mirror.answered(Error{Code::kConflict, "409"}, Error{Code::kTimeout, ""}, kMirrorAt);
+  EXPECT_EQ(mirror.due(), kMirrorAt + milliseconds{100}) << "a conflict with what, nobody knows";
+}
+
+TEST(Mirror, OfAUsersObjectThatIsGoneNothingIsWritten) {
+  for (const bool made_again : {false, true}) {
+    auto mirror = writing();
+    const base::Result<kube::Qos> fresh =
+        made_again ? base::Result<kube::Qos>{qos("12", 0, "another")} : Error{Code::kNotFound, ""};
+    EXPECT_EQ(mirror.answered(Error{Code::kConflict, "409"}, fresh, kMirrorAt), WriteEnd::kGone);
+    EXPECT_FALSE(mirror.exists());
+    EXPECT_FALSE(mirror.may_write(kMirrorAt + std::chrono::hours{1}));
+    EXPECT_FALSE(mirror.is_uncommitted()) << "nothing waits for it";
+    EXPECT_FALSE(mirror.saw(qos("7", 1))) << "the watch is behind";
+    EXPECT_FALSE(mirror.exists());
+  }
+}
+
+TEST(Mirror, OurOwnObjectThatIsGoneIsMadeAgain) {
+  kube::NodeTimetable object;
+  object.metadata.name = "n1";
+  object.metadata.uid = "u";
+  object.metadata.resource_version = "7";
+  Table table{object};
+  table.set_differs(true);
+  table.begin(kMirrorAt);
+  EXPECT_EQ(table.answered(Error{Code::kNotFound, "404"}, Error{Code::kNotFound, "404"}, kMirrorAt),
+            WriteEnd::kLostRace);
+  EXPECT_FALSE(table.exists());
+  ASSERT_TRUE(table.may_write(kMirrorAt));
+  table.begin(kMirrorAt);
+  object.metadata.uid = "another";
+  EXPECT_EQ(table.answered(object, Error{}, kMirrorAt), WriteEnd::kStored);
+  EXPECT_TRUE(table.exists());
+  EXPECT_EQ(table.uid(), "another");
+}
+
+TEST(Mirror, AWatchIsHeardWhenItIsNewerAndNoWriteIsUnderWay) {
+  StatusMirror<kube::Qos> mirror{qos("7", 1)};
+  EXPECT_FALSE(mirror.saw(qos("6", 0)));
+  EXPECT_FALSE(mirror.saw(qos("8", 1))) << "newer, but nothing else is stored";
+  EXPECT_EQ(mirror.version(), "8");
+  EXPECT_TRUE(mirror.saw(qos("9", 2)));
+  EXPECT_EQ(mirror.stored().running, 2);
+  EXPECT_EQ(mirror.wanted().running, 1);
+  auto busy = writing();
+  EXPECT_FALSE(busy.saw(qos("99", 2)));
+  EXPECT_EQ(busy.version(), "7");
+}
+
+TEST(Mirror, RemembersWhenItWasLastWrittenOnlyToInform) {
+  EXPECT_EQ(writing(WriteUrgency::kInforms).informed_at(), kMirrorAt);
+  EXPECT_EQ(writing(WriteUrgency::kUrgent).informed_at(), base::Instant{});
+}
+
+}  // namespace
+}  // namespace control
