@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <algorithm>
+#include <cstdlib>
 
 #include <nlohmann/json.hpp>
 
@@ -61,6 +62,14 @@ TEST_F(FailureScenario, AnOperatorKilledInTheMiddleOfARotationCostsNobodyATurn) 
   EXPECT_EQ(state("first"), "Running");
 }
 
+// The operator's crash tests take every write of such histories in virtual time; here real
+// processes show that it is so, at one point of each kind. With KUBEGANG_LONG at all of them.
+std::vector<const char*> points(std::vector<const char*> some,
+                                const std::vector<const char*>& more) {
+  if (std::getenv("KUBEGANG_LONG") != nullptr) some.insert(some.end(), more.begin(), more.end());
+  return some;
+}
+
 // The operator dies at a commit point while a second job starts beside a first, or ends; its
 // successor goes on from what the API server has.
 class CommitPoint : public FailureScenario, public testing::WithParamInterface<const char*> {};
@@ -86,9 +95,11 @@ TEST_P(CommitPoint, OfASecondJobsStartLosesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, CommitPoint,
-                         testing::Values("before:start", "after:start", "before:timetable",
-                                         "after:timetable", "before:pod-create", "after:pod-create",
-                                         "before:ready", "after:ready", "after:timetable:3"),
+                         testing::ValuesIn(points({"after:start", "after:timetable"},
+                                                  {"before:start", "before:timetable",
+                                                   "before:pod-create", "after:pod-create",
+                                                   "before:ready", "after:ready",
+                                                   "after:timetable:3"})),
                          [](const auto& point) {
                            std::string name{point.param};
                            for (char& c : name) {
@@ -126,8 +137,10 @@ TEST_P(EndingPoint, OfACancelledJobLosesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, EndingPoint,
-                         testing::Values("before:ending", "after:ending", "before:pod-delete",
-                                         "after:pod-delete", "before:final", "after:final"),
+                         testing::ValuesIn(points({"after:ending"},
+                                                  {"before:ending", "before:pod-delete",
+                                                   "after:pod-delete", "before:final",
+                                                   "after:final"})),
                          [](const auto& point) {
                            std::string name{point.param};
                            for (char& c : name) {
