@@ -1,11 +1,12 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test demo reference bench check check-long cluster-up cluster-down e2e-kubernetes bench-kubernetes format clean
+.PHONY: help deps build test dev demo reference bench check check-long cluster-up cluster-down e2e-kubernetes bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 SLICE ?= 2s
 DURATION ?= 60s
+PART ?= scheduler
 BUILD := build
 TEST_ARGS ?=
 NODES ?= 1000
@@ -24,12 +25,17 @@ build: deps  ## build the programs into build/bin
 test: deps  ## build and run all tests
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS)
-	@ctest --test-dir $(BUILD) --output-on-failure --label-exclude e2e $(TEST_ARGS)
+	@ctest --test-dir $(BUILD) --output-on-failure --label-exclude e2e -j $(JOBS) $(TEST_ARGS)
 	@tools/tell-skipped $(BUILD)
 	@# These start clusters of real processes and watch the clock; a machine that stands still for a
 	@# moment (a busy host) may fail one. It is shown, and tried once more.
 	@ctest --test-dir $(BUILD) --output-on-failure --label-regex e2e --repeat until-pass:2 $(TEST_ARGS)
 	@tools/tell-skipped $(BUILD)
+
+dev: deps  ## edit, build, test: the quick tests of one part, file by file (PART=operator)
+	@cmake --preset dev >/dev/null
+	@cmake --build --preset dev -j $(JOBS) --target $(PART)_unit_tests
+	@ctest --test-dir $(BUILD)/dev --output-on-failure --label-regex '^part_$(PART)$$' --label-exclude '^(e2e|root|slow)$$' -j $(JOBS) $(TEST_ARGS)
 
 demo: build  ## two gangs take turns on five nodes (SLICE=2s DURATION=60s)
 	@tools/as-root $(BUILD)/bin/kubegang-devcluster demo --slice $(SLICE) --duration $(DURATION) --dir $(BUILD)/demo
