@@ -28,8 +28,9 @@ std::uint16_t BenchPods::add_pod() {
   CHECK(cgroup.ok());
   base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
   CHECK(freezer.ok());
-  controls_.push_back(std::make_shared<PodControl>(
-      PodIdentity{.uid = uid, .name = uid, .path = path}, *std::move(freezer), Found::kRunning));
+  controls_.push_back(
+      std::make_shared<PodControl>(PodIdentity{.uid = uid, .name = uid, .path = path},
+                                   *std::move(freezer), AdoptedAs::kRunning));
   spinners_.emplace_back();
   return static_cast<std::uint16_t>(controls_.size() - 1);
 }
@@ -40,11 +41,12 @@ Spinner& BenchPods::spin(std::uint16_t pod, SpinnerOptions options) {
 
 Assignment BenchPods::assignment(std::vector<timetable::PodSet> cycle, base::Duration slice) const {
   Assignment assignment;
-  assignment.table = {.slice = slice, .pods_count = controls_.size(), .cycle = std::move(cycle)};
+  assignment.table = std::make_shared<const timetable::Timetable>(timetable::Timetable{
+      .slice = slice, .pods_count = controls_.size(), .cycle = std::move(cycle)});
   for (std::size_t i = 0; i < controls_.size(); ++i) {
     assignment.pods.push_back({.control = controls_[i],
                                .index = static_cast<std::uint16_t>(i),
-                               .rule = Rule::kTimetable});
+                               .rule = ControlRule::kTimetable});
   }
   return assignment;
 }
@@ -54,9 +56,8 @@ Driver::Driver(SwitcherOptions options) : switcher_{clock_, beat_, options} {
 }
 
 void Driver::submit(Assignment assignment) {
-  const std::uint64_t number = switcher_.submit(std::move(assignment));
-  CHECK(testing::eventually([&] { return switcher_.counters().obeyed_assignment >= number; },
-                            std::chrono::seconds{60}));
+  switcher_.submit(std::move(assignment));
+  CHECK(testing::eventually([&] { return switcher_.caught_up(); }, std::chrono::seconds{60}));
 }
 
 void Driver::let_go(BenchPods& pods) {

@@ -121,10 +121,10 @@ class SlurmWay {
 
  private:
   void resume(std::size_t gang) {
-    freezer(gang).request(Wish::kThawed);
+    freezer(gang).request(FreezeRequest::kThawed);
     signal(gang, SIGCONT);
   }
-  void freeze(std::size_t gang) { freezer(gang).request(Wish::kFrozen); }
+  void freeze(std::size_t gang) { freezer(gang).request(FreezeRequest::kFrozen); }
   Freezer& freezer(std::size_t gang) { return *bench_.pods().control(bench_.pod(gang)).freezer; }
   void signal(std::size_t gang, int number) {
     for (const Spinner& task : bench_.pods().spinners_of(bench_.pod(gang))) {

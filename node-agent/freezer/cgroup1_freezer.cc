@@ -22,8 +22,8 @@ base::Result<std::unique_ptr<Freezer>> Cgroup1Freezer::open(int directory_fd) {
       std::make_unique<Cgroup1Freezer>(*std::move(state), *std::move(self))};
 }
 
-IoResult Cgroup1Freezer::request(Wish wish) {
-  return os::write_file(state_.get(), wish == Wish::kFrozen ? "FROZEN\n" : "THAWED\n");
+IoResult Cgroup1Freezer::request(FreezeRequest wanted) {
+  return os::write_file(state_.get(), wanted == FreezeRequest::kFrozen ? "FROZEN\n" : "THAWED\n");
 }
 
 Observation Cgroup1Freezer::observe() {
@@ -32,11 +32,11 @@ Observation Cgroup1Freezer::observe() {
   return {.result = state.result, .frozen = state.text.starts_with("FROZEN")};
 }
 
-Requested Cgroup1Freezer::requested() {
+AskedState Cgroup1Freezer::asked() {
   std::array<char, 8> buffer;
   const os::FileText self = os::read_file(self_freezing_.get(), buffer);
   return {.result = self.result,
-          .wish = self.text.starts_with('1') ? Wish::kFrozen : Wish::kThawed};
+          .request = self.text.starts_with('1') ? FreezeRequest::kFrozen : FreezeRequest::kThawed};
 }
 
 }  // namespace agent

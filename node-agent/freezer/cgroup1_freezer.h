@@ -18,10 +18,10 @@ class Cgroup1Freezer final : public Freezer {
 
   Cgroup1Freezer(os::FileDescriptor state, os::FileDescriptor self_freezing);
 
-  IoResult request(Wish wish) override;
+  IoResult request(FreezeRequest wanted) override;
   // Reading makes the kernel look whether all tasks stand still by now: FREEZING becomes FROZEN.
   Observation observe() override;
-  Requested requested() override;
+  AskedState asked() override;
   std::optional<int> changes_fd() const override { return std::nullopt; }
   bool kill_works_while_frozen() const override { return false; }
 

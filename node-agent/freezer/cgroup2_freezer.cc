@@ -28,8 +28,8 @@ base::Result<std::unique_ptr<Freezer>> Cgroup2Freezer::open(int directory_fd) {
       std::make_unique<Cgroup2Freezer>(*std::move(freeze), *std::move(events))};
 }
 
-IoResult Cgroup2Freezer::request(Wish wish) {
-  return os::write_file(freeze_.get(), wish == Wish::kFrozen ? "1\n" : "0\n");
+IoResult Cgroup2Freezer::request(FreezeRequest wanted) {
+  return os::write_file(freeze_.get(), wanted == FreezeRequest::kFrozen ? "1\n" : "0\n");
 }
 
 Observation Cgroup2Freezer::observe() {
@@ -39,11 +39,12 @@ Observation Cgroup2Freezer::observe() {
           .frozen = events.text.find("frozen 1") != std::string_view::npos};
 }
 
-Requested Cgroup2Freezer::requested() {
+AskedState Cgroup2Freezer::asked() {
   std::array<char, 8> buffer;
   const os::FileText freeze = os::read_file(freeze_.get(), buffer);
-  return {.result = freeze.result,
-          .wish = freeze.text.starts_with('1') ? Wish::kFrozen : Wish::kThawed};
+  return {
+      .result = freeze.result,
+      .request = freeze.text.starts_with('1') ? FreezeRequest::kFrozen : FreezeRequest::kThawed};
 }
 
 }  // namespace agent

@@ -17,9 +17,9 @@ class Cgroup2Freezer final : public Freezer {
 
   Cgroup2Freezer(os::FileDescriptor freeze, os::FileDescriptor events);
 
-  IoResult request(Wish wish) override;
+  IoResult request(FreezeRequest wanted) override;
   Observation observe() override;
-  Requested requested() override;
+  AskedState asked() override;
   std::optional<int> changes_fd() const override { return events_.get(); }
   bool kill_works_while_frozen() const override { return true; }
 

@@ -13,24 +13,25 @@
 namespace agent {
 
 // What we ask of the cgroup.
-enum class Wish : std::uint8_t { kThawed, kFrozen };
+enum class FreezeRequest : std::uint8_t { kThawed, kFrozen };
 
 using os::IoResult;
 
 struct Observation {
   IoResult result = IoResult::kOk;
-  // All tasks stand still, whether by our wish, an ancestor's or somebody else's. A new task that
-  // enters takes it away for a moment.
+  // All tasks stand still, whether we asked for it, or an ancestor or somebody else's. A new task
+  // that enters takes it away for a moment.
   bool frozen = false;
 
   friend bool operator==(const Observation&, const Observation&) = default;
 };
 
-struct Requested {
+// What this cgroup itself was last asked for, by anybody.
+struct AskedState {
   IoResult result = IoResult::kOk;
-  Wish wish = Wish::kThawed;  // what this cgroup itself was last asked for, by anybody
+  FreezeRequest request = FreezeRequest::kThawed;
 
-  friend bool operator==(const Requested&, const Requested&) = default;
+  friend bool operator==(const AskedState&, const AskedState&) = default;
 };
 
 // Any thread may call request(), but only the switcher does while it runs: it is the one writer.
@@ -41,16 +42,16 @@ class Freezer {
  public:
   virtual ~Freezer() = default;
 
-  // Writes the wish. The kernel goes on in the background; observe() says when it is done. Asking
-  // again for the same is allowed and, on v1, makes the kernel look for tasks that entered since.
-  // Cost: 15–60 us on v2, 150–350 us on v1 for ten tasks (freezer.md 2.1).
-  virtual IoResult request(Wish wish) = 0;
+  // Writes what is wanted. The kernel goes on in the background; observe() says when it is done.
+  // Asking again for the same is allowed and, on v1, makes the kernel look for tasks that entered
+  // since. Cost: 15–60 us on v2, 150–350 us on v1 for ten tasks (freezer.md 2.1).
+  virtual IoResult request(FreezeRequest wanted) = 0;
 
   // Reads once whether everything in the cgroup stands still. Cost: about 1 us.
   virtual Observation observe() = 0;
 
   // Reads what the cgroup itself was asked for. Unlike observe() it does not see an ancestor's.
-  virtual Requested requested() = 0;
+  virtual AskedState asked() = 0;
 
   // Of poll(2): POLLPRI when observe() may have something new to say since it was last called. The
   // kernel tells at most every 10 ms, so this shortens a wait and does not replace looking. Nothing
@@ -61,11 +62,11 @@ class Freezer {
   virtual bool kill_works_while_frozen() const = 0;
 };
 
-constexpr std::string_view to_string(Wish wish) {
-  switch (wish) {
-    case Wish::kThawed:
+constexpr std::string_view to_string(FreezeRequest wanted) {
+  switch (wanted) {
+    case FreezeRequest::kThawed:
       return "thawed";
-    case Wish::kFrozen:
+    case FreezeRequest::kFrozen:
       return "frozen";
   }
   return "unknown";

@@ -79,38 +79,38 @@ using Places = ::testing::Types<FakePlace, RealPlace<testing::CgroupVersion::kV2
                                 RealPlace<testing::CgroupVersion::kV1>>;
 TYPED_TEST_SUITE(FreezerContract, Places);
 
-constexpr Requested kFrozen{.result = IoResult::kOk, .wish = Wish::kFrozen};
-constexpr Requested kThawed{.result = IoResult::kOk, .wish = Wish::kThawed};
+constexpr AskedState kFrozen{.result = IoResult::kOk, .request = FreezeRequest::kFrozen};
+constexpr AskedState kThawed{.result = IoResult::kOk, .request = FreezeRequest::kThawed};
 
 TYPED_TEST(FreezerContract, BeginsThawed) {
-  EXPECT_EQ(this->freezer_->requested(), kThawed);
+  EXPECT_EQ(this->freezer_->asked(), kThawed);
   EXPECT_EQ(this->freezer_->observe(), (Observation{.result = IoResult::kOk, .frozen = false}));
 }
 
 TYPED_TEST(FreezerContract, FreezesAndThawsAndSaysSo) {
   for (int round = 0; round < 3; ++round) {
-    ASSERT_EQ(this->freezer_->request(Wish::kFrozen), IoResult::kOk);
-    EXPECT_EQ(this->freezer_->requested(), kFrozen);
+    ASSERT_EQ(this->freezer_->request(FreezeRequest::kFrozen), IoResult::kOk);
+    EXPECT_EQ(this->freezer_->asked(), kFrozen);
     EXPECT_TRUE(this->becomes_frozen(true));
-    ASSERT_EQ(this->freezer_->request(Wish::kThawed), IoResult::kOk);
-    EXPECT_EQ(this->freezer_->requested(), kThawed);
+    ASSERT_EQ(this->freezer_->request(FreezeRequest::kThawed), IoResult::kOk);
+    EXPECT_EQ(this->freezer_->asked(), kThawed);
     EXPECT_TRUE(this->becomes_frozen(false));
   }
 }
 
 TYPED_TEST(FreezerContract, AskingTwiceIsTheSameAsOnce) {
-  ASSERT_EQ(this->freezer_->request(Wish::kFrozen), IoResult::kOk);
-  ASSERT_EQ(this->freezer_->request(Wish::kFrozen), IoResult::kOk);
+  ASSERT_EQ(this->freezer_->request(FreezeRequest::kFrozen), IoResult::kOk);
+  ASSERT_EQ(this->freezer_->request(FreezeRequest::kFrozen), IoResult::kOk);
   EXPECT_TRUE(this->becomes_frozen(true));
-  ASSERT_EQ(this->freezer_->request(Wish::kThawed), IoResult::kOk);
+  ASSERT_EQ(this->freezer_->request(FreezeRequest::kThawed), IoResult::kOk);
   EXPECT_TRUE(this->becomes_frozen(false));
 }
 
 TYPED_TEST(FreezerContract, SeesAnAncestorsFreezeThatIsNotItsOwn) {
   this->place_->freeze_ancestor(true);
   EXPECT_TRUE(this->becomes_frozen(true));
-  EXPECT_EQ(this->freezer_->requested(), kThawed);
-  ASSERT_EQ(this->freezer_->request(Wish::kThawed), IoResult::kOk);
+  EXPECT_EQ(this->freezer_->asked(), kThawed);
+  ASSERT_EQ(this->freezer_->request(FreezeRequest::kThawed), IoResult::kOk);
   EXPECT_TRUE(this->becomes_frozen(true));
   this->place_->freeze_ancestor(false);
   EXPECT_TRUE(this->becomes_frozen(false));
@@ -123,18 +123,18 @@ TYPED_TEST(FreezerContract, TellsOfAFreezeWhereItSaysThatItTells) {
   EXPECT_FALSE(this->freezer_->observe().frozen);
   pollfd wait{.fd = *changes, .events = POLLPRI, .revents = 0};
   EXPECT_EQ(::poll(&wait, 1, 0), 0);
-  ASSERT_EQ(this->freezer_->request(Wish::kFrozen), IoResult::kOk);
+  ASSERT_EQ(this->freezer_->request(FreezeRequest::kFrozen), IoResult::kOk);
   constexpr int kMillisMax = 10'000;  // it comes within 10 ms of the one before
   EXPECT_EQ(::poll(&wait, 1, kMillisMax), 1);
   EXPECT_TRUE(this->freezer_->observe().frozen);
 }
 
 TYPED_TEST(FreezerContract, ARemovedCgroupIsGone) {
-  ASSERT_EQ(this->freezer_->request(Wish::kFrozen), IoResult::kOk);
+  ASSERT_EQ(this->freezer_->request(FreezeRequest::kFrozen), IoResult::kOk);
   this->place_->remove();
   EXPECT_EQ(this->freezer_->observe().result, IoResult::kGone);
-  EXPECT_EQ(this->freezer_->requested().result, IoResult::kGone);
-  EXPECT_EQ(this->freezer_->request(Wish::kThawed), IoResult::kGone);
+  EXPECT_EQ(this->freezer_->asked().result, IoResult::kGone);
+  EXPECT_EQ(this->freezer_->request(FreezeRequest::kThawed), IoResult::kGone);
 }
 
 TEST(FreezerRights, ACgroupThatIsNotOursToWriteIsDenied) {

@@ -138,8 +138,8 @@ TEST_P(PitfallsTest, AForeignFreezeIsLeftAlone) {
   const std::string other = add_pod();
   cgroups_->spawn_counter(pod, milliseconds{1});
   cgroups_->set_frozen(pod, true);
-  controls_[0] =
-      std::make_shared<PodControl>(controls_[0]->identity, controls_[0]->freezer, Found::kForeign);
+  controls_[0] = std::make_shared<PodControl>(controls_[0]->identity, controls_[0]->freezer,
+                                              AdoptedAs::kForeign);
   submit(assignment({{0}, {1}}));
   std::this_thread::sleep_for(milliseconds{1500});
   EXPECT_TRUE(cgroups_->is_asked_frozen(pod));

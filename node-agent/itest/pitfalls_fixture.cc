@@ -39,25 +39,27 @@ std::string PitfallsTest::add_pod() {
   CHECK(cgroup.ok());
   base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
   CHECK(freezer.ok());
-  controls_.push_back(std::make_shared<PodControl>(
-      PodIdentity{.uid = uid, .name = uid, .path = path}, *std::move(freezer), Found::kRunning));
+  controls_.push_back(
+      std::make_shared<PodControl>(PodIdentity{.uid = uid, .name = uid, .path = path},
+                                   *std::move(freezer), AdoptedAs::kRunning));
   return path;
 }
 
 Assignment PitfallsTest::assignment(std::vector<timetable::PodSet> cycle, base::Duration slice) {
   Assignment assignment;
-  assignment.table = {.slice = slice, .pods_count = controls_.size(), .cycle = std::move(cycle)};
+  assignment.table = std::make_shared<const timetable::Timetable>(timetable::Timetable{
+      .slice = slice, .pods_count = controls_.size(), .cycle = std::move(cycle)});
   for (std::size_t i = 0; i < controls_.size(); ++i) {
     assignment.pods.push_back({.control = controls_[i],
                                .index = static_cast<std::uint16_t>(i),
-                               .rule = Rule::kTimetable});
+                               .rule = ControlRule::kTimetable});
   }
   return assignment;
 }
 
 void PitfallsTest::submit(Assignment assignment) {
-  const std::uint64_t number = switcher_->submit(std::move(assignment));
-  ASSERT_TRUE(eventually([&] { return switcher_->counters().obeyed_assignment >= number; }));
+  switcher_->submit(std::move(assignment));
+  ASSERT_TRUE(eventually([&] { return switcher_->caught_up(); }));
 }
 
 void PitfallsTest::run_everything() {

@@ -59,7 +59,7 @@ TEST_P(PitfallsTest, ASigtermHandlerRunsOnceTheDeletedPodIsThawed) {
   ::kill(task, SIGTERM);
   EXPECT_FALSE(eventually([] { return handled->load() > 100; }, milliseconds{100}));
   Assignment deleted = assignment({{}});
-  deleted.pods[0].rule = Rule::kDeleted;
+  deleted.pods[0].rule = ControlRule::kDeleted;
   submit(std::move(deleted));
   EXPECT_TRUE(eventually([] { return handled->load() == 101; }, milliseconds{500}));
   EXPECT_TRUE(has_state(0, FreezeState::kThawed));

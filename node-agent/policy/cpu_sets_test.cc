@@ -97,7 +97,7 @@ TEST_F(CpusetFileTest, SaysThatThereIsNoControllerOrNoCgroupV2) {
 class CpuSetsTest : public ::testing::Test {
  protected:
   CpuSetsTest() {
-    node_.world().cpu_ids = "0-3";
+    node_.inputs().cpu_ids = "0-3";
     node_.add_pod("a", "a");
   }
   void list_with(const std::string& cpus) {

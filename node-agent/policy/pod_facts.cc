@@ -41,19 +41,22 @@ std::optional<base::Instant> settled_at(const kube::Pod& pod, base::Duration set
   return latest;
 }
 
-std::string job_uid_of(const kube::Pod& pod) {
+// Returns the controlling kubegang Job; null if none controls the pod.
+const kube::OwnerReference* job_of(const kube::Pod& pod) {
   const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
   const std::string group_prefix = std::string{kube::kGroup} + "/";
-  if (owner == nullptr || owner->kind != "Job") return {};
-  return owner->api_version.starts_with(group_prefix) ? owner->uid : std::string{};
+  if (owner == nullptr || owner->kind != "Job") return nullptr;
+  return owner->api_version.starts_with(group_prefix) ? owner : nullptr;
 }
 
 }  // namespace
 
 PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
+  const kube::OwnerReference* job = job_of(pod);
   PodFacts facts{.key = kube::key_of(pod.metadata),
                  .uid = pod.metadata.uid,
-                 .job_uid = job_uid_of(pod),
+                 .job_uid = job != nullptr ? job->uid : "",
+                 .job_name = job != nullptr ? job->name : "",
                  .node = pod.spec.node_name.value_or(""),
                  .qos = pod.status.qos_class,
                  .finished = pod.status.phase == kube::PodPhase::kSucceeded ||

@@ -12,7 +12,8 @@ namespace agent {
 struct PodFacts {
   kube::ObjectKey key{};
   std::string uid{};
-  std::string job_uid{};  // of the controlling kubegang Job; "" = none controls it
+  std::string job_uid{};   // of the controlling kubegang Job; "" = none controls it
+  std::string job_name{};  // the same
   std::string node{};
   std::optional<kube::QosClass> qos{};
   bool finished = false;  // Succeeded or Failed

@@ -34,23 +34,19 @@ Agent::Agent(AgentParts parts, const Journal& before)
     : parts_{std::move(parts)},
       rules_before_{before.rules},
       lease_watch_{before.lease, parts_.clock.monotonic()} {
-  world_.lease = lease_watch_.seen();
-  if (parts_.topology) world_.cpu_ids = parts_.topology->cpu_ids;
+  inputs_.lease = lease_watch_.seen();
+  if (parts_.topology) inputs_.cpu_ids = parts_.topology->cpu_ids;
 }
 
 base::Duration Agent::step() {
-  const NodeSnapshot snapshot = parts_.watch.snapshot();
-  world_.wall = parts_.clock.wall();
-  world_.monotonic = parts_.clock.monotonic();
-  look_at_rules(snapshot);
-  world_.timetable_known = snapshot.timetable_known;
-  world_.timetable = snapshot.timetable;
-  world_.stopping = stopping_;
-  look_at_pods(snapshot);
-  look_at_lease(snapshot);
+  inputs_.wall = parts_.clock.wall();
+  inputs_.monotonic = parts_.clock.monotonic();
+  inputs_.stopping = stopping_;
+  parts_.watch.read(inputs_, rules_before_);
+  look_at_lease();
   look_at_clock();
-  const std::optional<base::Duration> next = parts_.keeper.step(world_);
-  ready_ = snapshot.pods_known && snapshot.timetable_known && world_.rules_known;
+  const std::optional<base::Duration> next = parts_.policy.step(inputs_);
+  ready_ = inputs_.pods_known && inputs_.timetable_known && inputs_.rules_known;
   switches_seen_ = parts_.switcher.counters().switches.load();
   while (const std::optional<SwitchReport> report = parts_.switcher.take_report()) {
     parts_.metrics.record(*report);
@@ -59,90 +55,69 @@ base::Duration Agent::step() {
                   (report->first_write - report->due).count(),
                   (report->last_write - report->first_write).count());
   }
-  const base::Duration until_told = tell(snapshot);
+  const base::Duration until_told = tell();
   const auto until = [&](base::Duration at) {
     return std::max(at - parts_.clock.monotonic(), base::Duration{0});
   };
   const base::Duration until_next = next ? until(*next) : kStepMax;
   const base::Duration until_open =
-      world_.failed_open ? kStepMax
-                         : until(lease_watch_.fails_open_at(world_.settings.fail_open_after));
+      inputs_.failed_open ? kStepMax
+                          : until(lease_watch_.fails_open_at(inputs_.settings.fail_open_after));
   return std::min({until_told, until_next, until_open, kStepMax});
 }
 
-// A kill switch that is thrown, and a limit that was made longer, hold also while the API server
-// has not answered this process yet.
-void Agent::look_at_rules(const NodeSnapshot& snapshot) {
-  world_.rules_known = rules_before_ || (snapshot.node_known && snapshot.config_known);
-  const Rules before = rules_before_.value_or(Rules{});
-  world_.settings = snapshot.config_known ? snapshot.settings : before.settings;
-  world_.kill_switch = snapshot.node_known ? snapshot.kill_switch : before.kill_switch;
-}
-
-void Agent::look_at_pods(const NodeSnapshot& snapshot) {
-  world_.pods_known = snapshot.pods_known;
-  if (snapshot.pods == pods_ && settle_of_pods_ == world_.settings.settle) return;
-  pods_ = snapshot.pods;
-  settle_of_pods_ = world_.settings.settle;
-  world_.pods.clear();
-  for (const auto& pod : pods_) {
-    world_.pods.insert_or_assign(kube::key_of(pod->metadata),
-                                 pod_facts(*pod, world_.settings.settle));
+void Agent::look_at_lease() {
+  if (const std::optional<LeaseReading> lease = parts_.watch.lease(); lease != last_lease_) {
+    last_lease_ = lease;
+    lease_watch_.read(lease->renew_time, lease->at);
+    inputs_.lease = lease_watch_.seen();
   }
-}
-
-void Agent::look_at_lease(const NodeSnapshot& snapshot) {
-  if (snapshot.lease && snapshot.lease != last_lease_) {
-    last_lease_ = snapshot.lease;
-    lease_watch_.read(snapshot.lease->renew_time, snapshot.lease->at);
-    world_.lease = lease_watch_.seen();
-  }
-  world_.failed_open = lease_watch_.failed_open(world_.monotonic, world_.settings.fail_open_after);
+  inputs_.failed_open =
+      lease_watch_.failed_open(inputs_.monotonic, inputs_.settings.fail_open_after);
 }
 
 void Agent::look_at_clock() {
-  if (clock_read_at_ && world_.monotonic - *clock_read_at_ < kClockReadEvery) return;
-  clock_read_at_ = world_.monotonic;
+  if (clock_read_at_ && inputs_.monotonic - *clock_read_at_ < kClockReadEvery) return;
+  clock_read_at_ = inputs_.monotonic;
   clock_reading_ = read_clock_state();
 }
 
 bool Agent::stopped() const {
-  return stopping_ && parts_.keeper.everything_runs() && parts_.keeper.all_thawed();
+  return stopping_ && parts_.policy.everything_runs() && parts_.policy.all_thawed();
 }
 
 // At most every 100 ms, however fast the slices are. Returns when to step again for it.
-base::Duration Agent::tell(const NodeSnapshot& snapshot) {
+base::Duration Agent::tell() {
   constexpr base::Duration kTellEvery = std::chrono::milliseconds{100};
-  if (told_at_ && world_.monotonic - *told_at_ < kTellEvery) {
-    return *told_at_ + kTellEvery - world_.monotonic;
+  if (told_at_ && inputs_.monotonic - *told_at_ < kTellEvery) {
+    return *told_at_ + kTellEvery - inputs_.monotonic;
   }
-  told_at_ = world_.monotonic;
-  std::vector<PodView> pods = parts_.keeper.pods();
-  log_changes(pods);
-  log_slow_freezes(pods);
-  parts_.metrics.update(metrics_input(pods), parts_.switcher.counters());
-  count_frozen(pods);
-  parts_.report(NodeFacts{.pods = std::move(pods),
-                          .in_force = parts_.keeper.timetable(),
-                          .timetable_complaint = parts_.keeper.timetable_complaint(),
-                          .verdict = parts_.keeper.last_verdict(),
-                          .undecodable = snapshot.timetable_undecodable,
-                          .journal_error = parts_.keeper.journal_error(),
-                          .failed_open = world_.failed_open,
-                          .kill_switch = world_.kill_switch,
-                          .clock = clock_reading_,
-                          .topology = parts_.topology});
+  told_at_ = inputs_.monotonic;
+  AgentReport report{.pods = parts_.policy.pods(),
+                     .in_force = parts_.policy.timetable(),
+                     .verdict = parts_.policy.last_verdict(),
+                     .timetable_complaint = parts_.policy.timetable_complaint(),
+                     .ignored = parts_.policy.offers_ignored(),
+                     .undecodable = inputs_.timetable_undecodable,
+                     .journal_error = parts_.policy.journal_error(),
+                     .failed_open = inputs_.failed_open,
+                     .kill_switch = inputs_.kill_switch,
+                     .clock = clock_reading_,
+                     .topology = parts_.topology};
+  log_changes(report.pods);
+  log_slow_freezes(report.pods);
+  parts_.metrics.update(report, parts_.switcher.counters());
+  count_frozen(report.pods);
+  parts_.report(std::move(report));
   return kStepMax;
 }
 
 void Agent::count_frozen(const std::vector<PodView>& pods) {
-  if (counted_frozen_at_ && world_.monotonic - *counted_frozen_at_ < kFrozenReadEvery) return;
-  counted_frozen_at_ = world_.monotonic;
+  if (counted_frozen_at_ && inputs_.monotonic - *counted_frozen_at_ < kFrozenReadEvery) return;
+  counted_frozen_at_ = inputs_.monotonic;
   std::map<std::string, std::string> gangs;  // by UID of the pod
-  for (const auto& pod : pods_) {
-    if (const kube::OwnerReference* job = kube::controller_of(pod->metadata)) {
-      gangs[pod->metadata.uid] = pod->metadata.ns + "/" + job->name;
-    }
+  for (const auto& [key, pod] : inputs_.pods) {
+    if (!pod.job_name.empty()) gangs[pod.uid] = key.ns + "/" + pod.job_name;
   }
   std::vector<FrozenPod> frozen;
   for (const PodView& pod : pods) {
@@ -155,38 +130,23 @@ void Agent::count_frozen(const std::vector<PodView>& pods) {
   parts_.metrics.count_frozen(frozen);
 }
 
-MetricsInput Agent::metrics_input(const std::vector<PodView>& pods) const {
-  MetricsInput input{.pods = pods,
-                     .clock = clock_reading_,
-                     .failed_open = world_.failed_open,
-                     .kill_switch = world_.kill_switch};
-  if (const auto timetable = parts_.keeper.timetable()) {
-    input.revision = timetable->spec.revision;
-    input.term = timetable->spec.term;
-  }
-  input.ignored_stale_term = parts_.keeper.offers_ignored(GateVerdict::kStaleTerm);
-  input.ignored_stale_revision = parts_.keeper.offers_ignored(GateVerdict::kStaleRevision);
-  input.ignored_invalid = parts_.keeper.offers_ignored(GateVerdict::kInvalid);
-  return input;
-}
-
 // Of a pod that is stuck its state tells.
 void Agent::log_slow_freezes(const std::vector<PodView>& pods) {
   std::map<std::string, LoggedSlow> logged;
   for (const PodView& pod : pods) {
     if (pod.slow_freezes == 0) continue;
     LoggedSlow& one = logged[pod.uid] = logged_slow_[pod.uid];
-    const bool may = !one.at || world_.monotonic - *one.at >= kSlowWarnEvery;
+    const bool may = !one.at || inputs_.monotonic - *one.at >= kSlowWarnEvery;
     if (pod.slow_freezes == one.count || !may) continue;
     spdlog::warn("pod={} froze slowly: took_ms={} slow_freezes={}", pod.name,
                  pod.slow_freeze.count() / 1000, pod.slow_freezes);
-    one = {.count = pod.slow_freezes, .at = world_.monotonic};
+    one = {.count = pod.slow_freezes, .at = inputs_.monotonic};
   }
   logged_slow_ = std::move(logged);
 }
 
 void Agent::log_changes(const std::vector<PodView>& pods) {
-  if (const auto timetable = parts_.keeper.timetable(); timetable != logged_timetable_) {
+  if (const auto timetable = parts_.policy.timetable(); timetable != logged_timetable_) {
     logged_timetable_ = timetable;
     if (timetable) {
       spdlog::info("obeying timetable node={} term={} revision={} pods={} slots={}", parts_.node,
@@ -196,26 +156,26 @@ void Agent::log_changes(const std::vector<PodView>& pods) {
       spdlog::info("no timetable node={}", parts_.node);
     }
   }
-  if (const std::string& complaint = parts_.keeper.timetable_complaint();
+  if (const std::string& complaint = parts_.policy.timetable_complaint();
       complaint != logged_complaint_) {
     logged_complaint_ = complaint;
     if (!complaint.empty()) {
       spdlog::warn("timetable not obeyed node={} verdict={} reason=\"{}\"", parts_.node,
-                   to_string(parts_.keeper.last_verdict()), complaint);
+                   to_string(parts_.policy.last_verdict()), complaint);
     }
   }
-  if (const std::string& error = parts_.keeper.journal_error(); error != logged_journal_error_) {
+  if (const std::string& error = parts_.policy.journal_error(); error != logged_journal_error_) {
     logged_journal_error_ = error;
     if (!error.empty()) spdlog::error("cannot write the journal error=\"{}\"", error);
   }
-  if (world_.failed_open != std::exchange(logged_failed_open_, world_.failed_open)) {
+  if (inputs_.failed_open != std::exchange(logged_failed_open_, inputs_.failed_open)) {
     spdlog::warn("{} node={}",
-                 world_.failed_open ? "failed open: the operator's lease was not seen renewed"
-                                    : "slicing again: the operator's lease was renewed",
+                 inputs_.failed_open ? "failed open: the operator's lease was not seen renewed"
+                                     : "slicing again: the operator's lease was renewed",
                  parts_.node);
   }
-  if (world_.kill_switch != std::exchange(logged_kill_switch_, world_.kill_switch)) {
-    spdlog::warn("kill switch on={} node={}", world_.kill_switch, parts_.node);
+  if (inputs_.kill_switch != std::exchange(logged_kill_switch_, inputs_.kill_switch)) {
+    spdlog::warn("kill switch on={} node={}", inputs_.kill_switch, parts_.node);
   }
   const std::uint64_t steps = parts_.switcher.counters().clock_steps.load();
   if (steps != std::exchange(logged_clock_steps_, steps)) {

@@ -1,5 +1,5 @@
-// The agent's main loop as an object: takes what the API server says, lets the keeper work out what
-// the switcher has to do, and tells people: log, metrics, status. One thread, step by step.
+// The agent's main loop as an object: takes what the API server says, lets the policy work out
+// what the switcher has to do, and tells people: log, metrics, status. One thread, step by step.
 #pragma once
 
 #include <functional>
@@ -8,38 +8,22 @@
 #include <optional>
 #include <string>
 
-#include "node-agent/policy/keeper.h"
+#include "node-agent/policy/node_policy.h"
 #include "node-agent/program/node_watch.h"
+#include "node-agent/reporting/agent_report.h"
 #include "node-agent/reporting/metrics.h"
-#include "node-agent/reporting/node_status.h"
 #include "node-agent/switching/switcher.h"
 
 namespace agent {
 
-// Hands assignments to the switcher's thread.
-class SwitcherSink final : public AssignmentSink {
- public:
-  explicit SwitcherSink(Switcher& switcher) : switcher_{switcher} {}
-  void submit(Assignment assignment) override {
-    submitted_ = switcher_.submit(std::move(assignment));
-  }
-  bool caught_up() const override {
-    return switcher_.counters().obeyed_assignment.load(std::memory_order_acquire) >= submitted_;
-  }
-
- private:
-  Switcher& switcher_;
-  std::uint64_t submitted_ = 0;
-};
-
 struct AgentParts {
   std::string node{};
   const kube::Clock& clock;
-  const NodeWatch& watch;
-  Keeper& keeper;
+  NodeWatch& watch;
+  NodePolicy& policy;
   Switcher& switcher;
   Metrics& metrics;
-  std::function<void(NodeFacts)> report;  // to the status writer
+  std::function<void(AgentReport)> report;  // hands it on
   // For how long the pod has stood still; nothing where the kernel does not count it.
   std::function<std::optional<base::Duration>(const PodView&)> frozen_time;
   std::optional<kube::NodeTopology> topology{};
@@ -63,26 +47,22 @@ class Agent {
 
   // The API server has told about pods, timetable and rules.
   bool ready() const { return ready_; }
-  std::vector<PodView> pods() const { return parts_.keeper.pods(); }
+  std::vector<PodView> pods() const { return parts_.policy.pods(); }
 
  private:
-  void look_at_rules(const NodeSnapshot& snapshot);
-  void look_at_pods(const NodeSnapshot& snapshot);
-  void look_at_lease(const NodeSnapshot& snapshot);
+  void look_at_rules();
+  void look_at_lease();
   void look_at_clock();
-  base::Duration tell(const NodeSnapshot& snapshot);
+  base::Duration tell();
   void count_frozen(const std::vector<PodView>& pods);
   void log_changes(const std::vector<PodView>& pods);
   void log_slow_freezes(const std::vector<PodView>& pods);
-  MetricsInput metrics_input(const std::vector<PodView>& pods) const;
 
   AgentParts parts_;
   const std::optional<Rules> rules_before_;
   LeaseWatch lease_watch_;
   std::optional<LeaseReading> last_lease_;
-  World world_;
-  std::vector<std::shared_ptr<const kube::Pod>> pods_;
-  base::Duration settle_of_pods_{};
+  Inputs inputs_;
   ClockReading clock_reading_;
   std::optional<base::Duration> clock_read_at_;
   bool stopping_ = false;

@@ -42,8 +42,8 @@ bool is_kill_switch_on(const kube::Node& node) {
   return is_disabled(node.metadata.annotations) || is_disabled(node.metadata.labels);
 }
 
-KeeperSettings keeper_settings(const kube::SchedulerConfig* config) {
-  KeeperSettings settings;
+TimetableSettings timetable_settings(const kube::SchedulerConfig* config) {
+  TimetableSettings settings;
   if (config == nullptr || !config->status.accepted || !config->status.accepted->timetable) {
     return settings;
   }
@@ -104,7 +104,7 @@ NodeWatch::NodeWatch(kube::Client client, const kube::Clock& clock, NodeWatchOpt
               only("metadata.name=" + std::string{kube::kSchedulerConfigName}, options_.seed + 3),
               handlers<kube::SchedulerConfig>("SchedulerConfig")},
       prng_{options_.seed + 4},
-      fail_open_micros_{KeeperSettings{}.fail_open_after.count()} {}
+      fail_open_micros_{TimetableSettings{}.fail_open_after.count()} {}
 
 template <typename T>
 void NodeWatch::run(kube::RunLoop& loops, const std::string& name, kube::Informer<T>& informer) {
@@ -144,24 +144,50 @@ base::Duration NodeWatch::read_lease(std::stop_token) {
   return interval * static_cast<std::int64_t>(900 + prng_.below(201)) / 1000;
 }
 
-NodeSnapshot NodeWatch::snapshot() const {
-  NodeSnapshot now;
-  now.pods_known = pods_.has_synced();
-  if (now.pods_known) now.pods = pods_.snapshot();
-  now.timetable_known = timetable_.has_synced();
-  if (now.timetable_known) now.timetable = timetable_.find({"", options_.node});
-  now.node_known = node_.has_synced();
-  const auto node = node_.find({"", options_.node});
-  now.kill_switch = node && is_kill_switch_on(*node);
-  now.config_known = config_.has_synced();
-  const auto config = config_.find({"", std::string{kube::kSchedulerConfigName}});
-  now.settings = keeper_settings(config.get());
-  const std::int64_t fail_open_micros = now.settings.fail_open_after.count();
-  if (fail_open_micros_.exchange(fail_open_micros) != fail_open_micros) lease_waker_.wake();
+void NodeWatch::read(Inputs& inputs, const std::optional<Rules>& before) {
+  const bool node_known = node_.has_synced();
+  const bool config_known = config_.has_synced();
+  inputs.rules_known = before || (node_known && config_known);
+  inputs.settings = before ? before->settings : TimetableSettings{};
+  inputs.kill_switch = before && before->kill_switch;
+  if (config_known) {
+    const auto config = config_.find({"", std::string{kube::kSchedulerConfigName}});
+    inputs.settings = timetable_settings(config.get());
+    // The Lease is read at intervals that depend on this.
+    const std::int64_t micros = inputs.settings.fail_open_after.count();
+    if (fail_open_micros_.exchange(micros) != micros) lease_waker_.wake();
+  }
+  if (node_known) {
+    const auto node = node_.find({"", options_.node});
+    inputs.kill_switch = node && is_kill_switch_on(*node);
+  }
+  inputs.timetable_known = timetable_.has_synced();
+  inputs.timetable = timetable();
+  read_pods(inputs);
   const std::lock_guard lock{mu_};
-  now.timetable_undecodable = undecodable_;
-  now.lease = lease_;
-  return now;
+  inputs.timetable_undecodable = undecodable_;
+}
+
+void NodeWatch::read_pods(Inputs& inputs) {
+  inputs.pods_known = pods_.has_synced();
+  std::vector<std::shared_ptr<const kube::Pod>> pods;
+  if (inputs.pods_known) pods = pods_.snapshot();
+  if (pods == pods_read_ && settle_of_pods_ == inputs.settings.settle) return;
+  pods_read_ = std::move(pods);
+  settle_of_pods_ = inputs.settings.settle;
+  inputs.pods.clear();
+  for (const auto& pod : pods_read_) {
+    inputs.pods.insert_or_assign(kube::key_of(pod->metadata), pod_facts(*pod, settle_of_pods_));
+  }
+}
+
+std::shared_ptr<const kube::NodeTimetable> NodeWatch::timetable() const {
+  return timetable_.has_synced() ? timetable_.find({"", options_.node}) : nullptr;
+}
+
+std::optional<LeaseReading> NodeWatch::lease() const {
+  const std::lock_guard lock{mu_};
+  return lease_;
 }
 
 }  // namespace agent

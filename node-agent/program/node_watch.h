@@ -1,6 +1,6 @@
 // What the API server says about this node, kept up to date: its pods, its NodeTimetable, its Node
 // (the kill switch), the SchedulerConfig and the operator's Lease. Calls `notify` whenever
-// something may have changed; who wants to know takes a snapshot.
+// something may have changed.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 #include "kube/client.h"
 #include "kube/informer.h"
 #include "kube/run_loop.h"
-#include "node-agent/policy/keeper.h"
+#include "node-agent/policy/inputs.h"
 
 namespace agent {
 
@@ -37,25 +37,11 @@ struct LeaseReading {
   friend bool operator==(const LeaseReading&, const LeaseReading&) = default;
 };
 
-struct NodeSnapshot {
-  bool pods_known = false;
-  std::vector<std::shared_ptr<const kube::Pod>> pods{};
-  bool timetable_known = false;
-  std::shared_ptr<const kube::NodeTimetable> timetable{};
-  std::string timetable_undecodable{};  // why the newest version could not be read; "" = it could
-  bool node_known = false;              // the Node has been looked for; so `kill_switch` is its
-  bool kill_switch = false;
-  bool config_known =
-      false;  // the SchedulerConfig likewise; so `settings` are its, or the defaults
-  KeeperSettings settings{};
-  std::optional<LeaseReading> lease{};  // the last one that was answered
-};
-
 // `kubegang.io/freeze: disabled` as a label or annotation of the Node.
 bool is_kill_switch_on(const kube::Node& node);
 
 // The accepted configuration, absent fields as api.md has them.
-KeeperSettings keeper_settings(const kube::SchedulerConfig* config);
+TimetableSettings timetable_settings(const kube::SchedulerConfig* config);
 
 class NodeWatch {
  public:
@@ -66,10 +52,17 @@ class NodeWatch {
   // One thread per kind, and one for the Lease.
   void start(kube::RunLoop& loops);
 
-  // Any thread. Cost: a pointer per pod.
-  NodeSnapshot snapshot() const;
+  // Fills in the API server's part of the inputs. Where the API server has not answered yet, the
+  // rules are those of the process before: a kill switch that is thrown, and a limit that was made
+  // longer, hold meanwhile. The main thread only. Cost: a pointer per pod if nothing changed.
+  void read(Inputs& inputs, const std::optional<Rules>& before);
+  // Any thread. Null = there is none, or it has not been read yet.
+  std::shared_ptr<const kube::NodeTimetable> timetable() const;
+  // The last reading that was answered. Any thread.
+  std::optional<LeaseReading> lease() const;
 
  private:
+  void read_pods(Inputs& inputs);
   base::Duration read_lease(std::stop_token stop);
 
   template <typename T>
@@ -85,9 +78,11 @@ class NodeWatch {
   kube::Informer<kube::NodeTimetable> timetable_;
   kube::Informer<kube::Node> node_;
   kube::Informer<kube::SchedulerConfig> config_;
-  base::Prng prng_;                                     // of the Lease's thread
-  mutable std::atomic<std::int64_t> fail_open_micros_;  // as of the last snapshot
-  mutable kube::Waker lease_waker_;                     // when that changes
+  base::Prng prng_;                                          // of the Lease's thread
+  std::atomic<std::int64_t> fail_open_micros_;               // as of the last read()
+  kube::Waker lease_waker_;                                  // when that changes
+  std::vector<std::shared_ptr<const kube::Pod>> pods_read_;  // as of the last read()
+  base::Duration settle_of_pods_{};                          // likewise
 
   mutable std::mutex mu_;
   std::string undecodable_;            // guarded by mu_

@@ -15,27 +15,27 @@ StatusWriter::StatusWriter(kube::Client client, const kube::Clock& clock, const 
                            kube::Waker& waker)
     : client_{std::move(client)}, clock_{clock}, watch_{watch}, waker_{waker} {}
 
-void StatusWriter::offer(NodeFacts facts) {
+void StatusWriter::offer(AgentReport report) {
   {
     const std::lock_guard lock{mu_};
-    facts_ = std::move(facts);
+    report_ = std::move(report);
   }
   waker_.wake();
 }
 
 base::Duration StatusWriter::step() {
-  const auto object = watch_.snapshot().timetable;
-  std::optional<NodeFacts> facts;
+  const auto object = watch_.timetable();
+  std::optional<AgentReport> report;
   {
     const std::lock_guard lock{mu_};
-    facts = facts_;
+    report = report_;
   }
-  if (!object || !facts) return kIdle;
+  if (!object || !report) return kIdle;
   // What we wrote last, where the watch has not brought it back yet.
   kube::NodeTimetable from = *object;
   if (written_uid_ == from.metadata.uid && written_at_) from.status = written_;
   kube::NodeTimetable to = from;
-  to.status = node_status(from.status, *facts, clock_.wall());
+  to.status = node_status(from.status, *report, clock_.wall());
   if (!worth_a_write(from.status, to.status)) return kIdle;
   if (written_at_) {
     const base::Duration since = clock_.monotonic() - *written_at_;

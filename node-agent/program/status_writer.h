@@ -18,8 +18,8 @@ class StatusWriter {
   StatusWriter(kube::Client client, const kube::Clock& clock, const NodeWatch& watch,
                kube::Waker& waker);
 
-  // The newest facts; older ones that were not written are forgotten.
-  void offer(NodeFacts facts);
+  // The newest report; older ones that were not written are forgotten.
+  void offer(AgentReport report);
 
   // Returns when to be called again if nothing is offered before.
   base::Duration step();
@@ -34,7 +34,7 @@ class StatusWriter {
   std::string written_uid_;
 
   std::mutex mu_;
-  std::optional<NodeFacts> facts_;  // guarded by mu_
+  std::optional<AgentReport> report_;  // guarded by mu_
 };
 
 }  // namespace agent

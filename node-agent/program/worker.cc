@@ -122,7 +122,7 @@ class Worker {
   // Whether something came.
   bool wait(base::Duration timeout);
   void notify();
-  void report(NodeFacts facts);
+  void hand_on(AgentReport report);
 
   const Options& options_;
   os::FileDescriptor signals_;
@@ -135,8 +135,7 @@ class Worker {
   NodeWatch watch_;
   Switcher switcher_;
   CgroupPodOpener opener_;
-  SwitcherSink sink_;
-  Keeper keeper_;
+  NodePolicy policy_;
   Metrics metrics_;
   kube::Waker status_waker_;
   StatusWriter status_writer_;
@@ -169,9 +168,8 @@ Worker::Worker(const Options& options, kube::Transport& transport, PodCgroups cg
              [this] { notify(); }},
       switcher_{clock_, heartbeat_.switcher_beat(), {.try_fifo = options.fifo}},
       opener_{cgroups_},
-      sink_{switcher_},
-      keeper_{options.node_name, JournalFile{options.run_directory + "/" + kJournalName},
-              read_boot_id(), opener_, sink_},
+      policy_{options.node_name, JournalFile{options.run_directory + "/" + kJournalName},
+              read_boot_id(), opener_, switcher_},
       status_writer_{client_, clock_, watch_, status_waker_} {}
 
 void Worker::notify() {
@@ -179,13 +177,13 @@ void Worker::notify() {
   [[maybe_unused]] const ssize_t written = ::write(wake_up_.get(), &one, sizeof one);
 }
 
-void Worker::report(NodeFacts facts) {
+void Worker::hand_on(AgentReport report) {
   // For people: if it cannot be written, the journal cannot either, and that is reported.
-  if (std::string text = format_shown_pods(facts.pods); text != shown_pods_) {
+  if (std::string text = format_shown_pods(report.pods); text != shown_pods_) {
     (void)os::replace_text_file(options_.run_directory + "/" + kShownPodsName, text);
     shown_pods_ = std::move(text);
   }
-  status_writer_.offer(std::move(facts));
+  status_writer_.offer(std::move(report));
 }
 
 base::Status Worker::is_ready() const {
@@ -195,7 +193,8 @@ base::Status Worker::is_ready() const {
                      "and the SchedulerConfig"};
 }
 
-// Alive is whoever answers: the supervisor looks after the loops, and does it sooner.
+// /healthz only shows that the process answers; the supervisor detects hung loops, and sooner than
+// kubelet would.
 base::Status Worker::serve_health() {
   if (options_.metrics_address.empty()) return {};
   const std::optional<HostPort> address = parse_host_port(options_.metrics_address);
@@ -217,7 +216,7 @@ base::Status Worker::start() {
   if (base::Status status = serve_health(); !status) return status;
   if (base::Status status = switcher_.start(); !status) return status;
   metrics_.set_policy(switcher_.policy());
-  const Keeper::Adopted adopted = keeper_.adopt();
+  const NodePolicy::Adopted adopted = policy_.adopt();
   if (!adopted.damage.empty()) {
     spdlog::error(
         "the journal is damaged: waiting for the API server to name the pods error=\"{}\"",
@@ -232,10 +231,10 @@ base::Status Worker::start() {
   AgentParts parts{.node = options_.node_name,
                    .clock = clock_,
                    .watch = watch_,
-                   .keeper = keeper_,
+                   .policy = policy_,
                    .switcher = switcher_,
                    .metrics = metrics_,
-                   .report = [this](NodeFacts facts) { report(std::move(facts)); },
+                   .report = [this](AgentReport report) { hand_on(std::move(report)); },
                    .frozen_time = [this](const PodView& pod) -> std::optional<base::Duration> {
                      const base::Result<PodCgroup> cgroup = cgroups_.at(pod.path, pod.uid);
                      return cgroup ? read_frozen_time(*cgroup) : std::nullopt;
@@ -249,8 +248,8 @@ base::Status Worker::start() {
   return {};
 }
 
-// News of the switcher, several with every turn, are taken at most every kNewsEvery; whatever comes
-// from outside is taken at once.
+// Handles the switcher's events at most every kNewsEvery (each turn produces several), and API
+// changes and signals immediately.
 bool Worker::wait(base::Duration timeout) {
   std::array<pollfd, 2> fds{pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
                             pollfd{.fd = wake_up_.get(), .events = POLLIN, .revents = 0}};

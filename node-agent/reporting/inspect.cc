@@ -35,7 +35,7 @@ std::string kernel_state(const PodCgroups& cgroups, const std::string& path,
   const base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
   if (!freezer) return "unreadable";
   if ((*freezer)->observe().frozen) return "frozen";
-  return (*freezer)->requested().wish == Wish::kFrozen ? "freezing" : "running";
+  return (*freezer)->asked().request == FreezeRequest::kFrozen ? "freezing" : "running";
 }
 
 // The places in the cycle at which the pod runs, as "0,2" or "0-3"; of many "16/64", their number.

@@ -171,10 +171,10 @@ void Metrics::record(const SwitchReport& report) {
   to.boundary_offset.Set(seconds(report.last_write - report.due));
 }
 
-void Metrics::update(const MetricsInput& input, const SwitchCounters& counters) {
+void Metrics::update(const AgentReport& report, const SwitchCounters& counters) {
   Families& to = *families_;
   std::map<std::string_view, double> by_state;
-  for (const PodView& pod : input.pods) {
+  for (const PodView& pod : report.pods) {
     const bool by_freezer = pod.standing == PodStanding::kControlled && pod.state.has_value();
     by_state[by_freezer ? to_string(*pod.state) : to_string(pod.standing)] += 1;
   }
@@ -187,23 +187,22 @@ void Metrics::update(const MetricsInput& input, const SwitchCounters& counters) 
   raise_to(to.steps, as_double(counters.clock_steps));
   raise_to(to.errors, as_double(counters.write_errors));
   raise_to(to.repairs, as_double(counters.repairs));
-  to.clock_error.Set(seconds(input.clock.error_max));
-  to.clock_ok.Set(input.clock.synchronised ? 1 : 0);
-  to.revision.Set(static_cast<double>(input.revision));
-  to.term.Set(static_cast<double>(input.term));
-  raise_to(to.ignored.Add({{"reason", "stale_term"}}),
-           static_cast<double>(input.ignored_stale_term));
-  raise_to(to.ignored.Add({{"reason", "stale_revision"}}),
-           static_cast<double>(input.ignored_stale_revision));
-  raise_to(to.ignored.Add({{"reason", "invalid"}}), static_cast<double>(input.ignored_invalid));
-  to.open.Add({{"reason", "lease"}}).Set(input.failed_open ? 1 : 0);
-  to.open.Add({{"reason", "kill_switch"}}).Set(input.kill_switch ? 1 : 0);
-  if (input.failed_open && !to.was_failed_open) to.failopen.Add({{"reason", "lease"}}).Increment();
-  if (input.kill_switch && !to.was_killed) {
+  to.clock_error.Set(seconds(report.clock.error_max));
+  to.clock_ok.Set(report.clock.synchronised ? 1 : 0);
+  to.revision.Set(report.in_force ? static_cast<double>(report.in_force->spec.revision) : 0);
+  to.term.Set(report.in_force ? static_cast<double>(report.in_force->spec.term) : 0);
+  for (const auto& [verdict, count] : report.ignored) {
+    raise_to(to.ignored.Add({{"reason", std::string{to_string(verdict)}}}),
+             static_cast<double>(count));
+  }
+  to.open.Add({{"reason", "lease"}}).Set(report.failed_open ? 1 : 0);
+  to.open.Add({{"reason", "kill_switch"}}).Set(report.kill_switch ? 1 : 0);
+  if (report.failed_open && !to.was_failed_open) to.failopen.Add({{"reason", "lease"}}).Increment();
+  if (report.kill_switch && !to.was_killed) {
     to.failopen.Add({{"reason", "kill_switch"}}).Increment();
   }
-  to.was_failed_open = input.failed_open;
-  to.was_killed = input.kill_switch;
+  to.was_failed_open = report.failed_open;
+  to.was_killed = report.kill_switch;
 }
 
 void Metrics::count_frozen(const std::vector<FrozenPod>& pods) {

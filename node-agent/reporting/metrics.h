@@ -5,24 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "node-agent/policy/keeper.h"
-#include "node-agent/reporting/clock_check.h"
+#include "node-agent/reporting/agent_report.h"
 #include "node-agent/switching/switch_report.h"
 #include "node-agent/switching/switcher.h"
 
 namespace agent {
-
-struct MetricsInput {
-  std::vector<PodView> pods{};
-  std::int64_t revision = 0;
-  std::int64_t term = 0;
-  ClockReading clock{};
-  bool failed_open = false;
-  bool kill_switch = false;
-  std::uint64_t ignored_stale_term = 0;
-  std::uint64_t ignored_stale_revision = 0;
-  std::uint64_t ignored_invalid = 0;
-};
 
 // Of one pod, what the kernel has counted so far.
 struct FrozenPod {
@@ -41,7 +28,7 @@ class Metrics {
   // Of each switch, once.
   void record(const SwitchReport& report);
   // The state of things, as often as it changes.
-  void update(const MetricsInput& input, const SwitchCounters& counters);
+  void update(const AgentReport& report, const SwitchCounters& counters);
   // Of all listed pods, now and then. A gang of which none is listed any more is forgotten.
   void count_frozen(const std::vector<FrozenPod>& pods);
   // In Prometheus' text format.

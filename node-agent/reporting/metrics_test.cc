@@ -74,19 +74,21 @@ TEST(Metrics, TellWhatIsGoingOn) {
   const auto pod = [](PodStanding standing, std::optional<FreezeState> state) {
     return PodView{.standing = standing, .state = state};
   };
-  const MetricsInput input{.pods = {pod(PodStanding::kControlled, FreezeState::kFrozen),
+  auto timetable = std::make_shared<kube::NodeTimetable>();
+  timetable->spec.revision = 17;
+  timetable->spec.term = 3;
+  const AgentReport report{.pods = {pod(PodStanding::kControlled, FreezeState::kFrozen),
                                     pod(PodStanding::kControlled, FreezeState::kForeign),
                                     pod(PodStanding::kExempt, FreezeState::kThawed),
                                     pod(PodStanding::kSettling, std::nullopt)},
-                           .revision = 17,
-                           .term = 3,
-                           .clock = {.synchronised = true, .error_max = milliseconds{250}},
+                           .in_force = timetable,
+                           .ignored = {{GateVerdict::kStaleTerm, 8},
+                                       {GateVerdict::kStaleRevision, 9},
+                                       {GateVerdict::kInvalid, 10}},
                            .failed_open = true,
-                           .ignored_stale_term = 8,
-                           .ignored_stale_revision = 9,
-                           .ignored_invalid = 10};
-  metrics.update(input, counters);
-  metrics.update(input, counters);  // as often as one likes
+                           .clock = {.synchronised = true, .error_max = milliseconds{250}}};
+  metrics.update(report, counters);
+  metrics.update(report, counters);  // as often as one likes
   const std::string text = metrics.render();
   for (const char* sample : {"switch_total 11",
                              "missed_boundaries_total 2",

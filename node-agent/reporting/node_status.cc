@@ -26,46 +26,46 @@ std::vector<std::string> names_of_pods(const std::vector<PodView>& pods, Predica
 
 }  // namespace
 
-kube::Condition ready_condition(const NodeFacts& facts) {
+kube::Condition ready_condition(const AgentReport& report) {
   const std::string type = "Ready";
-  if (facts.kill_switch) {
+  if (report.kill_switch) {
     return condition(type, false, "KillSwitch",
                      "kubegang.io/freeze is disabled on the Node: nothing is frozen here");
   }
-  if (facts.failed_open) {
+  if (report.failed_open) {
     return condition(type, false, "FailedOpen",
                      "the operator's Lease was not seen renewed: nothing is frozen here");
   }
-  if (!facts.journal_error.empty()) {
-    return condition(type, false, "JournalUnwritable", facts.journal_error);
+  if (!report.journal_error.empty()) {
+    return condition(type, false, "JournalUnwritable", report.journal_error);
   }
-  if (!facts.undecodable.empty()) {
-    return condition(type, false, "InvalidTimetable", facts.undecodable);
+  if (!report.undecodable.empty()) {
+    return condition(type, false, "InvalidTimetable", report.undecodable);
   }
-  if (facts.verdict == GateVerdict::kInvalid && !facts.timetable_complaint.empty()) {
-    return condition(type, false, "InvalidTimetable", facts.timetable_complaint);
+  if (report.verdict == GateVerdict::kInvalid && !report.timetable_complaint.empty()) {
+    return condition(type, false, "InvalidTimetable", report.timetable_complaint);
   }
-  for (const PodView& pod : facts.pods) {
+  for (const PodView& pod : report.pods) {
     if (!pod.denied) continue;
     return condition(type, false, "CgroupUnwritable", "pod " + pod.name + ": " + pod.note);
   }
-  for (const PodView& pod : facts.pods) {
+  for (const PodView& pod : report.pods) {
     if (pod.cpu_note.empty()) continue;
     return condition(type, true, "CPUSetNotApplied", "pod " + pod.name + ": " + pod.cpu_note);
   }
   return condition(type, true, "Obeying", "");
 }
 
-kube::Condition clock_condition(const NodeFacts& facts) {
+kube::Condition clock_condition(const AgentReport& report) {
   const std::string type = "ClockSynchronised";
-  if (!facts.clock.synchronised) {
+  if (!report.clock.synchronised) {
     return condition(type, false, "NotSynchronised",
                      "the kernel says that nothing keeps this clock: run an NTP client");
   }
-  const base::Duration slice =
-      facts.in_force ? facts.in_force->spec.timetable.slice : base::Duration{std::chrono::hours{1}};
+  const base::Duration slice = report.in_force ? report.in_force->spec.timetable.slice
+                                               : base::Duration{std::chrono::hours{1}};
   const base::Duration limit = clock_error_limit(slice);
-  if (facts.clock.error_max > limit) {
+  if (report.clock.error_max > limit) {
     return condition(type, false, "ErrorTooLarge",
                      "the clock may be off by more than the " + std::to_string(limit.count()) +
                          " us that this slice length allows");
@@ -74,21 +74,21 @@ kube::Condition clock_condition(const NodeFacts& facts) {
 }
 
 kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
-                                      const NodeFacts& facts, base::Instant now) {
+                                      const AgentReport& report, base::Instant now) {
   kube::NodeTimetableStatus status = before;
   status.observed_revision.reset();
-  if (facts.in_force) status.observed_revision = facts.in_force->spec.revision;
-  status.topology = facts.topology;
-  status.stuck = names_of_pods(facts.pods,
+  if (report.in_force) status.observed_revision = report.in_force->spec.revision;
+  status.topology = report.topology;
+  status.stuck = names_of_pods(report.pods,
                                [](const PodView& pod) { return pod.state == FreezeState::kStuck; });
-  status.exempt = names_of_pods(facts.pods, [](const PodView& pod) {
+  status.exempt = names_of_pods(report.pods, [](const PodView& pod) {
     return pod.standing == PodStanding::kExempt || pod.standing == PodStanding::kRefused;
   });
   status.foreign = names_of_pods(
-      facts.pods, [](const PodView& pod) { return pod.state == FreezeState::kForeign; });
-  status.clock_error_micros = facts.clock.error_max.count();
+      report.pods, [](const PodView& pod) { return pod.state == FreezeState::kForeign; });
+  status.clock_error_micros = report.clock.error_max.count();
   status.agent_version = KUBEGANG_VERSION;
-  for (kube::Condition next : {ready_condition(facts), clock_condition(facts)}) {
+  for (kube::Condition next : {ready_condition(report), clock_condition(report)}) {
     kube::set_condition(status.conditions, std::move(next), now);
   }
   return status;

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr base::Instant kNow{seconds{1'767'225'600}};
 
-NodeFacts good() {
+AgentReport good() {
   auto timetable = std::make_shared<kube::NodeTimetable>();
   timetable->spec.revision = 17;
   timetable->spec.timetable.slice = seconds{30};
@@ -41,11 +41,11 @@ TEST(NodeStatus, SaysWhatIsInForce) {
 
 TEST(NodeStatus, IsWorthNoWriteWhenOnlyTheClocksErrorMoved) {
   const kube::NodeTimetableStatus before = node_status({}, good(), kNow);
-  NodeFacts facts = good();
-  facts.clock.error_max = milliseconds{2};
-  EXPECT_FALSE(worth_a_write(before, node_status(before, facts, kNow + seconds{60})));
-  facts.clock.error_max = milliseconds{101};  // 100 ms, or slice / 20 if that is less
-  const kube::NodeTimetableStatus after = node_status(before, facts, kNow + seconds{60});
+  AgentReport report = good();
+  report.clock.error_max = milliseconds{2};
+  EXPECT_FALSE(worth_a_write(before, node_status(before, report, kNow + seconds{60})));
+  report.clock.error_max = milliseconds{101};  // 100 ms, or slice / 20 if that is less
+  const kube::NodeTimetableStatus after = node_status(before, report, kNow + seconds{60});
   EXPECT_TRUE(worth_a_write(before, after));
   EXPECT_EQ(kube::find_condition(after.conditions, "ClockSynchronised")->reason, "ErrorTooLarge");
 }
@@ -57,57 +57,57 @@ TEST(NodeStatus, TheClockMustBeBetterForShorterSlices) {
 }
 
 TEST(NodeStatus, NamesStuckExemptAndForeignPods) {
-  NodeFacts facts = good();
+  AgentReport report = good();
   const auto pod = [](std::string name, PodStanding standing, std::optional<FreezeState> state) {
     return PodView{.name = std::move(name), .standing = standing, .state = state};
   };
-  facts.pods = {pod("ns/a", PodStanding::kControlled, FreezeState::kFrozen),
-                pod("ns/b", PodStanding::kControlled, FreezeState::kStuck),
-                pod("ns/c", PodStanding::kExempt, FreezeState::kThawed),
-                pod("ns/d", PodStanding::kRefused, std::nullopt),
-                pod("ns/e", PodStanding::kControlled, FreezeState::kForeign)};
-  const kube::NodeTimetableStatus status = node_status({}, facts, kNow);
+  report.pods = {pod("ns/a", PodStanding::kControlled, FreezeState::kFrozen),
+                 pod("ns/b", PodStanding::kControlled, FreezeState::kStuck),
+                 pod("ns/c", PodStanding::kExempt, FreezeState::kThawed),
+                 pod("ns/d", PodStanding::kRefused, std::nullopt),
+                 pod("ns/e", PodStanding::kControlled, FreezeState::kForeign)};
+  const kube::NodeTimetableStatus status = node_status({}, report, kNow);
   EXPECT_THAT(status.stuck, ElementsAre("ns/b"));
   EXPECT_THAT(status.exempt, ElementsAre("ns/c", "ns/d"));
   EXPECT_THAT(status.foreign, ElementsAre("ns/e"));
 }
 
 TEST(NodeStatus, SaysWhichPodIsNotBoundToItsCpusAndIsReadyAllTheSame) {
-  NodeFacts facts = good();
-  facts.pods = {PodView{.name = "ns/a", .standing = PodStanding::kControlled},
-                PodView{.name = "ns/b",
-                        .standing = PodStanding::kControlled,
-                        .cpu_note = "its CPU set 9 is not there"}};
-  const kube::Condition ready = ready_condition(facts);
+  AgentReport report = good();
+  report.pods = {PodView{.name = "ns/a", .standing = PodStanding::kControlled},
+                 PodView{.name = "ns/b",
+                         .standing = PodStanding::kControlled,
+                         .cpu_note = "its CPU set 9 is not there"}};
+  const kube::Condition ready = ready_condition(report);
   EXPECT_EQ(ready.status, kube::ConditionStatus::kTrue);
   EXPECT_EQ(ready.reason, "CPUSetNotApplied");
   EXPECT_EQ(ready.message, "pod ns/b: its CPU set 9 is not there");
 }
 
 TEST(NodeStatus, IsNotReadyForEachReasonThatKeepsItFromSlicing) {
-  const auto reason = [](const NodeFacts& facts) { return ready_condition(facts).reason; };
-  NodeFacts facts = good();
-  facts.pods = {PodView{.name = "ns/a",
-                        .standing = PodStanding::kControlled,
-                        .state = FreezeState::kStuck,
-                        .note = "the kernel refuses",
-                        .denied = true}};
-  EXPECT_EQ(reason(facts), "CgroupUnwritable");
-  facts.verdict = GateVerdict::kInvalid;
-  facts.timetable_complaint = "revision 18: cycle: empty";
-  EXPECT_EQ(reason(facts), "InvalidTimetable");
-  EXPECT_THAT(ready_condition(facts).message, HasSubstr("cycle: empty"));
-  facts.journal_error = "no space left on device";
-  EXPECT_EQ(reason(facts), "JournalUnwritable");
-  facts.failed_open = true;
-  EXPECT_EQ(reason(facts), "FailedOpen");
-  facts.kill_switch = true;
-  EXPECT_EQ(reason(facts), "KillSwitch");
+  const auto reason = [](const AgentReport& report) { return ready_condition(report).reason; };
+  AgentReport report = good();
+  report.pods = {PodView{.name = "ns/a",
+                         .standing = PodStanding::kControlled,
+                         .state = FreezeState::kStuck,
+                         .note = "the kernel refuses",
+                         .denied = true}};
+  EXPECT_EQ(reason(report), "CgroupUnwritable");
+  report.verdict = GateVerdict::kInvalid;
+  report.timetable_complaint = "revision 18: cycle: empty";
+  EXPECT_EQ(reason(report), "InvalidTimetable");
+  EXPECT_THAT(ready_condition(report).message, HasSubstr("cycle: empty"));
+  report.journal_error = "no space left on device";
+  EXPECT_EQ(reason(report), "JournalUnwritable");
+  report.failed_open = true;
+  EXPECT_EQ(reason(report), "FailedOpen");
+  report.kill_switch = true;
+  EXPECT_EQ(reason(report), "KillSwitch");
   // A stale object out of a cache is no fault.
-  facts = good();
-  facts.verdict = GateVerdict::kStaleRevision;
-  facts.timetable_complaint = "revision 3 is older";
-  EXPECT_EQ(reason(facts), "Obeying");
+  report = good();
+  report.verdict = GateVerdict::kStaleRevision;
+  report.timetable_complaint = "revision 3 is older";
+  EXPECT_EQ(reason(report), "Obeying");
 }
 
 TEST(Topology, CountsPackagesCoresAndThreads) {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "node-agent/policy/keeper.h"
+#include "node-agent/policy/node_policy.h"
 
 namespace agent {
 

@@ -23,10 +23,11 @@ PodControls Adoption::open_waiting() {
       return opened.error().code == base::Code::kNotFound ||
              opened.error().code == base::Code::kInvalidArgument;
     }
-    const Requested requested = opened->freezer->requested();
+    const AskedState requested = opened->freezer->asked();
     if (requested.result != IoResult::kOk) return requested.result == IoResult::kGone;
-    const Found found = requested.wish == Wish::kFrozen ? Found::kFrozenByUs : Found::kRunning;
-    adopted.push_back(std::make_shared<PodControl>(pod, opened->freezer, found));
+    const AdoptedAs adopted_as =
+        requested.request == FreezeRequest::kFrozen ? AdoptedAs::kFrozenByUs : AdoptedAs::kRunning;
+    adopted.push_back(std::make_shared<PodControl>(pod, opened->freezer, adopted_as));
     return true;
   });
   return adopted;

@@ -79,7 +79,7 @@ std::string format_journal(const Journal& journal) {
             "\n";
   }
   if (journal.rules) {
-    const KeeperSettings& settings = journal.rules->settings;
+    const TimetableSettings& settings = journal.rules->settings;
     text += "rules";
     for (const base::Duration value :
          {settings.settle, settings.barrier, settings.fail_open_after}) {

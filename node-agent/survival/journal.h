@@ -27,17 +27,17 @@ namespace agent {
 inline constexpr std::size_t kJournalBytesMax = 4U << 20U;
 
 // From SchedulerConfig.status.accepted.timetable; the defaults are api.md's.
-struct KeeperSettings {
+struct TimetableSettings {
   base::Duration settle = std::chrono::seconds{2};
   base::Duration barrier = std::chrono::milliseconds{20};
   base::Duration fail_open_after = std::chrono::minutes{15};
 
-  friend bool operator==(const KeeperSettings&, const KeeperSettings&) = default;
+  friend bool operator==(const TimetableSettings&, const TimetableSettings&) = default;
 };
 
 // What people have decided about this node, as the API server last said it.
 struct Rules {
-  KeeperSettings settings{};
+  TimetableSettings settings{};
   bool kill_switch = false;
 
   friend bool operator==(const Rules&, const Rules&) = default;

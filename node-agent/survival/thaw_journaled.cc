@@ -15,7 +15,8 @@ ThawResult thaw_journaled(const Journal& journal, const PodCgroups& cgroups) {
       continue;
     }
     const base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
-    const IoResult written = freezer ? (*freezer)->request(Wish::kThawed) : IoResult::kFailed;
+    const IoResult written =
+        freezer ? (*freezer)->request(FreezeRequest::kThawed) : IoResult::kFailed;
     if (written == IoResult::kGone || (!freezer && freezer.error().code == base::Code::kNotFound)) {
       ++result.gone_count;
     } else if (written != IoResult::kOk) {

@@ -24,11 +24,11 @@ class WorkerWatch {
   }
 
   // Whether one of the two loops has not beaten for kHangAfter.
-  bool hangs(std::uint64_t keeper_beat, std::uint64_t switcher_beat, base::Duration now) {
+  bool hangs(std::uint64_t main_beat, std::uint64_t switcher_beat, base::Duration now) {
     const base::Duration gap = now - seen_at_;
     seen_at_ = now;
-    if (!beats_ || (beats_->keeper != keeper_beat && beats_->switcher != switcher_beat)) {
-      beats_ = Beats{keeper_beat, switcher_beat};
+    if (!beats_ || (beats_->main != main_beat && beats_->switcher != switcher_beat)) {
+      beats_ = Beats{main_beat, switcher_beat};
       quiet_ = base::Duration{0};
       return false;
     }
@@ -38,7 +38,7 @@ class WorkerWatch {
 
  private:
   struct Beats {
-    std::uint64_t keeper;
+    std::uint64_t main;
     std::uint64_t switcher;
   };
   std::optional<Beats> beats_;  // when both had last moved on

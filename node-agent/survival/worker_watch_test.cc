@@ -12,19 +12,19 @@ class WorkerWatchTest : public ::testing::Test {
  protected:
   WorkerWatchTest() { watch_.started(now_); }
   // Looks every 500 ms; returns after how long it hangs, or nothing within ten seconds.
-  std::optional<base::Duration> hangs_after(bool keeper_beats, bool switcher_beats) {
+  std::optional<base::Duration> hangs_after(bool main_beats, bool switcher_beats) {
     const base::Duration begin = now_;
     while (now_ - begin < seconds{10}) {
       now_ += milliseconds{500};
-      if (keeper_beats) ++keeper_;
+      if (main_beats) ++main_;
       if (switcher_beats) ++switcher_;
-      if (watch_.hangs(keeper_, switcher_, now_)) return now_ - begin;
+      if (watch_.hangs(main_, switcher_, now_)) return now_ - begin;
     }
     return std::nullopt;
   }
   WorkerWatch watch_;
   base::Duration now_ = seconds{100};
-  std::uint64_t keeper_ = 1;
+  std::uint64_t main_ = 1;
   std::uint64_t switcher_ = 1;
 };
 
@@ -44,9 +44,9 @@ TEST_F(WorkerWatchTest, NoticesThatEitherLoopHangsWithin6Seconds) {
 }
 
 TEST_F(WorkerWatchTest, DoesNotBlameTheWorkerForItsOwnSleep) {
-  EXPECT_FALSE(watch_.hangs(keeper_, switcher_, now_ += milliseconds{500}));
-  EXPECT_FALSE(watch_.hangs(keeper_, switcher_, now_ += seconds{3600}));
-  EXPECT_FALSE(watch_.hangs(++keeper_, ++switcher_, now_ += milliseconds{500}));
+  EXPECT_FALSE(watch_.hangs(main_, switcher_, now_ += milliseconds{500}));
+  EXPECT_FALSE(watch_.hangs(main_, switcher_, now_ += seconds{3600}));
+  EXPECT_FALSE(watch_.hangs(++main_, ++switcher_, now_ += milliseconds{500}));
 }
 
 }  // namespace

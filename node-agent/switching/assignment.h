@@ -1,4 +1,4 @@
-// What the switcher has to do, complete: which pods it controls and by which timetable. The keeper
+// What the switcher has to do, complete: which pods it controls and by which timetable. The policy
 // makes a new one whenever something changed; the switcher obeys the newest and needs no other.
 #pragma once
 
@@ -19,8 +19,8 @@ namespace agent {
 
 inline constexpr std::size_t kControlledPodsMax = 2 * timetable::kPodsMax;
 
-// How a pod was found when its cgroup was opened.
-enum class Found : std::uint8_t { kRunning, kFrozenByUs, kForeign };
+// How the agent took a pod over when it opened its cgroup.
+enum class AdoptedAs : std::uint8_t { kRunning, kFrozenByUs, kForeign };
 
 // Who it is: what the journal keeps of it.
 struct PodIdentity {
@@ -35,17 +35,17 @@ struct PodIdentity {
 // One pod incarnation with its open freezer, for as long as the pod exists. Constant but for what
 // the switcher tells about it, which any thread may read.
 struct PodControl {
-  PodControl(PodIdentity who, std::shared_ptr<Freezer> pod_freezer, Found how_found)
+  PodControl(PodIdentity who, std::shared_ptr<Freezer> pod_freezer, AdoptedAs how_adopted)
       : identity{std::move(who)},
         freezer{std::move(pod_freezer)},
-        found{how_found},
-        state{found == Found::kRunning   ? FreezeState::kThawed
-              : found == Found::kForeign ? FreezeState::kForeign
-                                         : FreezeState::kFreezing} {}
+        adopted_as{how_adopted},
+        state{adopted_as == AdoptedAs::kRunning   ? FreezeState::kThawed
+              : adopted_as == AdoptedAs::kForeign ? FreezeState::kForeign
+                                                  : FreezeState::kFreezing} {}
 
   const PodIdentity identity;
   const std::shared_ptr<Freezer> freezer;
-  const Found found;
+  const AdoptedAs adopted_as;
 
   std::atomic<FreezeState> state;
   std::atomic<bool> denied{false};
@@ -56,7 +56,7 @@ struct PodControl {
   std::size_t slot = 0;                             // the switcher's own note: where in its table
 };
 
-enum class Rule : std::uint8_t {
+enum class ControlRule : std::uint8_t {
   kTimetable,  // by run(t)
   kRuns,       // thawed whatever the timetable says; a foreign freeze is left alone
   kDeleted,    // thawed now and 100 ms later, verified; also out of a foreign freeze (rule 5)
@@ -64,18 +64,28 @@ enum class Rule : std::uint8_t {
 
 struct ControlledPod {
   std::shared_ptr<PodControl> control;
-  std::uint16_t index = 0;  // in the timetable; of Rule::kTimetable only
-  Rule rule = Rule::kRuns;
+  std::uint16_t index = 0;  // in the timetable; of ControlRule::kTimetable only
+  ControlRule rule = ControlRule::kRuns;
 };
 
 // A pod that is in the assignment before and not in this one comes on in the same switch. While a
 // PodControl is `controlled` and its cgroup is there, its pod has no other one.
 struct Assignment {
-  std::uint64_t number = 0;  // ascending
-  timetable::Timetable table{};
+  std::uint64_t number = 0;                             // ascending
+  std::shared_ptr<const timetable::Timetable> table{};  // not null
   base::Duration barrier = std::chrono::milliseconds{20};
   bool everything_runs = false;       // fail-open, kill switch, stop
   std::vector<ControlledPod> pods{};  // at most kControlledPodsMax, no pod twice
+};
+
+// Takes assignments. The real one is switcher.h. The caller's thread only.
+class AssignmentSink {
+ public:
+  virtual ~AssignmentSink() = default;
+  // Hands over a new assignment; its number is given here. Never blocks.
+  virtual void submit(Assignment assignment) = 0;
+  // Whether the newest one that was submitted is in force.
+  virtual bool caught_up() const = 0;
 };
 
 }  // namespace agent

@@ -22,26 +22,26 @@ std::string_view to_string(FreezeState state) {
   return "unknown";
 }
 
-FreezeMachine::FreezeMachine(FreezeState state, Wish asked, base::Duration now)
+FreezeMachine::FreezeMachine(FreezeState state, FreezeRequest asked, base::Duration now)
     : state_{state}, asked_{asked}, since_{now}, next_due_{now + kAuditEvery} {}
 
 FreezeMachine FreezeMachine::found_running(base::Duration now) {
-  return {FreezeState::kThawed, Wish::kThawed, now};
+  return {FreezeState::kThawed, FreezeRequest::kThawed, now};
 }
 
 FreezeMachine FreezeMachine::found_frozen_by_us(base::Duration now) {
-  FreezeMachine machine{FreezeState::kFreezing, Wish::kFrozen, now};
+  FreezeMachine machine{FreezeState::kFreezing, FreezeRequest::kFrozen, now};
   machine.next_due_ = now;
   return machine;
 }
 
 FreezeMachine FreezeMachine::found_foreign(base::Duration now) {
-  return {FreezeState::kForeign, Wish::kThawed, now};
+  return {FreezeState::kForeign, FreezeRequest::kThawed, now};
 }
 
-bool FreezeMachine::needs_write(Wish wish) const {
+bool FreezeMachine::needs_write(FreezeRequest wanted) const {
   if (state_ == FreezeState::kGone || state_ == FreezeState::kForeign) return false;
-  return asked_ != wish;
+  return asked_ != wanted;
 }
 
 void FreezeMachine::settle_in(FreezeState state, base::Duration now) {
@@ -64,16 +64,16 @@ void FreezeMachine::look_later(base::Duration now) {
   next_due_ = look;
 }
 
-void FreezeMachine::wrote(Wish wish, IoResult result, base::Duration now) {
+void FreezeMachine::on_write(FreezeRequest wanted, IoResult result, base::Duration now) {
   if (result == IoResult::kGone) {
     state_ = FreezeState::kGone;
     next_due_.reset();
     return;
   }
-  const bool repeated = asked_ == wish && state_ != FreezeState::kThawed;
+  const bool repeated = asked_ == wanted && state_ != FreezeState::kThawed;
   denied_ = result == IoResult::kDenied;
   write_again_ = result != IoResult::kOk;
-  asked_ = wish;
+  asked_ = wanted;
   if (!repeated) {
     since_ = now;
     looks_ = 0;
@@ -81,7 +81,7 @@ void FreezeMachine::wrote(Wish wish, IoResult result, base::Duration now) {
     slow_ = false;
   }
   const bool late = now - since_ >= kStuckAfter;
-  if (wish == Wish::kThawed) {
+  if (wanted == FreezeRequest::kThawed) {
     state_ = FreezeState::kThawing;
     if (repeated && now - since_ >= kSecondThawAfter) second_thaw_ = false;
   } else {
@@ -95,23 +95,24 @@ void FreezeMachine::wrote(Wish wish, IoResult result, base::Duration now) {
   }
 }
 
-void FreezeMachine::wrote_thaw_of_deleted(IoResult result, base::Duration now) {
+void FreezeMachine::on_thaw_of_deleted(IoResult result, base::Duration now) {
   if (state_ == FreezeState::kForeign) state_ = FreezeState::kFrozen;
-  asked_ = Wish::kFrozen;  // Whatever it was: this is a thaw from the start.
-  wrote(Wish::kThawed, result, now);
+  asked_ = FreezeRequest::kFrozen;  // Whatever it was: this is a thaw from the start.
+  on_write(FreezeRequest::kThawed, result, now);
   second_thaw_ = state_ == FreezeState::kThawing;
 }
 
 FreezeMachine::Action FreezeMachine::due(base::Duration now) const {
   if (!next_due_ || now < *next_due_) return Action::kNothing;
-  if (write_again_) return asked_ == Wish::kFrozen ? Action::kFreezeAgain : Action::kThawAgain;
+  if (write_again_)
+    return asked_ == FreezeRequest::kFrozen ? Action::kFreezeAgain : Action::kThawAgain;
   if (state_ == FreezeState::kThawing && second_thaw_ && now >= since_ + kSecondThawAfter) {
     return Action::kThawAgain;
   }
   return Action::kLook;
 }
 
-void FreezeMachine::looked(Requested requested, Observation observation, base::Duration now) {
+void FreezeMachine::on_look(AskedState requested, Observation observation, base::Duration now) {
   if (state_ == FreezeState::kGone) return;
   if (requested.result == IoResult::kGone || observation.result == IoResult::kGone) {
     state_ = FreezeState::kGone;
@@ -124,31 +125,33 @@ void FreezeMachine::looked(Requested requested, Observation observation, base::D
   }
   switch (state_) {
     case FreezeState::kThawed:
-      settle_in(requested.wish == Wish::kFrozen || observation.frozen ? FreezeState::kForeign
-                                                                      : FreezeState::kThawed,
+      settle_in(requested.request == FreezeRequest::kFrozen || observation.frozen
+                    ? FreezeState::kForeign
+                    : FreezeState::kThawed,
                 now);
       return;
     case FreezeState::kForeign:
-      settle_in(requested.wish == Wish::kThawed && !observation.frozen ? FreezeState::kThawed
-                                                                       : FreezeState::kForeign,
+      settle_in(requested.request == FreezeRequest::kThawed && !observation.frozen
+                    ? FreezeState::kThawed
+                    : FreezeState::kForeign,
                 now);
       return;
     case FreezeState::kFreezing:
     case FreezeState::kStuck:
     case FreezeState::kFrozen:
-      looked_while_freezing(requested, observation, now);
+      on_look_while_freezing(requested, observation, now);
       return;
     case FreezeState::kThawing:
-      looked_while_thawing(requested, observation, now);
+      on_look_while_thawing(requested, observation, now);
       return;
     case FreezeState::kGone:
       return;
   }
 }
 
-void FreezeMachine::looked_while_freezing(Requested requested, Observation observation,
-                                          base::Duration now) {
-  if (requested.wish == Wish::kThawed) {  // Somebody undid it: the timetable holds.
+void FreezeMachine::on_look_while_freezing(AskedState requested, Observation observation,
+                                           base::Duration now) {
+  if (requested.request == FreezeRequest::kThawed) {  // Somebody undid it: the timetable holds.
     state_ = FreezeState::kFreezing;
     since_ = now;
     write_again_ = true;
@@ -176,9 +179,10 @@ void FreezeMachine::looked_while_freezing(Requested requested, Observation obser
   }
 }
 
-void FreezeMachine::looked_while_thawing(Requested requested, Observation observation,
-                                         base::Duration now) {
-  if (requested.wish == Wish::kFrozen && !second_thaw_) {  // Not by us: we asked for the contrary.
+void FreezeMachine::on_look_while_thawing(AskedState requested, Observation observation,
+                                          base::Duration now) {
+  if (requested.request == FreezeRequest::kFrozen &&
+      !second_thaw_) {  // Not by us: we asked for the contrary.
     settle_in(FreezeState::kForeign, now);
     return;
   }

@@ -31,6 +31,13 @@ enum class FreezeState : std::uint8_t {
 
 std::string_view to_string(FreezeState state);
 
+// Whether the pod is, or may still be, frozen by us: every state from the freeze's write until the
+// thaw is confirmed.
+constexpr bool is_frozen_by_us(FreezeState state) {
+  return state == FreezeState::kFreezing || state == FreezeState::kFrozen ||
+         state == FreezeState::kStuck || state == FreezeState::kThawing;
+}
+
 inline constexpr base::Duration kStuckAfter = std::chrono::seconds{2};
 inline constexpr base::Duration kSlowFreeze = std::chrono::milliseconds{100};  // worth a warning
 inline constexpr base::Duration kSecondThawAfter = std::chrono::milliseconds{100};
@@ -54,19 +61,19 @@ class FreezeMachine {
   static FreezeMachine found_foreign(base::Duration now);
 
   FreezeState state() const { return state_; }
-  // Whether a switch to `wish` has to write. A foreign or gone pod is never written.
-  bool needs_write(Wish wish) const;
+  // Whether a switch to `wanted` has to write. A foreign or gone pod is never written.
+  bool needs_write(FreezeRequest wanted) const;
   // It was asked to freeze, at asked_at(), and has not been seen frozen yet.
   bool awaits_freeze() const { return state_ == FreezeState::kFreezing && !write_again_; }
   base::Duration asked_at() const { return since_; }
 
   // A write returned. A failed one is tried again by due().
-  void wrote(Wish wish, IoResult result, base::Duration now);
+  void on_write(FreezeRequest wanted, IoResult result, base::Duration now);
   // The same for a thaw that must be written twice: now and 100 ms later (rule 5). Takes a foreign
   // pod over.
-  void wrote_thaw_of_deleted(IoResult result, base::Duration now);
+  void on_thaw_of_deleted(IoResult result, base::Duration now);
   // What both files said.
-  void looked(Requested requested, Observation observation, base::Duration now);
+  void on_look(AskedState requested, Observation observation, base::Duration now);
 
   Action due(base::Duration now) const;
   // Never for a gone pod.
@@ -80,15 +87,15 @@ class FreezeMachine {
   bool denied() const { return denied_; }
 
  private:
-  FreezeMachine(FreezeState state, Wish asked, base::Duration now);
+  FreezeMachine(FreezeState state, FreezeRequest asked, base::Duration now);
 
   void settle_in(FreezeState state, base::Duration now);
   void look_later(base::Duration now);
-  void looked_while_freezing(Requested requested, Observation observation, base::Duration now);
-  void looked_while_thawing(Requested requested, Observation observation, base::Duration now);
+  void on_look_while_freezing(AskedState requested, Observation observation, base::Duration now);
+  void on_look_while_thawing(AskedState requested, Observation observation, base::Duration now);
 
   FreezeState state_;
-  Wish asked_;            // what we last asked for
+  FreezeRequest asked_;   // what we last asked for
   base::Duration since_;  // of that write
   std::optional<base::Duration> next_due_;
   base::Duration confirmed_after_{0};

@@ -13,36 +13,37 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kT0 = std::chrono::hours{5};
-constexpr Requested kAskedFrozen{.result = IoResult::kOk, .wish = Wish::kFrozen};
-constexpr Requested kAskedThawed{.result = IoResult::kOk, .wish = Wish::kThawed};
+constexpr AskedState kAskedFrozen{.result = IoResult::kOk, .request = FreezeRequest::kFrozen};
+constexpr AskedState kAskedThawed{.result = IoResult::kOk, .request = FreezeRequest::kThawed};
 constexpr Observation kFrozen{.result = IoResult::kOk, .frozen = true};
 constexpr Observation kRunning{.result = IoResult::kOk, .frozen = false};
 
 TEST(FreezeMachine, IsFrozenWhenALookConfirmsTheWrite) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
-  EXPECT_TRUE(machine.needs_write(Wish::kFrozen));
-  EXPECT_FALSE(machine.needs_write(Wish::kThawed));  // A pod that we never froze is not written.
-  machine.wrote(Wish::kFrozen, IoResult::kOk, kT0);
+  EXPECT_TRUE(machine.needs_write(FreezeRequest::kFrozen));
+  EXPECT_FALSE(
+      machine.needs_write(FreezeRequest::kThawed));  // A pod that we never froze is not written.
+  machine.on_write(FreezeRequest::kFrozen, IoResult::kOk, kT0);
   EXPECT_EQ(machine.state(), FreezeState::kFreezing);
-  EXPECT_FALSE(machine.needs_write(Wish::kFrozen));
+  EXPECT_FALSE(machine.needs_write(FreezeRequest::kFrozen));
   EXPECT_EQ(machine.due(kT0), Action::kNothing);
   EXPECT_EQ(machine.due(kT0 + milliseconds{1}), Action::kLook);
-  machine.looked(kAskedFrozen, kFrozen, kT0 + milliseconds{1});
+  machine.on_look(kAskedFrozen, kFrozen, kT0 + milliseconds{1});
   EXPECT_EQ(machine.state(), FreezeState::kFrozen);
   EXPECT_EQ(machine.confirmed_after(), milliseconds{1});
 }
 
 TEST(FreezeMachine, LooksAtLateFreezesLessAndLessOftenAndCallsThemStuckAfterTwoSeconds) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
-  machine.wrote(Wish::kFrozen, IoResult::kOk, kT0);
+  machine.on_write(FreezeRequest::kFrozen, IoResult::kOk, kT0);
   int looks = 0;
   Duration now = kT0;
   while (machine.state() == FreezeState::kFreezing) {
     now = *machine.next_due();
     if (machine.due(now) == Action::kFreezeAgain) {
-      machine.wrote(Wish::kFrozen, IoResult::kOk, now);
+      machine.on_write(FreezeRequest::kFrozen, IoResult::kOk, now);
     } else {
-      machine.looked(kAskedFrozen, kRunning, now);
+      machine.on_look(kAskedFrozen, kRunning, now);
       ++looks;
     }
     ASSERT_LE(now, kT0 + seconds{3});
@@ -51,103 +52,103 @@ TEST(FreezeMachine, LooksAtLateFreezesLessAndLessOftenAndCallsThemStuckAfterTwoS
   EXPECT_GE(now, kT0 + kStuckAfter);
   EXPECT_LE(looks, 40);
   // It stays asked for, and a late success counts.
-  machine.looked(kAskedFrozen, kFrozen, now + seconds{1});
+  machine.on_look(kAskedFrozen, kFrozen, now + seconds{1});
   EXPECT_EQ(machine.state(), FreezeState::kFrozen);
 }
 
 TEST(FreezeMachine, ThawsAStuckPodAtItsOwnSlotAsUsual) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
-  machine.wrote(Wish::kFrozen, IoResult::kOk, kT0);
-  machine.looked(kAskedFrozen, kRunning, kT0 + seconds{2});
+  machine.on_write(FreezeRequest::kFrozen, IoResult::kOk, kT0);
+  machine.on_look(kAskedFrozen, kRunning, kT0 + seconds{2});
   ASSERT_EQ(machine.state(), FreezeState::kStuck);
-  EXPECT_TRUE(machine.needs_write(Wish::kThawed));
-  machine.wrote(Wish::kThawed, IoResult::kOk, kT0 + seconds{3});
-  machine.looked(kAskedThawed, kRunning, kT0 + seconds{3} + milliseconds{1});
+  EXPECT_TRUE(machine.needs_write(FreezeRequest::kThawed));
+  machine.on_write(FreezeRequest::kThawed, IoResult::kOk, kT0 + seconds{3});
+  machine.on_look(kAskedThawed, kRunning, kT0 + seconds{3} + milliseconds{1});
   EXPECT_EQ(machine.state(), FreezeState::kThawed);
 }
 
 TEST(FreezeMachine, TreatsMissingCgroupAsGoneNotError) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
-  machine.wrote(Wish::kFrozen, IoResult::kGone, kT0);
+  machine.on_write(FreezeRequest::kFrozen, IoResult::kGone, kT0);
   EXPECT_EQ(machine.state(), FreezeState::kGone);
   EXPECT_EQ(machine.next_due(), std::nullopt);
-  EXPECT_FALSE(machine.needs_write(Wish::kThawed));
+  EXPECT_FALSE(machine.needs_write(FreezeRequest::kThawed));
 }
 
 TEST(FreezeMachine, WritesAgainWhenSomebodyElseThawedWhatWeFroze) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
-  machine.wrote(Wish::kFrozen, IoResult::kOk, kT0);
-  machine.looked(kAskedFrozen, kFrozen, kT0);
+  machine.on_write(FreezeRequest::kFrozen, IoResult::kOk, kT0);
+  machine.on_look(kAskedFrozen, kFrozen, kT0);
   const Duration audit = *machine.next_due();
   EXPECT_LE(audit, kT0 + seconds{2});
-  machine.looked(kAskedThawed, kRunning, audit);
+  machine.on_look(kAskedThawed, kRunning, audit);
   EXPECT_EQ(machine.due(audit), Action::kFreezeAgain);
 }
 
 TEST(FreezeMachine, LeavesAForeignFreezeAloneUntilItsOwnerThawsIt) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
-  machine.looked(kAskedFrozen, kFrozen, kT0 + seconds{1});
+  machine.on_look(kAskedFrozen, kFrozen, kT0 + seconds{1});
   EXPECT_EQ(machine.state(), FreezeState::kForeign);
-  EXPECT_FALSE(machine.needs_write(Wish::kFrozen));
-  EXPECT_FALSE(machine.needs_write(Wish::kThawed));
-  machine.looked(kAskedThawed, kRunning, kT0 + seconds{2});
+  EXPECT_FALSE(machine.needs_write(FreezeRequest::kFrozen));
+  EXPECT_FALSE(machine.needs_write(FreezeRequest::kThawed));
+  machine.on_look(kAskedThawed, kRunning, kT0 + seconds{2});
   EXPECT_EQ(machine.state(), FreezeState::kThawed);
-  EXPECT_TRUE(machine.needs_write(Wish::kFrozen));
+  EXPECT_TRUE(machine.needs_write(FreezeRequest::kFrozen));
 }
 
 TEST(FreezeMachine, ThawsADeletedPodTwiceAndVerifies) {
   FreezeMachine machine = FreezeMachine::found_foreign(kT0);
-  machine.wrote_thaw_of_deleted(IoResult::kOk, kT0);
+  machine.on_thaw_of_deleted(IoResult::kOk, kT0);
   EXPECT_EQ(machine.state(), FreezeState::kThawing);
-  machine.looked(kAskedThawed, kRunning, kT0 + milliseconds{1});
+  machine.on_look(kAskedThawed, kRunning, kT0 + milliseconds{1});
   EXPECT_EQ(machine.state(), FreezeState::kThawing);
   EXPECT_EQ(machine.due(kT0 + milliseconds{99}), Action::kNothing);
   EXPECT_EQ(machine.due(kT0 + milliseconds{100}), Action::kThawAgain);
-  machine.wrote(Wish::kThawed, IoResult::kOk, kT0 + milliseconds{100});
-  machine.looked(kAskedThawed, kRunning, *machine.next_due());
+  machine.on_write(FreezeRequest::kThawed, IoResult::kOk, kT0 + milliseconds{100});
+  machine.on_look(kAskedThawed, kRunning, *machine.next_due());
   EXPECT_EQ(machine.state(), FreezeState::kThawed);
 }
 
 TEST(FreezeMachine, AFreezeThatSomebodyElseAsksForRightAfterOurThawIsForeign) {
   FreezeMachine machine = FreezeMachine::found_frozen_by_us(kT0);
-  machine.wrote(Wish::kThawed, IoResult::kOk, kT0);
-  machine.looked(kAskedThawed, kFrozen, kT0);  // an ancestor's, as long as nobody asked for ours
+  machine.on_write(FreezeRequest::kThawed, IoResult::kOk, kT0);
+  machine.on_look(kAskedThawed, kFrozen, kT0);  // an ancestor's, as long as nobody asked for ours
   EXPECT_EQ(machine.state(), FreezeState::kThawing);
-  machine.looked(kAskedFrozen, kFrozen, kT0 + milliseconds{1});
+  machine.on_look(kAskedFrozen, kFrozen, kT0 + milliseconds{1});
   EXPECT_EQ(machine.state(), FreezeState::kForeign);
   EXPECT_NE(machine.due(*machine.next_due()), Action::kThawAgain);
   // Of a deleted pod it is undone, once (rule 5).
-  machine.wrote_thaw_of_deleted(IoResult::kOk, kT0 + seconds{1});
-  machine.looked(kAskedFrozen, kFrozen, kT0 + seconds{1} + milliseconds{1});
+  machine.on_thaw_of_deleted(IoResult::kOk, kT0 + seconds{1});
+  machine.on_look(kAskedFrozen, kFrozen, kT0 + seconds{1} + milliseconds{1});
   EXPECT_EQ(machine.state(), FreezeState::kThawing);
   EXPECT_EQ(machine.due(kT0 + seconds{1} + milliseconds{100}), Action::kThawAgain);
 }
 
 TEST(FreezeMachine, TriesARefusedWriteAgainAndReportsIt) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
-  machine.wrote(Wish::kFrozen, IoResult::kDenied, kT0);
+  machine.on_write(FreezeRequest::kFrozen, IoResult::kDenied, kT0);
   EXPECT_TRUE(machine.denied());
   Duration now = kT0;
   while (now < kT0 + seconds{2}) {
     now = *machine.next_due();
     ASSERT_EQ(machine.due(now), Action::kFreezeAgain);
-    machine.wrote(Wish::kFrozen, IoResult::kDenied, now);
+    machine.on_write(FreezeRequest::kFrozen, IoResult::kDenied, now);
   }
   EXPECT_EQ(machine.state(), FreezeState::kStuck);
-  machine.wrote(Wish::kFrozen, IoResult::kOk, now + seconds{1});
+  machine.on_write(FreezeRequest::kFrozen, IoResult::kOk, now + seconds{1});
   EXPECT_FALSE(machine.denied());
 }
 
 TEST(FreezeMachine, AnAncestorsFreezeThatOurThawCannotEndIsForeign) {
   FreezeMachine machine = FreezeMachine::found_frozen_by_us(kT0);
-  machine.wrote(Wish::kThawed, IoResult::kOk, kT0);
+  machine.on_write(FreezeRequest::kThawed, IoResult::kOk, kT0);
   Duration now = kT0;
   while (machine.state() == FreezeState::kThawing && now < kT0 + seconds{5}) {
     now = *machine.next_due();
     if (machine.due(now) == Action::kThawAgain) {
-      machine.wrote(Wish::kThawed, IoResult::kOk, now);
+      machine.on_write(FreezeRequest::kThawed, IoResult::kOk, now);
     } else {
-      machine.looked(kAskedThawed, kFrozen, now);
+      machine.on_look(kAskedThawed, kFrozen, now);
     }
   }
   EXPECT_EQ(machine.state(), FreezeState::kForeign);
@@ -158,13 +159,13 @@ FreezeMachine machine_in(FreezeState state) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
   if (state == FreezeState::kThawed) return machine;
   if (state == FreezeState::kGone) {
-    machine.wrote(Wish::kFrozen, IoResult::kGone, kT0);
+    machine.on_write(FreezeRequest::kFrozen, IoResult::kGone, kT0);
     return machine;
   }
-  machine.wrote(Wish::kFrozen, IoResult::kOk, kT0);
-  if (state == FreezeState::kFrozen) machine.looked(kAskedFrozen, kFrozen, kT0);
-  if (state == FreezeState::kStuck) machine.looked(kAskedFrozen, kRunning, kT0 + kStuckAfter);
-  if (state == FreezeState::kThawing) machine.wrote(Wish::kThawed, IoResult::kOk, kT0);
+  machine.on_write(FreezeRequest::kFrozen, IoResult::kOk, kT0);
+  if (state == FreezeState::kFrozen) machine.on_look(kAskedFrozen, kFrozen, kT0);
+  if (state == FreezeState::kStuck) machine.on_look(kAskedFrozen, kRunning, kT0 + kStuckAfter);
+  if (state == FreezeState::kThawing) machine.on_write(FreezeRequest::kThawed, IoResult::kOk, kT0);
   return machine;
 }
 
@@ -174,21 +175,21 @@ TEST(FreezeMachine, GoesFromEachStateWithEachEventWhereItIsSaid) {
   using State = FreezeState;
   struct Line {
     FreezeState from;
-    std::optional<Wish> needs;  // what a switch may have to write
-    FreezeState wrote;          // that was written, or was refused and is tried again
+    std::optional<FreezeRequest> needs;  // what a switch may have to write
+    FreezeState wrote;                   // that was written, or was refused and is tried again
     // Of what it was asked for / of what it does.
     FreezeState frozen_frozen, frozen_running, thawed_frozen, thawed_running;
   };
   const Line lines[] = {
-      {State::kThawed, Wish::kFrozen, State::kFreezing, State::kForeign, State::kForeign,
+      {State::kThawed, FreezeRequest::kFrozen, State::kFreezing, State::kForeign, State::kForeign,
        State::kForeign, State::kThawed},
-      {State::kFreezing, Wish::kThawed, State::kThawing, State::kFrozen, State::kFreezing,
+      {State::kFreezing, FreezeRequest::kThawed, State::kThawing, State::kFrozen, State::kFreezing,
        State::kFreezing, State::kFreezing},
-      {State::kFrozen, Wish::kThawed, State::kThawing, State::kFrozen, State::kFreezing,
+      {State::kFrozen, FreezeRequest::kThawed, State::kThawing, State::kFrozen, State::kFreezing,
        State::kFreezing, State::kFreezing},
-      {State::kStuck, Wish::kThawed, State::kThawing, State::kFrozen, State::kStuck,
+      {State::kStuck, FreezeRequest::kThawed, State::kThawing, State::kFrozen, State::kStuck,
        State::kFreezing, State::kFreezing},
-      {State::kThawing, Wish::kFrozen, State::kFreezing, State::kForeign, State::kForeign,
+      {State::kThawing, FreezeRequest::kFrozen, State::kFreezing, State::kForeign, State::kForeign,
        State::kThawing, State::kThawed},
       {State::kForeign, std::nullopt, State::kForeign, State::kForeign, State::kForeign,
        State::kForeign, State::kThawed},
@@ -196,17 +197,17 @@ TEST(FreezeMachine, GoesFromEachStateWithEachEventWhereItIsSaid) {
        State::kGone},
   };
   constexpr Duration kNow = kT0 + kStuckAfter;
-  constexpr Requested kGoneRequest{.result = IoResult::kGone};
+  constexpr AskedState kGoneRequest{.result = IoResult::kGone};
   constexpr Observation kGoneObservation{.result = IoResult::kGone};
   constexpr Observation kFailedObservation{.result = IoResult::kFailed};
   for (const Line& line : lines) {
     SCOPED_TRACE(to_string(line.from));
     // A look some milliseconds after it came into that state, and at a stuck pod after two seconds.
     const Duration now = line.from == State::kStuck ? kNow : kT0 + milliseconds{5};
-    const auto looked = [&](Requested requested, Observation observation) {
+    const auto looked = [&](AskedState requested, Observation observation) {
       FreezeMachine machine = machine_in(line.from);
       EXPECT_EQ(machine.state(), line.from);
-      machine.looked(requested, observation, now);
+      machine.on_look(requested, observation, now);
       return machine.state();
     };
     EXPECT_EQ(looked(kAskedFrozen, kFrozen), line.frozen_frozen);
@@ -217,22 +218,23 @@ TEST(FreezeMachine, GoesFromEachStateWithEachEventWhereItIsSaid) {
     EXPECT_EQ(looked(kAskedFrozen, kGoneObservation), State::kGone);
     EXPECT_EQ(looked(kAskedFrozen, kFailedObservation), line.from);
     FreezeMachine unreadable = machine_in(line.from);
-    unreadable.looked(kAskedFrozen, kFailedObservation, now);
+    unreadable.on_look(kAskedFrozen, kFailedObservation, now);
     EXPECT_EQ(unreadable.next_due(),
               line.from == State::kGone ? std::nullopt : std::optional{now + kWriteRetryAfter});
-    for (const Wish wish : {Wish::kFrozen, Wish::kThawed}) {
-      EXPECT_EQ(machine_in(line.from).needs_write(wish), line.needs == wish) << to_string(wish);
-      if (line.needs != wish) continue;
+    for (const FreezeRequest wanted : {FreezeRequest::kFrozen, FreezeRequest::kThawed}) {
+      EXPECT_EQ(machine_in(line.from).needs_write(wanted), line.needs == wanted)
+          << to_string(wanted);
+      if (line.needs != wanted) continue;
       for (const IoResult result : {IoResult::kOk, IoResult::kDenied, IoResult::kFailed}) {
         FreezeMachine machine = machine_in(line.from);
-        machine.wrote(wish, result, now);
+        machine.on_write(wanted, result, now);
         EXPECT_EQ(machine.state(), line.wrote) << to_string(result);
         EXPECT_EQ(machine.denied(), result == IoResult::kDenied);
         const bool again = machine.due(*machine.next_due()) != Action::kLook;
         EXPECT_EQ(again, result != IoResult::kOk) << to_string(result);
       }
       FreezeMachine machine = machine_in(line.from);
-      machine.wrote(wish, IoResult::kGone, now);
+      machine.on_write(wanted, IoResult::kGone, now);
       EXPECT_EQ(machine.state(), State::kGone);
     }
   }

@@ -39,19 +39,19 @@ using std::chrono::seconds;
 
 class PlainFreezer final : public Freezer {
  public:
-  IoResult request(Wish wish) override {
-    wish_ = wish;
+  IoResult request(FreezeRequest wanted) override {
+    asked_ = wanted;
     return IoResult::kOk;
   }
   Observation observe() override {
-    return {.result = IoResult::kOk, .frozen = wish_ == Wish::kFrozen};
+    return {.result = IoResult::kOk, .frozen = asked_ == FreezeRequest::kFrozen};
   }
-  Requested requested() override { return {.result = IoResult::kOk, .wish = wish_}; }
+  AskedState asked() override { return {.result = IoResult::kOk, .request = asked_}; }
   std::optional<int> changes_fd() const override { return std::nullopt; }
   bool kill_works_while_frozen() const override { return true; }
 
  private:
-  Wish wish_ = Wish::kThawed;
+  FreezeRequest asked_ = FreezeRequest::kThawed;
 };
 
 TEST(SwitchAllocation, ASwitchAndTheLooksAfterItAllocateNothing) {
@@ -63,15 +63,16 @@ TEST(SwitchAllocation, ASwitchAndTheLooksAfterItAllocateNothing) {
   SwitchCore core{clock, reports, counters};
   Assignment assignment;
   assignment.number = 1;
-  assignment.table = {.slice = seconds{1}, .pods_count = kPods, .cycle = {{}, {}, {}}};
+  timetable::Timetable table{.slice = seconds{1}, .pods_count = kPods, .cycle = {{}, {}, {}}};
   for (std::uint16_t i = 0; i < kPods; ++i) {
-    assignment.table.cycle[i % 3].push_back(i);
-    assignment.pods.push_back(
-        {.control = std::make_shared<PodControl>(PodIdentity{.uid = std::to_string(i)},
-                                                 std::make_shared<PlainFreezer>(), Found::kRunning),
-         .index = i,
-         .rule = Rule::kTimetable});
+    table.cycle[i % 3].push_back(i);
+    assignment.pods.push_back({.control = std::make_shared<PodControl>(
+                                   PodIdentity{.uid = std::to_string(i)},
+                                   std::make_shared<PlainFreezer>(), AdoptedAs::kRunning),
+                               .index = i,
+                               .rule = ControlRule::kTimetable});
   }
+  assignment.table = std::make_shared<const timetable::Timetable>(std::move(table));
   ASSERT_GT(allocations_count, 0U);  // They are counted.
   core.obey(assignment);
   const std::size_t before = allocations_count;

@@ -11,21 +11,16 @@ namespace {
 // Boundaries that are counted as missed after one long pause.
 constexpr int kMissedCountMax = 1000;
 
-FreezeMachine machine_of(Found found, base::Duration now) {
-  switch (found) {
-    case Found::kRunning:
+FreezeMachine machine_of(AdoptedAs adopted_as, base::Duration now) {
+  switch (adopted_as) {
+    case AdoptedAs::kRunning:
       return FreezeMachine::found_running(now);
-    case Found::kFrozenByUs:
+    case AdoptedAs::kFrozenByUs:
       return FreezeMachine::found_frozen_by_us(now);
-    case Found::kForeign:
+    case AdoptedAs::kForeign:
       return FreezeMachine::found_foreign(now);
   }
   return FreezeMachine::found_running(now);
-}
-
-bool is_ours_and_off(FreezeState state) {
-  return state == FreezeState::kFreezing || state == FreezeState::kFrozen ||
-         state == FreezeState::kStuck || state == FreezeState::kThawing;
 }
 
 // Should stand still, and is not known to.
@@ -71,21 +66,21 @@ void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
     const std::size_t place = pod.control->slot;
     const bool known = place < slots_before_.size() && slots_before_[place].control == pod.control;
     Slot* before = known ? &slots_before_[place] : nullptr;
-    Slot slot{
-        .control = pod.control,
-        .machine = known ? before->machine : machine_of(pod.control->found, now),
-        .index = pod.index,
-        .rule = pod.rule,
-        .leaving = false,
-        .thaw_of_deleted = pod.rule == Rule::kDeleted && (!known || before->rule != Rule::kDeleted),
-        .overlaps_since = known ? before->overlaps_since : std::nullopt,
-        .result = IoResult::kOk,
-        .seen_frozen = false};
+    Slot slot{.control = pod.control,
+              .machine = known ? before->machine : machine_of(pod.control->adopted_as, now),
+              .index = pod.index,
+              .rule = pod.rule,
+              .leaving = false,
+              .thaw_of_deleted = pod.rule == ControlRule::kDeleted &&
+                                 (!known || before->rule != ControlRule::kDeleted),
+              .overlaps_since = known ? before->overlaps_since : std::nullopt,
+              .result = IoResult::kOk,
+              .seen_frozen = false};
     if (known) before->control.reset();
     // It is asked for; whether it stands still, nobody has looked yet.
-    if (!known && pod.control->found == Found::kFrozenByUs) {
-      slot.machine.looked({.result = IoResult::kOk, .wish = Wish::kFrozen},
-                          pod.control->freezer->observe(), now);
+    if (!known && pod.control->adopted_as == AdoptedAs::kFrozenByUs) {
+      slot.machine.on_look({.result = IoResult::kOk, .request = FreezeRequest::kFrozen},
+                           pod.control->freezer->observe(), now);
     }
     pod.control->slot = slots_.size();
     publish(slot);
@@ -93,13 +88,13 @@ void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
   }
   for (Slot& slot : slots_before_) {
     if (!slot.control) continue;
-    if (!is_ours_and_off(slot.machine.state())) {
+    if (!is_frozen_by_us(slot.machine.state())) {
       slot.control->controlled.store(false, std::memory_order_release);
       continue;
     }
     if (slots_.size() == slots_.capacity()) break;  // Cannot be: twice the most that is assigned.
     slot.leaving = true;
-    slot.rule = Rule::kRuns;
+    slot.rule = ControlRule::kRuns;
     slot.control->slot = slots_.size();
     slots_.push_back(std::move(slot));
   }
@@ -108,8 +103,8 @@ void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
 
 // 1. Whom the timetable lets run.
 void SwitchCore::mark_desired(base::Instant t) {
-  desired_runs_.assign(assignment_->table.pods_count, 0);
-  for (const std::uint16_t index : timetable::run_at(assignment_->table, t)) {
+  desired_runs_.assign(assignment_->table->pods_count, 0);
+  for (const std::uint16_t index : timetable::run_at(*assignment_->table, t)) {
     desired_runs_[index] = 1;
   }
 }
@@ -122,11 +117,11 @@ void SwitchCore::work_out(base::Instant t) {
   unconfirmed_.clear();
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
     const Slot& slot = slots_[i];
-    const bool frozen = slot.rule == Rule::kTimetable && !assignment_->everything_runs &&
+    const bool frozen = slot.rule == ControlRule::kTimetable && !assignment_->everything_runs &&
                         desired_runs_[slot.index] == 0;
     if (slot.thaw_of_deleted && slot.machine.state() != FreezeState::kGone) {
       thaw_.push_back(i);
-    } else if (slot.machine.needs_write(frozen ? Wish::kFrozen : Wish::kThawed)) {
+    } else if (slot.machine.needs_write(frozen ? FreezeRequest::kFrozen : FreezeRequest::kThawed)) {
       (frozen ? freeze_ : thaw_).push_back(i);
     } else if (frozen && slot.machine.awaits_freeze()) {
       unconfirmed_.push_back(i);
@@ -138,7 +133,7 @@ void SwitchCore::prepare(base::Instant boundary) {
   if (assignment_ == nullptr) return;
   work_out(boundary);
   prepared_for_ = boundary;
-  prepared_until_ = timetable::next_change(assignment_->table, boundary);
+  prepared_until_ = timetable::next_change(*assignment_->table, boundary);
 }
 
 void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
@@ -150,19 +145,19 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
   // From here to the last write: system calls only.
   report.first_write = clock_.wall();
   for (const std::uint32_t i : freeze_) {
-    slots_[i].result = slots_[i].control->freezer->request(Wish::kFrozen);
+    slots_[i].result = slots_[i].control->freezer->request(FreezeRequest::kFrozen);
   }
   const base::Duration frozen_at = clock_.monotonic();
   const std::uint32_t late_count = thaw_.empty() ? 0 : read_back(frozen_at);
   report.confirmed = clock_.wall();
   for (const std::uint32_t i : thaw_) {
-    slots_[i].result = slots_[i].control->freezer->request(Wish::kThawed);
+    slots_[i].result = slots_[i].control->freezer->request(FreezeRequest::kThawed);
   }
   report.last_write = clock_.wall();
   // Nothing is urgent any more.
   const base::Duration thawed_at = clock_.monotonic();
   tell_machines(frozen_at, thawed_at);
-  report.slot = base::slot_of(due, assignment_->table.slice);
+  report.slot = base::slot_of(due, assignment_->table->slice);
   report.froze_count = static_cast<std::uint32_t>(freeze_.size());
   report.thawed_count = static_cast<std::uint32_t>(thaw_.size());
   report.late_count = late_count;
@@ -171,7 +166,7 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
     if (!reports_.push(report)) counters_.reports_dropped.fetch_add(1, std::memory_order_relaxed);
   }
   applied_at_ = now;
-  boundary_ = timetable::next_change(assignment_->table, now);
+  boundary_ = timetable::next_change(*assignment_->table, now);
   changed_ |= cause != SwitchCause::kBoundary || report.late_count > 0;
   prepared_for_.reset();
   drop_left();
@@ -224,15 +219,15 @@ bool SwitchCore::is_seen_frozen(Slot& slot, base::Duration started) {
 // saves a wake-up a millisecond later.
 void SwitchCore::verify_thaw(Slot& slot, base::Duration now) {
   if (slot.result != IoResult::kOk) return;
-  slot.machine.looked({.result = IoResult::kOk, .wish = Wish::kThawed},
-                      slot.control->freezer->observe(), now);
+  slot.machine.on_look({.result = IoResult::kOk, .request = FreezeRequest::kThawed},
+                       slot.control->freezer->observe(), now);
 }
 
 void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_at) {
   const std::int64_t wall = base::micros_since_epoch(clock_.wall());
   for (const std::uint32_t i : freeze_) {
     Slot& slot = slots_[i];
-    slot.machine.wrote(Wish::kFrozen, slot.result, frozen_at);
+    slot.machine.on_write(FreezeRequest::kFrozen, slot.result, frozen_at);
     if (slot.result != IoResult::kOk) counters_.write_errors.fetch_add(1);
     if (!thaw_.empty()) tell_what_was_read_back(slot, thawed_at);
     slot.control->last_switch_micros.store(wall, std::memory_order_relaxed);
@@ -246,10 +241,10 @@ void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_a
   for (const std::uint32_t i : thaw_) {
     Slot& slot = slots_[i];
     if (slot.thaw_of_deleted) {
-      slot.machine.wrote_thaw_of_deleted(slot.result, thawed_at);
+      slot.machine.on_thaw_of_deleted(slot.result, thawed_at);
       slot.thaw_of_deleted = false;
     } else {
-      slot.machine.wrote(Wish::kThawed, slot.result, thawed_at);
+      slot.machine.on_write(FreezeRequest::kThawed, slot.result, thawed_at);
     }
     verify_thaw(slot, thawed_at);
     if (slot.result != IoResult::kOk) counters_.write_errors.fetch_add(1);
@@ -262,10 +257,10 @@ void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_a
 
 void SwitchCore::tell_what_was_read_back(Slot& slot, base::Duration now) {
   if (slot.result == IoResult::kGone) {
-    slot.machine.wrote(Wish::kFrozen, IoResult::kGone, now);
+    slot.machine.on_write(FreezeRequest::kFrozen, IoResult::kGone, now);
   } else if (slot.seen_frozen) {
-    slot.machine.looked({.result = IoResult::kOk, .wish = Wish::kFrozen},
-                        {.result = IoResult::kOk, .frozen = true}, now);
+    slot.machine.on_look({.result = IoResult::kOk, .request = FreezeRequest::kFrozen},
+                         {.result = IoResult::kOk, .frozen = true}, now);
   }
   if (slot.result == IoResult::kGone || slot.seen_frozen) end_overlap(slot, now);
 }
@@ -318,10 +313,10 @@ bool SwitchCore::notice_clock_step(base::Instant wall, base::Duration monotonic)
 void SwitchCore::count_missed(base::Instant boundary, base::Instant now) {
   std::optional<base::Instant> missed = boundary;
   for (int i = 0; i < kMissedCountMax && missed && *missed <= now; ++i) {
-    if (now - *missed > assignment_->table.slice / 2) {
+    if (now - *missed > assignment_->table->slice / 2) {
       counters_.boundaries_missed.fetch_add(1, std::memory_order_relaxed);
     }
-    missed = timetable::next_change(assignment_->table, *missed);
+    missed = timetable::next_change(*assignment_->table, *missed);
   }
 }
 
@@ -335,7 +330,7 @@ void SwitchCore::step() {
   if (came || clock_went_back) {
     // Whatever the clock does, boundary switches are no closer together than a quarter of a slice,
     // unless the timetable itself has them closer.
-    base::Duration apart = assignment_->table.slice / 4;
+    base::Duration apart = assignment_->table->slice / 4;
     if (came && !clock_went_back) apart = std::min(apart, *boundary_ - applied_at_);
     const base::Duration earliest = last_boundary_switch_ + apart;
     if (now < earliest) {
@@ -379,25 +374,27 @@ void SwitchCore::look_at(Slot& slot, base::Duration now) {
     case FreezeMachine::Action::kNothing:
       return;
     case FreezeMachine::Action::kLook: {
-      const bool off = slot.machine.needs_write(Wish::kThawed);
+      const bool off = slot.machine.needs_write(FreezeRequest::kThawed);
       const Observation seen = freezer.observe();
       // One that stands still as we asked: nobody undid it, or it makes no difference yet. Reading
       // no more of it is half of what an idle agent would do.
       const bool stands = slot.machine.state() == FreezeState::kFrozen &&
                           seen == Observation{.result = IoResult::kOk, .frozen = true};
-      const Requested requested =
-          stands ? Requested{.result = IoResult::kOk, .wish = Wish::kFrozen} : freezer.requested();
-      slot.machine.looked(requested, seen, now);
-      if (off && requested == Requested{.result = IoResult::kOk, .wish = Wish::kThawed}) {
+      const AskedState requested =
+          stands ? AskedState{.result = IoResult::kOk, .request = FreezeRequest::kFrozen}
+                 : freezer.asked();
+      slot.machine.on_look(requested, seen, now);
+      if (off &&
+          requested == AskedState{.result = IoResult::kOk, .request = FreezeRequest::kThawed}) {
         counters_.repairs.fetch_add(1, std::memory_order_relaxed);
       }
       break;
     }
     case FreezeMachine::Action::kFreezeAgain:
-      slot.machine.wrote(Wish::kFrozen, freezer.request(Wish::kFrozen), now);
+      slot.machine.on_write(FreezeRequest::kFrozen, freezer.request(FreezeRequest::kFrozen), now);
       break;
     case FreezeMachine::Action::kThawAgain:
-      slot.machine.wrote(Wish::kThawed, freezer.request(Wish::kThawed), now);
+      slot.machine.on_write(FreezeRequest::kThawed, freezer.request(FreezeRequest::kThawed), now);
       break;
   }
   if (!runs_on(slot.machine.state())) end_overlap(slot, now);
@@ -406,7 +403,7 @@ void SwitchCore::look_at(Slot& slot, base::Duration now) {
 
 void SwitchCore::drop_left() {
   const std::size_t dropped = std::erase_if(slots_, [](const Slot& slot) {
-    const bool done = slot.leaving && !is_ours_and_off(slot.machine.state());
+    const bool done = slot.leaving && !is_frozen_by_us(slot.machine.state());
     if (done) slot.control->controlled.store(false, std::memory_order_release);
     return done;
   });
@@ -437,7 +434,7 @@ SwitchWake SwitchCore::next_wake() const {
 
 bool SwitchCore::everything_runs() const {
   return std::none_of(slots_.begin(), slots_.end(),
-                      [](const Slot& slot) { return is_ours_and_off(slot.machine.state()); });
+                      [](const Slot& slot) { return is_frozen_by_us(slot.machine.state()); });
 }
 
 }  // namespace agent

@@ -71,7 +71,7 @@ class SwitchCore {
     std::shared_ptr<PodControl> control;
     FreezeMachine machine;
     std::uint16_t index;
-    Rule rule;
+    ControlRule rule;
     bool leaving;          // not in the assignment any more: thawed, kept until verified
     bool thaw_of_deleted;  // the two thaws of rule 5 have to begin
     std::optional<base::Duration> overlaps_since;  // it runs on beside those that came on

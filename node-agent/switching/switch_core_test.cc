@@ -24,9 +24,16 @@ using ::testing::IsEmpty;
 constexpr Instant kStart{seconds{1'000'000}};  // a boundary of every slice used here
 constexpr Duration kSlice = seconds{1};
 
+void set_cycle(Assignment& assignment, std::vector<timetable::PodSet> cycle) {
+  timetable::Timetable table = *assignment.table;
+  table.cycle = std::move(cycle);
+  assignment.table = std::make_shared<const timetable::Timetable>(std::move(table));
+}
+
 class SwitchCoreTest : public ::testing::Test {
  protected:
-  std::shared_ptr<PodControl> control(const std::string& name, Found found = Found::kRunning) {
+  std::shared_ptr<PodControl> control(const std::string& name,
+                                      AdoptedAs found = AdoptedAs::kRunning) {
     auto& known = controls_[name];
     if (!known) {
       known = std::make_shared<PodControl>(PodIdentity{.uid = name}, kernel_.open(name), found);
@@ -37,19 +44,21 @@ class SwitchCoreTest : public ::testing::Test {
   Assignment two_gangs() {
     Assignment assignment;
     assignment.number = ++number_;
-    assignment.table = {.slice = kSlice, .pods_count = 2, .cycle = {{0}, {1}}};
-    assignment.pods = {{.control = control("a"), .index = 0, .rule = Rule::kTimetable},
-                       {.control = control("b"), .index = 1, .rule = Rule::kTimetable}};
+    assignment.table = std::make_shared<const timetable::Timetable>(
+        timetable::Timetable{.slice = kSlice, .pods_count = 2, .cycle = {{0}, {1}}});
+    assignment.pods = {{.control = control("a"), .index = 0, .rule = ControlRule::kTimetable},
+                       {.control = control("b"), .index = 1, .rule = ControlRule::kTimetable}};
     return assignment;
   }
   // The pods of these names, in this order, by one set for ever.
   Assignment always(const std::vector<std::string>& names, timetable::PodSet run) {
     Assignment assignment;
     assignment.number = ++number_;
-    assignment.table = {.slice = kSlice, .pods_count = names.size(), .cycle = {std::move(run)}};
+    assignment.table = std::make_shared<const timetable::Timetable>(timetable::Timetable{
+        .slice = kSlice, .pods_count = names.size(), .cycle = {std::move(run)}});
     for (std::uint16_t i = 0; i < names.size(); ++i) {
       assignment.pods.push_back(
-          {.control = control(names[i]), .index = i, .rule = Rule::kTimetable});
+          {.control = control(names[i]), .index = i, .rule = ControlRule::kTimetable});
     }
     return assignment;
   }
@@ -180,7 +189,7 @@ TEST_F(SwitchCoreTest, AThawThatAnAncestorHoldsUpIsNotVerifiedAndSaidToBeForeign
   run_until(kStart + kSlice + milliseconds{50});
   EXPECT_EQ(controls_["b"]->state.load(), FreezeState::kThawing);
   Assignment always_b = two_gangs();
-  always_b.table.cycle = {{1}};
+  set_cycle(always_b, {{1}});
   obey(always_b);
   run_until(clock_.wall() + seconds{3});
   EXPECT_EQ(controls_["b"]->state.load(), FreezeState::kForeign);
@@ -212,7 +221,7 @@ TEST_F(SwitchCoreTest, TurnsAreNoNewsAndWhateverElseHappensIs) {
 TEST_F(SwitchCoreTest, CountsAPodThatNeverFreezesAsStuck) {
   kernel_.cgroup("a").freeze_takes = hours{1};
   Assignment always_b = two_gangs();
-  always_b.table.cycle = {{1}};
+  set_cycle(always_b, {{1}});
   obey(always_b);
   run_until(kStart + seconds{5});
   EXPECT_EQ(controls_["a"]->state.load(), FreezeState::kStuck);
@@ -224,8 +233,9 @@ TEST_F(SwitchCoreTest, ThawsAPodThatTheNewAssignmentDropsInTheSameSwitch) {
   kernel_.take_log();
   Assignment without_b;
   without_b.number = ++number_;
-  without_b.table = {.slice = kSlice, .pods_count = 2, .cycle = {{1}}};
-  without_b.pods = {{.control = control("a"), .index = 0, .rule = Rule::kTimetable}};
+  without_b.table = std::make_shared<const timetable::Timetable>(
+      timetable::Timetable{.slice = kSlice, .pods_count = 2, .cycle = {{1}}});
+  without_b.pods = {{.control = control("a"), .index = 0, .rule = ControlRule::kTimetable}};
   obey(without_b);
   EXPECT_THAT(kernel_.take_log(), ElementsAre("freeze a", "thaw b"));
   EXPECT_FALSE(controls_["b"]->controlled.load());  // verified and let go
@@ -239,7 +249,8 @@ TEST_F(SwitchCoreTest, APodThatIsListedAgainWhileItIsBeingLetGoIsHeldOnlyOnce) {
   EXPECT_TRUE(controls_["c"]->controlled.load());
   obey(always({"a", "c"}, {0}));
   run_until(clock_.wall() + seconds{1});
-  EXPECT_EQ(kernel_.cgroup("c").wish, Wish::kFrozen);  // nobody thaws it behind our back
+  EXPECT_EQ(kernel_.cgroup("c").request,
+            FreezeRequest::kFrozen);  // nobody thaws it behind our back
   EXPECT_EQ(controls_["c"]->state.load(), FreezeState::kFrozen);
   EXPECT_TRUE(controls_["c"]->controlled.load());
 }
@@ -248,7 +259,7 @@ TEST_F(SwitchCoreTest, ThawsADeletedPodTwiceAndItComesUnderTheTimetableAgainAfte
   obey(two_gangs());
   kernel_.take_log();
   Assignment deleted = two_gangs();
-  deleted.pods[1].rule = Rule::kDeleted;
+  deleted.pods[1].rule = ControlRule::kDeleted;
   obey(deleted);
   EXPECT_THAT(kernel_.take_log(), ElementsAre("thaw b"));
   run_until(clock_.wall() + milliseconds{150});
@@ -264,7 +275,7 @@ TEST_F(SwitchCoreTest, ThawsAPodThatIsDeletedWhileItFreezes) {
   run_until(clock_.wall() + milliseconds{5});
   ASSERT_EQ(controls_["b"]->state.load(), FreezeState::kFreezing);
   Assignment deleted = two_gangs();
-  deleted.pods[1].rule = Rule::kDeleted;
+  deleted.pods[1].rule = ControlRule::kDeleted;
   kernel_.take_log();
   obey(deleted);
   run_until(clock_.wall() + milliseconds{300});
@@ -274,43 +285,43 @@ TEST_F(SwitchCoreTest, ThawsAPodThatIsDeletedWhileItFreezes) {
 }
 
 TEST_F(SwitchCoreTest, NeverWritesAForeignPodUntilItIsDeleted) {
-  kernel_.cgroup("b").wish = Wish::kFrozen;
-  control("b", Found::kForeign);
+  kernel_.cgroup("b").request = FreezeRequest::kFrozen;
+  control("b", AdoptedAs::kForeign);
   obey(two_gangs());
   run_until(kStart + seconds{4});
   EXPECT_EQ(kernel_.cgroup("b").writes, 0U);
   EXPECT_EQ(controls_["b"]->state.load(), FreezeState::kForeign);
   Assignment deleted = two_gangs();
-  deleted.pods[1].rule = Rule::kDeleted;
+  deleted.pods[1].rule = ControlRule::kDeleted;
   obey(deleted);
   EXPECT_TRUE(runs("b"));
 }
 
 TEST_F(SwitchCoreTest, TakesUpAPodWhoseForeignFreezeEnded) {
   Assignment assignment = two_gangs();
-  assignment.table.cycle = {{0}};
-  kernel_.cgroup("b").wish = Wish::kFrozen;
-  control("b", Found::kForeign);
+  set_cycle(assignment, {{0}});
+  kernel_.cgroup("b").request = FreezeRequest::kFrozen;
+  control("b", AdoptedAs::kForeign);
   obey(assignment);
-  kernel_.cgroup("b").wish = Wish::kThawed;
+  kernel_.cgroup("b").request = FreezeRequest::kThawed;
   run_until(clock_.wall() + seconds{3});
   EXPECT_FALSE(runs("b"));
 }
 
 TEST_F(SwitchCoreTest, FreezesAgainWhatSomebodyElseThawed) {
   Assignment assignment = two_gangs();
-  assignment.table.cycle = {{0}};
+  set_cycle(assignment, {{0}});
   obey(assignment);
   ASSERT_FALSE(runs("b"));
-  kernel_.cgroup("b").wish = Wish::kThawed;
+  kernel_.cgroup("b").request = FreezeRequest::kThawed;
   run_until(clock_.wall() + seconds{2});
   EXPECT_FALSE(runs("b"));
   EXPECT_EQ(counters_.repairs.load(), 1U);
 }
 
 TEST_F(SwitchCoreTest, AdoptsWhatItsPredecessorFroze) {
-  kernel_.cgroup("a").wish = Wish::kFrozen;
-  control("a", Found::kFrozenByUs);
+  kernel_.cgroup("a").request = FreezeRequest::kFrozen;
+  control("a", AdoptedAs::kFrozenByUs);
   obey(two_gangs());
   EXPECT_TRUE(runs("a"));
   EXPECT_FALSE(runs("b"));
@@ -381,7 +392,7 @@ TEST_F(SwitchCoreTest, SwitchesAtMostEveryQuarterSliceWhateverTheClockDoes) {
 
 TEST_F(SwitchCoreTest, RunsEverythingWhenToldTo) {
   Assignment all = two_gangs();
-  all.table.cycle = {{}};
+  set_cycle(all, {{}});
   obey(all);
   EXPECT_FALSE(runs("a"));
   EXPECT_FALSE(core_.everything_runs());
@@ -415,15 +426,17 @@ TEST_F(SwitchCoreTest, OnlyRunOfNowIsThawedAtAnyTime) {
     SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
     Assignment assignment;
     assignment.number = ++number_;
-    assignment.table.slice = milliseconds{100 * static_cast<std::int64_t>(1 + prng.below(5))};
-    assignment.table.pods_count = kPods;
+    timetable::Timetable table;
+    table.slice = milliseconds{100 * static_cast<std::int64_t>(1 + prng.below(5))};
+    table.pods_count = kPods;
     for (std::uint64_t slots = 1 + prng.below(5); slots > 0; --slots) {
       timetable::PodSet set;
       for (std::uint16_t pod = 0; pod < kPods; ++pod) {
         if (prng.below(2) == 0) set.push_back(pod);
       }
-      assignment.table.cycle.push_back(set);
+      table.cycle.push_back(set);
     }
+    assignment.table = std::make_shared<const timetable::Timetable>(table);
     std::vector<bool> listed(kPods);
     for (std::uint16_t pod = 0; pod < kPods; ++pod) {
       const std::string name = "p" + std::to_string(pod);
@@ -432,7 +445,7 @@ TEST_F(SwitchCoreTest, OnlyRunOfNowIsThawedAtAnyTime) {
       if (prng.below(8) == 0) kernel_.cgroup(name).fail_next = {IoResult::kFailed};
       if (listed[pod]) {
         assignment.pods.push_back(
-            {.control = control(name), .index = pod, .rule = Rule::kTimetable});
+            {.control = control(name), .index = pod, .rule = ControlRule::kTimetable});
       }
     }
     last = assignment;
@@ -442,10 +455,10 @@ TEST_F(SwitchCoreTest, OnlyRunOfNowIsThawedAtAnyTime) {
       run_until(look);
       // ε: the last switch plus a barrier, and the retry of a failed write.
       const Instant since = clock_.wall() - milliseconds{40};
-      const auto change = timetable::next_change(assignment.table, since);
+      const auto change = timetable::next_change(*assignment.table, since);
       if (change && *change <= clock_.wall()) continue;
       for (std::uint16_t pod = 0; pod < kPods; ++pod) {
-        const bool want = !listed[pod] || timetable::runs_at(assignment.table, pod, clock_.wall());
+        const bool want = !listed[pod] || timetable::runs_at(*assignment.table, pod, clock_.wall());
         const std::string name = "p" + std::to_string(pod);
         if (!kernel_.cgroup(name).fail_next.empty()) continue;
         if (look < clock_.wall() - milliseconds{1}) continue;

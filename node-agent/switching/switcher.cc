@@ -84,13 +84,12 @@ base::Status Switcher::start() {
   return {};
 }
 
-std::uint64_t Switcher::submit(Assignment assignment) {
+void Switcher::submit(Assignment assignment) {
   free_superseded();
   assignment.number = ++last_number_;
   submitted_.push_back(std::make_unique<const Assignment>(std::move(assignment)));
   newest_.store(submitted_.back().get(), std::memory_order_release);
   signal_event(wake_up_);
-  return last_number_;
 }
 
 // The thread may be reading the one in force and the one that it is about to take.

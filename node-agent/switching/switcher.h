@@ -48,22 +48,24 @@ class Lateness {
   base::Duration lateness_;
 };
 
-// submit(), the counters, take_report() and the policy may be used by one thread, the keeper's.
-class Switcher {
+// submit(), the counters, take_report() and the policy may be used by one thread, the main one.
+class Switcher final : public AssignmentSink {
  public:
   // `beat` is counted up at least once a second while the thread lives (the supervisor watches it).
   Switcher(SwitchClock& clock, std::atomic<std::uint64_t>& beat, SwitcherOptions options);
   // Stops the thread. Frozen pods stay as they are: submit everything_runs first.
-  ~Switcher();
+  ~Switcher() override;
   Switcher(const Switcher&) = delete;
   Switcher& operator=(const Switcher&) = delete;
 
   // Makes the descriptors and the thread. kUnavailable: the kernel refuses them.
   base::Status start();
 
-  // Hands over a new assignment; the newest is obeyed at once. Its number is given here. Never
-  // blocks. Returns the number; counters().obeyed_assignment tells when it is in force.
-  std::uint64_t submit(Assignment assignment);
+  // The newest is obeyed at once.
+  void submit(Assignment assignment) override;
+  bool caught_up() const override {
+    return counters_.obeyed_assignment.load(std::memory_order_acquire) >= last_number_;
+  }
 
   // Readable when there is something new to take: reports, states of pods.
   int news_fd() const { return news_.get(); }
@@ -98,7 +100,8 @@ class Switcher {
   Lateness lateness_;
   std::atomic<const Assignment*> newest_{
       nullptr};  // not yet seen by the thread; owned by submitted_
-  std::deque<std::unique_ptr<const Assignment>> submitted_;  // the keeper's: alive until superseded
+  std::deque<std::unique_ptr<const Assignment>>
+      submitted_;  // the main thread's: alive until superseded
   std::uint64_t last_number_ = 0;
   std::atomic<bool> stop_{false};
   std::atomic<bool> everything_runs_{true};

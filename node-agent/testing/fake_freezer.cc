@@ -11,9 +11,9 @@ class FakeFreezer final : public Freezer {
  public:
   FakeFreezer(FakeKernel& kernel, std::string name) : kernel_{kernel}, name_{std::move(name)} {}
 
-  IoResult request(Wish wish) override { return kernel_.write(name_, wish); }
+  IoResult request(FreezeRequest wanted) override { return kernel_.write(name_, wanted); }
   Observation observe() override { return kernel_.observe(name_); }
-  Requested requested() override { return kernel_.requested(name_); }
+  AskedState asked() override { return kernel_.requested(name_); }
   std::optional<int> changes_fd() const override { return std::nullopt; }
   bool kill_works_while_frozen() const override {
     return kernel_.cgroup(name_).kill_works_while_frozen;
@@ -38,14 +38,14 @@ bool FakeKernel::is_running(const std::string& name) {
   const Cgroup& group = cgroups_[name];
   if (group.removed) return false;
   if (group.ancestor_frozen) return false;
-  return group.wish == Wish::kThawed || clock_.monotonic() < group.frozen_from;
+  return group.request == FreezeRequest::kThawed || clock_.monotonic() < group.frozen_from;
 }
 
 std::vector<std::string> FakeKernel::take_log() {
   return std::exchange(log_, {});
 }
 
-IoResult FakeKernel::write(const std::string& name, Wish wish) {
+IoResult FakeKernel::write(const std::string& name, FreezeRequest wanted) {
   clock_.advance(kWriteCost);
   Cgroup& group = cgroups_[name];
   ++group.writes;
@@ -54,13 +54,13 @@ IoResult FakeKernel::write(const std::string& name, Wish wish) {
     result = group.fail_next.front();
     group.fail_next.erase(group.fail_next.begin());
   }
-  log_.push_back((wish == Wish::kFrozen ? "freeze " : "thaw ") + name +
+  log_.push_back((wanted == FreezeRequest::kFrozen ? "freeze " : "thaw ") + name +
                  (result == IoResult::kOk ? "" : "!"));
   if (result != IoResult::kOk) return result;
-  if (wish == Wish::kFrozen && group.wish == Wish::kThawed) {
+  if (wanted == FreezeRequest::kFrozen && group.request == FreezeRequest::kThawed) {
     group.frozen_from = clock_.monotonic() + group.freeze_takes;
   }
-  group.wish = wish;
+  group.request = wanted;
   return IoResult::kOk;
 }
 
@@ -71,11 +71,11 @@ Observation FakeKernel::observe(const std::string& name) {
   return {.result = IoResult::kOk, .frozen = !is_running(name)};
 }
 
-Requested FakeKernel::requested(const std::string& name) {
+AskedState FakeKernel::requested(const std::string& name) {
   clock_.advance(kReadCost);
   const Cgroup& group = cgroups_[name];
-  if (group.removed) return {.result = IoResult::kGone, .wish = Wish::kThawed};
-  return {.result = IoResult::kOk, .wish = group.wish};
+  if (group.removed) return {.result = IoResult::kGone, .request = FreezeRequest::kThawed};
+  return {.result = IoResult::kOk, .request = group.request};
 }
 
 }  // namespace agent::testing

@@ -22,7 +22,7 @@ class FakeKernel {
   ~FakeKernel();
 
   struct Cgroup {
-    Wish wish = Wish::kThawed;
+    FreezeRequest request = FreezeRequest::kThawed;
     bool ancestor_frozen = false;
     base::Duration freeze_takes{0};  // knob: how long tasks go on after the write
     base::Duration frozen_from{0};   // monotonic
@@ -42,9 +42,9 @@ class FakeKernel {
   // "freeze a", "thaw a", in the order of the writes, failed ones with "!" behind; cleared on read.
   std::vector<std::string> take_log();
 
-  IoResult write(const std::string& name, Wish wish);
+  IoResult write(const std::string& name, FreezeRequest wanted);
   Observation observe(const std::string& name);
-  Requested requested(const std::string& name);
+  AskedState requested(const std::string& name);
 
   static constexpr base::Duration kWriteCost{20};
   static constexpr base::Duration kReadCost{1};

@@ -59,27 +59,27 @@ class FakeNode::Sink final : public AssignmentSink {
 };
 
 FakeNode::FakeNode() {
-  world_.pods_known = true;
-  world_.timetable_known = true;
-  world_.rules_known = true;
+  inputs_.pods_known = true;
+  inputs_.timetable_known = true;
+  inputs_.rules_known = true;
   restart_agent();
 }
 FakeNode::~FakeNode() = default;
 
 void FakeNode::restart_agent(bool pods_known) {
-  keeper_.reset();
+  policy_.reset();
   sink_.reset();
   core_.reset();
-  world_.pods_known = pods_known;
-  world_.timetable_known = pods_known;
+  inputs_.pods_known = pods_known;
+  inputs_.timetable_known = pods_known;
   reports_ = std::make_unique<ReportRing>();
   counters_ = std::make_unique<SwitchCounters>();
   core_ = std::make_unique<SwitchCore>(clock_, *reports_, *counters_);
   opener_ = std::make_unique<Opener>(kernel_);
   sink_ = std::make_unique<Sink>(*core_);
-  keeper_ = std::make_unique<Keeper>("n1", JournalFile{directory_.path() + "/journal"}, "boot-1",
-                                     *opener_, *sink_);
-  (void)keeper_->adopt();
+  policy_ = std::make_unique<NodePolicy>("n1", JournalFile{directory_.path() + "/journal"},
+                                         "boot-1", *opener_, *sink_);
+  (void)policy_->adopt();
 }
 
 void FakeNode::hold_switcher(bool on) {
@@ -127,30 +127,30 @@ kube::NodeTimetable FakeNode::timetable(const std::vector<std::string>& pods,
 }
 
 void FakeNode::publish(const kube::NodeTimetable& timetable) {
-  world_.timetable = std::make_shared<const kube::NodeTimetable>(timetable);
+  inputs_.timetable = std::make_shared<const kube::NodeTimetable>(timetable);
 }
 
 void FakeNode::step() {
-  world_.wall = clock_.wall();
-  world_.monotonic = clock_.monotonic();
-  world_.pods.clear();
+  inputs_.wall = clock_.wall();
+  inputs_.monotonic = clock_.monotonic();
+  inputs_.pods.clear();
   for (const auto& [name, pod] : pods_) {
-    world_.pods[kube::key_of(pod.metadata)] = pod_facts(pod, world_.settings.settle);
+    inputs_.pods[kube::key_of(pod.metadata)] = pod_facts(pod, inputs_.settings.settle);
   }
-  (void)keeper_->step(world_);
+  (void)policy_->step(inputs_);
   core_->step();
 }
 
 // The keeper steps every 10 ms, the switcher when it wants to.
 void FakeNode::run_for(base::Duration duration) {
   const base::Duration end = clock_.monotonic() + duration;
-  base::Duration keeper_at = clock_.monotonic();
+  base::Duration policy_at = clock_.monotonic();
   while (clock_.monotonic() < end) {
-    if (clock_.monotonic() >= keeper_at) {
+    if (clock_.monotonic() >= policy_at) {
       step();
-      keeper_at = clock_.monotonic() + std::chrono::milliseconds{10};
+      policy_at = clock_.monotonic() + std::chrono::milliseconds{10};
     }
-    base::Duration next = std::min(end, keeper_at);
+    base::Duration next = std::min(end, policy_at);
     const SwitchWake wake = core_->next_wake();
     if (wake.look) next = std::min(next, *wake.look);
     if (wake.boundary) {
@@ -167,7 +167,7 @@ Journal FakeNode::journal() const {
 }
 
 PodView FakeNode::view(const std::string& name) const {
-  for (const PodView& view : keeper_->pods()) {
+  for (const PodView& view : policy_->pods()) {
     if (view.name == "default/" + name) return view;
   }
   return {};

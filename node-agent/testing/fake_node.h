@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "node-agent/policy/keeper.h"
+#include "node-agent/policy/node_policy.h"
 #include "node-agent/switching/switch_core.h"
 #include "node-agent/testing/fake_freezer.h"
 #include "node-agent/testing/fake_switch_clock.h"
@@ -51,9 +51,9 @@ class FakeNode {
   static std::string cgroup_name(const std::string& pod) { return "uid-" + pod; }
 
   FakeSwitchClock& clock() { return clock_; }
-  Keeper& keeper() { return *keeper_; }
+  NodePolicy& policy() { return *policy_; }
   SwitchCounters& counters() { return *counters_; }
-  World& world() { return world_; }
+  Inputs& inputs() { return inputs_; }
   const std::string& directory() const { return directory_.path(); }
 
  private:
@@ -64,14 +64,14 @@ class FakeNode {
   FakeSwitchClock clock_{kFakeStart};
   FakeKernel kernel_{clock_};
   std::map<std::string, kube::Pod> pods_;
-  World world_;
+  Inputs inputs_;
   std::int64_t revision_ = 0;
   std::unique_ptr<ReportRing> reports_;
   std::unique_ptr<SwitchCounters> counters_;
   std::unique_ptr<SwitchCore> core_;
   std::unique_ptr<Opener> opener_;
   std::unique_ptr<Sink> sink_;
-  std::unique_ptr<Keeper> keeper_;
+  std::unique_ptr<NodePolicy> policy_;
 };
 
 }  // namespace agent::testing

@@ -12,7 +12,7 @@
 
 namespace agent {
 
-class KeeperTest : public ::testing::Test {
+class NodePolicyTest : public ::testing::Test {
  protected:
   // Jobs a and b take turns every second; a runs in even seconds, such as now.
   void two_gangs() {

@@ -1,4 +1,4 @@
-#include "node-agent/policy/keeper.h"
+#include "node-agent/policy/node_policy.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,30 +12,30 @@ constexpr base::Duration kReopenAfter = std::chrono::seconds{1};
 constexpr base::Duration kJournalRetryAfter = std::chrono::seconds{1};
 constexpr base::Duration kCatchUpLookAfter = std::chrono::milliseconds{10};
 
-bool is_off_or_on_its_way(FreezeState state) {
-  return state == FreezeState::kFreezing || state == FreezeState::kFrozen ||
-         state == FreezeState::kStuck || state == FreezeState::kThawing;
-}
-
-bool same_pods(const std::vector<ControlledPod>& a, const std::vector<ControlledPod>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+// Whether both say the same; numbers are not compared.
+bool same(const Assignment& a, const Assignment& b) {
+  return a.table == b.table && a.barrier == b.barrier && a.everything_runs == b.everything_runs &&
+         std::equal(a.pods.begin(), a.pods.end(), b.pods.begin(), b.pods.end(),
                     [](const ControlledPod& x, const ControlledPod& y) {
                       return x.control == y.control && x.index == y.index && x.rule == y.rule;
                     });
 }
 
-// What somebody else has frozen is in no journal, so the switcher may not freeze it when that ends:
-// first it is said to have ended, then named, then it takes its turns.
+// A pod that someone else froze is not in the journal. When that freeze ends, the switcher must not
+// freeze the pod yet: we first observe the end, then journal the pod, and only then let it rotate.
 ControlledPod under_control(const std::shared_ptr<PodControl>& control, std::uint16_t index,
-                            Rule rule) {
+                            ControlRule rule) {
   const bool foreign = control->state.load(std::memory_order_acquire) == FreezeState::kForeign;
-  if (foreign && rule == Rule::kTimetable) rule = Rule::kRuns;
+  if (foreign && rule == ControlRule::kTimetable) rule = ControlRule::kRuns;
   return {.control = control, .index = index, .rule = rule};
 }
 
-timetable::Timetable nobody_listed() {
-  timetable::Timetable table;
-  table.cycle = {{}};
+std::shared_ptr<const timetable::Timetable> no_timetable() {
+  static const auto table = [] {
+    timetable::Timetable none;
+    none.cycle = {{}};
+    return std::make_shared<const timetable::Timetable>(std::move(none));
+  }();
   return table;
 }
 
@@ -57,8 +57,8 @@ std::string_view to_string(PodStanding standing) {
   return "unknown";
 }
 
-Keeper::Keeper(std::string node, JournalFile journal, std::string boot_id, PodOpener& opener,
-               AssignmentSink& sink)
+NodePolicy::NodePolicy(std::string node, JournalFile journal, std::string boot_id,
+                       PodOpener& opener, AssignmentSink& sink)
     : node_{std::move(node)},
       journal_file_{std::move(journal)},
       boot_id_{std::move(boot_id)},
@@ -67,7 +67,7 @@ Keeper::Keeper(std::string node, JournalFile journal, std::string boot_id, PodOp
       cpu_sets_{opener},
       adoption_{opener} {}
 
-Keeper::Adopted Keeper::adopt() {
+NodePolicy::Adopted NodePolicy::adopt() {
   Adopted adopted;
   const base::Result<Journal> journal = journal_file_.read(boot_id_);
   if (!journal && journal.error().code == base::Code::kNotFound) return adopted;
@@ -86,115 +86,108 @@ Keeper::Adopted Keeper::adopt() {
   return adopted;
 }
 
-void Keeper::take_over(const PodControls& adopted) {
+void NodePolicy::take_over(const PodControls& adopted) {
   for (const std::shared_ptr<PodControl>& control : adopted) {
     settled_.insert(control->identity.uid);
     known_[control->identity.uid] = control;
   }
 }
 
-void Keeper::adopt_waiting(const World& world) {
-  take_over(adoption_.retry(world.monotonic));
+void NodePolicy::adopt_waiting(const Inputs& inputs) {
+  take_over(adoption_.retry(inputs.monotonic));
   if (const auto at = adoption_.next_try()) wake_at(*at);
 }
 
 // The last part of taking over with a damaged journal, see adopt(): once.
-void Keeper::adopt_unknown(const World& world) {
-  if (!unknown_ || !world.pods_known) return;
-  for (const auto& [key, facts] : world.pods) {
+void NodePolicy::adopt_unknown(const Inputs& inputs) {
+  if (!unknown_ || !inputs.pods_known) return;
+  for (const auto& [key, facts] : inputs.pods) {
     if (facts.node != node_ || facts.job_uid.empty() || facts.finished) continue;
     const base::Result<PodOpener::Opened> opened =
         opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
     if (!opened) continue;
-    const Requested requested = opened->freezer->requested();
-    if (requested != Requested{.result = IoResult::kOk, .wish = Wish::kFrozen}) continue;
+    const AskedState requested = opened->freezer->asked();
+    if (requested != AskedState{.result = IoResult::kOk, .request = FreezeRequest::kFrozen})
+      continue;
     const PodIdentity identity{.uid = facts.uid,
                                .name = kube::to_string(key),
                                .job_uid = facts.job_uid,
                                .path = opened->path};
-    take_over({std::make_shared<PodControl>(identity, opened->freezer, Found::kFrozenByUs)});
+    take_over({std::make_shared<PodControl>(identity, opened->freezer, AdoptedAs::kFrozenByUs)});
   }
   unknown_ = false;
 }
 
-void Keeper::wake_at(base::Duration at) {
+void NodePolicy::wake_at(base::Duration at) {
   if (!next_step_ || at < *next_step_) next_step_ = at;
 }
 
-void Keeper::take_timetable(const World& world) {
-  if (!world.timetable_known || world.timetable == offered_) {
-    if (world.timetable_known && !world.timetable) gate_.withdraw();
+void NodePolicy::take_timetable(const Inputs& inputs) {
+  if (!inputs.timetable_known || inputs.timetable == offered_) {
+    if (inputs.timetable_known && !inputs.timetable) gate_.withdraw();
     return;
   }
-  offered_ = world.timetable;
-  if (!world.timetable) {
+  offered_ = inputs.timetable;
+  if (!inputs.timetable) {
     gate_.withdraw();
     return;
   }
-  last_verdict_ = gate_.offer(*world.timetable);
+  last_verdict_ = gate_.offer(*inputs.timetable);
   if (last_verdict_ != GateVerdict::kObeyed && last_verdict_ != GateVerdict::kUnchanged) {
     ++ignored_[last_verdict_];
   }
 }
 
-std::uint64_t Keeper::offers_ignored(GateVerdict verdict) const {
-  const auto found = ignored_.find(verdict);
-  return found == ignored_.end() ? 0 : found->second;
-}
-
-std::optional<base::Duration> Keeper::step(const World& world) {
+std::optional<base::Duration> NodePolicy::step(const Inputs& inputs) {
   next_step_.reset();
-  adopt_waiting(world);
-  adopt_unknown(world);
+  adopt_waiting(inputs);
+  adopt_unknown(inputs);
   // 1. Which timetable is in force, and where each pod that it lists stands.
-  take_timetable(world);
-  placed_ = place_pods(world);
+  take_timetable(inputs);
+  placed_ = place_pods(inputs);
 
   // 2. What the switcher has to do.
   Assignment assignment;
-  assignment.table = gate_.in_force() ? gate_.in_force()->spec.timetable : nobody_listed();
-  assignment.barrier = world.settings.barrier;
-  assignment.everything_runs = world.failed_open || world.kill_switch || world.stopping;
+  const std::shared_ptr<const kube::NodeTimetable> in_force = gate_.in_force();
+  assignment.table =
+      in_force ? std::shared_ptr<const timetable::Timetable>{in_force, &in_force->spec.timetable}
+               : no_timetable();
+  assignment.barrier = inputs.settings.barrier;
+  assignment.everything_runs = inputs.failed_open || inputs.kill_switch || inputs.stopping;
   for (const Placed& placed : placed_) {
     if (placed.controlled) assignment.pods.push_back(*placed.controlled);
   }
   add_the_unlisted(assignment.pods);
 
   // 3. The journal first, then the switcher.
-  write_journal(world, assignment);
-  const bool same = submitted_once_ && submitted_timetable_ == gate_.in_force() &&
-                    submitted_.barrier == assignment.barrier &&
-                    submitted_.everything_runs == assignment.everything_runs &&
-                    same_pods(submitted_.pods, assignment.pods);
-  if (!same) {
-    submitted_once_ = true;
+  write_journal(inputs, assignment);
+  if (!submitted_ || !same(*submitted_, assignment)) {
     submitted_ = assignment;
-    submitted_timetable_ = gate_.in_force();
     sink_.submit(std::move(assignment));
   }
 
   // 4. What is over.
-  forget_the_thawed(world);
+  forget_the_thawed(inputs);
   return next_step_;
 }
 
-std::vector<Keeper::Placed> Keeper::place_pods(const World& world) {
+std::vector<NodePolicy::Placed> NodePolicy::place_pods(const Inputs& inputs) {
   std::vector<Placed> placed;
   if (!gate_.in_force()) return placed;
   const std::vector<kube::TimetablePod>& pods = gate_.in_force()->spec.pods;
   placed.reserve(pods.size());
   for (std::size_t i = 0; i < pods.size(); ++i) {
-    placed.push_back(place(world, static_cast<std::uint16_t>(i), pods[i]));
+    placed.push_back(place(inputs, static_cast<std::uint16_t>(i), pods[i]));
   }
   return placed;
 }
 
-Keeper::Placed Keeper::place(const World& world, std::uint16_t index,
-                             const kube::TimetablePod& listed) {
+NodePolicy::Placed NodePolicy::place(const Inputs& inputs, std::uint16_t index,
+                                     const kube::TimetablePod& listed) {
   PodView view{.name = listed.ns + "/" + listed.name, .index = index};
-  if (!world.pods_known) return place_from_journal(std::move(view), listed);
-  const auto found = world.pods.find({listed.ns, listed.name});
-  if (found == world.pods.end()) return {std::move(view), std::nullopt};
+  if (!inputs.pods_known) return place_from_journal(std::move(view), listed);
+  const auto found = inputs.pods.find({listed.ns, listed.name});
+  if (found == inputs.pods.end()) return {std::move(view), std::nullopt};
   const PodFacts& facts = found->second;
   view.uid = facts.uid;
   view.note = refusal(facts, listed);
@@ -206,46 +199,46 @@ Keeper::Placed Keeper::place(const World& world, std::uint16_t index,
     view.note = "finished";
     return {std::move(view), std::nullopt};
   }
-  bind_to_cpus(world, facts, listed, view);
-  const std::optional<Rule> rule = rule_of(world, facts);
+  bind_to_cpus(inputs, facts, listed, view);
+  const std::optional<ControlRule> rule = rule_of(inputs, facts);
   view.standing = PodStanding::kSettling;
   if (!rule) {
-    if (!world.rules_known) view.note = "the Node or the SchedulerConfig has not been read yet";
+    if (!inputs.rules_known) view.note = "the Node or the SchedulerConfig has not been read yet";
     return {std::move(view), std::nullopt};
   }
-  const std::shared_ptr<PodControl> control = known_or_open(world, facts, view);
+  const std::shared_ptr<PodControl> control = known_or_open(inputs, facts, view);
   if (!control) return {std::move(view), std::nullopt};
-  view.standing = *rule == Rule::kDeleted ? PodStanding::kExempt : PodStanding::kControlled;
+  view.standing = *rule == ControlRule::kDeleted ? PodStanding::kExempt : PodStanding::kControlled;
   return {std::move(view), under_control(control, index, *rule)};
 }
 
 // Also while it starts: a program may read at its start how many CPUs it has.
-void Keeper::bind_to_cpus(const World& world, const PodFacts& facts,
-                          const kube::TimetablePod& listed, PodView& view) {
+void NodePolicy::bind_to_cpus(const Inputs& inputs, const PodFacts& facts,
+                              const kube::TimetablePod& listed, PodView& view) {
   if (listed.cpuset.empty() || facts.ending_within) return;
   const CpuSets::Outcome outcome =
       cpu_sets_.apply({.uid = facts.uid,
                        .qos = facts.qos.value_or(kube::QosClass::kBurstable),
                        .cpus = listed.cpuset,
-                       .online = world.cpu_ids},
-                      world.monotonic);
+                       .online = inputs.cpu_ids},
+                      inputs.monotonic);
   view.cpu_note = outcome.note;
   wake_at(outcome.again_at);
 }
 
 // The API server has not answered yet: the pods that the journal names go on as they were.
-Keeper::Placed Keeper::place_from_journal(PodView view, const kube::TimetablePod& listed) {
+NodePolicy::Placed NodePolicy::place_from_journal(PodView view, const kube::TimetablePod& listed) {
   for (const auto& [uid, known] : known_) {
     if (known->identity.name != view.name || known->identity.job_uid != listed.job_uid) continue;
     view.uid = uid;
     view.standing = PodStanding::kControlled;
     const std::uint16_t index = view.index;
-    return {std::move(view), under_control(known, index, Rule::kTimetable)};
+    return {std::move(view), under_control(known, index, ControlRule::kTimetable)};
   }
   return {std::move(view), std::nullopt};
 }
 
-std::string Keeper::refusal(const PodFacts& facts, const kube::TimetablePod& listed) const {
+std::string NodePolicy::refusal(const PodFacts& facts, const kube::TimetablePod& listed) const {
   if (facts.node != node_) return "on node " + facts.node + ", not on this one";
   if (facts.job_uid.empty()) return "not controlled by a kubegang Job";
   if (facts.job_uid != listed.job_uid) {
@@ -255,59 +248,61 @@ std::string Keeper::refusal(const PodFacts& facts, const kube::TimetablePod& lis
 }
 
 // By which rule the pod is to be controlled; nothing while it may not be.
-std::optional<Rule> Keeper::rule_of(const World& world, const PodFacts& facts) {
+std::optional<ControlRule> NodePolicy::rule_of(const Inputs& inputs, const PodFacts& facts) {
   if (facts.ending_within) {
     const auto known = known_.find(facts.uid);
-    if (known != known_.end()) return rule_of_ending(world, facts, *known->second);
+    if (known != known_.end()) return rule_of_ending(inputs, facts, *known->second);
     // Never under control: left alone, unless somebody has frozen it (freezer.md 4 rule 10).
-    if (!is_found_frozen(facts)) return std::nullopt;
-    return rule_of_ending(world, facts, *known_.at(facts.uid));
+    if (!adopt_foreign_once(facts)) return std::nullopt;
+    return rule_of_ending(inputs, facts, *known_.at(facts.uid));
   }
   endings_.erase(facts.uid);
-  if (!is_settled(world, facts)) return std::nullopt;
-  return Rule::kTimetable;
+  if (!is_settled(inputs, facts)) return std::nullopt;
+  return ControlRule::kTimetable;
 }
 
 // Of a pod that was being deleted already when this process first heard of it. Looks once. If so,
 // it is known from then on.
-bool Keeper::is_found_frozen(const PodFacts& facts) {
+bool NodePolicy::adopt_foreign_once(const PodFacts& facts) {
   if (adoption_.waits_for(facts.uid) || !looked_at_ending_.insert(facts.uid).second) return false;
   const base::Result<PodOpener::Opened> opened =
       opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
   if (!opened) return false;
-  const Requested requested = opened->freezer->requested();
-  if (requested != Requested{.result = IoResult::kOk, .wish = Wish::kFrozen}) return false;
+  const AskedState requested = opened->freezer->asked();
+  if (requested != AskedState{.result = IoResult::kOk, .request = FreezeRequest::kFrozen})
+    return false;
   const PodIdentity identity{.uid = facts.uid,
                              .name = kube::to_string(facts.key),
                              .job_uid = facts.job_uid,
                              .path = opened->path};
-  known_[facts.uid] = std::make_shared<PodControl>(identity, opened->freezer, Found::kForeign);
+  known_[facts.uid] = std::make_shared<PodControl>(identity, opened->freezer, AdoptedAs::kForeign);
   return true;
 }
 
-Rule Keeper::rule_of_ending(const World& world, const PodFacts& facts, const PodControl& control) {
+ControlRule NodePolicy::rule_of_ending(const Inputs& inputs, const PodFacts& facts,
+                                       const PodControl& control) {
   auto [ending, first] = endings_.try_emplace(
-      facts.uid, Ending{.since = world.monotonic, .deletion_seen = facts.deletion_seen});
+      facts.uid, Ending{.since = inputs.monotonic, .deletion_seen = facts.deletion_seen});
   if (!first && facts.deletion_seen && !ending->second.deletion_seen) {
-    ending->second = {.since = world.monotonic, .deletion_seen = true};
+    ending->second = {.since = inputs.monotonic, .deletion_seen = true};
   }
   // Where SIGKILL does not get through, it stays thawed until it is gone (rule 9).
-  if (!control.freezer->kill_works_while_frozen()) return Rule::kDeleted;
+  if (!control.freezer->kill_works_while_frozen()) return ControlRule::kDeleted;
   const base::Duration over = ending->second.since + *facts.ending_within;
-  if (world.monotonic >= over) return Rule::kTimetable;
+  if (inputs.monotonic >= over) return ControlRule::kTimetable;
   wake_at(over);
-  return Rule::kDeleted;
+  return ControlRule::kDeleted;
 }
 
 // By the wall clock, to which startedAt belongs; if that was set back meanwhile, by our own.
-bool Keeper::is_settled(const World& world, const PodFacts& facts) {
+bool NodePolicy::is_settled(const Inputs& inputs, const PodFacts& facts) {
   if (settled_.contains(facts.uid)) return true;
-  if (!facts.settled_at || !world.rules_known) return false;
+  if (!facts.settled_at || !inputs.rules_known) return false;
   const base::Duration since =
-      settling_since_.try_emplace(facts.uid, world.monotonic).first->second;
-  const base::Duration at = std::min(world.monotonic + (*facts.settled_at - world.wall),
-                                     since + world.settings.settle + std::chrono::seconds{1});
-  if (at > world.monotonic) {
+      settling_since_.try_emplace(facts.uid, inputs.monotonic).first->second;
+  const base::Duration at = std::min(inputs.monotonic + (*facts.settled_at - inputs.wall),
+                                     since + inputs.settings.settle + std::chrono::seconds{1});
+  if (at > inputs.monotonic) {
     wake_at(at);
     return false;
   }
@@ -316,18 +311,18 @@ bool Keeper::is_settled(const World& world, const PodFacts& facts) {
   return true;
 }
 
-std::shared_ptr<PodControl> Keeper::known_or_open(const World& world, const PodFacts& facts,
-                                                  PodView& view) {
+std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, const PodFacts& facts,
+                                                      PodView& view) {
   if (const auto known = known_.find(facts.uid); known != known_.end()) {
     const bool gone = known->second->state.load(std::memory_order_acquire) == FreezeState::kGone;
-    return gone ? reopened(world, known->second) : known->second;
+    return gone ? reopened(inputs, known->second) : known->second;
   }
   if (adoption_.waits_for(facts.uid)) {
     view.note = "its cgroup, which the agent before had under control, cannot be opened";
     return nullptr;
   }
   if (const auto retry = retries_.find(facts.uid);
-      retry != retries_.end() && world.monotonic < retry->second.at) {
+      retry != retries_.end() && inputs.monotonic < retry->second.at) {
     wake_at(retry->second.at);
     view.note = retry->second.why;
     view.denied = retry->second.denied;
@@ -335,39 +330,42 @@ std::shared_ptr<PodControl> Keeper::known_or_open(const World& world, const PodF
   }
   base::Result<PodOpener::Opened> opened =
       opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
-  const Requested requested =
-      opened ? opened->freezer->requested() : Requested{.result = IoResult::kGone};
+  const AskedState requested =
+      opened ? opened->freezer->asked() : AskedState{.result = IoResult::kGone};
   if (requested.result != IoResult::kOk) {
     view.note = opened ? "its cgroup cannot be read" : opened.error().message;
     view.denied = !opened && opened.error().code == base::Code::kPermissionDenied;
     retries_[facts.uid] = {
-        .at = world.monotonic + Adoption::kRetryAfter, .why = view.note, .denied = view.denied};
-    wake_at(world.monotonic + Adoption::kRetryAfter);
+        .at = inputs.monotonic + Adoption::kRetryAfter, .why = view.note, .denied = view.denied};
+    wake_at(inputs.monotonic + Adoption::kRetryAfter);
     return nullptr;
   }
   retries_.erase(facts.uid);
   // Everything that we froze is in the journal and was adopted: this one somebody else froze.
-  const Found found = requested.wish == Wish::kFrozen ? Found::kForeign : Found::kRunning;
+  const AdoptedAs adopted_as =
+      requested.request == FreezeRequest::kFrozen ? AdoptedAs::kForeign : AdoptedAs::kRunning;
   const PodIdentity identity{
       .uid = facts.uid, .name = view.name, .job_uid = facts.job_uid, .path = opened->path};
-  return known_[facts.uid] = std::make_shared<PodControl>(identity, opened->freezer, found);
+  return known_[facts.uid] = std::make_shared<PodControl>(identity, opened->freezer, adopted_as);
 }
 
 // Its cgroup was removed, and the pod is still there: kubelet makes the cgroup again, at the same
 // place, before it starts a container in it.
-std::shared_ptr<PodControl> Keeper::reopened(const World& world,
-                                             const std::shared_ptr<PodControl>& gone) {
+std::shared_ptr<PodControl> NodePolicy::reopened(const Inputs& inputs,
+                                                 const std::shared_ptr<PodControl>& gone) {
   const PodIdentity& identity = gone->identity;
   Retry& retry = retries_[identity.uid];
-  if (world.monotonic >= retry.at) {
-    retry = {.at = world.monotonic + kReopenAfter};
+  if (inputs.monotonic >= retry.at) {
+    retry = {.at = inputs.monotonic + kReopenAfter};
     const base::Result<PodOpener::Opened> opened = opener_.open_at(identity.path, identity.uid);
-    const Requested requested =
-        opened ? opened->freezer->requested() : Requested{.result = IoResult::kGone};
+    const AskedState requested =
+        opened ? opened->freezer->asked() : AskedState{.result = IoResult::kGone};
     if (requested.result == IoResult::kOk) {
       retries_.erase(identity.uid);
-      const Found found = requested.wish == Wish::kFrozen ? Found::kForeign : Found::kRunning;
-      return known_[identity.uid] = std::make_shared<PodControl>(identity, opened->freezer, found);
+      const AdoptedAs adopted_as =
+          requested.request == FreezeRequest::kFrozen ? AdoptedAs::kForeign : AdoptedAs::kRunning;
+      return known_[identity.uid] =
+                 std::make_shared<PodControl>(identity, opened->freezer, adopted_as);
     }
   }
   wake_at(retry.at);
@@ -376,29 +374,30 @@ std::shared_ptr<PodControl> Keeper::reopened(const World& world,
 
 // Under control before, listed no more, or not allowed any more: thawed by the switcher, then
 // forgotten.
-void Keeper::add_the_unlisted(std::vector<ControlledPod>& pods) const {
+void NodePolicy::add_the_unlisted(std::vector<ControlledPod>& pods) const {
   std::set<const PodControl*> listed;
   for (const ControlledPod& pod : pods) listed.insert(pod.control.get());
   for (const auto& [uid, control] : known_) {
     if (listed.contains(control.get()) || pods.size() >= kControlledPodsMax) continue;
-    if (is_off_or_on_its_way(control->state.load(std::memory_order_acquire))) {
-      pods.push_back({.control = control, .index = 0, .rule = Rule::kRuns});
+    if (is_frozen_by_us(control->state.load(std::memory_order_acquire))) {
+      pods.push_back({.control = control, .index = 0, .rule = ControlRule::kRuns});
     }
   }
 }
 
-// Everything that may be frozen by us, or may be soon: what the assignment controls, and whatever
-// the switcher has not let go, as it may be switching by an older assignment still. Not what
-// somebody else has frozen, once the switcher does not freeze it when that ends; and nobody who
-// runs while nothing is frozen at all: who freezes one of them then is somebody else.
-std::vector<PodIdentity> Keeper::pods_to_name(const World& world, const Assignment& assignment) {
+// Returns every pod that we have frozen or may freeze: the pods of the new assignment, and the pods
+// that the switcher may still be switching by an older one. Left out are pods with a foreign
+// freeze, once the switcher has caught up, and running pods while everything runs, because a freeze
+// that appears then is not ours.
+std::vector<PodIdentity> NodePolicy::pods_to_name(const Inputs& inputs,
+                                                  const Assignment& assignment) {
   const bool caught_up = sink_.caught_up();
-  const bool nothing_freezes =
-      assignment.everything_runs && submitted_.everything_runs && caught_up;
+  const Assignment& before = submitted_ ? *submitted_ : assignment;
+  const bool nothing_freezes = assignment.everything_runs && before.everything_runs && caught_up;
   std::set<const PodControl*> may_be_frozen;
-  for (const Assignment* one : {&assignment, &std::as_const(submitted_)}) {
+  for (const Assignment* one : {&assignment, &before}) {
     for (const ControlledPod& pod : one->pods) {
-      if (pod.rule == Rule::kTimetable) may_be_frozen.insert(pod.control.get());
+      if (pod.rule == ControlRule::kTimetable) may_be_frozen.insert(pod.control.get());
     }
   }
   std::vector<PodIdentity> names = adoption_.waiting();
@@ -406,10 +405,10 @@ std::vector<PodIdentity> Keeper::pods_to_name(const World& world, const Assignme
   const auto name = [&](const PodControl& control) {
     if (!seen.insert(&control).second) return;
     const FreezeState state = control.state.load(std::memory_order_acquire);
-    if (nothing_freezes && !is_off_or_on_its_way(state)) return;
+    if (nothing_freezes && !is_frozen_by_us(state)) return;
     if (state == FreezeState::kForeign) {
       if (caught_up && !may_be_frozen.contains(&control)) return;
-      wake_at(world.monotonic + kCatchUpLookAfter);
+      wake_at(inputs.monotonic + kCatchUpLookAfter);
     }
     names.push_back(control.identity);
   };
@@ -418,13 +417,13 @@ std::vector<PodIdentity> Keeper::pods_to_name(const World& world, const Assignme
   return names;
 }
 
-void Keeper::write_journal(const World& world, Assignment& assignment) {
+void NodePolicy::write_journal(const Inputs& inputs, Assignment& assignment) {
   if (unknown_) return;  // The damaged one tells the next process that nothing is known.
-  Journal next{.boot_id = boot_id_, .lease = world.lease};
-  if (world.rules_known) {
-    next.rules = Rules{.settings = world.settings, .kill_switch = world.kill_switch};
+  Journal next{.boot_id = boot_id_, .lease = inputs.lease};
+  if (inputs.rules_known) {
+    next.rules = Rules{.settings = inputs.settings, .kill_switch = inputs.kill_switch};
   }
-  next.pods = pods_to_name(world, assignment);
+  next.pods = pods_to_name(inputs, assignment);
   if (gate_.in_force() != json_of_) {
     json_of_ = gate_.in_force();
     timetable_json_ = json_of_ ? timetable_to_json(*json_of_) : "";
@@ -438,22 +437,22 @@ void Keeper::write_journal(const World& world, Assignment& assignment) {
     return;
   }
   journal_error_ = status.error().message;
-  wake_at(world.monotonic + kJournalRetryAfter);
+  wake_at(inputs.monotonic + kJournalRetryAfter);
   // What the journal on disk does not name must not be frozen; it may be thawed.
   for (ControlledPod& pod : assignment.pods) {
     const bool named = std::find(journal_.pods.begin(), journal_.pods.end(),
                                  pod.control->identity) != journal_.pods.end();
-    if (!named && pod.rule == Rule::kTimetable) pod.rule = Rule::kRuns;
+    if (!named && pod.rule == ControlRule::kTimetable) pod.rule = ControlRule::kRuns;
   }
 }
 
-void Keeper::forget_the_thawed(const World& world) {
+void NodePolicy::forget_the_thawed(const Inputs& inputs) {
   if (!sink_.caught_up()) {
-    wake_at(world.monotonic + kCatchUpLookAfter);
+    wake_at(inputs.monotonic + kCatchUpLookAfter);
     return;
   }
   std::set<const PodControl*> assigned;
-  for (const ControlledPod& pod : submitted_.pods) assigned.insert(pod.control.get());
+  for (const ControlledPod& pod : submitted_->pods) assigned.insert(pod.control.get());
   std::erase_if(known_, [&](const auto& entry) {
     const PodControl& control = *entry.second;
     if (assigned.contains(&control) || control.controlled.load(std::memory_order_acquire)) {
@@ -462,9 +461,9 @@ void Keeper::forget_the_thawed(const World& world) {
     endings_.erase(entry.first);
     return true;
   });
-  if (!world.pods_known) return;
+  if (!inputs.pods_known) return;
   std::set<std::string> exist;
-  for (const auto& [key, facts] : world.pods) exist.insert(facts.uid);
+  for (const auto& [key, facts] : inputs.pods) exist.insert(facts.uid);
   const auto is_over = [&](const std::string& uid) {
     return !exist.contains(uid) && !known_.contains(uid);
   };
@@ -475,7 +474,7 @@ void Keeper::forget_the_thawed(const World& world) {
   std::erase_if(retries_, [&](const auto& entry) { return is_over(entry.first); });
 }
 
-std::vector<PodView> Keeper::pods() const {
+std::vector<PodView> NodePolicy::pods() const {
   std::vector<PodView> views;
   views.reserve(placed_.size());
   for (const Placed& placed : placed_) {
@@ -496,10 +495,10 @@ std::vector<PodView> Keeper::pods() const {
   return views;
 }
 
-bool Keeper::all_thawed() const {
+bool NodePolicy::all_thawed() const {
   if (!sink_.caught_up() || !adoption_.waiting().empty()) return false;
   return std::none_of(known_.begin(), known_.end(), [](const auto& entry) {
-    return is_off_or_on_its_way(entry.second->state.load(std::memory_order_acquire));
+    return is_frozen_by_us(entry.second->state.load(std::memory_order_acquire));
   });
 }
 

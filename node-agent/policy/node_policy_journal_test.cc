@@ -1,6 +1,6 @@
 // The journal names whatever may be frozen, and the next agent takes over from it, also when it is
 // damaged.
-#include "node-agent/policy/keeper.h"
+#include "node-agent/policy/node_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string>
 
-#include "node-agent/testing/keeper_fixture.h"
+#include "node-agent/testing/node_policy_fixture.h"
 
 namespace agent {
 namespace {
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 // Two revisions come while the switcher is busy: until it obeys the second one, the boundary of the
 // assignment before both may freeze what neither lists.
-TEST_F(KeeperTest, TheJournalNamesWhateverAnAssignmentThatIsStillInForceMayFreeze) {
+TEST_F(NodePolicyTest, TheJournalNamesWhateverAnAssignmentThatIsStillInForceMayFreeze) {
   two_gangs();
   node_.step();
   ASSERT_TRUE(node_.runs("a"));
@@ -38,7 +38,7 @@ TEST_F(KeeperTest, TheJournalNamesWhateverAnAssignmentThatIsStillInForceMayFreez
   EXPECT_THAT(journaled(), ElementsAre("uid-b"));
 }
 
-TEST_F(KeeperTest, TakesOverFromACrashedAgentWithoutTheApiServer) {
+TEST_F(NodePolicyTest, TakesOverFromACrashedAgentWithoutTheApiServer) {
   two_gangs();
   node_.step();
   ASSERT_FALSE(node_.runs("b"));
@@ -51,7 +51,7 @@ TEST_F(KeeperTest, TakesOverFromACrashedAgentWithoutTheApiServer) {
   EXPECT_FALSE(node_.runs("a"));
 }
 
-TEST_F(KeeperTest, APodThatCannotBeOpenedAfterARestartIsNeitherForgottenNorTakenForForeign) {
+TEST_F(NodePolicyTest, APodThatCannotBeOpenedAfterARestartIsNeitherForgottenNorTakenForForeign) {
   two_gangs();
   node_.step();
   ASSERT_FALSE(node_.runs("b"));
@@ -60,17 +60,17 @@ TEST_F(KeeperTest, APodThatCannotBeOpenedAfterARestartIsNeitherForgottenNorTaken
   node_.run_for(milliseconds{300});
   EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
   EXPECT_THAT(node_.view("b").note, HasSubstr("cannot be opened"));
-  node_.world().stopping = true;
+  node_.inputs().stopping = true;
   node_.run_for(milliseconds{100});
-  EXPECT_FALSE(node_.keeper().all_thawed());
-  node_.world().stopping = false;
+  EXPECT_FALSE(node_.policy().all_thawed());
+  node_.inputs().stopping = false;
   node_.cgroup("b").unreadable = false;
   node_.run_for(milliseconds{1000});
   EXPECT_TRUE(node_.runs("b"));
   EXPECT_FALSE(node_.runs("a"));
 }
 
-TEST_F(KeeperTest, ThawsAfterARestartWhatIsNotListedAnyMore) {
+TEST_F(NodePolicyTest, ThawsAfterARestartWhatIsNotListedAnyMore) {
   two_gangs();
   node_.step();
   ASSERT_FALSE(node_.runs("b"));
@@ -84,13 +84,13 @@ TEST_F(KeeperTest, ThawsAfterARestartWhatIsNotListedAnyMore) {
 }
 
 // With a damaged journal the pods of kubegang Jobs count as ours, those of others as foreign.
-TEST_F(KeeperTest, WithADamagedJournalTakesOverWhatAKubegangJobControls) {
+TEST_F(NodePolicyTest, WithADamagedJournalTakesOverWhatAKubegangJobControls) {
   two_gangs();
   node_.add_pod("c", "c");
   node_.add_pod("alien", "alien").metadata.owner_references[0].kind = "ReplicaSet";
   node_.publish(node_.timetable({"a", "b", "c", "alien"}, {{0}, {1}}));
   node_.step();
-  node_.cgroup("alien").wish = Wish::kFrozen;  // by somebody else
+  node_.cgroup("alien").request = FreezeRequest::kFrozen;  // by somebody else
   ASSERT_FALSE(node_.runs("b") || node_.runs("c"));
   damage_journal("");
   node_.restart_agent();
@@ -107,7 +107,7 @@ TEST_F(KeeperTest, WithADamagedJournalTakesOverWhatAKubegangJobControls) {
   EXPECT_EQ(node_.cgroup("alien").writes, 0U);
 }
 
-TEST_F(KeeperTest, AJournalThatCannotBeReadIsADamagedOne) {
+TEST_F(NodePolicyTest, AJournalThatCannotBeReadIsADamagedOne) {
   two_gangs();
   node_.step();
   ASSERT_FALSE(node_.runs("b"));
@@ -118,14 +118,14 @@ TEST_F(KeeperTest, AJournalThatCannotBeReadIsADamagedOne) {
   node_.publish(node_.timetable({"a"}, {{0}}));  // b is not listed any more
   node_.step();
   EXPECT_TRUE(node_.runs("b"));  // though the journal cannot be replaced either
-  EXPECT_THAT(node_.keeper().journal_error(), HasSubstr("journal"));
+  EXPECT_THAT(node_.policy().journal_error(), HasSubstr("journal"));
   std::filesystem::remove(journal);
   node_.run_for(seconds{2});
-  EXPECT_EQ(node_.keeper().journal_error(), "");
+  EXPECT_EQ(node_.policy().journal_error(), "");
   EXPECT_THAT(journaled(), ElementsAre("uid-a"));
 }
 
-TEST_F(KeeperTest, WithADamagedJournalWaitsForTheApiServerToNameThePods) {
+TEST_F(NodePolicyTest, WithADamagedJournalWaitsForTheApiServerToNameThePods) {
   two_gangs();
   node_.step();
   ASSERT_FALSE(node_.runs("b"));
@@ -139,15 +139,15 @@ TEST_F(KeeperTest, WithADamagedJournalWaitsForTheApiServerToNameThePods) {
   EXPECT_THAT(node_.log(), ElementsAre());
   EXPECT_TRUE(node_.runs("a") && !node_.runs("b"));
   // The pods come before the timetable: nothing says whose turn it is (rule 8).
-  node_.world().pods_known = true;
+  node_.inputs().pods_known = true;
   node_.run_for(milliseconds{200});
   EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
-  node_.world().timetable_known = true;
+  node_.inputs().timetable_known = true;
   node_.run_for(milliseconds{200});
   EXPECT_NE(node_.runs("a"), node_.runs("b"));
 }
 
-TEST_F(KeeperTest, AnAgentThatDiesBeforeThePodsAreKnownLeavesADamagedJournalToTheNext) {
+TEST_F(NodePolicyTest, AnAgentThatDiesBeforeThePodsAreKnownLeavesADamagedJournalToTheNext) {
   two_gangs();
   node_.step();
   ASSERT_FALSE(node_.runs("b"));
@@ -161,14 +161,14 @@ TEST_F(KeeperTest, AnAgentThatDiesBeforeThePodsAreKnownLeavesADamagedJournalToTh
   EXPECT_FALSE(node_.runs("a"));
 }
 
-TEST_F(KeeperTest, FreezesAPodWhoseForeignFreezeEndedOnlyOnceTheJournalNamesIt) {
+TEST_F(NodePolicyTest, FreezesAPodWhoseForeignFreezeEndedOnlyOnceTheJournalNamesIt) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
-  node_.cgroup("b").wish = Wish::kFrozen;
+  node_.cgroup("b").request = FreezeRequest::kFrozen;
   node_.run_for(seconds{1});
   ASSERT_EQ(node_.view("b").state, FreezeState::kForeign);
   ASSERT_THAT(journaled(), ElementsAre("uid-a"));
-  node_.cgroup("b").wish = Wish::kThawed;
+  node_.cgroup("b").request = FreezeRequest::kThawed;
   ASSERT_TRUE(node_.runs("b"));
   for (int i = 0; i < 3000 && node_.runs("b"); ++i) {
     node_.run_for(milliseconds{1});
@@ -178,22 +178,22 @@ TEST_F(KeeperTest, FreezesAPodWhoseForeignFreezeEndedOnlyOnceTheJournalNamesIt) 
   // And the other way round: what is foreign now is named no more.
   node_.publish(node_.timetable({"a", "b"}, {{0, 1}}));
   node_.run_for(milliseconds{100});
-  node_.cgroup("b").wish = Wish::kFrozen;
+  node_.cgroup("b").request = FreezeRequest::kFrozen;
   node_.run_for(seconds{3});
   EXPECT_EQ(node_.view("b").state, FreezeState::kForeign);
   EXPECT_THAT(journaled(), ElementsAre("uid-a"));
 }
 
-TEST_F(KeeperTest, FreezesNothingThatTheJournalCannotName) {
+TEST_F(NodePolicyTest, FreezesNothingThatTheJournalCannotName) {
   std::filesystem::create_directory(node_.directory() + "/journal.next");  // the write fails
   two_gangs();
   node_.run_for(seconds{3});
   EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
-  EXPECT_THAT(node_.keeper().journal_error(), HasSubstr("journal"));
+  EXPECT_THAT(node_.policy().journal_error(), HasSubstr("journal"));
   std::filesystem::remove(node_.directory() + "/journal.next");
   node_.run_for(seconds{2});
   EXPECT_NE(node_.runs("a"), node_.runs("b"));
-  EXPECT_EQ(node_.keeper().journal_error(), "");
+  EXPECT_EQ(node_.policy().journal_error(), "");
 }
 
 }  // namespace

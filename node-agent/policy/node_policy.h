@@ -20,41 +20,13 @@
 #include "base/time.h"
 #include "node-agent/freezer/pod_opener.h"
 #include "node-agent/policy/cpu_sets.h"
-#include "node-agent/policy/pod_facts.h"
+#include "node-agent/policy/inputs.h"
 #include "node-agent/policy/timetable_gate.h"
 #include "node-agent/survival/adoption.h"
 #include "node-agent/survival/journal.h"
 #include "node-agent/switching/assignment.h"
 
 namespace agent {
-
-// Takes assignments; the real one is switcher.h.
-class AssignmentSink {
- public:
-  virtual ~AssignmentSink() = default;
-  virtual void submit(Assignment assignment) = 0;
-  // The newest one that was submitted is in force.
-  virtual bool caught_up() const = 0;
-};
-
-// Everything that is known at one instant.
-struct World {
-  base::Instant wall{};
-  base::Duration monotonic{};
-  bool pods_known = false;  // the list of this node's pods has been read once
-  std::map<kube::ObjectKey, PodFacts> pods{};
-  bool timetable_known = false;
-  std::shared_ptr<const kube::NodeTimetable> timetable{};  // null = there is none
-  // `settings` and `kill_switch` are the API server's, or were those of the process before. As long
-  // as they are not, no further pod comes under control.
-  bool rules_known = false;
-  KeeperSettings settings{};
-  std::optional<LeaseSeen> lease{};
-  bool failed_open = false;
-  bool kill_switch = false;
-  bool stopping = false;
-  std::string cpu_ids{};  // of this node; "" = not known
-};
 
 // Where a listed pod stands (freezer.md 5.2); of a controlled one the FreezeState says more.
 enum class PodStanding : std::uint8_t {
@@ -82,10 +54,10 @@ struct PodView {
       cpu_note{};  // why it is not bound to its CPUs; "" = it is, or has none to be bound to
 };
 
-class Keeper {
+class NodePolicy {
  public:
-  Keeper(std::string node, JournalFile journal, std::string boot_id, PodOpener& opener,
-         AssignmentSink& sink);
+  NodePolicy(std::string node, JournalFile journal, std::string boot_id, PodOpener& opener,
+             AssignmentSink& sink);
 
   // Once, before the first step: takes over from the process before this one. What the journal
   // names is under control from the first step on. Everything that we froze is in it, so what is
@@ -103,16 +75,17 @@ class Keeper {
   Adopted adopt();
 
   // Returns when to step again if nothing happens before (monotonic).
-  std::optional<base::Duration> step(const World& world);
+  std::optional<base::Duration> step(const Inputs& inputs);
 
   // As of the last step.
   std::vector<PodView> pods() const;
   std::shared_ptr<const kube::NodeTimetable> timetable() const { return gate_.in_force(); }
   const std::string& timetable_complaint() const { return gate_.complaint(); }
-  // What the last offered timetable got; counted by the caller when it changes.
+  // What the last offered timetable got.
   GateVerdict last_verdict() const { return last_verdict_; }
-  std::uint64_t offers_ignored(GateVerdict verdict) const;
-  bool everything_runs() const { return submitted_.everything_runs; }
+  // How many timetables were not obeyed, by reason.
+  const std::map<GateVerdict, std::uint64_t>& offers_ignored() const { return ignored_; }
+  bool everything_runs() const { return submitted_ && submitted_->everything_runs; }
   // Why the journal cannot be written; while it cannot, no further pod comes under control.
   const std::string& journal_error() const { return journal_error_; }
   // The newest assignment is in force, and nothing that was under control is frozen or being frozen
@@ -135,26 +108,28 @@ class Keeper {
   };
 
   void take_over(const PodControls& adopted);
-  void adopt_waiting(const World& world);
-  void adopt_unknown(const World& world);
-  void take_timetable(const World& world);
-  std::vector<Placed> place_pods(const World& world);
-  Placed place(const World& world, std::uint16_t index, const kube::TimetablePod& listed);
+  void adopt_waiting(const Inputs& inputs);
+  void adopt_unknown(const Inputs& inputs);
+  void take_timetable(const Inputs& inputs);
+  std::vector<Placed> place_pods(const Inputs& inputs);
+  Placed place(const Inputs& inputs, std::uint16_t index, const kube::TimetablePod& listed);
   Placed place_from_journal(PodView view, const kube::TimetablePod& listed);
   std::string refusal(const PodFacts& facts, const kube::TimetablePod& listed) const;
-  std::optional<Rule> rule_of(const World& world, const PodFacts& facts);
-  Rule rule_of_ending(const World& world, const PodFacts& facts, const PodControl& control);
-  bool is_settled(const World& world, const PodFacts& facts);
-  void bind_to_cpus(const World& world, const PodFacts& facts, const kube::TimetablePod& listed,
+  std::optional<ControlRule> rule_of(const Inputs& inputs, const PodFacts& facts);
+  ControlRule rule_of_ending(const Inputs& inputs, const PodFacts& facts,
+                             const PodControl& control);
+  bool is_settled(const Inputs& inputs, const PodFacts& facts);
+  void bind_to_cpus(const Inputs& inputs, const PodFacts& facts, const kube::TimetablePod& listed,
                     PodView& view);
-  std::shared_ptr<PodControl> known_or_open(const World& world, const PodFacts& facts,
+  std::shared_ptr<PodControl> known_or_open(const Inputs& inputs, const PodFacts& facts,
                                             PodView& view);
-  std::shared_ptr<PodControl> reopened(const World& world, const std::shared_ptr<PodControl>& gone);
-  bool is_found_frozen(const PodFacts& facts);
+  std::shared_ptr<PodControl> reopened(const Inputs& inputs,
+                                       const std::shared_ptr<PodControl>& gone);
+  bool adopt_foreign_once(const PodFacts& facts);
   void add_the_unlisted(std::vector<ControlledPod>& pods) const;
-  std::vector<PodIdentity> pods_to_name(const World& world, const Assignment& assignment);
-  void write_journal(const World& world, Assignment& assignment);
-  void forget_the_thawed(const World& world);
+  std::vector<PodIdentity> pods_to_name(const Inputs& inputs, const Assignment& assignment);
+  void write_journal(const Inputs& inputs, Assignment& assignment);
+  void forget_the_thawed(const Inputs& inputs);
   void wake_at(base::Duration at);
 
   const std::string node_;
@@ -175,11 +150,9 @@ class Keeper {
   std::map<std::string, base::Duration> settling_since_;
   std::map<std::string, Ending> endings_;
   std::map<std::string, Retry> retries_;
-  std::set<std::string> looked_at_ending_;  // see is_found_frozen()
+  std::set<std::string> looked_at_ending_;  // see adopt_foreign_once()
   std::vector<Placed> placed_;
-  Assignment submitted_;
-  std::shared_ptr<const kube::NodeTimetable> submitted_timetable_;
-  bool submitted_once_ = false;
+  std::optional<Assignment> submitted_;
   Journal journal_;  // as last written
   std::string timetable_json_;
   std::shared_ptr<const kube::NodeTimetable> json_of_;

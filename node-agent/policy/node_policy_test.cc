@@ -1,5 +1,5 @@
 // Which timetable the keeper obeys, and when it lets everything run.
-#include "node-agent/policy/keeper.h"
+#include "node-agent/policy/node_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "base/prng.h"
 #include "node-agent/survival/lease_watch.h"
-#include "node-agent/testing/keeper_fixture.h"
+#include "node-agent/testing/node_policy_fixture.h"
 
 namespace agent {
 namespace {
@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST_F(KeeperTest, ObeysTheTimetableAndJournalsBeforeItFreezes) {
+TEST_F(NodePolicyTest, ObeysTheTimetableAndJournalsBeforeItFreezes) {
   two_gangs();
   node_.step();
   EXPECT_THAT(node_.log(), ElementsAre("freeze uid-b"));
@@ -33,7 +33,7 @@ TEST_F(KeeperTest, ObeysTheTimetableAndJournalsBeforeItFreezes) {
   EXPECT_EQ(node_.view("a").state, FreezeState::kFrozen);
 }
 
-TEST_F(KeeperTest, IgnoresALowerTermOrRevisionAndTheNewOneStaysInForce) {
+TEST_F(NodePolicyTest, IgnoresALowerTermOrRevisionAndTheNewOneStaysInForce) {
   node_.add_pod("a", "a");
   const kube::NodeTimetable old = node_.timetable({"a"}, {{}});
   kube::NodeTimetable newer = node_.timetable({"a"}, {{0}});
@@ -51,15 +51,15 @@ TEST_F(KeeperTest, IgnoresALowerTermOrRevisionAndTheNewOneStaysInForce) {
   node_.publish(stale);
   node_.step();
   EXPECT_TRUE(node_.runs("a"));
-  EXPECT_EQ(node_.keeper().offers_ignored(GateVerdict::kStaleTerm), 1U);
-  EXPECT_EQ(node_.keeper().offers_ignored(GateVerdict::kStaleRevision), 1U);
+  EXPECT_EQ(node_.policy().offers_ignored().at(GateVerdict::kStaleTerm), 1U);
+  EXPECT_EQ(node_.policy().offers_ignored().at(GateVerdict::kStaleRevision), 1U);
   stale.metadata.uid = "recreated";  // another object may begin at revision 1
   node_.publish(stale);
   node_.step();
   EXPECT_FALSE(node_.runs("a"));
 }
 
-TEST_F(KeeperTest, KeepsTheLastValidTimetableInForceAndSaysWhy) {
+TEST_F(NodePolicyTest, KeepsTheLastValidTimetableInForceAndSaysWhy) {
   two_gangs();
   node_.step();
   kube::NodeTimetable bad = node_.timetable({"a", "b"}, {{7}});
@@ -67,12 +67,12 @@ TEST_F(KeeperTest, KeepsTheLastValidTimetableInForceAndSaysWhy) {
   node_.run_for(milliseconds{1500});
   EXPECT_TRUE(node_.runs("b"));
   EXPECT_FALSE(node_.runs("a"));
-  EXPECT_THAT(node_.keeper().timetable_complaint(), HasSubstr("pod index 7 out of range"));
-  EXPECT_EQ(node_.keeper().timetable()->spec.revision, 1);
+  EXPECT_THAT(node_.policy().timetable_complaint(), HasSubstr("pod index 7 out of range"));
+  EXPECT_EQ(node_.policy().timetable()->spec.revision, 1);
 }
 
 // The last valid one stays in force, whatever is wrong with the new one.
-TEST_F(KeeperTest, ObeysNoTimetableThatIsInvalid) {
+TEST_F(NodePolicyTest, ObeysNoTimetableThatIsInvalid) {
   struct Wrong {
     const char* why;
     void (*make)(kube::NodeTimetableSpec&);
@@ -122,17 +122,17 @@ TEST_F(KeeperTest, ObeysNoTimetableThatIsInvalid) {
     node_.publish(bad);
     node_.run_for(milliseconds{2000});
     EXPECT_NE(node_.runs("a"), node_.runs("b"));
-    EXPECT_THAT(node_.keeper().timetable_complaint(), HasSubstr(wrong.why));
-    EXPECT_EQ(node_.keeper().last_verdict(), GateVerdict::kInvalid);
-    EXPECT_EQ(node_.keeper().timetable()->spec.revision, 1);
+    EXPECT_THAT(node_.policy().timetable_complaint(), HasSubstr(wrong.why));
+    EXPECT_EQ(node_.policy().last_verdict(), GateVerdict::kInvalid);
+    EXPECT_EQ(node_.policy().timetable()->spec.revision, 1);
   }
   node_.publish(node_.timetable({"a", "b"}, {{0, 1}}));
   node_.step();
   EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
-  EXPECT_EQ(node_.keeper().timetable_complaint(), "");
+  EXPECT_EQ(node_.policy().timetable_complaint(), "");
 }
 
-TEST_F(KeeperTest, APlanInThePastOrTheFarFutureIsAsGoodAsAny) {
+TEST_F(NodePolicyTest, APlanInThePastOrTheFarFutureIsAsGoodAsAny) {
   two_gangs();
   kube::NodeTimetable past = node_.timetable({"a", "b"}, {{1}});
   past.spec.timetable.plan = {{.until = timetable::kInstantMin, .run = {0}},
@@ -147,51 +147,51 @@ TEST_F(KeeperTest, APlanInThePastOrTheFarFutureIsAsGoodAsAny) {
   EXPECT_TRUE(node_.runs("a") && !node_.runs("b"));
 }
 
-TEST_F(KeeperTest, ThawsEverythingWhenTheTimetableIsGone) {
+TEST_F(NodePolicyTest, ThawsEverythingWhenTheTimetableIsGone) {
   two_gangs();
   node_.step();
   ASSERT_FALSE(node_.runs("b"));
-  node_.world().timetable.reset();
+  node_.inputs().timetable.reset();
   node_.run_for(milliseconds{200});
   EXPECT_TRUE(node_.runs("a"));
   EXPECT_TRUE(node_.runs("b"));
   EXPECT_THAT(journaled(), IsEmpty());
 }
 
-TEST_F(KeeperTest, RunsEverythingWhileFailedOpenOrKilled) {
+TEST_F(NodePolicyTest, RunsEverythingWhileFailedOpenOrKilled) {
   two_gangs();
   node_.step();
-  node_.world().failed_open = true;
+  node_.inputs().failed_open = true;
   node_.step();
   EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
-  node_.world().failed_open = false;
+  node_.inputs().failed_open = false;
   node_.step();
   EXPECT_FALSE(node_.runs("b"));
-  node_.world().kill_switch = true;
+  node_.inputs().kill_switch = true;
   node_.step();
   EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
 }
 
 // How long a pod settles, and whether anything may be frozen here at all, has to be known before.
-TEST_F(KeeperTest, TakesNoPodUnderControlBeforeTheRulesAreKnownAndJournalsThem) {
+TEST_F(NodePolicyTest, TakesNoPodUnderControlBeforeTheRulesAreKnownAndJournalsThem) {
   two_gangs();
-  node_.world().rules_known = false;
+  node_.inputs().rules_known = false;
   node_.run_for(seconds{3});
   EXPECT_THAT(node_.log(), IsEmpty());
   EXPECT_THAT(node_.view("a").note, HasSubstr("has not been read yet"));
   EXPECT_EQ(node_.journal().rules, std::nullopt);
-  node_.world().rules_known = true;
-  node_.world().settings.settle = seconds{9};
+  node_.inputs().rules_known = true;
+  node_.inputs().settings.settle = seconds{9};
   node_.run_for(milliseconds{1200});
   EXPECT_NE(node_.runs("a"), node_.runs("b"));
   EXPECT_EQ(node_.view("a").note, "");
-  node_.world().kill_switch = true;
+  node_.inputs().kill_switch = true;
   node_.run_for(milliseconds{100});
   EXPECT_EQ(node_.journal().rules,
             (Rules{.settings = {.settle = seconds{9}}, .kill_switch = true}));
 }
 
-TEST_F(KeeperTest, AFreezeOfDaysIsNoFault) {
+TEST_F(NodePolicyTest, AFreezeOfDaysIsNoFault) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
   node_.step();
@@ -200,67 +200,108 @@ TEST_F(KeeperTest, AFreezeOfDaysIsNoFault) {
   EXPECT_FALSE(node_.runs("b"));
 }
 
-TEST_F(KeeperTest, ThawsAllOfOursWhenItStops) {
+TEST_F(NodePolicyTest, ThawsAllOfOursWhenItStops) {
   two_gangs();
   node_.step();
-  EXPECT_FALSE(node_.keeper().all_thawed());
-  node_.world().stopping = true;
+  EXPECT_FALSE(node_.policy().all_thawed());
+  node_.inputs().stopping = true;
   node_.run_for(milliseconds{150});
   EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
-  EXPECT_TRUE(node_.keeper().all_thawed());
+  EXPECT_TRUE(node_.policy().all_thawed());
   // Who freezes one of them now is somebody else, also for the next agent.
   EXPECT_THAT(journaled(), IsEmpty());
-  node_.cgroup("b").wish = Wish::kFrozen;
-  node_.world().stopping = false;
+  node_.cgroup("b").request = FreezeRequest::kFrozen;
+  node_.inputs().stopping = false;
   node_.restart_agent();
   node_.run_for(milliseconds{1500});
   EXPECT_EQ(node_.view("b").state, FreezeState::kForeign);
 }
 
 // All of them run, but the switcher may be about to freeze one by the assignment before.
-TEST_F(KeeperTest, IsNotDoneWithStoppingBeforeTheSwitcherHasHeardOfIt) {
+TEST_F(NodePolicyTest, IsNotDoneWithStoppingBeforeTheSwitcherHasHeardOfIt) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0, 1}, {0}}));
   node_.step();
-  ASSERT_TRUE(node_.keeper().all_thawed());
+  ASSERT_TRUE(node_.policy().all_thawed());
   node_.hold_switcher(true);
-  node_.world().stopping = true;
+  node_.inputs().stopping = true;
   node_.step();
-  EXPECT_FALSE(node_.keeper().all_thawed());
+  EXPECT_FALSE(node_.policy().all_thawed());
   EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
   node_.hold_switcher(false);
   node_.step();
-  EXPECT_TRUE(node_.keeper().all_thawed());
+  EXPECT_TRUE(node_.policy().all_thawed());
   EXPECT_THAT(journaled(), IsEmpty());
 }
+
+class NodePolicyRandomTest : public NodePolicyTest {
+ protected:
+  // Lists most of the pods, and `last`, with any cycle.
+  kube::NodeTimetable random_timetable(base::Prng& prng, const std::vector<std::string>& names,
+                                       const std::string& last) {
+    std::vector<std::string> listed;
+    for (const std::string& name : names) {
+      if (prng.below(5) != 0) listed.push_back(name);
+    }
+    listed.push_back(last);
+    std::vector<timetable::PodSet> cycle(1 + prng.below(4));
+    for (timetable::PodSet& slot : cycle) {
+      for (std::uint16_t pod = 0; pod < listed.size(); ++pod) {
+        if (prng.below(2) == 0) slot.push_back(pod);
+      }
+    }
+    return node_.timetable(listed, cycle);
+  }
+
+  // A pod that someone else has frozen, in place of the one before. Returns its name.
+  std::string add_foreign(const std::string& before) {
+    node_.remove_pod(before);
+    const std::string name = before + "x";
+    node_.add_pod(name, name);
+    node_.cgroup(name).request = FreezeRequest::kFrozen;
+    return name;
+  }
+
+  // Expects that each controlled pod runs if and only if it may run now. Returns how many pods that
+  // were; 0 shortly after a change.
+  int count_looks_at_run_of_now(const kube::NodeTimetable& newest, const std::string& foreign) {
+    // ε: a switch, a barrier, and the retry of what failed.
+    const timetable::Timetable& table = newest.spec.timetable;
+    const base::Instant now = node_.clock().wall();
+    const auto change = timetable::next_change(table, now - milliseconds{300});
+    if (change && *change <= now) return 0;
+    int looks = 0;
+    for (std::uint16_t pod = 0; pod < newest.spec.pods.size(); ++pod) {
+      const std::string& name = newest.spec.pods[pod].name;
+      // After a crash with a damaged journal and a clock that was set back it settles once more.
+      if (node_.view(name).standing != PodStanding::kControlled || name == foreign) continue;
+      const bool want = node_.inputs().failed_open || timetable::runs_at(table, pod, now);
+      EXPECT_EQ(node_.runs(name), want) << name;
+      ++looks;
+    }
+    return looks;
+  }
+};
 
 // Goal: whatever happens, only what may run at t runs, up to the time that a freeze takes; a
 // foreign freeze is never written while the journal is whole; and once all inputs stop and
 // fail-open has passed, everything of ours runs. Method: random events against the whole agent but
 // its threads, in virtual time. With a damaged journal the foreign pod becomes one of ours, since a
 // kubegang Job controls it; then another foreign one takes its place.
-TEST_F(KeeperTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythingDoes) {
+TEST_F(NodePolicyRandomTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythingDoes) {
   constexpr std::uint64_t kSeed = 20260105;
   base::Prng prng{kSeed};
   const std::vector<std::string> names = {"a", "b", "c", "d", "e"};
   for (const std::string& name : names) node_.add_pod(name, name);
-  std::string foreign;
-  int foreign_count = 0;
-  const auto add_foreign = [&] {
-    if (foreign_count > 0) node_.remove_pod(foreign);
-    foreign = "foreign-" + std::to_string(foreign_count++);
-    node_.add_pod(foreign, foreign);
-    node_.cgroup(foreign).wish = Wish::kFrozen;
-  };
-  add_foreign();
+  std::string foreign = add_foreign("");
   LeaseWatch lease{std::nullopt, node_.clock().monotonic()};
   base::Instant renewed{seconds{1}};
   kube::NodeTimetable newest = node_.timetable({foreign}, {{}});
   node_.publish(newest);
   const auto pass = [&](base::Duration span) {
-    node_.world().failed_open =
-        lease.failed_open(node_.clock().monotonic(), node_.world().settings.fail_open_after);
-    node_.world().lease = lease.seen();
+    node_.inputs().failed_open =
+        lease.failed_open(node_.clock().monotonic(), node_.inputs().settings.fail_open_after);
+    node_.inputs().lease = lease.seen();
     node_.run_for(span);
   };
   int looks = 0;
@@ -275,18 +316,7 @@ TEST_F(KeeperTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythingDoes) {
       case 0:
       case 1:
       case 2: {
-        std::vector<std::string> listed;
-        for (const std::string& name : names) {
-          if (prng.below(5) != 0) listed.push_back(name);
-        }
-        listed.push_back(foreign);
-        std::vector<timetable::PodSet> cycle(1 + prng.below(4));
-        for (timetable::PodSet& slot : cycle) {
-          for (std::uint16_t pod = 0; pod < listed.size(); ++pod) {
-            if (prng.below(2) == 0) slot.push_back(pod);
-          }
-        }
-        newest = node_.timetable(listed, cycle);
+        newest = random_timetable(prng, names, foreign);
         node_.publish(newest);
         break;
       }
@@ -309,29 +339,18 @@ TEST_F(KeeperTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythingDoes) {
             milliseconds{static_cast<std::int64_t>(prng.below(15))};
     }
     pass(milliseconds{400});
-    node_.world().pods_known = true;
-    node_.world().timetable_known = true;
+    node_.inputs().pods_known = true;
+    node_.inputs().timetable_known = true;
     pass(milliseconds{700});
-    if (damaged) add_foreign();
+    if (damaged) foreign = add_foreign(foreign);
     ASSERT_EQ(node_.cgroup(foreign).writes, 0U);
-    // ε: a switch, a barrier, and the retry of what failed.
-    const timetable::Timetable& table = newest.spec.timetable;
-    const base::Instant now = node_.clock().wall();
-    const auto change = timetable::next_change(table, now - milliseconds{300});
-    if (change && *change <= now) continue;
-    for (std::uint16_t pod = 0; pod < newest.spec.pods.size(); ++pod) {
-      const std::string& name = newest.spec.pods[pod].name;
-      // After a crash with a damaged journal and a clock that was set back it settles once more.
-      if (node_.view(name).standing != PodStanding::kControlled || name == foreign) continue;
-      const bool want = node_.world().failed_open || timetable::runs_at(table, pod, now);
-      ASSERT_EQ(node_.runs(name), want) << name;
-      ++looks;
-    }
+    looks += count_looks_at_run_of_now(newest, foreign);
+    ASSERT_FALSE(HasFailure());
   }
   EXPECT_GT(looks, 400);
   // The inputs stop: nobody renews the Lease any more.
   pass(milliseconds{100});
-  node_.clock().advance(node_.world().settings.fail_open_after);
+  node_.clock().advance(node_.inputs().settings.fail_open_after);
   pass(seconds{1});
   for (const std::string& name : names) EXPECT_TRUE(node_.runs(name)) << name;
   EXPECT_EQ(node_.cgroup(foreign).writes, 0U);

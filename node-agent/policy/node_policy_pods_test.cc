@@ -1,13 +1,13 @@
 // Which pods the keeper takes under control, and what becomes of them when they, or their cgroups,
 // come and go.
-#include "node-agent/policy/keeper.h"
+#include "node-agent/policy/node_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "node-agent/testing/keeper_fixture.h"
+#include "node-agent/testing/node_policy_fixture.h"
 
 namespace agent {
 namespace {
@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST_F(KeeperTest, DoesNotTouchAPodThatIsNotListed) {
+TEST_F(NodePolicyTest, DoesNotTouchAPodThatIsNotListed) {
   node_.add_pod("a", "a");
   node_.publish(node_.timetable({}, {{}}));
   node_.run_for(seconds{3});
@@ -27,7 +27,7 @@ TEST_F(KeeperTest, DoesNotTouchAPodThatIsNotListed) {
   EXPECT_THAT(journaled(), IsEmpty());
 }
 
-TEST_F(KeeperTest, WaitsUntilEveryContainerHasSettled) {
+TEST_F(NodePolicyTest, WaitsUntilEveryContainerHasSettled) {
   node_.add_pod("a", "a");
   kube::Pod& pod = node_.pod("a");
   pod.spec.init_containers = {{.name = "init"}};
@@ -51,7 +51,7 @@ TEST_F(KeeperTest, WaitsUntilEveryContainerHasSettled) {
   EXPECT_FALSE(node_.runs("a"));
 }
 
-TEST_F(KeeperTest, RefusesAPodOfAnotherJobOrNode) {
+TEST_F(NodePolicyTest, RefusesAPodOfAnotherJobOrNode) {
   two_gangs();
   node_.pod("a").metadata.owner_references[0].uid = "job-recreated";
   node_.pod("b").spec.node_name = "n2";
@@ -65,7 +65,7 @@ TEST_F(KeeperTest, RefusesAPodOfAnotherJobOrNode) {
   EXPECT_THAT(node_.view("a").note, HasSubstr("not controlled by a kubegang Job"));
 }
 
-TEST_F(KeeperTest, TenThousandOtherPodsOnTheNodeAreNotTouched) {
+TEST_F(NodePolicyTest, TenThousandOtherPodsOnTheNodeAreNotTouched) {
   two_gangs();
   for (int i = 0; i < 10'000; ++i) node_.add_pod("other-" + std::to_string(i), "other");
   node_.step();
@@ -74,7 +74,7 @@ TEST_F(KeeperTest, TenThousandOtherPodsOnTheNodeAreNotTouched) {
   EXPECT_THAT(node_.log(), ElementsAre("freeze uid-b", "freeze uid-a", "thaw uid-b"));
 }
 
-TEST_F(KeeperTest, SaysThatAFreezerIsNotItsToOpenOrToWrite) {
+TEST_F(NodePolicyTest, SaysThatAFreezerIsNotItsToOpenOrToWrite) {
   two_gangs();
   node_.cgroup("b").unreadable = true;
   node_.cgroup("a").fail_next.assign(1000, IoResult::kDenied);
@@ -90,7 +90,7 @@ TEST_F(KeeperTest, SaysThatAFreezerIsNotItsToOpenOrToWrite) {
   EXPECT_FALSE(node_.view("a").denied || node_.view("b").denied);
 }
 
-TEST_F(KeeperTest, ThawsADeletedPodForItsGracePeriodThenTheTimetableAppliesAgain) {
+TEST_F(NodePolicyTest, ThawsADeletedPodForItsGracePeriodThenTheTimetableAppliesAgain) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
   node_.step();
@@ -107,7 +107,7 @@ TEST_F(KeeperTest, ThawsADeletedPodForItsGracePeriodThenTheTimetableAppliesAgain
   EXPECT_FALSE(node_.runs("b"));
 }
 
-TEST_F(KeeperTest, KeepsADeletedPodOfCgroupV1ThawedUntilItIsGone) {
+TEST_F(NodePolicyTest, KeepsADeletedPodOfCgroupV1ThawedUntilItIsGone) {
   two_gangs();
   node_.cgroup("b").kill_works_while_frozen = false;
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
@@ -118,7 +118,7 @@ TEST_F(KeeperTest, KeepsADeletedPodOfCgroupV1ThawedUntilItIsGone) {
   EXPECT_TRUE(node_.runs("b"));
 }
 
-TEST_F(KeeperTest, ThawsADisruptedPodAndGivesTheDeletionAGracePeriodOfItsOwn) {
+TEST_F(NodePolicyTest, ThawsADisruptedPodAndGivesTheDeletionAGracePeriodOfItsOwn) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
   node_.step();
@@ -134,7 +134,7 @@ TEST_F(KeeperTest, ThawsADisruptedPodAndGivesTheDeletionAGracePeriodOfItsOwn) {
   EXPECT_FALSE(node_.runs("b"));
 }
 
-TEST_F(KeeperTest, DoesNotFreezeAPodThatIsDeletedWhileItStarts) {
+TEST_F(NodePolicyTest, DoesNotFreezeAPodThatIsDeletedWhileItStarts) {
   two_gangs();
   node_.pod("b").metadata.deletion_timestamp = node_.clock().wall();
   node_.run_for(minutes{1});
@@ -142,7 +142,7 @@ TEST_F(KeeperTest, DoesNotFreezeAPodThatIsDeletedWhileItStarts) {
 }
 
 // Deleted while no agent was there; who froze it, no journal says.
-TEST_F(KeeperTest, ThawsAForeignPodThatIsBeingDeletedWhenItStarts) {
+TEST_F(NodePolicyTest, ThawsAForeignPodThatIsBeingDeletedWhenItStarts) {
   two_gangs();
   node_.add_pod("c", "c");
   node_.publish(node_.timetable({"a", "b", "c"}, {{0}}));
@@ -150,7 +150,7 @@ TEST_F(KeeperTest, ThawsAForeignPodThatIsBeingDeletedWhenItStarts) {
     node_.pod(name).metadata.deletion_timestamp = node_.clock().wall();
     node_.pod(name).metadata.deletion_grace_period_seconds = 30;
   }
-  node_.cgroup("b").wish = Wish::kFrozen;
+  node_.cgroup("b").request = FreezeRequest::kFrozen;
   node_.run_for(milliseconds{300});
   EXPECT_TRUE(node_.runs("b"));
   EXPECT_EQ(node_.view("b").standing, PodStanding::kExempt);
@@ -158,7 +158,7 @@ TEST_F(KeeperTest, ThawsAForeignPodThatIsBeingDeletedWhenItStarts) {
   EXPECT_EQ(node_.cgroup("c").writes, 0U);
 }
 
-TEST_F(KeeperTest, ThawsWhatIsLeftOfAFinishedOrVanishedPod) {
+TEST_F(NodePolicyTest, ThawsWhatIsLeftOfAFinishedOrVanishedPod) {
   two_gangs();
   node_.add_pod("c", "c");
   node_.publish(node_.timetable({"a", "b", "c"}, {{0}}));
@@ -172,9 +172,9 @@ TEST_F(KeeperTest, ThawsWhatIsLeftOfAFinishedOrVanishedPod) {
   EXPECT_THAT(journaled(), ElementsAre("uid-a"));
 }
 
-TEST_F(KeeperTest, LeavesAForeignFreezeAloneAndReportsIt) {
+TEST_F(NodePolicyTest, LeavesAForeignFreezeAloneAndReportsIt) {
   two_gangs();
-  node_.cgroup("b").wish = Wish::kFrozen;
+  node_.cgroup("b").request = FreezeRequest::kFrozen;
   node_.run_for(seconds{5});
   EXPECT_FALSE(node_.runs("b"));
   EXPECT_EQ(node_.cgroup("b").writes, 0U);
@@ -184,7 +184,7 @@ TEST_F(KeeperTest, LeavesAForeignFreezeAloneAndReportsIt) {
   EXPECT_FALSE(node_.runs("b"));  // and the journal does not make it ours
 }
 
-TEST_F(KeeperTest, WaitsForACgroupThatIsNotThereYet) {
+TEST_F(NodePolicyTest, WaitsForACgroupThatIsNotThereYet) {
   two_gangs();
   node_.cgroup("b").removed = true;
   node_.run_for(seconds{1});
@@ -195,7 +195,7 @@ TEST_F(KeeperTest, WaitsForACgroupThatIsNotThereYet) {
   EXPECT_FALSE(node_.runs("b"));
 }
 
-TEST_F(KeeperTest, TakesUpAPodWhoseCgroupWasRemovedAndMadeAgain) {
+TEST_F(NodePolicyTest, TakesUpAPodWhoseCgroupWasRemovedAndMadeAgain) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
   node_.step();
@@ -209,7 +209,7 @@ TEST_F(KeeperTest, TakesUpAPodWhoseCgroupWasRemovedAndMadeAgain) {
   EXPECT_EQ(node_.view("b").state, FreezeState::kFrozen);
 }
 
-TEST_F(KeeperTest, TreatsARecreatedPodOfTheSameNameAsANewOne) {
+TEST_F(NodePolicyTest, TreatsARecreatedPodOfTheSameNameAsANewOne) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
   node_.step();

@@ -1,0 +1,32 @@
+// What the agent tells about itself: the status of the NodeTimetable, the metrics, and the file
+// that `kubegang-agent inspect` shows are made from it. A value.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/node_timetable.h"
+#include "node-agent/policy/node_policy.h"
+#include "node-agent/reporting/clock_check.h"
+
+namespace agent {
+
+struct AgentReport {
+  std::vector<PodView> pods{};
+  std::shared_ptr<const kube::NodeTimetable> in_force{};  // null = none
+  GateVerdict verdict = GateVerdict::kUnchanged;          // of the newest timetable
+  std::string timetable_complaint{};                      // why that one is not in force
+  std::map<GateVerdict, std::uint64_t> ignored{};         // timetables so far, by reason
+  std::string undecodable{};  // why the newest object could not even be read
+  std::string journal_error{};
+  bool failed_open = false;
+  bool kill_switch = false;
+  ClockReading clock{};
+  std::optional<kube::NodeTopology> topology{};
+};
+
+}  // namespace agent
