@@ -10,9 +10,9 @@
 
 namespace kube {
 
-// From the HTTP status and the metav1.Status in the body, whose message becomes the Error's; a
-// body that is no Status is quoted, at most 200 bytes of it. A write under a UID that the object no
-// longer has is kConflict, also where the server says 422.
+// Builds the Error from the HTTP status and the metav1.Status in the body, whose message becomes
+// the Error's. A body that is not a Status is quoted, at most 200 bytes of it. A write under a UID
+// that the object no longer has is kConflict, even if the server says 422.
 // REQUIRES: response.status >= 400 or unexpected.
 base::Error error_from_response(const Response& response);
 

@@ -245,7 +245,7 @@ base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions
       failure = error_from_status(*object);
       return false;
     }
-    // A type from the future is no reason to lose the watch.
+    // An unknown type, of a newer server, must not end the watch.
     const auto known = event_type(type);
     return !known || on_event(*known, *object);
   };

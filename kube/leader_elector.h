@@ -1,10 +1,11 @@
-// Leader election on a Lease, with client-go's semantics: who holds the Lease renews it every
-// retry_period; who does not may take it when it has not been seen changing for the duration that
-// is written in it, by the own monotonic clock, so that clocks of machines need not agree.
+// Leader election on a Lease, with client-go's semantics. The holder renews the Lease every
+// retry_period. Another process may take it if the Lease has not changed for the duration that is
+// written in it, measured on that process's own monotonic clock, so clocks of machines need not
+// agree.
 // SOURCE: k8s.io/client-go tools/leaderelection.
 //
-// What it does not promise: that nobody else acts. A leader that was paused finds out late; writes
-// must carry a term (architecture.md 3).
+// It does not promise that no other process acts: a leader that was paused finds out late. So
+// writes must carry a term (architecture.md 3).
 #pragma once
 
 #include <atomic>
@@ -34,8 +35,8 @@ class LeaderElector {
   struct Callbacks {
     // leaseTransitions of the Lease, with this election counted.
     std::function<void(std::int32_t transitions)> on_started{};
-    // The Lease could not be renewed in time, or somebody else has it. The process should exit:
-    // what it decided since is not safe to finish.
+    // The Lease could not be renewed in time, or another process has it. The process should exit:
+    // finishing what it has decided since is not safe.
     std::function<void()> on_lost{};
     // Somebody is seen to lead, perhaps this process.
     std::function<void(const std::string& identity)> on_new_leader{};
@@ -54,7 +55,7 @@ class LeaderElector {
   // a pause, before step() has noticed.
   bool is_leader() const;
 
-  // Gives the Lease up, so that the next one need not wait. Does nothing when it does not lead.
+  // Gives the Lease up, so that the next leader need not wait. Does nothing if not leading.
   void release();
 
  private:

@@ -1,5 +1,5 @@
-// metadata.managedFields, the API server's books on who wrote which field: more than half of the
-// text of a pod, and of no use to any of us.
+// metadata.managedFields records which client wrote which field. It is more than half of the text
+// of a pod, and none of our programs needs it.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace kube {
 
-// The same JSON without any field "managedFields" whose value is a list, as API servers write it
-// (no blank after the name). The text as it is when it has none, or when it is no JSON. Cost: one
-// pass, a small part of what parsing costs.
+// Returns the same JSON without any field "managedFields" whose value is a list, as API servers
+// write it (no blank after the name). Returns the text unchanged if it has no such field or is not
+// JSON. Cost: one pass, a small part of what parsing costs.
 std::string without_managed_fields(std::string_view text);
 
 }  // namespace kube

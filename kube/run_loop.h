@@ -14,7 +14,7 @@
 
 namespace kube {
 
-// Ends a loop's waiting. Thread-safe. A wake() while nobody waits ends the next wait.
+// Ends a loop's waiting. Thread-safe. A wake() while no thread waits ends the next wait.
 class Waker {
  public:
   void wake();

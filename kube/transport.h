@@ -1,6 +1,6 @@
 // The one seam between our code and an API server: a request goes out, an answer or a stream of
 // lines comes back. Implementations: HTTPS (kube/http_transport.h), the in-memory API server
-// without a network (e2e/devcluster), and wrappers in tests that change one answer.
+// without a network (kube/testing/api_server), and wrappers in tests that change one answer.
 #pragma once
 
 #include <functional>

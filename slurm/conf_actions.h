@@ -163,7 +163,7 @@ base::Status ignored(T&, std::string_view, std::string_view) {
   return {};
 }
 
-// DefMemPer… and MaxMemPer…: zero and UNLIMITED are no value; two forms at one level are refused
+// DefMemPer… and MaxMemPer…: zero and UNLIMITED set no value; two forms at one level are refused
 // (C16).
 base::Status set_memory_limit(std::optional<sched::MemoryMiB>& field,
                               const std::optional<sched::MemoryMiB>& other, std::string_view key,

@@ -28,7 +28,7 @@ std::optional<std::int64_t> number(std::string_view text) {
   return value;
 }
 
-// "1:30:00" as its numbers; nothing when one of them is none.
+// Returns the numbers of "1:30:00"; nullopt if a part is not a number.
 std::optional<std::vector<std::int64_t>> colon_numbers(std::string_view text) {
   std::vector<std::int64_t> fields;
   for (const std::string& part : split(text, ':')) {

@@ -35,8 +35,8 @@ class SbatchReader {
   // `now` is what --begin and --deadline count from.
   explicit SbatchReader(Now now) : now_{now} {}
 
-  // Options only; `where` begins the messages ("line 3", or empty). A word that is no option is an
-  // error.
+  // Options only; `where` begins the messages ("line 3", or empty). A word that is not an option
+  // is an error.
   base::Status add(std::span<const std::string> arguments, const std::string& where);
 
   // The option at arguments[i], with its value; leaves i on its last word. For command lines on

@@ -1,4 +1,5 @@
-// Lease: who leads, and until when he may be believed. SOURCE: k8s.io/api coordination/v1.
+// Lease: which process leads, and until when that may be believed. SOURCE: k8s.io/api
+// coordination/v1.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ class RawJson {
   RawJson() = default;  // absent
   explicit RawJson(const nlohmann::json& value);
 
-  // kInvalidArgument when the text is no JSON.
+  // kInvalidArgument if the text is not JSON.
   static base::Result<RawJson> parse_text(std::string_view text);
 
   bool empty() const { return text_ == nullptr; }

@@ -208,7 +208,7 @@ ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& r
   }
 }
 
-// Nothing: there is no webhook, or the body is none that it could change.
+// nullopt if there is no webhook, or if it could not change such a body.
 std::optional<ApiRequest> ApiServer::Impl::by_webhook(const ApiRequest& request) const {
   const std::scoped_lock lock{mu_};
   if (!pod_webhook_) return std::nullopt;

@@ -74,8 +74,8 @@ class ApiServer {
   explicit ApiServer(const kube::Clock& clock, ApiServerOptions options = {});
   ~ApiServer();
 
-  // Creates the CustomResourceDefinitions of all *.yaml files of a folder. kNotFound: there is no
-  // such folder; kInvalidArgument names file and field.
+  // Creates the CustomResourceDefinitions of all *.yaml files of a folder. kNotFound if the
+  // folder does not exist; kInvalidArgument names file and field.
   base::Status load_crds(const std::string& folder);
 
   ApiAnswer handle(const ApiRequest& request);

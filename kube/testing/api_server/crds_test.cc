@@ -81,8 +81,8 @@ TEST(Crds, DescribeEveryFieldAndColumn) {
   }
 }
 
-// The API server refuses a CRD whose rules could cost too much; it assumes the worst of what has no
-// bound.
+// The API server refuses a CRD whose rules could cost too much, and assumes the worst of lists and
+// texts that have no bound.
 TEST(Crds, BoundEveryListAndText) {
   for (const json& crd : all_crds()) {
     walk(schema_of(crd), crd["spec"]["names"]["kind"],

@@ -11,8 +11,8 @@
 
 namespace devcluster {
 
-// The document at /api, /apis, /api/v1, /apis/GROUP or /apis/GROUP/VERSION; nothing where the path
-// is none of these or the group is not served. `aggregated`: the client asked for
+// Returns the document at /api, /apis, /api/v1, /apis/GROUP or /apis/GROUP/VERSION; nullopt if the
+// path is another one or the group is not served. `aggregated`: the client asked for
 // APIGroupDiscoveryList (v2) at /api or /apis.
 std::optional<nlohmann::json> discovery_document(const ResourceRegistry& registry,
                                                  const std::vector<std::string>& segments,

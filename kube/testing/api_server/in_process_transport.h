@@ -9,8 +9,8 @@
 namespace devcluster {
 
 // Thread-safe. Injected resets become kUnavailable; an injected delay of at least the request's
-// timeout becomes kTimeout at once, a shorter one is not waited for (there is no network to be
-// slow).
+// timeout becomes kTimeout at once, a shorter one is ignored, because no network
+// is there to be slow.
 class InProcessTransport final : public kube::Transport {
  public:
   explicit InProcessTransport(ApiServer& server, std::string user_agent = "in-process")

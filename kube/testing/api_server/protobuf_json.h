@@ -13,7 +13,7 @@ namespace devcluster {
 
 inline constexpr const char* kProtobufType = "application/vnd.kubernetes.protobuf";
 
-// 415 for other kinds, 400 for bytes that are no such message.
+// 415 for other kinds, 400 for bytes that are not such a message.
 // SOURCE: k8s.io/api …/generated.proto (field numbers), runtime.Unknown for the envelope.
 Outcome<nlohmann::json> protobuf_to_json(std::string_view body);
 

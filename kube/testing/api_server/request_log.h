@@ -18,7 +18,7 @@ inline constexpr std::size_t kLoggedWritesMax = 100'000;
 
 struct RequestKind {
   std::string verb;
-  std::string resource;     // plural; the path for what is no resource
+  std::string resource;     // plural; the path if it is not a resource
   std::string subresource;  // "status", …
   std::string user_agent;   // up to the first '/' or ' '
   friend auto operator<=>(const RequestKind&, const RequestKind&) = default;

@@ -205,7 +205,7 @@ ObjectPtr Rest::erase(const ObjectAddress& address, Propagation propagation) {
 
 bool Rest::has_living_owner(const json& object) const {
   const json owners = object["metadata"].value("ownerReferences", json::array());
-  if (owners.empty()) return true;  // nobody's child
+  if (owners.empty()) return true;  // it has no owner
   const std::string ns = object["metadata"].value("namespace", "");
   for (const json& owner : owners) {
     const auto found = store_.find_uid(owner.value("uid", ""));

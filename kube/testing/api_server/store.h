@@ -66,7 +66,7 @@ class Store {
   // Objects with an ownerReference to this UID.
   std::vector<ObjectAddress> dependents(const std::string& uid) const;
 
-  // The changes after `rv`, oldest first; nothing where some of them are no longer kept.
+  // Returns the changes after `rv`, oldest first; nullopt if some of them are no longer kept.
   std::optional<std::vector<ChangePtr>> changes_after(std::int64_t rv) const;
   // Forgets the history: watches from before now get 410.
   void compact();

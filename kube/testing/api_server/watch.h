@@ -91,7 +91,7 @@ class WatchHub {
 
   // Ends all watches of a resource ("" = of all).
   void finish(const std::string& resource, StreamState state);
-  // Nobody who watches the resource now will hear of its next change.
+  // Present watchers of the resource do not get its next change.
   void lose_next(const std::string& resource) { lose_next_.insert(resource); }
   std::size_t open_count();
 
