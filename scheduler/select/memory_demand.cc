@@ -29,25 +29,25 @@ MemoryDemand memory_demand(const ClusterParameters& cluster, const PartitionConf
                            const MemoryRequest& asked) {
   const MemoryLimit amount = amount_of(cluster, partition, asked);
   MemoryDemand demand;
-  demand.mib = amount.per_cpu    ? amount.per_cpu->value()
-               : amount.per_node ? amount.per_node->value()
-                                 : 0;
+  std::int64_t& mib = demand.mib;
+  mib = amount.per_cpu ? amount.per_cpu->value() : amount.per_node ? amount.per_node->value() : 0;
   const MemoryLimit& own = partition.max_memory;
   const std::optional<MemoryMiB> most =
       own.per_cpu || own.per_node ? own.per_cpu : cluster.max_memory.per_cpu;
-  if (most && most->value() > 0 && demand.mib > most->value()) {
-    const std::int64_t factor = quotient_up(demand.mib, most->value());
+  if (most && most->value() > 0 && mib > most->value()) {
+    const std::int64_t factor = quotient_up(mib, most->value());
     if (amount.per_cpu) {
       demand.task_factor = static_cast<int>(factor);
-      demand.mib = quotient_up(demand.mib, factor);
+      mib = quotient_up(mib, factor);
     } else {
       demand.node_cpus = static_cast<int>(factor);
     }
   }
   if (!cluster.memory) return demand;
-  demand.kind = demand.mib == 0  ? MemoryKind::kWholeNode  // R5.3, --mem=0
-                : amount.per_cpu ? MemoryKind::kPerCpu
-                                 : MemoryKind::kPerNode;
+  const CountedPer per = mib == 0         ? CountedPer::kWholeNode  // R5.3, --mem=0
+                         : amount.per_cpu ? CountedPer::kCpu
+                                          : CountedPer::kNode;
+  demand.memory = {.per = per, .amount = mib};
   return demand;
 }
 

@@ -6,15 +6,14 @@
 
 #include "scheduler/model/config.h"
 #include "scheduler/model/job.h"
+#include "scheduler/select/counted.h"
 
 namespace sched {
 
-// kUnmanaged: memory is no consumable resource (R5.1).
-enum class MemoryKind : std::uint8_t { kUnmanaged, kPerCpu, kPerNode, kWholeNode };
-
 struct MemoryDemand {
-  MemoryKind kind = MemoryKind::kUnmanaged;
-  std::int64_t mib = 0;  // per CPU or per node
+  CountedDemand memory;  // in MiB; kNothing where memory is no consumable resource (R5.1)
+  // Per CPU or per node, also where memory is not managed: a node with less never fits (4.2).
+  std::int64_t mib = 0;
   // Step 6: what is above a limit per CPU takes more CPUs, whether memory is managed or not.
   int task_factor = 1;  // as many times the CPUs per task
   int node_cpus = 1;    // on each node at least

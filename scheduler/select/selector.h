@@ -81,6 +81,21 @@ class Selector {
   virtual void user_suspend(const SelectJob& job) = 0;
   // False, and nothing changed, when no row is free for it.
   virtual bool user_resume(const SelectJob& job) = 0;
+
+  // What if these jobs were gone? A trial changes the books for the questions that are asked while
+  // it lives; its end restores them exactly. Cost: O(nodes of the removed jobs).
+  class Trial {
+   public:
+    // What a removed job leaves on its nodes: a job that would be suspended keeps its memory and
+    // its place among the jobs there (R5.4), one that would end leaves nothing.
+    enum class Keep { kMemory, kNothing };
+    virtual ~Trial() = default;
+    // REQUIRES: the job was added, and not yet removed in this trial.
+    virtual void remove(const SelectJob& job, Keep keep) = 0;
+  };
+  // REQUIRES: no other trial lives. Until it ends the selector is asked nothing but select()
+  // without candidates.
+  virtual std::unique_ptr<Trial> begin_trial() = 0;
 };
 
 // select/linear. `cluster` must outlive the selector and be settled.

@@ -48,6 +48,7 @@ TrackedJobs::TrackedJobs(std::string_view partitions, gang::Unit unit) {
     spec.sockets = 2;
     spec.cores_per_socket = 2;
     spec.cpus = 4;
+    spec.memory = MemoryMiB{8000};
     CHECK(cluster.upsert_node(spec).ok());
     names.push_back(spec.name);
   }

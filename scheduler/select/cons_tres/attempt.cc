@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "scheduler/model/allocation_nodes.h"
 #include "scheduler/select/cons_tres/capacity.h"
 #include "scheduler/select/cons_tres/layout.h"
 #include "scheduler/select/cons_tres/sparing.h"
@@ -22,20 +23,6 @@ VictimCost victim_cost(const Cluster& cluster, const SelectJob& job) {
 
 // --- verification of nodes (4.5.1) ---
 
-bool Attempt::enough_memory(int rank) const {
-  switch (shape_.memory_kind) {
-    case MemoryKind::kUnmanaged:
-      return true;
-    case MemoryKind::kPerCpu:
-      return shape_.memory_mib * shape_.node_cpus <= occupancy_.free_memory(rank);
-    case MemoryKind::kPerNode:
-      return shape_.memory_mib <= occupancy_.free_memory(rank);
-    case MemoryKind::kWholeNode:
-      return occupancy_.memory_held(rank) == 0;
-  }
-  return false;
-}
-
 // A job of another partition in which jobs may be stacked holds cores here.
 bool Attempt::others_stack_here(int rank) const {
   return std::any_of(multi_row_.begin(), multi_row_.end(), [&](PartitionIndex partition) {
@@ -44,7 +31,7 @@ bool Attempt::others_stack_here(int rank) const {
 }
 
 bool Attempt::compatible(int rank) const {
-  if (!enough_memory(rank)) return false;
+  if (!occupancy_.memory().fits(shape_.memory, shape_.node_cpus, rank)) return false;
   if (!occupancy_.holds_cores(rank)) return true;
   if (occupancy_.holds_reserved(rank)) return false;
   switch (shape_.node_class) {
@@ -65,7 +52,7 @@ int Attempt::idle_cpus(int rank) const {
   const NodeFacts& facts = occupancy_.facts(rank);
   if (shape_.whole_nodes && occupancy_.idle_cores(rank) != facts.cores_count()) return 0;
   if (shape_.counts_suffice()) {
-    return usable_cpus(shape_, facts, occupancy_.idle_cores(rank), occupancy_.free_memory(rank));
+    return usable_cpus(shape_, facts, occupancy_.idle_cores(rank), occupancy_.memory().free(rank));
   }
   CoreView view{occupancy_};
   view.subtract_busy();
@@ -82,7 +69,7 @@ int Attempt::offered_cpus(int rank, const CoreView& view) const {
       NodeView{.facts = facts,
                .free = free,
                .own_used = own != nullptr ? own->used(rank) : kNoCores,
-               .free_memory = ignores_others_ ? facts.memory_mib : occupancy_.free_memory(rank)});
+               .free_memory = ignores_others_ ? facts.memory_mib : occupancy_.memory().free(rank)});
 }
 
 Offer Attempt::offer_of(const CoreView& view) const {
@@ -133,10 +120,9 @@ void Attempt::collect_exempt() {
     if (!job->exempt_until || request_.now >= *job->exempt_until) continue;
     if (job->user_suspended || cluster_.partition(job->partition).tier() >= own_tier()) continue;
     exempt_.resize(static_cast<std::size_t>(occupancy_.node_count()));
-    for (const NodeAllocation& use : job->allocation->nodes) {
-      if (!cluster_.exists(use.node)) continue;
-      exempt_[static_cast<std::size_t>(cluster_.rank(use.node))] |= use.cores;
-    }
+    for_each_rank(cluster_, *job->allocation, [&](int rank, const NodeAllocation& use) {
+      exempt_[static_cast<std::size_t>(rank)] |= use.cores;
+    });
   }
 }
 
@@ -184,11 +170,7 @@ std::vector<const SelectJob*> Attempt::lower_tier_jobs() const {
   std::vector<const SelectJob*> jobs;
   for (const auto& [id, job] : occupancy_.jobs()) {
     if (job->user_suspended || cluster_.partition(job->partition).tier() >= own_tier()) continue;
-    const auto& nodes = job->allocation->nodes;
-    const bool near = std::any_of(nodes.begin(), nodes.end(), [&](const NodeAllocation& use) {
-      return cluster_.exists(use.node) && usable_.test(cluster_.rank(use.node));
-    });
-    if (near) jobs.push_back(job);
+    if (has_node_in(cluster_, *job->allocation, usable_)) jobs.push_back(job);
   }
   return jobs;
 }
@@ -265,7 +247,7 @@ std::optional<Allocation> Attempt::place(const Found& found) const {
   for (std::size_t i = 0; i < found.nodes.size(); ++i) {
     const int rank = found.nodes[i].rank;
     const NodeFacts& facts = occupancy_.facts(rank);
-    const std::int64_t memory = ignores_others_ ? facts.memory_mib : occupancy_.free_memory(rank);
+    const std::int64_t memory = ignores_others_ ? facts.memory_mib : occupancy_.memory().free(rank);
     const auto use = allocate_node(shape_, facts, found.view.free(rank), tasks[i], memory);
     if (!use) return std::nullopt;  // R4.22
     allocation.nodes.push_back(*use);

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "scheduler/select/cons_tres/cheapest.h"
+#include "scheduler/select/cheapest.h"
 #include "scheduler/select/cons_tres/choose.h"
 #include "scheduler/select/cons_tres/core_view.h"
 #include "scheduler/select/cons_tres/occupancy.h"
@@ -87,7 +87,6 @@ class Attempt {
   };
   // 4.5.1
   bool compatible(int rank) const;
-  bool enough_memory(int rank) const;
   bool others_stack_here(int rank) const;
 
   int idle_cpus(int rank) const;

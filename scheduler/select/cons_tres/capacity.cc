@@ -22,26 +22,26 @@ int limit_to_tasks(const Shape& shape, const NodeFacts& facts, int cpus) {
 
 // Step 6.
 int limit_to_memory(const Shape& shape, const NodeFacts& facts, int cpus, std::int64_t free) {
-  switch (shape.memory_kind) {
-    case MemoryKind::kUnmanaged:
-    case MemoryKind::kWholeNode:  // whether the node is free of others is a matter of verification
+  switch (shape.memory.per) {
+    case CountedPer::kNothing:
+    case CountedPer::kWholeNode:  // whether the node is free of others is a matter of verification
       return cpus;
-    case MemoryKind::kPerNode:
-      return shape.memory_mib <= free ? cpus : 0;
-    case MemoryKind::kPerCpu:
+    case CountedPer::kNode:
+      return shape.memory.amount <= free ? cpus : 0;
+    case CountedPer::kCpu:
       break;
   }
   if (cpus == 0) return 0;
   if (shape.whole_nodes) {  // charged for every CPU of the node
-    return facts.cpus_count() * shape.memory_mib <= free ? cpus : 0;
+    return shape.memory.charge(facts.cpus_count(), facts.memory_mib) <= free ? cpus : 0;
   }
   if (shape.unit == SelectUnit::kCpu) {
-    cpus = static_cast<int>(std::min<std::int64_t>(cpus, free / shape.memory_mib));
+    cpus = static_cast<int>(std::min<std::int64_t>(cpus, free / shape.memory.amount));
   } else {
     // Charged for whole cores or sockets, whatever part of the last one its tasks use.
     const int per_core = cpus_per_core(shape, facts);
     const int unit = shape.unit == SelectUnit::kSocket ? facts.cores_per_socket : 1;
-    const std::int64_t price = shape.memory_mib * charged_per_core(shape, facts);
+    const std::int64_t price = shape.memory.amount * charged_per_core(shape, facts);
     int cores = (cpus + per_core - 1) / per_core;
     cores = (cores + unit - 1) / unit * unit;
     while (cores > 0 && cores * price > free) cores -= unit;

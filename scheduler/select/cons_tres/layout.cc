@@ -263,20 +263,8 @@ std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts&
     use.cpus = shape.unit == SelectUnit::kCpu ? tasks.cpus
                                               : cores->count() * charged_per_core(shape, node);
   }
-  std::int64_t memory = 0;
-  switch (shape.memory_kind) {
-    case MemoryKind::kUnmanaged:
-      return use;
-    case MemoryKind::kPerCpu:
-      memory = use.cpus * shape.memory_mib;
-      break;
-    case MemoryKind::kPerNode:
-      memory = shape.memory_mib;
-      break;
-    case MemoryKind::kWholeNode:
-      memory = node.memory_mib;
-      break;
-  }
+  if (shape.memory.per == CountedPer::kNothing) return use;
+  const std::int64_t memory = shape.memory.charge(use.cpus, node.memory_mib);
   if (memory > free_memory) return std::nullopt;
   use.memory = MemoryMiB{memory};
   return use;

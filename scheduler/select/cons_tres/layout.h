@@ -25,7 +25,7 @@ std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, con
                                   int cpus);
 
 // Steps 4 and 5, and R5.5. CPUs and memory of a node follow from its cores; nothing when the memory
-// is not there. `holds_all_memory` = nobody else is charged there (TEST_ONLY).
+// is not there. `free_memory`: what others have left there.
 std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts& node,
                                             const CoreSet& free, const NodeTasks& tasks,
                                             std::int64_t free_memory);

@@ -3,20 +3,39 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "scheduler/model/allocation_nodes.h"
 
 namespace sched::cons_tres {
 
+namespace {
+
+std::vector<NodeFacts> all_facts(const Cluster& cluster) {
+  std::vector<NodeFacts> facts;
+  facts.reserve(static_cast<std::size_t>(cluster.node_count()));
+  for (int rank = 0; rank < cluster.node_count(); ++rank) {
+    facts.push_back(facts_of(cluster.node_at(rank), cluster.spec_at(rank)));
+  }
+  return facts;
+}
+
+std::vector<std::int64_t> memory_of(const std::vector<NodeFacts>& facts) {
+  std::vector<std::int64_t> memory;
+  memory.reserve(facts.size());
+  for (const NodeFacts& node : facts) memory.push_back(node.memory_mib);
+  return memory;
+}
+
+}  // namespace
+
 Occupancy::Occupancy(const Cluster& cluster)
     : cluster_{cluster},
+      facts_{all_facts(cluster)},
+      nodes_(facts_.size()),
+      memory_{memory_of(facts_)},
       weight_changes_{cluster.no_nodes()},
       rows_(static_cast<std::size_t>(cluster.partition_slots())) {
-  facts_.reserve(static_cast<std::size_t>(cluster.node_count()));
-  for (int rank = 0; rank < cluster.node_count(); ++rank) {
-    facts_.push_back(facts_of(cluster.node_at(rank), cluster.spec_at(rank)));
-    if (rank > 0 && facts_.back().weight != facts(rank - 1).weight) weight_changes_.set(rank);
-  }
-  nodes_.resize(facts_.size());
   for (int rank = 0; rank < node_count(); ++rank) {
+    if (rank > 0 && facts(rank).weight != facts(rank - 1).weight) weight_changes_.set(rank);
     nodes_[index(rank)].idle_count = facts(rank).cores_count();
   }
 }
@@ -37,10 +56,9 @@ PartitionRows& Occupancy::rows_for(PartitionIndex partition) {
 std::vector<RankCores> Occupancy::cores_of(const SelectJob& job) const {
   std::vector<RankCores> nodes;
   nodes.reserve(job.allocation->nodes.size());
-  for (const NodeAllocation& use : job.allocation->nodes) {
-    if (!cluster_.exists(use.node)) continue;
-    nodes.push_back({cluster_.rank(use.node), use.cores});
-  }
+  for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation& use) {
+    nodes.push_back({rank, use.cores});
+  });
   if (!std::is_sorted(nodes.begin(), nodes.end(),
                       [](const RankCores& a, const RankCores& b) { return a.rank < b.rank; })) {
     std::sort(nodes.begin(), nodes.end(),
@@ -50,19 +68,16 @@ std::vector<RankCores> Occupancy::cores_of(const SelectJob& job) const {
 }
 
 void Occupancy::charge_memory(const SelectJob& job, std::int64_t sign) {
-  for (const NodeAllocation& use : job.allocation->nodes) {
-    if (use.memory.value() == 0 || !cluster_.exists(use.node)) continue;
-    const int rank = cluster_.rank(use.node);
-    nodes_[index(rank)].memory_held += sign * use.memory.value();
+  for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation& use) {
+    if (use.memory.value() == 0) return;
+    memory_.hold(rank, sign * use.memory.value());
     touch(rank);
-  }
+  });
 }
 
 void Occupancy::count_class(const SelectJob& job, int delta) {
   const NodeClass node_class = holders_.at(job.id);
-  for (const NodeAllocation& use : job.allocation->nodes) {
-    if (!cluster_.exists(use.node)) continue;
-    const int rank = cluster_.rank(use.node);
+  for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation&) {
     touch(rank);
     Node& node = nodes_[index(rank)];
     const auto count = [&](std::uint16_t& counter) {
@@ -71,7 +86,7 @@ void Occupancy::count_class(const SelectJob& job, int delta) {
     count(node.jobs_count);
     if (node_class == NodeClass::kOneRow) count(node.one_row_count);
     if (node_class == NodeClass::kReserved) count(node.reserved_count);
-  }
+  });
 }
 
 void Occupancy::refresh(int rank) {
@@ -185,9 +200,10 @@ void Occupancy::begin_trial() {
   }
 }
 
-void Occupancy::remove_for_trial(const SelectJob& job, bool cores_only) {
+void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep keep) {
   CHECK(in_trial_);
-  TrialStep step{&job, holders_.contains(job.id), !cores_only && jobs_.contains(job.id)};
+  TrialStep step{&job, holders_.contains(job.id),
+                 keep == Selector::Trial::Keep::kNothing && jobs_.contains(job.id)};
   if (step.cores) {
     count_class(job, -1);
     PartitionRows* const rows = this->rows(job.partition);
@@ -209,9 +225,8 @@ void Occupancy::end_trial() {
     if (step.memory) charge_memory(*step.job, +1);
     if (!step.cores) continue;
     count_class(*step.job, +1);
-    for (const NodeAllocation& use : step.job->allocation->nodes) {
-      if (cluster_.exists(use.node)) refresh(cluster_.rank(use.node));
-    }
+    for_each_rank(cluster_, *step.job->allocation,
+                  [&](int rank, const NodeAllocation&) { refresh(rank); });
   }
   trial_.clear();
   in_trial_ = false;

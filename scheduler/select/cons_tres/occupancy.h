@@ -43,8 +43,7 @@ class Occupancy {
   const NodeFacts& facts(int rank) const { return facts_[index(rank)]; }
   const CoreSet& busy(int rank) const { return nodes_[index(rank)].busy; }  // any row of anybody
   int idle_cores(int rank) const { return nodes_[index(rank)].idle_count; }
-  std::int64_t memory_held(int rank) const { return nodes_[index(rank)].memory_held; }
-  std::int64_t free_memory(int rank) const { return facts(rank).memory_mib - memory_held(rank); }
+  const CountedBook& memory() const { return memory_; }  // in MiB
   bool holds_reserved(int rank) const { return nodes_[index(rank)].reserved_count > 0; }
   bool holds_one_row(int rank) const { return nodes_[index(rank)].one_row_count > 0; }
   bool holds_cores(int rank) const { return nodes_[index(rank)].jobs_count > 0; }
@@ -59,12 +58,6 @@ class Occupancy {
   std::vector<PartitionIndex> partitions_in_use() const;
   const std::map<JobId, const SelectJob*>& jobs() const { return jobs_; }
 
-  // --- trials: what if these jobs were gone? ---
-  void begin_trial();
-  // False when the job holds nothing here.
-  void remove_for_trial(const SelectJob& job, bool cores_only);
-  void end_trial();
-
   // --- what changed ---
   // Ranks in the order in which they were touched. Positions below log_begin() are forgotten: then
   // everything may have changed.
@@ -73,9 +66,13 @@ class Occupancy {
   int touched(std::size_t position) const { return log_[position - log_begin_]; }
 
  private:
+  friend class OccupancyTrial;
+  void begin_trial();
+  void remove_for_trial(const SelectJob& job, Selector::Trial::Keep keep);
+  void end_trial();
+
   struct Node {
     CoreSet busy;
-    std::int64_t memory_held = 0;
     int idle_count = 0;
     // Of jobs that hold cores.
     std::uint16_t reserved_count = 0, one_row_count = 0, jobs_count = 0;
@@ -97,6 +94,7 @@ class Occupancy {
   const Cluster& cluster_;
   std::vector<NodeFacts> facts_;
   std::vector<Node> nodes_;
+  CountedBook memory_;
   NodeSet weight_changes_;
   std::vector<std::unique_ptr<PartitionRows>> rows_;  // by PartitionIndex
   std::map<JobId, const SelectJob*> jobs_;            // all that are allocated
@@ -105,6 +103,22 @@ class Occupancy {
   bool in_trial_ = false;
   std::vector<int> log_;
   std::size_t log_begin_ = 0;
+};
+
+// Selector::Trial on an occupancy.
+class OccupancyTrial final : public Selector::Trial {
+ public:
+  explicit OccupancyTrial(Occupancy& occupancy) : occupancy_{occupancy} {
+    occupancy_.begin_trial();
+  }
+  ~OccupancyTrial() override { occupancy_.end_trial(); }
+  OccupancyTrial(const OccupancyTrial&) = delete;
+  OccupancyTrial& operator=(const OccupancyTrial&) = delete;
+
+  void remove(const SelectJob& job, Keep keep) override { occupancy_.remove_for_trial(job, keep); }
+
+ private:
+  Occupancy& occupancy_;
 };
 
 }  // namespace sched::cons_tres

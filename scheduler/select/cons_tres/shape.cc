@@ -10,8 +10,7 @@ namespace {
 void resolve_memory(const ClusterParameters& cluster, const PartitionConfig& partition,
                     const MemoryRequest& asked, Shape& shape) {
   const MemoryDemand demand = memory_demand(cluster, partition, asked);
-  shape.memory_kind = demand.kind;
-  if (demand.kind != MemoryKind::kUnmanaged) shape.memory_mib = demand.mib;
+  shape.memory = demand.memory;
   shape.cpus_per_task *= demand.task_factor;
   shape.node_cpus = std::max(shape.node_cpus, demand.node_cpus);
 }

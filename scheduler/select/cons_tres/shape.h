@@ -40,8 +40,7 @@ struct Shape {
   bool one_task_per_core = false;
   int sockets_per_node = 1, cores_per_socket = 1;
   int max_cpus_per_node = kNoLimit;  // of the partition, over all its jobs
-  MemoryKind memory_kind = MemoryKind::kUnmanaged;
-  std::int64_t memory_mib = 0;  // per CPU or per node
+  CountedDemand memory;              // in MiB
 
   // No rule of this shape looks at single sockets or at other jobs' cores: a node's offer follows
   // from its number of free cores.

@@ -1,5 +1,7 @@
 #include "scheduler/select/cons_tres/sparing.h"
 
+#include "scheduler/model/allocation_nodes.h"
+
 namespace sched::cons_tres {
 
 SparingQuestion::SparingQuestion(const Cluster& cluster, const std::vector<const SelectJob*>& jobs,
@@ -16,12 +18,10 @@ SparingQuestion::SparingQuestion(const Cluster& cluster, const std::vector<const
       offer_{nodes.size()} {
   left_alone_.assign(holders_.size(), CoreSet{});
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    for (const NodeAllocation& use : jobs[i]->allocation->nodes) {
-      if (!cluster.exists(use.node)) continue;
-      const int rank = cluster.rank(use.node);
+    for_each_rank(cluster, *jobs[i]->allocation, [&](int rank, const NodeAllocation& use) {
       ranks_[i].push_back(rank);
       holders_[static_cast<std::size_t>(rank)].emplace_back(i, use.cores);
-    }
+    });
   }
 }
 

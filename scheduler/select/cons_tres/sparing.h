@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "scheduler/model/cluster.h"
-#include "scheduler/select/cons_tres/cheapest.h"
+#include "scheduler/select/cheapest.h"
 #include "scheduler/select/cons_tres/choose.h"
 #include "scheduler/select/selector.h"
 

@@ -4,20 +4,12 @@
 #include <numeric>
 #include <utility>
 
+#include "scheduler/model/allocation_nodes.h"
+
 namespace sched::cons_tres {
 namespace {
 
-// Restores the occupancy whatever happened.
-class Trial {
- public:
-  explicit Trial(Occupancy& occupancy) : occupancy_{occupancy} { occupancy_.begin_trial(); }
-  ~Trial() { occupancy_.end_trial(); }
-  Trial(const Trial&) = delete;
-  Trial& operator=(const Trial&) = delete;
-
- private:
-  Occupancy& occupancy_;
-};
+using Keep = Selector::Trial::Keep;
 
 // Would the job start if these had ended?
 class EndingQuestion final : public VictimQuestion {
@@ -29,9 +21,9 @@ class EndingQuestion final : public VictimQuestion {
   void spare(std::size_t victim) override { taken_[victim] = false; }
   bool fits() override { return allocation().has_value(); }
   std::optional<Allocation> allocation() {
-    const Trial trial{occupancy_};
+    OccupancyTrial trial{occupancy_};
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
-      if (taken_[i]) occupancy_.remove_for_trial(*jobs_[i], /*cores_only=*/false);
+      if (taken_[i]) trial.remove(*jobs_[i], Keep::kNothing);
     }
     if (!attempt_.may_fit()) return std::nullopt;
     return attempt_.run({});
@@ -55,19 +47,13 @@ bool VictimSearch::must_end(std::size_t candidate) const {
 }
 
 bool VictimSearch::intersects_nodes(const SelectJob& job) const {  // R7.3
-  const auto& nodes = job.allocation->nodes;
-  return std::any_of(nodes.begin(), nodes.end(), [&](const NodeAllocation& use) {
-    return cluster_.exists(use.node) && request_.nodes.test(cluster_.rank(use.node));
-  });
+  return has_node_in(cluster_, *job.allocation, request_.nodes);
 }
 
 int VictimSearch::nodes_shared(std::size_t candidate, const Allocation& allocation) const {
   NodeSet chosen = cluster_.no_nodes();
   for (const NodeAllocation& use : allocation.nodes) chosen.set(cluster_.rank(use.node));
-  const auto& nodes = request_.candidates[candidate].job->allocation->nodes;
-  return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [&](const NodeAllocation& use) {
-    return cluster_.exists(use.node) && chosen.test(cluster_.rank(use.node));
-  }));
+  return count_nodes_in(cluster_, *request_.candidates[candidate].job->allocation, chosen);
 }
 
 // P12: both kinds of victims get their chance; the first candidate's kind comes first.
@@ -106,10 +92,9 @@ std::vector<CoreSet> VictimSearch::extra_row_taken(
     if (row != extra) add_row(row);
   }
   for (const SelectJob* victim : victims) {
-    for (const NodeAllocation& use : victim->allocation->nodes) {
-      if (!cluster_.exists(use.node)) continue;
-      taken[static_cast<std::size_t>(cluster_.rank(use.node))] -= use.cores;
-    }
+    for_each_rank(cluster_, *victim->allocation, [&](int rank, const NodeAllocation& use) {
+      taken[static_cast<std::size_t>(rank)] -= use.cores;
+    });
   }
   add_row(extra);
   return taken;
@@ -120,10 +105,10 @@ SelectOutcome VictimSearch::by_suspending() {
   std::vector<const SelectJob*> victims;
   bool fits = false;
   {
-    const Trial trial{occupancy_};
+    OccupancyTrial trial{occupancy_};
     for (const Candidate& candidate : request_.candidates) {
       if (candidate.mode != PreemptMode::kSuspend || !intersects_nodes(*candidate.job)) continue;
-      occupancy_.remove_for_trial(*candidate.job, /*cores_only=*/true);  // R5.4
+      trial.remove(*candidate.job, Keep::kMemory);  // R5.4
       victims.push_back(candidate.job);
       fits = attempt_.run({.takes_extra_row = true}).has_value();
       if (fits) break;
@@ -138,11 +123,11 @@ SelectOutcome VictimSearch::by_suspending() {
 
 std::optional<VictimSearch::Success> VictimSearch::remove_until_fits(
     const std::vector<std::size_t>& order) {
-  const Trial trial{occupancy_};
+  OccupancyTrial trial{occupancy_};
   for (std::size_t i = 0; i < order.size(); ++i) {
     const SelectJob& job = *request_.candidates[order[i]].job;
     if (!must_end(order[i]) || !intersects_nodes(job)) continue;
-    occupancy_.remove_for_trial(job, /*cores_only=*/false);
+    trial.remove(job, Keep::kNothing);
     if (!attempt_.may_fit()) continue;
     if (auto allocation = attempt_.run({})) return Success{i + 1, *std::move(allocation)};
   }

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-namespace sched::cons_tres {
+namespace sched {
 
 struct VictimCost {
   std::int64_t count = 0;
@@ -40,4 +40,4 @@ inline constexpr std::int64_t kVictimQuestionsMax = 4096;
 std::optional<std::vector<std::size_t>> cheapest_victims(const std::vector<VictimCost>& costs,
                                                          VictimQuestion& question);
 
-}  // namespace sched::cons_tres
+}  // namespace sched

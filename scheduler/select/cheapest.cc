@@ -1,10 +1,10 @@
-#include "scheduler/select/cons_tres/cheapest.h"
+#include "scheduler/select/cheapest.h"
 
 #include <algorithm>
 #include <numeric>
 #include <span>
 
-namespace sched::cons_tres {
+namespace sched {
 namespace {
 
 class Search {
@@ -106,4 +106,4 @@ std::optional<std::vector<std::size_t>> cheapest_victims(const std::vector<Victi
   return Search{costs, question}.run();
 }
 
-}  // namespace sched::cons_tres
+}  // namespace sched

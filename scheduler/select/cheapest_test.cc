@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/prng.h"
-#include "scheduler/select/cons_tres/cheapest.h"
+#include "scheduler/select/cheapest.h"
 #include "scheduler/select/cons_tres/testing/world.h"
 
 namespace sched::cons_tres::testing {

@@ -1,0 +1,64 @@
+// Counted resources: what nodes have so many units of, where it does not matter which. Memory is
+// one (in MiB); GRES will be others. A selector asks the same three questions of each of them: what
+// is a job charged on a node, is that free there, and what is left when jobs have come or gone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace sched {
+
+enum class CountedPer : std::uint8_t {
+  kNothing,    // the resource is not managed: a job is charged nothing and always fits
+  kCpu,        // for each CPU that the job gets there
+  kNode,       // the same on each node
+  kWholeNode,  // all that the node has, so nobody else may hold any (R5.3)
+};
+
+// What a job asks of each of its nodes.
+struct CountedDemand {
+  CountedPer per = CountedPer::kNothing;
+  std::int64_t amount = 0;  // for each CPU or node
+
+  // What it is charged on a node where it gets so many CPUs.
+  std::int64_t charge(int cpus, std::int64_t capacity) const {
+    switch (per) {
+      case CountedPer::kNothing:
+        return 0;
+      case CountedPer::kCpu:
+        return amount * cpus;
+      case CountedPer::kNode:
+        return amount;
+      case CountedPer::kWholeNode:
+        return capacity;
+    }
+    return 0;
+  }
+  friend bool operator==(const CountedDemand&, const CountedDemand&) = default;
+};
+
+// How much of one resource each node has, and how much of it is held; by rank.
+class CountedBook {
+ public:
+  explicit CountedBook(std::vector<std::int64_t> capacity)
+      : capacity_{std::move(capacity)}, held_(capacity_.size()) {}
+
+  std::int64_t capacity(int rank) const { return capacity_[index(rank)]; }
+  std::int64_t free(int rank) const { return capacity_[index(rank)] - held_[index(rank)]; }
+  // A negative amount gives back.
+  void hold(int rank, std::int64_t amount) { held_[index(rank)] += amount; }
+  // Whether a job that gets so many CPUs there finds what it is charged.
+  bool fits(const CountedDemand& demand, int cpus, int rank) const {
+    return demand.per == CountedPer::kNothing || demand.charge(cpus, capacity(rank)) <= free(rank);
+  }
+
+ private:
+  static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+
+  std::vector<std::int64_t> capacity_;
+  std::vector<std::int64_t> held_;
+};
+
+}  // namespace sched

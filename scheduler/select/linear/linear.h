@@ -1,0 +1,83 @@
+// Linear: select/linear, which hands out whole nodes (4.4). Jobs of several partitions may be
+// stacked on a node; what they hold there is in NodeBooks.
+//
+// Threads: none. Cost of a select: O(nodes / 64) while empty nodes are found and memory is not
+// managed, else O(nodes × max_share); O(candidates × their nodes) more when victims are looked for.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "scheduler/select/linear/best_fit.h"
+#include "scheduler/select/linear/node_books.h"
+#include "scheduler/select/memory_demand.h"
+#include "scheduler/select/selector.h"
+
+namespace sched::linear {
+
+class Linear final : public Selector {
+ public:
+  // `cluster` must be settled and outlive this.
+  explicit Linear(const Cluster& cluster);
+
+  SelectOutcome select(const SelectRequest& request) override;
+  void add(const SelectJob& job) override {
+    jobs_.emplace(job.table_order, &job);
+    books_.add(job);
+  }
+  void remove(const SelectJob& job) override {
+    books_.remove(job);
+    jobs_.erase(job.table_order);
+  }
+  void user_suspend(const SelectJob& job) override { books_.stop(job); }
+  bool user_resume(const SelectJob& job) override;
+  std::unique_ptr<Trial> begin_trial() override {
+    return std::make_unique<NodeBooks::Trial>(books_);
+  }
+
+ private:
+  static constexpr int kUnlimited = std::numeric_limits<int>::max();
+  // How many jobs may run on a node that this one takes, itself included.
+  static int share_of(const SelectRequest& request) {
+    return request.may_stack && request.max_share > 1 ? request.max_share : 1;
+  }
+  CountedDemand memory_of(const SelectJob& job) const;
+  int min_cpus(const SelectJob& job) const;
+
+  // --- linear.cc ---
+  NodeSet count(const SelectRequest& request, const NodeSet& nodes, int run_limit,
+                int total_limit) const;
+  std::optional<NodeSet> find_mate(const SelectRequest& request, const NodeSet& eligible) const;
+  std::optional<NodeSet> fit(const SelectRequest& request, const NodeSet& eligible) const;
+  // R4.3
+  bool takes_idle_nodes(const SelectRequest& request) const {
+    return request.mode == SelectMode::kRunNow && !request.may_stack &&
+           cluster_.parameters().preempt_type == PreemptType::kNone;
+  }
+  std::optional<NodeSet> fit_on_first(const BestFitRequest& question) const;
+  std::optional<NodeSet> first_of(const BestFitRequest& question) const;
+  std::optional<NodeSet> run_now(const SelectRequest& request, const NodeSet& nodes) const;
+  Allocation allocate(const SelectRequest& request, const NodeSet& chosen) const;
+  // --- victims.cc ---
+  struct Removal;
+  class Sparing;
+  std::optional<NodeSet> remove_until_fits(const SelectRequest& request,
+                                           std::vector<Removal>& removals,
+                                           std::size_t& removed_count);
+  std::optional<NodeSet> with_victims(const SelectRequest& request,
+                                      std::vector<std::size_t>& victims);
+  std::optional<NodeSet> cheapest(const SelectRequest& request, std::vector<std::size_t>& victims);
+
+  const Cluster& cluster_;
+  const bool manages_memory_;
+  NodeBooks books_;
+  CpuSums cpus_;
+  std::vector<int> by_weight_;                     // ranks; empty = the order of ranks
+  std::map<std::int64_t, const SelectJob*> jobs_;  // allocated, in job-table order
+};
+
+}  // namespace sched::linear

@@ -1,0 +1,71 @@
+#include "scheduler/select/linear/node_books.h"
+
+#include <cstdint>
+
+#include "scheduler/model/allocation_nodes.h"
+
+namespace sched::linear {
+namespace {
+
+std::vector<std::int64_t> memory_of(const Cluster& cluster) {
+  std::vector<std::int64_t> memory;
+  memory.reserve(static_cast<std::size_t>(cluster.node_count()));
+  for (const NodeIndex node : cluster.order()) {
+    memory.push_back(cluster.node(node).memory.value());
+  }
+  return memory;
+}
+
+}  // namespace
+
+NodeBooks::NodeBooks(const Cluster& cluster)
+    : cluster_{cluster},
+      nodes_(static_cast<std::size_t>(cluster.node_count())),
+      memory_{memory_of(cluster)},
+      empty_{NodeSet::all(cluster.node_count())} {}
+
+// Whether a job refuses to be stacked follows from how it was started (SelectJob::may_stack), so
+// that a changed partition does not unbalance the books.
+void NodeBooks::count_running(const SelectJob& job, int delta) {
+  for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation&) {
+    Node& node = nodes_[index(rank)];
+    node.running += delta;
+    if (!job.may_stack) node.exclusive += delta;
+  });
+}
+
+void NodeBooks::count_presence(const SelectJob& job, int delta) {
+  for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation& use) {
+    Node& node = nodes_[index(rank)];
+    node.total += delta;
+    memory_.hold(rank, delta * use.memory.value());
+    empty_.assign(rank, node.total == 0);
+  });
+}
+
+void NodeBooks::add(const SelectJob& job) {
+  count_presence(job, +1);
+  if (!job.user_suspended) count_running(job, +1);
+}
+
+void NodeBooks::remove(const SelectJob& job) {
+  if (!job.user_suspended) count_running(job, -1);
+  count_presence(job, -1);
+}
+
+// 7.6.1 step 1: a victim that ends leaves nothing; one that is suspended keeps its memory and
+// counts as present, but does not run.
+void NodeBooks::Trial::remove(const SelectJob& job, Keep keep) {
+  if (!job.user_suspended) books_.count_running(job, -1);
+  if (keep == Keep::kNothing) books_.count_presence(job, -1);
+  removed_.push_back({&job, keep});
+}
+
+NodeBooks::Trial::~Trial() {
+  for (const Removed& removed : removed_) {
+    if (!removed.job->user_suspended) books_.count_running(*removed.job, +1);
+    if (removed.keep == Keep::kNothing) books_.count_presence(*removed.job, +1);
+  }
+}
+
+}  // namespace sched::linear

@@ -1,0 +1,73 @@
+// NodeBooks: what select/linear has to know of each node (4.4.1): how many jobs are on it, and how
+// much of its memory they hold. Counted over all partitions (R4.5); indexed by rank.
+//
+// Cost: a change O(nodes of the job).
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "scheduler/model/cluster.h"
+#include "scheduler/model/node_set.h"
+#include "scheduler/select/counted.h"
+#include "scheduler/select/selector.h"
+
+namespace sched::linear {
+
+class NodeBooks {
+ public:
+  // `cluster` must be settled and outlive this.
+  explicit NodeBooks(const Cluster& cluster);
+
+  void add(const SelectJob& job);
+  // Leaves nothing of it, whether its user had suspended it or not.
+  void remove(const SelectJob& job);
+  // T10, T11: a job that its user suspends does not count as running, and keeps its memory.
+  void stop(const SelectJob& job) { count_running(job, -1); }
+  void go_on(const SelectJob& job) { count_running(job, +1); }
+
+  // Nodes without any job.
+  const NodeSet& empty() const { return empty_; }
+  // Whether a job may come to the node when at most so many others may run there and be there
+  // (4.4.2).
+  bool admits(int rank, int run_limit, int total_limit) const {
+    const Node& node = nodes_[index(rank)];
+    return node.exclusive == 0 && node.running <= run_limit && node.total <= total_limit;
+  }
+  const CountedBook& memory() const { return memory_; }  // in MiB
+
+  // Selector::Trial.
+  class Trial final : public Selector::Trial {
+   public:
+    explicit Trial(NodeBooks& books) : books_{books} {}
+    ~Trial() override;
+    Trial(const Trial&) = delete;
+    Trial& operator=(const Trial&) = delete;
+    void remove(const SelectJob& job, Keep keep) override;
+
+   private:
+    struct Removed {
+      const SelectJob* job;
+      Keep keep;
+    };
+    NodeBooks& books_;
+    std::vector<Removed> removed_;
+  };
+
+ private:
+  struct Node {
+    int exclusive = 0;  // running jobs that refuse to be stacked
+    int running = 0;    // not suspended by their users
+    int total = 0;
+  };
+  static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+  void count_running(const SelectJob& job, int delta);
+  void count_presence(const SelectJob& job, int delta);
+
+  const Cluster& cluster_;
+  std::vector<Node> nodes_;
+  CountedBook memory_;
+  NodeSet empty_;
+};
+
+}  // namespace sched::linear
