@@ -15,14 +15,13 @@
 
 namespace kube {
 
-// What the job asks for (sbatch --oversubscribe, --exclusive[=user|mcs]).
-enum class JobSharing { kAny, kOverSubscribe, kNode, kUser, kMcs };
+// What the job asks for (sbatch --oversubscribe, --exclusive[=user]).
+enum class JobSharing { kAny, kOverSubscribe, kNode, kUser };
 constexpr auto names_of(std::type_identity<JobSharing>) {
   return std::to_array<EnumName<JobSharing>>({{JobSharing::kAny, "Any"},
                                               {JobSharing::kOverSubscribe, "OverSubscribe"},
                                               {JobSharing::kNode, "Node"},
-                                              {JobSharing::kUser, "User"},
-                                              {JobSharing::kMcs, "MCS"}});
+                                              {JobSharing::kUser, "User"}});
 }
 
 enum class PodPolicy { kPerNode, kPerTask };
@@ -95,7 +94,7 @@ constexpr auto names_of(std::type_identity<EndingVerdict>) {
 }
 
 struct JobNodes {
-  std::optional<std::int32_t> min{};
+  std::int32_t min = 0;
   std::optional<std::int32_t> max{};  // absent = min
 
   friend bool operator==(const JobNodes&, const JobNodes&) = default;
@@ -127,13 +126,7 @@ struct JobSpec {
   std::optional<std::string> exclude_nodes{};  // hostlist
   std::optional<bool> contiguous{};
   std::optional<std::string> constraint{};
-  std::optional<std::string> prefer{};
-  std::map<std::string, std::int64_t> gres{};  // per node
-  std::map<std::string, std::int32_t> licenses{};
   std::optional<std::string> qos{};
-  std::optional<std::string> account{};
-  std::optional<std::string> mcs_label{};
-  std::optional<std::string> reservation{};
   std::optional<std::int64_t> priority{};  // absent = computed
   std::optional<std::int32_t> nice{};
   std::optional<bool> hold{};
@@ -142,8 +135,6 @@ struct JobSpec {
   std::optional<std::int64_t> requeue_request{};  // raised by one = requeue
   std::optional<std::int64_t> release_request{};  // raised by one = release a system hold
   std::optional<bool> requeue{};
-  std::optional<std::string> dependency{};
-  std::optional<std::string> array{};
   std::optional<PodPolicy> pod_policy{};
   std::optional<JobNetwork> network{};
   std::optional<base::Duration> start_timeout{};
@@ -176,7 +167,7 @@ struct Allocation {
 // JSON: `seconds` is a number that may have a fraction, `asOf` a MicroTime.
 struct RunTime {
   base::Duration elapsed{};  // "seconds"
-  std::optional<base::Instant> as_of{};
+  base::Instant as_of{};
 
   friend bool operator==(const RunTime&, const RunTime&) = default;
 };

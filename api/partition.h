@@ -88,7 +88,6 @@ struct PartitionSpec {
   std::optional<bool> is_default{};  // "default"
   std::optional<PartitionState> state{};
   std::optional<std::int32_t> priority_tier{};
-  std::optional<std::int32_t> priority_job_factor{};
   std::optional<OverSubscribe> over_subscribe{};
   std::optional<bool> exclusive_user{};
   std::optional<PreemptMode> preempt_mode{};

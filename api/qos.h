@@ -18,16 +18,14 @@ enum class QosFlag {
   kPartitionMinNodes,
   kPartitionMaxNodes,
   kPartitionTimeLimit,
-  kOverPartQos,
-  kNoReserve
+  kOverPartQos
 };
 constexpr auto names_of(std::type_identity<QosFlag>) {
   return std::to_array<EnumName<QosFlag>>({{QosFlag::kDenyOnLimit, "DenyOnLimit"},
                                            {QosFlag::kPartitionMinNodes, "PartitionMinNodes"},
                                            {QosFlag::kPartitionMaxNodes, "PartitionMaxNodes"},
                                            {QosFlag::kPartitionTimeLimit, "PartitionTimeLimit"},
-                                           {QosFlag::kOverPartQos, "OverPartQOS"},
-                                           {QosFlag::kNoReserve, "NoReserve"}});
+                                           {QosFlag::kOverPartQos, "OverPartQOS"}});
 }
 
 // 0 or absent = no limit.

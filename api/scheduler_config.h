@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -50,25 +49,6 @@ constexpr auto names_of(std::type_identity<EnforcePartitionLimits>) {
                                                           {EnforcePartitionLimits::kAll, "All"}});
 }
 
-enum class SchedulerType { kBuiltin, kBackfill };
-constexpr auto names_of(std::type_identity<SchedulerType>) {
-  return std::to_array<EnumName<SchedulerType>>(
-      {{SchedulerType::kBuiltin, "Builtin"}, {SchedulerType::kBackfill, "Backfill"}});
-}
-
-enum class PriorityType { kBasic, kMultifactor };
-constexpr auto names_of(std::type_identity<PriorityType>) {
-  return std::to_array<EnumName<PriorityType>>(
-      {{PriorityType::kBasic, "Basic"}, {PriorityType::kMultifactor, "Multifactor"}});
-}
-
-enum class TopologyPlugin { kFlat, kTree, kTorus3D };
-constexpr auto names_of(std::type_identity<TopologyPlugin>) {
-  return std::to_array<EnumName<TopologyPlugin>>({{TopologyPlugin::kFlat, "Flat"},
-                                                  {TopologyPlugin::kTree, "Tree"},
-                                                  {TopologyPlugin::kTorus3D, "Torus3D"}});
-}
-
 // What an unsynchronised clock of a node does.
 enum class ClockPolicy { kWarn, kRequire };
 constexpr auto names_of(std::type_identity<ClockPolicy>) {
@@ -93,7 +73,6 @@ struct PreemptParameters {
   std::optional<bool> strict_order{};
   std::optional<bool> youngest_first{};
   std::optional<std::int64_t> min_exempt_priority{};
-  std::optional<bool> reclaim_licenses{};
 
   friend bool operator==(const PreemptParameters&, const PreemptParameters&) = default;
 };
@@ -106,44 +85,10 @@ struct RequeueConfig {
   friend bool operator==(const RequeueConfig&, const RequeueConfig&) = default;
 };
 
-struct SchedulerPassConfig {
-  std::optional<SchedulerType> type{};
-  std::optional<base::Duration> interval{};
-  std::optional<base::Duration> window{};
-  std::optional<base::Duration> resolution{};
-  std::optional<std::int32_t> max_job_test{};
-
-  friend bool operator==(const SchedulerPassConfig&, const SchedulerPassConfig&) = default;
-};
-
-struct PriorityWeights {
-  std::optional<std::int64_t> age{};
-  std::optional<std::int64_t> fair_share{};
-  std::optional<std::int64_t> job_size{};
-  std::optional<std::int64_t> partition{};
-  std::optional<std::int64_t> qos{};
-
-  friend bool operator==(const PriorityWeights&, const PriorityWeights&) = default;
-};
-
-struct PriorityConfig {
-  std::optional<PriorityType> type{};
-  std::optional<PriorityWeights> weights{};
-  std::optional<base::Duration> decay_half_life{};
-
-  friend bool operator==(const PriorityConfig&, const PriorityConfig&) = default;
-};
-
 struct NodeReserve {
   std::optional<std::int32_t> memory_percent{};
 
   friend bool operator==(const NodeReserve&, const NodeReserve&) = default;
-};
-
-struct TopologyConfig {
-  std::optional<TopologyPlugin> plugin{};
-
-  friend bool operator==(const TopologyConfig&, const TopologyConfig&) = default;
 };
 
 struct TimetableConfig {
@@ -171,12 +116,8 @@ struct SchedulerConfigSpec {
   std::optional<RequeueConfig> requeue{};
   std::optional<base::Duration> over_time_limit{};
   std::optional<EnforcePartitionLimits> enforce_partition_limits{};
-  std::optional<SchedulerPassConfig> scheduler{};
-  std::optional<PriorityConfig> priority{};
   std::optional<MemoryLimits> memory{};
   std::optional<NodeReserve> node_reserve{};
-  std::map<std::string, std::int32_t> licenses{};
-  std::optional<TopologyConfig> topology{};
   std::optional<TimetableConfig> timetable{};
 
   friend bool operator==(const SchedulerConfigSpec&, const SchedulerConfigSpec&) = default;

@@ -52,9 +52,7 @@ base::Duration run_time_in_status(const kube::Job& job, base::Instant now, bool 
                                          : base::Duration{0};
   }
   base::Duration elapsed = job.status.run_time->elapsed;
-  if (runs && job.status.run_time->as_of) {
-    elapsed += std::max(base::Duration{0}, now - *job.status.run_time->as_of);
-  }
+  if (runs) elapsed += std::max(base::Duration{0}, now - job.status.run_time->as_of);
   return elapsed;
 }
 

@@ -133,7 +133,7 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
                                              : now_;
   if (status.run_time) {
     restored.run_time = status.run_time->elapsed;
-    restored.times_as_of = status.run_time->as_of.value_or(now_);
+    restored.times_as_of = status.run_time->as_of;
   } else {
     restored.times_as_of = restored.start_time.value_or(now_);
   }

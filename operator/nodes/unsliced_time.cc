@@ -84,7 +84,7 @@ base::Instant UnslicedTime::next_due() const {
 base::Duration missed_before(const kube::NodeTimetable* table,
                              const kube::NodeTimetableSpec& published, const std::string& job_uid,
                              const kube::JobStatus& status, base::Instant now) {
-  const auto stored = status.run_time ? status.run_time->as_of : status.start_time;
+  const auto stored = status.run_time ? std::optional{status.run_time->as_of} : status.start_time;
   const base::Instant from =
       std::max(unsliced_since(table).value_or(base::kNever), stored.value_or(now));
   return time_off(published, job_uid, from, now);

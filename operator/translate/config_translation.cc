@@ -50,10 +50,6 @@ class Problems {
         " characters, at most " + std::to_string(kLabelValueMax) +
         " are possible; create it under a shorter name");
   }
-  void missing_feature(bool present, std::string_view field) {
-    if (!present) return;
-    add(std::string{field} + ": is not supported by this version; remove the field");
-  }
   void memory(std::string_view field, const std::optional<kube::MemoryLimits>& limits) {
     if (!limits) return;
     // C16: at most one of the two at one level; 0 is none.
@@ -185,13 +181,6 @@ void translate_queue(const kube::SchedulerConfigSpec& spec, sched::ClusterParame
     cluster.queue.max_batch_requeue =
         spec.requeue->max_batch.value_or(cluster.queue.max_batch_requeue);
   }
-  if (spec.scheduler) {
-    cluster.scheduler = spec.scheduler->type == kube::SchedulerType::kBuiltin
-                            ? sched::SchedulerType::kBuiltin
-                            : sched::SchedulerType::kBackfill;
-    cluster.queue.backfill_interval =
-        spec.scheduler->interval.value_or(cluster.queue.backfill_interval);
-  }
 }
 
 sched::PartitionState translate(kube::PartitionState state) {
@@ -269,8 +258,6 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
                    1'000);
     problems.range("spec.preemptParameters.minExemptPriority",
                    spec.preempt_parameters->min_exempt_priority, 0, 4'294'967'295);
-    problems.missing_feature(spec.preempt_parameters->reclaim_licenses.value_or(false),
-                             "spec.preemptParameters.reclaimLicenses");
   }
   if (spec.node_reserve) {
     problems.range("spec.nodeReserve.memoryPercent", spec.node_reserve->memory_percent, 0, 90);
@@ -283,12 +270,6 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
                    seconds{1});
     problems.not_negative("spec.timetable.failOpenAfter", spec.timetable->fail_open_after);
   }
-  problems.missing_feature(!spec.licenses.empty(), "spec.licenses");
-  problems.missing_feature(spec.priority.has_value(), "spec.priority");
-  problems.missing_feature(
-      spec.topology && spec.topology->plugin.value_or(kube::TopologyPlugin::kFlat) !=
-                           kube::TopologyPlugin::kFlat,
-      "spec.topology.plugin");
   return problems.take();
 }
 
@@ -308,7 +289,6 @@ std::vector<std::string> check_partition(const kube::Partition& partition) {
     }
   }
   problems.range("spec.priorityTier", spec.priority_tier, 0, kTierMax);
-  problems.range("spec.priorityJobFactor", spec.priority_job_factor, 0, kTierMax);
   if (spec.over_subscribe) {
     problems.range("spec.overSubscribe.maxShare", spec.over_subscribe->max_share, 1, kShareMax);
     const auto policy = spec.over_subscribe->policy.value_or(kube::OverSubscribePolicy::kNever);
@@ -364,9 +344,6 @@ std::vector<std::string> check_qos(const kube::Qos& qos) {
   }
   problems.not_negative("spec.preemptExemptTime", spec.preempt_exempt_time);
   problems.not_negative("spec.graceTime", spec.grace_time);
-  problems.missing_feature(std::find(spec.flags.begin(), spec.flags.end(),
-                                     kube::QosFlag::kNoReserve) != spec.flags.end(),
-                           "spec.flags NoReserve");
   if (spec.limits) {
     problems.range("spec.limits.maxJobsPerNamespace", spec.limits->max_jobs_per_namespace, 0,
                    INT32_MAX);
@@ -425,7 +402,6 @@ sched::PartitionConfig translate_partition(const std::string& name, const kube::
   partition.is_default = spec.is_default.value_or(false);
   partition.state = translate(spec.state.value_or(kube::PartitionState::kUp));
   partition.priority_tier = static_cast<std::uint16_t>(spec.priority_tier.value_or(1));
-  partition.priority_job_factor = static_cast<std::uint16_t>(spec.priority_job_factor.value_or(1));
   if (spec.over_subscribe) {
     partition.over_subscribe =
         translate(spec.over_subscribe->policy.value_or(kube::OverSubscribePolicy::kNever));
@@ -483,9 +459,6 @@ sched::QosConfig translate_qos(const std::string& name, const kube::QosSpec& spe
         break;
       case kube::QosFlag::kOverPartQos:
         qos.over_part_qos = true;
-        break;
-      case kube::QosFlag::kNoReserve:
-        qos.no_reserve = true;
         break;
     }
   }

@@ -31,7 +31,6 @@ class Checker {
     check_times();
     check_node_lists();
     check_requests();
-    check_missing_features();
     return std::move(problems_);
   }
 
@@ -77,12 +76,11 @@ class Checker {
 
   void check_sizes() {
     if (spec_.nodes) {
-      if (!spec_.nodes->min) problem("spec.nodes.min: is missing; say how many nodes are needed");
-      check_range("spec.nodes.min", spec_.nodes->min, 1, kNodesMax);
+      check_range("spec.nodes.min", std::optional{spec_.nodes->min}, 1, kNodesMax);
       check_range("spec.nodes.max", spec_.nodes->max, 1, kNodesMax);
-      if (spec_.nodes->min && spec_.nodes->max && *spec_.nodes->max < *spec_.nodes->min) {
+      if (spec_.nodes->max && *spec_.nodes->max < spec_.nodes->min) {
         problem("spec.nodes.max: " + std::to_string(*spec_.nodes->max) + " is less than min " +
-                std::to_string(*spec_.nodes->min) + "; raise max or leave it out");
+                std::to_string(spec_.nodes->min) + "; raise max or leave it out");
       }
     }
     check_range("spec.tasks", spec_.tasks, 1, kTasksMax);
@@ -94,9 +92,9 @@ class Checker {
     check_range("spec.socketsPerNode", spec_.sockets_per_node, 1, kPerNodeMax);
     check_range("spec.coresPerSocket", spec_.cores_per_socket, 1, kPerNodeMax);
     check_range("spec.threadsPerCore", spec_.threads_per_core, 1, kPerNodeMax);
-    if (spec_.tasks && spec_.nodes && spec_.nodes->min && *spec_.tasks < *spec_.nodes->min) {
+    if (spec_.tasks && spec_.nodes && *spec_.tasks < spec_.nodes->min) {
       problem("spec.tasks: " + std::to_string(*spec_.tasks) + " tasks on at least " +
-              std::to_string(*spec_.nodes->min) +
+              std::to_string(spec_.nodes->min) +
               " nodes, but each node runs one task at least; raise tasks or lower nodes.min");
     }
   }
@@ -160,25 +158,6 @@ class Checker {
     check_range("spec.nice", spec_.nice, -kNiceMax, kNiceMax);
     check_range("spec.requeueRequest", spec_.requeue_request, 0, INT64_MAX);
     check_range("spec.releaseRequest", spec_.release_request, 0, INT64_MAX);
-  }
-
-  void check_missing_features() {
-    const auto refuse = [&](bool present, std::string_view field, std::string_view feature) {
-      if (!present) return;
-      problem("spec." + std::string{field} + ": " + std::string{feature} +
-              " are not supported by this version; remove the field");
-    };
-    refuse(spec_.prefer && !spec_.prefer->empty(), "prefer", "preferred features");
-    refuse(!spec_.gres.empty(), "gres", "generic resources");
-    refuse(!spec_.licenses.empty(), "licenses", "licenses");
-    refuse(spec_.account && !spec_.account->empty(), "account", "accounts");
-    refuse(spec_.mcs_label && !spec_.mcs_label->empty(), "mcsLabel", "MCS labels");
-    refuse(spec_.reservation && !spec_.reservation->empty(), "reservation", "reservations");
-    refuse(spec_.dependency && !spec_.dependency->empty(), "dependency", "dependencies");
-    refuse(spec_.array && !spec_.array->empty(), "array", "job arrays");
-    if (spec_.sharing && *spec_.sharing == kube::JobSharing::kMcs) {
-      problem("spec.sharing: MCS is not supported by this version; use User or Node");
-    }
   }
 
   const kube::Job& job_;

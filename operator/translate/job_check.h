@@ -1,5 +1,5 @@
 // What can be said about one Job object alone: the OpenAPI bounds and CEL rules of its CRD once
-// more (it may have been stored under an older one), and fields whose feature does not exist. Pure.
+// more (it may have been stored under an older one). Pure.
 #pragma once
 
 #include <string>

@@ -46,7 +46,6 @@ sched::Sharing translate(kube::JobSharing sharing) {
     case kube::JobSharing::kNode:
       return sched::Sharing::kNode;
     case kube::JobSharing::kUser:
-    case kube::JobSharing::kMcs:  // refused by check_job
       return sched::Sharing::kUser;
   }
   return sched::Sharing::kAny;
@@ -196,7 +195,7 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   request.partitions = spec.partitions;
   if (spec.nodes) {
     request.nodes_given = true;
-    request.min_nodes = spec.nodes->min.value_or(1);
+    request.min_nodes = spec.nodes->min;
     request.max_nodes = spec.nodes->max.value_or(request.min_nodes);
   }
   request.tasks = spec.tasks;

@@ -1,0 +1,146 @@
+// The fields of Job and what it consists of, for both directions (kube/api/codec.h). Internal to
+// api: only .cc files may include it.
+#pragma once
+
+#include "api/job.h"
+#include "kube/api/meta_codec.h"
+
+namespace kube {
+
+template <typename Io>
+void visit(Io& io, Like<JobNodes> auto& s) {
+  io.field("min", s.min);
+  io.field("max", s.max);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobSpec> auto& s) {
+  io.field("partitions", s.partitions);
+  io.field("nodes", s.nodes);
+  io.field("tasks", s.tasks);
+  io.field("tasksPerNode", s.tasks_per_node);
+  io.field("cpusPerTask", s.cpus_per_task);
+  io.field("tasksPerSocket", s.tasks_per_socket);
+  io.field("tasksPerCore", s.tasks_per_core);
+  io.field("minCPUsPerNode", s.min_cpus_per_node);
+  io.field("socketsPerNode", s.sockets_per_node);
+  io.field("coresPerSocket", s.cores_per_socket);
+  io.field("threadsPerCore", s.threads_per_core);
+  io.field("overcommit", s.overcommit);
+  io.field("useMinNodes", s.use_min_nodes);
+  io.field("memoryPerCPU", s.memory_per_cpu);
+  io.field("memoryPerNode", s.memory_per_node);
+  io.field("tmpDisk", s.tmp_disk);
+  io.field("timeLimit", s.time_limit);
+  io.field("timeMin", s.time_min);
+  io.micro_time("beginTime", s.begin_time);
+  io.micro_time("deadline", s.deadline);
+  io.field("sharing", s.sharing);
+  io.field("nodeList", s.node_list);
+  io.field("excludeNodes", s.exclude_nodes);
+  io.field("contiguous", s.contiguous);
+  io.field("constraint", s.constraint);
+  io.field("qos", s.qos);
+  io.field("priority", s.priority);
+  io.field("nice", s.nice);
+  io.field("hold", s.hold);
+  io.field("suspend", s.suspend);
+  io.field("cancel", s.cancel);
+  io.field("requeueRequest", s.requeue_request);
+  io.field("releaseRequest", s.release_request);
+  io.field("requeue", s.requeue);
+  io.field("podPolicy", s.pod_policy);
+  io.field("network", s.network);
+  io.field("startTimeout", s.start_timeout);
+  io.field("ttlAfterFinished", s.ttl_after_finished);
+  io.field("template", s.pod_template);
+}
+
+template <typename Io>
+void visit(Io& io, Like<NodeAllocation> auto& s) {
+  io.field("nodes", s.nodes);
+  io.field("cpus", s.cpus);
+  io.field("cpuCount", s.cpu_count);
+  io.field("tasks", s.tasks);
+  io.field("memory", s.memory);
+}
+
+template <typename Io>
+void visit(Io& io, Like<Allocation> auto& s) {
+  io.field("nodeList", s.node_list);
+  io.field("cpus", s.cpus);
+  io.field("nodes", s.nodes);
+}
+
+template <typename Io>
+void visit(Io& io, Like<RunTime> auto& s) {
+  io.seconds("seconds", s.elapsed);
+  io.micro_time("asOf", s.as_of);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobClaim> auto& s) {
+  io.field("nodeList", s.node_list);
+  io.field("cpus", s.cpus);
+  io.micro_time("since", s.since);
+  io.micro_time("until", s.until);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobEnding> auto& s) {
+  io.field("verdict", s.verdict);
+  io.field("reason", s.reason);
+  io.field("exitCode", s.exit_code);
+  io.micro_time("since", s.since);
+  io.micro_time("graceEnd", s.grace_end);
+  io.field("by", s.by);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobHeld> auto& s) {
+  io.field("reason", s.reason);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobObserved> auto& s) {
+  io.field("requeueRequest", s.requeue_request);
+  io.field("releaseRequest", s.release_request);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobStatus> auto& s) {
+  io.field("state", s.state);
+  io.field("reason", s.reason);
+  io.field("message", s.message);
+  io.field("jobID", s.job_id);
+  io.field("priority", s.priority);
+  io.field("term", s.term);
+  io.field("starts", s.starts);
+  io.field("restarts", s.restarts);
+  io.field("allocation", s.allocation);
+  io.field("partition", s.partition);
+  io.field("nodeListOrReason", s.node_list_or_reason);
+  io.micro_time("submitTime", s.submit_time);
+  io.micro_time("eligibleTime", s.eligible_time);
+  io.micro_time("startTime", s.start_time);
+  io.micro_time("endTime", s.end_time);
+  io.micro_time("expectedStartTime", s.expected_start_time);
+  io.micro_time("preemptEligibleTime", s.preempt_eligible_time);
+  io.field("runTime", s.run_time);
+  io.field("suspendTime", s.suspend_time);
+  io.field("claim", s.claim);
+  io.field("ending", s.ending);
+  io.field("held", s.held);
+  io.field("exitCode", s.exit_code);
+  io.field("observed", s.observed);
+  io.field("conditions", s.conditions);
+}
+
+template <typename Io>
+void visit(Io& io, Like<Job> auto& s) {
+  io.field("metadata", s.metadata);
+  io.field("spec", s.spec);
+  io.field("status", s.status);
+}
+
+}  // namespace kube

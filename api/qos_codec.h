@@ -1,0 +1,47 @@
+// The fields of Qos and what it consists of, for both directions (kube/api/codec.h). Internal to
+// api: only .cc files may include it.
+#pragma once
+
+#include "api/qos.h"
+#include "kube/api/meta_codec.h"
+
+namespace kube {
+
+template <typename Io>
+void visit(Io& io, Like<QosLimits> auto& s) {
+  io.field("maxJobsPerNamespace", s.max_jobs_per_namespace);
+  io.field("maxCPUsPerNamespace", s.max_cpus_per_namespace);
+  io.field("maxNodesPerJob", s.max_nodes_per_job);
+  io.field("groupCPUs", s.group_cpus);
+  io.field("maxTime", s.max_time);
+}
+
+template <typename Io>
+void visit(Io& io, Like<QosSpec> auto& s) {
+  io.field("priority", s.priority);
+  io.field("preempt", s.preempt);
+  io.field("preemptMode", s.preempt_mode);
+  io.field("preemptWithin", s.preempt_within);
+  io.field("preemptPriority", s.preempt_priority);
+  io.field("preemptExemptTime", s.preempt_exempt_time);
+  io.field("graceTime", s.grace_time);
+  io.field("flags", s.flags);
+  io.field("limits", s.limits);
+}
+
+template <typename Io>
+void visit(Io& io, Like<QosStatus> auto& s) {
+  io.field("accepted", s.accepted);
+  io.field("running", s.running);
+  io.field("pending", s.pending);
+  io.field("conditions", s.conditions);
+}
+
+template <typename Io>
+void visit(Io& io, Like<Qos> auto& s) {
+  io.field("metadata", s.metadata);
+  io.field("spec", s.spec);
+  io.field("status", s.status);
+}
+
+}  // namespace kube

@@ -1,0 +1,85 @@
+// The fields of SchedulerConfig and what it consists of, for both directions (kube/api/codec.h).
+// Internal to api: only .cc files may include it.
+#pragma once
+
+#include "api/partition_codec.h"
+#include "api/scheduler_config.h"
+
+namespace kube {
+
+template <typename Io>
+void visit(Io& io, Like<SelectConfig> auto& s) {
+  io.field("type", s.type);
+  io.field("unit", s.unit);
+  io.field("memory", s.memory);
+  io.field("taskAffinity", s.task_affinity);
+  io.field("leastLoaded", s.least_loaded);
+  io.field("oneTaskPerCore", s.one_task_per_core);
+  io.field("blockDistribution", s.block_distribution);
+}
+
+template <typename Io>
+void visit(Io& io, Like<PreemptParameters> auto& s) {
+  io.field("reorderCount", s.reorder_count);
+  io.field("strictOrder", s.strict_order);
+  io.field("youngestFirst", s.youngest_first);
+  io.field("minExemptPriority", s.min_exempt_priority);
+}
+
+template <typename Io>
+void visit(Io& io, Like<RequeueConfig> auto& s) {
+  io.field("default", s.by_default);
+  io.field("delay", s.delay);
+  io.field("maxBatch", s.max_batch);
+}
+
+template <typename Io>
+void visit(Io& io, Like<NodeReserve> auto& s) {
+  io.field("memoryPercent", s.memory_percent);
+}
+
+template <typename Io>
+void visit(Io& io, Like<TimetableConfig> auto& s) {
+  io.field("lead", s.lead);
+  io.field("settle", s.settle);
+  io.field("barrier", s.barrier);
+  io.field("failOpenAfter", s.fail_open_after);
+  io.field("clock", s.clock);
+}
+
+template <typename Io>
+void visit(Io& io, Like<SchedulerConfigSpec> auto& s) {
+  io.field("select", s.select);
+  io.field("preemptType", s.preempt_type);
+  io.field("preemptMode", s.preempt_mode);
+  io.field("gang", s.gang);
+  io.field("preemptWithin", s.preempt_within);
+  io.field("preemptPriority", s.preempt_priority);
+  io.field("preemptExemptTime", s.preempt_exempt_time);
+  io.field("preemptParameters", s.preempt_parameters);
+  io.field("placementPolicy", s.placement_policy);
+  io.field("timeSlice", s.time_slice);
+  io.field("killWait", s.kill_wait);
+  io.field("requeue", s.requeue);
+  io.field("overTimeLimit", s.over_time_limit);
+  io.field("enforcePartitionLimits", s.enforce_partition_limits);
+  io.field("memory", s.memory);
+  io.field("nodeReserve", s.node_reserve);
+  io.field("timetable", s.timetable);
+}
+
+template <typename Io>
+void visit(Io& io, Like<SchedulerConfigStatus> auto& s) {
+  io.field("accepted", s.accepted);
+  io.field("nextJobID", s.next_job_id);
+  io.field("conditions", s.conditions);
+}
+
+template <typename Io>
+void visit(Io& io, Like<SchedulerConfig> auto& s) {
+  io.field("metadata", s.metadata);
+  io.field("spec", s.spec);
+  io.field("status", s.status);
+}
+
+}  // namespace kube
