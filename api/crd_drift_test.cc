@@ -109,7 +109,7 @@ json outline_of_schema(const json& schema) {
     }
   } else if (schema.value("format", "") == "date-time") {
     outline["type"] = "time";
-  } else if (schema.value("pattern", "").find("|ms)") != std::string::npos) {
+  } else if (schema.value("pattern", "").find("|ms") != std::string::npos) {
     outline["type"] = "duration";
   } else if (type == "integer") {
     outline["format"] = schema.value("format", "none");

@@ -164,9 +164,8 @@ struct Allocation {
 };
 
 // A time that passes only while the job runs (or is suspended): its value as of an instant.
-// JSON: `seconds` is a number that may have a fraction, `asOf` a MicroTime.
 struct RunTime {
-  base::Duration elapsed{};  // "seconds"
+  base::Duration elapsed{};
   base::Instant as_of{};
 
   friend bool operator==(const RunTime&, const RunTime&) = default;

@@ -74,7 +74,7 @@ void visit(Io& io, Like<Allocation> auto& s) {
 
 template <typename Io>
 void visit(Io& io, Like<RunTime> auto& s) {
-  io.seconds("seconds", s.elapsed);
+  io.field("elapsed", s.elapsed);
   io.micro_time("asOf", s.as_of);
 }
 

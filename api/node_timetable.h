@@ -26,8 +26,7 @@ struct TimetablePod {
   std::string name{};
   std::string job_uid{};
   std::optional<TimetableRow> row{};
-  // "ranSeconds": a number that may have a fraction.
-  base::Duration ran{};
+  base::Duration ran{};  // run time of the job at as_of
   std::string cpuset{};  // "" = none to apply
 
   friend bool operator==(const TimetablePod&, const TimetablePod&) = default;

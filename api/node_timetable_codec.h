@@ -23,7 +23,7 @@ void visit(Io& io, Like<TimetablePod> auto& s) {
   io.field("name", s.name);
   io.field("jobUID", s.job_uid);
   io.field("row", s.row);
-  io.seconds("ranSeconds", s.ran);
+  io.field("ran", s.ran);
   io.field("cpuset", s.cpuset);
 }
 

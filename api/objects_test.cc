@@ -152,8 +152,8 @@ json full_job() {
       "startTime": "2026-01-01T00:00:01.000000Z", "endTime": "2026-01-01T00:10:00.000000Z",
       "expectedStartTime": "2026-01-01T00:00:02.000000Z",
       "preemptEligibleTime": "2026-01-01T00:00:03.000000Z",
-      "runTime": {"seconds": 41, "asOf": "2026-01-01T00:00:00.000000Z"},
-      "suspendTime": {"seconds": 0.25, "asOf": "2026-01-01T00:00:00.000000Z"},
+      "runTime": {"elapsed": "41s", "asOf": "2026-01-01T00:00:00.000000Z"},
+      "suspendTime": {"elapsed": "250ms", "asOf": "2026-01-01T00:00:00.000000Z"},
       "claim": {"nodeList": "n15", "cpus": "0-1", "since": "2026-01-01T00:00:00.000000Z",
                 "until": "2026-01-01T00:01:00.000000Z"},
       "ending": {"verdict": "Requeue", "reason": "Preempted", "exitCode": 0, "by": "team-b/x",
@@ -229,9 +229,9 @@ TEST(NodeTimetable, ComesBackAsItWas) {
     "spec": {
       "term": 3, "revision": 17, "slice": "30s", "asOf": "2026-01-01T00:00:00.000000Z",
       "pods": [{"namespace": "team-a", "name": "myload-x7k2p-0", "jobUID": "u", "row": "Active",
-                "ranSeconds": 41.5, "cpuset": "0-1"},
+                "ran": "41.5s", "cpuset": "0-1"},
                {"namespace": "team-a", "name": "b-0", "jobUID": "v", "row": "Filler",
-                "ranSeconds": 0}],
+                "ran": "0s"}],
       "plan": [{"until": "2026-01-01T00:00:30.000000Z", "run": [0]}],
       "cycle": [[1], [0, 1], []]},
     "status": {

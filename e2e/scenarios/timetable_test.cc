@@ -65,7 +65,7 @@ class TimetableScenario : public Scenario {
                           {"name", pod_name(name, i)},
                           {"jobUID", job(name).metadata.uid},
                           {"row", "Active"},
-                          {"ranSeconds", 0}});
+                          {"ran", "0s"}});
       }
       apply({{"apiVersion", "kubegang.io/v1alpha1"},
              {"kind", "NodeTimetable"},

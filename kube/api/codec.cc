@@ -38,20 +38,6 @@ void Decoder::micro_time(std::string_view name, base::Instant& out) {
   if (value) out = *value;
 }
 
-void Decoder::seconds(std::string_view name, base::Duration& out) {
-  const Json* value = find(name);
-  if (value != nullptr) read_seconds(*value, {path_, name, {}}, out);
-}
-
-void Decoder::read_seconds(const Json& value, const Path& path, base::Duration& out) {
-  // Beyond this a double no longer holds single microseconds (285 years).
-  constexpr double kSecondsMax = 9e9;
-  if (!value.is_number() || std::abs(value.get<double>()) > kSecondsMax) {
-    return fail(path, "want a number of seconds, got " + quoted(value));
-  }
-  out = base::Duration{std::llround(value.get<double>() * 1e6)};
-}
-
 void Decoder::read(const Json& value, const Path& path, bool& out) {
   if (!value.is_boolean()) return fail(path, "want true or false, got " + quoted(value));
   out = value.get<bool>();
@@ -100,15 +86,6 @@ void Decoder::read(const Json& value, const Path& path, Bytes& out) {
 
 void Decoder::read(const Json& value, const Path&, RawJson& out) {
   out = RawJson{value};
-}
-
-void Encoder::seconds(std::string_view name, base::Duration value) {
-  constexpr std::int64_t kMicrosPerSecond = 1'000'000;
-  if (value.count() % kMicrosPerSecond == 0) {
-    put(name, value.count() / kMicrosPerSecond);
-  } else {
-    put(name, static_cast<double>(value.count()) / 1e6);
-  }
 }
 
 std::string api_version(const ResourceInfo& resource) {

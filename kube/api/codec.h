@@ -12,7 +12,6 @@
 // `nonzero` leaves out 0 and false.
 #pragma once
 
-#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -81,8 +80,6 @@ class Decoder {
   void time(std::string_view name, std::optional<base::Instant>& out);
   void micro_time(std::string_view name, std::optional<base::Instant>& out) { time(name, out); }
   void micro_time(std::string_view name, base::Instant& out);
-  // A JSON number of seconds, with or without a fraction.
-  void seconds(std::string_view name, base::Duration& out);
 
   void fail(const Path& path, std::string what);
 
@@ -100,7 +97,6 @@ class Decoder {
   void read(const Json& value, const Path& path, RawJson& out);
   void read_integer(const Json& value, const Path& path, std::int64_t min, std::int64_t max,
                     std::int64_t& out);
-  void read_seconds(const Json& value, const Path& path, base::Duration& out);
 
   template <Integer T>
   void read(const Json& value, const Path& path, T& out) {
@@ -200,7 +196,6 @@ class Encoder {
   void micro_time(std::string_view name, base::Instant value) {
     put(name, format_micro_time(value));
   }
-  void seconds(std::string_view name, base::Duration value);
 
  private:
   void put(std::string_view name, Json value) { out_[std::string{name}] = std::move(value); }
