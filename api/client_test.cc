@@ -172,7 +172,7 @@ TEST_F(ClientTest, DeleteSendsPreconditionsGraceAndPropagation) {
 
 TEST_F(ClientTest, ListReadsAllPagesAndSetsApartWhatDoesNotDecode) {
   const json bad{{"metadata", {{"name", "bad"}, {"namespace", "team-a"}, {"resourceVersion", "3"}}},
-                 {"spec", {{"tasks", "six"}}}};
+                 {"spec", {{"resources", {{"tasks", "six"}}}}}};
   transport_.answer(200, json{{"metadata", {{"resourceVersion", "9"}, {"continue", "t&1"}}},
                               {"items", {job_json("a"), bad}}}
                              .dump());
@@ -186,7 +186,7 @@ TEST_F(ClientTest, ListReadsAllPagesAndSetsApartWhatDoesNotDecode) {
   ASSERT_EQ(list->undecodable.size(), 1U);
   EXPECT_EQ(list->undecodable[0].key, (ObjectKey{"team-a", "bad"}));
   EXPECT_EQ(list->undecodable[0].error.message,
-            "Job team-a/bad: spec.tasks: want an integer, got \"six\"");
+            "Job team-a/bad: spec.resources.tasks: want an integer, got \"six\"");
   EXPECT_EQ(transport_.requests()[0].path,
             "/apis/kubegang.io/v1alpha1/jobs?limit=2&labelSelector=a%3Db");
   EXPECT_EQ(transport_.requests()[1].path,

@@ -25,7 +25,7 @@ json job(const std::string& name, int version, const std::string& uid = "u") {
 
 json undecodable_job(const std::string& name, int version) {
   json out = job(name, version);
-  out["spec"]["tasks"] = "six";
+  out["spec"]["resources"]["tasks"] = "six";
   return out;
 }
 

@@ -1,5 +1,8 @@
 #include "api/job.h"
 
+#include <map>
+#include <set>
+
 #include "api/job_codec.h"
 
 namespace kube {
@@ -8,6 +11,37 @@ template <>
 base::Result<Job> decode<Job>(const nlohmann::json& object) {
   return codec::decode_object<Job>(object);
 }
+
+std::vector<std::string> changed_fields(const JobSpec& before, const JobSpec& now) {
+  const auto fields = [](const JobSpec& spec) {
+    nlohmann::json object = nlohmann::json::object();
+    codec::Encoder encoder{object};
+    visit(encoder, spec);
+    object.erase("template");
+    std::map<std::string, nlohmann::json> flat;
+    for (const auto& [name, value] : object.items()) {
+      if (!value.is_object()) {
+        flat["spec." + name] = value;
+        continue;
+      }
+      for (const auto& [inner, field] : value.items()) flat["spec." + name + "." + inner] = field;
+    }
+    return flat;
+  };
+  const auto was = fields(before);
+  const auto is = fields(now);
+  std::set<std::string> changed;
+  for (const auto& [name, value] : was) {
+    if (const auto found = is.find(name); found == is.end() || found->second != value) {
+      changed.insert(name);
+    }
+  }
+  for (const auto& [name, unused] : is) {
+    if (!was.contains(name)) changed.insert(name);
+  }
+  return {changed.begin(), changed.end()};
+}
+
 nlohmann::json encode(const Job& job) {
   return codec::encode_object(job);
 }

@@ -100,49 +100,88 @@ struct JobNodes {
   friend bool operator==(const JobNodes&, const JobNodes&) = default;
 };
 
-struct JobSpec {
-  std::vector<std::string> partitions{};  // empty = the default partition
+// What the job needs, wherever it runs.
+struct JobResources {
   std::optional<JobNodes> nodes{};
   std::optional<std::int32_t> tasks{};
   std::optional<std::int32_t> tasks_per_node{};
-  std::optional<std::int32_t> cpus_per_task{};
   std::optional<std::int32_t> tasks_per_socket{};
   std::optional<std::int32_t> tasks_per_core{};
+  std::optional<std::int32_t> cpus_per_task{};
+  std::optional<Bytes> memory_per_cpu{};
+  std::optional<Bytes> memory_per_node{};  // 0 = all memory of the node
+  std::optional<bool> overcommit{};
+  std::optional<bool> use_min_nodes{};
+
+  friend bool operator==(const JobResources&, const JobResources&) = default;
+};
+
+// Which nodes the job may run on, and whether it shares them.
+struct JobPlacement {
+  std::optional<std::string> hostlist{};
+  std::optional<std::string> exclude_hostlist{};
+  std::optional<bool> contiguous{};
+  std::optional<std::string> constraint{};
+  std::optional<JobSharing> sharing{};
   std::optional<std::int32_t> min_cpus_per_node{};
   std::optional<std::int32_t> sockets_per_node{};
   std::optional<std::int32_t> cores_per_socket{};
   std::optional<std::int32_t> threads_per_core{};
-  std::optional<bool> overcommit{};
-  std::optional<bool> use_min_nodes{};
-  std::optional<Bytes> memory_per_cpu{};
-  std::optional<Bytes> memory_per_node{};  // 0 = all memory of the node
-  std::optional<Bytes> tmp_disk{};         // a filter, never charged
+  std::optional<Bytes> tmp_disk{};  // a filter, never charged
+
+  friend bool operator==(const JobPlacement&, const JobPlacement&) = default;
+};
+
+// When the job runs, for how long, and before which others.
+struct JobSchedule {
   std::optional<base::Duration> time_limit{};
   std::optional<base::Duration> time_min{};
   std::optional<base::Instant> begin_time{};
   std::optional<base::Instant> deadline{};
-  std::optional<JobSharing> sharing{};
-  std::optional<std::string> node_list{};      // hostlist
-  std::optional<std::string> exclude_nodes{};  // hostlist
-  std::optional<bool> contiguous{};
-  std::optional<std::string> constraint{};
   std::optional<std::string> qos{};
   std::optional<std::int64_t> priority{};  // absent = computed
   std::optional<std::int32_t> nice{};
+
+  friend bool operator==(const JobSchedule&, const JobSchedule&) = default;
+};
+
+// What becomes of the job after a failure and after its end.
+struct JobLifecycle {
+  std::optional<bool> requeue{};
+  std::optional<base::Duration> start_timeout{};
+  std::optional<base::Duration> ttl_after_finished{};
+
+  friend bool operator==(const JobLifecycle&, const JobLifecycle&) = default;
+};
+
+// What its user does with the job while it exists.
+struct JobControl {
   std::optional<bool> hold{};
   std::optional<bool> suspend{};
   std::optional<bool> cancel{};
   std::optional<std::int64_t> requeue_request{};  // raised by one = requeue
   std::optional<std::int64_t> release_request{};  // raised by one = release a system hold
-  std::optional<bool> requeue{};
+
+  friend bool operator==(const JobControl&, const JobControl&) = default;
+};
+
+struct JobSpec {
+  std::vector<std::string> partitions{};  // empty = the default partition
+  JobResources resources{};
+  JobPlacement placement{};
+  JobSchedule schedule{};
+  JobLifecycle lifecycle{};
+  JobControl control{};
   std::optional<PodPolicy> pod_policy{};
   std::optional<JobNetwork> network{};
-  std::optional<base::Duration> start_timeout{};
-  std::optional<base::Duration> ttl_after_finished{};
   RawJson pod_template{};  // "template": a PodTemplateSpec; empty in an informer's cache
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
+
+// The fields in which two specs differ, sorted, such as "spec.resources.tasks" (a field of a group)
+// or "spec.partitions". The template is not compared.
+std::vector<std::string> changed_fields(const JobSpec& before, const JobSpec& now);
 
 // Nodes that have the same share, run-length encoded.
 struct NodeAllocation {

@@ -14,45 +14,70 @@ void visit(Io& io, Like<JobNodes> auto& s) {
 }
 
 template <typename Io>
-void visit(Io& io, Like<JobSpec> auto& s) {
-  io.field("partitions", s.partitions);
+void visit(Io& io, Like<JobResources> auto& s) {
   io.field("nodes", s.nodes);
   io.field("tasks", s.tasks);
   io.field("tasksPerNode", s.tasks_per_node);
-  io.field("cpusPerTask", s.cpus_per_task);
   io.field("tasksPerSocket", s.tasks_per_socket);
   io.field("tasksPerCore", s.tasks_per_core);
+  io.field("cpusPerTask", s.cpus_per_task);
+  io.field("memoryPerCPU", s.memory_per_cpu);
+  io.field("memoryPerNode", s.memory_per_node);
+  io.field("overcommit", s.overcommit);
+  io.field("useMinNodes", s.use_min_nodes);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobPlacement> auto& s) {
+  io.field("hostlist", s.hostlist);
+  io.field("excludeHostlist", s.exclude_hostlist);
+  io.field("contiguous", s.contiguous);
+  io.field("constraint", s.constraint);
+  io.field("sharing", s.sharing);
   io.field("minCPUsPerNode", s.min_cpus_per_node);
   io.field("socketsPerNode", s.sockets_per_node);
   io.field("coresPerSocket", s.cores_per_socket);
   io.field("threadsPerCore", s.threads_per_core);
-  io.field("overcommit", s.overcommit);
-  io.field("useMinNodes", s.use_min_nodes);
-  io.field("memoryPerCPU", s.memory_per_cpu);
-  io.field("memoryPerNode", s.memory_per_node);
   io.field("tmpDisk", s.tmp_disk);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobSchedule> auto& s) {
   io.field("timeLimit", s.time_limit);
   io.field("timeMin", s.time_min);
   io.micro_time("beginTime", s.begin_time);
   io.micro_time("deadline", s.deadline);
-  io.field("sharing", s.sharing);
-  io.field("nodeList", s.node_list);
-  io.field("excludeNodes", s.exclude_nodes);
-  io.field("contiguous", s.contiguous);
-  io.field("constraint", s.constraint);
   io.field("qos", s.qos);
   io.field("priority", s.priority);
   io.field("nice", s.nice);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobLifecycle> auto& s) {
+  io.field("requeue", s.requeue);
+  io.field("startTimeout", s.start_timeout);
+  io.field("ttlAfterFinished", s.ttl_after_finished);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobControl> auto& s) {
   io.field("hold", s.hold);
   io.field("suspend", s.suspend);
   io.field("cancel", s.cancel);
   io.field("requeueRequest", s.requeue_request);
   io.field("releaseRequest", s.release_request);
-  io.field("requeue", s.requeue);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobSpec> auto& s) {
+  io.field("partitions", s.partitions);
+  io.field("resources", s.resources);
+  io.field("placement", s.placement);
+  io.field("schedule", s.schedule);
+  io.field("lifecycle", s.lifecycle);
+  io.field("control", s.control);
   io.field("podPolicy", s.pod_policy);
   io.field("network", s.network);
-  io.field("startTimeout", s.start_timeout);
-  io.field("ttlAfterFinished", s.ttl_after_finished);
   io.field("template", s.pod_template);
 }
 

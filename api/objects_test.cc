@@ -127,17 +127,22 @@ json full_job() {
     "apiVersion": "kubegang.io/v1alpha1", "kind": "Job",
     "metadata": {"name": "myload", "namespace": "team-a"},
     "spec": {
-      "partitions": ["batch"], "nodes": {"min": 3, "max": 4}, "tasks": 6, "tasksPerNode": 2,
-      "cpusPerTask": 1, "tasksPerSocket": 2, "tasksPerCore": 1, "minCPUsPerNode": 4,
-      "socketsPerNode": 2, "coresPerSocket": 4, "threadsPerCore": 1, "overcommit": false,
-      "useMinNodes": true, "tmpDisk": "1Gi", "memoryPerCPU": "512Mi", "memoryPerNode": "0", "timeLimit": "5m",
-      "timeMin": "1m", "beginTime": "2026-01-01T00:00:00.000000Z",
-      "deadline": "2026-01-02T00:00:00.000000Z", "sharing": "OverSubscribe", "nodeList": "n12",
-      "excludeNodes": "n13", "contiguous": true, "constraint": "gpu&fast",
-      "qos": "normal", "priority": 100, "nice": -5, "hold": false,
-      "suspend": false, "cancel": false, "requeueRequest": 0, "releaseRequest": 0,
-      "requeue": true, "podPolicy": "PerNode", "network": "Service", "startTimeout": "10m",
-      "ttlAfterFinished": "24h",
+      "partitions": ["batch"],
+      "resources": {
+        "nodes": {"min": 3, "max": 4}, "tasks": 6, "tasksPerNode": 2, "tasksPerSocket": 2,
+        "tasksPerCore": 1, "cpusPerTask": 1, "memoryPerCPU": "512Mi", "memoryPerNode": "1Gi",
+        "overcommit": false, "useMinNodes": true},
+      "placement": {
+        "hostlist": "n12", "excludeHostlist": "n13", "contiguous": true, "constraint": "gpu&fast",
+        "sharing": "OverSubscribe", "minCPUsPerNode": 4, "socketsPerNode": 2, "coresPerSocket": 4,
+        "threadsPerCore": 1, "tmpDisk": "1Gi"},
+      "schedule": {
+        "timeLimit": "5m", "timeMin": "1m", "beginTime": "2026-01-01T00:00:00.000000Z",
+        "deadline": "2026-01-02T00:00:00.000000Z", "qos": "normal", "priority": 100, "nice": -5},
+      "lifecycle": {"requeue": true, "startTimeout": "10m", "ttlAfterFinished": "24h"},
+      "control": {"hold": false, "suspend": false, "cancel": false, "requeueRequest": 0,
+                  "releaseRequest": 0},
+      "podPolicy": "PerNode", "network": "Service",
       "template": {"spec": {"containers": [
         {"name": "main", "image": "busybox", "command": ["sleep", "300"]}]}}},
     "status": {
@@ -188,10 +193,11 @@ TEST(DecodeTemplate, NamesTheField) {
 }
 
 TEST(Job, MemoryMayBeABareNumber) {
-  const auto job = decode<Job>(json{{"spec", {{"memoryPerNode", 0}, {"memoryPerCPU", 1048576}}}});
+  const auto job = decode<Job>(
+      json{{"spec", {{"resources", {{"memoryPerNode", 0}, {"memoryPerCPU", 1048576}}}}}});
   ASSERT_TRUE(job.ok()) << job.error().message;
-  EXPECT_EQ(job->spec.memory_per_node, Bytes{0});
-  EXPECT_EQ(job->spec.memory_per_cpu, Bytes{1 << 20U});
+  EXPECT_EQ(job->spec.resources.memory_per_node, Bytes{0});
+  EXPECT_EQ(job->spec.resources.memory_per_cpu, Bytes{1 << 20U});
 }
 
 TEST(Qos, ComesBackAsItWas) {

@@ -142,7 +142,7 @@ class Client {
   template <ApiObject T>
   base::Result<T> update_status(const T& object, const WriteOptions& options = {}) const;
 
-  // A JSON merge patch ({"spec": {"cancel": true}}); null removes a field.
+  // A JSON merge patch ({"spec": {"control": {"cancel": true}}}); null removes a field.
   template <ApiObject T>
   base::Result<T> patch(const ObjectKey& key, const nlohmann::json& merge_patch,
                         const PatchOptions& options = {}) const;

@@ -59,7 +59,8 @@ class ClusterCommands : public ProgramTest {
 
 TEST_F(ClusterCommands, QueueShowsExactStatesFromTheTimetables) {
   add_two_gangs();
-  add_job("team-a", "third", {.partitions = {"batch"}, .nodes = kube::JobNodes{.min = 3}},
+  add_job("team-a", "third",
+          {.partitions = {"batch"}, .resources = {.nodes = kube::JobNodes{.min = 3}}},
           {.state = kube::JobState::kPending, .reason = "Resources", .job_id = 3});
   add_job("team-a", "done", {}, {.state = kube::JobState::kCompleted, .job_id = 4});
 
@@ -146,7 +147,7 @@ TEST_F(ClusterCommands, QueueTellsWhatItCannotReach) {
 }
 
 TEST_F(ClusterCommands, ExplainSaysWhyAJobWaits) {
-  add_job("default", "big", {.nodes = kube::JobNodes{.min = 3}},
+  add_job("default", "big", {.resources = {.nodes = kube::JobNodes{.min = 3}}},
           {.state = kube::JobState::kPending,
            .reason = "Resources",
            .message = "needs 3 nodes; 2 idle, 1 could be preempted, 4 are held by tier 2",
@@ -177,15 +178,15 @@ TEST_F(ClusterCommands, ControlChangesOneFieldOfTheSpec) {
            .conditions = ready()});
   const auto spec = [&] { return client_.get<kube::Job>({"default", "j"})->spec; };
   EXPECT_EQ(run({"suspend", "j"}).out, "job.kubegang.io/j suspended\n");
-  EXPECT_EQ(spec().suspend, true);
+  EXPECT_EQ(spec().control.suspend, true);
   EXPECT_EQ(run({"resume", "1"}).code, kExitOk);
-  EXPECT_EQ(spec().suspend, false);
+  EXPECT_EQ(spec().control.suspend, false);
   EXPECT_EQ(run({"requeue", "j"}).code, kExitOk);
-  EXPECT_EQ(spec().requeue_request, 1);
+  EXPECT_EQ(spec().control.requeue_request, 1);
   EXPECT_EQ(run({"requeue", "j"}).code, kExitOk);
-  EXPECT_EQ(spec().requeue_request, 2);
+  EXPECT_EQ(spec().control.requeue_request, 2);
   EXPECT_EQ(run({"cancel", "j"}).code, kExitOk);
-  EXPECT_EQ(spec().cancel, true);
+  EXPECT_EQ(spec().control.cancel, true);
   // 13.2: a running job is not held; R2.3: what is not suspended is not resumed.
   EXPECT_EQ(run({"hold", "j"}).err,
             "kubectl-gang: job j: it runs; a running job is suspended, not held\n");
@@ -198,11 +199,11 @@ TEST_F(ClusterCommands, HoldAndReleaseOfAWaitingJob) {
            .held = kube::JobHeld{"JobHoldMaxRequeue"},
            .observed = kube::JobObserved{.release_request = 4}});
   EXPECT_EQ(run({"hold", "j"}).code, kExitOk);
-  EXPECT_EQ(client_.get<kube::Job>({"default", "j"})->spec.hold, true);
+  EXPECT_EQ(client_.get<kube::Job>({"default", "j"})->spec.control.hold, true);
   EXPECT_EQ(run({"release", "j"}).code, kExitOk);
   const kube::JobSpec spec = client_.get<kube::Job>({"default", "j"})->spec;
-  EXPECT_EQ(spec.hold, false);
-  EXPECT_EQ(spec.release_request, 5);  // above what was done already
+  EXPECT_EQ(spec.control.hold, false);
+  EXPECT_EQ(spec.control.release_request, 5);  // above what was done already
 }
 
 TEST_F(ClusterCommands, ControlGoesOnAfterAFailure) {

@@ -36,8 +36,8 @@ std::int64_t raised(const std::optional<std::int64_t>& asked, std::int64_t done)
   return std::max(asked.value_or(0), done) + 1;
 }
 
-// The change of the spec, or why it makes no sense now (R2.3, 13.2).
-base::Result<nlohmann::json> spec_change(const kube::Job& job, ControlVerb verb) {
+// The change of spec.control, or why it makes no sense now (R2.3, 13.2).
+base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb verb) {
   const kube::JobObserved done = job.status.observed.value_or(kube::JobObserved{});
   if (job.status.state && kube::is_final(*job.status.state)) {
     return base::invalid_argument("it has ended (" + std::string{to_string(*job.status.state)} +
@@ -47,7 +47,7 @@ base::Result<nlohmann::json> spec_change(const kube::Job& job, ControlVerb verb)
     case ControlVerb::kSuspend:
       return nlohmann::json{{"suspend", true}};
     case ControlVerb::kResume:
-      if (!job.spec.suspend.value_or(false)) {
+      if (!job.spec.control.suspend.value_or(false)) {
         return base::invalid_argument("it is not suspended by its user");
       }
       return nlohmann::json{{"suspend", false}};
@@ -56,7 +56,7 @@ base::Result<nlohmann::json> spec_change(const kube::Job& job, ControlVerb verb)
     case ControlVerb::kRequeue:
       if (!is_allocated(job)) return base::invalid_argument("it does not run");
       return nlohmann::json{
-          {"requeueRequest", raised(job.spec.requeue_request, done.requeue_request)}};
+          {"requeueRequest", raised(job.spec.control.requeue_request, done.requeue_request)}};
     case ControlVerb::kHold:
       if (is_allocated(job)) {
         return base::invalid_argument("it runs; a running job is suspended, not held");
@@ -65,7 +65,7 @@ base::Result<nlohmann::json> spec_change(const kube::Job& job, ControlVerb verb)
     case ControlVerb::kRelease: {
       nlohmann::json change = {{"hold", false}};
       if (job.status.held) {
-        change["releaseRequest"] = raised(job.spec.release_request, done.release_request);
+        change["releaseRequest"] = raised(job.spec.control.release_request, done.release_request);
       }
       return change;
     }
@@ -79,10 +79,10 @@ base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
   constexpr int kTriesMax = 5;
   base::Result<kube::Job> job = find_job(session, name, output);
   for (int attempt = 0; job.ok(); ++attempt) {
-    const base::Result<nlohmann::json> change = spec_change(*job, verb);
+    const base::Result<nlohmann::json> change = control_change(*job, verb);
     if (!change) return change.error().with_context("job " + name);
     base::Result<kube::Job> changed = session.client.patch<kube::Job>(
-        kube::key_of(job->metadata), nlohmann::json{{"spec", *change}},
+        kube::key_of(job->metadata), nlohmann::json{{"spec", {{"control", *change}}}},
         {.resource_version = job->metadata.resource_version, .uid = job->metadata.uid});
     if (changed || changed.error().code != base::Code::kConflict || attempt + 1 == kTriesMax) {
       return changed;

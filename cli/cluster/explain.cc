@@ -74,7 +74,7 @@ std::string explanation(const kube::Job& job, const Timetables& timetables,
   if (!status.allocation || moment.code == "S") add(out, "Reason", status.reason);
   add(out, "Message", status.message);
   if (status.held) add(out, "Held", status.held->reason + "; kubectl gang release ends that");
-  if (job.spec.hold.value_or(false))
+  if (job.spec.control.hold.value_or(false))
     add(out, "Held", "by its user; kubectl gang release ends that");
   if (status.priority) add(out, "Priority", std::to_string(*status.priority));
   add(out, "Submitted", instant(status.submit_time));

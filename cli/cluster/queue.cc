@@ -40,7 +40,7 @@ int node_count(const kube::Job& job) {
         slurm::expand_hostlist(job.status.allocation->node_list);
     if (nodes) return static_cast<int>(nodes->size());
   }
-  return job.spec.nodes ? job.spec.nodes->min : 1;
+  return job.spec.resources.nodes ? job.spec.resources.nodes->min : 1;
 }
 
 QueueLine queue_line(const kube::Job& job, const Timetables& timetables, base::Instant now) {

@@ -147,55 +147,55 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
   kube::JobSpec spec;
   spec.partitions = request.partitions;
   if (request.nodes_given || request.min_nodes > 1) {
-    spec.nodes = kube::JobNodes{.min = request.min_nodes, .max = {}};
-    if (request.max_nodes != request.min_nodes) spec.nodes->max = request.max_nodes;
+    spec.resources.nodes = kube::JobNodes{.min = request.min_nodes, .max = {}};
+    if (request.max_nodes != request.min_nodes) spec.resources.nodes->max = request.max_nodes;
   }
-  spec.tasks = request.tasks;
-  spec.tasks_per_node = request.tasks_per_node;
-  if (request.cpus_per_task != 1) spec.cpus_per_task = request.cpus_per_task;
-  spec.tasks_per_socket = request.tasks_per_socket;
-  spec.tasks_per_core = request.tasks_per_core;
-  spec.min_cpus_per_node = request.min_cpus_per_node;
-  spec.sockets_per_node = request.sockets_per_node;
-  spec.cores_per_socket = request.cores_per_socket;
-  spec.threads_per_core = request.threads_per_core;
-  if (request.overcommit) spec.overcommit = true;
-  if (request.use_min_nodes) spec.use_min_nodes = true;
-  if (request.tmp_disk.value() > 0) spec.tmp_disk = bytes(request.tmp_disk);
+  spec.resources.tasks = request.tasks;
+  spec.resources.tasks_per_node = request.tasks_per_node;
+  if (request.cpus_per_task != 1) spec.resources.cpus_per_task = request.cpus_per_task;
+  spec.resources.tasks_per_socket = request.tasks_per_socket;
+  spec.resources.tasks_per_core = request.tasks_per_core;
+  spec.placement.min_cpus_per_node = request.min_cpus_per_node;
+  spec.placement.sockets_per_node = request.sockets_per_node;
+  spec.placement.cores_per_socket = request.cores_per_socket;
+  spec.placement.threads_per_core = request.threads_per_core;
+  if (request.overcommit) spec.resources.overcommit = true;
+  if (request.use_min_nodes) spec.resources.use_min_nodes = true;
+  if (request.tmp_disk.value() > 0) spec.placement.tmp_disk = bytes(request.tmp_disk);
   if (const auto* per_cpu = std::get_if<sched::MemoryPerCpu>(&request.memory)) {
-    spec.memory_per_cpu = bytes(per_cpu->amount);
+    spec.resources.memory_per_cpu = bytes(per_cpu->amount);
   } else if (const auto* per_node = std::get_if<sched::MemoryPerNode>(&request.memory)) {
-    spec.memory_per_node = bytes(per_node->amount);
+    spec.resources.memory_per_node = bytes(per_node->amount);
   }
-  spec.time_limit = request.time_limit;
-  spec.time_min = request.time_min;
-  spec.begin_time = request.begin_time;
-  spec.deadline = request.deadline;
+  spec.schedule.time_limit = request.time_limit;
+  spec.schedule.time_min = request.time_min;
+  spec.schedule.begin_time = request.begin_time;
+  spec.schedule.deadline = request.deadline;
   switch (request.sharing) {
     case sched::Sharing::kAny:
       break;
     case sched::Sharing::kOverSubscribe:
-      spec.sharing = kube::JobSharing::kOverSubscribe;
+      spec.placement.sharing = kube::JobSharing::kOverSubscribe;
       break;
     case sched::Sharing::kNode:
-      spec.sharing = kube::JobSharing::kNode;
+      spec.placement.sharing = kube::JobSharing::kNode;
       break;
     case sched::Sharing::kUser:
-      spec.sharing = kube::JobSharing::kUser;
+      spec.placement.sharing = kube::JobSharing::kUser;
       break;
   }
   if (!request.required_nodes.empty())
-    spec.node_list = slurm::compress_hostlist(request.required_nodes);
+    spec.placement.hostlist = slurm::compress_hostlist(request.required_nodes);
   if (!request.excluded_nodes.empty()) {
-    spec.exclude_nodes = slurm::compress_hostlist(request.excluded_nodes);
+    spec.placement.exclude_hostlist = slurm::compress_hostlist(request.excluded_nodes);
   }
-  if (request.contiguous) spec.contiguous = true;
-  if (!request.constraint.empty()) spec.constraint = request.constraint;
-  if (!request.qos.empty()) spec.qos = request.qos;
-  if (request.priority) spec.priority = request.priority->value();
-  if (request.nice != 0) spec.nice = request.nice;
-  if (request.hold) spec.hold = true;
-  spec.requeue = request.requeue;
+  if (request.contiguous) spec.placement.contiguous = true;
+  if (!request.constraint.empty()) spec.placement.constraint = request.constraint;
+  if (!request.qos.empty()) spec.schedule.qos = request.qos;
+  if (request.priority) spec.schedule.priority = request.priority->value();
+  if (request.nice != 0) spec.schedule.nice = request.nice;
+  if (request.hold) spec.control.hold = true;
+  spec.lifecycle.requeue = request.requeue;
   return spec;
 }
 
@@ -298,7 +298,7 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
   job.metadata.ns = ns;
   job.metadata.generate_name = object_name(request.name) + "-";
   job.spec = job_spec(asked);
-  job.spec.ttl_after_finished = request.ttl_after_finished;
+  job.spec.lifecycle.ttl_after_finished = request.ttl_after_finished;
   nlohmann::json container = {
       {"name", "main"}, {"image", request.image}, {"command", request.command}};
   if (request.options.working_directory) {

@@ -51,14 +51,14 @@ TEST_F(Submit, CommandBecomesAJob) {
   EXPECT_EQ(ran.out, "job.kubegang.io/" + job.metadata.name + " created\n");
   EXPECT_EQ(job.metadata.ns, "team-a");
   EXPECT_EQ(job.metadata.name.substr(0, 6), "sleep-");
-  EXPECT_EQ(job.spec.nodes, (kube::JobNodes{.min = 2, .max = 4}));
-  EXPECT_EQ(job.spec.tasks, 4);
+  EXPECT_EQ(job.spec.resources.nodes, (kube::JobNodes{.min = 2, .max = 4}));
+  EXPECT_EQ(job.spec.resources.tasks, 4);
   EXPECT_EQ(job.spec.partitions, (Words{"batch", "low"}));
-  EXPECT_EQ(job.spec.time_limit, minutes{5});
-  EXPECT_EQ(job.spec.memory_per_node, kube::Bytes{std::int64_t{1} << 30U});
-  EXPECT_EQ(job.spec.sharing, kube::JobSharing::kNode);
-  EXPECT_EQ(job.spec.node_list, "n[1-2]");
-  EXPECT_EQ(job.spec.nice, 5);
+  EXPECT_EQ(job.spec.schedule.time_limit, minutes{5});
+  EXPECT_EQ(job.spec.resources.memory_per_node, kube::Bytes{std::int64_t{1} << 30U});
+  EXPECT_EQ(job.spec.placement.sharing, kube::JobSharing::kNode);
+  EXPECT_EQ(job.spec.placement.hostlist, "n[1-2]");
+  EXPECT_EQ(job.spec.schedule.nice, 5);
   const nlohmann::json container = job.spec.pod_template.json()["spec"]["containers"][0];
   EXPECT_EQ(container["image"], "busybox:1");
   EXPECT_EQ(container["command"], (Words{"/bin/sleep", "300"}));
@@ -70,20 +70,20 @@ TEST_F(Submit, WhatTheNodesMustBeLikeIsPassedOn) {
            "--ntasks-per-socket=2", "--ntasks-per-core=1", "-O", "--tmp=1G", "--", "x"});
   ASSERT_EQ(ran.code, kExitOk) << ran.err;
   const kube::JobSpec spec = only_job().spec;
-  EXPECT_EQ(spec.use_min_nodes, true);
-  EXPECT_EQ(spec.overcommit, true);
-  EXPECT_EQ(spec.sockets_per_node, 2);
-  EXPECT_EQ(spec.cores_per_socket, 4);
-  EXPECT_EQ(spec.threads_per_core, 1);
-  EXPECT_EQ(spec.min_cpus_per_node, 3);
-  EXPECT_EQ(spec.tasks_per_socket, 2);
-  EXPECT_EQ(spec.tasks_per_core, 1);
-  EXPECT_EQ(spec.tmp_disk, kube::Bytes{std::int64_t{1} << 30U});
+  EXPECT_EQ(spec.resources.use_min_nodes, true);
+  EXPECT_EQ(spec.resources.overcommit, true);
+  EXPECT_EQ(spec.placement.sockets_per_node, 2);
+  EXPECT_EQ(spec.placement.cores_per_socket, 4);
+  EXPECT_EQ(spec.placement.threads_per_core, 1);
+  EXPECT_EQ(spec.placement.min_cpus_per_node, 3);
+  EXPECT_EQ(spec.resources.tasks_per_socket, 2);
+  EXPECT_EQ(spec.resources.tasks_per_core, 1);
+  EXPECT_EQ(spec.placement.tmp_disk, kube::Bytes{std::int64_t{1} << 30U});
 }
 
 TEST_F(Submit, TtlAfterFinishedIsADuration) {
   ASSERT_EQ(run({"submit", "--ttl-after-finished=1m", "--", "x"}).code, kExitOk);
-  EXPECT_EQ(only_job().spec.ttl_after_finished, minutes{1});
+  EXPECT_EQ(only_job().spec.lifecycle.ttl_after_finished, minutes{1});
   const Ran wrong = run({"submit", "--ttl-after-finished", "soon", "--", "x"});
   EXPECT_NE(wrong.code, kExitOk);
   EXPECT_NE(wrong.err.find("\"soon\" is no duration"), std::string::npos) << wrong.err;
@@ -95,8 +95,8 @@ TEST_F(Submit, ScriptsDirectivesAreReadAndTheCommandLineBeatsThem) {
   ASSERT_EQ(ran.code, kExitOk) << ran.err;
   const kube::Job job = only_job();
   EXPECT_EQ(job.metadata.name.substr(0, 5), "load-");
-  EXPECT_EQ(job.spec.nodes, kube::JobNodes{.min = 2});
-  EXPECT_EQ(job.spec.time_limit, minutes{20});
+  EXPECT_EQ(job.spec.resources.nodes, kube::JobNodes{.min = 2});
+  EXPECT_EQ(job.spec.schedule.time_limit, minutes{20});
   EXPECT_EQ(job.spec.pod_template.json()["spec"]["containers"][0]["command"],
             (Words{"/bin/bash", "-e", "-c", text, "job", "one", "two"}));
 }

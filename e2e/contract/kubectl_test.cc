@@ -103,7 +103,7 @@ class Kubectl : public testing::Test {
            "metadata: {name: myload}\n"
            "spec:\n"
            "  partitions: [batch]\n"
-           "  nodes: {min: 5}\n"
+           "  resources: {nodes: {min: 5}}\n"
            "  template: {spec: {containers: [{name: main, image: busybox, command: [sleep, "
            "\"9\"]}]}}\n"
            "---\n"
@@ -152,8 +152,10 @@ TEST_F(Kubectl, AppliesGetsDescribesAndDeletes) {
   expect_text("describe gjob myload", {"Name:         myload", "Partitions:", "Events:"});
   expect_text("describe pod p", {"Node:             n12", "QoS Class:"});
   expect_text("logs p", {"hello from default/p/main"});
-  expect_text("patch gjob myload --type=merge -p '{\"spec\":{\"hold\":true}}'", {"patched"});
-  expect_text("get gjob myload -o jsonpath='{.spec.hold}/{.metadata.generation}'", {"true/2"});
+  expect_text("patch gjob myload --type=merge -p '{\"spec\":{\"control\":{\"hold\":true}}}'",
+              {"patched"});
+  expect_text("get gjob myload -o jsonpath='{.spec.control.hold}/{.metadata.generation}'",
+              {"true/2"});
   expect_text("label gjob myload team=a", {"labeled"});
   expect_text("get gjob -l team=a -o name", {"job.kubegang.io/myload"});
   expect_text("delete gjob myload", {"deleted"});
@@ -173,7 +175,7 @@ TEST_F(Kubectl, CreatesWhatItSendsAsProtobuf) {
 }
 
 TEST_F(Kubectl, ExplainsAndListsResources) {
-  expect_text("explain gjob.spec.nodes",
+  expect_text("explain gjob.spec.resources.nodes",
               {"KIND:       Job", "min	<integer> -required-", "Fewest nodes."});
   expect_text("explain partition", {"A set of nodes with a scheduling policy"});
   expect_text("api-resources --api-group=kubegang.io",

@@ -21,7 +21,7 @@ std::vector<JobRow> job_rows(const std::vector<kube::Job>& jobs,
                .state = moment.code,
                .run_time = moment.run_time,
                .nodes_or_reason = job.status.node_list_or_reason};
-    if (job.spec.nodes) row.nodes_count = job.spec.nodes->min;
+    if (job.spec.resources.nodes) row.nodes_count = job.spec.resources.nodes->min;
     const bool over = kube::is_final(job.status.state.value_or(kube::JobState::kPending));
     if (job.status.start_time && !over) {
       row.suspended_time = std::max(base::Duration{}, now - *job.status.start_time - row.run_time);

@@ -14,7 +14,7 @@ kube::Job running() {
   kube::Job job;
   job.metadata.name = "first";
   job.metadata.uid = "uid-1";
-  job.spec.nodes = kube::JobNodes{.min = 1};
+  job.spec.resources.nodes = kube::JobNodes{.min = 1};
   job.status.state = kube::JobState::kRunning;
   job.status.partition = "batch";
   job.status.allocation = kube::Allocation{.node_list = "n1"};

@@ -117,7 +117,7 @@ TEST_P(EndingPoint, OfACancelledJobLosesNothing) {
   cluster_->components().kill(std::string{devcluster::kOperator});
   start_operator(std::string{devcluster::kOperator},
                  {std::string{"KUBEGANG_CRASH_AT="} + GetParam()});
-  patch(job_path("second"), {{"spec", {{"cancel", true}}}});
+  patch(job_path("second"), {{"spec", {{"control", {{"cancel", true}}}}}});
   ASSERT_NO_FATAL_FAILURE(wait_for_operators_end());
   start_operator();
   ASSERT_NO_FATAL_FAILURE(wait_state("second", "Cancelled"));
@@ -225,7 +225,9 @@ TEST_F(FailureScenario, AServerThatFailsNowAndThenDelaysOnly) {
 // then it is requeued or ends, as its rule says. The other job's nodes do not care.
 TEST_F(FailureScenario, ANodeThatVanishesTakesOnlyItsJobWithIt) {
   if (!begin({.nodes_count = 3})) return;
-  submit({.name = "pair", .nodes_count = 2, .patch = R"({"spec": {"requeue": false}})"});
+  submit({.name = "pair",
+          .nodes_count = 2,
+          .patch = R"({"spec": {"lifecycle": {"requeue": false}}})"});
   ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
   submit({.name = "single", .nodes_count = 1});
   ASSERT_NO_FATAL_FAILURE(wait_ready("single"));

@@ -200,7 +200,7 @@ TEST_F(GangScenario, AFailedProcessEndsTheWholeGang) {
 TEST_F(GangScenario, WhenOneOfTwoEndsTheOtherRunsAlone) {
   if (!begin({.nodes_count = 2})) return;
   ASSERT_NO_FATAL_FAILURE(two_in_turn());
-  patch(job_path("second"), {{"spec", {{"cancel", true}}}});
+  patch(job_path("second"), {{"spec", {{"control", {{"cancel", true}}}}}});
   ASSERT_NO_FATAL_FAILURE(wait_state("second", "Cancelled"));
   pass(milliseconds{500});
   const Instant from = now();
@@ -211,14 +211,14 @@ TEST_F(GangScenario, WhenOneOfTwoEndsTheOtherRunsAlone) {
 TEST_F(GangScenario, AUserSuspendsAndResumesOneOfTwo) {
   if (!begin({.nodes_count = 2})) return;
   ASSERT_NO_FATAL_FAILURE(two_in_turn());
-  patch(job_path("first"), {{"spec", {{"suspend", true}}}});
+  patch(job_path("first"), {{"spec", {{"control", {{"suspend", true}}}}}});
   ASSERT_NO_FATAL_FAILURE(wait_state("first", "Suspended"));
   pass(milliseconds{600});
   Instant from = now();
   pass(seconds{1});
   EXPECT_THAT(owners_of_slots(node(0), from, now(), {"first", "second"}), Each("second"));
   EXPECT_TRUE(is_frozen(pod_cgroup_of("first", node(0))));
-  patch(job_path("first"), {{"spec", {{"suspend", false}}}});
+  patch(job_path("first"), {{"spec", {{"control", {{"suspend", false}}}}}});
   ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
   from = now();
   pass(seconds{1});

@@ -199,7 +199,7 @@ void Scenario::submit(const JobOptions& options) {
               {"metadata", {{"name", options.name}, {"namespace", "default"}}},
               {"spec",
                {{"partitions", {options.partition}},
-                {"nodes", {{"min", options.nodes_count}}},
+                {"resources", {{"nodes", {{"min", options.nodes_count}}}}},
                 {"template",
                  {{"spec",
                    {{"containers",

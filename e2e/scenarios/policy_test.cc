@@ -35,10 +35,12 @@ class PolicyScenario : public Scenario {
     submit(options);
     ASSERT_NO_FATAL_FAILURE(wait_ready(options.name));
   }
-  void cancel(const std::string& name) { patch(job_path(name), {{"spec", {{"cancel", true}}}}); }
+  void cancel(const std::string& name) {
+    patch(job_path(name), {{"spec", {{"control", {{"cancel", true}}}}}});
+  }
   // A job's spec that names its node: which nodes take jobs first differs from run to run.
   std::string on_node(int index, const std::string& more = "") const {
-    return R"({"spec": {)" + more + R"("nodeList": ")" + node(index) + R"("}})";
+    return R"({"spec": {)" + more + R"("placement": {"hostlist": ")" + node(index) + R"("}}})";
   }
   // The cores that the job has on each of its nodes, the same everywhere.
   std::string cores_of(const std::string& name) {
@@ -126,11 +128,12 @@ TEST_F(PolicyScenario, CoresAreSharedByThoseWhoHaveTheSameOnly) {
 
   // 14.11 d: memory is allocated too. A node has 16 GiB less a reserve, and who is suspended keeps
   // his.
-  const std::string big = R"({"spec": {"memoryPerNode": "9Gi", "nodeList": "n12"}})";
+  const std::string big =
+      R"({"spec": {"resources": {"memoryPerNode": "9Gi"}, "placement": {"hostlist": "n12"}}})";
   ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "big", .command = kForever, .patch = big}));
   submit({.name = "bigger", .command = kForever, .patch = big});
   ASSERT_NO_FATAL_FAILURE(expect_waits("bigger", "Resources"));
-  patch(job_path("big"), {{"spec", {{"suspend", true}}}});
+  patch(job_path("big"), {{"spec", {{"control", {{"suspend", true}}}}}});
   ASSERT_NO_FATAL_FAILURE(wait_state("big", "Suspended"));
   ASSERT_NO_FATAL_FAILURE(
       wait_until("big is frozen", [&] { return is_frozen(pod_cgroup_of("big", "n12")); }));
@@ -254,8 +257,8 @@ TEST_F(PolicyScenario, ThreePartitionsArePreemptedInThreeWays) {
 // Slurm-semantics 14.8: the cores of one job, an extra row for the QOS that may preempt it.
 TEST_F(PolicyScenario, AQosTakesTurnsWithTheJobThatItPreempts) {
   if (!begin({.nodes_count = 1, .example = "qos.yaml", .cpus = 4})) return;
-  const std::string low = R"({"spec": {"tasks": 4, "qos": "low"}})";
-  const std::string high = R"({"spec": {"tasks": 4, "qos": "high"}})";
+  const std::string low = R"({"spec": {"resources": {"tasks": 4}, "schedule": {"qos": "low"}}})";
+  const std::string high = R"({"spec": {"resources": {"tasks": 4}, "schedule": {"qos": "high"}}})";
   ASSERT_NO_FATAL_FAILURE(
       submit_ready({.name = "a", .command = kForever, .partition = "normal", .patch = low}));
   submit({.name = "b", .command = kForever, .partition = "normal", .patch = low});
@@ -283,14 +286,14 @@ TEST_F(PolicyScenario, MinimisePreemptionSparesWhomItCan) {
     submit({.name = low[static_cast<std::size_t>(i)],
             .command = kForever,
             .partition = "active",
-            .patch = on_node(i, R"("tasks": 2, )")});
+            .patch = on_node(i, R"("resources": {"tasks": 2}, )")});
   }
   ASSERT_NO_FATAL_FAILURE(wait_all_ready(low));
   const JobOptions preemptor{.name = "j20",
                              .nodes_count = 3,
                              .command = kForever,
                              .partition = "hipri",
-                             .patch = R"({"spec": {"tasks": 6}})"};
+                             .patch = R"({"spec": {"resources": {"tasks": 6}}})"};
   submit(preemptor);
   ASSERT_NO_FATAL_FAILURE(wait_ready("j20"));
   EXPECT_EQ(nodes_of("j20"), "n[12-14]");
@@ -335,7 +338,7 @@ TEST_F(PolicyScenario, GraceExemptionAndTimeLimit) {
     submit({.name = name,
             .command = kForever,
             .partition = "shared",
-            .patch = R"({"spec": {"timeLimit": "3s"}})"});
+            .patch = R"({"spec": {"schedule": {"timeLimit": "3s"}}})"});
   }
   const std::string term = directory_ + "/term-";
   const auto traps = [&](const std::string& name, const std::string& then) {
@@ -346,25 +349,26 @@ TEST_F(PolicyScenario, GraceExemptionAndTimeLimit) {
   submit({.name = "stubborn",
           .command = traps("stubborn", ":"),
           .partition = "low",
-          .patch = R"({"spec": {"nodeList": "n12"}})"});
+          .patch = R"({"spec": {"placement": {"hostlist": "n12"}}})"});
   submit({.name = "obedient",
           .command = traps("obedient", "exit 0"),
           .partition = "low",
-          .patch = R"({"spec": {"nodeList": "n13"}})"});
+          .patch = R"({"spec": {"placement": {"hostlist": "n13"}}})"});
   submit({.name = "exempt",
           .command = kForever,
           .partition = "low",
-          .patch = R"({"spec": {"nodeList": "n14", "qos": "shielded"}})"});
+          .patch =
+              R"({"spec": {"placement": {"hostlist": "n14"}, "schedule": {"qos": "shielded"}}})"});
   ASSERT_NO_FATAL_FAILURE(wait_all_ready({"stubborn", "obedient", "exempt"}));
   submit({.name = "over-exempt",
           .command = kForever,
           .partition = "high",
-          .patch = R"({"spec": {"nodeList": "n14"}})"});
+          .patch = R"({"spec": {"placement": {"hostlist": "n14"}}})"});
   submit({.name = "over-two",
           .nodes_count = 2,
           .command = kForever,
           .partition = "high",
-          .patch = R"({"spec": {"nodeList": "n[12-13]"}})"});
+          .patch = R"({"spec": {"placement": {"hostlist": "n[12-13]"}}})"});
   ASSERT_NO_FATAL_FAILURE(wait_until("both were told to end", [&] {
     return std::ifstream{term + "stubborn"}.good() && std::ifstream{term + "obedient"}.good();
   }));

@@ -22,7 +22,7 @@ class TimetableScenario : public Scenario {
              {"kind", "Job"},
              {"metadata", {{"name", name}, {"namespace", "default"}}},
              {"spec",
-              {{"nodes", {{"min", 2}}},
+              {{"resources", {{"nodes", {{"min", 2}}}}},
                {"template",
                 {{"spec",
                   {{"containers",

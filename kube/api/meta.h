@@ -119,7 +119,7 @@ bool matches(const LabelSelector& selector, const Labels& labels);
 
 // Decodes one object of the kind. Unknown fields are ignored, null is the same as absent, "" in an
 // optional string too. kInvalidArgument names the object, the field and the value:
-// `Job team-a/x: spec.nodes.min: want an integer, got "three"`.
+// `Job team-a/x: spec.resources.nodes.min: want an integer, got "three"`.
 template <typename T>
 base::Result<T> decode(const nlohmann::json& object);
 

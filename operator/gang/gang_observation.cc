@@ -223,7 +223,7 @@ class Observer {
   void check_start_deadline(bool all_running) {
     if (view_.ready || all_running || !view_.start_deadline) return;
     if (*view_.start_deadline <= now_) {
-      add_launch({.message = "its pods did not all run within spec.startTimeout"});
+      add_launch({.message = "its pods did not all run within spec.lifecycle.startTimeout"});
     } else {
       look_again_at(*view_.start_deadline);
     }

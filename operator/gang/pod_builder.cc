@@ -47,12 +47,12 @@ std::vector<std::pair<std::string, std::string>> slurm_environment(const kube::J
       {"SLURM_RESTART_COUNT", text(status.restarts.value_or(0))},
       {"SLURM_JOB_USER", job.metadata.ns},
   };
-  if (job.spec.cpus_per_task)
-    env.emplace_back("SLURM_CPUS_PER_TASK", text(*job.spec.cpus_per_task));
-  if (job.spec.tasks_per_node) {
-    env.emplace_back("SLURM_NTASKS_PER_NODE", text(*job.spec.tasks_per_node));
+  if (job.spec.resources.cpus_per_task)
+    env.emplace_back("SLURM_CPUS_PER_TASK", text(*job.spec.resources.cpus_per_task));
+  if (job.spec.resources.tasks_per_node) {
+    env.emplace_back("SLURM_NTASKS_PER_NODE", text(*job.spec.resources.tasks_per_node));
   }
-  if (job.spec.qos) env.emplace_back("SLURM_JOB_QOS", *job.spec.qos);
+  if (job.spec.schedule.qos) env.emplace_back("SLURM_JOB_QOS", *job.spec.schedule.qos);
   if (slot.memory) env.emplace_back("SLURM_MEM_PER_NODE", text(mib_of(*slot.memory).value()));
   return env;
 }

@@ -13,8 +13,8 @@ namespace {
 
 // When its time to live is over; nothing while it has none.
 std::optional<base::Instant> end_of_life(const kube::JobSpec& spec, const kube::JobStatus& status) {
-  if (!spec.ttl_after_finished || !status.end_time) return std::nullopt;
-  return *status.end_time + *spec.ttl_after_finished;
+  if (!spec.lifecycle.ttl_after_finished || !status.end_time) return std::nullopt;
+  return *status.end_time + *spec.lifecycle.ttl_after_finished;
 }
 
 // The object says all that the record knows: a new leader, who has nothing else, would do the same.

@@ -165,9 +165,10 @@ void ControlLoop::reconcile_running(JobRecord& job) {
                 .ready = is_ready_job(job)};
   const kube::Condition* ready_condition =
       kube::find_condition(job.wanted().conditions, kube::kReady);
-  if (!view.ready && job.object->spec.start_timeout && ready_condition != nullptr &&
+  if (!view.ready && job.object->spec.lifecycle.start_timeout && ready_condition != nullptr &&
       ready_condition->last_transition_time) {
-    view.start_deadline = *ready_condition->last_transition_time + *job.object->spec.start_timeout;
+    view.start_deadline =
+        *ready_condition->last_transition_time + *job.object->spec.lifecycle.start_timeout;
   }
   const GangObservation seen = observe_gang(view, now_);
   std::map<std::string, base::Instant> failing;
@@ -264,7 +265,7 @@ void ControlLoop::ready(JobRecord& job) {
 // The job's own end while other pods of it may still be there: they are torn down.
 void ControlLoop::end_by_itself(JobRecord& job, const GangFailure& failure) {
   const bool may_requeue =
-      job.object->spec.requeue.value_or(configuration_.cluster.requeue_default);
+      job.object->spec.lifecycle.requeue.value_or(configuration_.cluster.requeue_default);
   sched::JobState state = failure.state;
   const bool requeue = failure.lost_member && may_requeue;
   if (requeue) state = sched::JobState::kNodeFail;  // the scheduler requeues it then
@@ -291,7 +292,7 @@ void ControlLoop::end_by_itself(JobRecord& job, const GangFailure& failure) {
 // Nothing of the start is to stay: its pods go first, then the scheduler hears of it.
 void ControlLoop::undo_start(JobRecord& job, StartUndo undo) {
   const bool may_requeue =
-      job.object->spec.requeue.value_or(configuration_.cluster.requeue_default);
+      job.object->spec.lifecycle.requeue.value_or(configuration_.cluster.requeue_default);
   if (undo.hold && !may_requeue) {
     return end_by_itself(job, {.exit_code = 1, .message = undo.message});
   }

@@ -215,8 +215,8 @@ void ControlLoop::submit(JobRecord& job, sched::JobRequest request) {
   wanted.message.clear();
   wanted.node_list_or_reason = "(None)";
   if (!wanted.observed) {
-    wanted.observed = kube::JobObserved{job.object->spec.requeue_request.value_or(0),
-                                        job.object->spec.release_request.value_or(0)};
+    wanted.observed = kube::JobObserved{job.object->spec.control.requeue_request.value_or(0),
+                                        job.object->spec.control.release_request.value_or(0)};
   }
   show_accepted(job);
   mark(job, WriteUrgency::kUrgent);
@@ -230,11 +230,11 @@ void ControlLoop::submit(JobRecord& job, sched::JobRequest request) {
 void ControlLoop::tell_wishes(JobRecord& job) {
   if (!job.submitted) return;
   const kube::JobSpec& spec = job.object->spec;
-  if (spec.cancel.value_or(false) && !job.told_cancel) {
+  if (spec.control.cancel.value_or(false) && !job.told_cancel) {
     job.told_cancel = true;
     tell(sched::Cancel{job.id});
   }
-  const bool suspend = spec.suspend.value_or(false);
+  const bool suspend = spec.control.suspend.value_or(false);
   if (suspend != job.told_suspend) {
     job.told_suspend = suspend;
     if (suspend) {
@@ -245,12 +245,12 @@ void ControlLoop::tell_wishes(JobRecord& job) {
   }
   if (!job.wanted().observed) job.wanted().observed.emplace();
   kube::JobObserved& observed = *job.wanted().observed;
-  if (const auto wish = spec.requeue_request.value_or(0); wish > observed.requeue_request) {
+  if (const auto wish = spec.control.requeue_request.value_or(0); wish > observed.requeue_request) {
     observed.requeue_request = wish;
     mark(job, WriteUrgency::kUrgent);
     tell(sched::Requeue{job.id});
   }
-  if (const auto wish = spec.release_request.value_or(0); wish > observed.release_request) {
+  if (const auto wish = spec.control.release_request.value_or(0); wish > observed.release_request) {
     observed.release_request = wish;
     job.wanted().held.reset();
     mark(job, WriteUrgency::kUrgent);

@@ -9,7 +9,8 @@ namespace {
 PodSlot smallest_slot(const JobRecord& job, const std::string& node) {
   PodSlot slot{.name = pod_name(job.key.name, job.uid, 0, 0), .node = node, .cpus = 1};
   const kube::JobSpec& spec = job.object->spec;
-  const auto memory = spec.memory_per_node ? spec.memory_per_node : spec.memory_per_cpu;
+  const auto memory = spec.resources.memory_per_node ? spec.resources.memory_per_node
+                                                     : spec.resources.memory_per_cpu;
   if (memory && *memory > kube::Bytes{0}) slot.memory = memory;
   return slot;
 }

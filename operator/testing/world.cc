@@ -352,14 +352,14 @@ json gang_job(const std::string& name, int nodes, const std::string& work, const
               const json& annotations) {
   json notes = annotations.is_object() ? annotations : json::object();
   if (!work.empty()) notes["test/work"] = work;
-  json spec{{"nodes", {{"min", nodes}}},
+  json spec{{"resources", {{"nodes", {{"min", nodes}}}}},
             {"template",
              {{"metadata", {{"annotations", notes}}},
               {"spec",
                {{"containers", json::array({{{"name", "main"},
                                              {"image", "busybox"},
                                              {"command", json::array({"sleep", "300"})}}})}}}}}};
-  if (more.is_object()) spec.update(more);
+  if (more.is_object()) spec.merge_patch(more);
   return {{"apiVersion", "kubegang.io/v1alpha1"},
           {"kind", "Job"},
           {"metadata", {{"name", name}}},

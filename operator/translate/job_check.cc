@@ -1,6 +1,7 @@
 #include "operator/translate/job_check.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <set>
 
@@ -18,6 +19,14 @@ constexpr std::int64_t kTasksMax = 16'777'216;
 constexpr std::int64_t kPerNodeMax = 65'535;
 constexpr std::int64_t kPriorityMax = 4'294'967'295;
 constexpr std::int64_t kNiceMax = 2'147'483'645;
+
+// What may change while the job has nodes; every other field of the spec may not. The CRD's rule
+// lists the fields that may not.
+constexpr std::array<std::string_view, 7> kMutableWhileAllocated = {
+    "spec.control.cancel",     "spec.control.releaseRequest", "spec.control.requeueRequest",
+    "spec.control.suspend",    "spec.schedule.nice",          "spec.schedule.priority",
+    "spec.schedule.timeLimit",
+};
 
 class Checker {
  public:
@@ -75,33 +84,38 @@ class Checker {
   }
 
   void check_sizes() {
-    if (spec_.nodes) {
-      check_range("spec.nodes.min", std::optional{spec_.nodes->min}, 1, kNodesMax);
-      check_range("spec.nodes.max", spec_.nodes->max, 1, kNodesMax);
-      if (spec_.nodes->max && *spec_.nodes->max < spec_.nodes->min) {
-        problem("spec.nodes.max: " + std::to_string(*spec_.nodes->max) + " is less than min " +
-                std::to_string(spec_.nodes->min) + "; raise max or leave it out");
+    if (spec_.resources.nodes) {
+      check_range("spec.resources.nodes.min", std::optional{spec_.resources.nodes->min}, 1,
+                  kNodesMax);
+      check_range("spec.resources.nodes.max", spec_.resources.nodes->max, 1, kNodesMax);
+      if (spec_.resources.nodes->max && *spec_.resources.nodes->max < spec_.resources.nodes->min) {
+        problem("spec.resources.nodes.max: " + std::to_string(*spec_.resources.nodes->max) +
+                " is less than min " + std::to_string(spec_.resources.nodes->min) +
+                "; raise max or leave it out");
       }
     }
-    check_range("spec.tasks", spec_.tasks, 1, kTasksMax);
-    check_range("spec.tasksPerNode", spec_.tasks_per_node, 1, kPerNodeMax);
-    check_range("spec.cpusPerTask", spec_.cpus_per_task, 1, kPerNodeMax);
-    check_range("spec.tasksPerSocket", spec_.tasks_per_socket, 1, kPerNodeMax);
-    check_range("spec.tasksPerCore", spec_.tasks_per_core, 1, kPerNodeMax);
-    check_range("spec.minCPUsPerNode", spec_.min_cpus_per_node, 1, kPerNodeMax);
-    check_range("spec.socketsPerNode", spec_.sockets_per_node, 1, kPerNodeMax);
-    check_range("spec.coresPerSocket", spec_.cores_per_socket, 1, kPerNodeMax);
-    check_range("spec.threadsPerCore", spec_.threads_per_core, 1, kPerNodeMax);
-    if (spec_.tasks && spec_.nodes && *spec_.tasks < spec_.nodes->min) {
-      problem("spec.tasks: " + std::to_string(*spec_.tasks) + " tasks on at least " +
-              std::to_string(spec_.nodes->min) +
+    check_range("spec.resources.tasks", spec_.resources.tasks, 1, kTasksMax);
+    check_range("spec.resources.tasksPerNode", spec_.resources.tasks_per_node, 1, kPerNodeMax);
+    check_range("spec.resources.cpusPerTask", spec_.resources.cpus_per_task, 1, kPerNodeMax);
+    check_range("spec.resources.tasksPerSocket", spec_.resources.tasks_per_socket, 1, kPerNodeMax);
+    check_range("spec.resources.tasksPerCore", spec_.resources.tasks_per_core, 1, kPerNodeMax);
+    check_range("spec.placement.minCPUsPerNode", spec_.placement.min_cpus_per_node, 1, kPerNodeMax);
+    check_range("spec.placement.socketsPerNode", spec_.placement.sockets_per_node, 1, kPerNodeMax);
+    check_range("spec.placement.coresPerSocket", spec_.placement.cores_per_socket, 1, kPerNodeMax);
+    check_range("spec.placement.threadsPerCore", spec_.placement.threads_per_core, 1, kPerNodeMax);
+    if (spec_.resources.tasks && spec_.resources.nodes &&
+        *spec_.resources.tasks < spec_.resources.nodes->min) {
+      problem("spec.resources.tasks: " + std::to_string(*spec_.resources.tasks) +
+              " tasks on at least " + std::to_string(spec_.resources.nodes->min) +
               " nodes, but each node runs one task at least; raise tasks or lower nodes.min");
     }
   }
 
   void check_memory() {
-    if (spec_.memory_per_cpu && spec_.memory_per_node) {
-      problem("spec.memoryPerCPU: excludes spec.memoryPerNode; remove one of the two");
+    if (spec_.resources.memory_per_cpu && spec_.resources.memory_per_node) {
+      problem(
+          "spec.resources.memoryPerCPU: excludes spec.resources.memoryPerNode; remove one of the "
+          "two");
     }
     const auto check_negative = [&](std::string_view field,
                                     const std::optional<kube::Bytes>& value) {
@@ -109,9 +123,9 @@ class Checker {
       problem(std::string{field} + ": " + kube::format_bytes(*value) +
               " is negative; use 0 or more");
     };
-    check_negative("spec.memoryPerCPU", spec_.memory_per_cpu);
-    check_negative("spec.memoryPerNode", spec_.memory_per_node);
-    check_negative("spec.tmpDisk", spec_.tmp_disk);
+    check_negative("spec.resources.memoryPerCPU", spec_.resources.memory_per_cpu);
+    check_negative("spec.resources.memoryPerNode", spec_.resources.memory_per_node);
+    check_negative("spec.placement.tmpDisk", spec_.placement.tmp_disk);
   }
 
   void check_times() {
@@ -122,15 +136,18 @@ class Checker {
       problem(std::string{field} + ": " + kube::format_duration(*value) + " is not possible; " +
               std::string{advice});
     };
-    check_positive("spec.timeLimit", spec_.time_limit, false,
+    check_positive("spec.schedule.timeLimit", spec_.schedule.time_limit, false,
                    "give a time above 0s, or leave it out for the partition's default");
-    check_positive("spec.timeMin", spec_.time_min, true, "give a time of 0s or more");
-    check_positive("spec.startTimeout", spec_.start_timeout, true, "give a time of 0s or more");
-    check_positive("spec.ttlAfterFinished", spec_.ttl_after_finished, true,
+    check_positive("spec.schedule.timeMin", spec_.schedule.time_min, true,
                    "give a time of 0s or more");
-    if (spec_.time_min && spec_.time_limit && *spec_.time_min > *spec_.time_limit) {
-      problem("spec.timeMin: " + kube::format_duration(*spec_.time_min) +
-              " is longer than timeLimit " + kube::format_duration(*spec_.time_limit) +
+    check_positive("spec.lifecycle.startTimeout", spec_.lifecycle.start_timeout, true,
+                   "give a time of 0s or more");
+    check_positive("spec.lifecycle.ttlAfterFinished", spec_.lifecycle.ttl_after_finished, true,
+                   "give a time of 0s or more");
+    if (spec_.schedule.time_min && spec_.schedule.time_limit &&
+        *spec_.schedule.time_min > *spec_.schedule.time_limit) {
+      problem("spec.schedule.timeMin: " + kube::format_duration(*spec_.schedule.time_min) +
+              " is longer than timeLimit " + kube::format_duration(*spec_.schedule.time_limit) +
               "; lower timeMin");
     }
   }
@@ -144,20 +161,20 @@ class Checker {
                 "\" is no hostlist: " + names.error().message + "; write it like n[12-16,20]");
       }
     };
-    check("spec.nodeList", spec_.node_list);
-    check("spec.excludeNodes", spec_.exclude_nodes);
-    const auto constraint = sched::Constraint::parse(spec_.constraint.value_or(""));
+    check("spec.placement.hostlist", spec_.placement.hostlist);
+    check("spec.placement.excludeHostlist", spec_.placement.exclude_hostlist);
+    const auto constraint = sched::Constraint::parse(spec_.placement.constraint.value_or(""));
     if (!constraint.ok()) {
-      problem("spec.constraint: \"" + *spec_.constraint +
+      problem("spec.placement.constraint: \"" + *spec_.placement.constraint +
               "\" makes no sense: " + constraint.error().message + "; write it like gpu&fast");
     }
   }
 
   void check_requests() {
-    check_range("spec.priority", spec_.priority, 1, kPriorityMax);
-    check_range("spec.nice", spec_.nice, -kNiceMax, kNiceMax);
-    check_range("spec.requeueRequest", spec_.requeue_request, 0, INT64_MAX);
-    check_range("spec.releaseRequest", spec_.release_request, 0, INT64_MAX);
+    check_range("spec.schedule.priority", spec_.schedule.priority, 1, kPriorityMax);
+    check_range("spec.schedule.nice", spec_.schedule.nice, -kNiceMax, kNiceMax);
+    check_range("spec.control.requeueRequest", spec_.control.requeue_request, 0, INT64_MAX);
+    check_range("spec.control.releaseRequest", spec_.control.release_request, 0, INT64_MAX);
   }
 
   const kube::Job& job_;
@@ -177,8 +194,8 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
   if (before.pod_policy != now.pod_policy) {
     problems.push_back("spec.podPolicy: cannot change; create another job");
   }
-  if (before.cancel.value_or(false) && !now.cancel.value_or(false)) {
-    problems.push_back("spec.cancel: cannot be taken back; create another job");
+  if (before.control.cancel.value_or(false) && !now.control.cancel.value_or(false)) {
+    problems.push_back("spec.control.cancel: cannot be taken back; create another job");
   }
   const auto check_request = [&](std::string_view field, const std::optional<std::int64_t>& was,
                                  const std::optional<std::int64_t>& is) {
@@ -187,44 +204,15 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
                        " is below the last value " + std::to_string(was.value_or(0)) +
                        "; raise it above that");
   };
-  check_request("spec.requeueRequest", before.requeue_request, now.requeue_request);
-  check_request("spec.releaseRequest", before.release_request, now.release_request);
+  check_request("spec.control.requeueRequest", before.control.requeue_request,
+                now.control.requeue_request);
+  check_request("spec.control.releaseRequest", before.control.release_request,
+                now.control.release_request);
   if (!is_allocated) return problems;
-  const auto check_same = [&](std::string_view field, const auto& was, const auto& is) {
-    if (was == is) return;
-    problems.push_back("spec." + std::string{field} +
-                       ": cannot change while the job is allocated; requeue the job first");
-  };
-  check_same("partitions", before.partitions, now.partitions);
-  check_same("nodes", before.nodes, now.nodes);
-  check_same("tasks", before.tasks, now.tasks);
-  check_same("tasksPerNode", before.tasks_per_node, now.tasks_per_node);
-  check_same("cpusPerTask", before.cpus_per_task, now.cpus_per_task);
-  check_same("tasksPerSocket", before.tasks_per_socket, now.tasks_per_socket);
-  check_same("tasksPerCore", before.tasks_per_core, now.tasks_per_core);
-  check_same("minCPUsPerNode", before.min_cpus_per_node, now.min_cpus_per_node);
-  check_same("socketsPerNode", before.sockets_per_node, now.sockets_per_node);
-  check_same("coresPerSocket", before.cores_per_socket, now.cores_per_socket);
-  check_same("threadsPerCore", before.threads_per_core, now.threads_per_core);
-  check_same("overcommit", before.overcommit, now.overcommit);
-  check_same("useMinNodes", before.use_min_nodes, now.use_min_nodes);
-  check_same("tmpDisk", before.tmp_disk, now.tmp_disk);
-  check_same("memoryPerCPU", before.memory_per_cpu, now.memory_per_cpu);
-  check_same("memoryPerNode", before.memory_per_node, now.memory_per_node);
-  check_same("timeMin", before.time_min, now.time_min);
-  check_same("beginTime", before.begin_time, now.begin_time);
-  check_same("deadline", before.deadline, now.deadline);
-  check_same("sharing", before.sharing, now.sharing);
-  check_same("nodeList", before.node_list, now.node_list);
-  check_same("excludeNodes", before.exclude_nodes, now.exclude_nodes);
-  check_same("contiguous", before.contiguous, now.contiguous);
-  check_same("constraint", before.constraint, now.constraint);
-  check_same("qos", before.qos, now.qos);
-  check_same("hold", before.hold, now.hold);
-  check_same("requeue", before.requeue, now.requeue);
-  check_same("network", before.network, now.network);
-  check_same("startTimeout", before.start_timeout, now.start_timeout);
-  check_same("ttlAfterFinished", before.ttl_after_finished, now.ttl_after_finished);
+  for (const std::string& field : kube::changed_fields(before, now)) {
+    if (std::ranges::find(kMutableWhileAllocated, field) != kMutableWhileAllocated.end()) continue;
+    problems.push_back(field + ": cannot change while the job is allocated; requeue the job first");
+  }
   return problems;
 }
 

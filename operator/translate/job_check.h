@@ -13,9 +13,9 @@ namespace control {
 // checked by check_template.
 std::vector<std::string> check_job(const kube::Job& job);
 
-// What may not change: of an allocated job everything but suspend, cancel, the requests, timeLimit,
-// priority and nice; of any job podPolicy, and cancel and the requests backwards. The template is
-// not looked at (TemplateBook notices).
+// Sentences about what may not change. Of an allocated job every field of the spec may not, except
+// spec.control (without hold), timeLimit, priority and nice; of any job podPolicy may not, nor
+// cancel and the requests backwards. The template is not looked at (TemplateBook notices).
 std::vector<std::string> check_change(const kube::JobSpec& before, const kube::JobSpec& now,
                                       bool is_allocated);
 

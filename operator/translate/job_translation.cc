@@ -110,7 +110,7 @@ void check_capacity(const sched::JobRequest& request,
   }
   if (largest == nullptr) return;
   if (request.min_nodes > best.nodes) {
-    problems.push_back("spec.nodes.min: " + std::to_string(request.min_nodes) +
+    problems.push_back("spec.resources.nodes.min: " + std::to_string(request.min_nodes) +
                        " nodes are asked for, but partition \"" + largest->name + "\" has " +
                        std::to_string(best.nodes) + "; lower nodes.min or name a larger partition");
     return;
@@ -120,7 +120,7 @@ void check_capacity(const sched::JobRequest& request,
   const std::int64_t cpus = nodes * best.cpus_per_node_max;
   const std::int64_t wanted = std::int64_t{*request.tasks} * request.cpus_per_task;
   if (wanted <= cpus) return;
-  problems.push_back("spec.tasks: " + std::to_string(*request.tasks) + " tasks of " +
+  problems.push_back("spec.resources.tasks: " + std::to_string(*request.tasks) + " tasks of " +
                      std::to_string(request.cpus_per_task) + " CPUs need " +
                      std::to_string(wanted) + " CPUs, but " + std::to_string(nodes) +
                      " nodes of partition \"" + largest->name + "\" have at most " +
@@ -134,7 +134,7 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
   base::Duration grace{0};
   for (const auto* partition : partitions) grace = std::max(grace, partition->grace_time);
   for (const auto& qos : context.configuration.qos) {
-    if (qos.name == spec.qos.value_or("")) grace = std::max(grace, qos.grace_time);
+    if (qos.name == spec.schedule.qos.value_or("")) grace = std::max(grace, qos.grace_time);
   }
   const base::Duration longest = context.configuration.cluster.kill_wait + grace;
   if (facts.grace_seconds && std::chrono::seconds{*facts.grace_seconds} > longest) {
@@ -144,7 +144,8 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
   }
   // With one container its limit has to be the job's memory; with several the sum must not exceed
   // it.
-  if (spec.memory_per_cpu) return;  // depends on the CPUs that it gets: checked when pods are made
+  if (spec.resources.memory_per_cpu)
+    return;  // depends on the CPUs that it gets: checked when pods are made
   std::int64_t limits = 0;
   bool all = !facts.memory.empty();
   for (const ContainerMemory& container : facts.memory) {
@@ -152,25 +153,30 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
     all = all && container.limit.has_value();
   }
   if (limits == 0) return;
-  const std::int64_t job = spec.memory_per_node ? spec.memory_per_node->value() : 0;
+  const std::int64_t job =
+      spec.resources.memory_per_node ? spec.resources.memory_per_node->value() : 0;
   if (job != 0 && (limits == job || (!all && limits < job))) return;
-  problems.push_back(
-      "spec.template.spec.containers: memory limits of " + kube::format_bytes(kube::Bytes{limits}) +
-      (job == 0 ? std::string{" but the job asks for no memory; set spec.memoryPerNode to the same"}
-                : " differ from spec.memoryPerNode " + kube::format_bytes(kube::Bytes{job}) +
-                      "; leave the limits out or make them equal"));
+  problems.push_back("spec.template.spec.containers: memory limits of " +
+                     kube::format_bytes(kube::Bytes{limits}) +
+                     (job == 0 ? std::string{" but the job asks for no memory; set "
+                                             "spec.resources.memoryPerNode to the same"}
+                               : " differ from spec.resources.memoryPerNode " +
+                                     kube::format_bytes(kube::Bytes{job}) +
+                                     "; leave the limits out or make them equal"));
 }
 
 void check_node_list(const sched::JobRequest& request, std::vector<std::string>& problems) {
   for (const std::string& name : request.required_nodes) {
     const auto& excluded = request.excluded_nodes;
     if (std::find(excluded.begin(), excluded.end(), name) == excluded.end()) continue;
-    problems.push_back("spec.nodeList: node \"" + name +
-                       "\" is excluded by spec.excludeNodes; remove it from one of the two");
+    problems.push_back(
+        "spec.placement.hostlist: node \"" + name +
+        "\" is excluded by spec.placement.excludeHostlist; remove it from one of the two");
   }
   if (request.max_nodes && static_cast<int>(request.required_nodes.size()) > *request.max_nodes) {
-    problems.push_back("spec.nodeList: names " + std::to_string(request.required_nodes.size()) +
-                       " nodes, but spec.nodes allows at most " +
+    problems.push_back("spec.placement.hostlist: names " +
+                       std::to_string(request.required_nodes.size()) +
+                       " nodes, but spec.resources.nodes allows at most " +
                        std::to_string(*request.max_nodes) + "; raise nodes.max");
   }
 }
@@ -193,42 +199,44 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   request.user = job.metadata.ns;
   request.submit_time = submit_time;
   request.partitions = spec.partitions;
-  if (spec.nodes) {
+  if (spec.resources.nodes) {
     request.nodes_given = true;
-    request.min_nodes = spec.nodes->min;
-    request.max_nodes = spec.nodes->max.value_or(request.min_nodes);
+    request.min_nodes = spec.resources.nodes->min;
+    request.max_nodes = spec.resources.nodes->max.value_or(request.min_nodes);
   }
-  request.tasks = spec.tasks;
-  request.tasks_per_node = spec.tasks_per_node;
-  request.cpus_per_task = spec.cpus_per_task.value_or(1);
-  request.tasks_per_socket = spec.tasks_per_socket;
-  request.tasks_per_core = spec.tasks_per_core;
-  request.min_cpus_per_node = spec.min_cpus_per_node;
-  request.sockets_per_node = spec.sockets_per_node;
-  request.cores_per_socket = spec.cores_per_socket;
-  request.threads_per_core = spec.threads_per_core;
-  request.overcommit = spec.overcommit.value_or(false);
-  request.use_min_nodes = spec.use_min_nodes.value_or(false);
-  if (spec.tmp_disk) request.tmp_disk = mib_of(*spec.tmp_disk);
-  if (spec.memory_per_cpu) request.memory = sched::MemoryPerCpu{mib_of(*spec.memory_per_cpu)};
-  if (spec.memory_per_node) request.memory = sched::MemoryPerNode{mib_of(*spec.memory_per_node)};
-  request.sharing = translate(spec.sharing.value_or(kube::JobSharing::kAny));
-  request.required_nodes = names_of(spec.node_list);
-  request.excluded_nodes = names_of(spec.exclude_nodes);
-  request.contiguous = spec.contiguous.value_or(false);
-  request.constraint = spec.constraint.value_or("");
-  request.time_limit = spec.time_limit;
-  request.time_min = spec.time_min;
-  request.begin_time = spec.begin_time;
-  request.deadline = spec.deadline;
-  request.qos = spec.qos.value_or("");
-  if (spec.priority) {
-    request.priority = sched::Priority{static_cast<std::uint32_t>(*spec.priority)};
+  request.tasks = spec.resources.tasks;
+  request.tasks_per_node = spec.resources.tasks_per_node;
+  request.cpus_per_task = spec.resources.cpus_per_task.value_or(1);
+  request.tasks_per_socket = spec.resources.tasks_per_socket;
+  request.tasks_per_core = spec.resources.tasks_per_core;
+  request.min_cpus_per_node = spec.placement.min_cpus_per_node;
+  request.sockets_per_node = spec.placement.sockets_per_node;
+  request.cores_per_socket = spec.placement.cores_per_socket;
+  request.threads_per_core = spec.placement.threads_per_core;
+  request.overcommit = spec.resources.overcommit.value_or(false);
+  request.use_min_nodes = spec.resources.use_min_nodes.value_or(false);
+  if (spec.placement.tmp_disk) request.tmp_disk = mib_of(*spec.placement.tmp_disk);
+  if (spec.resources.memory_per_cpu)
+    request.memory = sched::MemoryPerCpu{mib_of(*spec.resources.memory_per_cpu)};
+  if (spec.resources.memory_per_node)
+    request.memory = sched::MemoryPerNode{mib_of(*spec.resources.memory_per_node)};
+  request.sharing = translate(spec.placement.sharing.value_or(kube::JobSharing::kAny));
+  request.required_nodes = names_of(spec.placement.hostlist);
+  request.excluded_nodes = names_of(spec.placement.exclude_hostlist);
+  request.contiguous = spec.placement.contiguous.value_or(false);
+  request.constraint = spec.placement.constraint.value_or("");
+  request.time_limit = spec.schedule.time_limit;
+  request.time_min = spec.schedule.time_min;
+  request.begin_time = spec.schedule.begin_time;
+  request.deadline = spec.schedule.deadline;
+  request.qos = spec.schedule.qos.value_or("");
+  if (spec.schedule.priority) {
+    request.priority = sched::Priority{static_cast<std::uint32_t>(*spec.schedule.priority)};
   }
-  request.nice = spec.nice.value_or(0);
-  request.hold = spec.hold.value_or(false);
-  request.suspend = spec.suspend.value_or(false);
-  request.requeue = spec.requeue;
+  request.nice = spec.schedule.nice.value_or(0);
+  request.hold = spec.control.hold.value_or(false);
+  request.suspend = spec.control.suspend.value_or(false);
+  request.requeue = spec.lifecycle.requeue;
   request.pod_per_task =
       spec.pod_policy.value_or(kube::PodPolicy::kPerNode) == kube::PodPolicy::kPerTask;
   return request;
@@ -264,10 +272,10 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
   const std::size_t problems_before = verdict.problems.size();
   const auto partitions = find_partitions(job.spec, context, verdict.problems);
   verdict.partition_missing = verdict.problems.size() > problems_before;
-  if (const std::string qos = job.spec.qos.value_or(""); !qos.empty()) {
+  if (const std::string qos = job.spec.schedule.qos.value_or(""); !qos.empty()) {
     const auto& known = context.configuration.qos;
     if (std::none_of(known.begin(), known.end(), [&](const auto& q) { return q.name == qos; })) {
-      verdict.problems.push_back("spec.qos: there is no QOS \"" + qos +
+      verdict.problems.push_back("spec.schedule.qos: there is no QOS \"" + qos +
                                  "\"; name one that exists or leave it out");
     }
   }

@@ -92,9 +92,9 @@ void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& 
              "\": must be Never, the job is restarted as a whole");
   refuse(spec.node_name.has_value(), "nodeName",
          "\"" + spec.node_name.value_or("") +
-             "\": the scheduler chooses the nodes; use spec.nodeList");
+             "\": the scheduler chooses the nodes; use spec.placement.hostlist");
   refuse(!spec.affinity.empty(), "affinity",
-         "is not supported; use spec.constraint, spec.nodeList or the template's nodeSelector");
+         "is not supported; use spec.placement or the template's nodeSelector");
   refuse(!spec.topology_spread_constraints.empty(), "topologySpreadConstraints",
          "are not supported: the scheduler places the whole gang; remove them");
   refuse(spec.host_pid, "hostPID",
@@ -110,7 +110,7 @@ void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& 
          "\"" + spec.priority_class_name.value_or("") +
              "\": must not be a system class; use another or none");
   refuse(!spec.scheduling_gates.empty(), "schedulingGates",
-         "are not supported: a gang starts as a whole; use spec.hold");
+         "are not supported: a gang starts as a whole; use spec.control.hold");
   refuse(raw.contains("ephemeralContainers"), "ephemeralContainers",
          "are not part of a template; remove them");
   refuse(spec.termination_grace_period_seconds && *spec.termination_grace_period_seconds < 0,

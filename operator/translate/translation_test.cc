@@ -2,12 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <set>
+
 #include <nlohmann/json.hpp>
 
 #include "operator/gang/pod_builder.h"
 #include "operator/gang/pod_slots.h"
 #include "operator/translate/allocation.h"
 #include "operator/translate/config_acceptance.h"
+#include "operator/translate/job_check.h"
 #include "operator/translate/job_translation.h"
 #include "operator/translate/node_translation.h"
 #include "operator/translate/reason_names.h"
@@ -76,22 +80,31 @@ INSTANTIATE_TEST_SUITE_P(
     Table, BadJobs,
     testing::Values(
         BadJob{"partition", {{"partitions", {"nowhere"}}}, "no partition \"nowhere\""},
-        BadJob{"nodes", {{"nodes", {{"min", 6}}}}, "has 5"},
-        BadJob{"max", {{"nodes", {{"min", 3}, {"max", 2}}}}, "spec.nodes.max: 2"},
-        BadJob{"tasks", {{"nodes", {{"min", 2}}}, {"tasks", 17}}, "spec.tasks: 17"},
-        BadJob{"few", {{"nodes", {{"min", 3}}}, {"tasks", 2}}, "each node runs one task"},
-        BadJob{"list", {{"nodeList", "n[1-"}}, "spec.nodeList: \"n[1-\""},
-        BadJob{"constraint", {{"constraint", "a&"}}, "spec.constraint"},
-        BadJob{"time", {{"timeLimit", "0s"}}, "spec.timeLimit: 0s"},
-        BadJob{"memory", {{"memoryPerCPU", "1Gi"}, {"memoryPerNode", "1Gi"}}, "memoryPerCPU"},
-        BadJob{"qos", {{"qos", "low"}}, "no QOS \"low\""},
+        BadJob{"nodes", {{"resources", {{"nodes", {{"min", 6}}}}}}, "has 5"},
+        BadJob{"max",
+               {{"resources", {{"nodes", {{"min", 3}, {"max", 2}}}}}},
+               "spec.resources.nodes.max: 2"},
+        BadJob{"tasks",
+               {{"resources", {{"nodes", {{"min", 2}}}, {"tasks", 17}}}},
+               "spec.resources.tasks: 17"},
+        BadJob{"few",
+               {{"resources", {{"nodes", {{"min", 3}}}, {"tasks", 2}}}},
+               "each node runs one task"},
+        BadJob{
+            "list", {{"placement", {{"hostlist", "n[1-"}}}}, "spec.placement.hostlist: \"n[1-\""},
+        BadJob{"constraint", {{"placement", {{"constraint", "a&"}}}}, "spec.placement.constraint"},
+        BadJob{"time", {{"schedule", {{"timeLimit", "0s"}}}}, "spec.schedule.timeLimit: 0s"},
+        BadJob{"memory",
+               {{"resources", {{"memoryPerCPU", "1Gi"}, {"memoryPerNode", "1Gi"}}}},
+               "memoryPerCPU"},
+        BadJob{"qos", {{"schedule", {{"qos", "low"}}}}, "no QOS \"low\""},
         BadJob{"liveness", container({{"livenessProbe", {{"httpGet", json::object()}}}}),
                "containers[0].livenessProbe"},
         BadJob{"hook", container({{"lifecycle", {{"preStop", {{"exec", {{"command", {"x"}}}}}}}}}),
                "preStop.exec"},
         BadJob{"srun", container({{"command", {"sh", "-c", "exec srun ./a"}}}), "calls srun"},
         BadJob{"restart", pod({{"restartPolicy", "Always"}}), "restartPolicy: \"Always\""},
-        BadJob{"node", pod({{"nodeName", "n12"}}), "use spec.nodeList"},
+        BadJob{"node", pod({{"nodeName", "n12"}}), "use spec.placement.hostlist"},
         BadJob{"affinity", pod({{"affinity", {{"nodeAffinity", json::object()}}}}), "affinity"},
         BadJob{"pid", pod({{"hostPID", true}}), "hostPID"},
         BadJob{"grace", pod({{"terminationGracePeriodSeconds", 31}}), "31 is above"},
@@ -100,17 +113,13 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& one) { return std::string{one.param.name}; });
 
 TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
-  const JobVerdict verdict = Cluster{}.judge(job_of({{"partitions", {"batch"}},
-                                                     {"nodes", {{"min", 3}}},
-                                                     {"tasks", 6},
-                                                     {"cpusPerTask", 2},
-                                                     {"memoryPerCPU", "512Mi"},
-                                                     {"timeLimit", "5m"},
-                                                     {"sharing", "OverSubscribe"},
-                                                     {"excludeNodes", "n[1-2]"},
-                                                     {"qos", "high"},
-                                                     {"priority", 100},
-                                                     {"requeue", false}}));
+  const JobVerdict verdict = Cluster{}.judge(job_of(
+      {{"partitions", {"batch"}},
+       {"resources",
+        {{"nodes", {{"min", 3}}}, {"tasks", 6}, {"cpusPerTask", 2}, {"memoryPerCPU", "512Mi"}}},
+       {"placement", {{"sharing", "OverSubscribe"}, {"excludeHostlist", "n[1-2]"}}},
+       {"schedule", {{"timeLimit", "5m"}, {"qos", "high"}, {"priority", 100}}},
+       {"lifecycle", {{"requeue", false}}}}));
   ASSERT_TRUE(verdict.problems.empty()) << verdict.problems.front();
   sched::JobRequest want;
   want.id = sched::JobId{7};
@@ -133,17 +142,19 @@ TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
 }
 
 TEST(JobTranslation, TellsTheSchedulerWhatItsNodesMustBeLike) {
-  const JobVerdict verdict = Cluster{}.judge(job_of({{"nodes", {{"min", 1}, {"max", 3}}},
-                                                     {"tasks", 99},
-                                                     {"tasksPerSocket", 2},
-                                                     {"tasksPerCore", 1},
-                                                     {"minCPUsPerNode", 4},
-                                                     {"socketsPerNode", 2},
-                                                     {"coresPerSocket", 3},
-                                                     {"threadsPerCore", 5},
-                                                     {"overcommit", true},
-                                                     {"useMinNodes", true},
-                                                     {"tmpDisk", "1Gi"}}));
+  const JobVerdict verdict = Cluster{}.judge(job_of({{"resources",
+                                                      {{"nodes", {{"min", 1}, {"max", 3}}},
+                                                       {"tasks", 99},
+                                                       {"tasksPerSocket", 2},
+                                                       {"tasksPerCore", 1},
+                                                       {"overcommit", true},
+                                                       {"useMinNodes", true}}},
+                                                     {"placement",
+                                                      {{"minCPUsPerNode", 4},
+                                                       {"socketsPerNode", 2},
+                                                       {"coresPerSocket", 3},
+                                                       {"threadsPerCore", 5},
+                                                       {"tmpDisk", "1Gi"}}}}));
   ASSERT_TRUE(verdict.problems.empty()) << verdict.problems.front();
   sched::JobRequest want;
   want.id = sched::JobId{7};
@@ -177,6 +188,43 @@ TEST(JobTranslation, LeavesOutNodesThatTheTemplateCannotUse) {
   EXPECT_EQ(unusable_nodes(facts, nodes), (std::vector<std::string>{"n2", "n3"}));
   facts.tolerations = {{.key = "gpu", .op = "Exists"}};
   EXPECT_EQ(unusable_nodes(facts, nodes), (std::vector<std::string>{"n2"}));
+}
+
+// Goal: while a job has nodes exactly the same fields may change for the operator and for the CRD.
+// Method: a spec with every field against an empty one; the CRD's rule compares each refused field,
+// or its group as a whole, and none of the others.
+TEST(CheckChange, RefusesTheSameFieldsAsTheRuleOfTheCrd) {
+  const kube::JobSpec full = job_of(json::parse(R"({
+        "partitions": ["a"], "podPolicy": "PerTask", "network": "None",
+        "resources": {"nodes": {"min": 1}, "tasks": 1, "tasksPerNode": 1, "tasksPerSocket": 1,
+                      "tasksPerCore": 1, "cpusPerTask": 1, "memoryPerCPU": "1Gi",
+                      "memoryPerNode": "1Gi", "overcommit": true, "useMinNodes": true},
+        "placement": {"hostlist": "n1", "excludeHostlist": "n2", "contiguous": true,
+                      "constraint": "a", "sharing": "Node", "minCPUsPerNode": 1,
+                      "socketsPerNode": 1, "coresPerSocket": 1, "threadsPerCore": 1,
+                      "tmpDisk": "1Gi"},
+        "schedule": {"timeLimit": "5m", "timeMin": "1m", "beginTime": "2026-01-01T00:00:00Z",
+                     "deadline": "2026-01-02T00:00:00Z", "qos": "q", "priority": 1, "nice": 1},
+        "lifecycle": {"requeue": true, "startTimeout": "1m", "ttlAfterFinished": "1m"},
+        "control": {"hold": true, "suspend": true, "cancel": true, "requeueRequest": 1,
+                    "releaseRequest": 1}})"))
+                                 .spec;
+  std::ifstream file{KUBEGANG_SOURCE_DIR "/crds/kubegang.io_jobs.yaml"};
+  const std::string crd{std::istreambuf_iterator<char>{file}, {}};
+  const auto compares = [&](const std::string& field) {
+    return crd.find("self." + field + " == oldSelf." + field) != std::string::npos;
+  };
+  std::set<std::string> refused;
+  for (const std::string& problem : check_change({}, full, true)) {
+    refused.insert(problem.substr(0, problem.find(':')));
+  }
+  for (const std::string& field : kube::changed_fields({}, full)) {
+    // A rule of its own: it never changes.
+    if (field == "spec.podPolicy") continue;
+    const bool by_rule = compares(field) || compares(field.substr(0, field.rfind('.')));
+    EXPECT_EQ(by_rule, refused.contains(field)) << field;
+  }
+  EXPECT_EQ(kube::changed_fields({}, full).size() - refused.size(), 7U);
 }
 
 TEST(PartitionNames, AreThoseThatItNamesOrTheDefault) {

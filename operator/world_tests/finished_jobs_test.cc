@@ -16,7 +16,7 @@ TEST(Operator, AFinishedJobIsDeletedAfterItsTimeToLive) {
   World world{{}};
   world.apply(linear_config());
   world.apply(partition("batch", force()));
-  world.apply(gang_job("short", 1, "5s", {{"ttlAfterFinished", "30s"}}));
+  world.apply(gang_job("short", 1, "5s", {{"lifecycle", {{"ttlAfterFinished", "30s"}}}}));
   ASSERT_TRUE(world.run_until([&] { return world.state("short") == "Completed"; }, minutes{1}));
   world.run_for(seconds{20});
   EXPECT_EQ(world.state("short"), "Completed");
@@ -31,7 +31,7 @@ class FinishedJobTest : public ::testing::TestWithParam<bool> {
   FinishedJobTest() : world_{{}} {
     world_.apply(linear_config());
     world_.apply(partition("batch", force()));
-    world_.apply(gang_job("short", 2, "5s", {{"requeueRequest", 2}}));
+    world_.apply(gang_job("short", 2, "5s", {{"control", {{"requeueRequest", 2}}}}));
     EXPECT_TRUE(world_.run_until([&] { return world_.state("short") == "Completed"; }, minutes{1}));
     world_.run_for(seconds{5});
     if (GetParam()) world_.restart_operator();
@@ -66,7 +66,7 @@ TEST_P(FinishedJobTest, IsDeletedWithItsPods) {
 }
 
 TEST_P(FinishedJobTest, GetsATimeToLiveThatIsSetLater) {
-  world_.patch_job("short", {{"ttlAfterFinished", "60s"}});
+  world_.patch_job("short", {{"lifecycle", {{"ttlAfterFinished", "60s"}}}});
   world_.run_for(seconds{30});
   EXPECT_EQ(world_.state("short"), "Completed");
   EXPECT_EQ(finished_count(), 1);
@@ -77,7 +77,7 @@ TEST_P(FinishedJobTest, GetsATimeToLiveThatIsSetLater) {
 }
 
 TEST_P(FinishedJobTest, SaysWhatCannotBeTakenBack) {
-  world_.patch_job("short", {{"requeueRequest", 1}});
+  world_.patch_job("short", {{"control", {{"requeueRequest", 1}}}});
   world_.run_for(seconds{5});
   EXPECT_EQ(world_.condition("Job", "short", "Accepted").rfind("False: ChangeRefused", 0), 0U)
       << world_.condition("Job", "short", "Accepted");
@@ -85,7 +85,7 @@ TEST_P(FinishedJobTest, SaysWhatCannotBeTakenBack) {
 }
 
 TEST_P(FinishedJobTest, IsNotRequeuedAndKeepsItsVerdict) {
-  world_.patch_job("short", {{"requeueRequest", 3}});
+  world_.patch_job("short", {{"control", {{"requeueRequest", 3}}}});
   const json stolen{{"status", {{"state", "Pending"}, {"message", "somebody else wrote this"}}}};
   ASSERT_TRUE(world_.client().patch_status<kube::Job>({"team-a", "short"}, stolen).ok());
   world_.run_for(seconds{5});

@@ -140,27 +140,27 @@ TEST(Operator, CancelHoldSuspendAndRequeueAreObeyed) {
   config["spec"]["requeue"] = {{"delay", "1s"}};
   world.apply(config);
   world.apply(partition("batch", force()));
-  world.apply(gang_job("held", 1, "5s", {{"hold", true}}));
+  world.apply(gang_job("held", 1, "5s", {{"control", {{"hold", true}}}}));
   world.apply(gang_job("other", 2, ""));
   world.run_for(seconds{10});
   EXPECT_EQ(world.state("held"), "Pending");
   EXPECT_EQ(world.job("held").status.reason, "JobHeldUser");
-  world.patch_job("held", {{"hold", false}});
-  world.patch_job("other", {{"suspend", true}});
+  world.patch_job("held", {{"control", {{"hold", false}}}});
+  world.patch_job("other", {{"control", {{"suspend", true}}}});
   ASSERT_TRUE(world.run_until([&] { return world.state("held") == "Completed"; }, minutes{1}));
   EXPECT_EQ(world.state("other"), "Suspended");
   EXPECT_EQ(world.job("other").status.reason, "User");
   const auto ran = world.ran("other");
   world.run_for(seconds{20});
   EXPECT_EQ(world.ran("other"), ran) << world.log_tail();
-  world.patch_job("other", {{"suspend", false}});
+  world.patch_job("other", {{"control", {{"suspend", false}}}});
   ASSERT_TRUE(world.run_until([&] { return world.state("other") == "Running"; }, seconds{30}));
-  world.patch_job("other", {{"requeueRequest", 1}});
+  world.patch_job("other", {{"control", {{"requeueRequest", 1}}}});
   ASSERT_TRUE(world.run_until([&] { return world.job("other").status.restarts == 1; }, minutes{1}))
       << world.log_tail();
   ASSERT_TRUE(world.run_until([&] { return world.state("other") == "Running"; }, minutes{3}))
       << world.log_tail();
-  world.patch_job("other", {{"cancel", true}});
+  world.patch_job("other", {{"control", {{"cancel", true}}}});
   ASSERT_TRUE(world.run_until([&] { return world.state("other") == "Cancelled"; }, minutes{1}))
       << world.log_tail();
   expect_no_violations(world);
@@ -203,10 +203,10 @@ TEST(Operator, ACancelDuringARequeueStands) {
   json job = gang_job("both", 2, "");
   world.apply(job);
   ASSERT_TRUE(world.run_until([&] { return world.state("both") == "Running"; }, minutes{1}));
-  job["spec"]["requeueRequest"] = 1;
+  job["spec"]["control"]["requeueRequest"] = 1;
   world.apply(job);
   world.run_for(base::Duration{1'000});
-  job["spec"]["cancel"] = true;
+  job["spec"]["control"]["cancel"] = true;
   world.apply(job);
   ASSERT_TRUE(world.run_until([&] { return world.state("both") == "Cancelled"; }, minutes{3}))
       << world.log_tail();
@@ -221,15 +221,15 @@ TEST(Operator, ASuspendedJobDoesNotStartAgainAfterItsRequeue) {
   json job = gang_job("kept", 2, "");
   world.apply(job);
   ASSERT_TRUE(world.run_until([&] { return world.state("kept") == "Running"; }, minutes{1}));
-  job["spec"]["suspend"] = true;
+  job["spec"]["control"]["suspend"] = true;
   world.apply(job);
   ASSERT_TRUE(world.run_until([&] { return world.state("kept") == "Suspended"; }, minutes{1}));
-  job["spec"]["requeueRequest"] = 1;
+  job["spec"]["control"]["requeueRequest"] = 1;
   world.apply(job);
   world.run_for(minutes{10});
   EXPECT_EQ(world.state("kept"), "Pending") << world.log_tail();
   EXPECT_EQ(world.job("kept").status.reason, "JobHeldUser");
-  job["spec"]["suspend"] = false;
+  job["spec"]["control"]["suspend"] = false;
   world.apply(job);
   ASSERT_TRUE(world.run_until([&] { return world.state("kept") == "Running"; }, minutes{2}))
       << world.log_tail();

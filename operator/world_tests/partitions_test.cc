@@ -163,11 +163,11 @@ TEST(Operator, AJobSaysInWhichPartitionsItMayRunUntilItIsStartedInOne) {
   EXPECT_EQ(world.job("none").status.partition, "spare");
   EXPECT_EQ(pending_in("spare"), 2);
 
-  world.patch_job("first", {{"cancel", true}});
+  world.patch_job("first", {{"control", {{"cancel", true}}}});
   ASSERT_TRUE(world.run_until([&] { return world.state("two") == "Running"; }, minutes{2}))
       << world.log_tail();
   EXPECT_EQ(world.job("two").status.partition, "spare");
-  world.patch_job("two", {{"requeueRequest", 1}});
+  world.patch_job("two", {{"control", {{"requeueRequest", 1}}}});
   ASSERT_TRUE(world.run_until([&] { return world.state("two") == "Pending"; }, minutes{2}))
       << world.log_tail();
   EXPECT_EQ(world.job("two").status.partition, "spare,batch");
@@ -193,7 +193,7 @@ TEST(Operator, JobsOfADeletedPartitionWait) {
   EXPECT_EQ(world.state("runs"), "Running") << world.log_tail();
   EXPECT_EQ(world.job("runs").status.starts, 1);
   EXPECT_EQ(world.job("waits").status.reason, "PartitionInactive");
-  world.patch_job("runs", {{"cancel", true}});
+  world.patch_job("runs", {{"control", {{"cancel", true}}}});
   world.run_for(seconds{30});
   EXPECT_EQ(world.state("runs"), "Cancelled") << world.log_tail();
   world.apply(partition("batch", force("n[12-16]")));

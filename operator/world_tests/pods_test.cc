@@ -52,7 +52,7 @@ TEST(Operator, ATemplateWhoseMemoryLimitsExceedTheNodesPartIsHeld) {
   config["spec"]["select"]["memory"] = true;
   world.apply(config);
   world.apply(partition("batch", force()));
-  json job = gang_job("greedy", 2, "20s", {{"memoryPerCPU", "1Mi"}});
+  json job = gang_job("greedy", 2, "20s", {{"resources", {{"memoryPerCPU", "1Mi"}}}});
   job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"] = "64Gi";
   world.apply(job);
   const auto is_held = [&] { return world.job("greedy").status.held.has_value(); };
@@ -156,7 +156,7 @@ TEST(Operator, AJobThatWaitsSaysThatItsPodsWouldBeRefused) {
       accepted.starts_with("True: AcceptedWithWarning: the job is in the queue; the API "
                            "server would refuse its pods now: "))
       << accepted << world.log_tail();
-  world.patch_job("runs", {{"cancel", true}});
+  world.patch_job("runs", {{"control", {{"cancel", true}}}});
   ASSERT_TRUE(world.run_until([&] { return world.state("unwelcome") == "Running"; }, minutes{2}))
       << world.log_tail();
   world.run_for(minutes{2});
@@ -256,7 +256,7 @@ TEST(Operator, AJobWhosePodsAWebhookGaveAProbeIsNeverFrozenAndSaysSo) {
 
   // The next start is judged by its own pods.
   injects = false;
-  world.patch_job("probed", {{"requeueRequest", 1}});
+  world.patch_job("probed", {{"control", {{"requeueRequest", 1}}}});
   ASSERT_TRUE(world.run_until([&] { return world.job("probed").status.starts == 2; }, minutes{5}))
       << world.log_tail();
   world.run_for(seconds{20});

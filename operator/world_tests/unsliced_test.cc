@@ -18,7 +18,7 @@ class UnslicedTest : public ::testing::Test {
     world_.apply(partition("batch", force()));
     world_.apply(gang_job("first", 5, ""));
     world_.run_for(seconds{6});
-    world_.apply(gang_job("second", 5, "", {{"timeLimit", "300s"}}));
+    world_.apply(gang_job("second", 5, "", {{"schedule", {{"timeLimit", "300s"}}}}));
     world_.run_for(seconds{24});
   }
   void open_nodes(const std::string& reason) {

@@ -120,12 +120,12 @@ base::Result<json> Launches::gang(const Shape& shape, std::vector<json>& pods) {
 
   std::vector<json> jobs;
   for (int i = 0; i < shape.jobs; ++i) {
-    jobs.push_back(gang_job(kGang, "j" + std::to_string(i),
-                            {{"partitions", {kPartition}},
-                             {"tasks", shape.pods_per_job},
-                             {"cpusPerTask", kCpusPerPod},
-                             {"podPolicy", "PerTask"},
-                             {"network", options_.network}}));
+    jobs.push_back(
+        gang_job(kGang, "j" + std::to_string(i),
+                 {{"partitions", {kPartition}},
+                  {"resources", {{"tasks", shape.pods_per_job}, {"cpusPerTask", kCpusPerPod}}},
+                  {"podPolicy", "PerTask"},
+                  {"network", options_.network}}));
   }
   auto row = submission(kGang, gang_jobs_path(kGang), jobs, static_cast<std::size_t>(shape.pods()),
                         run->pid());

@@ -107,7 +107,8 @@ TEST_F(Admission, AnAgentWritesOnlyItsOwnNodesTimetableStatus) {
 }
 
 TEST_F(Admission, NobodyButTheOperatorWritesStatusesAndTimetables) {
-  ASSERT_NO_FATAL_FAILURE(submit({.name = "mine", .patch = {{"spec", {{"hold", true}}}}}));
+  ASSERT_NO_FATAL_FAILURE(
+      submit({.name = "mine", .patch = {{"spec", {{"control", {{"hold", true}}}}}}}));
   const std::string sentence = "only the kubegang operator writes timetables and statuses";
   expect_denied(sentence, [&] {
     return call(Method::kPatch, job_path("mine") + "/status", {{"status", {{"priority", 1}}}});
@@ -127,26 +128,27 @@ TEST_F(Admission, ATermNeverGoesDown) {
 TEST_F(Admission, PrivilegedFieldsOfAJobNeedTheVerbOperate) {
   const auto author = as(token_with_role("author", "edit", ns_));
   const auto create = [&](const std::string& name, const json& spec) {
-    json object = job_object({.name = name, .patch = {{"spec", {{"hold", true}}}}});
+    json object = job_object({.name = name, .patch = {{"spec", {{"control", {{"hold", true}}}}}}});
     object["spec"].merge_patch(spec);
     return call_api(*author, Method::kPost, jobs(), object);
   };
   expect_allowed([&] { return create("plain", json::object()); });
-  expect_denied("spec.priority needs the verb operate", [&] {
-    return create("first-in-line", {{"priority", 100000}});
+  expect_denied("spec.schedule.priority needs the verb operate", [&] {
+    return create("first-in-line", {{"schedule", {{"priority", 100000}}}});
   });
-  expect_denied("a negative spec.nice needs the verb operate", [&] {
-    return create("not-nice", {{"nice", -5}});
+  expect_denied("a negative spec.schedule.nice needs the verb operate", [&] {
+    return create("not-nice", {{"schedule", {{"nice", -5}}}});
   });
-  ASSERT_NO_FATAL_FAILURE(submit({.name = "limited", .patch = {{"spec", {{"timeLimit", "1h"}}}}}));
+  ASSERT_NO_FATAL_FAILURE(
+      submit({.name = "limited", .patch = {{"spec", {{"schedule", {{"timeLimit", "1h"}}}}}}}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("limited"));
-  expect_denied("a longer spec.timeLimit of a running job needs the verb operate", [&] {
+  expect_denied("a longer spec.schedule.timeLimit of a running job needs the verb operate", [&] {
     return call_api(*author, Method::kPatch, job_path("limited"),
-                    {{"spec", {{"timeLimit", "2h"}}}});
+                    {{"spec", {{"schedule", {{"timeLimit", "2h"}}}}}});
   });
   expect_allowed([&] {
     return call_api(*author, Method::kPatch, job_path("limited"),
-                    {{"spec", {{"timeLimit", "30m"}}}});
+                    {{"spec", {{"schedule", {{"timeLimit", "30m"}}}}}});
   });
 }
 
@@ -163,12 +165,13 @@ TEST_F(Admission, APartitionNeedsTheVerbUse) {
   expect_denied("you lack the verb use on one of the partitions " + ns_, [&] {
     return call_api(*author, Method::kPost, jobs(),
                     job_object({.name = "j" + std::to_string(++number),
-                                .patch = {{"spec", {{"hold", true}}}}}));
+                                .patch = {{"spec", {{"control", {{"hold", true}}}}}}}));
   });
   apply(kept);
   expect_allowed([&] {
-    return call_api(*author, Method::kPost, jobs(),
-                    job_object({.name = "allowed", .patch = {{"spec", {{"hold", true}}}}}));
+    return call_api(
+        *author, Method::kPost, jobs(),
+        job_object({.name = "allowed", .patch = {{"spec", {{"control", {{"hold", true}}}}}}}));
   });
 }
 

@@ -323,7 +323,7 @@ json Cluster::job_object(const JobOptions& options) const {
       {"metadata", {{"name", options.name}, {"namespace", ns_}}},
       {"spec",
        {{"partitions", {options.partition.empty() ? ns_ : options.partition}},
-        {"nodes", {{"min", options.nodes_count}}},
+        {"resources", {{"nodes", {{"min", options.nodes_count}}}}},
         {"template",
          {{"spec",
            {{"automountServiceAccountToken", false},
@@ -499,7 +499,7 @@ void Cluster::expect_undisturbed(const std::string& job_name) {
   EXPECT_EQ(found.status.restarts.value_or(0), 0) << job_name;
   ASSERT_TRUE(found.status.allocation) << status_text(job_name);
   const std::vector<json> all = pods(job_name);
-  EXPECT_EQ(std::ssize(all), found.spec.nodes->min) << job_name;
+  EXPECT_EQ(std::ssize(all), found.spec.resources.nodes->min) << job_name;
   for (const json& pod : all) {
     EXPECT_EQ(pod["status"]["phase"], "Running") << pod["metadata"]["name"];
     for (const json& container : pod["status"]["containerStatuses"]) {

@@ -64,8 +64,8 @@ class LaunchOfAPartialGang : public Launch {
 };
 
 TEST_F(LaunchOfAPartialGang, IsGivenUpAfterItsStartTimeout) {
-  ASSERT_NO_FATAL_FAILURE(submit_partial({{"startTimeout", "5s"}}));
-  ASSERT_NO_FATAL_FAILURE(expect_held("spec.startTimeout"));
+  ASSERT_NO_FATAL_FAILURE(submit_partial({{"lifecycle", {{"startTimeout", "5s"}}}}));
+  ASSERT_NO_FATAL_FAILURE(expect_held("spec.lifecycle.startTimeout"));
   // Nobody was frozen or held up by it.
   ASSERT_NO_FATAL_FAILURE(submit({.name = "next"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("next"));

@@ -32,17 +32,19 @@ TEST_F(Life, TheExitCodeReachesTheStatusAndTheGangEndsAsAWhole) {
 }
 
 TEST_F(Life, AProgramThatIsKilledForItsMemoryMakesTheJobOutOfMemory) {
-  ASSERT_NO_FATAL_FAILURE(submit({.name = "greedy",
-                                  .nodes_count = 1,
-                                  .command = shell("sleep 2; exec tail /dev/zero"),
-                                  .patch = {{"spec", {{"memoryPerNode", "32Mi"}}}}}));
+  ASSERT_NO_FATAL_FAILURE(
+      submit({.name = "greedy",
+              .nodes_count = 1,
+              .command = shell("sleep 2; exec tail /dev/zero"),
+              .patch = {{"spec", {{"resources", {{"memoryPerNode", "32Mi"}}}}}}}));
   ASSERT_NO_FATAL_FAILURE(wait_until("it has ended", [&] { return has_ended("greedy"); }));
   EXPECT_EQ(state("greedy"), "OutOfMemory") << status_text("greedy");
 }
 
 TEST_F(Life, TheTimeLimitCountsRunningTimeOnly) {
   // Both take turns: five seconds of running take about ten.
-  ASSERT_NO_FATAL_FAILURE(submit({.name = "limited", .patch = {{"spec", {{"timeLimit", "5s"}}}}}));
+  ASSERT_NO_FATAL_FAILURE(
+      submit({.name = "limited", .patch = {{"spec", {{"schedule", {{"timeLimit", "5s"}}}}}}}));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "other"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("limited"));
   ASSERT_NO_FATAL_FAILURE(wait_ready("other"));
@@ -62,7 +64,8 @@ TEST_F(Life, ARequeuedJobIsANewIncarnation) {
   ASSERT_NO_FATAL_FAILURE(wait_ready("again"));
   std::vector<std::string> before;
   for (const json& pod : pods("again")) before.push_back(pod["metadata"]["name"]);
-  ASSERT_NO_FATAL_FAILURE(patch(job_path("again"), {{"spec", {{"requeueRequest", 1}}}}));
+  ASSERT_NO_FATAL_FAILURE(
+      patch(job_path("again"), {{"spec", {{"control", {{"requeueRequest", 1}}}}}}));
   ASSERT_NO_FATAL_FAILURE(wait_until("it runs again", [&] {
     const kube::Job found = job("again");
     return found.status.starts.value_or(0) == 2 && kube::is_true(found.status.conditions, "Ready");
@@ -79,10 +82,11 @@ TEST_F(Life, ARequeuedJobIsANewIncarnation) {
 }
 
 TEST_F(Life, AFinishedJobIsDeletedAfterItsTimeToLive) {
-  ASSERT_NO_FATAL_FAILURE(submit({.name = "short",
-                                  .nodes_count = 1,
-                                  .command = shell("true"),
-                                  .patch = {{"spec", {{"ttlAfterFinished", "2s"}}}}}));
+  ASSERT_NO_FATAL_FAILURE(
+      submit({.name = "short",
+              .nodes_count = 1,
+              .command = shell("true"),
+              .patch = {{"spec", {{"lifecycle", {{"ttlAfterFinished", "2s"}}}}}}}));
   ASSERT_NO_FATAL_FAILURE(
       wait_until("the job is gone", [&] { return get(job_path("short")).is_null(); }));
   ASSERT_NO_FATAL_FAILURE(wait_until("its pods are gone", [&] { return pods("short").empty(); }));

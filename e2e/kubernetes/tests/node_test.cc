@@ -22,7 +22,7 @@ class Nodes : public Cluster {
                                                 "trap 'echo told >/stamps/told; exit 7' TERM; "
                                                 "while :; do sleep 0.1; done"},
                                     .partition = ns_ + "-one",
-                                    .patch = {{"spec", {{"requeue", false}}}}}));
+                                    .patch = {{"spec", {{"lifecycle", {{"requeue", false}}}}}}}));
     ASSERT_NO_FATAL_FAILURE(submit({.name = "other", .nodes_count = 1, .partition = ns_ + "-one"}));
     ASSERT_NO_FATAL_FAILURE(wait_ready("traps"));
     ASSERT_NO_FATAL_FAILURE(wait_ready("other"));
@@ -72,7 +72,7 @@ TEST_F(Nodes, AnEvictedPodThatIsFrozenHandlesItsSigterm) {
 
 TEST_F(Nodes, ACancelledJobThatIsFrozenHandlesItsSigterm) {
   ASSERT_NO_FATAL_FAILURE(frozen_trapping_job());
-  ASSERT_NO_FATAL_FAILURE(patch(job_path("traps"), {{"spec", {{"cancel", true}}}}));
+  ASSERT_NO_FATAL_FAILURE(patch(job_path("traps"), {{"spec", {{"control", {{"cancel", true}}}}}}));
   ASSERT_NO_FATAL_FAILURE(expect_told_and_gone("Cancelled"));
 }
 
@@ -124,7 +124,8 @@ TEST_F(Nodes, ADrainedNodesGangStartsAgainElsewhere) {
 // either.
 TEST_F(Nodes, ANodeThatIsPoweredOffAndBackEndsItsGangsOnce) {
   const std::vector<std::string> both{"lost", "again"};
-  ASSERT_NO_FATAL_FAILURE(submit({.name = "lost", .patch = {{"spec", {{"requeue", false}}}}}));
+  ASSERT_NO_FATAL_FAILURE(
+      submit({.name = "lost", .patch = {{"spec", {{"lifecycle", {{"requeue", false}}}}}}}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("lost"));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "again"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("again"));
@@ -256,16 +257,16 @@ TEST_F(Nodes, ManyPodsOnOneNodeTakeTurnsAndTheAgentStaysSmall) {
   ASSERT_NO_FATAL_FAILURE(make_partition(ns_ + "-one", {{"nodes", {{"hostlist", node(1)}}}}));
   const std::vector<std::string> both{"left", "right"};
   for (const std::string& name : both) {
-    ASSERT_NO_FATAL_FAILURE(
-        submit({.name = name,
-                .nodes_count = 1,
-                .command = {"sh", "-c", "trap 'exit 0' TERM; sleep 10000 & wait"},
-                .partition = ns_ + "-one",
-                .patch = {{"spec",
-                           {{"podPolicy", "PerTask"},
-                            {"tasks", pods_count},
-                            {"overcommit", true},
-                            {"memoryPerNode", "1Gi"}}}}}));
+    ASSERT_NO_FATAL_FAILURE(submit(
+        {.name = name,
+         .nodes_count = 1,
+         .command = {"sh", "-c", "trap 'exit 0' TERM; sleep 10000 & wait"},
+         .partition = ns_ + "-one",
+         .patch = {
+             {"spec",
+              {{"podPolicy", "PerTask"},
+               {"resources",
+                {{"tasks", pods_count}, {"overcommit", true}, {"memoryPerNode", "1Gi"}}}}}}}));
   }
   for (const std::string& name : both) ASSERT_NO_FATAL_FAILURE(wait_ready(name));
   const auto frozen_of = [&](const std::string& name) {

@@ -80,9 +80,10 @@ TEST_F(WholeCluster, HelmTestRunsAGangShowsItsLogAndLeavesNoJob) {
   ASSERT_EQ(left.size(), 1U) << json(left).dump(1);
   const auto finished = kube::decode<kube::Job>(left[0]);
   ASSERT_TRUE(finished.ok()) << finished.error().message;
-  EXPECT_EQ(finished->spec.ttl_after_finished, seconds{60});
+  EXPECT_EQ(finished->spec.lifecycle.ttl_after_finished, seconds{60});
   // Nobody waits for that minute: its time to live may change after its end too.
-  patch(job_path(finished->metadata.name), {{"spec", {{"ttlAfterFinished", "1s"}}}});
+  patch(job_path(finished->metadata.name),
+        {{"spec", {{"lifecycle", {{"ttlAfterFinished", "1s"}}}}}});
   wait_until("its job is gone", [&] { return its_jobs().empty(); });
   upgrade("--set test.namespace=default --set test.partition=");
 }
