@@ -18,7 +18,7 @@ class ManyJobs {
   base::Status measure(nlohmann::json& rows);
 
  private:
-  enum class Kind { kube::kFinished, kWaiting };
+  enum class Kind { kFinished, kWaiting };
   base::Status measure(Kind kind, nlohmann::json& rows);
   base::Status make(Kind kind, int first, int last);
   base::Status block_the_narrow_partition();
