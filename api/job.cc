@@ -42,6 +42,10 @@ std::vector<std::string> changed_fields(const JobSpec& before, const JobSpec& no
   return {changed.begin(), changed.end()};
 }
 
+std::string to_string(const JobReference& job) {
+  return job.ns + "/" + job.name;
+}
+
 nlohmann::json encode(const Job& job) {
   return codec::encode_object(job);
 }

@@ -183,21 +183,22 @@ struct JobSpec {
 // or "spec.partitions". The template is not compared.
 std::vector<std::string> changed_fields(const JobSpec& before, const JobSpec& now);
 
-// Nodes that have the same share, run-length encoded.
-struct NodeAllocation {
-  std::string nodes{};                      // hostlist
-  std::string cpus{};                       // core numbers on each of them, "0-1"; "" = all
-  std::optional<std::int32_t> cpu_count{};  // CPUs charged on each of them
-  std::optional<std::int32_t> tasks{};      // tasks on each of them
+// What the job has on each of some nodes.
+struct NodeShare {
+  std::string hostlist{};
+  std::string cores{};                 // core numbers, "0-1"; "" = all
+  std::optional<std::int32_t> cpus{};  // charged
+  std::optional<std::int32_t> tasks{};
   std::optional<Bytes> memory{};
 
-  friend bool operator==(const NodeAllocation&, const NodeAllocation&) = default;
+  friend bool operator==(const NodeShare&, const NodeShare&) = default;
 };
 
 struct Allocation {
-  std::string node_list{};  // hostlist of all
+  std::string hostlist{};  // of all nodes
+  std::int32_t nodes = 0;
   std::int32_t cpus = 0;
-  std::vector<NodeAllocation> nodes{};
+  std::vector<NodeShare> shares{};  // nodes with the same share together
 
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
@@ -211,13 +212,22 @@ struct RunTime {
 };
 
 struct JobClaim {
-  std::string node_list{};
-  std::string cpus{};  // core numbers on each of the nodes; "" = all
+  std::string hostlist{};
+  std::string cores{};  // core numbers on each of the nodes; "" = all
   std::optional<base::Instant> since{};
   std::optional<base::Instant> until{};
 
   friend bool operator==(const JobClaim&, const JobClaim&) = default;
 };
+
+struct JobReference {
+  std::string ns{};  // "namespace"
+  std::string name{};
+  std::string uid{};
+
+  friend bool operator==(const JobReference&, const JobReference&) = default;
+};
+std::string to_string(const JobReference& job);  // "team-a/myload"
 
 struct JobEnding {
   EndingVerdict verdict = EndingVerdict::kCancel;
@@ -225,7 +235,7 @@ struct JobEnding {
   std::optional<std::int32_t> exit_code{};
   std::optional<base::Instant> since{};
   std::optional<base::Instant> grace_end{};
-  std::string by{};
+  std::optional<JobReference> by{};  // the job that preempts it
 
   friend bool operator==(const JobEnding&, const JobEnding&) = default;
 };
@@ -256,7 +266,6 @@ struct JobStatus {
   std::optional<std::int64_t> restarts{};  // requeues completed
   std::optional<Allocation> allocation{};
   std::string partition{};  // it was started in; of a job that waits all it may run in: "a,b"
-  std::string node_list_or_reason{};
   std::optional<base::Instant> submit_time{};
   std::optional<base::Instant> eligible_time{};
   std::optional<base::Instant> start_time{};

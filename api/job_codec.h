@@ -82,19 +82,20 @@ void visit(Io& io, Like<JobSpec> auto& s) {
 }
 
 template <typename Io>
-void visit(Io& io, Like<NodeAllocation> auto& s) {
-  io.field("nodes", s.nodes);
+void visit(Io& io, Like<NodeShare> auto& s) {
+  io.field("hostlist", s.hostlist);
+  io.field("cores", s.cores);
   io.field("cpus", s.cpus);
-  io.field("cpuCount", s.cpu_count);
   io.field("tasks", s.tasks);
   io.field("memory", s.memory);
 }
 
 template <typename Io>
 void visit(Io& io, Like<Allocation> auto& s) {
-  io.field("nodeList", s.node_list);
-  io.field("cpus", s.cpus);
+  io.field("hostlist", s.hostlist);
   io.field("nodes", s.nodes);
+  io.field("cpus", s.cpus);
+  io.field("shares", s.shares);
 }
 
 template <typename Io>
@@ -105,10 +106,17 @@ void visit(Io& io, Like<RunTime> auto& s) {
 
 template <typename Io>
 void visit(Io& io, Like<JobClaim> auto& s) {
-  io.field("nodeList", s.node_list);
-  io.field("cpus", s.cpus);
+  io.field("hostlist", s.hostlist);
+  io.field("cores", s.cores);
   io.micro_time("since", s.since);
   io.micro_time("until", s.until);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobReference> auto& s) {
+  io.field("namespace", s.ns);
+  io.field("name", s.name);
+  io.field("uid", s.uid);
 }
 
 template <typename Io>
@@ -144,7 +152,6 @@ void visit(Io& io, Like<JobStatus> auto& s) {
   io.field("restarts", s.restarts);
   io.field("allocation", s.allocation);
   io.field("partition", s.partition);
-  io.field("nodeListOrReason", s.node_list_or_reason);
   io.micro_time("submitTime", s.submit_time);
   io.micro_time("eligibleTime", s.eligible_time);
   io.micro_time("startTime", s.start_time);

@@ -54,12 +54,19 @@ struct NodeTopology {
   friend bool operator==(const NodeTopology&, const NodeTopology&) = default;
 };
 
+struct PodReference {
+  std::string ns{};  // "namespace"
+  std::string name{};
+
+  friend auto operator<=>(const PodReference&, const PodReference&) = default;
+};
+
 struct NodeTimetableStatus {
   std::optional<std::int64_t> observed_revision{};
   std::optional<NodeTopology> topology{};
-  std::vector<std::string> stuck{};    // "namespace/name" of pods that do not freeze or thaw
-  std::vector<std::string> exempt{};   // that the agent may not switch
-  std::vector<std::string> foreign{};  // that somebody else froze
+  std::vector<PodReference> stuck{};    // pods that do not freeze or thaw
+  std::vector<PodReference> exempt{};   // that the agent may not switch
+  std::vector<PodReference> foreign{};  // that somebody else froze
   std::optional<std::int64_t> clock_error_micros{};
   std::string agent_version{};
   Conditions conditions{};  // Ready, ClockSynchronised

@@ -48,6 +48,12 @@ void visit(Io& io, Like<NodeTopology> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<PodReference> auto& s) {
+  io.field("namespace", s.ns);
+  io.field("name", s.name);
+}
+
+template <typename Io>
 void visit(Io& io, Like<NodeTimetableStatus> auto& s) {
   io.field("observedRevision", s.observed_revision);
   io.field("topology", s.topology);

@@ -148,20 +148,19 @@ json full_job() {
     "status": {
       "state": "Suspended", "reason": "Timeslice", "message": "waits", "jobID": 42,
       "priority": 4294901759, "term": 3, "starts": 1, "restarts": 0,
-      "allocation": {"nodeList": "n[12-14]", "cpus": 6,
-                     "nodes": [{"nodes": "n[12-14]", "cpus": "0-1", "cpuCount": 2, "tasks": 2,
-                      "memory": "1Gi"}]},
+      "allocation": {"hostlist": "n[12-14]", "nodes": 3, "cpus": 6,
+                     "shares": [{"hostlist": "n[12-14]", "cores": "0-1", "cpus": 2, "tasks": 2,
+                                 "memory": "1Gi"}]},
       "partition": "batch",
-      "nodeListOrReason": "n[12-14]",
       "submitTime": "2026-01-01T00:00:00.000001Z", "eligibleTime": "2026-01-01T00:00:00.000001Z",
       "startTime": "2026-01-01T00:00:01.000000Z", "endTime": "2026-01-01T00:10:00.000000Z",
       "expectedStartTime": "2026-01-01T00:00:02.000000Z",
       "preemptEligibleTime": "2026-01-01T00:00:03.000000Z",
       "runTime": {"elapsed": "41s", "asOf": "2026-01-01T00:00:00.000000Z"},
       "suspendTime": {"elapsed": "250ms", "asOf": "2026-01-01T00:00:00.000000Z"},
-      "claim": {"nodeList": "n15", "cpus": "0-1", "since": "2026-01-01T00:00:00.000000Z",
+      "claim": {"hostlist": "n15", "cores": "0-1", "since": "2026-01-01T00:00:00.000000Z",
                 "until": "2026-01-01T00:01:00.000000Z"},
-      "ending": {"verdict": "Requeue", "reason": "Preempted", "exitCode": 0, "by": "team-b/x",
+      "ending": {"verdict": "Requeue", "reason": "Preempted", "exitCode": 0, "by": {"namespace": "team-b", "name": "x", "uid": "u-9"},
                  "since": "2026-01-01T00:00:00.000000Z",
                  "graceEnd": "2026-01-01T00:00:30.000000Z"},
       "held": {"reason": "JobHeldAdmin"}, "exitCode": 0,
@@ -243,7 +242,8 @@ TEST(NodeTimetable, ComesBackAsItWas) {
     "status": {
       "observedRevision": 17, "clockErrorMicros": 120, "agentVersion": "0.1.0",
       "topology": {"sockets": 2, "coresPerSocket": 4, "threadsPerCore": 1, "cpuIDs": "0-7"},
-      "stuck": ["a/b"], "exempt": ["a/c"], "foreign": ["a/d"]}})");
+      "stuck": [{"namespace": "a", "name": "b"}], "exempt": [{"namespace": "a", "name": "c"}],
+      "foreign": [{"namespace": "a", "name": "d"}]}})");
   expect_round_trip<NodeTimetable>(document);
   const auto object = decode<NodeTimetable>(document);
   const timetable::Timetable want{.slice = std::chrono::seconds{30},

@@ -44,7 +44,7 @@ void add(std::string& out, const std::string& label, const std::string& text) {
 std::string ending_text(const kube::JobEnding& ending) {
   std::string text = "ends as " + std::string{to_string(ending.verdict)};
   if (!ending.reason.empty()) text += ", " + ending.reason;
-  if (!ending.by.empty()) text += ", for " + ending.by;
+  if (ending.by) text += ", for " + kube::to_string(*ending.by);
   if (ending.grace_end) text += "; killed at " + kube::format_time(*ending.grace_end);
   return text;
 }
@@ -68,7 +68,7 @@ std::string explanation(const kube::Job& job, const Timetables& timetables,
   add(out, "State", state);
   add(out, "Partition", status.partition);
   if (status.allocation) {
-    add(out, "Nodes", status.allocation->node_list);
+    add(out, "Nodes", status.allocation->hostlist);
     add(out, "Run time", slurm::format_run_time(moment.run_time));
   }
   if (!status.allocation || moment.code == "S") add(out, "Reason", status.reason);
@@ -86,7 +86,7 @@ std::string explanation(const kube::Job& job, const Timetables& timetables,
   add(out, "Ended", instant(status.end_time));
   if (status.claim) {
     add(out, "Claim",
-        "waits for its victims on " + status.claim->node_list +
+        "waits for its victims on " + status.claim->hostlist +
             (status.claim->until ? " until " + instant(status.claim->until) : ""));
   }
   if (status.ending) add(out, "Ending", ending_text(*status.ending));

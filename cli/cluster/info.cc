@@ -25,12 +25,12 @@ std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>&
     const bool active = job.status.state == kube::JobState::kRunning ||
                         job.status.state == kube::JobState::kSuspended;
     if (!active || !job.status.allocation) continue;
-    for (const kube::NodeAllocation& part : job.status.allocation->nodes) {
-      const base::Result<std::vector<std::string>> names = slurm::expand_hostlist(part.nodes);
+    for (const kube::NodeShare& part : job.status.allocation->shares) {
+      const base::Result<std::vector<std::string>> names = slurm::expand_hostlist(part.hostlist);
       if (!names) continue;
       // No count = all of the node's.
       constexpr std::int64_t kWhole = std::int64_t{1} << 31U;
-      for (const std::string& name : *names) cpus[name] += part.cpu_count.value_or(kWhole);
+      for (const std::string& name : *names) cpus[name] += part.cpus.value_or(kWhole);
     }
   }
   return cpus;

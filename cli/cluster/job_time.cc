@@ -18,7 +18,7 @@ struct Listed {
 std::optional<Listed> find_listed(const kube::Job& job, const Timetables& timetables) {
   if (!job.status.allocation) return std::nullopt;
   const base::Result<std::vector<std::string>> nodes =
-      slurm::expand_hostlist(job.status.allocation->node_list);
+      slurm::expand_hostlist(job.status.allocation->hostlist);
   if (!nodes) return std::nullopt;
   for (const std::string& node : *nodes) {
     const auto found = timetables.find(node);

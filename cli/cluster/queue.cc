@@ -9,7 +9,6 @@
 #include "cli/cluster/read.h"
 #include "cli/table.h"
 #include "kube/sleeper.h"
-#include "slurm/hostlist.h"
 #include "slurm/quantities.h"
 #include "slurm/text.h"
 
@@ -35,11 +34,7 @@ std::string partition_of(const kube::Job& job) {
 }
 
 int node_count(const kube::Job& job) {
-  if (job.status.allocation) {
-    const base::Result<std::vector<std::string>> nodes =
-        slurm::expand_hostlist(job.status.allocation->node_list);
-    if (nodes) return static_cast<int>(nodes->size());
-  }
+  if (job.status.allocation) return job.status.allocation->nodes;
   return job.spec.resources.nodes ? job.spec.resources.nodes->min : 1;
 }
 
@@ -52,7 +47,7 @@ QueueLine queue_line(const kube::Job& job, const Timetables& timetables, base::I
   line.moment = job_moment(job, timetables, now);
   line.nodes = node_count(job);
   if (job.status.allocation) {
-    line.nodes_or_reason = job.status.allocation->node_list;
+    line.nodes_or_reason = job.status.allocation->hostlist;
   } else {
     line.nodes_or_reason = "(" + (job.status.reason.empty() ? "None" : job.status.reason) + ")";
   }

@@ -18,6 +18,7 @@
 #include "kube/testing/api_server/in_process_transport.h"
 #include "kube/testing/manual_clock.h"
 #include "kube/testing/manual_sleeper.h"
+#include "slurm/hostlist.h"
 
 namespace cli {
 
@@ -76,7 +77,10 @@ class ProgramTest : public testing::Test {
   }
 
   static kube::Allocation on(const std::string& nodes) {
-    return {.node_list = nodes, .cpus = 8, .nodes = {{.nodes = nodes, .cpu_count = 8}}};
+    return {.hostlist = nodes,
+            .nodes = static_cast<std::int32_t>(slurm::expand_hostlist(nodes)->size()),
+            .cpus = 8,
+            .shares = {{.hostlist = nodes, .cpus = 8}}};
   }
   static kube::Conditions ready() {
     return {{.type = "Ready",

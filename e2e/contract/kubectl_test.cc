@@ -145,7 +145,8 @@ TEST_F(Kubectl, AppliesGetsDescribesAndDeletes) {
   expect_text(apply(), {"partition.kubegang.io/batch created", "job.kubegang.io/myload created"});
   expect_text(apply(), {"partition.kubegang.io/batch unchanged", "pod/p unchanged"});
   expect_text("get partitions", {"NAME", "STATE", "TIER", "OVERSUBSCRIBE", "Force", "AGE"});
-  expect_text("get gjob -o wide", {"PARTITION", "NODELIST(REASON)", "CPUS", "PRIORITY", "myload"});
+  expect_text("get gjob -o wide",
+              {"PARTITION", "HOSTLIST", "REASON", "CPUS", "PRIORITY", "myload"});
   expect_text("get kubegang -A", {"partition.kubegang.io/batch", "job.kubegang.io/myload"});
   expect_text("get gjob myload -o yaml", {"kind: Job", "podPolicy: PerNode", "generation: 1"});
   expect_text("get pods -o wide", {"READY", "Pending", "n12"});
@@ -207,7 +208,7 @@ TEST_F(Kubectl, WatchesWithATable) {
   Child watcher;
   ASSERT_TRUE(watcher.start(
       {"kubectl", "--kubeconfig=" + kubeconfig(), "--cache-dir=" + cache(), "get", "gjob", "-w"}));
-  EXPECT_NE(watcher.line().find("NODELIST(REASON)"), std::string::npos);
+  EXPECT_NE(watcher.line().find("HOSTLIST"), std::string::npos);
   EXPECT_TRUE(watcher.line().starts_with("myload"));
   kubectl("annotate gjob myload step=1");
   EXPECT_TRUE(watcher.line().starts_with("myload"));

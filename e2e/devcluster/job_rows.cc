@@ -5,6 +5,14 @@
 #include "cli/cluster/job_time.h"
 
 namespace devcluster {
+namespace {
+
+std::string nodes_or_reason(const kube::JobStatus& status) {
+  if (status.allocation) return status.allocation->hostlist;
+  return "(" + (status.reason.empty() ? "None" : status.reason) + ")";
+}
+
+}  // namespace
 
 std::vector<JobRow> job_rows(const std::vector<kube::Job>& jobs,
                              const std::vector<kube::NodeTimetable>& timetables,
@@ -20,7 +28,7 @@ std::vector<JobRow> job_rows(const std::vector<kube::Job>& jobs,
                .partition = job.status.partition,
                .state = moment.code,
                .run_time = moment.run_time,
-               .nodes_or_reason = job.status.node_list_or_reason};
+               .nodes_or_reason = nodes_or_reason(job.status)};
     if (job.spec.resources.nodes) row.nodes_count = job.spec.resources.nodes->min;
     const bool over = kube::is_final(job.status.state.value_or(kube::JobState::kPending));
     if (job.status.start_time && !over) {

@@ -17,8 +17,7 @@ kube::Job running() {
   job.spec.resources.nodes = kube::JobNodes{.min = 1};
   job.status.state = kube::JobState::kRunning;
   job.status.partition = "batch";
-  job.status.allocation = kube::Allocation{.node_list = "n1"};
-  job.status.node_list_or_reason = "n1";
+  job.status.allocation = kube::Allocation{.hostlist = "n1"};
   job.status.start_time = kStart - seconds{40};
   job.status.conditions = {{.type = "Ready", .status = kube::ConditionStatus::kTrue}};
   return job;

@@ -231,7 +231,7 @@ TEST_F(FailureScenario, ANodeThatVanishesTakesOnlyItsJobWithIt) {
   ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
   submit({.name = "single", .nodes_count = 1});
   ASSERT_NO_FATAL_FAILURE(wait_ready("single"));
-  ASSERT_EQ(job("single").status.allocation->node_list, "n14");
+  ASSERT_EQ(job("single").status.allocation->hostlist, "n14");
   cluster_->components().kill(devcluster::agent_name(node(1)));
   cluster_->kubelet().fail_node(node(1), devcluster::NodeFault::kPoweredOff);
   pass(seconds{1});

@@ -96,9 +96,9 @@ TEST_F(GangScenario, PartialOverlapLeavesTheThirdJobAlone) {
   ASSERT_NO_FATAL_FAILURE(wait_ready("ten"));
   submit({.name = "eleven", .nodes_count = 3});
   ASSERT_NO_FATAL_FAILURE(wait_ready("eleven"));
-  EXPECT_EQ(job("nine").status.allocation->node_list, "n[12-14]");
-  EXPECT_EQ(job("ten").status.allocation->node_list, "n[15-16]");
-  EXPECT_EQ(job("eleven").status.allocation->node_list, "n[12-14]");
+  EXPECT_EQ(job("nine").status.allocation->hostlist, "n[12-14]");
+  EXPECT_EQ(job("ten").status.allocation->hostlist, "n[15-16]");
+  EXPECT_EQ(job("eleven").status.allocation->hostlist, "n[12-14]");
   ASSERT_NO_FATAL_FAILURE(wait_for_turns({"nine", "eleven"}));
   const std::vector<std::string> cgroups{pod_cgroup_of("ten", "n15"), pod_cgroup_of("ten", "n16")};
   const Instant from = now();
@@ -116,8 +116,8 @@ TEST_F(GangScenario, LocalBackfillingRunsTheSmallJobBesideTheOther) {
   ASSERT_NO_FATAL_FAILURE(wait_ready("thirteen"));
   submit({.name = "fourteen", .nodes_count = 2});
   ASSERT_NO_FATAL_FAILURE(wait_ready("fourteen"));
-  EXPECT_EQ(job("twelve").status.allocation->node_list, "n[12-14]");
-  EXPECT_EQ(job("fourteen").status.allocation->node_list, "n[15-16]");
+  EXPECT_EQ(job("twelve").status.allocation->hostlist, "n[12-14]");
+  EXPECT_EQ(job("fourteen").status.allocation->hostlist, "n[15-16]");
   ASSERT_NO_FATAL_FAILURE(wait_for_turns({"twelve", "thirteen"}));
   pass(milliseconds{800});
   const Instant from = now();

@@ -45,11 +45,11 @@ class PolicyScenario : public Scenario {
   // The cores that the job has on each of its nodes, the same everywhere.
   std::string cores_of(const std::string& name) {
     const auto allocation = job(name).status.allocation;
-    return allocation && allocation->nodes.size() == 1 ? allocation->nodes[0].cpus : "?";
+    return allocation && allocation->shares.size() == 1 ? allocation->shares[0].cores : "?";
   }
   std::string nodes_of(const std::string& name) {
     const auto allocation = job(name).status.allocation;
-    return allocation ? allocation->node_list : "";
+    return allocation ? allocation->hostlist : "";
   }
   // The job waits, and goes on waiting while the operator makes its decisions on other objects.
   void expect_waits(const std::string& name, const std::string& reason) {
@@ -137,7 +137,7 @@ TEST_F(PolicyScenario, CoresAreSharedByThoseWhoHaveTheSameOnly) {
   ASSERT_NO_FATAL_FAILURE(wait_state("big", "Suspended"));
   ASSERT_NO_FATAL_FAILURE(
       wait_until("big is frozen", [&] { return is_frozen(pod_cgroup_of("big", "n12")); }));
-  EXPECT_EQ(job("big").status.allocation->nodes[0].memory, kube::Bytes{9LL << 30U});
+  EXPECT_EQ(job("big").status.allocation->shares[0].memory, kube::Bytes{9LL << 30U});
   EXPECT_EQ(state("bigger"), "Pending");
   cancel("big");
   ASSERT_NO_FATAL_FAILURE(wait_ready("bigger"));
@@ -376,7 +376,7 @@ TEST_F(PolicyScenario, GraceExemptionAndTimeLimit) {
   ASSERT_NO_FATAL_FAILURE(wait_state("obedient", "Preempted"));
   const kube::Job in_grace = job("stubborn");
   ASSERT_TRUE(in_grace.status.ending.has_value()) << get(job_path("stubborn")).dump(1);
-  EXPECT_EQ(in_grace.status.ending->by, "default/over-two");
+  EXPECT_EQ(in_grace.status.ending->by->name, "over-two");
   ASSERT_NO_FATAL_FAILURE(wait_state("stubborn", "Preempted"));
   const kube::JobStatus ended = job("stubborn").status;
   EXPECT_GE(*ended.end_time - *in_grace.status.ending->since, seconds{2});

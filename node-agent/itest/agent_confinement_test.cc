@@ -105,7 +105,10 @@ TEST_P(AgentConfinementTest, AListedPodThatSomebodyElseFrozeIsReportedAndLeftAlo
   node_->start();
   ASSERT_TRUE(eventually([&] { return frozen("a"); }));
   EXPECT_TRUE(eventually(
-      [&] { return node_->timetable().status.foreign == std::vector<std::string>{"default/b"}; },
+      [&] {
+        return node_->timetable().status.foreign ==
+               std::vector<kube::PodReference>{{"default", "b"}};
+      },
       kStatusWithin));
   EXPECT_TRUE(frozen("b"));
   node_->signal(SIGTERM);

@@ -16,12 +16,14 @@ kube::Condition condition(std::string type, bool status, std::string reason, std
 }
 
 template <typename Predicate>
-std::vector<std::string> names_of_pods(const std::vector<PodView>& pods, Predicate belongs) {
-  std::vector<std::string> names;
+std::vector<kube::PodReference> references_to(const std::vector<PodView>& pods, Predicate belongs) {
+  std::vector<kube::PodReference> references;
   for (const PodView& pod : pods) {
-    if (belongs(pod) && names.size() < kNamesMax) names.push_back(pod.name);
+    if (!belongs(pod) || references.size() >= kNamesMax) continue;
+    const auto slash = pod.name.find('/');  // of "namespace/name"
+    references.push_back({.ns = pod.name.substr(0, slash), .name = pod.name.substr(slash + 1)});
   }
-  return names;
+  return references;
 }
 
 }  // namespace
@@ -79,12 +81,12 @@ kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
   status.observed_revision.reset();
   if (report.in_force) status.observed_revision = report.in_force->spec.revision;
   status.topology = report.topology;
-  status.stuck = names_of_pods(report.pods,
+  status.stuck = references_to(report.pods,
                                [](const PodView& pod) { return pod.state == FreezeState::kStuck; });
-  status.exempt = names_of_pods(report.pods, [](const PodView& pod) {
+  status.exempt = references_to(report.pods, [](const PodView& pod) {
     return pod.standing == PodStanding::kExempt || pod.standing == PodStanding::kRefused;
   });
-  status.foreign = names_of_pods(
+  status.foreign = references_to(
       report.pods, [](const PodView& pod) { return pod.state == FreezeState::kForeign; });
   status.clock_error_micros = report.clock.error_max.count();
   status.agent_version = KUBEGANG_VERSION;

@@ -67,9 +67,10 @@ TEST(NodeStatus, NamesStuckExemptAndForeignPods) {
                  pod("ns/d", PodStanding::kRefused, std::nullopt),
                  pod("ns/e", PodStanding::kControlled, FreezeState::kForeign)};
   const kube::NodeTimetableStatus status = node_status({}, report, kNow);
-  EXPECT_THAT(status.stuck, ElementsAre("ns/b"));
-  EXPECT_THAT(status.exempt, ElementsAre("ns/c", "ns/d"));
-  EXPECT_THAT(status.foreign, ElementsAre("ns/e"));
+  EXPECT_THAT(status.stuck, ElementsAre(kube::PodReference{"ns", "b"}));
+  EXPECT_THAT(status.exempt,
+              ElementsAre(kube::PodReference{"ns", "c"}, kube::PodReference{"ns", "d"}));
+  EXPECT_THAT(status.foreign, ElementsAre(kube::PodReference{"ns", "e"}));
 }
 
 TEST(NodeStatus, SaysWhichPodIsNotBoundToItsCpusAndIsReadyAllTheSame) {

@@ -46,11 +46,11 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
   std::vector<PodSlot> slots;
   int node_index = 0;
   int first_task = 0;
-  for (const kube::NodeAllocation& share : allocation.nodes) {
-    const auto nodes = slurm::expand_hostlist(share.nodes);
-    if (!nodes.ok()) return nodes.error().with_context("status.allocation.nodes");
+  for (const kube::NodeShare& share : allocation.shares) {
+    const auto nodes = slurm::expand_hostlist(share.hostlist);
+    if (!nodes.ok()) return nodes.error().with_context("status.allocation.shares");
     const int tasks = std::max(share.tasks.value_or(1), 1);
-    const int cpus = share.cpu_count.value_or(0);
+    const int cpus = share.cpus.value_or(0);
     for (const std::string& node : *nodes) {
       const int pods = policy == kube::PodPolicy::kPerTask ? tasks : 1;
       for (int i = 0; i < pods; ++i) {
@@ -62,7 +62,7 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
         slot.tasks = tasks / pods;
         slot.first_task = first_task + i * slot.tasks;
         slot.cpus = cpus == 0 ? 0 : std::max(cpus / pods, 1);
-        slot.cores = share.cpus;
+        slot.cores = share.cores;
         if (share.memory) slot.memory = kube::Bytes{share.memory->value() / pods};
       }
       first_task += tasks;

@@ -15,10 +15,6 @@ bool is_system_hold(sched::Reason reason) {
          reason == sched::Reason::kLaunchFailedRequeuedHeld;
 }
 
-std::string in_brackets(std::string_view reason) {
-  return "(" + (reason.empty() ? std::string{"None"} : std::string{reason}) + ")";
-}
-
 void erase_condition(kube::Conditions& conditions, std::string_view type) {
   std::erase_if(conditions, [&](const kube::Condition& c) { return c.type == type; });
 }
@@ -50,7 +46,6 @@ void ControlLoop::on(const sched::Start& start, JobRecord& job) {
   wanted.allocation = encode_allocation(
       start.allocation,
       [this](sched::NodeIndex node) -> const std::string& { return scheduler_.node_name(node); });
-  wanted.node_list_or_reason = wanted.allocation->node_list;
   wanted.starts = wanted.starts.value_or(0) + 1;
   wanted.start_time.reset();
   wanted.end_time.reset();
@@ -70,10 +65,10 @@ void ControlLoop::on(const sched::Start& start, JobRecord& job) {
   mark(job, WriteUrgency::kCommit);
   counts_dirty_ = true;
   log("start", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
-                   " partition=" + wanted.partition + " nodes=" + wanted.allocation->node_list +
+                   " partition=" + wanted.partition + " nodes=" + wanted.allocation->hostlist +
                    " starts=" + std::to_string(*wanted.starts));
   event(job, false, "Started",
-        "on " + wanted.allocation->node_list + " in partition " + wanted.partition);
+        "on " + wanted.allocation->hostlist + " in partition " + wanted.partition);
 }
 
 void ControlLoop::on(const sched::Suspend& suspend, JobRecord& job) {
@@ -114,23 +109,23 @@ void ControlLoop::on(const sched::End& end, JobRecord& job) {
   if (end.preemptor) {
     ending.reason = std::string{reason_name(sched::Reason::kPreempted)};
     if (const JobRecord* preemptor = find_job(*end.preemptor)) {
-      ending.by = kube::to_string(preemptor->key);
+      ending.by = kube::JobReference{
+          .ns = preemptor->key.ns, .name = preemptor->key.name, .uid = preemptor->uid};
     }
   } else {
     ending.reason = std::string{kube::to_string(ending.verdict)};
   }
+  const std::string by = ending.by ? kube::to_string(*ending.by) : "";
   wanted.ending = ending;
   job.start.undo.reset();  // the end is decided by somebody else now
   job.start.commit_after = end.preemptor;
   show_completing(job);
   show_times(job);
   mark(job, WriteUrgency::kCommit);
-  log("end", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
-                 " verdict=" + std::string{kube::to_string(ending.verdict)} +
-                 (ending.by.empty() ? "" : " by=" + ending.by));
+  log("end", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) + " verdict=" +
+                 std::string{kube::to_string(ending.verdict)} + (by.empty() ? "" : " by=" + by));
   event(job, false, "Ending",
-        std::string{kube::to_string(ending.verdict)} +
-            (ending.by.empty() ? "" : ", preempted by " + ending.by));
+        std::string{kube::to_string(ending.verdict)} + (by.empty() ? "" : ", preempted by " + by));
 }
 
 void ControlLoop::on(const sched::Claim& claim, JobRecord& job) {
@@ -141,14 +136,14 @@ void ControlLoop::on(const sched::Claim& claim, JobRecord& job) {
     const kube::Allocation nodes = encode_allocation(
         *claim.claim,
         [this](sched::NodeIndex node) -> const std::string& { return scheduler_.node_name(node); });
-    wanted.claim = kube::JobClaim{.node_list = nodes.node_list,
-                                  .cpus = nodes.nodes.size() == 1 ? nodes.nodes[0].cpus : "",
+    wanted.claim = kube::JobClaim{.hostlist = nodes.hostlist,
+                                  .cores = nodes.shares.size() == 1 ? nodes.shares[0].cores : "",
                                   .since = now_,
                                   .until = claim.until};
   }
   mark(job, WriteUrgency::kCommit);
   log("claim", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
-                   " nodes=" + (wanted.claim ? wanted.claim->node_list : "none"));
+                   " nodes=" + (wanted.claim ? wanted.claim->hostlist : "none"));
 }
 
 void ControlLoop::on(const sched::StateChange& change, JobRecord& job) {
@@ -175,7 +170,6 @@ void ControlLoop::on(const sched::StateChange& change, JobRecord& job) {
     wanted.preempt_eligible_time.reset();
     wanted.eligible_time = change.eligible_at;
     if (requeued) wanted.submit_time = now_;  // T7; of a start that is undone it stays
-    wanted.node_list_or_reason = in_brackets(wanted.reason);
     erase_condition(wanted.conditions, kube::kReady);
     erase_condition(wanted.conditions, kube::kCompleting);
     if (is_system_hold(change.reason)) wanted.held = kube::JobHeld{wanted.reason};
@@ -220,7 +214,6 @@ void ControlLoop::on(const sched::Waits& waits, JobRecord& job) {
   wanted.message = backs_off ? job.start_refusal : waits.message;
   wanted.expected_start_time = waits.expected_start;
   if (!job.is_allocated()) {
-    wanted.node_list_or_reason = in_brackets(wanted.reason);
     if (is_system_hold(waits.reason)) {
       wanted.held = kube::JobHeld{wanted.reason};
       mark(job, WriteUrgency::kUrgent);

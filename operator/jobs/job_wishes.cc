@@ -154,7 +154,6 @@ void ControlLoop::refuse(JobRecord& job, const std::vector<std::string>& problem
   wanted.state = kube::JobState::kPending;
   wanted.reason = "NotAccepted";
   wanted.message = message;
-  wanted.node_list_or_reason = "(NotAccepted)";
   mark(job, WriteUrgency::kUrgent);
   log("job refused", "job=" + kube::to_string(job.key) + " id=" + to_string(job.id) +
                          " message=\"" + message + "\"");
@@ -213,7 +212,6 @@ void ControlLoop::submit(JobRecord& job, sched::JobRequest request) {
   wanted.state = kube::JobState::kPending;
   wanted.reason.clear();
   wanted.message.clear();
-  wanted.node_list_or_reason = "(None)";
   if (!wanted.observed) {
     wanted.observed = kube::JobObserved{job.object->spec.control.requeue_request.value_or(0),
                                         job.object->spec.control.release_request.value_or(0)};

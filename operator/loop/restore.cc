@@ -160,19 +160,16 @@ void ControlLoop::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
   }
   restored.ending = decided_verdict(ending->verdict);
   restored.ending_state = own_verdict(ending->verdict);
-  const auto slash = ending->by.find('/');
-  if (slash == std::string::npos) return;
-  const auto preemptor = uid_of_.find({ending->by.substr(0, slash), ending->by.substr(slash + 1)});
-  if (preemptor == uid_of_.end()) return;
-  const JobRecord* found = find_job(preemptor->second);
+  if (!ending->by) return;
+  const JobRecord* found = find_job(ending->by->uid);
   if (found != nullptr && found->id.value() != 0) restored.preemptor = found->id;
 }
 
 void ControlLoop::restore_claim(const JobRecord& job, sched::RestoredJob& restored) const {
   const auto& claim = job.wanted().claim;
   if (!claim) return;
-  const auto names = slurm::expand_hostlist(claim->node_list);
-  const auto cores = parse_cores(claim->cpus);
+  const auto names = slurm::expand_hostlist(claim->hostlist);
+  const auto cores = parse_cores(claim->cores);
   if (!names.ok() || !cores.ok()) return;
   sched::Allocation nodes;
   for (const std::string& name : *names) {
@@ -180,7 +177,7 @@ void ControlLoop::restore_claim(const JobRecord& job, sched::RestoredJob& restor
     if (!node) continue;
     sched::NodeAllocation& share = nodes.nodes.emplace_back();
     share.node = node->index;
-    share.cores = claim->cpus.empty() ? sched::CoreSet::first(node->cores) : *cores;
+    share.cores = claim->cores.empty() ? sched::CoreSet::first(node->cores) : *cores;
     share.cpus = node->cpus;
   }
   restored.claim = std::move(nodes);

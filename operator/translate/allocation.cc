@@ -13,12 +13,12 @@ bool same_share(const sched::NodeAllocation& a, const sched::NodeAllocation& b) 
   return a.cores == b.cores && a.cpus == b.cpus && a.tasks == b.tasks && a.memory == b.memory;
 }
 
-kube::NodeAllocation encode_share(const sched::NodeAllocation& share,
-                                  const std::vector<std::string>& names) {
-  kube::NodeAllocation encoded;
-  encoded.nodes = slurm::compress_hostlist(names);
-  encoded.cpus = format_cores(share.cores);
-  encoded.cpu_count = share.cpus;
+kube::NodeShare encode_share(const sched::NodeAllocation& share,
+                             const std::vector<std::string>& names) {
+  kube::NodeShare encoded;
+  encoded.hostlist = slurm::compress_hostlist(names);
+  encoded.cores = format_cores(share.cores);
+  encoded.cpus = share.cpus;
   encoded.tasks = share.tasks;
   if (share.memory.value() > 0) encoded.memory = bytes_of(share.memory);
   return encoded;
@@ -77,10 +77,11 @@ kube::Allocation encode_allocation(const sched::Allocation& allocation, const No
     group.push_back(all.back());
     const bool last = i + 1 == allocation.nodes.size();
     if (!last && same_share(share, allocation.nodes[i + 1])) continue;
-    encoded.nodes.push_back(encode_share(share, group));
+    encoded.shares.push_back(encode_share(share, group));
     group.clear();
   }
-  encoded.node_list = slurm::compress_hostlist(all);
+  encoded.nodes = static_cast<std::int32_t>(all.size());
+  encoded.hostlist = slurm::compress_hostlist(all);
   return encoded;
 }
 
@@ -88,11 +89,11 @@ base::Result<DecodedAllocation> decode_allocation(const kube::Allocation& alloca
                                                   const NodesByName& find) {
   DecodedAllocation decoded;
   decoded.allocation.whole_nodes = true;
-  for (const kube::NodeAllocation& share : allocation.nodes) {
-    const auto names = slurm::expand_hostlist(share.nodes);
-    if (!names.ok()) return names.error().with_context("status.allocation.nodes");
-    const auto cores = parse_cores(share.cpus);
-    if (!cores.ok()) return cores.error().with_context("status.allocation.nodes.cpus");
+  for (const kube::NodeShare& share : allocation.shares) {
+    const auto names = slurm::expand_hostlist(share.hostlist);
+    if (!names.ok()) return names.error().with_context("status.allocation.shares");
+    const auto cores = parse_cores(share.cores);
+    if (!cores.ok()) return cores.error().with_context("status.allocation.shares.cores");
     for (const std::string& name : *names) {
       const auto node = find(name);
       if (!node) {
@@ -102,8 +103,8 @@ base::Result<DecodedAllocation> decode_allocation(const kube::Allocation& alloca
       const sched::CoreSet all = sched::CoreSet::first(node->cores);
       sched::NodeAllocation& out = decoded.allocation.nodes.emplace_back();
       out.node = node->index;
-      out.cores = share.cpus.empty() ? all : *cores;
-      out.cpus = share.cpu_count.value_or(node->cpus);
+      out.cores = share.cores.empty() ? all : *cores;
+      out.cpus = share.cpus.value_or(node->cpus);
       out.tasks = share.tasks.value_or(1);
       out.memory = share.memory ? mib_of(*share.memory) : sched::MemoryMiB{0};
       decoded.allocation.whole_nodes = decoded.allocation.whole_nodes && out.cores == all;

@@ -485,11 +485,12 @@ TEST(Allocation, ComesBackExactly) {
   const std::vector<std::string> names{"n12", "n13", "n14"};
   const kube::Allocation encoded = encode_allocation(
       allocation, [&](sched::NodeIndex n) -> const std::string& { return names[n.index()]; });
-  EXPECT_EQ(encoded.node_list, "n[12-14]");
+  EXPECT_EQ(encoded.hostlist, "n[12-14]");
   EXPECT_EQ(encoded.cpus, 7);
-  ASSERT_EQ(encoded.nodes.size(), 2U);
-  EXPECT_EQ(encoded.nodes[0].nodes, "n[12-13]");
-  EXPECT_EQ(encoded.nodes[0].cpus, "0-1");
+  EXPECT_EQ(encoded.nodes, 3);
+  ASSERT_EQ(encoded.shares.size(), 2U);
+  EXPECT_EQ(encoded.shares[0].hostlist, "n[12-13]");
+  EXPECT_EQ(encoded.shares[0].cores, "0-1");
   const auto decoded = decode_allocation(encoded, [&](const std::string& name) {
     const auto found = std::find(names.begin(), names.end(), name);
     return std::optional{
@@ -500,7 +501,7 @@ TEST(Allocation, ComesBackExactly) {
 }
 
 TEST(Pods, AreFoundByTheirNames) {
-  const kube::Allocation allocation{.node_list = "n[1-12]", .nodes = {{.nodes = "n[1-12]"}}};
+  const kube::Allocation allocation{.hostlist = "n[1-12]", .shares = {{.hostlist = "n[1-12]"}}};
   const auto slots = pod_slots({"load", "uid", 2}, allocation, kube::PodPolicy::kPerNode).value();
   ASSERT_EQ(slots.size(), 12U);
   for (const PodSlot& slot : slots) EXPECT_EQ(find_slot(slots, slot.name), &slot);
@@ -513,9 +514,9 @@ TEST(Pods, AreFoundByTheirNames) {
 }
 
 TEST(Pods, OnePerNodeOrOnePerTask) {
-  kube::Allocation allocation{.node_list = "n[1-2]", .cpus = 8};
-  allocation.nodes = {
-      {.nodes = "n[1-2]", .cpus = "0-3", .cpu_count = 4, .tasks = 2, .memory = kube::Bytes{2048}}};
+  kube::Allocation allocation{.hostlist = "n[1-2]", .cpus = 8};
+  allocation.shares = {
+      {.hostlist = "n[1-2]", .cores = "0-3", .cpus = 4, .tasks = 2, .memory = kube::Bytes{2048}}};
   const auto per_node = pod_slots({"j", "u", 1}, allocation, kube::PodPolicy::kPerNode).value();
   ASSERT_EQ(per_node.size(), 2U);
   EXPECT_EQ(per_node[1].node, "n2");
@@ -533,7 +534,7 @@ TEST(Pods, OnePerNodeOrOnePerTask) {
 
 TEST(Pods, CarryWhatTheOperatorDecided) {
   kube::Job job = job_of(
-      {{"cpusPerTask", 2},
+      {{"resources", {{"cpusPerTask", 2}}},
        {"template",
         {{"metadata", {{"labels", {{"app", "x"}}}}},
          {"spec",
@@ -544,12 +545,12 @@ TEST(Pods, CarryWhatTheOperatorDecided) {
   job.status.job_id = 42;
   job.status.starts = 1;
   job.status.partition = "batch";
-  job.status.allocation = kube::Allocation{.node_list = "n[1-2]", .cpus = 4};
-  job.status.allocation->nodes = {{.nodes = "n[1-2]",
-                                   .cpus = "0-1",
-                                   .cpu_count = 2,
-                                   .tasks = 1,
-                                   .memory = kube::Bytes{1 << 30}}};
+  job.status.allocation = kube::Allocation{.hostlist = "n[1-2]", .cpus = 4};
+  job.status.allocation->shares = {{.hostlist = "n[1-2]",
+                                    .cores = "0-1",
+                                    .cpus = 2,
+                                    .tasks = 1,
+                                    .memory = kube::Bytes{1 << 30}}};
   const auto slots =
       pod_slots({"myload", "u-1", 1}, *job.status.allocation, kube::PodPolicy::kPerNode).value();
   const auto built = build_pod(job, slots[1], gang_layout(slots), {.kill_wait = seconds{30}});
@@ -582,9 +583,9 @@ TEST(Pods, CarryWhatTheOperatorDecided) {
 
 TEST(Pods, AreToldOfEachOther) {
   kube::Job job = job_of(json::object());
-  job.status.allocation = kube::Allocation{.node_list = "n[1-3]", .cpus = 8};
-  job.status.allocation->nodes = {{.nodes = "n1", .cpus = "0-3", .cpu_count = 4, .tasks = 2},
-                                  {.nodes = "n[2-3]", .cpus = "0-1", .cpu_count = 2, .tasks = 1}};
+  job.status.allocation = kube::Allocation{.hostlist = "n[1-3]", .cpus = 8};
+  job.status.allocation->shares = {{.hostlist = "n1", .cores = "0-3", .cpus = 4, .tasks = 2},
+                                   {.hostlist = "n[2-3]", .cores = "0-1", .cpus = 2, .tasks = 1}};
   const auto slots =
       pod_slots({"j", "u", 1}, *job.status.allocation, kube::PodPolicy::kPerTask).value();
   const GangLayout gang = gang_layout(slots);

@@ -23,7 +23,7 @@ TEST(Operator, RunsAJobFromSubmissionToItsEnd) {
   world.apply(gang_job("one", 3, "20s"));
   ASSERT_TRUE(world.run_until([&] { return world.state("one") == "Running"; }, seconds{5}))
       << world.log_tail();
-  EXPECT_EQ(world.job("one").status.allocation->node_list, "n[12-14]");
+  EXPECT_EQ(world.job("one").status.allocation->hostlist, "n[12-14]");
   EXPECT_EQ(world.job("one").status.job_id, 1);
   const auto pods = world.pods_of("one");
   ASSERT_EQ(pods.size(), 3U);

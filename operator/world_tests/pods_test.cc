@@ -24,7 +24,7 @@ TEST(Operator, AStartThatKubeletRefusesIsUndoneAndTriedElsewhere) {
   ASSERT_TRUE(world.run_until([&] { return world.state("moved") == "Completed"; }, minutes{3}))
       << world.log_tail();
   // Each node refuses the first pod that it gets; whoever had the blame is avoided for a while.
-  EXPECT_EQ(world.job("moved").status.allocation->node_list, "n[13,16]") << world.log_tail();
+  EXPECT_EQ(world.job("moved").status.allocation->hostlist, "n[13,16]") << world.log_tail();
   EXPECT_EQ(world.job("moved").status.restarts.value_or(0), 0);
   expect_no_violations(world);
 }
@@ -201,7 +201,7 @@ TEST(Operator, AJobIsNotPlacedWhereNoPodFits) {
   world.apply(gang_job("waits", 1, ""));
   world.run_for(minutes{2});
   EXPECT_EQ(world.state("fits"), "Running") << world.log_tail();
-  EXPECT_EQ(world.job("fits").status.allocation->node_list, "n13");
+  EXPECT_EQ(world.job("fits").status.allocation->hostlist, "n13");
   EXPECT_EQ(world.state("waits"), "Pending") << world.log_tail();
   EXPECT_EQ(world.job("waits").status.reason, "Resources");
   EXPECT_NE(world.job("waits").status.message.find("2 have no room for another pod"),
@@ -210,7 +210,7 @@ TEST(Operator, AJobIsNotPlacedWhereNoPodFits) {
   ASSERT_TRUE(world.client().remove<kube::Pod>({"default", "foreign"}).ok());
   ASSERT_TRUE(world.run_until([&] { return world.state("waits") == "Running"; }, minutes{1}))
       << world.log_tail();
-  EXPECT_EQ(world.job("waits").status.allocation->node_list, "n12");
+  EXPECT_EQ(world.job("waits").status.allocation->hostlist, "n12");
   expect_no_violations(world);
 }
 

@@ -108,7 +108,7 @@ class CarryOut {
     auto object = client_.get<kube::Job>(effect.job);
     if (!object.ok() || object->metadata.uid != effect.uid) return outcome;
     object->status.partition = effect.partition;
-    object->status.allocation = kube::Allocation{.node_list = effect.slot.node};
+    object->status.allocation = kube::Allocation{.hostlist = effect.slot.node};
     const auto pod =
         build_pod(*object, effect.slot, gang_layout({&effect.slot, 1}), effect.options);
     outcome.status =

@@ -181,7 +181,7 @@ class LaunchRefusedByKubelet : public Launch {
     ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
     ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
     const kube::Job pair = job("pair");
-    EXPECT_EQ(pair.status.allocation->node_list, nodes(2, 3)) << status_text("pair");
+    EXPECT_EQ(pair.status.allocation->hostlist, nodes(2, 3)) << status_text("pair");
     EXPECT_EQ(pair.status.restarts.value_or(0), 0) << status_text("pair");
     const std::string refused = "node " + node(1) + " refused the pod";
     ASSERT_NO_FATAL_FAILURE(wait_until("an event with \"" + sentence + "\"", [&] {
@@ -261,7 +261,7 @@ TEST_F(LaunchRefusedByKubelet, ANodeWithoutRoomForAPodIsNotEvenTried) {
   // kubelet would say OutOfpods: it is not even asked.
   ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
-  EXPECT_EQ(job("pair").status.allocation->node_list, nodes(2, 3)) << status_text("pair");
+  EXPECT_EQ(job("pair").status.allocation->hostlist, nodes(2, 3)) << status_text("pair");
   EXPECT_EQ(job("pair").status.starts.value_or(0), 1) << status_text("pair");
   ASSERT_NO_FATAL_FAILURE(submit({.name = "all"}));
   // Why it waits is told once a minute.
@@ -433,13 +433,13 @@ TEST_F(Launch, ATaintedNodeIsUsedOnlyByJobsThatTolerateIt) {
       wait_until("the operator has heard of the taint", [&] { return now() >= heard; }));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
-  EXPECT_EQ(job("pair").status.allocation->node_list, nodes(2, 3));
+  EXPECT_EQ(job("pair").status.allocation->hostlist, nodes(2, 3));
   ASSERT_NO_FATAL_FAILURE(
       submit({.name = "tolerant",
               .patch = template_patch(
                   nullptr, {{"tolerations", {{{"key", "e2e"}, {"operator", "Exists"}}}}})}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("tolerant"));
-  EXPECT_EQ(job("tolerant").status.allocation->node_list, nodes(1, 3));
+  EXPECT_EQ(job("tolerant").status.allocation->hostlist, nodes(1, 3));
   patch(node_path(1), {{"spec", {{"taints", nullptr}}}});
 }
 
@@ -449,7 +449,7 @@ TEST_F(Launch, ACordonedNodeGetsNoNewGangAndKeepsItsOwn) {
   ASSERT_EQ(run(kubectl("cordon " + node(1))).exit_code, 0);
   ASSERT_NO_FATAL_FAILURE(submit({.name = "after", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("after"));
-  EXPECT_EQ(job("after").status.allocation->node_list, nodes(2, 3));
+  EXPECT_EQ(job("after").status.allocation->hostlist, nodes(2, 3));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "waits"}));
   ASSERT_NO_FATAL_FAILURE(
       wait_until("the third gang waits", [&] { return !job("waits").status.reason.empty(); }));

@@ -94,7 +94,7 @@ TEST_F(Nodes, AForceDeletedPodThatIsFrozenLeavesNoProcess) {
 TEST_F(Nodes, ADrainedNodesGangStartsAgainElsewhere) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
-  ASSERT_EQ(job("pair").status.allocation->node_list, nodes(1, 2));
+  ASSERT_EQ(job("pair").status.allocation->hostlist, nodes(1, 2));
   // Of two nodes too, so on one of those; requeued with it or not.
   ASSERT_NO_FATAL_FAILURE(submit({.name = "other", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("other"));
@@ -110,11 +110,11 @@ TEST_F(Nodes, ADrainedNodesGangStartsAgainElsewhere) {
     return now_is.status.starts.value_or(0) == 2 &&
            kube::is_true(now_is.status.conditions, "Ready");
   }));
-  EXPECT_EQ(job("pair").status.allocation->node_list, nodes(2, 3));
+  EXPECT_EQ(job("pair").status.allocation->hostlist, nodes(2, 3));
   EXPECT_EQ(job("pair").status.restarts.value_or(0), 1);
   EXPECT_EQ(pods("pair").size(), 2U);
   ASSERT_NO_FATAL_FAILURE(wait_ready("other"));
-  EXPECT_EQ(job("other").status.allocation->node_list, nodes(2, 3));
+  EXPECT_EQ(job("other").status.allocation->hostlist, nodes(2, 3));
   ASSERT_NO_FATAL_FAILURE(wait_for_turns({"pair", "other"}, {node(2), node(3)}));
   EXPECT_EQ(run(kubectl("uncordon " + node(1))).exit_code, 0);
 }
@@ -131,7 +131,7 @@ TEST_F(Nodes, ANodeThatIsPoweredOffAndBackEndsItsGangsOnce) {
   ASSERT_NO_FATAL_FAILURE(wait_ready("again"));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "stays", .nodes_count = 1}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("stays"));
-  ASSERT_EQ(job("stays").status.allocation->node_list, node(1));
+  ASSERT_EQ(job("stays").status.allocation->hostlist, node(1));
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(both));
   const Instant from = now();
   ASSERT_NO_FATAL_FAILURE(power_off(3));
@@ -151,7 +151,7 @@ TEST_F(Nodes, ANodeThatIsPoweredOffAndBackEndsItsGangsOnce) {
     return found.status.starts.value_or(0) == 2 && kube::is_true(found.status.conditions, "Ready");
   }));
   EXPECT_EQ(job("again").status.restarts.value_or(0), 1) << status_text("again");
-  EXPECT_EQ(job("again").status.allocation->node_list, nodes(1, 3));
+  EXPECT_EQ(job("again").status.allocation->hostlist, nodes(1, 3));
   EXPECT_EQ(pods("again").size(), 3U);
   ASSERT_NO_FATAL_FAILURE(wait_until("the lost one's pods have ended", [&] {
     const auto all = pods("lost");
