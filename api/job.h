@@ -256,7 +256,8 @@ struct JobObserved {
 
 // Instants are written as MicroTime, so that what the operator restores is what it had.
 struct JobStatus {
-  std::optional<JobState> state{};  // absent: no operator has seen it yet
+  std::optional<std::int64_t> observed_generation{};  // newest spec that was judged
+  std::optional<JobState> state{};                    // absent: no operator has seen it yet
   std::string reason{};
   std::string message{};
   std::optional<std::int64_t> job_id{};
@@ -279,7 +280,9 @@ struct JobStatus {
   std::optional<JobHeld> held{};
   std::optional<std::int32_t> exit_code{};
   std::optional<JobObserved> observed{};
-  Conditions conditions{};  // Accepted, Ready, Completing, Finished
+  // Accepted from the first judgement on, Ready and Completing from the first start on; Finished,
+  // and Complete or Failed, at the end. NeverFrozen where it was true once. None of them vanishes.
+  Conditions conditions{};
 
   friend bool operator==(const JobStatus&, const JobStatus&) = default;
 };

@@ -142,6 +142,7 @@ void visit(Io& io, Like<JobObserved> auto& s) {
 
 template <typename Io>
 void visit(Io& io, Like<JobStatus> auto& s) {
+  io.field("observedGeneration", s.observed_generation);
   io.field("state", s.state);
   io.field("reason", s.reason);
   io.field("message", s.message);

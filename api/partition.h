@@ -114,7 +114,8 @@ struct PartitionJobCounts {
 };
 
 struct PartitionStatus {
-  std::optional<PartitionSpec> accepted{};  // the last legal spec
+  std::optional<std::int64_t> observed_generation{};  // newest spec that was judged
+  std::optional<PartitionSpec> accepted{};            // the last legal spec
   std::optional<std::int32_t> nodes{};
   std::optional<std::int32_t> cpus{};
   std::optional<PartitionJobCounts> jobs{};

@@ -73,6 +73,7 @@ void visit(Io& io, Like<PartitionJobCounts> auto& s) {
 
 template <typename Io>
 void visit(Io& io, Like<PartitionStatus> auto& s) {
+  io.field("observedGeneration", s.observed_generation);
   io.field("accepted", s.accepted);
   io.field("nodes", s.nodes);
   io.field("cpus", s.cpus);

@@ -54,7 +54,8 @@ struct QosSpec {
 };
 
 struct QosStatus {
-  std::optional<QosSpec> accepted{};  // the last legal spec
+  std::optional<std::int64_t> observed_generation{};  // newest spec that was judged
+  std::optional<QosSpec> accepted{};                  // the last legal spec
   std::optional<std::int32_t> running{};
   std::optional<std::int32_t> pending{};
   Conditions conditions{};  // Accepted

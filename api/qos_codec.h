@@ -31,6 +31,7 @@ void visit(Io& io, Like<QosSpec> auto& s) {
 
 template <typename Io>
 void visit(Io& io, Like<QosStatus> auto& s) {
+  io.field("observedGeneration", s.observed_generation);
   io.field("accepted", s.accepted);
   io.field("running", s.running);
   io.field("pending", s.pending);

@@ -124,9 +124,10 @@ struct SchedulerConfigSpec {
 };
 
 struct SchedulerConfigStatus {
-  std::optional<SchedulerConfigSpec> accepted{};  // the last legal spec
-  std::optional<std::int64_t> next_job_id{};      // first number that is not reserved yet
-  Conditions conditions{};                        // Accepted
+  std::optional<std::int64_t> observed_generation{};  // newest spec that was judged
+  std::optional<SchedulerConfigSpec> accepted{};      // the last legal spec
+  std::optional<std::int64_t> next_job_id{};          // first number that is not reserved yet
+  Conditions conditions{};                            // Accepted
 
   friend bool operator==(const SchedulerConfigStatus&, const SchedulerConfigStatus&) = default;
 };

@@ -70,6 +70,7 @@ void visit(Io& io, Like<SchedulerConfigSpec> auto& s) {
 
 template <typename Io>
 void visit(Io& io, Like<SchedulerConfigStatus> auto& s) {
+  io.field("observedGeneration", s.observed_generation);
   io.field("accepted", s.accepted);
   io.field("nextJobID", s.next_job_id);
   io.field("conditions", s.conditions);

@@ -32,6 +32,9 @@ inline constexpr std::string_view kAccepted = "Accepted";
 inline constexpr std::string_view kReady = "Ready";
 inline constexpr std::string_view kCompleting = "Completing";
 inline constexpr std::string_view kFinished = "Finished";
+// Of a job that has ended one of the two, as of a Job of the batch group.
+inline constexpr std::string_view kJobComplete = "Complete";
+inline constexpr std::string_view kJobFailed = "Failed";
 // Its pods are left out of the rotation: a webhook gave them what a frozen pod cannot have.
 inline constexpr std::string_view kNeverFrozen = "NeverFrozen";
 

@@ -140,7 +140,7 @@ base::Status Bench::rotate(json& figures) {
     const auto status = wait_until("the start of a job", [&] {
       const auto view = read_cluster(cluster_.transport());
       const kube::Job* job = view.ok() ? view->job(name) : nullptr;
-      return job != nullptr && kube::is_true(job->status.conditions, "Ready");
+      return job != nullptr && job->status.start_time.has_value();
     });
     if (!status.ok()) return status;
   }

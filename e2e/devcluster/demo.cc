@@ -215,7 +215,7 @@ base::Status Demo::submit(const json& job) {
 base::Status Demo::wait_until_ready(const std::string& name) {
   const auto status = wait_for("job " + name + " is not ready", kReadyPatience, [&] {
     const kube::Job* job = view_.job(name);
-    return job != nullptr && kube::is_true(job->status.conditions, "Ready");
+    return job != nullptr && job->status.start_time.has_value();
   });
   if (status.ok() || status.error().code == Code::kCancelled) return status;
   const kube::Job* job = view_.job(name);

@@ -219,7 +219,7 @@ std::string Scenario::state(const std::string& name) {
 }
 
 bool Scenario::is_ready(const std::string& name) {
-  return kube::is_true(job(name).status.conditions, "Ready");
+  return job(name).status.start_time.has_value();  // condition Ready ends with the job
 }
 
 std::vector<json> Scenario::pods(const std::string& job_name) {

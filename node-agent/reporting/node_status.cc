@@ -79,7 +79,11 @@ kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
                                       const AgentReport& report, base::Instant now) {
   kube::NodeTimetableStatus status = before;
   status.observed_revision.reset();
-  if (report.in_force) status.observed_revision = report.in_force->spec.revision;
+  status.observed_generation.reset();
+  if (report.in_force) {
+    status.observed_revision = report.in_force->spec.revision;
+    status.observed_generation = report.in_force->metadata.generation;
+  }
   status.topology = report.topology;
   status.stuck = references_to(report.pods,
                                [](const PodView& pod) { return pod.state == FreezeState::kStuck; });
@@ -91,6 +95,7 @@ kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
   status.clock_error_micros = report.clock.error_max.count();
   status.agent_version = KUBEGANG_VERSION;
   for (kube::Condition next : {ready_condition(report), clock_condition(report)}) {
+    next.observed_generation = status.observed_generation;
     kube::set_condition(status.conditions, std::move(next), now);
   }
   return status;

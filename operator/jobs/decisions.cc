@@ -15,10 +15,6 @@ bool is_system_hold(sched::Reason reason) {
          reason == sched::Reason::kLaunchFailedRequeuedHeld;
 }
 
-void erase_condition(kube::Conditions& conditions, std::string_view type) {
-  std::erase_if(conditions, [&](const kube::Condition& c) { return c.type == type; });
-}
-
 }  // namespace
 
 void ControlLoop::apply(const sched::Decision& decision) {
@@ -53,13 +49,12 @@ void ControlLoop::on(const sched::Start& start, JobRecord& job) {
   wanted.ending.reset();
   wanted.claim.reset();
   wanted.exit_code.reset();
-  kube::set_condition(wanted.conditions,
-                      {.type = std::string{kube::kReady},
-                       .status = kube::ConditionStatus::kFalse,
-                       .last_transition_time = now_,
-                       .reason = "Starting",
-                       .message = "its pods are being started"},
-                      now_);
+  // The start's own: its lastTransitionTime is when it was decided, also after an earlier start.
+  std::erase_if(wanted.conditions, [](const auto& c) { return c.type == kube::kReady; });
+  job.set_condition(kube::kReady, kube::ConditionStatus::kFalse, "Starting",
+                    "its pods are being started", now_);
+  job.set_condition(kube::kCompleting, kube::ConditionStatus::kFalse, "NotEnding",
+                    "its end is not decided", now_);
   show_times(job);
   take_slots(job);
   mark(job, WriteUrgency::kCommit);
@@ -170,8 +165,7 @@ void ControlLoop::on(const sched::StateChange& change, JobRecord& job) {
     wanted.preempt_eligible_time.reset();
     wanted.eligible_time = change.eligible_at;
     if (requeued) wanted.submit_time = now_;  // T7; of a start that is undone it stays
-    erase_condition(wanted.conditions, kube::kReady);
-    erase_condition(wanted.conditions, kube::kCompleting);
+    show_gone(job, "NotStarted");
     if (is_system_hold(change.reason)) wanted.held = kube::JobHeld{wanted.reason};
     if (requeued) event(job, false, "Requeued", "restart " + std::to_string(change.restarts));
   }
@@ -190,20 +184,17 @@ void ControlLoop::finish(JobRecord& job, const sched::StateChange& change) {
   wanted.end_time = now_;
   wanted.ending.reset();
   wanted.held.reset();
-  erase_condition(wanted.conditions, kube::kCompleting);
-  kube::set_condition(
-      wanted.conditions,
-      {.type = std::string{kube::kFinished},
-       .status = kube::ConditionStatus::kTrue,
-       .last_transition_time = now_,
-       .reason = name,
-       .message = job.start.end_message.empty() ? "the job has ended" : job.start.end_message},
-      now_);
+  const std::string message =
+      job.start.end_message.empty() ? "the job has ended" : job.start.end_message;
+  const bool complete = wanted.state == kube::JobState::kCompleted;
+  show_gone(job, name);
+  job.set_condition(kube::kFinished, kube::ConditionStatus::kTrue, name, message, now_);
+  job.set_condition(complete ? kube::kJobComplete : kube::kJobFailed, kube::ConditionStatus::kTrue,
+                    name, message, now_);
   leave_nodes(job);
   const bool failed =
       change.state != sched::JobState::kCompleted && change.state != sched::JobState::kCancelled;
-  event(job, failed, name,
-        job.start.end_message.empty() ? "the job has ended" : job.start.end_message);
+  event(job, failed, name, message);
 }
 
 void ControlLoop::on(const sched::Waits& waits, JobRecord& job) {
@@ -262,7 +253,7 @@ void ControlLoop::leave_nodes(JobRecord& job) {
 void ControlLoop::clear_start(JobRecord& job) {
   leave_nodes(job);
   job.clear_start();
-  erase_condition(job.wanted().conditions, kube::kNeverFrozen);
+  job.end_condition(kube::kNeverFrozen, "NotStarted", "it was about an earlier start", now_);
 }
 
 void ControlLoop::show_times(JobRecord& job) {
@@ -278,14 +269,15 @@ void ControlLoop::show_times(JobRecord& job) {
   wanted.suspend_time = kube::RunTime{view->suspend_time, now_};
 }
 
+// Of a job that has no nodes any more.
+void ControlLoop::show_gone(JobRecord& job, const std::string& reason) {
+  job.end_condition(kube::kReady, reason, "none of its pods runs", now_);
+  job.end_condition(kube::kCompleting, reason, "its pods are gone", now_);
+}
+
 void ControlLoop::show_completing(JobRecord& job) {
-  kube::set_condition(job.wanted().conditions,
-                      {.type = std::string{kube::kCompleting},
-                       .status = kube::ConditionStatus::kTrue,
-                       .last_transition_time = now_,
-                       .reason = "Ending",
-                       .message = "its pods are being ended"},
-                      now_);
+  job.set_condition(kube::kCompleting, kube::ConditionStatus::kTrue, "Ending",
+                    "its pods are being ended", now_);
 }
 
 }  // namespace control

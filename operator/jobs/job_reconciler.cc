@@ -230,13 +230,8 @@ void ControlLoop::leave_rotation(JobRecord& job, const std::string& why) {
                               ", which its template has not: a mutating webhook of the cluster "
                               "added it. The job's pods are never frozen; who shares their nodes "
                               "runs at the same time";
-  if (!kube::set_condition(job.wanted().conditions,
-                           {.type = std::string{kube::kNeverFrozen},
-                            .status = kube::ConditionStatus::kTrue,
-                            .last_transition_time = now_,
-                            .reason = "ChangedByWebhook",
-                            .message = message},
-                           now_)) {
+  if (!job.set_condition(kube::kNeverFrozen, kube::ConditionStatus::kTrue, "ChangedByWebhook",
+                         message, now_)) {
     return;  // a new leader finds what its predecessor has said
   }
   mark(job, WriteUrgency::kUrgent);
@@ -247,13 +242,8 @@ void ControlLoop::leave_rotation(JobRecord& job, const std::string& why) {
 
 void ControlLoop::ready(JobRecord& job) {
   kube::JobStatus& wanted = job.wanted();
-  kube::set_condition(wanted.conditions,
-                      {.type = std::string{kube::kReady},
-                       .status = kube::ConditionStatus::kTrue,
-                       .last_transition_time = now_,
-                       .reason = "Settled",
-                       .message = "all its pods run"},
-                      now_);
+  job.set_condition(kube::kReady, kube::ConditionStatus::kTrue, "Settled", "all its pods run",
+                    now_);
   wanted.start_time = now_;
   job.api_refusals = 0;
   mark(job, WriteUrgency::kCommit);

@@ -37,4 +37,22 @@ void JobRecord::erase_pod(const std::string& name) {
   pods.erase(name);
 }
 
+bool JobRecord::set_condition(std::string_view type, kube::ConditionStatus value,
+                              std::string reason, std::string message, base::Instant now) {
+  return kube::set_condition(wanted().conditions,
+                             {.type = std::string{type},
+                              .status = value,
+                              .observed_generation = object->metadata.generation,
+                              .last_transition_time = now,
+                              .reason = std::move(reason),
+                              .message = std::move(message)},
+                             now);
+}
+
+void JobRecord::end_condition(std::string_view type, std::string reason, std::string message,
+                              base::Instant now) {
+  if (kube::find_condition(wanted().conditions, type) == nullptr) return;
+  set_condition(type, kube::ConditionStatus::kFalse, std::move(reason), std::move(message), now);
+}
+
 }  // namespace control

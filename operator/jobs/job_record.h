@@ -89,6 +89,14 @@ struct JobRecord {
 
   kube::JobStatus& wanted() { return status.wanted(); }
   const kube::JobStatus& wanted() const { return status.wanted(); }
+
+  // Writes a condition of the wanted status, as of the newest spec. lastTransitionTime is `now`
+  // where the condition's status changes. Returns whether anything changed.
+  bool set_condition(std::string_view type, kube::ConditionStatus value, std::string reason,
+                     std::string message, base::Instant now);
+  // Turns a condition False. A condition that was never written stays away.
+  void end_condition(std::string_view type, std::string reason, std::string message,
+                     base::Instant now);
   bool is_final() const { return wanted().state && kube::is_final(*wanted().state); }
   bool is_allocated() const { return !is_final() && wanted().allocation.has_value(); }
 };

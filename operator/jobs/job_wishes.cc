@@ -143,13 +143,9 @@ void ControlLoop::refuse(JobRecord& job, const std::vector<std::string>& problem
   }
   const std::string message = joined(problems);
   kube::JobStatus& wanted = job.wanted();
-  const bool changed = kube::set_condition(wanted.conditions,
-                                           {.type = std::string{kube::kAccepted},
-                                            .status = kube::ConditionStatus::kFalse,
-                                            .observed_generation = job.object->metadata.generation,
-                                            .reason = "Invalid",
-                                            .message = message},
-                                           now_);
+  wanted.observed_generation = job.object->metadata.generation;
+  const bool changed =
+      job.set_condition(kube::kAccepted, kube::ConditionStatus::kFalse, "Invalid", message, now_);
   if (!changed && wanted.message == message) return;
   wanted.state = kube::JobState::kPending;
   wanted.reason = "NotAccepted";
@@ -163,13 +159,9 @@ void ControlLoop::refuse(JobRecord& job, const std::vector<std::string>& problem
 // The job goes on as it was.
 void ControlLoop::refuse_change(JobRecord& job, const std::vector<std::string>& problems) {
   const std::string message = joined(problems) + "; the job goes on as it was";
-  if (!kube::set_condition(job.wanted().conditions,
-                           {.type = std::string{kube::kAccepted},
-                            .status = kube::ConditionStatus::kFalse,
-                            .observed_generation = job.object->metadata.generation,
-                            .reason = "ChangeRefused",
-                            .message = message},
-                           now_)) {
+  job.wanted().observed_generation = job.object->metadata.generation;
+  if (!job.set_condition(kube::kAccepted, kube::ConditionStatus::kFalse, "ChangeRefused", message,
+                         now_)) {
     return;
   }
   mark(job, WriteUrgency::kUrgent);
@@ -188,16 +180,12 @@ void ControlLoop::show_partitions(JobRecord& job) {
 
 void ControlLoop::show_accepted(JobRecord& job) {
   const bool warns = !job.pod_warning.empty();
-  if (!kube::set_condition(
-          job.wanted().conditions,
-          {.type = std::string{kube::kAccepted},
-           .status = kube::ConditionStatus::kTrue,
-           .observed_generation = job.object->metadata.generation,
-           .reason = warns ? "AcceptedWithWarning" : "Accepted",
-           .message = warns
-                          ? "the job is in the queue; the API server would refuse its pods now: " +
-                                job.pod_warning
-                          : "the job is in the queue"},
+  job.wanted().observed_generation = job.object->metadata.generation;
+  if (!job.set_condition(
+          kube::kAccepted, kube::ConditionStatus::kTrue, warns ? "AcceptedWithWarning" : "Accepted",
+          warns ? "the job is in the queue; the API server would refuse its pods now: " +
+                      job.pod_warning
+                : "the job is in the queue",
           now_)) {
     return;
   }

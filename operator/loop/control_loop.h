@@ -228,6 +228,7 @@ class ControlLoop {
   void clear_start(JobRecord& job);
   void show_times(JobRecord& job);
   void show_completing(JobRecord& job);
+  void show_gone(JobRecord& job, const std::string& reason);
 
   // --- pods (jobs/job_reconciler.cc) ---
   void apply_pod_changes(const Inbox::Batch& batch);

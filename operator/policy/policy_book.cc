@@ -146,6 +146,7 @@ template <typename T>
 void ControlLoop::show_verdict(StatusMirror<T>& mirror, const T& object,
                                const SpecVerdict& verdict) {
   auto wanted = mirror.wanted();
+  wanted.observed_generation = object.metadata.generation;
   if (verdict.newest_in_force) wanted.accepted = object.spec;
   kube::Condition condition{.type = std::string{kube::kAccepted},
                             .observed_generation = object.metadata.generation};

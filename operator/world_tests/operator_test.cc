@@ -34,6 +34,18 @@ TEST(Operator, RunsAJobFromSubmissionToItsEnd) {
   const kube::JobStatus status = world.job("one").status;
   EXPECT_EQ(status.exit_code, 0);
   EXPECT_TRUE(kube::is_true(status.conditions, kube::kFinished));
+  EXPECT_TRUE(kube::is_true(status.conditions, kube::kJobComplete));
+  EXPECT_EQ(kube::find_condition(status.conditions, kube::kJobFailed), nullptr);
+  for (const std::string_view over : {kube::kReady, kube::kCompleting}) {
+    const kube::Condition* condition = kube::find_condition(status.conditions, over);
+    ASSERT_NE(condition, nullptr) << over;
+    EXPECT_EQ(condition->status, kube::ConditionStatus::kFalse) << over;
+    EXPECT_EQ(condition->reason, "Completed") << over;
+  }
+  EXPECT_EQ(status.observed_generation, 1);
+  for (const kube::Condition& condition : status.conditions) {
+    EXPECT_EQ(condition.observed_generation, 1) << condition.type;
+  }
   EXPECT_TRUE(status.end_time.has_value());
   expect_no_violations(world);
 }

@@ -150,7 +150,7 @@ Status ManyJobs::lives_of_others(int run) {
     if (!list.ok()) return false;
     return std::all_of((*list)["items"].begin(), (*list)["items"].end(), [](const json& object) {
       const auto job = kube::decode<kube::Job>(object);
-      return job.ok() && kube::is_true(job->status.conditions, "Ready");
+      return job.ok() && job->status.start_time.has_value();
     });
   });
   if (!ready.ok()) return ready;

@@ -402,7 +402,8 @@ void Cluster::wait_until(const std::string& what, const std::function<bool()>& c
 
 void Cluster::wait_ready(const std::string& name) {
   ASSERT_TRUE(
-      eventually([&] { return kube::is_true(job(name).status.conditions, "Ready"); }, kPatience))
+      // Condition Ready ends with the job.
+      eventually([&] { return job(name).status.start_time.has_value(); }, kPatience))
       << "job " << name << " is not ready: " << status_text(name);
 }
 
