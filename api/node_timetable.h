@@ -70,7 +70,7 @@ struct NodeTimetableStatus {
   std::vector<PodReference> foreign{};  // that somebody else froze
   std::optional<std::int64_t> clock_error_micros{};
   std::string agent_version{};
-  Conditions conditions{};  // Ready, ClockSynchronised
+  Conditions conditions{};  // Ready, ClockSynchronized
 
   friend bool operator==(const NodeTimetableStatus&, const NodeTimetableStatus&) = default;
 };

@@ -35,11 +35,11 @@ constexpr auto names_of(std::type_identity<PreemptType>) {
        {PreemptType::kQos, "QOS"}});
 }
 
-enum class PlacementPolicy { kCompat, kMinimisePreemption };
+enum class PlacementPolicy { kCompat, kMinimizePreemption };
 constexpr auto names_of(std::type_identity<PlacementPolicy>) {
   return std::to_array<EnumName<PlacementPolicy>>(
       {{PlacementPolicy::kCompat, "Compat"},
-       {PlacementPolicy::kMinimisePreemption, "MinimisePreemption"}});
+       {PlacementPolicy::kMinimizePreemption, "MinimizePreemption"}});
 }
 
 enum class EnforcePartitionLimits { kNone, kAny, kAll };

@@ -272,9 +272,9 @@ TEST_F(PolicyScenario, AQosTakesTurnsWithTheJobThatItPreempts) {
   EXPECT_EQ(state("b"), "Pending");
 }
 
-// Slurm-semantics 14.9: Slurm suspends three jobs where one is enough; MinimisePreemption does not.
+// Slurm-semantics 14.9: Slurm suspends three jobs where one is enough; MinimizePreemption does not.
 // The policy is changed while jobs run.
-TEST_F(PolicyScenario, MinimisePreemptionSparesWhomItCan) {
+TEST_F(PolicyScenario, MinimizePreemptionSparesWhomItCan) {
   if (!begin({.slice = seconds{600},
               .example = "tiers.yaml",
               .config = R"({"select": {"type": "ConsTres", "memory": false}})",
@@ -302,10 +302,10 @@ TEST_F(PolicyScenario, MinimisePreemptionSparesWhomItCan) {
   for (const std::string& name : low) ASSERT_NO_FATAL_FAILURE(wait_state(name, "Running"));
 
   patch("/apis/kubegang.io/v1alpha1/schedulerconfigs/default",
-        {{"spec", {{"placementPolicy", "MinimisePreemption"}}}});
+        {{"spec", {{"placementPolicy", "MinimizePreemption"}}}});
   ASSERT_NO_FATAL_FAILURE(wait_until("the policy is in force", [&] {
     return get("/apis/kubegang.io/v1alpha1/schedulerconfigs/default")["status"]["accepted"].value(
-               "placementPolicy", "") == "MinimisePreemption";
+               "placementPolicy", "") == "MinimizePreemption";
   }));
   JobOptions again = preemptor;
   again.name = "j21";

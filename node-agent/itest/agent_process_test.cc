@@ -45,7 +45,7 @@ TEST_P(AgentProcessTest, LetsTwoGangsTakeTurnsAndReports) {
       eventually([&] { return node_->timetable().status.observed_revision == 1; }, seconds{6}));
   const kube::NodeTimetableStatus status = node_->timetable().status;
   EXPECT_TRUE(kube::is_true(status.conditions, "Ready"));
-  EXPECT_NE(kube::find_condition(status.conditions, "ClockSynchronised"), nullptr);
+  EXPECT_NE(kube::find_condition(status.conditions, "ClockSynchronized"), nullptr);
   EXPECT_GE(status.topology->sockets, 1);
   EXPECT_EQ(status.agent_version, KUBEGANG_VERSION);
   // The turns cost no API write. (The server logs one when it has answered, after the object has

@@ -59,9 +59,9 @@ kube::Condition ready_condition(const AgentReport& report) {
 }
 
 kube::Condition clock_condition(const AgentReport& report) {
-  const std::string type = "ClockSynchronised";
+  const std::string type = "ClockSynchronized";
   if (!report.clock.synchronised) {
-    return condition(type, false, "NotSynchronised",
+    return condition(type, false, "NotSynchronized",
                      "the kernel says that nothing keeps this clock: run an NTP client");
   }
   const base::Duration slice = report.in_force ? report.in_force->spec.timetable.slice
@@ -72,7 +72,7 @@ kube::Condition clock_condition(const AgentReport& report) {
                      "the clock may be off by more than the " + std::to_string(limit.count()) +
                          " us that this slice length allows");
   }
-  return condition(type, true, "Synchronised", "");
+  return condition(type, true, "Synchronized", "");
 }
 
 kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,

@@ -36,7 +36,7 @@ TEST(NodeStatus, SaysWhatIsInForce) {
   EXPECT_EQ(status.topology->cpu_ids, "0-1");
   EXPECT_EQ(status.clock_error_micros, 1000);
   EXPECT_TRUE(kube::is_true(status.conditions, "Ready"));
-  EXPECT_TRUE(kube::is_true(status.conditions, "ClockSynchronised"));
+  EXPECT_TRUE(kube::is_true(status.conditions, "ClockSynchronized"));
 }
 
 TEST(NodeStatus, IsWorthNoWriteWhenOnlyTheClocksErrorMoved) {
@@ -47,7 +47,7 @@ TEST(NodeStatus, IsWorthNoWriteWhenOnlyTheClocksErrorMoved) {
   report.clock.error_max = milliseconds{101};  // 100 ms, or slice / 20 if that is less
   const kube::NodeTimetableStatus after = node_status(before, report, kNow + seconds{60});
   EXPECT_TRUE(worth_a_write(before, after));
-  EXPECT_EQ(kube::find_condition(after.conditions, "ClockSynchronised")->reason, "ErrorTooLarge");
+  EXPECT_EQ(kube::find_condition(after.conditions, "ClockSynchronized")->reason, "ErrorTooLarge");
 }
 
 TEST(NodeStatus, TheClockMustBeBetterForShorterSlices) {

@@ -378,7 +378,7 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
           sched::Priority{static_cast<std::uint32_t>(*from.min_exempt_priority)};
     }
   }
-  cluster.placement = spec.placement_policy == kube::PlacementPolicy::kMinimisePreemption
+  cluster.placement = spec.placement_policy == kube::PlacementPolicy::kMinimizePreemption
                           ? sched::PlacementPolicy::kMinimisePreemption
                           : sched::PlacementPolicy::kCompat;
   cluster.time_slice = spec.time_slice.value_or(cluster.time_slice);

@@ -100,7 +100,7 @@ std::string why_drained(const NodeFacts& facts) {
     if (!kube::is_true(facts.agent->conditions, "Ready")) return "has an agent that is not ready";
   }
   if (facts.clock == kube::ClockPolicy::kRequire &&
-      (facts.agent == nullptr || !kube::is_true(facts.agent->conditions, "ClockSynchronised"))) {
+      (facts.agent == nullptr || !kube::is_true(facts.agent->conditions, "ClockSynchronized"))) {
     return "has a clock that is not synchronised";
   }
   return "";

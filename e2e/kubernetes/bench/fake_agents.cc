@@ -67,7 +67,7 @@ base::Duration FakeAgents::acknowledge(const std::string& node) {
                           {"coresPerSocket", cores_},
                           {"threadsPerCore", 1},
                           {"cpuIDs", "0-" + std::to_string(cores_ - 1)}};
-    status["conditions"] = {condition("Ready"), condition("ClockSynchronised")};
+    status["conditions"] = {condition("Ready"), condition("ClockSynchronized")};
   }
   const auto written =
       client_.patch_status<kube::NodeTimetable>({.ns = "", .name = node}, {{"status", status}});
