@@ -109,7 +109,8 @@ struct JobResources {
   std::optional<std::int32_t> tasks_per_core{};
   std::optional<std::int32_t> cpus_per_task{};
   std::optional<Bytes> memory_per_cpu{};
-  std::optional<Bytes> memory_per_node{};  // 0 = all memory of the node
+  std::optional<Bytes> memory_per_node{};
+  std::optional<bool> all_memory{};  // of each node
   std::optional<bool> overcommit{};
   std::optional<bool> use_min_nodes{};
 

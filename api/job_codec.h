@@ -23,6 +23,7 @@ void visit(Io& io, Like<JobResources> auto& s) {
   io.field("cpusPerTask", s.cpus_per_task);
   io.field("memoryPerCPU", s.memory_per_cpu);
   io.field("memoryPerNode", s.memory_per_node);
+  io.field("allMemory", s.all_memory);
   io.field("overcommit", s.overcommit);
   io.field("useMinNodes", s.use_min_nodes);
 }

@@ -131,7 +131,7 @@ json full_job() {
       "resources": {
         "nodes": {"min": 3, "max": 4}, "tasks": 6, "tasksPerNode": 2, "tasksPerSocket": 2,
         "tasksPerCore": 1, "cpusPerTask": 1, "memoryPerCPU": "512Mi", "memoryPerNode": "1Gi",
-        "overcommit": false, "useMinNodes": true},
+        "allMemory": false, "overcommit": false, "useMinNodes": true},
       "placement": {
         "hostlist": "n12", "excludeHostlist": "n13", "contiguous": true, "constraint": "gpu&fast",
         "sharing": "OverSubscribe", "minCPUsPerNode": 4, "socketsPerNode": 2, "coresPerSocket": 4,
@@ -193,9 +193,9 @@ TEST(DecodeTemplate, NamesTheField) {
 
 TEST(Job, MemoryMayBeABareNumber) {
   const auto job = decode<Job>(
-      json{{"spec", {{"resources", {{"memoryPerNode", 0}, {"memoryPerCPU", 1048576}}}}}});
+      json{{"spec", {{"resources", {{"memoryPerNode", 2097152}, {"memoryPerCPU", 1048576}}}}}});
   ASSERT_TRUE(job.ok()) << job.error().message;
-  EXPECT_EQ(job->spec.resources.memory_per_node, Bytes{0});
+  EXPECT_EQ(job->spec.resources.memory_per_node, Bytes{2 << 20U});
   EXPECT_EQ(job->spec.resources.memory_per_cpu, Bytes{1 << 20U});
 }
 
@@ -204,8 +204,8 @@ TEST(Qos, ComesBackAsItWas) {
     "apiVersion": "kubegang.io/v1alpha1", "kind": "QOS", "metadata": {"name": "high"},
     "spec": {"priority": 100, "preempt": ["normal"], "preemptMode": "Requeue",
              "preemptWithin": true, "preemptPriority": false, "preemptExemptTime": "0s", "graceTime": "10s", "flags": ["DenyOnLimit", "OverPartQOS"],
-             "limits": {"maxJobsPerNamespace": 0, "maxCPUsPerNamespace": 0, "maxNodesPerJob": 0,
-                        "groupCPUs": 0, "maxTime": "0s"}},
+             "limits": {"maxJobsPerNamespace": 1, "maxCPUsPerNamespace": 2, "maxNodesPerJob": 3,
+                        "groupCPUs": 4, "maxTime": "1h"}},
     "status": {"running": 0, "pending": 0, "accepted": {"priority": 100}}})"));
 }
 
@@ -222,7 +222,7 @@ TEST(SchedulerConfig, ComesBackAsItWas) {
       "placementPolicy": "Compat", "timeSlice": "30s", "killWait": "30s",
       "requeue": {"default": true, "delay": "2m", "maxBatch": 5}, "overTimeLimit": "0s",
       "enforcePartitionLimits": "None",
-      "memory": {"defaultPerCPU": "0", "maxPerCPU": "0"}, "nodeReserve": {"memoryPercent": 5},
+      "memory": {"defaultPerCPU": "1Gi", "maxPerCPU": "4Gi"}, "nodeReserve": {"memoryPercent": 5},
       "timetable": {"lead": "3s", "settle": "2s", "barrier": "20ms", "failOpenAfter": "15m",
                     "clock": "Warn"}},
     "status": {"nextJobID": 2000, "accepted": {"gang": true}}})"));

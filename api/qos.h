@@ -28,7 +28,7 @@ constexpr auto names_of(std::type_identity<QosFlag>) {
                                            {QosFlag::kOverPartQos, "OverPartQOS"}});
 }
 
-// 0 or absent = no limit.
+// Absent = no limit.
 struct QosLimits {
   std::optional<std::int32_t> max_jobs_per_namespace{};
   std::optional<std::int32_t> max_cpus_per_namespace{};

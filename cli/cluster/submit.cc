@@ -132,6 +132,11 @@ base::Status check_fields(const sched::JobRequest& request) {
     return base::invalid_argument(
         "--time UNLIMITED: leave it out; the partition's default holds then");
   }
+  if (const auto* per_cpu = std::get_if<sched::MemoryPerCpu>(&request.memory);
+      per_cpu != nullptr && per_cpu->amount.value() == 0) {
+    return base::invalid_argument(
+        "--mem-per-cpu 0: leave it out, or use --mem 0 for all memory of the nodes");
+  }
   if (const auto parsed = sched::Constraint::parse(request.constraint); !parsed.ok()) {
     return base::invalid_argument("--constraint \"" + request.constraint +
                                   "\": " + parsed.error().message + "; write it like gpu&fast");
@@ -165,7 +170,11 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
   if (const auto* per_cpu = std::get_if<sched::MemoryPerCpu>(&request.memory)) {
     spec.resources.memory_per_cpu = bytes(per_cpu->amount);
   } else if (const auto* per_node = std::get_if<sched::MemoryPerNode>(&request.memory)) {
-    spec.resources.memory_per_node = bytes(per_node->amount);
+    if (per_node->amount.value() == 0) {
+      spec.resources.all_memory = true;
+    } else {
+      spec.resources.memory_per_node = bytes(per_node->amount);
+    }
   }
   spec.schedule.time_limit = request.time_limit;
   spec.schedule.time_min = request.time_min;

@@ -81,6 +81,14 @@ TEST_F(Submit, WhatTheNodesMustBeLikeIsPassedOn) {
   EXPECT_EQ(spec.placement.tmp_disk, kube::Bytes{std::int64_t{1} << 30U});
 }
 
+TEST_F(Submit, MemoryOfZeroIsAllOfTheNodes) {
+  ASSERT_EQ(run({"submit", "--mem=0", "--", "x"}).code, kExitOk);
+  EXPECT_EQ(only_job().spec.resources.all_memory, true);
+  EXPECT_EQ(only_job().spec.resources.memory_per_node, std::nullopt);
+  const Ran wrong = run({"submit", "--mem-per-cpu=0", "--", "x"});
+  EXPECT_NE(wrong.err.find("use --mem 0"), std::string::npos) << wrong.err;
+}
+
 TEST_F(Submit, TtlAfterFinishedIsADuration) {
   ASSERT_EQ(run({"submit", "--ttl-after-finished=1m", "--", "x"}).code, kExitOk);
   EXPECT_EQ(only_job().spec.lifecycle.ttl_after_finished, minutes{1});

@@ -11,7 +11,7 @@ PodSlot smallest_slot(const JobRecord& job, const std::string& node) {
   const kube::JobSpec& spec = job.object->spec;
   const auto memory = spec.resources.memory_per_node ? spec.resources.memory_per_node
                                                      : spec.resources.memory_per_cpu;
-  if (memory && *memory > kube::Bytes{0}) slot.memory = memory;
+  slot.memory = memory;
   return slot;
 }
 

@@ -52,21 +52,18 @@ class Problems {
   }
   void memory(std::string_view field, const std::optional<kube::MemoryLimits>& limits) {
     if (!limits) return;
-    // C16: at most one of the two at one level; 0 is none.
-    const auto set = [](const std::optional<kube::Bytes>& value) {
-      return value && value->value() != 0;
-    };
     // C16: at one level, one form of a default and of a maximum.
-    if (set(limits->default_per_cpu) && set(limits->default_per_node)) {
+    if (limits->default_per_cpu && limits->default_per_node) {
       add(std::string{field} + ": defaultPerCPU and defaultPerNode exclude each other; remove one");
     }
-    if (set(limits->max_per_cpu) && set(limits->max_per_node)) {
+    if (limits->max_per_cpu && limits->max_per_node) {
       add(std::string{field} + ": maxPerCPU and maxPerNode exclude each other; remove one");
     }
     for (const auto& value : {limits->default_per_cpu, limits->default_per_node,
                               limits->max_per_cpu, limits->max_per_node}) {
-      if (value && value->value() < 0) {
-        add(std::string{field} + ": " + kube::format_bytes(*value) + " is negative; use 0 or more");
+      if (value && value->value() <= 0) {
+        add(std::string{field} + ": " + kube::format_bytes(*value) +
+            " is not possible; use more than 0, or leave it out for none");
       }
     }
   }
@@ -112,8 +109,7 @@ std::optional<sched::PreemptMode> translate(const std::optional<kube::PreemptMod
 }
 
 std::optional<sched::MemoryMiB> memory_of(const std::optional<kube::Bytes>& bytes) {
-  if (!bytes || bytes->value() == 0) return std::nullopt;
-  return mib_of(*bytes);
+  return bytes ? std::optional{mib_of(*bytes)} : std::nullopt;
 }
 
 void translate_memory(const std::optional<kube::MemoryLimits>& limits, sched::MemoryLimit& defaults,
@@ -229,10 +225,6 @@ std::vector<std::string> nodes_of(const kube::PartitionNodes& nodes,
   return names;
 }
 
-std::optional<int> limit_of(const std::optional<std::int32_t>& value) {
-  return value && *value != 0 ? std::optional<int>{*value} : std::nullopt;
-}
-
 }  // namespace
 
 std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
@@ -305,8 +297,8 @@ std::vector<std::string> check_partition(const kube::Partition& partition) {
   problems.memory("spec.memory", spec.memory);
   if (spec.limits) {
     const kube::PartitionLimits& limits = *spec.limits;
-    problems.range("spec.limits.minNodes", limits.min_nodes, 0, 1'000'000);
-    problems.range("spec.limits.maxNodes", limits.max_nodes, 0, 1'000'000);
+    problems.range("spec.limits.minNodes", limits.min_nodes, 1, 1'000'000);
+    problems.range("spec.limits.maxNodes", limits.max_nodes, 1, 1'000'000);
     problems.range("spec.limits.maxCPUsPerNode", limits.max_cpus_per_node, 1, 65'535);
     if (limits.min_nodes && limits.max_nodes && *limits.min_nodes > *limits.max_nodes) {
       problems.add("spec.limits.minNodes: " + std::to_string(*limits.min_nodes) +
@@ -345,13 +337,16 @@ std::vector<std::string> check_qos(const kube::Qos& qos) {
   problems.not_negative("spec.preemptExemptTime", spec.preempt_exempt_time);
   problems.not_negative("spec.graceTime", spec.grace_time);
   if (spec.limits) {
-    problems.range("spec.limits.maxJobsPerNamespace", spec.limits->max_jobs_per_namespace, 0,
+    problems.range("spec.limits.maxJobsPerNamespace", spec.limits->max_jobs_per_namespace, 1,
                    INT32_MAX);
-    problems.range("spec.limits.maxCPUsPerNamespace", spec.limits->max_cpus_per_namespace, 0,
+    problems.range("spec.limits.maxCPUsPerNamespace", spec.limits->max_cpus_per_namespace, 1,
                    INT32_MAX);
-    problems.range("spec.limits.maxNodesPerJob", spec.limits->max_nodes_per_job, 0, INT32_MAX);
-    problems.range("spec.limits.groupCPUs", spec.limits->group_cpus, 0, INT32_MAX);
-    problems.not_negative("spec.limits.maxTime", spec.limits->max_time);
+    problems.range("spec.limits.maxNodesPerJob", spec.limits->max_nodes_per_job, 1, INT32_MAX);
+    problems.range("spec.limits.groupCPUs", spec.limits->group_cpus, 1, INT32_MAX);
+    if (spec.limits->max_time && spec.limits->max_time->count() <= 0) {
+      problems.add("spec.limits.maxTime: " + kube::format_duration(*spec.limits->max_time) +
+                   " is not possible; use more than 0s, or leave it out for no limit");
+    }
   }
   return problems.take();
 }
@@ -463,13 +458,11 @@ sched::QosConfig translate_qos(const std::string& name, const kube::QosSpec& spe
     }
   }
   if (spec.limits) {
-    qos.max_jobs_per_user = limit_of(spec.limits->max_jobs_per_namespace);
-    qos.max_cpus_per_user = limit_of(spec.limits->max_cpus_per_namespace);
-    qos.max_nodes_per_job = limit_of(spec.limits->max_nodes_per_job);
-    qos.group_cpus = limit_of(spec.limits->group_cpus);
-    if (spec.limits->max_time && spec.limits->max_time->count() > 0) {
-      qos.max_time = spec.limits->max_time;
-    }
+    qos.max_jobs_per_user = spec.limits->max_jobs_per_namespace;
+    qos.max_cpus_per_user = spec.limits->max_cpus_per_namespace;
+    qos.max_nodes_per_job = spec.limits->max_nodes_per_job;
+    qos.group_cpus = spec.limits->group_cpus;
+    qos.max_time = spec.limits->max_time;
   }
   return qos;
 }

@@ -117,15 +117,22 @@ class Checker {
           "spec.resources.memoryPerCPU: excludes spec.resources.memoryPerNode; remove one of the "
           "two");
     }
-    const auto check_negative = [&](std::string_view field,
-                                    const std::optional<kube::Bytes>& value) {
-      if (!value || value->value() >= 0) return;
-      problem(std::string{field} + ": " + kube::format_bytes(*value) +
-              " is negative; use 0 or more");
+    if (spec_.resources.all_memory.value_or(false) &&
+        (spec_.resources.memory_per_cpu || spec_.resources.memory_per_node)) {
+      problem(
+          "spec.resources.allMemory: excludes memoryPerCPU and memoryPerNode; remove one of them");
+    }
+    const auto check_at_least = [&](std::string_view field, const std::optional<kube::Bytes>& value,
+                                    std::int64_t least, std::string_view advice) {
+      if (!value || value->value() >= least) return;
+      problem(std::string{field} + ": " + kube::format_bytes(*value) + " is not possible; " +
+              std::string{advice});
     };
-    check_negative("spec.resources.memoryPerCPU", spec_.resources.memory_per_cpu);
-    check_negative("spec.resources.memoryPerNode", spec_.resources.memory_per_node);
-    check_negative("spec.placement.tmpDisk", spec_.placement.tmp_disk);
+    check_at_least("spec.resources.memoryPerCPU", spec_.resources.memory_per_cpu, 1,
+                   "use more than 0, or leave it out for the partition's default");
+    check_at_least("spec.resources.memoryPerNode", spec_.resources.memory_per_node, 1,
+                   "use more than 0, or allMemory: true for all memory of the node");
+    check_at_least("spec.placement.tmpDisk", spec_.placement.tmp_disk, 0, "use 0 or more");
   }
 
   void check_times() {

@@ -220,6 +220,10 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
     request.memory = sched::MemoryPerCpu{mib_of(*spec.resources.memory_per_cpu)};
   if (spec.resources.memory_per_node)
     request.memory = sched::MemoryPerNode{mib_of(*spec.resources.memory_per_node)};
+  // The scheduler has Slurm's notation for it.
+  if (spec.resources.all_memory.value_or(false)) {
+    request.memory = sched::MemoryPerNode{sched::MemoryMiB{0}};
+  }
   request.sharing = translate(spec.placement.sharing.value_or(kube::JobSharing::kAny));
   request.required_nodes = names_of(spec.placement.hostlist);
   request.excluded_nodes = names_of(spec.placement.exclude_hostlist);

@@ -141,6 +141,13 @@ TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
   EXPECT_EQ(*verdict.request, want);
 }
 
+TEST(JobTranslation, AllMemoryIsSlurmsZero) {
+  const JobVerdict verdict = Cluster{}.judge(job_of({{"resources", {{"allMemory", true}}}}));
+  ASSERT_TRUE(verdict.request.has_value());
+  EXPECT_EQ(verdict.request->memory,
+            sched::MemoryRequest{sched::MemoryPerNode{sched::MemoryMiB{0}}});
+}
+
 TEST(JobTranslation, TellsTheSchedulerWhatItsNodesMustBeLike) {
   const JobVerdict verdict = Cluster{}.judge(job_of({{"resources",
                                                       {{"nodes", {{"min", 1}, {"max", 3}}},
@@ -198,7 +205,7 @@ TEST(CheckChange, RefusesTheSameFieldsAsTheRuleOfTheCrd) {
         "partitions": ["a"], "podPolicy": "PerTask", "network": "None",
         "resources": {"nodes": {"min": 1}, "tasks": 1, "tasksPerNode": 1, "tasksPerSocket": 1,
                       "tasksPerCore": 1, "cpusPerTask": 1, "memoryPerCPU": "1Gi",
-                      "memoryPerNode": "1Gi", "overcommit": true, "useMinNodes": true},
+                      "memoryPerNode": "1Gi", "allMemory": true, "overcommit": true, "useMinNodes": true},
         "placement": {"hostlist": "n1", "excludeHostlist": "n2", "contiguous": true,
                       "constraint": "a", "sharing": "Node", "minCPUsPerNode": 1,
                       "socketsPerNode": 1, "coresPerSocket": 1, "threadsPerCore": 1,
