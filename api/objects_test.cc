@@ -70,6 +70,7 @@ TEST(Partition, ComesBackAsItWas) {
       {"spec", kPartitionSpec},
       {"status",
        {{"accepted", kPartitionSpec},
+        {"preemptMode", "Suspend"},
         {"nodes", 5},
         {"cpus", 40},
         {"jobs", {{"pending", 0}, {"running", 2}, {"suspended", 1}}},
@@ -206,7 +207,7 @@ TEST(Qos, ComesBackAsItWas) {
              "preemptWithin": true, "preemptPriority": false, "preemptExemptTime": "0s", "graceTime": "10s", "flags": ["DenyOnLimit", "OverPartQOS"],
              "limits": {"maxJobsPerNamespace": 1, "maxCPUsPerNamespace": 2, "maxNodesPerJob": 3,
                         "groupCPUs": 4, "maxTime": "1h"}},
-    "status": {"running": 0, "pending": 0, "accepted": {"priority": 100}}})"));
+    "status": {"preemptMode": "Requeue", "running": 0, "pending": 0, "accepted": {"priority": 100}}})"));
 }
 
 TEST(SchedulerConfig, ComesBackAsItWas) {
@@ -225,7 +226,7 @@ TEST(SchedulerConfig, ComesBackAsItWas) {
       "memory": {"defaultPerCPU": "1Gi", "maxPerCPU": "4Gi"}, "nodeReserve": {"memoryPercent": 5},
       "timetable": {"lead": "3s", "settle": "2s", "barrier": "20ms", "failOpenAfter": "15m",
                     "clock": "Warn"}},
-    "status": {"nextJobID": 2000, "accepted": {"gang": true}}})"));
+    "status": {"observedGeneration": 1, "preemptMode": "Cancel", "nextJobID": 2000, "accepted": {"gang": true}}})"));
 }
 
 TEST(NodeTimetable, ComesBackAsItWas) {

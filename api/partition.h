@@ -116,6 +116,7 @@ struct PartitionJobCounts {
 struct PartitionStatus {
   std::optional<std::int64_t> observed_generation{};  // newest spec that was judged
   std::optional<PartitionSpec> accepted{};            // the last legal spec
+  std::optional<PreemptMode> preempt_mode{};          // in force
   std::optional<std::int32_t> nodes{};
   std::optional<std::int32_t> cpus{};
   std::optional<PartitionJobCounts> jobs{};

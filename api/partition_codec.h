@@ -75,6 +75,7 @@ template <typename Io>
 void visit(Io& io, Like<PartitionStatus> auto& s) {
   io.field("observedGeneration", s.observed_generation);
   io.field("accepted", s.accepted);
+  io.field("preemptMode", s.preempt_mode);
   io.field("nodes", s.nodes);
   io.field("cpus", s.cpus);
   io.field("jobs", s.jobs);

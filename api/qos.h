@@ -56,6 +56,7 @@ struct QosSpec {
 struct QosStatus {
   std::optional<std::int64_t> observed_generation{};  // newest spec that was judged
   std::optional<QosSpec> accepted{};                  // the last legal spec
+  std::optional<PreemptMode> preempt_mode{};          // in force
   std::optional<std::int32_t> running{};
   std::optional<std::int32_t> pending{};
   Conditions conditions{};  // Accepted

@@ -33,6 +33,7 @@ template <typename Io>
 void visit(Io& io, Like<QosStatus> auto& s) {
   io.field("observedGeneration", s.observed_generation);
   io.field("accepted", s.accepted);
+  io.field("preemptMode", s.preempt_mode);
   io.field("running", s.running);
   io.field("pending", s.pending);
   io.field("conditions", s.conditions);

@@ -126,6 +126,7 @@ struct SchedulerConfigSpec {
 struct SchedulerConfigStatus {
   std::optional<std::int64_t> observed_generation{};  // newest spec that was judged
   std::optional<SchedulerConfigSpec> accepted{};      // the last legal spec
+  std::optional<PreemptMode> preempt_mode{};          // in force
   std::optional<std::int64_t> next_job_id{};          // first number that is not reserved yet
   Conditions conditions{};                            // Accepted
 

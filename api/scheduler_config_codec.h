@@ -72,6 +72,7 @@ template <typename Io>
 void visit(Io& io, Like<SchedulerConfigStatus> auto& s) {
   io.field("observedGeneration", s.observed_generation);
   io.field("accepted", s.accepted);
+  io.field("preemptMode", s.preempt_mode);
   io.field("nextJobID", s.next_job_id);
   io.field("conditions", s.conditions);
 }

@@ -164,6 +164,7 @@ class ControlLoop {
   // --- configuration (policy/policy_book.cc) ---
   void apply_config_changes(const Inbox::Batch& batch);
   void reconfigure();
+  void show_preempt_modes();
   template <typename T>
   void show_verdict(StatusMirror<T>& mirror, const T& object, const SpecVerdict& verdict);
   void count_jobs();

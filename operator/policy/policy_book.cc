@@ -139,7 +139,25 @@ void ControlLoop::reconfigure() {
     for (const auto& [name, record] : nodes_) changed_nodes_.insert(name);
     selectors_dirty_ = true;
   }
+  show_preempt_modes();
   nodes_dirty_ = counts_dirty_ = true;
+}
+
+// The modes in force, also where a spec leaves them to what it inherits.
+void ControlLoop::show_preempt_modes() {
+  const auto show = [](auto& mirror, sched::PreemptMode mode) {
+    if (mirror.wanted().preempt_mode == preempt_mode_of(mode)) return;
+    mirror.wanted().preempt_mode = preempt_mode_of(mode);
+    mirror.mark(WriteUrgency::kUrgent);
+  };
+  const sched::PreemptMode cluster = configuration_.cluster.preempt_mode;
+  if (config_ != nullptr) show(config_status_, cluster);
+  for (const auto& partition : configuration_.partitions) {
+    show(partition_status_[partition.name], partition.preempt_mode.value_or(cluster));
+  }
+  for (const auto& qos : configuration_.qos) {
+    show(qos_status_[qos.name], qos.preempt_mode.value_or(cluster));
+  }
 }
 
 template <typename T>

@@ -480,4 +480,18 @@ OperatorParameters operator_parameters(const kube::SchedulerConfigSpec& spec) {
   return parameters;
 }
 
+kube::PreemptMode preempt_mode_of(sched::PreemptMode mode) {
+  switch (mode) {
+    case sched::PreemptMode::kOff:
+      return kube::PreemptMode::kDisabled;
+    case sched::PreemptMode::kCancel:
+      return kube::PreemptMode::kCancel;
+    case sched::PreemptMode::kRequeue:
+      return kube::PreemptMode::kRequeue;
+    case sched::PreemptMode::kSuspend:
+      return kube::PreemptMode::kSuspend;
+  }
+  return kube::PreemptMode::kDisabled;
+}
+
 }  // namespace control

@@ -36,4 +36,7 @@ struct OperatorParameters {
 };
 OperatorParameters operator_parameters(const kube::SchedulerConfigSpec& spec);
 
+// The mode in the words of the API.
+kube::PreemptMode preempt_mode_of(sched::PreemptMode mode);
+
 }  // namespace control

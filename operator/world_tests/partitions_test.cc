@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "operator/testing/world.h"
+#include "operator/translate/config_translation.h"
 
 namespace control {
 namespace {
@@ -200,6 +201,35 @@ TEST(Operator, JobsOfADeletedPartitionWait) {
   world.run_for(seconds{90});
   EXPECT_EQ(world.state("waits"), "Running") << world.log_tail();
   expect_no_violations(world);
+}
+
+// Goal: what the API server fills in is what the operator takes where nothing is written, and what
+// depends on other fields is shown in the status: no column of kubectl get is empty.
+TEST(Defaults, AreInTheObjectOrInItsStatus) {
+  World world{{}};
+  world.apply({{"apiVersion", "kubegang.io/v1alpha1"},
+               {"kind", "SchedulerConfig"},
+               {"metadata", {{"name", "default"}}},
+               {"spec", {{"preemptMode", "Requeue"}}}});
+  world.apply(partition("batch", force()));
+  world.apply(partition("kept", {{"nodes", {{"hostlist", "n12"}}}, {"preemptMode", "Disabled"}}));
+  world.run_for(seconds{5});
+  const auto config = world.client().get<kube::SchedulerConfig>({"", "default"});
+  ASSERT_TRUE(config.ok());
+  const kube::SchedulerConfigSpec& spec = config->spec;
+  const kube::SchedulerConfigSpec written{.preempt_mode = kube::PreemptMode::kRequeue};
+  EXPECT_EQ(translate_config(spec), translate_config(written));
+  EXPECT_EQ(operator_parameters(spec), operator_parameters(written));
+  EXPECT_EQ(spec.time_slice, seconds{30});
+  ASSERT_TRUE(spec.timetable.has_value());
+  // The agents' own defaults (KeeperSettings).
+  EXPECT_EQ(spec.timetable->barrier, std::chrono::milliseconds{20});
+  EXPECT_EQ(spec.timetable->fail_open_after, minutes{15});
+  EXPECT_EQ(config->status.preempt_mode, kube::PreemptMode::kRequeue);
+  EXPECT_EQ(world.client().get<kube::Partition>({"", "batch"})->status.preempt_mode,
+            kube::PreemptMode::kRequeue);
+  EXPECT_EQ(world.client().get<kube::Partition>({"", "kept"})->status.preempt_mode,
+            kube::PreemptMode::kDisabled);
 }
 
 }  // namespace
