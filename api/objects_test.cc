@@ -41,7 +41,8 @@ std::string error_of(const json& document) {
 const json kPartitionSpec = json::parse(R"({
   "nodes": {"hostlist": "n[12-16]"}, "default": true, "state": "Up", "priorityTier": 1,
   "overSubscribe": {"policy": "Force", "maxShare": 4},
-  "exclusiveUser": false, "preemptMode": "Suspend", "preemptPriority": true, "graceTime": "0s", "overTimeLimit": "1m",
+  "exclusiveUser": false, "preemptMode": "Suspend", "preemptPriority": true, "graceTime": "0s",
+  "overTimeLimit": "1m",
   "memory": {"defaultPerCPU": "1Gi", "maxPerCPU": "4Gi"},
   "limits": {"minNodes": 1, "maxNodes": 5, "defaultTime": "1h", "maxTime": "24h",
              "maxCPUsPerNode": 8},
@@ -161,7 +162,8 @@ json full_job() {
       "suspendTime": {"elapsed": "250ms", "asOf": "2026-01-01T00:00:00.000000Z"},
       "claim": {"hostlist": "n15", "cores": "0-1", "since": "2026-01-01T00:00:00.000000Z",
                 "until": "2026-01-01T00:01:00.000000Z"},
-      "ending": {"verdict": "Requeue", "reason": "Preempted", "exitCode": 0, "by": {"namespace": "team-b", "name": "x", "uid": "u-9"},
+      "ending": {"verdict": "Requeue", "reason": "Preempted", "exitCode": 0,
+      "by": {"namespace": "team-b", "name": "x", "uid": "u-9"},
                  "since": "2026-01-01T00:00:00.000000Z",
                  "graceEnd": "2026-01-01T00:00:30.000000Z"},
       "held": {"reason": "JobHeldAdmin"}, "exitCode": 0,
@@ -204,10 +206,12 @@ TEST(Qos, ComesBackAsItWas) {
   expect_round_trip<Qos>(json::parse(R"({
     "apiVersion": "kubegang.io/v1alpha1", "kind": "QOS", "metadata": {"name": "high"},
     "spec": {"priority": 100, "preempt": ["normal"], "preemptMode": "Requeue",
-             "preemptWithin": true, "preemptPriority": false, "preemptExemptTime": "0s", "graceTime": "10s", "flags": ["DenyOnLimit", "OverPartQOS"],
+             "preemptWithin": true, "preemptPriority": false, "preemptExemptTime": "0s",
+             "graceTime": "10s", "flags": ["DenyOnLimit", "OverPartQOS"],
              "limits": {"maxJobsPerNamespace": 1, "maxCPUsPerNamespace": 2, "maxNodesPerJob": 3,
                         "groupCPUs": 4, "maxTime": "1h"}},
-    "status": {"preemptMode": "Requeue", "running": 0, "pending": 0, "accepted": {"priority": 100}}})"));
+    "status": {"preemptMode": "Requeue", "running": 0, "pending": 0,
+    "accepted": {"priority": 100}}})"));
 }
 
 TEST(SchedulerConfig, ComesBackAsItWas) {
@@ -216,7 +220,8 @@ TEST(SchedulerConfig, ComesBackAsItWas) {
     "metadata": {"name": "default"},
     "spec": {
       "select": {"type": "ConsTres", "unit": "Core", "memory": true, "taskAffinity": true},
-      "preemptType": "PartitionPriority", "preemptMode": "Suspend", "gang": true, "preemptWithin": false, "preemptPriority": false,
+      "preemptType": "PartitionPriority", "preemptMode": "Suspend", "gang": true,
+      "preemptWithin": false, "preemptPriority": false,
       "preemptExemptTime": "0s",
       "preemptParameters": {"reorderCount": 1, "strictOrder": false, "youngestFirst": false,
                             "minExemptPriority": 7},
@@ -226,7 +231,8 @@ TEST(SchedulerConfig, ComesBackAsItWas) {
       "memory": {"defaultPerCPU": "1Gi", "maxPerCPU": "4Gi"}, "nodeReserve": {"memoryPercent": 5},
       "timetable": {"lead": "3s", "settle": "2s", "barrier": "20ms", "failOpenAfter": "15m",
                     "clock": "Warn"}},
-    "status": {"observedGeneration": 1, "preemptMode": "Cancel", "nextJobID": 2000, "accepted": {"gang": true}}})"));
+    "status": {"observedGeneration": 1, "preemptMode": "Cancel", "nextJobID": 2000,
+    "accepted": {"gang": true}}})"));
 }
 
 TEST(NodeTimetable, ComesBackAsItWas) {

@@ -73,6 +73,31 @@ TEST_F(ApiServerTest, ServesTheProjectsCrds) {
   }
 }
 
+// The unfinished jobs of the cluster are what kubectl and plugins ask for.
+TEST_F(ApiServerTest, SelectsJobsByTheirState) {
+  ASSERT_TRUE(server_.load_crds(KUBEGANG_SOURCE_DIR "/crds").ok());
+  const std::string jobs = "/apis/kubegang.io/v1alpha1/namespaces/default/jobs";
+  for (const char* state : {"Running", "Completed"}) {
+    const std::string name = state[0] == 'R' ? "runs" : "done";
+    ASSERT_EQ(call(kube::Method::kPost, jobs,
+                   {{"apiVersion", "kubegang.io/v1alpha1"},
+                    {"kind", "Job"},
+                    {"metadata", {{"name", name}}},
+                    {"spec", {{"template", {{"spec", {{"containers", {{{"name", "m"}}}}}}}}}}})
+                  .status,
+              201);
+    ASSERT_EQ(call(kube::Method::kPatch, jobs + "/" + name + "/status",
+                   {{"status", {{"state", state}, {"partition", "batch"}}}},
+                   "application/merge-patch+json")
+                  .status,
+              200);
+  }
+  const json found =
+      get(jobs + "?fieldSelector=status.state!%3DCompleted,status.partition%3Dbatch");
+  ASSERT_EQ(found["items"].size(), 1U) << found.dump();
+  EXPECT_EQ(found["items"][0]["metadata"]["name"], "runs");
+}
+
 TEST_F(ApiServerTest, LoadingCrdsNamesTheFolderThatIsMissing) {
   const base::Status status = server_.load_crds("/does/not/exist");
   ASSERT_FALSE(status.ok());
@@ -249,7 +274,7 @@ std::vector<Sample> samples() {
       {"/apis/kubegang.io/v1alpha1/namespaces/default/jobs",
        parse_json(R"({"apiVersion": "kubegang.io/v1alpha1", "kind": "Job",
         "metadata": {"name": "p", "labels": {"a": "b"}},
-        "spec": {"nodes": 2, "partitions": ["a"], "template": {"spec": {"containers":
+        "spec": {"resources": {"tasks": 2}, "partitions": ["a"], "template": {"spec": {"containers":
           [{"name": "main", "image": "x"}]}}}})")},
       {"/apis/kubegang.io/v1alpha1/nodetimetables",
        parse_json(R"({"apiVersion": "kubegang.io/v1alpha1", "kind": "NodeTimetable",

@@ -1,0 +1,104 @@
+// Another cluster, with copies of the objects of this one (docs/operations.md, "Back up, restore,
+// move").
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// As kubectl does it: the objects without what belongs to the old cluster, then their statuses.
+template <typename T>
+void copy(World& from, World& to, bool with_status = true) {
+  const auto objects = from.client().list<T>();
+  ASSERT_TRUE(objects.ok()) << objects.error().message;
+  for (const T& object : objects->items) {
+    T copied = object;
+    copied.metadata = {};
+    copied.metadata.name = object.metadata.name;
+    copied.metadata.ns = object.metadata.ns;
+    const auto created = to.client().create(copied);
+    ASSERT_TRUE(created.ok()) << created.error().message;
+    if (!with_status) continue;
+    T changed = *created;
+    changed.status = object.status;
+    const auto written = to.client().patch_status_from(*created, changed);
+    ASSERT_TRUE(written.ok()) << written.error().message;
+  }
+}
+
+class Move : public testing::Test {
+ protected:
+  // `done` is over, `runs` has all nodes, `first` and `second` wait in this order, `held` is held.
+  Move() {
+    old_.apply(linear_config());
+    old_.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}}));
+    old_.apply(gang_job("done", 1, "2s"));
+    EXPECT_TRUE(old_.run_until([&] { return old_.state("done") == "Completed"; }, minutes{1}));
+    old_.apply(gang_job("runs", 5, ""));
+    EXPECT_TRUE(
+        old_.run_until([&] { return old_.job("runs").status.start_time.has_value(); }, minutes{1}));
+    for (const char* name : {"first", "second"}) {
+      old_.apply(gang_job(name, 5, "5s"));
+      old_.run_for(seconds{1});
+    }
+    old_.apply(gang_job("held", 1, "", {{"control", {{"hold", true}}}}));
+    old_.run_for(minutes{2});
+  }
+
+  World old_{{}};
+  World fresh_{{}};
+};
+
+TEST_F(Move, JobsKeepTheirNumbersAndPlacesAndLostGangsAreRequeued) {
+  ASSERT_NO_FATAL_FAILURE(copy<kube::SchedulerConfig>(old_, fresh_));
+  ASSERT_NO_FATAL_FAILURE(copy<kube::Partition>(old_, fresh_));
+  ASSERT_NO_FATAL_FAILURE(copy<kube::Job>(old_, fresh_));
+  fresh_.run_for(seconds{5});
+  for (const char* name : {"done", "runs", "first", "second", "held"}) {
+    EXPECT_EQ(fresh_.job(name).status.job_id, old_.job(name).status.job_id) << name;
+    EXPECT_EQ(fresh_.job(name).status.submit_time.has_value(), true) << name;
+  }
+  // What was over stays over.
+  EXPECT_EQ(fresh_.state("done"), "Completed");
+  EXPECT_EQ(fresh_.pods_of("done").size(), 0U);
+  // The pods of the gang that ran are not there: it goes back to the queue, as after losing nodes.
+  EXPECT_TRUE(fresh_.run_until([&] { return fresh_.job("runs").status.restarts == 1; }, minutes{2}))
+      << fresh_.log_tail();
+  // Those that waited come in their order.
+  EXPECT_TRUE(fresh_.run_until([&] { return fresh_.state("second") == "Completed"; }, minutes{5}))
+      << fresh_.log_tail();
+  EXPECT_LT(fresh_.job("first").status.end_time, fresh_.job("second").status.start_time);
+  EXPECT_TRUE(fresh_.run_until(
+      [&] {
+        return fresh_.job("runs").status.starts == 2 && fresh_.state("runs") == "Running" &&
+               fresh_.pods_of("runs").size() == 5;
+      },
+      minutes{10}))
+      << fresh_.log_tail();
+  EXPECT_EQ(fresh_.state("held"), "Pending");
+  // No number is given twice.
+  fresh_.apply(gang_job("new", 1, ""));
+  fresh_.run_for(seconds{5});
+  EXPECT_GT(fresh_.job("new").status.job_id, old_.job("held").status.job_id);
+  expect_no_violations(fresh_);
+}
+
+// What a tool does that copies specs only.
+TEST_F(Move, WithoutStatusesEveryJobRunsAgain) {
+  ASSERT_NO_FATAL_FAILURE(copy<kube::SchedulerConfig>(old_, fresh_, false));
+  ASSERT_NO_FATAL_FAILURE(copy<kube::Partition>(old_, fresh_, false));
+  ASSERT_NO_FATAL_FAILURE(copy<kube::Job>(old_, fresh_, false));
+  fresh_.run_for(seconds{2});
+  EXPECT_NE(fresh_.state("done"), "Completed");
+  EXPECT_EQ(fresh_.job("runs").status.restarts.value_or(0), 0);
+}
+
+}  // namespace
+}  // namespace control
