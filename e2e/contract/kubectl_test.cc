@@ -177,7 +177,7 @@ TEST_F(Kubectl, CreatesWhatItSendsAsProtobuf) {
 
 TEST_F(Kubectl, ExplainsAndListsResources) {
   expect_text("explain gjob.spec.resources.nodes",
-              {"KIND:       Job", "min	<integer> -required-", "Fewest nodes."});
+              {"KIND:       Job", "min	<integer> -required-", "min is the fewest nodes"});
   expect_text("explain partition", {"A set of nodes with a scheduling policy"});
   expect_text("api-resources --api-group=kubegang.io",
               {"gjob,gjobs", "part", "schedulerconfigs", "nodetimetables", "qos"});
