@@ -24,12 +24,12 @@ struct Options {
   // Passes, slices and time limits happen only when they are told (recordings); otherwise the
   // scheduler names its own next instant in next_due() and expects a Wake then.
   bool told_timing = false;
-  // Timetables are taken with take_plans(). Without, nobody takes any: run(t) is worked out as far
-  // as time goes on, and take_runs() says what has been (simulations).
+  // If true, timetables are taken with take_plans(). If false (simulations), they never are: run(t)
+  // is projected only as far as it is asked for, and take_runs() reports when jobs ran.
   bool publishes = true;
 };
 
-// What anybody may see of a job.
+// What callers can see of a job.
 struct JobView {
   JobId id;
   JobState state = JobState::kPending;
@@ -92,10 +92,10 @@ class Scheduler {
   // The decisions since the last call, in order.
   std::vector<Decision> take_decisions();
 
-  // When the next Wake is due; nothing = only an event can change anything. Passes happen in Wakes
+  // When the next Wake is due; nullopt = only an event can change anything. Passes happen in Wakes
   // alone, so that many events cost one pass: after events that may let a job start this is the
   // instant of the last step. Ticks that only rotate are not due: they are played when something
-  // else happens. Told timing: always nothing.
+  // else happens. Told timing: always nullopt.
   std::optional<base::Instant> next_due() const;
 
   // The plans of the nodes whose list or run(t) from c on differs from what was taken last (after a

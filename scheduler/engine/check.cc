@@ -1,4 +1,4 @@
-// What must hold after every step (issue's invariants and 6.13); for tests.
+// What must hold after every step: the life cycle's invariants, and the gang's (6.13); for tests.
 #include <algorithm>
 
 #include "scheduler/engine/engine.h"

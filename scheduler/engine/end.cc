@@ -3,7 +3,8 @@
 
 namespace sched {
 
-// 13.5. In no partition it would wait for ever.
+// Whether the user and the administrator allow it (13.5). A job without an existing partition would
+// wait forever.
 bool Engine::may_requeue(const Job& job) const {
   return job.request.requeue.value_or(cluster_.parameters().requeue_default) &&
          !partitions_of(cluster_, job.request).empty();
@@ -30,7 +31,7 @@ void Engine::kill(Job& job) {
   books_.release_cores(job);
 }
 
-// Nobody decided it: its processes ended, or its node is lost.
+// The scheduler did not decide it: the processes ended, or the node is lost.
 void Engine::end_by_itself(Job& job, JobState verdict, int exit_code) {
   const bool requeue = verdict == JobState::kNodeFail && may_requeue(job);
   books_.set_ending(job, Ending{.final_state = requeue ? JobState::kPending : verdict,
@@ -54,7 +55,7 @@ void Engine::on(const JobGone& event) {
   gone(*job);
 }
 
-// T6
+// All its pods are gone (T6).
 void Engine::gone(Job& job) {
   const JobState final_state = job.ending->final_state;
   job.exit_code = job.ending->exit_code;
@@ -77,7 +78,7 @@ void Engine::about_to_end(Job& job) {
   waiting_resumes_.erase(job.id);
 }
 
-// T7
+// A requeue (T7).
 void Engine::to_pending(Job& job) {
   const QueueParameters& parameters = cluster_.parameters().queue;
   job.clock = JobClock{.as_of = now_};
@@ -87,19 +88,12 @@ void Engine::to_pending(Job& job) {
   job.not_before = now_ + parameters.requeue_delay;
   if (job.restarts > parameters.max_batch_requeue) job.held = Reason::kJobHoldMaxRequeue;
   hold_if_suspended(job);
-  job.reason = Reason::kNone;
-  job.message.clear();
-  books_.decide(StateChange{.job = job.id,
-                            .state = JobState::kPending,
-                            .reason = job.held.value_or(Reason::kBeginTime),
-                            .exit_code = job.exit_code,
-                            .restarts = job.restarts,
-                            .eligible_at = job.not_before});
+  books_.return_to_queue(job, Reason::kBeginTime, job.exit_code);
   admission_.admit(job, now_);
 }
 
-// T10: a user's suspend is priority 0, also of a job that has not started yet; neither a requeue
-// nor a refused start takes it back.
+// A user's suspend counts as priority 0, also for a job that has not started yet (T10). Neither a
+// requeue nor a refused start takes it back.
 void Engine::hold_if_suspended(Job& job) {
   if (job.held || !job.request.suspend) return;
   job.held = Reason::kJobHeldUser;

@@ -111,7 +111,7 @@ void Engine::restore_clock(Job& job, const std::map<JobId, const NodePlan*>& pla
   }
   const auto at = plan_of.find(job.id);
   const base::Instant from = std::min(job.clock.as_of, now_);
-  if (at == plan_of.end()) {  // nobody froze it
+  if (at == plan_of.end()) {  // it was never frozen
     job.clock.run += now_ - from;
   } else {
     const NodePlan& plan = *at->second;

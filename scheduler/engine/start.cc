@@ -96,11 +96,7 @@ void Engine::on(const StartRefused& event) {
   }
   if (event.hold) job->held = Reason::kLaunchFailedRequeuedHeld;
   hold_if_suspended(*job);
-  books_.decide(StateChange{.job = job->id,
-                            .state = JobState::kPending,
-                            .reason = job->held.value_or(Reason::kNone),
-                            .restarts = job->restarts,
-                            .eligible_at = job->not_before});
+  books_.return_to_queue(*job, Reason::kNone, 0);
   admission_.admit(*job, now_);
   if (!event.message.empty()) set_reason(*job, job->reason, event.message);
 }

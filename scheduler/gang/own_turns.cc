@@ -56,7 +56,7 @@ void OwnTurns::unhold(Job& job) {
   CHECK(false, to_string(job.id));
 }
 
-// 1. Kills first, since they change who runs; an ending may bring about more of them.
+// 1. Kills first, since they change which jobs run; an ending may bring about more of them.
 // 2. Of the jobs that it may concern: which of them stop, and which go on.
 // 3. All Suspends come before all Resumes.
 void OwnTurns::carry_over() {

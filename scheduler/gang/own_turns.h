@@ -1,6 +1,6 @@
-// OwnTurns: the gang under the scheduler's own timing. Components say who runs when, ahead of time;
-// NodePlans cuts that into timetables. This class carries over what they say: into decisions, into
-// the jobs' clocks, and into kills.
+// OwnTurns: the gang under the scheduler's own timing. Components say which job runs when, ahead of
+// time; NodePlans cuts that into timetables. This class carries over what they say: into decisions,
+// into the jobs' clocks, and into kills.
 //
 // A job that takes part runs by its component's projection, not by its clock's phase: its clock is
 // brought up to now (charge) before the projection is replaced, and when it leaves.

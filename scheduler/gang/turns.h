@@ -1,4 +1,4 @@
-// Turns: whose turn it is of the jobs that share nodes, and what time each of them has run. It is
+// Turns: which of the jobs that share nodes runs, and for how long each of them has run. It is
 // the one face of gang scheduling (chapter 6) towards the engine. Two implementations:
 //
 //   OwnTurns   production and simulations: slices lie on a grid of the clock, and what will run
@@ -39,7 +39,7 @@ class Turns {
 
   // --- time ---
   // REQUIRES: now is not before the last one. `cluster_changes`: nodes or configuration are about
-  // to change, which decides who runs, so everything is worked out before that.
+  // to change. That decides which jobs run, so everything is worked out before it.
   virtual void go_to(base::Instant now, bool cluster_changes) = 0;
   // Does what is due.
   virtual void wake() = 0;

@@ -181,6 +181,18 @@ bool JobBooks::resume_by_user(Job& job, bool even_without_room) {
   return true;
 }
 
+void JobBooks::return_to_queue(Job& job, Reason why, int exit_code) {
+  CHECK(job.pending(), to_string(job.id));
+  job.reason = Reason::kNone;
+  job.message.clear();
+  decide(StateChange{.job = job.id,
+                     .state = JobState::kPending,
+                     .reason = job.held.value_or(why),
+                     .exit_code = exit_code,
+                     .restarts = job.restarts,
+                     .eligible_at = job.not_before});
+}
+
 void JobBooks::finish(Job& job, JobState state) {
   CHECK(!job.allocated(), to_string(job.id));
   changed();

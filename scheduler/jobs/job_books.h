@@ -110,6 +110,9 @@ class JobBooks {
   // for the job, unless `even_without_room`.
   bool resume_by_user(Job& job, bool even_without_room);
   void unhold_by_user(Job& job);
+  // The job waits again after end(): a requeue, or a start that was refused. Its next start is not
+  // before Job::not_before. Decides StateChange.
+  void return_to_queue(Job& job, Reason why, int exit_code);
   // A terminal state. Decides StateChange. REQUIRES: no allocation.
   void finish(Job& job, JobState state);
   // Why it waits. Decides Waits if that changed.

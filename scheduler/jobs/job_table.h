@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "scheduler/decision.h"
 #include "scheduler/model/job.h"
+#include "scheduler/queue/queue_record.h"
 #include "scheduler/select/selector.h"
 
 namespace sched::gang {
@@ -66,7 +67,9 @@ struct SharingStatus {
   friend bool operator==(const SharingStatus&, const SharingStatus&) = default;
 };
 
+// Each section of a job has the writers that its heading names. All others read.
 struct Job {
+  // --- JobBooks ---
   JobId id;
   std::int64_t table_order = 0;
   JobRequest request;
@@ -75,6 +78,8 @@ struct Job {
   JobState state = JobState::kPending;
   Reason reason = Reason::kNone;
   std::string message;
+
+  // --- the life cycle: engine, Admission (eligible_time) and MainPass (held) ---
   Priority priority{};           // as computed or given; `held` counts as 0
   std::optional<Reason> held;    // kJobHeldUser, kJobHeldAdmin, kBadConstraints, …
   bool held_by_suspend = false;  // by nothing but its user's suspend: a resume releases it
@@ -83,27 +88,33 @@ struct Job {
   std::optional<base::Instant> not_before;  // requeue delay
   int restarts = 0;
   int exit_code = 0;
-
-  // --- in the queue ---
-  std::vector<PartitionIndex> queued_in;  // its records; empty = not queued
-  std::vector<NodeIndex> avoid_nodes;     // StartRefused
+  std::vector<NodeIndex> avoid_nodes;  // StartRefused
   base::Instant avoid_until{};
-  std::optional<Allocation> claim;  // of a preemptor that waits for its victims (P14)
+
+  // --- Admission ---
+  std::vector<QueueRecord> queued_in;  // one per partition; empty = not queued
+
+  // --- JobBooks: a claim of a preemptor that waits for its victims (P14) ---
+  std::optional<Allocation> claim;
   base::Instant claim_until{};
 
-  // --- allocated: while `partition` is set ---
+  // --- JobBooks: the allocation, while `partition` is set ---
   std::optional<PartitionIndex> partition;
   Allocation allocation;
   SharingStatus sharing;
   base::Instant allocated_at{};
   bool ready = false;
   std::optional<base::Instant> start_time;
-  std::optional<base::Duration> time_limit;  // in force; nothing = unlimited
-  std::optional<base::Instant> limit_timer;  // when it is looked at next
-  JobClock clock;
   std::optional<Ending> ending;
   bool user_suspended = false;  // prio 0 in Slurm's terms (T10, T11)
   bool cores_released = false;  // T10: by a user's suspend of a running job
+
+  // --- TimeLimits; the limit is set by the engine ---
+  std::optional<base::Duration> time_limit;  // in force; nullopt = unlimited
+  std::optional<base::Instant> limit_timer;  // when it is looked at next
+
+  // --- gang::Turns; the engine at a start, a requeue and JobRan (clock) ---
+  JobClock clock;
   bool in_gang = false;
   gang::Component* component = nullptr;  // of a job with conflicts; gang::Components keeps it
 

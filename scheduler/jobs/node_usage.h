@@ -1,5 +1,6 @@
-// NodeUsage: who is on each node, and the node maps that passes start from (1.3 runtime counters,
-// R4.4). Selectors keep their own books of cores and memory; this is the state of whole nodes.
+// NodeUsage: which jobs are on each node, and the node maps that passes start from (1.3 runtime
+// counters, R4.4). Selectors keep their own books of cores and memory; this is the state of whole
+// nodes.
 //
 // Cost: O(nodes of the job) per change.
 #pragma once

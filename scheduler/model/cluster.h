@@ -1,9 +1,8 @@
 // Cluster: the nodes in their natural order, the partitions resolved to node sets, and the QOS.
-// What exists and how it is configured; who holds what is the selectors' and the job table's
-// business.
+// What exists and how it is configured; JobBooks and the selectors know what jobs hold.
 //
 // NodeIndex is stable while a node exists and may be reused afterwards. A *rank* is a node's
-// position in the natural sort of the names, and changes when a node comes or goes: whoever keeps
+// position in the natural sort of the names, and changes when a node comes or goes: code that keeps
 // ranks (a NodeSet) builds them anew when topology_version() has changed. The scheduler does this
 // for the selectors: it makes new ones and adds all allocated jobs again.
 //

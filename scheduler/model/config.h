@@ -34,7 +34,7 @@ struct PreemptParameters {  // 1.1.1
   bool strict_order = false;
   bool youngest_first = false;
   std::optional<Priority> min_exempt_priority;
-  bool reclaim_licenses = false;
+  bool reclaim_licenses = false;  // accepted, without effect: there are no licenses
   friend bool operator==(const PreemptParameters&, const PreemptParameters&) = default;
 };
 

@@ -116,7 +116,6 @@ enum class Reason {
   kNone,
   kPriority,
   kResources,
-  kDependency,
   kBeginTime,
   kJobHeldUser,
   kJobHeldAdmin,
@@ -133,7 +132,6 @@ enum class Reason {
   kReqNodeNotAvail,
   kBadConstraints,
   kMaxMemPerLimit,
-  kCleaning,
   kDeadline,
   kTimeslice,  // suspended: it is others' turn
   kPreempted,  // suspended in the shadow of a higher tier

@@ -31,7 +31,7 @@ inline QosOrder qos_order(const Cluster& cluster, std::string_view job_qos,
   return qos_order(cluster, qos_named(cluster, job_qos), partition);
 }
 
-// Whose limit of this kind counts; null when nobody has one.
+// The QOS with the limit of this kind that counts; null if neither has one.
 template <typename Limit>
 const QosConfig* qos_with(const QosOrder& order, Limit QosConfig::*limit) {
   for (const QosConfig* const qos : order) {

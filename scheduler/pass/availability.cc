@@ -14,8 +14,8 @@ Availability::Availability(const Cluster& cluster, const NodeSet& up)
 
 void Availability::add_claim(const Job& job) {
   Claim claim{.job = &job, .tier = 0, .nodes = cluster_.no_nodes()};
-  for (const PartitionIndex partition : job.queued_in) {
-    claim.tier = std::max(claim.tier, cluster_.partition(partition).tier());
+  for (const QueueRecord& record : job.queued_in) {
+    claim.tier = std::max(claim.tier, cluster_.partition(record.partition).tier());
   }
   for (const NodeAllocation& use : job.claim->nodes) {
     if (cluster_.exists(use.node)) claim.nodes.set(cluster_.rank(use.node));

@@ -6,7 +6,8 @@
 namespace sched {
 namespace {
 
-// A job with a pod per task is tried so often without the nodes that cannot take its pods.
+// A job with a pod for each task is tried this many times, each time without the nodes that could
+// not take its pods.
 constexpr int kPodRoundsMax = 16;
 
 }  // namespace
@@ -107,7 +108,7 @@ JobRequest base_part(const JobRequest& request) {
 
 }  // namespace
 
-// 4.2 steps 1 to 3.
+// The base (4.2 steps 1 to 3).
 void Placement::find_base(const Job& job, PartitionIndex partition) {
   JobRequest part = base_part(job.request);
   if (base_.cluster_version == cluster_.version() && base_.partition == partition &&
@@ -146,7 +147,7 @@ bool Placement::try_all(Attempt& attempt, const NodeSet& usable) const {
   return false;
 }
 
-// 3.6 steps 4f and 4g: nodes that nobody keeps to himself, or only somebody who may be preempted.
+// Nodes that no running job keeps to itself (3.6 step 4f), or only jobs that may be preempted (4g).
 NodeSet Placement::allowed_nodes(const Attempt& attempt, bool exclusive_user) const {
   NodeSet allowed = usage_.shareable();
   usage_.restrict_to_user(attempt.request.job, exclusive_user, allowed);
@@ -155,7 +156,8 @@ NodeSet Placement::allowed_nodes(const Attempt& attempt, bool exclusive_user) co
     const Job& victim = *allocated_.at(candidate.job->table_order);
     if (!victim.running() || victim.sharing.shares_nodes) continue;
     for (const NodeAllocation& use : victim.allocation.nodes) {
-      // R7.31: though it is another user's; but nobody else's who stays there.
+      // The node is open even if the victim is another user's (R7.31), but not if a job of another
+      // user stays there.
       if (cluster_.exists(use.node) &&
           usage_.open_to_user(attempt.request.job, exclusive_user, use.node, &victim)) {
         allowed.set(cluster_.rank(use.node));
@@ -165,7 +167,7 @@ NodeSet Placement::allowed_nodes(const Attempt& attempt, bool exclusive_user) co
   return allowed;
 }
 
-// 3.6 steps 4b to 4f.
+// The usable nodes (3.6 steps 4b to 4f).
 NodeSet Placement::usable_nodes(const Attempt& attempt) const {
   const PlacementRequest& request = attempt.request;
   const bool exclusive_user =
@@ -214,7 +216,7 @@ bool Placement::try_alternative(Attempt& attempt, const NodeSet& usable,
   SelectJob part = job;
   part.request = &of_each;
   const NodeSet none = cluster_.no_nodes();
-  NodeSet required = attempt.required;  // --nodelist, whose nodes do not count (recorded)
+  NodeSet required = attempt.required;  // --nodelist; these nodes do not count (recorded)
   for (const Constraint::Counted& counted : attempt.constraint.counted()) {
     const NodeSet matching = (nodes_with(counted.feature) & usable) - required;
     const int count = of_each.min_nodes = counted.count;
@@ -270,7 +272,7 @@ bool Placement::pick_best(Attempt& attempt, const Wish& wish, const NodeSet& usa
   return false;
 }
 
-// No room for a single pod more (NodeSpec::pods_max), but for what victims leave.
+// Nodes without room for another pod (NodeSpec::pods_max), except for the pods of victims.
 NodeSet Placement::without_room(const Attempt& attempt) const {
   NodeSet full = usage_.full();
   if (!attempt.offers_victims) return full;
@@ -342,7 +344,7 @@ bool Placement::select_from(Attempt& attempt, const Wish& wish, const NodeSet& n
   return true;
 }
 
-// 3.6 step 5: never, not with the nodes that are up, or merely not now.
+// Says why there is no allocation: busy, not available or never (3.6 step 5).
 void Placement::classify(Attempt& attempt) const {
   const Job& job = attempt.request.job;
   PlacementOutcome& outcome = attempt.outcome;

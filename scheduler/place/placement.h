@@ -1,5 +1,18 @@
-// Placement: select_nodes and pick_best_nodes (3.5, 3.6): from a job and a partition to an
-// allocation and the victims that it costs, or to the kind of refusal.
+// Placement: from a job and a partition to an allocation and the victims that it costs, or to the
+// kind of refusal (Slurm's select_nodes and pick_best_nodes: 3.5, 3.6).
+//
+// A placement goes through these steps:
+//   1. The base: nodes of the partition that can ever hold the job's part (shape, constraint,
+//      excluded nodes). It depends on the request alone, so equal jobs in a row share it.
+//   2. The usable nodes: those of the base that are available to the job now, and that no running
+//      job keeps to itself.
+//   3. The choice: for each alternative of the constraint, sets of nodes by ascending weight are
+//      offered to the selector until it finds an allocation.
+//   4. If there is none and preemption is on: 2 and 3 again, with the candidates as victims.
+//   5. If there is none either: could it run on all nodes that are up (busy), on all nodes (not
+//      available), or never?
+//
+// Cost: the selector's, times the number of sets; step 5 as much again, on empty nodes.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +67,7 @@ class Placement {
  private:
   struct Attempt;
   struct Wish;
-  // What a request is answered with before anybody's jobs are looked at; equal jobs in a row share
-  // it.
+  // Step 1: what depends on the request alone and not on other jobs.
   struct Base {
     std::uint64_t cluster_version = 0;
     PartitionIndex partition;

@@ -59,8 +59,8 @@ Priority priority_of(const Job& victim) {
   return victim.user_suspended ? Priority{0} : victim.priority;
 }
 
-// 4.5.2 test 2: until when the gang may not suspend it for a higher tier, which asks nobody whether
-// it may.
+// Until when the gang may not suspend the job for a higher tier (4.5.2 test 2). The gang does not
+// check candidates, so the exempt time counts here.
 std::optional<base::Instant> shielded_until(const Cluster& cluster, PartitionIndex partition,
                                             const Job& victim) {
   if (victim.select.victim_mode != PreemptMode::kSuspend) return std::nullopt;
@@ -87,7 +87,7 @@ bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex parti
       const auto mine = cluster.find_qos(preemptor.request.qos);
       const auto its = cluster.find_qos(victim.request.qos);
       if (!mine || !its || effective_mode(cluster, victim) == PreemptMode::kOff) return false;
-      // C10: the gang could not suspend whoever is of a higher tier.
+      // The gang cannot suspend a job of a higher tier (C10).
       if (effective_mode(cluster, victim) == PreemptMode::kSuspend &&
           partition_of(cluster, victim).priority_tier > cluster.partition(partition).tier()) {
         return false;

@@ -1,4 +1,4 @@
-// Who may preempt whom, and how (7.1 to 7.4).
+// Which jobs may preempt which, how, and in which order (7.1 to 7.4).
 #pragma once
 
 #include <optional>

@@ -115,9 +115,7 @@ QueueRecord Admission::record_of(Job& job, PartitionIndex partition) const {
 }
 
 void Admission::withdraw(Job& job) {
-  for (const PartitionIndex partition : job.queued_in) {
-    queue_.erase(record_of(job, partition), cluster_);
-  }
+  for (const QueueRecord& record : job.queued_in) queue_.erase(record, cluster_);
   job.queued_in.clear();
 }
 
@@ -152,8 +150,7 @@ void Admission::admit(Job& job, base::Instant now) {
       if (!first) first = std::move(refusal);
       continue;
     }
-    job.queued_in.push_back(partition);
-    queue_.insert(record_of(job, partition), cluster_);
+    queue_.insert(job.queued_in.emplace_back(record_of(job, partition)), cluster_);
     unexplained_.note(job.id, books_.table().size());
   }
   if (job.queued_in.empty()) {

@@ -7,8 +7,8 @@
 namespace sched {
 namespace {
 
-// reach[a][b]: a may preempt b, directly or through others. For circles: to be preempted through
-// others does not put a job behind (1.4: not transitive).
+// reach[a][b]: a may preempt b, directly or through others. Used only to detect preemption cycles:
+// the queue order considers direct preemption only, because preemption is not transitive (1.4).
 std::vector<std::vector<bool>> reachable(const Cluster& cluster) {
   const std::size_t count = cluster.qos().size();
   std::vector<std::vector<bool>> reach(count, std::vector<bool>(count, false));

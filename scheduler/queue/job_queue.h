@@ -3,15 +3,14 @@
 // 3.3 is no order when QOS may preempt each other (P13). Here the records of one QOS form a lane in
 // the order of steps 3 to 8 (with WITHIN the higher priority comes before them); a pass always
 // takes the best head of those lanes whose QOS no lane with records left may preempt (with
-// PRIORITY: no lane with somebody of higher priority left). QOS that preempt each other in a circle
-// are one group: within it nobody goes first for that reason. With partition_prio step 2 follows
+// PRIORITY: no lane with a job of higher priority left). QOS that preempt each other in a circle
+// are one group: within it no job goes first for that reason. With partition_prio step 2 follows
 // from step 4, since a preemptor is in a higher tier.
 //
 // Cost: insert and erase O(log records); walking O(lanes) per record, with PRIORITY O(lanes ×
 // tiers × log records).
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <set>
@@ -20,6 +19,7 @@
 #include "base/time.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/model/cluster.h"
+#include "scheduler/queue/queue_record.h"
 
 namespace sched {
 
@@ -27,21 +27,6 @@ namespace sched {
 // job-table order, whatever their priorities are (recordings queue_priority_builtin and
 // queue_tier_order).
 bool is_fifo(const Cluster& cluster);
-
-struct QueueRecord {
-  std::int64_t fifo_order = 0;  // the job-table order with sched/builtin, else 0
-  Priority within{};            // the priority where the QOS has WITHIN (JobQueue sets it), else 0
-  int tier = 0;
-  Priority priority{};
-  base::Instant submit_time{};
-  JobId job{};
-  int partition_order = 0;  // two records of one job: the partition that it names first
-  PartitionIndex partition{};
-  Job* record = nullptr;
-
-  // Steps 4 to 7: higher tier, higher priority, earlier submission, lower id.
-  friend bool operator<(const QueueRecord& a, const QueueRecord& b);
-};
 
 class JobQueue {
  public:

@@ -79,8 +79,6 @@ std::string_view reason_name(sched::Reason reason) {
       return "Priority";
     case Reason::kResources:
       return "Resources";
-    case Reason::kDependency:
-      return "Dependency";
     case Reason::kBeginTime:
       return "BeginTime";
     case Reason::kJobHeldUser:
@@ -113,8 +111,6 @@ std::string_view reason_name(sched::Reason reason) {
       return "BadConstraints";
     case Reason::kMaxMemPerLimit:
       return "MaxMemPerLimit";
-    case Reason::kCleaning:
-      return "Cleaning";
     case Reason::kDeadline:
       return "DeadLine";
     case Reason::kTimeslice:

@@ -1,0 +1,31 @@
+// QueueRecord: one job waiting for one partition, with all that its place in the queue depends on.
+// A job keeps the records that it is queued with, so that they can be taken out again whatever has
+// changed since.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+#include "base/time.h"
+#include "scheduler/model/ids.h"
+
+namespace sched {
+
+struct Job;
+
+struct QueueRecord {
+  std::int64_t fifo_order = 0;  // the job-table order with sched/builtin, else 0
+  Priority within{};            // the priority where the QOS has WITHIN (JobQueue sets it), else 0
+  int tier = 0;
+  Priority priority{};
+  base::Instant submit_time{};
+  JobId job{};
+  int partition_order = 0;  // two records of one job: the partition that it names first
+  PartitionIndex partition{};
+  Job* record = nullptr;
+
+  // Steps 4 to 7: higher tier, higher priority, earlier submission, lower id.
+  friend bool operator<(const QueueRecord& a, const QueueRecord& b);
+};
+
+}  // namespace sched
