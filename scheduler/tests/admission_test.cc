@@ -1,0 +1,166 @@
+// What keeps a job from the queue or turns it away (chapters 1, 9 and 13).
+#include "scheduler/testing/rule_test.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace sched::testing {
+namespace {
+
+using Admission = RuleTest;
+
+TEST_F(Admission, R1_2_ThePartitionsQosLimitsNodes) {
+  const auto four = nodes("n", 1, 4);
+  Configuration c = whole_nodes({closed("p", four)});
+  c.qos.resize(1);
+  c.qos[0].name = "of_p";
+  c.qos[0].max_nodes_per_job = 2;
+  c.partitions[0].qos = "of_p";
+  Driver driver{c, four, kToldTiming};
+  submit_and_pass(driver, 0, job(1, 3, "p"));
+  submit_and_pass(driver, 1, job(2, 2, "p"));
+  EXPECT_EQ(state(driver, 1), JobState::kPending);
+  EXPECT_EQ(state(driver, 2), JobState::kRunning);
+}
+
+// 1.2: a partition's QOS limits its jobs, before their own QOS unless that has OverPartQOS.
+TEST_F(Admission, R1_2_ThePartitionsQosComesBeforeTheJobs) {
+  const auto four = nodes("n", 1, 4);
+  for (const bool over : {false, true}) {
+    Configuration c = whole_nodes({closed("p", four), closed("q", four)});
+    c.qos.resize(2);
+    c.qos[0].name = "of_p";
+    c.qos[0].max_jobs_per_user = 1;
+    c.qos[0].max_time = seconds(60);
+    c.qos[1].name = "own";
+    c.qos[1].max_jobs_per_user = 2;
+    c.qos[1].over_part_qos = over;
+    c.partitions[0].qos = "of_p";
+    Driver driver{c, four, kToldTiming};
+    JobRequest request = job(1, 1, "p");
+    request.qos = "own";
+    submit_and_pass(driver, 0, request);
+    request.id = JobId{2};
+    submit_and_pass(driver, 1, request);
+    EXPECT_EQ(state(driver, 2) == JobState::kRunning, over);
+    request.id = JobId{3};
+    request.partitions = {"q"};
+    submit_and_pass(driver, 2, request);
+    EXPECT_EQ(state(driver, 3) == JobState::kRunning, !over) << "two jobs of its own QOS run";
+    request = job(4, 1, "p");
+    request.time_limit = seconds(120);
+    submit_and_pass(driver, 3, request);
+    EXPECT_EQ(driver.view(4).reason, Reason::kQosLimit);
+  }
+}
+
+// 1.4: DenyOnLimit turns away what a QOS never allows; without it the job waits.
+TEST_F(Admission, R1_4_DenyOnLimitRefusesTheSubmission) {
+  const auto four = nodes("n", 1, 4);
+  for (const bool denies : {false, true}) {
+    Configuration c = whole_nodes({closed("p", four)});
+    c.qos.resize(1);
+    c.qos[0].name = "small";
+    c.qos[0].deny_on_limit = denies;
+    c.qos[0].max_time = seconds(60);
+    c.qos[0].group_cpus = 2;
+    Driver driver{c, four, kToldTiming};
+    JobRequest request = job(1, 1);
+    request.qos = "small";
+    request.time_limit = seconds(120);
+    driver.step(at(0), Submit{request});
+    request = with_tasks(job(2, 1), 3);
+    request.qos = "small";
+    driver.step(at(0), Submit{request});
+    request = with_tasks(job(3, 1), 2);
+    request.qos = "small";
+    request.time_limit = seconds(60);
+    driver.step(at(0), Submit{request});
+    EXPECT_EQ(driver.scheduler().job(JobId{1}, at(0)).has_value(), !denies);
+    EXPECT_EQ(driver.scheduler().job(JobId{2}, at(0)).has_value(), !denies);
+    EXPECT_TRUE(driver.scheduler().job(JobId{3}, at(0)).has_value());
+  }
+}
+
+// 1.8 items 2, 5 and 6: a default is a request like any other.
+TEST_F(Admission, R1_8_ADefaultAboveTheMaximumWaits) {
+  const auto one = nodes("n", 1, 1);
+  Configuration c = whole_nodes({closed("p", one), closed("q", one)});
+  c.cluster.default_memory.per_node = MemoryMiB{2000};
+  c.cluster.max_memory.per_node = MemoryMiB{1000};
+  c.partitions[1].default_memory.per_node = MemoryMiB{500};
+  Driver driver{c, one, kToldTiming};
+  submit_and_pass(driver, 0, job(1, 1, "p"));
+  EXPECT_EQ(driver.view(1).reason, Reason::kMaxMemPerLimit);
+  submit_and_pass(driver, 1, job(2, 1, "q"));
+  EXPECT_EQ(state(driver, 2), JobState::kRunning);
+}
+
+// 1.2.1: DRAIN and INACTIVE take no new jobs; DRAIN starts what is queued.
+TEST_F(Admission, R1_2_1_PartitionsThatDrainTakeNoNewJobs) {
+  const auto one = nodes("n", 1, 1);
+  add("p", one);
+  add("q", one);
+  begin(one);
+  tell(0, Submit{job(1, 1, "p")});
+  tell(1, Submit{job(2, 1, "p")});
+  for (const PartitionState closed : {PartitionState::kInactive, PartitionState::kDrain}) {
+    c_.partitions[0].state = closed;
+    tell(2, Configure{std::make_shared<const Configuration>(c_)});
+    driver_->take_log();
+    tell(2, Submit{job(3, 1, "p")});
+    const std::vector<Decision> log = driver_->take_log();
+    EXPECT_TRUE(std::ranges::any_of(
+        log, [](const Decision& decision) { return std::holds_alternative<Refused>(decision); }));
+    EXPECT_FALSE(driver_->scheduler().job(JobId{3}, at(2)).has_value());
+  }
+  JobRequest both = job(4, 1, "p");
+  both.partitions = {"p", "q"};
+  tell(4, Submit{both});
+  EXPECT_EQ(state(4), JobState::kPending);  // q takes it
+  tell(6, JobGone{.job = JobId{1}, .verdict = JobState::kCompleted});
+  EXPECT_EQ(state(2), JobState::kRunning);
+}
+
+// R9.1: a job with a priority other than zero is not held.
+TEST_F(Admission, R9_1_APriorityReleases) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one, kToldTiming};
+  JobRequest request = job(1, 1);
+  driver.step(at(0), Submit{request});
+  driver.step(at(0), Hold{.job = JobId{1}, .by_admin = true});
+  request.time_limit = seconds(60);
+  driver.step(at(1), Update{request});
+  EXPECT_EQ(driver.view(1).priority, Priority{0});
+  request.priority = Priority{7};
+  driver.step(at(2), Update{request});
+  EXPECT_EQ(driver.view(1).priority, Priority{7});
+  driver.step(at(2), Pass{});
+  EXPECT_EQ(state(driver, 1), JobState::kRunning);
+}
+
+// 13.2: a resume takes back what a suspend did, and no hold.
+TEST_F(Admission, R13_2_AResumeReleasesNoHold) {
+  const auto one = nodes("n", 1, 1);
+  for (const bool by_admin : {false, true}) {
+    Driver driver{whole_nodes({closed("p", one)}), one, kToldTiming};
+    driver.step(at(0), Submit{job(1, 1)});
+    driver.step(at(0), Hold{.job = JobId{1}, .by_admin = by_admin});
+    driver.step(at(1), UserSuspend{JobId{1}});
+    driver.step(at(2), UserResume{JobId{1}});
+    driver.step(at(2), Pass{});
+    EXPECT_EQ(driver.view(1).reason, by_admin ? Reason::kJobHeldAdmin : Reason::kJobHeldUser);
+    EXPECT_EQ(state(driver, 1), JobState::kPending);
+    driver.step(at(3), Release{JobId{1}});
+    driver.step(at(4), UserSuspend{JobId{1}});
+    driver.step(at(4), Pass{});
+    EXPECT_EQ(driver.view(1).reason, Reason::kJobHeldUser);
+    driver.step(at(5), UserResume{JobId{1}});
+    driver.step(at(5), Pass{});
+    EXPECT_EQ(state(driver, 1), JobState::kRunning);
+  }
+}
+
+}  // namespace
+}  // namespace sched::testing

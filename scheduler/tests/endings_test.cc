@@ -1,0 +1,128 @@
+// Requeues, cancellations, suspends, time limits and deadlines of jobs that have started (2.2, 13).
+#include "scheduler/testing/rule_test.h"
+
+#include <memory>
+
+namespace sched::testing {
+namespace {
+
+using Endings = RuleTest;
+
+// T5: a cancel counts also while the job ends for a requeue.
+TEST_F(Endings, T5_ACancelDuringARequeueStands) {
+  const auto one = nodes("n", 1, 1);
+  preempt_by_tier(PreemptMode::kRequeue, one);
+  c_.partitions[0].grace_time = std::chrono::minutes{1};
+  begin(one);
+  tell(0, Submit{job(1, 1, "low")});
+  tell(10, Submit{job(2, 1, "high")});
+  EXPECT_EQ(ends().size(), 1U);
+  tell(20, Cancel{JobId{1}});
+  tell(30, JobGone{.job = JobId{1}, .verdict = JobState::kCancelled});
+  EXPECT_EQ(state(1), JobState::kCancelled);
+  EXPECT_EQ(state(2), JobState::kRunning);
+}
+
+// 13.5 and 7.7 step 2d: in no partition it would wait for ever.
+TEST_F(Endings, R13_5_NoRequeueWithoutAPartition) {
+  const auto one = nodes("n", 1, 1);
+  preempt_by_tier(PreemptMode::kRequeue, one);
+  begin(one);
+  tell(0, Submit{job(1, 1, "mid")});
+  std::erase_if(c_.partitions, [](const PartitionConfig& each) { return each.name == "mid"; });
+  tell(1, Configure{std::make_shared<const Configuration>(c_)});
+  tell(2, Requeue{JobId{1}});
+  EXPECT_TRUE(ends().empty());
+  EXPECT_EQ(state(1), JobState::kRunning);
+}
+
+// T10 and T7: a requeue gives no priority back.
+TEST_F(Endings, T10_ASuspendedJobIsHeldAfterItsRequeue) {
+  const auto one = nodes("n", 1, 1);
+  add("p", one);
+  c_.cluster.queue.requeue_delay = base::Duration{0};
+  begin(one);
+  tell(0, Submit{job(1, 1)});
+  tell(1, UserSuspend{JobId{1}});
+  tell(2, Requeue{JobId{1}});
+  tell(3, JobGone{.job = JobId{1}, .verdict = JobState::kCancelled});
+  tell(200, Wake{});
+  EXPECT_EQ(state(1), JobState::kPending);
+  EXPECT_EQ(driver_->view(1).reason, Reason::kJobHeldUser);
+  tell(201, UserResume{JobId{1}});
+  EXPECT_EQ(state(1), JobState::kRunning);
+}
+
+// T10: a suspend ends a resume that found no room yet.
+TEST_F(Endings, T10_ASuspendTakesAResumeBackThatStillWaits) {
+  const auto one = nodes("n", 1, 1);
+  Configuration c = two_tiers(one, PreemptMode::kSuspend, 1);
+  c.partitions.pop_back();
+  Driver driver{c, one};
+  submit(driver, 0, with_tasks(job(1, 1, "low"), 4));
+  driver.step(at(1), UserSuspend{JobId{1}});
+  submit(driver, 2, with_tasks(job(2, 1, "low"), 4));
+  driver.step(at(3), UserResume{JobId{1}});
+  driver.run_until(at(3));
+  ASSERT_EQ(driver.state(1), "S(1)");
+  driver.step(at(4), UserSuspend{JobId{1}});
+  driver.step(at(5), JobGone{JobId{2}});
+  driver.run_until(at(10));
+  EXPECT_EQ(driver.state(1), "S(1)");
+}
+
+// 13.3: the limit ends with the deadline.
+TEST_F(Endings, R13_3_TheLimitIsShortenedToTheDeadline) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one};
+  submit(driver, 0, job(1, 1));
+  JobRequest request = job(2, 1);
+  request.time_limit = seconds(100);
+  request.time_min = seconds(20);
+  request.deadline = at(150);
+  submit(driver, 1, request);
+  driver.step(at(100), JobGone{JobId{1}});
+  driver.run_until(at(149));
+  EXPECT_EQ(driver.state(2), "R(49)");
+  driver.run_until(at(150));
+  EXPECT_EQ(state(driver, 2), JobState::kTimeout);
+}
+
+// 13.3: it is over when no pass comes to the job, either.
+TEST_F(Endings, R13_3_TheDeadlineWakesTheScheduler) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one};
+  submit(driver, 0, job(1, 1));
+  submit(driver, 0, job(2, 1));
+  JobRequest request = job(3, 1);
+  request.time_limit = seconds(30);
+  request.deadline = at(50);
+  submit(driver, 1, request);
+  driver.run_until(at(20));
+  EXPECT_EQ(state(driver, 3), JobState::kPending);
+  driver.run_until(at(21));
+  EXPECT_EQ(state(driver, 3), JobState::kDeadline);
+  EXPECT_EQ(driver.scheduler().check_invariants(), "");
+}
+
+// R13.21: a job whose turn comes early, because its rival has ended, times out earlier too.
+TEST_F(Endings, R13_21_TheLimitOfASlicedJobIsExact) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{gang_linear({partition("p", one)}), one};
+  JobRequest limited = job(1, 1);
+  limited.time_limit = seconds(70);
+  submit(driver, 0, limited);
+  submit(driver, 1, job(2, 1));
+  submit(driver, 65, job(3, 1));  // an event while job 1 is stopped, from 60 on
+  ASSERT_EQ(driver.state(1), "S(60)");
+  driver.run_until(at(72));  // past 70, when it would have been over
+  driver.step(at(75), Cancel{JobId{3}});
+  driver.step(at(75), JobGone{JobId{2}});
+  driver.run_until(at(84));
+  EXPECT_EQ(driver.state(1), "R(69)");
+  driver.run_until(at(85));
+  EXPECT_EQ(state(driver, 1), JobState::kTimeout);
+}
+
+}  // namespace
+}  // namespace sched::testing

@@ -1,0 +1,106 @@
+// Which jobs a pass tries first (3.2, 3.3, 9).
+#include "scheduler/testing/rule_test.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sched::testing {
+namespace {
+
+using QueueOrder = RuleTest;
+
+// 3.2 step 5: partitions of one tier in the order in which the job names them, each once.
+TEST_F(QueueOrder, R3_2_5_PartitionsOfATierAreTriedInTheJobsOrder) {
+  const auto two = nodes("n", 1, 2);
+  for (const SchedulerType type : {SchedulerType::kBackfill, SchedulerType::kBuiltin}) {
+    Configuration c = whole_nodes({closed("a", {two[0]}), closed("b", {two[1]})});
+    c.cluster.scheduler = type;
+    Driver driver{c, two, kToldTiming};
+    JobRequest request = job(1, 1);
+    request.partitions = {"b", "a", "b"};
+    submit_and_pass(driver, 0, request);
+    EXPECT_EQ(driver.nodes_of(1), std::vector<std::string>{"n2"});
+    request = job(2, 2);
+    request.partitions = {"b", "b"};  // one partition: it can never run
+    submit_and_pass(driver, 1, request);
+    EXPECT_EQ(driver.view(2).reason, Reason::kBadConstraints);
+    EXPECT_EQ(driver.view(2).priority, Priority{0});
+  }
+}
+
+// 3.3 step 2: a job that may preempt the other goes first, by the test of 7.2.
+TEST_F(QueueOrder, R3_3_2_PriorityIsAConditionOfTheOrderToo) {
+  Configuration c = with_qos({{"b", ""}, {"a", "b"}});
+  EXPECT_EQ(taken_first(c, "b", "a", 40), 2);
+  c.qos[1].preempt_priority = true;
+  EXPECT_EQ(taken_first(c, "b", "a", 40), 1);
+  EXPECT_EQ(taken_first(c, "b", "a", 50), 1);
+  EXPECT_EQ(taken_first(c, "b", "a", 60), 2);
+  c.qos[1].preempt_priority = false;
+  c.cluster.preempt_priority = true;
+  EXPECT_EQ(taken_first(c, "b", "a", 40), 1);
+}
+
+TEST_F(QueueOrder, R3_3_2_WithinOrdersAQosByPriority) {
+  Configuration c = with_qos({{"a", ""}});
+  EXPECT_EQ(taken_first(c, "a", "a", 60), 1) << "the tier comes before the priority";
+  c.qos[0].preempt_within = true;
+  EXPECT_EQ(taken_first(c, "a", "a", 60), 2);
+  EXPECT_EQ(taken_first(c, "a", "a", 50), 1);
+}
+
+// 1.4: to preempt is not transitive.
+TEST_F(QueueOrder, R3_3_2_WhoMayPreemptThroughOthersOnlyIsNotFirst) {
+  const Configuration c = with_qos({{"c", ""}, {"b", "c"}, {"a", "b"}});
+  EXPECT_EQ(taken_first(c, "c", "a", 90), 1);
+  EXPECT_EQ(taken_first(c, "c", "b", 10), 2);
+}
+
+// Behind a head of higher tier: the whole lane counts, not its first record alone.
+TEST_F(QueueOrder, R3_3_2_WhoIsMoreImportantCountsBehindItsHead) {
+  const auto two = nodes("n", 1, 2);
+  Configuration c = with_qos({{"b", ""}, {"a", "b"}});
+  c.qos[1].preempt_priority = true;
+  c.partitions = {closed("high", {two[0]}, 2), closed("low", {two[1]}, 1)};
+  c.cluster.gang = false;
+  c.cluster.preempt_type = PreemptType::kQos;
+  c.cluster.preempt_mode = PreemptMode::kCancel;
+  c.cluster.preempt_exempt_time = seconds(1000);
+  Driver driver{c, two, kToldTiming};
+  const auto add = [&](std::int64_t id, const char* where, const char* qos,
+                       std::uint32_t priority) {
+    JobRequest request = job(id, 1, where);
+    request.qos = qos;
+    request.priority = Priority{priority};
+    driver.step(at(0), Submit{request});
+  };
+  add(1, "low", "b", 50);
+  add(2, "high", "a", 10);
+  add(3, "low", "a", 60);
+  driver.step(at(1), Pass{});
+  EXPECT_EQ(state(driver, 1), JobState::kPending);
+  EXPECT_EQ(state(driver, 2), JobState::kRunning);
+  EXPECT_EQ(state(driver, 3), JobState::kRunning);
+}
+
+// R9.2: nice lowers what a job has already, too.
+TEST_F(QueueOrder, R9_2_AChangeOfNiceChangesThePriority) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one, kToldTiming};
+  JobRequest first = job(1, 1);
+  driver.step(at(0), Submit{first});
+  driver.step(at(0), Submit{job(2, 1)});
+  const Priority before = driver.view(1).priority;
+  first.nice = 100;
+  driver.step(at(1), Update{first});
+  EXPECT_EQ(driver.view(1).priority.value(), before.value() - 100);
+  driver.step(at(2), Pass{});
+  EXPECT_EQ(state(driver, 2), JobState::kRunning);
+  first.nice = 0;
+  driver.step(at(3), Update{first});
+  EXPECT_EQ(driver.view(1).priority, before);
+}
+
+}  // namespace
+}  // namespace sched::testing
