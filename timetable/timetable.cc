@@ -73,7 +73,8 @@ bool contains(const PodSet& set, std::uint16_t pod) {
   return std::binary_search(set.begin(), set.end(), pod);
 }
 
-// Time that `pod` runs by the cycle alone in [from, to).
+// Time that `pod` runs by the cycle alone in [from, to): whole slots in closed form, less what lies
+// before `from` in the first, plus what lies before `to` in the last.
 Duration cycle_time(const Timetable& timetable, std::uint16_t pod, Instant from, Instant to) {
   const auto length = static_cast<std::int64_t>(timetable.cycle.size());
   const std::int64_t first = base::slot_of(from, timetable.slice);

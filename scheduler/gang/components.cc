@@ -24,7 +24,7 @@ void Components::start(Job& job, base::Instant now) {
   touched_.push_back(job.id);
   mark(job, now);
   if (around.components.empty() && around.loose.empty()) return;  // 1
-  if (!has_rivals(job)) return;               // beside a component, in conflict with nobody
+  if (!has_rivals(job)) return;               // beside a component, in conflict with no job
   Component& component = merge(around, now);  // 2
   World trial = component.state.world;
   trial.start(newcomer(job.id));

@@ -81,15 +81,15 @@ Component& Components::merge(const Closure& closure, base::Instant now) {
 // 2. Two contended jobs on one node are connected, and so is every job that is connected to one of
 //    them: walk from each job over the nodes that it shares with others.
 std::vector<std::vector<JobId>> Components::parts(const Component& component) const {
-  std::vector<JobId> everybody = component.state.world.jobs();
+  std::vector<JobId> all = component.state.world.jobs();
   for (const PendingOp& op : component.state.pending) {
-    if (op.join) everybody.push_back(*op.join);
+    if (op.join) all.push_back(*op.join);
   }
-  // 1. `on_nodes`: by node, the positions in `everybody` of the contended jobs there.
-  std::vector<bool> contended(everybody.size(), false);
+  // 1. `on_nodes`: by node, the positions in `all` of the contended jobs there.
+  std::vector<bool> contended(all.size(), false);
   std::vector<std::pair<NodeIndex, std::size_t>> on_nodes;
-  for (std::size_t i = 0; i < everybody.size(); ++i) {
-    const Job& job = *jobs_.find(everybody[i]);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Job& job = *jobs_.find(all[i]);
     const bool settled = component.state.world.contains(job.id) &&
                          component.state.world.runs(job.id) &&
                          !component.state.dying.contains(job.id);
@@ -99,15 +99,15 @@ std::vector<std::vector<JobId>> Components::parts(const Component& component) co
   }
   std::sort(on_nodes.begin(), on_nodes.end());
   std::vector<std::vector<JobId>> groups;  // 2
-  std::vector<bool> seen(everybody.size(), false);
+  std::vector<bool> seen(all.size(), false);
   std::vector<std::size_t> group;
-  for (std::size_t seed = 0; seed < everybody.size(); ++seed) {
+  for (std::size_t seed = 0; seed < all.size(); ++seed) {
     if (seen[seed]) continue;
     seen[seed] = true;
     group.assign(1, seed);
     for (std::size_t i = 0; i < group.size(); ++i) {
       if (!contended[group[i]]) continue;
-      for (const NodeAllocation& use : jobs_.find(everybody[group[i]])->allocation.nodes) {
+      for (const NodeAllocation& use : jobs_.find(all[group[i]])->allocation.nodes) {
         auto at =
             std::lower_bound(on_nodes.begin(), on_nodes.end(), std::pair{use.node, std::size_t{0}});
         for (; at != on_nodes.end() && at->first == use.node; ++at) {
@@ -118,7 +118,7 @@ std::vector<std::vector<JobId>> Components::parts(const Component& component) co
       }
     }
     std::vector<JobId>& jobs = groups.emplace_back();
-    for (const std::size_t position : group) jobs.push_back(everybody[position]);
+    for (const std::size_t position : group) jobs.push_back(all[position]);
   }
   return groups;
 }

@@ -29,6 +29,7 @@ EntryRow entry_row(Row row) {
   return EntryRow::kNone;
 }
 
+// A job that the plan does not list runs always there.
 bool plan_runs(const NodePlan& plan, JobId job, base::Instant t) {
   for (std::size_t i = 0; i < plan.entries.size(); ++i) {
     if (plan.entries[i].job != job) continue;
@@ -37,7 +38,7 @@ bool plan_runs(const NodePlan& plan, JobId job, base::Instant t) {
   return true;
 }
 
-// 6.6 at the boundary `at`, with who runs then taken from the plan.
+// 6.6 at the boundary `at`; which jobs run then is taken from the plan.
 void turn(Items& items, const NodePlan& plan, base::Instant at) {
   std::stable_partition(items.begin(), items.end(),
                         [](const Item& item) { return item.row != EntryRow::kActive; });
@@ -68,7 +69,9 @@ Items advanced(const NodePlan& plan, Items items, base::Instant to) {
   return items;
 }
 
-// One order out of several that may share jobs; ties by job-table order, contradictions likewise.
+// One order out of several that may share jobs: a topological sort in which of the jobs that may
+// come next the first in the job table goes first. Orders that contradict each other leave a
+// circle; then the first job of the table that is left goes first.
 Items merge_orders(const std::vector<Items>& orders, const JobTable& jobs) {
   std::map<JobId, std::set<JobId>> before;
   std::map<JobId, EntryRow> rows;
@@ -169,7 +172,7 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
   if (slot < start) return false;
   start += (slot - start) / length * length;
   const ComponentState loop = assemble(plans, group, base::slot_begin(start, slice));  // 2
-  // Somebody who ended has left a hole since: what was published is not what the rotation gives.
+  // A job that ended has left a hole since: what was published is not what the rotation gives.
   World filled = loop.world;
   filled.refill_all();
   if (filled.places() != loop.world.places()) return false;
@@ -216,6 +219,8 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
   return true;
 }
 
+// Jobs in published plans are tracked; those with rivals are put together into groups, and each
+// group becomes a component.
 void Components::restore_published(const std::vector<NodePlan>& published, base::Instant now) {
   std::map<JobId, std::vector<const NodePlan*>> plans_of;
   std::set<JobId> listed;
@@ -233,7 +238,7 @@ void Components::restore_published(const std::vector<NodePlan>& published, base:
   std::set<JobId> done;
   for (const JobId seed : listed) {
     if (done.contains(seed) || !has_rivals(*jobs_.find(seed))) continue;
-    // Everybody in conflict on common nodes.
+    // The jobs that are connected to it by conflicts on common nodes, and the nodes' plans.
     std::set<JobId> group{seed};
     std::vector<JobId> open{seed};
     std::set<const NodePlan*> plans;
@@ -253,6 +258,8 @@ void Components::restore_published(const std::vector<NodePlan>& published, base:
   }
 }
 
+// A plan whose as_of lies ahead was published a lead before it takes effect: then the component
+// begins there, and until then what was published stands.
 void Components::restore_group(const std::set<JobId>& group, std::vector<const NodePlan*> plans,
                                base::Instant now) {
   std::sort(plans.begin(), plans.end(),

@@ -6,7 +6,7 @@
 
 namespace sched::gang {
 
-// The active map with nothing but the shadows in it.
+// Makes the active map anew with nothing but the shadows in it.
 void World::begin_rebuild(List& list) {
   clear_active(list);
   list.jobs_active = 0;
@@ -43,9 +43,9 @@ void World::refill(List& list, bool admit_new) {
   }
 }
 
-// A list is rebuilt already, and a rebuild would change nothing, unless somebody of it left, came
-// back or was put there as he was, or the shadows over it changed. Who merely came and runs, or
-// came and does not fit, changes nothing for the others.
+// A rebuild of a list would change nothing unless a job of it left, came back or was put there with
+// its row (append), or the shadows over it changed. A job that merely came, whether it runs or does
+// not fit, changes nothing for the others.
 void World::refill_all() {
   for (List& list : lists_) {
     if (list.may_change || list.shadows_changed) refill(list, true);
@@ -80,9 +80,9 @@ void World::rotate(List& list) {
   }
 }
 
-// 6.7. A partition is turned when somebody in it does not run, or when it has more shadows than at
-// its last rebuild. When its shadows changed in this very tick it is looked at again even if the
-// counts happen to be equal (P1).
+// 6.7, from the highest tier down. A partition is turned if a job in it does not run, or if it has
+// more shadows than at its last rebuild. If its shadows changed in this very tick its holes are
+// filled even though the counts happen to be equal (P1).
 void World::tick() {
   for (List& list : lists_) {
     const int shadows_before = list.active_count - list.jobs_active;
@@ -91,8 +91,8 @@ void World::tick() {
       shadows_now = 0;
       for_each_shadow(list, [&](const Entry&) { ++shadows_now; });
     }
-    const bool somebody_waits = list.jobs_active < static_cast<int>(list.entries.size());
-    if (somebody_waits || shadows_now > shadows_before) {
+    const bool a_job_waits = list.jobs_active < static_cast<int>(list.entries.size());
+    if (a_job_waits || shadows_now > shadows_before) {
       rotate(list);
     } else if (list.shadows_changed) {
       refill(list, true);

@@ -55,6 +55,8 @@ bool World::overlap(JobId a, JobId b) const {
                   entries_[static_cast<std::size_t>(index_of(b))]);
 }
 
+// Entries by their positions, which do not change while jobs stay; what casts a shadow follows from
+// the rows.
 std::vector<std::int32_t> World::signature() const {
   std::vector<std::int32_t> signature;
   for (const List& list : lists_) {
@@ -67,6 +69,8 @@ std::vector<std::int32_t> World::signature() const {
   return signature;
 }
 
+// Plays each list through as it should have been filled: the shadows, then each job that runs (I1,
+// I2, I5), and then no other job may fit (I3).
 std::string World::check_invariants() const {
   for (const List& list : lists_) {
     List rebuilt = list;

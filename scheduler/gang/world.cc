@@ -47,6 +47,8 @@ std::int32_t World::local_node(NodeIndex node) {
   return local;
 }
 
+// Gives the active map a place for each local node. Cores beyond the first 64 are kept only in a
+// world that has such nodes.
 void World::size_active(List& list) const {
   if (unit_ == Unit::kCpuCount) {
     list.active_cpus.resize(nodes_.size(), kNobody);
@@ -63,6 +65,7 @@ void World::clear_active(List& list) {
   list.active_count = 0;
 }
 
+// The position of the partition's list in lists_; made if it has none yet.
 std::size_t World::list_of(PartitionIndex partition) {
   for (std::size_t i = 0; i < lists_.size(); ++i) {
     if (lists_[i].partition == partition) return i;
@@ -78,7 +81,8 @@ std::size_t World::list_of(PartitionIndex partition) {
   return list_of(partition);
 }
 
-// 6.7: partitions by tier, highest first.
+// Puts the lists in the order in which they are looked at: by tier, highest first (6.7). Entries
+// know their list by its position.
 void World::sort_lists() {
   std::stable_sort(lists_.begin(), lists_.end(), [](const List& a, const List& b) {
     return a.tier != b.tier ? a.tier > b.tier : a.order < b.order;
@@ -114,6 +118,8 @@ CoreSet whole_sockets(const CoreSet& cores, const NodeSpec& node) {
 
 }  // namespace
 
+// Puts the job at the end of its partition's list, without a row. Entries of jobs that left are
+// used again.
 std::int32_t World::make_entry(const Newcomer& newcomer) {
   CHECK(!contains(newcomer.job), to_string(newcomer.job));
   Entry entry;
@@ -128,7 +134,7 @@ std::int32_t World::make_entry(const Newcomer& newcomer) {
     if (unit_ == Unit::kSocket && cluster_->exists(use.node)) {
       cores = whole_sockets(cores, cluster_->node(use.node));
     }
-    if (unit_ == Unit::kNode) cores = CoreSet::first(1);
+    if (unit_ == Unit::kNode) cores = CoreSet::first(1);  // core 0 stands for the node
     if (cores.next(64) >= 0 && !std::exchange(wide_, true)) {
       for (List& list : lists_) size_active(list);
     }
@@ -150,6 +156,7 @@ std::int32_t World::make_entry(const Newcomer& newcomer) {
   return index;
 }
 
+// Whether all that the job takes is free in the list's active map.
 bool World::fits(const List& list, const Entry& entry) const {
   if (list.active_count == 0) return true;
   const std::vector<Use>& uses = *entry.uses;
@@ -171,6 +178,8 @@ std::int32_t World::cpus_of(const Use& use) const {
   return cluster_->exists(node) ? cluster_->node(node).cpus : 0;
 }
 
+// Puts a job or a shadow into the map. Counted CPUs of shadows and jobs may exceed the node's: the
+// sum stops there.
 void World::occupy(List& list, const Entry& entry) const {
   for (const Use& use : *entry.uses) {
     const auto node = static_cast<std::size_t>(use.node);
@@ -191,6 +200,7 @@ void World::add(List& list, Entry& entry, EntryRow row) {
   entry.row = row;
 }
 
+// Whether two jobs have a unit in common. Where CPUs are counted, a node is enough.
 bool World::overlaps(const Entry& a, const Entry& b) const {
   for (const Use& x : *a.uses) {
     for (const Use& y : *b.uses) {
@@ -229,6 +239,7 @@ std::optional<JobId> World::shadow_that_fills(const List& list, const Entry& ent
   return std::nullopt;
 }
 
+// Shadows of this tier have changed: the lists below have to be looked at.
 void World::mark_lower(int tier) {
   for (List& list : lists_) {
     if (list.tier < tier) list.shadows_changed = true;
@@ -253,7 +264,7 @@ void World::act(const Entry& entry, ActionKind kind, std::optional<JobId> by) {
   action_slots_.push_back(static_cast<std::int32_t>(&entry - entries_.data()));
 }
 
-// 6.4, with P17: killed only when a shadow is over this very job.
+// 6.4: the job does not run any more. With P17 it is killed only if a shadow is over this very job.
 void World::stop(List& list, Entry& entry) {
   entry.resumed = false;
   if (entry.kill_under_shadow) {
@@ -271,19 +282,24 @@ void World::resume(Entry& entry) {
   act(entry, ActionKind::kResume);
 }
 
+// 6.9.
+//
+// 1. The job enters at the end of its list.
+// 2. If it fits it runs as FILLER and casts its shadow; lists below may have to give way (step 5).
+// 3. Otherwise it stops, and waits for a hole or a rotation.
 void World::start(const Newcomer& newcomer, bool refill) {
   const std::int32_t index = make_entry(newcomer);
   Entry& entry = entries_[static_cast<std::size_t>(index)];
   List& list = lists_[static_cast<std::size_t>(entry.list)];
   entry.resumed = !newcomer.suspended;
-  if (!newcomer.suspended && !newcomer.held && fits(list, entry)) {
+  if (!newcomer.suspended && !newcomer.held && fits(list, entry)) {  // 2
     add(list, entry, EntryRow::kFiller);
     cast(entry);
     if (refill) refill_all();
     return;
   }
-  if (entry.resumed) stop(list, entry);
-  // Whoever was stopped before may fit: nobody has asked yet.
+  if (entry.resumed) stop(list, entry);  // 3
+  // A job that was stopped before may fit: that has not been asked yet.
   if (newcomer.suspended && !newcomer.held) list.may_change = true;
 }
 
@@ -312,6 +328,7 @@ void World::recount() {
   }
 }
 
+// 6.8: without the job, its row and its shadow; the holes are filled by the caller or here.
 void World::remove(JobId job, bool refill) {
   const auto at = place_of(index_of_, job);
   if (at == index_of_.end() || at->first != job) return;
@@ -343,6 +360,7 @@ std::vector<Action> World::take_actions() {
   return std::exchange(actions_, {});
 }
 
+// Backwards, so that the last action of a job is the first that is seen.
 std::vector<Action> World::take_last_actions() {
   std::vector<bool> seen(entries_.size(), false);
   std::size_t kept = actions_.size();

@@ -1,10 +1,19 @@
-// GangWorld: chapter 6 for a closed set of jobs: who of the jobs that share units runs now. It
-// never chooses resources. With told timing one world holds all tracked jobs; otherwise a world is
-// one component of nodes connected by conflicting jobs, and a copy of it is played ahead for
-// timetables.
+// World: chapter 6 for a closed set of jobs: which of the jobs that share units run now. It never
+// chooses resources. With told timing one world holds all tracked jobs; otherwise a world holds the
+// jobs of one component, and a copy of it is played ahead for timetables.
+//
+// Each partition has a list of its jobs. A job of the list runs if it has a row: ACTIVE, chosen by
+// the last rotation, or FILLER, put where there was room since. Jobs of one list that run do not
+// overlap, and a running job casts a shadow on all lists of lower tiers: what it holds is taken
+// there. A tick rotates: ACTIVE jobs go to the back, and the list is filled from the front (6.6);
+// any other change fills holes without a change of the order (6.5).
+//
+// Each list has an active map, what its running jobs and the shadows over it hold of each node, so
+// that "does this job fit" is a comparison of words. Nodes are numbered locally, in the order in
+// which jobs brought them.
 //
 // A value: copying it copies the state, and equal states behave equally. Results of an operation
-// are appended to actions(); all stops of one rotation precede all its resumes (6.6).
+// are kept until take_actions(); all stops of one rotation precede all its resumes (6.6).
 //
 // Cost: adding a job O(its nodes) when it runs and nothing of lower tier is under it, else, and for
 // removing, O(jobs of the lists concerned); a tick O(jobs × nodes of a job). Copying is a handful
@@ -73,11 +82,12 @@ class World {
   // Puts a job at the end of its partition's list with this place, casting a shadow when it runs
   // and without any action: for restoring. The caller calls recount() at the end.
   void append(const Newcomer& newcomer, const Place& place);
-  // Works the active maps out from the places (after append, or after a change of tiers).
+  // Works the active maps out from the rows (after append, or after a change of tiers).
   void recount();
   // 6.8: job gone, or suspended by its user.
   void remove(JobId job, bool refill = true);
-  // A gang-suspended job that its user suspended too (T11), and back.
+  // Whether the job is never chosen: a gang-suspended job that its user suspended too (T11). It
+  // keeps its place in the list.
   void set_held(JobId job, bool held);
   // 6.5 for every partition, highest tier first.
   void refill_all();
@@ -87,7 +97,8 @@ class World {
   bool contains(JobId job) const { return index_of(job) >= 0; }
   bool empty() const { return index_of_.empty(); }
   std::size_t size() const { return index_of_.size(); }
-  // Not much larger than its jobs make it: nodes of jobs that left stay until a world is made anew.
+  // Whether it is not much larger than its jobs make it: nodes and entries of jobs that left stay
+  // until a world is made anew.
   bool is_lean() const;
   // From now on kills alone are recorded as actions, or everything again.
   void record_kills_only(bool only) { kills_only_ = only; }
@@ -95,17 +106,19 @@ class World {
   std::vector<Place> places() const;
   std::vector<JobId> jobs() const;
   bool runs(JobId job) const;
-  // Whether a tick or a start may kill anybody.
+  // Whether a tick or a start may kill a job.
   bool may_kill() const;
   // Where the job is held here, for runs(slot): valid until a job is added or removed. REQUIRES:
   // contains(job).
   std::int32_t slot_of(JobId job) const { return index_of(job); }
   bool runs(std::int32_t slot) const { return entries_[static_cast<std::size_t>(slot)].resumed; }
-  // Under a shadow that it conflicts with: not stopped for others' turn (R6.34).
+  // Whether the job is under a shadow that it conflicts with, so that it does not run at any
+  // turn of its own list (R6.34).
   bool shadowed(JobId job) const;
   // Whether two jobs have common units at all.
   bool overlap(JobId a, JobId b) const;
-  // Everything that decides the future: lists with their rows.
+  // Everything that decides the future: the lists with their rows. Worlds of one origin with equal
+  // signatures go on alike.
   std::vector<std::int32_t> signature() const;
 
   std::vector<Action> take_actions();
@@ -133,7 +146,7 @@ class World {
     bool resumed = false;  // sig
     bool held = false;
     bool kill_under_shadow = false;
-    bool casts = false;  // it is in the shadow lists of all lower tiers
+    bool casts = false;  // its shadow counts in all lists of lower tiers
     bool used = true;
   };
   struct List {
@@ -144,11 +157,11 @@ class World {
     // The active map, by local node.
     std::vector<std::uint64_t> active_low;  // as in Use
     std::vector<CoreSet> active_cores;      // only in a wide world
-    std::vector<std::int32_t> active_cpus;  // where CPUs are counted; kNobody = nobody is there
-    int active_count = 0;
-    int jobs_active = 0;           // active_count without the shadows
-    bool shadows_changed = false;  // since the last rebuild (P1)
-    bool may_change = false;       // a rebuild could admit or stop somebody for another reason
+    std::vector<std::int32_t> active_cpus;  // where CPUs are counted; kNobody = no job is there
+    int active_count = 0;                   // jobs and shadows in the map
+    int jobs_active = 0;                    // active_count without the shadows
+    bool shadows_changed = false;           // since the last rebuild (P1)
+    bool may_change = false;  // a rebuild could admit or stop a job for another reason
   };
 
   static constexpr std::int32_t kNobody = -1;
@@ -164,10 +177,11 @@ class World {
   void occupy(List& list, const Entry& entry) const;
   void add(List& list, Entry& entry, EntryRow row);
   bool overlaps(const Entry& a, const Entry& b) const;
-  // A job of a higher tier because of which the entry cannot run, whoever else of its list does.
+  // A job of a higher tier because of which the entry cannot run, even if no other job of its list
+  // did.
   std::optional<JobId> shadow_over(const List& list, const Entry& entry) const;
   std::optional<JobId> shadow_that_fills(const List& list, const Entry& entry) const;
-  // The shadow list of 6.1: whoever casts a shadow in a higher tier.
+  // The shadow list of 6.1: every job of a higher tier that casts a shadow.
   template <typename Visit>
   void for_each_shadow(const List& list, Visit visit) const {
     for (const List& higher : lists_) {

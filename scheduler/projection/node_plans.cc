@@ -9,7 +9,7 @@
 namespace sched {
 namespace {
 
-// By pod of `b`: the pod of `a` that is the same job's; nothing when the two list different jobs.
+// For each pod of `b` the pod of `a` that is the same job; nullopt if the two list different jobs.
 std::optional<std::vector<std::uint16_t>> same_jobs(const NodePlan& a, const NodePlan& b) {
   if (a.entries.size() != b.entries.size()) return std::nullopt;
   const auto by_job = [](const NodePlan& plan) {
@@ -41,8 +41,8 @@ Row row_of(gang::EntryRow row) {
   return Row::kWaiting;
 }
 
-// Drops what is past and joins equal neighbours. What follows as_of stays even when it is past: a
-// new leader advances the lists from there.
+// Drops plan entries that ended by `before` and joins equal neighbours. `before` is not after
+// as_of: a new leader advances the lists from there, so what follows it stays even if it is past.
 void simplify(timetable::Timetable& timetable, base::Instant before) {
   auto& plan = timetable.plan;
   std::erase_if(plan,
@@ -64,20 +64,27 @@ bool same_from(const NodePlan& a, const NodePlan& b, base::Instant from) {
   return pods && timetable::same_from(a.timetable, b.timetable, *pods, from);
 }
 
+// Whether the job's cores on the node have to be set (cpusets): not where it has whole nodes.
 bool NodePlans::sets_cores(const Job& job) const {
   const ClusterParameters& parameters = cluster_.parameters();
   return parameters.select == SelectType::kConsTres && parameters.task_affinity &&
          !job.allocation.whole_nodes;
 }
 
-// The jobs of the node in list order: the component's lists first, the others by job-table order.
+// The jobs of the node in list order: the members of the node's component in the order of its lists
+// as of `settled`, then the others in job-table order. Sets `component` if there is one.
+//
+// 1. A job that is not ready holds its nodes and runs nothing yet; it is "never" if it would run
+//    beside a job that it conflicts with, so that its pods are frozen as soon as they are there.
+// 2. A ready job outside the gang runs unless its user suspended it.
+// 3. A tracked job without conflicts runs always; a member of a component as its timeline says.
 std::vector<NodePlans::Listed> NodePlans::list(NodeIndex node,
                                                const gang::Component*& component) const {
   std::vector<Listed> members;
   std::vector<Listed> others;
   for (const Job* job : usage_.jobs_on(node)) {
     Listed entry{.job = job};
-    if (!job->ready) {
+    if (!job->ready) {  // 1
       entry.never =
           job->user_suspended || std::any_of(usage_.jobs_on(node).begin(),
                                              usage_.jobs_on(node).end(), [&](const Job* other) {
@@ -86,7 +93,7 @@ std::vector<NodePlans::Listed> NodePlans::list(NodeIndex node,
                                              });
       entry.always = !entry.never;
       entry.row = Row::kWaiting;
-    } else if (!job->in_gang) {
+    } else if (!job->in_gang) {  // 2
       entry.never = job->user_suspended;
       entry.always = !entry.never;
       entry.row = entry.never ? Row::kWaiting : Row::kFiller;
@@ -95,7 +102,7 @@ std::vector<NodePlans::Listed> NodePlans::list(NodeIndex node,
       entry.pod = part->projection.pod_of(job->id);
       members.push_back(entry);
       continue;
-    } else {
+    } else {  // 3
       entry.always = true;
     }
     others.push_back(entry);
@@ -103,6 +110,7 @@ std::vector<NodePlans::Listed> NodePlans::list(NodeIndex node,
   std::stable_sort(others.begin(), others.end(), [](const Listed& a, const Listed& b) {
     return a.job->table_order < b.job->table_order;
   });
+  // Members that are still to join are in no list yet.
   std::erase_if(members, [&](const Listed& entry) {
     return entry.component != component || component->projection.places[entry.pod] < 0;
   });
@@ -117,6 +125,13 @@ std::vector<NodePlans::Listed> NodePlans::list(NodeIndex node,
   return members;
 }
 
+// The component's timeline, cut down to the jobs of this node.
+//
+// 1. List the node's jobs: an entry's position is its pod in the node's timetable.
+// 2. Cut each run of the timeline down to them, cycle first; a node without a component has a cycle
+//    of one slot.
+// 3. A timetable is needed if a job is off at some time, or cores are to be set.
+// 4. Say how long each job has run by as_of.
 NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
                                    const RunTime& run_time) const {
   Full full;
@@ -124,9 +139,9 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
   plan.node = node;
   plan.as_of = now;
   const gang::Component* component = nullptr;
-  const std::vector<Listed> jobs = list(node, component);
+  const std::vector<Listed> jobs = list(node, component);  // 1
   if (component != nullptr) plan.as_of = component->projection.settled;
-  // Who runs, of those for whom `runs` holds and those who run or do not run whatever it says.
+  // The pods that run: those of which runs(pod of the component) holds, and those that always do.
   const auto cut = [&](const auto& runs) {
     timetable::PodSet pods;
     pods.reserve(jobs.size());
@@ -138,7 +153,7 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
     }
     return pods;
   };
-  timetable::Timetable& table = plan.timetable;
+  timetable::Timetable& table = plan.timetable;  // 2
   table.slice = components_.grid().slice;
   table.pods_count = jobs.size();
   if (component == nullptr) {
@@ -159,20 +174,23 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
     }
   }
   simplify(table, std::min(now, plan.as_of));
-  const auto somebody_off = [&](const timetable::PodSet& run) { return run.size() < jobs.size(); };
-  full.needed = std::any_of(table.cycle.begin(), table.cycle.end(), somebody_off) ||
+  const auto off_at_some_time =  // 3
+      [&](const timetable::PodSet& run) { return run.size() < jobs.size(); };
+  full.needed = std::any_of(table.cycle.begin(), table.cycle.end(), off_at_some_time) ||
                 std::any_of(table.plan.begin(), table.plan.end(),
                             [&](const timetable::PlanEntry& entry) {
-                              return entry.until > now && somebody_off(entry.run);
+                              return entry.until > now && off_at_some_time(entry.run);
                             }) ||
                 std::any_of(jobs.begin(), jobs.end(),
                             [&](const Listed& entry) { return sets_cores(*entry.job); });
-  for (const Listed& entry : jobs) {
+  for (const Listed& entry : jobs) {  // 4
     plan.entries.push_back({entry.job->id, entry.row, run_time(*entry.job, plan.as_of)});
   }
   return full;
 }
 
+// A plan is written if the node needs one and what it published says something else, or if it
+// published one and needs none: then an empty one withdraws it.
 std::vector<NodePlan> NodePlans::take(base::Instant now, const RunTime& run_time) {
   std::vector<NodePlan> plans;
   for (const NodeIndex node : components_.dirty_nodes().take_due(now)) {

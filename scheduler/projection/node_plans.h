@@ -2,10 +2,10 @@
 // 2), and the memory of what was published, so that only nodes whose list or run(t) changed are
 // written.
 //
-// A node lists all jobs on it when one of them is off at some t, or when its cores are to be set;
-// otherwise none. What is published and says the same stays, though it may list jobs that run for
-// ever by now: that is no reason for a write. Cost: O(jobs on the node × slots) per node that may
-// have changed.
+// A node lists all jobs on it if one of them is off at some t, or if cores are to be set; otherwise
+// it lists none. A published plan that says the same from now on stays, though it may list jobs
+// that run always by now: that is no reason for a write. Cost: O(jobs on the node × slots) per node
+// that may have changed.
 #pragma once
 
 #include <functional>
@@ -40,7 +40,7 @@ class NodePlans {
   // The plan of a node from now on, with all its jobs.
   struct Full {
     NodePlan plan;
-    bool needed = false;  // somebody is off at some t, or cores are to be set
+    bool needed = false;  // a job is off at some t, or cores are to be set
   };
   Full plan_of(NodeIndex node, base::Instant now, const RunTime& run_time) const;
 

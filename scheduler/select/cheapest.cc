@@ -7,6 +7,11 @@
 namespace sched {
 namespace {
 
+// 1. With all victims taken the job must fit.
+// 2. Spare as many as possible, the dearest first: a set of which none can be spared, and an upper
+//    bound.
+// 3. If there are few enough sets of at most that size, ask for all that are cheaper, smallest
+//    first; the cost is lexicographic with the count first, so the first size that fits is enough.
 class Search {
  public:
   Search(const std::vector<VictimCost>& costs, VictimQuestion& question)
@@ -17,13 +22,14 @@ class Search {
   }
 
   std::optional<std::vector<std::size_t>> run() {
-    for (const std::size_t victim : order_) question_.take(victim);
+    for (const std::size_t victim : order_) question_.take(victim);  // 1
     if (!question_.fits()) return std::nullopt;
+    // 2
     const std::vector<std::size_t> dearest_first{order_.rbegin(), order_.rend()};
-    spare_whom_possible(dearest_first);
+    spare_where_possible(dearest_first);
     std::reverse(best_.begin(), best_.end());
     best_cost_ = sum(best_);
-    if (affordable(best_.size())) {
+    if (affordable(best_.size())) {  // 3
       for (const std::size_t victim : best_) question_.spare(victim);
       bool found = false;
       for (std::size_t count = 1; count <= best_.size() && !found; ++count) {
@@ -45,7 +51,7 @@ class Search {
   }
 
   // Spares as many as can be spared, in this order; whole blocks at a time.
-  void spare_whom_possible(std::span<const std::size_t> block) {
+  void spare_where_possible(std::span<const std::size_t> block) {
     for (const std::size_t victim : block) question_.spare(victim);
     if (question_.fits()) return;
     for (const std::size_t victim : block) question_.take(victim);
@@ -54,8 +60,8 @@ class Search {
       return;
     }
     const std::size_t half = block.size() / 2;
-    spare_whom_possible(block.first(half));
-    spare_whom_possible(block.subspan(half));
+    spare_where_possible(block.first(half));
+    spare_where_possible(block.subspan(half));
   }
 
   // All sets of at most `size` victims can be asked for.

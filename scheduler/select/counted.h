@@ -14,7 +14,7 @@ enum class CountedPer : std::uint8_t {
   kNothing,    // the resource is not managed: a job is charged nothing and always fits
   kCpu,        // for each CPU that the job gets there
   kNode,       // the same on each node
-  kWholeNode,  // all that the node has, so nobody else may hold any (R5.3)
+  kWholeNode,  // all that the node has, so no other job may hold any (R5.3)
 };
 
 // What a job asks of each of its nodes.

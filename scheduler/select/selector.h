@@ -1,6 +1,6 @@
 // Selector: which nodes, cores and memory a job gets (chapters 4 and 5). Two implementations:
 // select/linear (whole nodes) and select/cons_tres (cores, CPUs or sockets). A selector keeps its
-// own bookkeeping of who holds what; it never decides who runs now (gang) nor in which order
+// own books of what jobs hold; it never decides which jobs run now (gang) nor in which order
 // (queue).
 #pragma once
 

@@ -22,6 +22,7 @@ VictimCost victim_cost(const Cluster& cluster, const SelectJob& job) {
 }
 
 // --- verification of nodes (4.5.1) ---
+// A node that a job may not use at all, whatever its cores.
 
 // A job of another partition in which jobs may be stacked holds cores here.
 bool Attempt::others_stack_here(int rank) const {
@@ -30,6 +31,8 @@ bool Attempt::others_stack_here(int rank) const {
   });
 }
 
+// Whether the node has the memory, and whether the job may be beside those that hold cores there
+// (R4.14 to R4.16).
 bool Attempt::compatible(int rank) const {
   if (!occupancy_.memory().fits(shape_.memory, shape_.node_cpus, rank)) return false;
   if (!occupancy_.holds_cores(rank)) return true;
@@ -47,6 +50,7 @@ bool Attempt::compatible(int rank) const {
 
 // --- what nodes offer ---
 
+// Test 1: CPUs on cores that no job holds. The number of idle cores is enough for most shapes.
 int Attempt::idle_cpus(int rank) const {
   if (!compatible(rank)) return 0;
   const NodeFacts& facts = occupancy_.facts(rank);
@@ -59,6 +63,7 @@ int Attempt::idle_cpus(int rank) const {
   return offered_cpus(rank, view);
 }
 
+// CPUs on the cores that the view leaves free.
 int Attempt::offered_cpus(int rank, const CoreView& view) const {
   const NodeFacts& facts = occupancy_.facts(rank);
   const CoreSet free = view.free(rank);
@@ -87,6 +92,7 @@ const Offer& Attempt::idle_offer() {
                    shape_, request_.nodes, evaluate);
 }
 
+// Remembered, unless cores are left out that the key does not tell of (exempt jobs, an extra row).
 const Offer& Attempt::view_offer(OfferMemo::Key key, const CoreView& view) {
   const auto evaluate = [&](int rank) { return compatible(rank) ? offered_cpus(rank, view) : 0; };
   if (options_.takes_extra_row || !exempt_.empty()) return fresh_offer(evaluate);
@@ -102,7 +108,7 @@ std::vector<Chosen> Attempt::choose_from(const Offer& offer, const CoreView& vie
 
 // --- the tests (4.5.2) ---
 
-// Without gang nobody would stop whom such a job is stacked on. (R4.20)
+// Without gang nothing would stop the jobs that such a job is stacked on (R4.20).
 bool Attempt::only_idle() const {
   return !cluster_.parameters().gang && shape_.node_class != NodeClass::kShared;
 }
@@ -136,7 +142,7 @@ CoreView Attempt::may_take() const {
     const Partition& partition = cluster_.partition(index);
     if (index == shape_.partition && occupancy_.rows_count(index) > 1) continue;
     const PreemptMode mode = partition.config.preempt_mode.value_or(parameters.preempt_mode);
-    // Without gang nobody stops a lower tier's job under this one: it is no free core then (P20).
+    // Without gang nothing stops a lower tier's job under this one: its core is not free (P20).
     const bool unmanaged = partition.tier() < own_tier() && !parameters.gang;
     if (partition.tier() > own_tier() || mode == PreemptMode::kOff || unmanaged) {
       view.subtract(*occupancy_.rows(index));
@@ -166,6 +172,7 @@ std::optional<Attempt::Found> Attempt::test_same_tier(const CoreView& base) {
   return found;
 }
 
+// Jobs that this one could be stacked upon and stop: of lower tiers, on nodes in question.
 std::vector<const SelectJob*> Attempt::lower_tier_jobs() const {
   std::vector<const SelectJob*> jobs;
   for (const auto& [id, job] : occupancy_.jobs()) {
@@ -193,24 +200,28 @@ std::optional<Attempt::Found> Attempt::stack_on_cheapest(const CoreView& view) {
   return Found{question.chosen(), sparing};
 }
 
-// Test 4.
+// Test 4: the first row that holds the job, densest first.
+//
+// 1. With no job in the partition there is one empty row: all that the job may take.
+// 2. Pack the rows. The extra row of preempt/qos is the last one, and only for a job that preempts.
+// 3. Offer of each row what it leaves free; remember that as long as the packing stays.
 std::optional<Attempt::Found> Attempt::test_rows(const CoreView& base) {
   PartitionRows* const rows = occupancy_.rows(shape_.partition);
-  if (rows == nullptr || rows->empty()) {
+  if (rows == nullptr || rows->empty()) {  // 1
     return Found{choose_from(view_offer({.kind = OfferMemo::Kind::kMayTake}, base), base), base};
   }
-  const bool qos = occupancy_.has_extra_row();
+  const bool qos = occupancy_.has_extra_row();  // 2
   const int wanted = occupancy_.rows_count(shape_.partition);
   rows->set_count(wanted);
   rows->pack();
   if (wanted > 1 && !qos) rows->sort_densest_first();  // R4.12
-  CoreView within = base;  // nobody is put on top of jobs beyond all rows
+  CoreView within = base;  // no job is put on top of those beyond all rows
   for (int i = wanted; i < rows->count(); ++i) within.subtract(rows->row(i));
   const bool remembers = rows->count() == wanted;
   int count = wanted;
   if (qos && !options_.takes_extra_row) --count;
   if (qos && shape_.node_class != NodeClass::kShared) count = 1;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count; ++i) {  // 3
     CoreView view = within;
     const bool extra = i + 1 == wanted && options_.extra_row_taken != nullptr;
     view.subtract(extra ? options_.extra_row_taken->data() : rows->row(i));
@@ -224,6 +235,8 @@ std::optional<Attempt::Found> Attempt::test_rows(const CoreView& base) {
   return std::nullopt;
 }
 
+// The tests in their order; each takes cores away from what the one before it offered, so a job
+// that does not fit in test 2 fits in none after it.
 std::optional<Attempt::Found> Attempt::find() {
   CoreView idle{occupancy_};
   idle.subtract_busy();
@@ -239,6 +252,9 @@ std::optional<Attempt::Found> Attempt::find() {
   return test_rows(base);
 }
 
+// Cores and memory on the chosen nodes (4.11). Fails if they cannot be had after all, for example
+// because the memory does not suffice for the CPUs that the cores come to: then the whole attempt
+// fails (R4.22).
 std::optional<Allocation> Attempt::place(const Found& found) const {
   const std::vector<NodeTasks> tasks = distribute_tasks(shape_, found.nodes, occupancy_);
   Allocation allocation;
@@ -276,7 +292,7 @@ std::optional<Allocation> Attempt::test_only() {
 }
 
 // Other partitions in which jobs may be stacked (R4.16); the extra row of preempt/qos counts only
-// for who may use it. Once per attempt: during a trial partitions can only lose jobs.
+// for a job that may use it. Once per attempt: during a trial partitions can only lose jobs.
 void Attempt::prepare() {
   if (std::exchange(prepared_, true)) return;
   collect_exempt();

@@ -84,7 +84,7 @@ std::vector<Run> find_runs(const Offer& offer, const ChoiceRequest& request) {
   const bool any_required = !request.required.empty();
   for (int begin = offer.nodes().next(0); begin >= 0;) {
     const int end = run_end(offer, request, begin);
-    // Required nodes where the weight has just changed draw nobody into a run (recorded).
+    // Required nodes where the weight has just changed draw no node into a run (recorded).
     if (begin > 0 && offer.nodes().test(begin - 1)) {
       while (begin < end && request.required.test(begin)) ++begin;
     }
@@ -158,12 +158,17 @@ void take_run(const Run& run, const Offer& offer, const ChoiceRequest& request, 
   }
 }
 
+// Consecutive best fit (4.8).
+//
+// 1. Required nodes are taken first; with --contiguous all of them must be in one block.
+// 2. Cut what is offered into runs of neighbours of one weight.
+// 3. Take from the best run until the job has what it needs; then from the next best of the others.
 std::vector<Chosen> best_fit(const Offer& offer, const ChoiceRequest& request) {
   Taker taker{offer, request};
   for (int rank = request.required.next(0); rank >= 0; rank = request.required.next(rank + 1)) {
-    taker.take(rank);
+    taker.take(rank);  // 1
   }
-  std::vector<Run> runs = find_runs(offer, request);
+  std::vector<Run> runs = find_runs(offer, request);  // 2
   if (request.shape.contiguous && !request.required.empty()) {
     // All required nodes in one block.
     const int first = request.required.next(0);
@@ -172,7 +177,7 @@ std::vector<Chosen> best_fit(const Offer& offer, const ChoiceRequest& request) {
       if (rank >= end) return {};
     }
   }
-  while (taker.may_take() && !taker.complete()) {
+  while (taker.may_take() && !taker.complete()) {  // 3
     Run* const run = best_run(runs, request, taker);
     if (run == nullptr) break;
     take_run(*run, offer, request, taker);
@@ -192,6 +197,7 @@ struct Load {
   }
 };
 
+// CR_LLN: of the lightest nodes the one with the largest share of free cores, then the next.
 std::vector<Chosen> least_loaded(const Offer& offer, const ChoiceRequest& request) {
   Taker taker{offer, request};
   std::vector<Load> order;
@@ -216,6 +222,7 @@ std::vector<Chosen> least_loaded(const Offer& offer, const ChoiceRequest& reques
   return std::move(taker).result();
 }
 
+// Whether a choice could succeed at all. True promises nothing.
 bool can_hold(const Offer& offer, const ChoiceRequest& request) {
   return offer.count() >= request.shape.min_nodes && offer.total() >= request.shape.min_cpus &&
          offer.nodes().contains(request.required) &&

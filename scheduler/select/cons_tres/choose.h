@@ -18,7 +18,7 @@ struct Chosen {
 struct ChoiceRequest {
   const Shape& shape;
   const Occupancy& occupancy;  // for the nodes' hardware and weights
-  const CoreView& view;        // what the offer was made of: least loaded is who has most free
+  const CoreView& view;        // what the offer was made of: the least loaded has most free
   const NodeSet& required;     // --nodelist
 };
 

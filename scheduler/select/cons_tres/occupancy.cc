@@ -89,6 +89,7 @@ void Occupancy::count_class(const SelectJob& job, int delta) {
   });
 }
 
+// After a job has given cores back: what is busy is the union of all partitions' rows.
 void Occupancy::refresh(int rank) {
   CoreSet busy;
   for (const auto& rows : rows_) {
@@ -99,6 +100,8 @@ void Occupancy::refresh(int rank) {
   node.idle_count = facts(rank).cores_count() - busy.count();
 }
 
+// Appends to the log of what changed. A log that has grown too long is forgotten, and its readers
+// start over.
 void Occupancy::touch(int rank) {
   if (log_.size() > 4 * facts_.size() + 1024) {
     log_begin_ += log_.size() + 1;  // one more: readers at the old end must start over
@@ -121,6 +124,7 @@ void Occupancy::remove(const SelectJob& job) {
   if (jobs_.erase(job.id) > 0) charge_memory(job, -1);
 }
 
+// Puts the job into a row of its partition, and counts it on its nodes.
 void Occupancy::take_cores(const SelectJob& job) {
   holders_.emplace(job.id, class_of(cluster_.partition(job.partition), *job.request));
   count_class(job, +1);
@@ -135,6 +139,9 @@ void Occupancy::take_cores(const SelectJob& job) {
   }
 }
 
+// T11: whether the job may take its cores again. There must be a row for it, and each of its nodes
+// must take a job of its class as it is held now (R4.14 to R4.16). Jobs of another partition may be
+// on its cores only where the gang slices the two, which it does between different tiers.
 bool Occupancy::may_return(const SelectJob& job) {
   const Partition& own = cluster_.partition(job.partition);
   const NodeClass node_class = class_of(own, *job.request);
@@ -166,6 +173,7 @@ bool Occupancy::resume_cores(const SelectJob& job) {
   return true;
 }
 
+// Takes the job out of its row. Its memory stays charged.
 void Occupancy::release_cores(const SelectJob& job) {
   const auto holder = holders_.find(job.id);
   if (holder == holders_.end()) return;

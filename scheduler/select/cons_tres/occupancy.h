@@ -1,4 +1,4 @@
-// Occupancy: who holds which cores and how much memory (4.5, 5): rows per partition, sharing
+// Occupancy: which cores and how much memory jobs hold (4.5, 5): rows per partition, sharing
 // classes and memory per node. Everything is indexed by rank.
 //
 // Memory is charged to every allocated job, running or suspended, gang or user (R5.2); cores to all
@@ -98,7 +98,7 @@ class Occupancy {
   NodeSet weight_changes_;
   std::vector<std::unique_ptr<PartitionRows>> rows_;  // by PartitionIndex
   std::map<JobId, const SelectJob*> jobs_;            // all that are allocated
-  std::map<JobId, NodeClass> holders_;                // of those, who holds cores, and as what
+  std::map<JobId, NodeClass> holders_;  // of those, the ones that hold cores, and as what
   std::vector<TrialStep> trial_;
   bool in_trial_ = false;
   std::vector<int> log_;

@@ -16,6 +16,8 @@ constexpr CoreSet kNothingUsed{};
 
 }  // namespace
 
+// Rows at the end that hold jobs stay. What any row holds is kept by node only from the second row
+// on: with a single one it is that row's cores.
 void PartitionRows::set_count(int count) {
   const auto wanted = static_cast<std::size_t>(count);
   if (rows_.size() == wanted) return;
@@ -36,6 +38,7 @@ PartitionRows::Row& PartitionRows::row_of(const RowJob& job) {
   return *row;
 }
 
+// Whether all these cores are free in the row.
 bool PartitionRows::fits(const std::vector<RankCores>& nodes, const Row& row) const {
   if (row.jobs_count == 0) return true;
   return std::none_of(nodes.begin(), nodes.end(), [&](const RankCores& node) {
@@ -57,6 +60,7 @@ void PartitionRows::count_job(const RowJob& job, int delta) {
   }
 }
 
+// After a job left: what the rows hold on its nodes.
 void PartitionRows::refresh_used(const RowJob& job) {
   if (used_.empty()) return;
   for (const RankCores& node : job.nodes) {
@@ -80,7 +84,7 @@ void PartitionRows::add(JobId id, std::vector<RankCores> nodes, int cpus) {
   for (const RankCores& node : job.nodes) job.cores_count += node.cores.count();
   auto row = std::find_if(rows_.begin(), rows_.end(),
                           [&](const Row& candidate) { return fits(job.nodes, candidate); });
-  if (row == rows_.end()) {
+  if (row == rows_.end()) {  // beyond all rows: see the header
     set_count(count() + 1);
     row = rows_.end() - 1;
   }
@@ -93,6 +97,7 @@ void PartitionRows::add(JobId id, std::vector<RankCores> nodes, int cpus) {
   jobs_.emplace(id, std::move(job));
 }
 
+// The hole that the job leaves may let others move into lower rows: that is left to pack().
 std::vector<RankCores> PartitionRows::remove(JobId id) {
   const auto found = jobs_.find(id);
   CHECK(found != jobs_.end(), to_string(id));
@@ -121,16 +126,26 @@ const CoreSet* PartitionRows::row(int index) const {
   return row.cores.empty() ? nullptr : row.cores.data();
 }
 
+// Whether packing could move a job: not if all are in the first row.
 bool PartitionRows::stacked() const {
   const auto in_use =
       std::count_if(rows_.begin(), rows_.end(), [](const Row& row) { return row.jobs_count > 0; });
   return in_use > 1 || (in_use == 1 && rows_.front().jobs_count == 0);
 }
 
-// R4.11. Where nothing is stacked the first row holds everything already.
+// R4.11: all jobs are taken out and put back, first fit, in the order of their first node, first
+// core and CPUs asked for.
+//
+// 1. Nothing to do if no job left since, or if the first row holds everything.
+// 2. Sort the jobs; equal ones as they stood: by row, then by arrival.
+// 3. Put each into the first row where it fits; after each the densest row goes to the front, which
+//    decides where the next one looks first.
+// 4. If one fits nowhere the old packing stays: first fit in another order may need more rows than
+//    there are.
+// 5. Jobs count as having arrived in the order in which they were put back.
 void PartitionRows::pack() {
   if (!std::exchange(unpacked_, false) || !stacked()) return;
-  save_for_trial();
+  save_for_trial();  // 2
   using Key = std::tuple<int, int, int, std::size_t, std::int64_t>;
   std::vector<std::pair<Key, RowJob*>> order;
   order.reserve(jobs_.size());
@@ -140,7 +155,7 @@ void PartitionRows::pack() {
     order.push_back({{first.rank, first.cores.next(0), job.cpus, row, job.sequence}, &job});
   }
   std::sort(order.begin(), order.end());
-  std::vector<Row> before = std::move(rows_);
+  std::vector<Row> before = std::move(rows_);  // 3
   rows_.clear();
   for (const Row& row : before) rows_.push_back(Row{.id = row.id, .cores = {}});
   std::vector<int> rows_before;
@@ -154,15 +169,18 @@ void PartitionRows::pack() {
     put(*job, *row);
     sort_densest_first();
   }
-  if (rows_before.size() < order.size()) {  // no better than before: the old layout stays
+  if (rows_before.size() < order.size()) {  // 4
     for (std::size_t i = 0; i < rows_before.size(); ++i) order[i].second->row = rows_before[i];
     rows_ = std::move(before);
     return;
   }
+  // 5
   for (const auto& [key, job] : order) job->sequence = next_sequence_++;
   ++layout_version_;
 }
 
+// R4.12 by exchanges, as Slurm does it. Not stable: rows of equal density may change places, and
+// which of them is looked at first decides where a job goes.
 void PartitionRows::sort_densest_first() {
   if (std::is_sorted(rows_.begin(), rows_.end(),
                      [](const Row& a, const Row& b) { return a.held_count > b.held_count; })) {
@@ -186,6 +204,9 @@ void PartitionRows::save_for_trial() {
   if (in_trial_ && !saved_) saved_ = Layout{rows_, jobs_, removed_.size()};
 }
 
+// A packing within the trial has changed rows and jobs altogether: then the saved layout comes
+// back, from which jobs removed before it was saved are missing. Removed jobs go back into the rows
+// that they were in.
 void PartitionRows::end_trial() {
   CHECK(in_trial_);
   in_trial_ = false;

@@ -2,7 +2,7 @@
 // row never share a core. Which row a job is in means nothing outside, and changes when rows are
 // packed.
 //
-// Packing is put off until somebody looks at single rows. A trial (begin_trial … end_trial) takes
+// Packing is put off until single rows are looked at. A trial (begin_trial … end_trial) takes
 // jobs out for a question and restores everything exactly.
 //
 // Cost: add and remove O(log jobs + rows × the job's nodes); packing O(jobs × (rows + log jobs)),
@@ -39,9 +39,9 @@ class PartitionRows {
   // Whether there is a row where these cores are free.
   bool has_room(const std::vector<RankCores>& nodes);
   // R4.10: into the first row where it fits. Where Slurm would leave it unrecorded (after a
-  // restart, or with fewer rows than before) it gets a row beyond the count, whose cores nobody
-  // else is given. `cpus` = what the job asked for, which may be less than it holds: packing goes
-  // by it. REQUIRES: at least one node, ascending; no trial.
+  // restart, or with fewer rows than before) it gets a row beyond the count, whose cores no
+  // other job is given. `cpus` = what the job asked for, which may be less than it holds: packing
+  // goes by it. REQUIRES: at least one node, ascending; no trial.
   void add(JobId job, std::vector<RankCores> nodes, int cpus);
   // The cores that it held. REQUIRES: holds(job).
   std::vector<RankCores> remove(JobId job);

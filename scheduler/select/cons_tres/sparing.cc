@@ -31,6 +31,7 @@ void SparingQuestion::change(std::size_t victim, bool taken) {
   for (const int rank : ranks_[victim]) changed_.set(rank);
 }
 
+// Works out anew what the changed nodes offer: cores of jobs that are not taken are left alone.
 void SparingQuestion::refresh() {
   for (int rank = changed_.next(0); rank >= 0; rank = changed_.next(rank + 1)) {
     const auto index = static_cast<std::size_t>(rank);

@@ -11,7 +11,7 @@ namespace {
 
 using Keep = Selector::Trial::Keep;
 
-// Would the job start if these had ended?
+// Would the job start if these had ended? Each question is a trial of its own.
 class EndingQuestion final : public VictimQuestion {
  public:
   EndingQuestion(Occupancy& occupancy, Attempt& attempt, std::vector<const SelectJob*> jobs)
@@ -121,6 +121,7 @@ SelectOutcome VictimSearch::by_suspending() {
   return outcome;
 }
 
+// may_fit() is cheap and refuses most sets, so the tests are run only where it does not.
 std::optional<VictimSearch::Success> VictimSearch::remove_until_fits(
     const std::vector<std::size_t>& order) {
   OccupancyTrial trial{occupancy_};
@@ -134,6 +135,9 @@ std::optional<VictimSearch::Success> VictimSearch::remove_until_fits(
   return std::nullopt;
 }
 
+// The candidate that was decisive goes first, then those that were removed before it, by how many
+// nodes they share with the allocation, then those that were not needed. With strict order they
+// keep their order.
 void VictimSearch::reorder(std::vector<std::size_t>& order, const Success& success) const {
   const auto last = order.begin() + static_cast<std::ptrdiff_t>(success.removed_count) - 1;
   const std::size_t decisive = *last;
@@ -175,6 +179,7 @@ SelectOutcome VictimSearch::by_removing() {
              : outcome;
 }
 
+// Beyond the bounds the result of 7.6.2 stands, which has victims that need not be the cheapest.
 SelectOutcome VictimSearch::cheapest(SelectOutcome found) {
   std::vector<std::size_t> candidates;
   std::vector<const SelectJob*> jobs;

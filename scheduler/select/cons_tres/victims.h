@@ -1,5 +1,5 @@
-// Victims: whom a job has to preempt to start (7.6.2, 7.6.3). Works on trials of the occupancy,
-// which is unchanged afterwards; everything it marks is local to one call (P15).
+// Victims: which jobs have to be preempted for a job to start (7.6.2, 7.6.3). Works on trials of
+// the occupancy, which is unchanged afterwards; everything it marks is local to one call (P15).
 #pragma once
 
 #include <cstddef>

@@ -27,6 +27,11 @@ class BestFit {
         rem_cpus_{request.min_cpus},
         room_{request.max_nodes} {}
 
+  // 1, 2. Find the runs, and take the required nodes.
+  // 3. If only big nodes will do, take the biggest ones wherever they are.
+  // 4. Otherwise take from the best run, then from the next best, until the job has enough.
+  // 5. With --contiguous one run must do.
+  // 6. Of a range of node counts, fewer than wished for are accepted, down to the minimum.
   std::optional<NodeSet> run() {
     find_runs();
     if (prefers_big_nodes()) {
@@ -57,6 +62,7 @@ class BestFit {
     return rem_cpus_ <= 0 && rem_nodes_ <= slack;
   }
 
+  // Whether the run alone holds what is missing.
   bool sufficient(const Run& run) const {
     const int slack = std::max(0, request_.req_nodes - request_.min_nodes);
     return run.cpus >= rem_cpus_ && run.nodes >= rem_nodes_ - slack;
@@ -141,6 +147,7 @@ class BestFit {
     return best;
   }
 
+  // Upward from the first required node, or from the begin of the run; then downward.
   void take_from(const Run& run) {
     const int from = run.first_required < 0 ? run.begin : run.first_required;
     for (int rank = from; rank < run.end && room_ > 0 && !satisfied(); ++rank) {

@@ -109,16 +109,21 @@ std::optional<NodeSet> Linear::first_of(const BestFitRequest& question) const {
   return chosen;
 }
 
-// A job that shares its nodes with nobody and could preempt nobody is tried on the first nodes, the
-// lightest first, and then on one more at a time: so Slurm 22.05 decides (recorded).
+// A job that shares its nodes with no other and could preempt no other is tried on the first nodes,
+// the lightest first, and then on one more at a time: so Slurm 22.05 decides (recorded).
+//
+// 1. Among equal nodes of one weight the first ones do.
+// 2. Start from the required nodes, and add node after node.
+// 3. As soon as there are enough nodes and CPUs, ask best fit of those added so far.
 std::optional<NodeSet> Linear::fit_on_first(const BestFitRequest& question) const {
+  // 1
   if (cpus_.uniform() && by_weight_.empty() && !question.contiguous) return first_of(question);
-  NodeSet first = question.required;
+  NodeSet first = question.required;  // 2
   int nodes = first.count();
   std::int64_t cpus = 0;
   for (int rank = first.next(0); rank >= 0; rank = first.next(rank + 1)) cpus += cpus_.cpus(rank);
   const int wanted =
-      std::min(std::max(question.min_nodes, question.req_nodes), question.eligible.count());
+      std::min(std::max(question.min_nodes, question.req_nodes), question.eligible.count());  // 3
   const auto try_first = [&]() -> std::optional<NodeSet> {
     if (nodes < wanted || cpus < question.min_cpus) return std::nullopt;
     const BestFitRequest part{.eligible = first,
@@ -175,6 +180,7 @@ std::optional<NodeSet> Linear::run_now(const SelectRequest& request, const NodeS
   return std::nullopt;
 }
 
+// All of each node; tasks are dealt out evenly, one more to the first nodes.
 Allocation Linear::allocate(const SelectRequest& request, const NodeSet& chosen) const {
   Allocation allocation;
   allocation.whole_nodes = true;
