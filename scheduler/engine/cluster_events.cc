@@ -24,13 +24,13 @@ void Engine::on(const Configure& event) {
 }
 
 void Engine::on(const NodeUpdate& event) {
-  // A node that cannot be used is refused by the operator before; here it is merely left out.
+  // The operator refuses nodes that cannot be used; here such a node is left out.
   if (!cluster_.upsert_node(event.node).ok()) return;
   removed_nodes_.erase(event.node.name);
   books_.changed();
 }
 
-// A node that still has jobs stays, down, until the last of them is gone.
+// A node with jobs stays, in state DOWN, until the last of them is gone.
 void Engine::on(const NodeRemove& event) {
   settle();
   const auto node = cluster_.find_node(event.name);
@@ -46,7 +46,6 @@ void Engine::on(const NodeRemove& event) {
   removed_nodes_.insert(event.name);
 }
 
-// After a job has left its nodes.
 void Engine::remove_empty_nodes() {
   for (auto at = removed_nodes_.begin(); at != removed_nodes_.end();) {
     const auto node = cluster_.find_node(*at);
@@ -78,7 +77,6 @@ void Engine::rebuild() {
   admission_.admit_all(now_);
 }
 
-// 2.4: a change of nodes or configuration may make the impossible possible.
 void Engine::release_bad_constraints() {
   for (const auto& [order, job] : books_.table().all()) {
     if (!job->pending() || job->held != Reason::kBadConstraints) continue;

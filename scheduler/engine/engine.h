@@ -87,35 +87,45 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void on(const TimeLimitReached& event);
 
   // --- configuration ---
-  void remove_empty_nodes();
-  void settle();   // after a change of nodes or configuration: node groups, and books when needed
-  void rebuild();  // books and queue anew from the job table
+  // Takes a series of changed nodes in: ranks and node groups, and the books if the topology
+  // changed.
+  void settle();
+  // Makes the books and the queue anew from the job table.
+  void rebuild();
+  // A change of nodes or configuration may make the impossible possible (2.4).
   void release_bad_constraints();
+  // Removes the nodes of NodeRemove events that have no jobs any longer.
+  void remove_empty_nodes();
 
   void set_reason(Job& job, Reason reason, std::string message = {}) {
     books_.set_reason(job, reason, std::move(message));
   }
 
-  // --- start and end ---
-  // PassActions
+  // --- PassActions ---
   void start(Job& job, PartitionIndex partition, Fits fits) override;
   void preempt_for(Job& preemptor, NeedsVictims needs) override;
-  void become_ready(Job& job);
-  void preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor);
-  void begin_ending(Job& job, Ending ending);
-  void kill(Job& job);  // grace over: cores are released, nodes are completing
-  void gone(Job& job);
-  void end_by_itself(Job& job, JobState verdict, int exit_code);
-  void to_pending(Job& job);
-  void begun(Job& job);         // listener of the books
-  void about_to_end(Job& job);  // likewise
-  bool may_requeue(const Job& job) const;
-  static void hold_if_suspended(Job& job);
 
-  // TurnEvents
+  // --- TurnEvents ---
   void must_end(Job& victim, std::optional<JobId> preemptor) override;
   void times_changed(Job& job) override { limits_.advance(job, now_); }
   void resumed(Job& job) override;
+
+  // --- the life cycle, in its order ---
+  void begun(Job& job);  // the books' listener: a job has its allocation
+  void become_ready(Job& job);
+  void preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor);
+  // Decides the ending, which is final, and begins its grace time. Does nothing if there is one.
+  void begin_ending(Job& job, Ending ending);
+  // The job's processes or its node ended it, not the scheduler.
+  void end_by_itself(Job& job, JobState verdict, int exit_code);
+  // The grace time is over: its cores are released and its nodes are completing.
+  void kill(Job& job);
+  // All its pods are gone.
+  void gone(Job& job);
+  void about_to_end(Job& job);  // the books' listener: a job is losing its allocation
+  void to_pending(Job& job);
+  bool may_requeue(const Job& job) const;
+  static void hold_if_suspended(Job& job);
 
   // --- time ---
   void fire_timers();
@@ -137,7 +147,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   PassSchedule pass_schedule_;
 
   std::set<std::pair<base::Instant, JobId>> grace_timers_;
-  std::set<JobId> waiting_resumes_;      // resumed by their users, no row is free yet
+  std::set<JobId> waiting_resumes_;      // their users resumed them; no row is free yet
   std::uint64_t resumes_version_ = 0;    // when they were last tried
   std::set<std::string> removed_nodes_;  // that still have jobs
 };

@@ -11,7 +11,7 @@ void Engine::on(const Wake&) {
   limits_.fire(now_, [this](Job& job) { time_out(job); });
   retry_resumes();
   if (!pass_schedule_.is_due(now_)) return;
-  turns_->play();
+  turns_->play();  // the pass looks at which nodes have running jobs (R4.4)
   pass_schedule_.run(now_);
 }
 
@@ -51,7 +51,8 @@ base::Instant Engine::when_has_run(JobId id, base::Duration work, base::Instant 
   return turns_->when_has_run(*job, work, until);
 }
 
-// What the timetable cannot tell (architecture.md 3: time that is not sliced counts as running).
+// A node did not slice, and its pods ran on: that counts as run time (architecture.md 3), though
+// the timetable says otherwise.
 void Engine::on(const JobRan& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated() || !job->ready || job->ending) return;

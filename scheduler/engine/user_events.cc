@@ -1,10 +1,5 @@
 // The users' events: submit, change, hold, suspend, cancel (2.2, 13.2, 13.5).
-#include <algorithm>
-#include <chrono>
-
-#include "base/utc.h"
 #include "scheduler/engine/engine.h"
-#include "scheduler/model/qos_order.h"
 
 namespace sched {
 
@@ -131,7 +126,7 @@ void Engine::on(const Forget& event) {
   books_.erase(*job);
 }
 
-// T10, T11. P4: what a suspend gave back a resume takes again, and nothing else.
+// T10, T11. A resume takes again what the suspend gave back, and nothing else (P4).
 void Engine::on(const UserSuspend& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
