@@ -158,7 +158,7 @@ void ControlLoop::on(const sched::StateChange& change, JobRecord& job) {
     clear_start(job);
     wanted.ending.reset();
     wanted.allocation.reset();
-    wanted.partition = partition_names(job.basis, configuration_);
+    wanted.partition = partition_names(job.basis, policy_.configuration());
     wanted.start_time.reset();
     wanted.run_time.reset();
     wanted.suspend_time.reset();

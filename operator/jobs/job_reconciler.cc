@@ -48,8 +48,8 @@ bool lacks_account_still(const JobRecord& job, const base::Error& error, base::I
 
 }  // namespace
 
-void ControlLoop::apply_pod_changes(const Inbox::Batch& batch) {
-  for (const auto& [key, pod] : batch.of<kube::Pod>()) index_pod(key, pod);
+void ControlLoop::observe(const Changes<kube::Pod>& changes) {
+  for (const auto& [key, pod] : changes) index_pod(key, pod);
 }
 
 void ControlLoop::index_pod(const kube::ObjectKey& key,
@@ -161,7 +161,7 @@ void ControlLoop::reconcile_running(JobRecord& job) {
   GangView view{.slots = job.start.slots,
                 .pods = job.start.slot_pods,
                 .failing_since = &job.start.failing_since,
-                .settle = parameters_.settle,
+                .settle = policy_.parameters().settle,
                 .ready = is_ready_job(job)};
   const kube::Condition* ready_condition =
       kube::find_condition(job.wanted().conditions, kube::kReady);
@@ -255,7 +255,7 @@ void ControlLoop::ready(JobRecord& job) {
 // The job's own end while other pods of it may still be there: they are torn down.
 void ControlLoop::end_by_itself(JobRecord& job, const GangFailure& failure) {
   const bool may_requeue =
-      job.object->spec.lifecycle.requeue.value_or(configuration_.cluster.requeue_default);
+      job.object->spec.lifecycle.requeue.value_or(policy_.configuration().cluster.requeue_default);
   sched::JobState state = failure.state;
   const bool requeue = failure.lost_member && may_requeue;
   if (requeue) state = sched::JobState::kNodeFail;  // the scheduler requeues it then
@@ -282,7 +282,7 @@ void ControlLoop::end_by_itself(JobRecord& job, const GangFailure& failure) {
 // Nothing of the start is to stay: its pods go first, then the scheduler hears of it.
 void ControlLoop::undo_start(JobRecord& job, StartUndo undo) {
   const bool may_requeue =
-      job.object->spec.lifecycle.requeue.value_or(configuration_.cluster.requeue_default);
+      job.object->spec.lifecycle.requeue.value_or(policy_.configuration().cluster.requeue_default);
   if (undo.hold && !may_requeue) {
     return end_by_itself(job, {.exit_code = 1, .message = undo.message});
   }
@@ -357,7 +357,7 @@ void ControlLoop::keep_template(const std::string& uid, const kube::Job& answer)
 void ControlLoop::create_pods(JobRecord& job, const kube::Job& object) {
   kube::Job source = object;
   source.status = job.wanted();
-  const PodOptions options{.kill_wait = configuration_.cluster.kill_wait};
+  const PodOptions options{.kill_wait = policy_.configuration().cluster.kill_wait};
   ensure_service(job);
   const Shared<GangLayout> gang{gang_layout(job.start.slots)};
   const Shared<kube::Job> shared{std::move(source)};

@@ -7,10 +7,10 @@
 #include "operator/translate/sentences.h"
 
 namespace control {
-void ControlLoop::apply_job_changes(const Inbox::Batch& batch) {
+void ControlLoop::observe(const Changes<kube::Job>& changes) {
   // New jobs get their numbers in the order in which they were made, as far as it is known.
   std::vector<std::shared_ptr<const kube::Job>> objects;
-  for (const auto& [key, object] : batch.of<kube::Job>()) {
+  for (const auto& [key, object] : changes) {
     const auto known = uid_of_.find(key);
     if (known != uid_of_.end() && (object == nullptr || object->metadata.uid != known->second)) {
       const std::string uid = known->second;
@@ -103,8 +103,9 @@ void ControlLoop::judge(JobRecord& job) {
     job.wanted().submit_time = job.object->metadata.creation_timestamp.value_or(now_);
   }
   const auto facts = selector_facts();
-  JobVerdict verdict = translate_job(*job.object, *job.pod_template, job.id,
-                                     *job.wanted().submit_time, {configuration_, capacity_, facts});
+  JobVerdict verdict =
+      translate_job(*job.object, *job.pod_template, job.id, *job.wanted().submit_time,
+                    {policy_.configuration(), capacity_, facts});
   if (job.submitted) {
     auto changes = check_change(job.basis, job.object->spec, job.is_allocated());
     if (job.is_allocated() && !job.pod_template->problems.empty()) {
@@ -171,7 +172,7 @@ void ControlLoop::refuse_change(JobRecord& job, const std::vector<std::string>& 
 
 // squeue's PARTITION of a job that waits. The first write of its status carries it.
 void ControlLoop::show_partitions(JobRecord& job) {
-  std::string names = partition_names(job.object->spec, configuration_);
+  std::string names = partition_names(job.object->spec, policy_.configuration());
   if (names == job.wanted().partition) return;
   job.wanted().partition = std::move(names);
   mark(job, WriteUrgency::kInforms);
@@ -259,7 +260,7 @@ void ControlLoop::try_due_pods() {
                        !job->is_allocated();
     if (!waits) continue;
     inform_.spend_one();
-    write(trial_of(*job, configuration_));
+    write(trial_of(*job, policy_.configuration()));
   }
 }
 

@@ -75,11 +75,8 @@ base::Instant ControlLoop::step() {
 
 void ControlLoop::take_inbox() {
   Inbox::Batch batch = inbox_.take();
-  apply_config_changes(batch);
-  apply_timetable_changes(batch);
-  apply_node_changes(batch);
-  apply_job_changes(batch);
-  apply_pod_changes(batch);
+  WatchedKinds::for_each(
+      [&]<typename T>(std::type_identity<T>) { observe(std::as_const(batch).of<T>()); });
   for (Outcome& outcome : batch.outcomes) {
     writer_.heard_outcome();
     std::visit([this](auto& each) { answered(std::move(each)); }, outcome);
@@ -112,7 +109,7 @@ void ControlLoop::fire_timers() {
 void ControlLoop::reconcile_until_quiet() {
   for (int round = 0;; ++round) {
     CHECK(round < kReconcileRoundsMax, "the operator does not settle");
-    if (config_dirty_) reconfigure();
+    if (policy_.is_dirty()) reconfigure();
     tell_nodes();
     if (nodes_dirty_) {
       nodes_dirty_ = false;
@@ -145,7 +142,7 @@ void ControlLoop::tell(const sched::Event& event) {
   }
 }
 
-base::Instant ControlLoop::next_due() const {
+base::Instant ControlLoop::next_due() {
   base::Instant due = base::kNever;
   const auto earlier = [&](base::Instant at) { due = std::min(due, at); };
   if (const auto next = scheduler_.next_due()) earlier(*next);
@@ -181,9 +178,7 @@ base::Instant ControlLoop::next_due() const {
         std::max(now_ + InformBudget::kLookAgain, mirror.informed_at() + kRefreshPeriod);
     earlier(mirror.urgency() == WriteUrgency::kInforms ? informs : std::max(mirror.due(), now_));
   };
-  for (const auto& [name, mirror] : partition_status_) mirror_due(mirror);
-  for (const auto& [name, mirror] : qos_status_) mirror_due(mirror);
-  mirror_due(config_status_);
+  policy_.for_each_status([&](WritePoint, const auto& mirror) { mirror_due(mirror); });
   earlier(refreshed_at_ + kRefreshPeriod);
   return due;
 }

@@ -35,6 +35,7 @@
 #include "operator/nodes/observed_lag.h"
 #include "operator/nodes/orphan_pods.h"
 #include "operator/nodes/unsliced_time.h"
+#include "operator/policy/policy_book.h"
 #include "operator/publish/commit_gate.h"
 #include "operator/publish/inform_budget.h"
 #include "operator/publish/mirror.h"
@@ -136,7 +137,7 @@ class ControlLoop {
   // Until nothing is dirty: reconcile jobs, tell the scheduler, take its decisions.
   void reconcile_until_quiet();
   void tell(const sched::Event& event);
-  base::Instant next_due() const;
+  base::Instant next_due();
   void touch(const std::string& uid) { dirty_jobs_.insert(uid); }
   // Its wanted status changed: it is written, and after a commit point the job is looked at again.
   void mark(JobRecord& job, WriteUrgency how);
@@ -161,18 +162,18 @@ class ControlLoop {
   std::optional<sched::JobId> listed_in_rotation(const std::string& uid, base::Instant as_of);
   NodesByName nodes_by_name() const;
 
-  // --- configuration (policy/policy_book.cc) ---
-  void apply_config_changes(const Inbox::Batch& batch);
-  void reconfigure();
-  void show_preempt_modes();
+  // --- configuration (loop/reconfigure.cc) ---
   template <typename T>
-  void show_verdict(StatusMirror<T>& mirror, const T& object, const SpecVerdict& verdict);
+  void observe(const Changes<T>& changes) {
+    policy_.observe(changes);
+  }
+  void reconfigure();
   void count_jobs();
   void write_due_numbers();
   void answered(IdsReserved&& outcome);
 
   // --- nodes (nodes/node_book.cc) ---
-  void apply_node_changes(const Inbox::Batch& batch);
+  void observe(const Changes<kube::Node>& changes);
   void tell_node(const std::string& name, NodeRecord& record);
   void tell_nodes();
   void update_capacity();
@@ -185,7 +186,7 @@ class ControlLoop {
   void answered(TaintsSet&& outcome);
 
   // --- users' wishes (jobs/job_wishes.cc) ---
-  void apply_job_changes(const Inbox::Batch& batch);
+  void observe(const Changes<kube::Job>& changes);
   void on_job(const std::shared_ptr<const kube::Job>& object);
   void on_new_job(const std::shared_ptr<const kube::Job>& object);
   JobRecord& make_record(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,
@@ -232,7 +233,7 @@ class ControlLoop {
   void show_gone(JobRecord& job, const std::string& reason);
 
   // --- pods (jobs/job_reconciler.cc) ---
-  void apply_pod_changes(const Inbox::Batch& batch);
+  void observe(const Changes<kube::Pod>& changes);
   void index_pod(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
   void reconcile(JobRecord& job);
   void reconcile_ending(JobRecord& job);
@@ -261,7 +262,7 @@ class ControlLoop {
 
   // --- timetables (publish/timetable_publisher.cc) ---
   void take_plans();
-  void apply_timetable_changes(const Inbox::Batch& batch);
+  void observe(const Changes<kube::NodeTimetable>& changes);
   // After a change of what it should be or of what is stored.
   void compare_timetable(const std::string& name, NodeRecord& node);
   void ensure_timetables();
@@ -289,11 +290,7 @@ class ControlLoop {
   void on_status_written(StatusMirror<T>& mirror, const base::Result<T>& result,
                          const base::Result<T>& fresh);
   // Null: not known any more.
-  StatusMirror<kube::Job>* mirror_of(const StatusPatched<kube::Job>& outcome);
-  StatusMirror<kube::Partition>* mirror_of(const StatusPatched<kube::Partition>& outcome);
-  StatusMirror<kube::Qos>* mirror_of(const StatusPatched<kube::Qos>& outcome);
-  StatusMirror<kube::SchedulerConfig>* mirror_of(
-      const StatusPatched<kube::SchedulerConfig>& outcome);
+  StatusMirror<kube::Job>* mirror_of_job(const std::string& uid);
   void write_job_status(JobRecord& job);
   void observe_stored(JobRecord& job, const kube::Job& object);
 
@@ -322,18 +319,8 @@ class ControlLoop {
   std::map<sched::JobId, std::string> uid_by_id_;
   std::map<std::string, NodeRecord> nodes_;  // by name
   std::map<kube::ObjectKey, PodPlace> pods_;
-  std::map<std::string, std::shared_ptr<const kube::Partition>> partitions_;
-  std::map<std::string, std::shared_ptr<const kube::Qos>> qos_;
-  std::shared_ptr<const kube::SchedulerConfig> config_;
-  std::map<std::string, StatusMirror<kube::Partition>> partition_status_;
-  std::map<std::string, StatusMirror<kube::Qos>> qos_status_;
-  StatusMirror<kube::SchedulerConfig> config_status_;
-  std::map<std::string, StatusMirror<kube::SchedulerConfig>> other_config_status_;  // not `default`
-
-  // In force.
-  sched::Configuration configuration_;
-  OperatorParameters parameters_;
-  std::map<std::string, PartitionCapacity> capacity_;
+  PolicyBook policy_;
+  std::map<std::string, PartitionCapacity> capacity_;  // by partition
 
   // To do.
   std::set<std::string> dirty_jobs_;     // UIDs
@@ -341,7 +328,6 @@ class ControlLoop {
   std::set<std::string> changed_nodes_;  // of which the scheduler may have to be told
   std::set<std::string> dirty_nodes_;    // whose timetable may have to be written
   std::set<std::pair<base::Instant, std::string>> timers_;
-  bool config_dirty_ = false;
   bool nodes_dirty_ = false;      // capacity has to be worked out again
   bool selectors_dirty_ = false;  // waiting jobs have to be judged again
   bool plans_dirty_ = false;

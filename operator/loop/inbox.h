@@ -9,14 +9,8 @@
 #include <tuple>
 #include <utility>
 
-#include "api/job.h"
-#include "api/node_timetable.h"
-#include "api/partition.h"
-#include "api/qos.h"
-#include "api/scheduler_config.h"
-#include "kube/api/node.h"
-#include "kube/api/pod.h"
 #include "kube/run_loop.h"
+#include "operator/loop/kinds.h"
 #include "operator/write/effect.h"
 
 namespace control {
@@ -29,10 +23,7 @@ using Changes = std::map<kube::ObjectKey, std::shared_ptr<const T>>;
 class Inbox {
  public:
   struct Batch {
-    std::tuple<Changes<kube::Job>, Changes<kube::Pod>, Changes<kube::Node>,
-               Changes<kube::NodeTimetable>, Changes<kube::Partition>, Changes<kube::Qos>,
-               Changes<kube::SchedulerConfig>>
-        changes;
+    WatchedKinds::Tuple<Changes> changes;
     std::deque<Outcome> outcomes;  // of effects, in the order in which they came
 
     template <typename T>

@@ -49,55 +49,81 @@ void slim_pod(kube::Pod& pod) {
   pod.spec.scheduling_gates = {};
 }
 
-void slim_timetable(kube::NodeTimetable& timetable) {
-  drop_common(timetable.metadata);
-}
-
+// How a kind is watched: the thread's name, and what of an object is dropped before it is kept.
+// Nothing calls the general one: a kind without its own does not compile.
 template <typename T>
-Informers::NamedStep named_step(std::string name, kube::Informer<T>& informer) {
-  return {std::move(name),
-          [&informer](std::stop_token stop) { return informer.step(std::move(stop)); }};
-}
+struct Watch;
+
+template <>
+struct Watch<kube::Job> {
+  static constexpr const char* kThread = "watch-jobs";
+  static void slim(kube::Job& job, TemplateBook& templates) {
+    // What has ended makes no pods any more.
+    if (!job.status.state || !kube::is_final(*job.status.state)) {
+      templates.learn(job.metadata.uid, job.spec.pod_template);
+    }
+    job.spec.pod_template = {};
+    drop_common(job.metadata);
+  }
+};
+template <>
+struct Watch<kube::Pod> {
+  static constexpr const char* kThread = "watch-pods";
+  static void slim(kube::Pod& pod, TemplateBook&) { slim_pod(pod); }
+};
+template <>
+struct Watch<kube::Node> {
+  static constexpr const char* kThread = "watch-nodes";
+  static void slim(kube::Node& node, TemplateBook&) { drop_common(node.metadata); }
+};
+template <>
+struct Watch<kube::NodeTimetable> {
+  static constexpr const char* kThread = "watch-tables";
+  static void slim(kube::NodeTimetable& table, TemplateBook&) { drop_common(table.metadata); }
+};
+template <>
+struct Watch<kube::Partition> {
+  static constexpr const char* kThread = "watch-parts";
+  static void slim(kube::Partition&, TemplateBook&) {}
+};
+template <>
+struct Watch<kube::Qos> {
+  static constexpr const char* kThread = "watch-qos";
+  static void slim(kube::Qos&, TemplateBook&) {}
+};
+template <>
+struct Watch<kube::SchedulerConfig> {
+  static constexpr const char* kThread = "watch-config";
+  static void slim(kube::SchedulerConfig&, TemplateBook&) {}
+};
 
 }  // namespace
 
 Informers::Informers(const kube::Client& client, const kube::Clock& clock, Inbox& inbox,
-                     TemplateBook& templates, OnError on_error)
-    : jobs_{client,
-            clock,
-            {},
-            handlers<kube::Job>(inbox, on_error),
-            [&templates](kube::Job& job) {
-              // What has ended makes no pods any more.
-              if (!job.status.state || !kube::is_final(*job.status.state)) {
-                templates.learn(job.metadata.uid, job.spec.pod_template);
-              }
-              job.spec.pod_template = {};
-              drop_common(job.metadata);
-            }},
-      pods_{client, clock, {}, handlers<kube::Pod>(inbox, on_error), slim_pod},
-      nodes_{client,
-             clock,
-             {},
-             handlers<kube::Node>(inbox, on_error),
-             [](kube::Node& node) { drop_common(node.metadata); }},
-      timetables_{
-          client, clock, {}, handlers<kube::NodeTimetable>(inbox, on_error), slim_timetable},
-      partitions_{client, clock, {}, handlers<kube::Partition>(inbox, on_error)},
-      qos_{client, clock, {}, handlers<kube::Qos>(inbox, on_error)},
-      configs_{client, clock, {}, handlers<kube::SchedulerConfig>(inbox, on_error)} {}
+                     TemplateBook& templates, OnError on_error) {
+  WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {
+    std::get<Pointer<T>>(informers_) = std::make_unique<kube::Informer<T>>(
+        client, clock, kube::InformerOptions{}, handlers<T>(inbox, on_error),
+        [&templates](T& object) { Watch<T>::slim(object, templates); });
+  });
+}
 
 bool Informers::have_synced() const {
-  return jobs_.has_synced() && pods_.has_synced() && nodes_.has_synced() &&
-         timetables_.has_synced() && partitions_.has_synced() && qos_.has_synced() &&
-         configs_.has_synced();
+  bool all = true;
+  WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {
+    all = all && std::get<Pointer<T>>(informers_)->has_synced();
+  });
+  return all;
 }
 
 std::vector<Informers::NamedStep> Informers::steps() {
-  return {named_step("watch-jobs", jobs_),        named_step("watch-pods", pods_),
-          named_step("watch-nodes", nodes_),      named_step("watch-tables", timetables_),
-          named_step("watch-parts", partitions_), named_step("watch-qos", qos_),
-          named_step("watch-config", configs_)};
+  std::vector<NamedStep> steps;
+  WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {
+    kube::Informer<T>& informer = *std::get<Pointer<T>>(informers_);
+    steps.push_back({Watch<T>::kThread,
+                     [&informer](std::stop_token stop) { return informer.step(std::move(stop)); }});
+  });
+  return steps;
 }
 
 }  // namespace control

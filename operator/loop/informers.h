@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "kube/informer.h"
 #include "operator/jobs/template_book.h"
 #include "operator/loop/inbox.h"
+#include "operator/loop/kinds.h"
 
 namespace control {
 
@@ -34,13 +36,9 @@ class Informers {
   std::vector<NamedStep> steps();
 
  private:
-  kube::Informer<kube::Job> jobs_;
-  kube::Informer<kube::Pod> pods_;
-  kube::Informer<kube::Node> nodes_;
-  kube::Informer<kube::NodeTimetable> timetables_;
-  kube::Informer<kube::Partition> partitions_;
-  kube::Informer<kube::Qos> qos_;
-  kube::Informer<kube::SchedulerConfig> configs_;
+  template <typename T>
+  using Pointer = std::unique_ptr<kube::Informer<T>>;
+  WatchedKinds::Tuple<Pointer> informers_;
 };
 
 }  // namespace control

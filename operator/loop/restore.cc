@@ -23,7 +23,9 @@ bool was_in_queue(const kube::JobStatus& status) {
 // loop: every job is looked at.
 void ControlLoop::restore() {
   term_ = std::max<std::int64_t>(lease_transitions_, highest_term()) + 1;
-  std::int64_t next_id = config_status_.stored().next_job_id.value_or(1);
+  const auto* config =
+      policy_.find_status<kube::SchedulerConfig>(std::string{kube::kSchedulerConfigName});
+  std::int64_t next_id = config == nullptr ? 1 : config->stored().next_job_id.value_or(1);
   for (const auto& [uid, job] : jobs_) next_id = std::max(next_id, job->id.value() + 1);
   for (const auto& [uid, job] : finished_) next_id = std::max(next_id, job.id.value() + 1);
   numbers_.restore(next_id);
@@ -83,7 +85,7 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
   const auto facts = selector_facts();
   JobVerdict verdict =
       translate_job(*job.object, *job.pod_template, job.id, status.submit_time.value_or(now_),
-                    {configuration_, capacity_, facts});
+                    {policy_.configuration(), capacity_, facts});
   const bool allocated = status.allocation.has_value();
   const bool waits_for_partition =
       verdict.partition_missing && kube::is_true(status.conditions, kube::kAccepted);

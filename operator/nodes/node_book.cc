@@ -6,8 +6,8 @@
 
 namespace control {
 
-void ControlLoop::apply_node_changes(const Inbox::Batch& batch) {
-  for (const auto& [key, object] : batch.of<kube::Node>()) {
+void ControlLoop::observe(const Changes<kube::Node>& changes) {
+  for (const auto& [key, object] : changes) {
     NodeRecord& record = nodes_[key.name];
     const bool lost_before = restored_ && is_lost(key.name);
     const bool existed = record.node != nullptr;
@@ -19,7 +19,8 @@ void ControlLoop::apply_node_changes(const Inbox::Batch& batch) {
     if (record.timetable.urgency() != WriteUrgency::kClean) dirty_nodes_.insert(key.name);
     // A partition may pick its nodes by their labels, a job too.
     if (existed != (object != nullptr) || labels_changed) {
-      config_dirty_ = nodes_dirty_ = selectors_dirty_ = true;
+      policy_.observe_nodes();
+      nodes_dirty_ = selectors_dirty_ = true;
     }
     if (restored_ && is_lost(key.name) != lost_before) {
       for (const std::string& uid : record.jobs) touch(uid);
@@ -61,9 +62,9 @@ void ControlLoop::tell_node(const std::string& name, NodeRecord& record) {
   for (const auto& [key, memory] : record.foreign) facts.foreign_memory += memory;
   facts.foreign_pods = static_cast<int>(record.foreign.size());
   facts.has_orphans = !record.orphans.empty();
-  facts.memory_reserve_percent = parameters_.memory_reserve_percent;
-  facts.gang = configuration_.cluster.gang;
-  facts.clock = parameters_.clock;
+  facts.memory_reserve_percent = policy_.parameters().memory_reserve_percent;
+  facts.gang = policy_.configuration().cluster.gang;
+  facts.clock = policy_.parameters().clock;
   const NodeVerdict verdict = translate_node(facts);
   if (verdict.spec == record.told) return;
   if (verdict.spec.state != record.told.state || record.told.name.empty()) {
@@ -80,7 +81,7 @@ void ControlLoop::tell_node(const std::string& name, NodeRecord& record) {
 void ControlLoop::update_capacity() {
   const auto before = std::exchange(capacity_, {});
   for (auto& [name, record] : nodes_) record.in_partition = false;
-  for (const auto& partition : configuration_.partitions) {
+  for (const auto& partition : policy_.configuration().partitions) {
     PartitionCapacity& capacity = capacity_[partition.name];
     for (const std::string& name : partition.nodes) {
       const auto found = nodes_.find(name);
@@ -113,10 +114,8 @@ std::vector<NodeSelectorFacts> ControlLoop::selector_facts() const {
 // Of the partitions as accepted.
 void ControlLoop::choose_taints() {
   std::set<std::string> wanted;
-  for (const auto& partition : configuration_.partitions) {
-    const auto status = partition_status_.find(partition.name);
-    if (status == partition_status_.end() || !status->second.wanted().accepted) continue;
-    if (!status->second.wanted().accepted->taint_nodes.value_or(false)) continue;
+  for (const auto& partition : policy_.configuration().partitions) {
+    if (!policy_.taints_nodes(partition.name)) continue;
     wanted.insert(partition.nodes.begin(), partition.nodes.end());
   }
   taints_.want(std::move(wanted));

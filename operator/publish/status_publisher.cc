@@ -39,24 +39,9 @@ void ControlLoop::write_due_statuses() {
     }
     write_job_status(*job);
   }
-  for (auto& [name, mirror] : partition_status_) {
-    if (mirror.urgency() > WriteUrgency::kInforms) {
-      write_status(WritePoint::kPartitionStatus, mirror);
-    }
-  }
-  for (auto& [name, mirror] : qos_status_) {
-    if (mirror.urgency() > WriteUrgency::kInforms) {
-      write_status(WritePoint::kQosStatus, mirror);
-    }
-  }
-  if (config_status_.urgency() > WriteUrgency::kInforms) {
-    write_status(WritePoint::kConfigStatus, config_status_);
-  }
-  for (auto& [name, mirror] : other_config_status_) {
-    if (mirror.urgency() > WriteUrgency::kInforms) {
-      write_status(WritePoint::kConfigStatus, mirror);
-    }
-  }
+  policy_.for_each_status([this](WritePoint point, auto& mirror) {
+    if (mirror.urgency() > WriteUrgency::kInforms) write_status(point, mirror);
+  });
 }
 
 void ControlLoop::write_job_status(JobRecord& job) {
@@ -71,16 +56,11 @@ void ControlLoop::write_due_informing() {
     return mirror.urgency() == WriteUrgency::kInforms && mirror.may_write(now_) &&
            mirror.informed_at() + InformBudget::kObjectPeriod <= now_;
   };
-  for (auto& [name, mirror] : partition_status_) {
-    if (!inform_.has_one() || !is_due(mirror)) continue;
+  policy_.for_each_status([&](WritePoint point, auto& mirror) {
+    if (!inform_.has_one() || !is_due(mirror)) return;
     inform_.spend_one();
-    write_status(WritePoint::kPartitionStatus, mirror);
-  }
-  for (auto& [name, mirror] : qos_status_) {
-    if (!inform_.has_one() || !is_due(mirror)) continue;
-    inform_.spend_one();
-    write_status(WritePoint::kQosStatus, mirror);
-  }
+    write_status(point, mirror);
+  });
   try_due_pods();
   while (const auto uid = inform_.take_later(now_)) {
     const JobRecord* job = find_job(*uid);
@@ -138,9 +118,13 @@ void ControlLoop::write_status(WritePoint point, StatusMirror<T>& mirror) {
 
 template <typename T>
 void ControlLoop::answered(StatusPatched<T>&& outcome) {
-  if (StatusMirror<T>* mirror = mirror_of(outcome)) {
-    on_status_written(*mirror, outcome.result, outcome.fresh);
+  StatusMirror<T>* mirror = nullptr;
+  if constexpr (std::is_same_v<T, kube::Job>) {
+    mirror = mirror_of_job(outcome.uid);
+  } else {
+    mirror = policy_.find_status<T>(outcome.key.name);
   }
+  if (mirror != nullptr) on_status_written(*mirror, outcome.result, outcome.fresh);
   if constexpr (std::is_same_v<T, kube::Job>) {
     if (outcome.result.ok()) keep_template(outcome.uid, *outcome.result);
   }
@@ -174,32 +158,13 @@ void ControlLoop::on_status_written(StatusMirror<T>& mirror, const base::Result<
 }
 
 // Also wakes what waits for this job's commit points.
-StatusMirror<kube::Job>* ControlLoop::mirror_of(const StatusPatched<kube::Job>& outcome) {
-  JobRecord* job = find_job(outcome.uid);
+StatusMirror<kube::Job>* ControlLoop::mirror_of_job(const std::string& uid) {
+  JobRecord* job = find_job(uid);
   if (job == nullptr) return nullptr;
   touch(job->uid);
   status_jobs_.insert(job->uid);
   for (const std::string& node : job->start.nodes) dirty_nodes_.insert(node);
   return &job->status;
-}
-
-StatusMirror<kube::Partition>* ControlLoop::mirror_of(
-    const StatusPatched<kube::Partition>& outcome) {
-  const auto found = partition_status_.find(outcome.key.name);
-  return found == partition_status_.end() ? nullptr : &found->second;
-}
-
-StatusMirror<kube::Qos>* ControlLoop::mirror_of(const StatusPatched<kube::Qos>& outcome) {
-  const auto found = qos_status_.find(outcome.key.name);
-  return found == qos_status_.end() ? nullptr : &found->second;
-}
-
-StatusMirror<kube::SchedulerConfig>* ControlLoop::mirror_of(
-    const StatusPatched<kube::SchedulerConfig>& outcome) {
-  const std::string& name = outcome.key.name;
-  if (name == kube::kSchedulerConfigName) return &config_status_;
-  const auto found = other_config_status_.find(name);
-  return found == other_config_status_.end() ? nullptr : &found->second;
 }
 
 }  // namespace control

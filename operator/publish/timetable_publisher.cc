@@ -33,15 +33,16 @@ void ControlLoop::compare_timetable(const std::string& name, NodeRecord& node) {
 std::optional<ListedJob> ControlLoop::listed_job(sched::JobId id) {
   const JobRecord* job = find_job(id);
   if (job == nullptr || job->start.never_frozen) return std::nullopt;
-  return ListedJob{.ns = job->key.ns,
-                   .uid = job->uid,
-                   .slots = job->start.slots,
-                   .bind_cores = configuration_.cluster.select == sched::SelectType::kConsTres &&
-                                 configuration_.cluster.task_affinity};
+  return ListedJob{
+      .ns = job->key.ns,
+      .uid = job->uid,
+      .slots = job->start.slots,
+      .bind_cores = policy_.configuration().cluster.select == sched::SelectType::kConsTres &&
+                    policy_.configuration().cluster.task_affinity};
 }
 
-void ControlLoop::apply_timetable_changes(const Inbox::Batch& batch) {
-  for (const auto& [key, object] : batch.of<kube::NodeTimetable>()) {
+void ControlLoop::observe(const Changes<kube::NodeTimetable>& changes) {
+  for (const auto& [key, object] : changes) {
     NodeRecord& node = nodes_[key.name];
     const bool agent_changed = (node.table == nullptr) != (object == nullptr) ||
                                (object != nullptr && !(node.table->status == object->status));
@@ -70,7 +71,7 @@ void ControlLoop::ensure_timetables() {
       node.is_planned = true;
       kube::NodeTimetableSpec& wanted = node.timetable.wanted();
       wanted.as_of = now_;
-      wanted.timetable.slice = configuration_.cluster.time_slice;
+      wanted.timetable.slice = policy_.configuration().cluster.time_slice;
       wanted.timetable.cycle = {{}};
     }
     compare_timetable(name, node);

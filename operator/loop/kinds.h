@@ -1,0 +1,42 @@
+// The kinds of objects that the operator watches, as lists that everything else is folded from: the
+// Inbox, the Informers, the PolicyBook. A new kind is an entry here; the compiler then asks for its
+// Watch<T> (informers.cc), for ControlLoop::observe(Changes<T>), and, for a policy, for its
+// PolicyKind<T> (policy/policy_kind.h).
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+
+#include "api/job.h"
+#include "api/node_timetable.h"
+#include "api/partition.h"
+#include "api/qos.h"
+#include "api/scheduler_config.h"
+#include "kube/api/node.h"
+#include "kube/api/pod.h"
+
+namespace control {
+
+template <typename... T>
+struct Kinds {
+  // std::tuple<Of<T>...>
+  template <template <typename> typename Of>
+  using Tuple = std::tuple<Of<T>...>;
+
+  // Calls action(std::type_identity<T>{}) for each kind, in the order of the list.
+  template <typename Action>
+  static void for_each(Action action) {
+    (action(std::type_identity<T>{}), ...);
+  }
+};
+
+template <typename... T, typename... U>
+Kinds<T..., U...> joined_kinds(Kinds<T...>, Kinds<U...>);
+
+// What administrators write: specs that are in force only if they are legal together.
+using PolicyKinds = Kinds<kube::Partition, kube::Qos, kube::SchedulerConfig>;
+// In the order in which the loop takes their changes: what others are judged by comes first.
+using WatchedKinds = decltype(joined_kinds(
+    PolicyKinds{}, Kinds<kube::NodeTimetable, kube::Node, kube::Job, kube::Pod>{}));
+
+}  // namespace control

@@ -1,0 +1,86 @@
+// PolicyBook: SchedulerConfig, Partitions and QOS as they are stored, and the configuration in
+// force that follows from them: the newest specs if they are legal together, for the others the
+// last accepted ones. What became of each spec is said in its status.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "operator/loop/inbox.h"
+#include "operator/loop/kinds.h"
+#include "operator/policy/policy_kind.h"
+#include "operator/publish/mirror.h"
+
+namespace control {
+
+template <typename T>
+struct PolicyEntry {
+  std::shared_ptr<const T> object;  // newest seen
+  StatusMirror<T> status;
+};
+template <typename T>
+using PolicyEntries = std::map<std::string, PolicyEntry<T>>;  // by name
+
+// Belongs to the loop's thread.
+class PolicyBook {
+ public:
+  template <typename T>
+  void observe(const Changes<T>& changes);
+  // A node came or went, or has other labels: partitions pick their nodes by these.
+  void observe_nodes() { is_dirty_ = true; }
+  bool is_dirty() const { return is_dirty_; }
+
+  struct Decided {
+    bool configuration_changed = false;  // also by the first decision
+    bool parameters_changed = false;
+    std::vector<std::string> refused;  // specs, as fields of a log line
+  };
+  // Works out what is in force.
+  Decided decide(std::span<const kube::Node* const> nodes, base::Instant now);
+
+  // In force.
+  const sched::Configuration& configuration() const { return configuration_; }
+  const OperatorParameters& parameters() const { return parameters_; }
+  // Of the partition as accepted.
+  bool taints_nodes(const std::string& partition) const;
+
+  template <typename T>
+  PolicyEntries<T>& entries() {
+    return std::get<PolicyEntries<T>>(entries_);
+  }
+  template <typename T>
+  const PolicyEntries<T>& entries() const {
+    return std::get<PolicyEntries<T>>(entries_);
+  }
+  // The status of the object; null if there is none.
+  template <typename T>
+  StatusMirror<T>* find_status(const std::string& name) {
+    const auto found = entries<T>().find(name);
+    return found == entries<T>().end() ? nullptr : &found->second.status;
+  }
+  // Calls action(WritePoint, StatusMirror<T>&) for each object of each kind.
+  template <typename Action>
+  void for_each_status(Action action) {
+    PolicyKinds::for_each([&]<typename T>(std::type_identity<T>) {
+      for (auto& [name, entry] : entries<T>()) action(PolicyKind<T>::kPoint, entry.status);
+    });
+  }
+
+ private:
+  template <typename T>
+  void show(PolicyEntry<T>& entry, const SpecVerdict& verdict, base::Instant now, Decided& decided);
+
+  void show_preempt_modes();
+
+  PolicyKinds::Tuple<PolicyEntries> entries_;
+  bool is_dirty_ = false;
+  bool has_decided_ = false;
+  sched::Configuration configuration_;
+  OperatorParameters parameters_;
+};
+
+}  // namespace control
