@@ -38,6 +38,20 @@ class PolicyScenario : public Scenario {
   void cancel(const std::string& name) {
     patch(job_path(name), {{"spec", {{"control", {{"cancel", true}}}}}});
   }
+  // n12 to n14 have a lower tier, whose jobs end with a grace time, under a higher one; on n15 jobs
+  // take turns. Jobs of QOS shielded are exempt from preemption for 4 s.
+  void apply_policies_of_ending() {
+    apply({{"apiVersion", "kubegang.io/v1alpha1"},
+           {"kind", "QOS"},
+           {"metadata", {{"name", "shielded"}}},
+           {"spec", {{"preemptExemptTime", "4s"}}}});
+    apply(partition(
+        "low",
+        {{"nodes", {{"hostlist", "n[12-14]"}}}, {"preemptMode", "Cancel"}, {"graceTime", "2s"}}));
+    apply(partition("high", {{"nodes", {{"hostlist", "n[12-14]"}}}, {"priorityTier", 2}}));
+    apply(partition("shared", {{"nodes", {{"hostlist", "n15"}}},
+                               {"overSubscribe", {{"policy", "Force"}, {"maxShare", 2}}}}));
+  }
   // A job's spec that names its node: which nodes take jobs first differs from run to run.
   std::string on_node(int index, const std::string& more = "") const {
     return R"({"spec": {)" + more + R"("placement": {"hostlist": ")" + node(index) + R"("}}})";
@@ -321,16 +335,7 @@ TEST_F(PolicyScenario, MinimizePreemptionSparesWhomItCan) {
 // limit.
 TEST_F(PolicyScenario, GraceExemptionAndTimeLimit) {
   if (!begin({.nodes_count = 4, .with_partition = false})) return;
-  apply({{"apiVersion", "kubegang.io/v1alpha1"},
-         {"kind", "QOS"},
-         {"metadata", {{"name", "shielded"}}},
-         {"spec", {{"preemptExemptTime", "4s"}}}});
-  apply(partition(
-      "low",
-      {{"nodes", {{"hostlist", "n[12-14]"}}}, {"preemptMode", "Cancel"}, {"graceTime", "2s"}}));
-  apply(partition("high", {{"nodes", {{"hostlist", "n[12-14]"}}}, {"priorityTier", 2}}));
-  apply(partition("shared", {{"nodes", {{"hostlist", "n15"}}},
-                             {"overSubscribe", {{"policy", "Force"}, {"maxShare", 2}}}}));
+  apply_policies_of_ending();
   ASSERT_NO_FATAL_FAILURE(wait_agents());
 
   // Each runs for two seconds, and half of the time both are there.
