@@ -50,6 +50,7 @@ void FreezeMachine::settle_in(FreezeState state, base::Duration now) {
   next_due_ = (now / kAuditGrid + 1) * kAuditGrid + kAuditEvery;
   looks_ = 0;
   rewrites_ = 0;
+  rewrite_due_ = false;
 }
 
 void FreezeMachine::look_later(base::Duration now) {
@@ -73,6 +74,7 @@ void FreezeMachine::on_write(FreezeRequest wanted, IoResult result, base::Durati
   const bool repeated = asked_ == wanted && state_ != FreezeState::kThawed;
   denied_ = result == IoResult::kDenied;
   write_again_ = result != IoResult::kOk;
+  rewrite_due_ = false;
   asked_ = wanted;
   if (!repeated) {
     since_ = now;
@@ -104,6 +106,7 @@ void FreezeMachine::on_thaw_of_deleted(IoResult result, base::Duration now) {
 
 FreezeMachine::Action FreezeMachine::due(base::Duration now) const {
   if (!next_due_ || now < *next_due_) return Action::kNothing;
+  if (rewrite_due_) return Action::kFreezeAgain;
   if (write_again_)
     return asked_ == FreezeRequest::kFrozen ? Action::kFreezeAgain : Action::kThawAgain;
   if (state_ == FreezeState::kThawing && second_thaw_ && now >= since_ + kSecondThawAfter) {
@@ -172,7 +175,7 @@ void FreezeMachine::on_look_while_freezing(AskedState requested, Observation obs
   // Harmless on v2, needed on v1 for tasks that entered since the last write.
   if (rewrites_ < kFreezeRewritesMax && now - since_ >= kLooks.front()) {
     ++rewrites_;
-    write_again_ = true;
+    rewrite_due_ = true;
     next_due_ = now;
   } else {
     look_later(now);

@@ -104,6 +104,7 @@ class FreezeMachine {
   bool slow_ = false;
   bool second_thaw_ = false;  // still to be written
   bool write_again_ = false;  // the last one failed, or was undone by somebody
+  bool rewrite_due_ = false;  // the freeze holds; to be written again for tasks that entered
   bool denied_ = false;
 };
 

@@ -218,6 +218,18 @@ TEST_F(SwitchCoreTest, TurnsAreNoNewsAndWhateverElseHappensIs) {
   EXPECT_TRUE(core_.take_changed());  // gone
 }
 
+// Between the look that finds tasks still running and the write that it asks for.
+TEST_F(SwitchCoreTest, WaitsForAFreezeThatIsAboutToBeWrittenAgain) {
+  kernel_.cgroup("a").freeze_takes = milliseconds{5};
+  obey(always({"a", "b"}, {}));
+  clock_.advance(milliseconds{1});
+  core_.step();  // looks at a, which runs on
+  ASSERT_TRUE(runs("a"));
+  obey(always({"a", "b"}, {1}));
+  EXPECT_TRUE(runs("b"));
+  EXPECT_FALSE(runs("a"));
+}
+
 TEST_F(SwitchCoreTest, CountsAPodThatNeverFreezesAsStuck) {
   kernel_.cgroup("a").freeze_takes = hours{1};
   Assignment always_b = two_gangs();
