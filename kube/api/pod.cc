@@ -156,6 +156,7 @@ void visit(Io& io, Like<PodStatus> auto& s) {
   io.field("conditions", s.conditions);
   io.field("initContainerStatuses", s.init_container_statuses);
   io.field("containerStatuses", s.container_statuses);
+  io.field("ephemeralContainerStatuses", s.ephemeral_container_statuses);
   io.field("qosClass", s.qos_class);
   io.time("startTime", s.start_time);
   io.field("podIP", s.pod_ip);

@@ -169,6 +169,7 @@ struct PodStatus {
   Conditions conditions{};
   std::vector<ContainerStatus> init_container_statuses{};
   std::vector<ContainerStatus> container_statuses{};
+  std::vector<ContainerStatus> ephemeral_container_statuses{};  // of `kubectl debug`
   std::optional<QosClass> qos_class{};
   std::optional<base::Instant> start_time{};
   std::string pod_ip{};

@@ -296,6 +296,7 @@ ControlRule NodePolicy::rule_of_ending(const Inputs& inputs, const PodFacts& fac
 
 // By the wall clock, to which startedAt belongs; if that was set back meanwhile, by our own.
 bool NodePolicy::is_settled(const Inputs& inputs, const PodFacts& facts) {
+  if (facts.starts_a_container) settled_.erase(facts.uid);
   if (settled_.contains(facts.uid)) return true;
   if (!facts.settled_at || !inputs.rules_known) return false;
   const base::Duration since =

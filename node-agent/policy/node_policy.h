@@ -146,7 +146,7 @@ class NodePolicy {
   Adoption adoption_;
   bool unknown_ = false;  // the journal was damaged and the pods are not known yet, see adopt()
   std::map<std::string, std::shared_ptr<PodControl>> known_;  // by pod UID, as all below
-  std::set<std::string> settled_;                             // once and for good
+  std::set<std::string> settled_;                             // until a container is added to it
   std::map<std::string, base::Duration> settling_since_;
   std::map<std::string, Ending> endings_;
   std::map<std::string, Retry> retries_;

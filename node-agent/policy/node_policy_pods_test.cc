@@ -51,6 +51,30 @@ TEST_F(NodePolicyTest, WaitsUntilEveryContainerHasSettled) {
   EXPECT_FALSE(node_.runs("a"));
 }
 
+// kubectl debug: the container could not start in a frozen cgroup.
+TEST_F(NodePolicyTest, ThawsAPodForAnEphemeralContainerUntilThatHasSettled) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  kube::ContainerStatus debugger{.name = "debugger"};
+  debugger.state.waiting = kube::ContainerWaiting{.reason = "ContainerCreating"};
+  node_.pod("b").status.ephemeral_container_statuses = {debugger};
+  node_.run_for(seconds{10});
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_EQ(node_.view("b").standing, PodStanding::kSettling);
+  debugger.state = {.running = kube::ContainerRunning{.started_at = node_.clock().wall()}};
+  node_.pod("b").status.ephemeral_container_statuses = {debugger};
+  node_.run_for(milliseconds{2900});
+  EXPECT_TRUE(node_.runs("b"));
+  node_.run_for(milliseconds{300});
+  EXPECT_FALSE(node_.runs("b"));
+  debugger.state = {.terminated = kube::ContainerTerminated{}};
+  node_.pod("b").status.ephemeral_container_statuses = {debugger};
+  node_.run_for(milliseconds{200});
+  EXPECT_FALSE(node_.runs("b"));
+}
+
 TEST_F(NodePolicyTest, RefusesAPodOfAnotherJobOrNode) {
   two_gangs();
   node_.pod("a").metadata.owner_references[0].uid = "job-recreated";

@@ -26,17 +26,35 @@ bool init_is_done(const kube::Pod& pod) {
                      });
 }
 
+bool starts_a_container(const kube::Pod& pod) {
+  const auto& ephemeral = pod.status.ephemeral_container_statuses;
+  return std::any_of(ephemeral.begin(), ephemeral.end(), [](const kube::ContainerStatus& status) {
+    return !status.state.running && !status.state.terminated;
+  });
+}
+
+// From when on a container that started then has settled: `settle` after the whole second of its
+// startedAt.
+base::Instant settled_since(base::Instant started_at, base::Duration settle) {
+  return base::Instant{std::chrono::floor<std::chrono::seconds>(started_at)} +
+         std::chrono::seconds{1} + settle;
+}
+
 std::optional<base::Instant> settled_at(const kube::Pod& pod, base::Duration settle) {
-  if (!init_is_done(pod) || pod.spec.containers.empty()) return std::nullopt;
+  if (!init_is_done(pod) || pod.spec.containers.empty() || starts_a_container(pod)) {
+    return std::nullopt;
+  }
   base::Instant latest{};
+  for (const kube::ContainerStatus& status : pod.status.ephemeral_container_statuses) {
+    if (!status.state.running || !status.state.running->started_at) continue;
+    latest = std::max(latest, settled_since(*status.state.running->started_at, settle));
+  }
   for (const kube::Container& container : pod.spec.containers) {
     const auto* status = status_of(pod.status.container_statuses, container.name);
     if (status == nullptr) return std::nullopt;
     if (status->state.terminated) continue;
     if (!status->state.running || !status->state.running->started_at) return std::nullopt;
-    const auto second =
-        std::chrono::floor<std::chrono::seconds>(*status->state.running->started_at);
-    latest = std::max(latest, base::Instant{second} + std::chrono::seconds{1} + settle);
+    latest = std::max(latest, settled_since(*status->state.running->started_at, settle));
   }
   return latest;
 }
@@ -62,7 +80,8 @@ PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
                  .finished = pod.status.phase == kube::PodPhase::kSucceeded ||
                              pod.status.phase == kube::PodPhase::kFailed,
                  .deletion_seen = pod.metadata.deletion_timestamp.has_value(),
-                 .settled_at = settled_at(pod, settle)};
+                 .settled_at = settled_at(pod, settle),
+                 .starts_a_container = starts_a_container(pod)};
   base::Duration grace = kGracePeriodDefault;
   if (pod.spec.termination_grace_period_seconds) {
     grace = std::chrono::seconds{*pod.spec.termination_grace_period_seconds};

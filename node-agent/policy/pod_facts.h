@@ -23,6 +23,9 @@ struct PodFacts {
   // The instant from which the containers count as settled; nothing while one of them has yet to
   // start or an init container is not done.
   std::optional<base::Instant> settled_at{};
+  // An ephemeral container (kubectl debug) has yet to start: it could not in a frozen pod, so a pod
+  // that had settled has to settle once more.
+  bool starts_a_container = false;
 
   friend bool operator==(const PodFacts&, const PodFacts&) = default;
 };

@@ -10,11 +10,15 @@ using std::chrono::seconds;
 
 class WorkerWatchTest : public ::testing::Test {
  protected:
-  WorkerWatchTest() { watch_.started(now_); }
-  // Looks every 500 ms; returns after how long it hangs, or nothing within ten seconds.
+  WorkerWatchTest() { start_again(); }
+  void start_again() {
+    main_ = switcher_ = 0;
+    watch_.started(now_);
+  }
+  // Looks every 500 ms; returns after how long it hangs, or nothing within a minute.
   std::optional<base::Duration> hangs_after(bool main_beats, bool switcher_beats) {
     const base::Duration begin = now_;
-    while (now_ - begin < seconds{10}) {
+    while (now_ - begin < seconds{60}) {
       now_ += milliseconds{500};
       if (main_beats) ++main_;
       if (switcher_beats) ++switcher_;
@@ -24,8 +28,8 @@ class WorkerWatchTest : public ::testing::Test {
   }
   WorkerWatch watch_;
   base::Duration now_ = seconds{100};
-  std::uint64_t main_ = 1;
-  std::uint64_t switcher_ = 1;
+  std::uint64_t main_ = 0;
+  std::uint64_t switcher_ = 0;
 };
 
 TEST_F(WorkerWatchTest, LetsABeatingWorkerLive) {
@@ -33,18 +37,29 @@ TEST_F(WorkerWatchTest, LetsABeatingWorkerLive) {
 }
 
 TEST_F(WorkerWatchTest, NoticesThatEitherLoopHangsWithin6Seconds) {
-  hangs_after(true, true);
+  EXPECT_EQ(hangs_after(true, true), std::nullopt);
   EXPECT_LE(hangs_after(true, false).value(), seconds{6});
-  watch_.started(now_);
+  start_again();
+  EXPECT_EQ(hangs_after(true, true), std::nullopt);
   EXPECT_LE(hangs_after(false, true).value(), seconds{6});
-  watch_.started(now_);
+  start_again();
+  EXPECT_EQ(hangs_after(true, true), std::nullopt);
   const base::Duration both = hangs_after(false, false).value();
   EXPECT_LE(both, seconds{6});
   EXPECT_GE(both, kHangAfter);
 }
 
+TEST_F(WorkerWatchTest, GivesANewWorker30SecondsForItsFirstBeats) {
+  const base::Duration none = hangs_after(false, false).value();
+  EXPECT_GE(none, seconds{30});
+  EXPECT_LE(none, seconds{31});
+  start_again();
+  // The switcher's thread is up, the main loop is not yet.
+  EXPECT_GE(hangs_after(false, true).value(), seconds{30});
+}
+
 TEST_F(WorkerWatchTest, DoesNotBlameTheWorkerForItsOwnSleep) {
-  EXPECT_FALSE(watch_.hangs(main_, switcher_, now_ += milliseconds{500}));
+  EXPECT_FALSE(watch_.hangs(++main_, ++switcher_, now_ += milliseconds{500}));
   EXPECT_FALSE(watch_.hangs(main_, switcher_, now_ += seconds{3600}));
   EXPECT_FALSE(watch_.hangs(++main_, ++switcher_, now_ += milliseconds{500}));
 }

@@ -5,6 +5,8 @@ namespace {
 
 constexpr std::string_view kProbeFails = "a frozen pod fails its probe and would be restarted";
 constexpr std::string_view kCannotStart = "a command cannot be started in a frozen pod";
+constexpr std::string_view kCannotRestart = "a container cannot be started in a frozen pod";
+constexpr std::string_view kDeadline = "the time goes on while a pod is frozen, and kubelet ends it";
 
 }  // namespace
 
@@ -24,6 +26,14 @@ std::vector<FreezeHazard> freeze_hazards(const kube::Container& container) {
 }
 
 std::optional<std::string> why_never_frozen(const kube::PodSpec& spec) {
+  if (spec.active_deadline_seconds) {
+    return "activeDeadlineSeconds is set (" + std::string{kDeadline} + ")";
+  }
+  for (const kube::Container& container : spec.init_containers) {
+    if (container.restart_policy != "Always") continue;
+    return "container " + container.name + " has the restartPolicy Always (" +
+           std::string{kCannotRestart} + ")";
+  }
   for (const auto* containers : {&spec.init_containers, &spec.containers}) {
     for (const kube::Container& container : *containers) {
       const auto hazards = freeze_hazards(container);

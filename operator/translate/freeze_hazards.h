@@ -19,7 +19,8 @@ struct FreezeHazard {
 };
 std::vector<FreezeHazard> freeze_hazards(const kube::Container& container);
 
-// Of the first container that has one: "container proxy has a livenessProbe (a frozen pod …)".
+// Returns the first reason not to freeze a pod: "container proxy has a livenessProbe (a frozen pod
+// …)", likewise a deadline of the pod and a sidecar that kubelet restarts.
 std::optional<std::string> why_never_frozen(const kube::PodSpec& spec);
 
 }  // namespace control
