@@ -166,8 +166,8 @@ base::Result<PodCgroup> PodCgroups::find(std::string_view uid, QosClass qos) con
   return scan(uid);
 }
 
-// Breadth first below the root, only into directories that kubelet made: the kubepods tree and what
-// leads to it, never into a pod.
+// Breadth first below the root, into every directory whose name does not look like a pod's. A pod
+// is taken only where a directory above it is called kubepods.
 base::Result<PodCgroup> PodCgroups::scan(std::string_view uid) const {
   struct Place {
     std::string path;

@@ -47,8 +47,9 @@ struct PodCgroup {
 };
 
 // Everything below one directory handle; the path of that directory is a constructor parameter, so
-// that a temporary directory of ordinary files does for tests. Symbolic links, "..", and mounts
-// that lead outside are refused by the kernel (openat2). Any thread.
+// that a temporary directory of ordinary files does for tests. Symbolic links and ".." are refused
+// by the kernel (openat2). Mounts are followed: in a container the root is a plain directory with
+// the node's kubepods mounted in it. Any thread.
 class PodCgroups {
  public:
   // kNotFound or kPermissionDenied when the directory cannot be opened; kInvalidArgument when the

@@ -89,6 +89,17 @@ TEST_F(NodePolicyTest, RefusesAPodOfAnotherJobOrNode) {
   EXPECT_THAT(node_.view("a").note, HasSubstr("not controlled by a kubegang Job"));
 }
 
+// The API server takes any text for the UID of an owner; a line of the journal does not.
+TEST_F(NodePolicyTest, RefusesAPodOfAJobWhoseUidIsNone) {
+  two_gangs();
+  const std::string odd = "job-a\npod uid-x default/x job-x /";
+  node_.pod("a").metadata.owner_references[0].uid = odd;
+  node_.publish(node_.timetable({"a", "b"}, {{1}}));
+  node_.run_for(seconds{1});
+  EXPECT_EQ(node_.view("a").standing, PodStanding::kRefused);
+  EXPECT_THAT(journaled(), ElementsAre("uid-b"));
+}
+
 TEST_F(NodePolicyTest, TenThousandOtherPodsOnTheNodeAreNotTouched) {
   two_gangs();
   for (int i = 0; i < 10'000; ++i) node_.add_pod("other-" + std::to_string(i), "other");

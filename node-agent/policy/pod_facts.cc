@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kube/api/resource_info.h"
+#include "node-agent/freezer/pod_cgroups.h"
 
 namespace agent {
 namespace {
@@ -64,7 +65,9 @@ const kube::OwnerReference* job_of(const kube::Pod& pod) {
   const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
   const std::string group_prefix = std::string{kube::kGroup} + "/";
   if (owner == nullptr || owner->kind != "Job") return nullptr;
-  return owner->api_version.starts_with(group_prefix) ? owner : nullptr;
+  if (!owner->api_version.starts_with(group_prefix)) return nullptr;
+  // Its UID becomes a part of a line of the journal, and the API server takes any text for one.
+  return is_pod_uid(owner->uid) ? owner : nullptr;
 }
 
 }  // namespace
