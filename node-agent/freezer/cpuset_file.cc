@@ -40,21 +40,34 @@ base::Error why_there_is_no_file(const PodCgroup& cgroup, const base::Error& err
           : ": CPU sets are not applied on cgroup v1"));
 }
 
-}  // namespace
+constexpr const char* kListName = "cpuset.cpus";
 
-base::Status bind_to_cpus(const PodCgroup& cgroup, const std::string& cpus) {
-  const std::string name = "cpuset.cpus";
-  base::Result<os::FileDescriptor> file = os::open_beneath(cgroup.directory.get(), name, O_RDWR);
+// Writes the list where the file says something else.
+base::Status write_list(const PodCgroup& cgroup, const std::string& cpus) {
+  base::Result<os::FileDescriptor> file =
+      os::open_beneath(cgroup.directory.get(), kListName, O_RDWR);
   if (!file) return why_there_is_no_file(cgroup, file.error());
-  const std::string what = "cgroup " + cgroup.path + ": " + name;
+  const std::string what = "cgroup " + cgroup.path + ": " + kListName;
   const base::Result<std::string> current = read_list(*file, what);
   if (!current) return current.error();
-  if (!same_cpus(*current, cpus)) {
-    const std::string line = cpus + "\n";
-    if (::pwrite(file->get(), line.data(), line.size(), 0) != static_cast<ssize_t>(line.size())) {
-      return os::error_from_errno(what + " = " + cpus, errno);
-    }
+  if (same_cpus(*current, cpus)) return {};
+  const std::string line = cpus + "\n";
+  if (::pwrite(file->get(), line.data(), line.size(), 0) != static_cast<ssize_t>(line.size())) {
+    return os::error_from_errno(what + " = " + cpus, errno);
   }
+  return {};
+}
+
+}  // namespace
+
+base::Status unbind(const PodCgroup& cgroup) {
+  return write_list(cgroup, "");
+}
+
+base::Status bind_to_cpus(const PodCgroup& cgroup, const std::string& cpus) {
+  if (base::Status status = write_list(cgroup, cpus); !status) return status;
+  const std::string name = kListName;
+  const std::string what = "cgroup " + cgroup.path + ": " + name;
   base::Result<os::FileDescriptor> effective =
       os::open_beneath(cgroup.directory.get(), name + ".effective", O_RDONLY);
   if (!effective) return {};

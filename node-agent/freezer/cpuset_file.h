@@ -23,4 +23,7 @@ namespace agent {
 // CPUs. Cost: two reads; a write moves every task of the pod, so never call it in a switch.
 base::Status bind_to_cpus(const PodCgroup& cgroup, const std::string& cpus);
 
+// Empties the list, so that the pod may use all CPUs that its parent may. Errors as above.
+base::Status unbind(const PodCgroup& cgroup);
+
 }  // namespace agent

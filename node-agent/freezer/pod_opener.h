@@ -23,7 +23,7 @@ class PodOpener {
   // kNotFound: not there (yet, or any more).
   virtual base::Result<Opened> open(const std::string& uid, kube::QosClass qos) = 0;
   virtual base::Result<Opened> open_at(const std::string& path, const std::string& uid) = 0;
-  // Binds the pod to the CPUs, see cpuset_file.h. kNotFound as above.
+  // Binds the pod to the CPUs, see cpuset_file.h; "" = takes the binding back. kNotFound as above.
   virtual base::Status bind(const std::string& uid, kube::QosClass qos,
                             const std::string& cpus) = 0;
 };
@@ -42,7 +42,7 @@ class CgroupPodOpener final : public PodOpener {
   base::Status bind(const std::string& uid, kube::QosClass qos, const std::string& cpus) override {
     const base::Result<PodCgroup> cgroup = cgroups_.find(uid, qos);
     if (!cgroup) return cgroup.error();
-    return bind_to_cpus(*cgroup, cpus);
+    return cpus.empty() ? unbind(*cgroup) : bind_to_cpus(*cgroup, cpus);
   }
 
  private:

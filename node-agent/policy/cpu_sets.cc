@@ -10,14 +10,18 @@
 namespace agent {
 
 CpuSets::Outcome CpuSets::apply(const Wanted& wanted, base::Duration now) {
+  if (wanted.cpus.empty() && !bound_.contains(wanted.uid)) return {.again_at = now + kLookEvery};
   Bound& bound = bound_[wanted.uid];
   if (bound.cpus != wanted.cpus || now >= bound.outcome.again_at) {
     bound = {.cpus = wanted.cpus, .outcome = bind(wanted, now)};
   }
-  return bound.outcome;
+  const Outcome outcome = bound.outcome;
+  if (wanted.cpus.empty() && outcome.note.empty()) bound_.erase(wanted.uid);  // It is done.
+  return outcome;
 }
 
 CpuSets::Outcome CpuSets::bind(const Wanted& wanted, base::Duration now) {
+  if (wanted.cpus.empty()) return take_back(wanted, now);
   Outcome outcome{.again_at = now + kLookEvery};
   const std::optional<std::vector<int>> cpus = os::parse_cpu_list(wanted.cpus);
   if (!cpus) {
@@ -46,6 +50,12 @@ CpuSets::Outcome CpuSets::bind(const Wanted& wanted, base::Duration now) {
   }
   outcome.note = status.error().message;
   return outcome;
+}
+
+CpuSets::Outcome CpuSets::take_back(const Wanted& wanted, base::Duration now) {
+  const base::Status status = opener_.bind(wanted.uid, wanted.qos, "");
+  if (status || status.error().code == base::Code::kNotFound) return {.again_at = now + kLookEvery};
+  return {.note = status.error().message, .again_at = now + kLookEvery};
 }
 
 void CpuSets::forget_all_but(const std::set<std::string>& uids) {

@@ -26,7 +26,7 @@ class CpuSets {
   struct Wanted {
     std::string uid{};
     kube::QosClass qos = kube::QosClass::kBurstable;
-    std::string cpus{};    // not empty
+    std::string cpus{};    // "" = none: a set that was applied before is taken back
     std::string online{};  // the node's CPUs; "" = not known: nothing is checked
   };
   struct Outcome {
@@ -45,6 +45,7 @@ class CpuSets {
     Outcome outcome;
   };
   Outcome bind(const Wanted& wanted, base::Duration now);
+  Outcome take_back(const Wanted& wanted, base::Duration now);
 
   PodOpener& opener_;
   std::map<std::string, Bound> bound_;  // by pod UID

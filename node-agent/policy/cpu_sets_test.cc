@@ -80,6 +80,18 @@ TEST_F(CpusetFileTest, WritesOnlyWhatDiffers) {
   EXPECT_EQ(text_of(pod_ / "cpuset.cpus"), "0,1");
 }
 
+TEST_F(CpusetFileTest, EmptiesTheListWhenItIsTakenBack) {
+  ASSERT_TRUE(bind("2-3").ok());
+  const base::Result<PodCgroups> tree = PodCgroups::open(root_.path(), "");
+  const base::Result<PodCgroup> cgroup = tree->find(kUid, kube::QosClass::kBurstable);
+  ASSERT_TRUE(cgroup.ok());
+  ASSERT_TRUE(unbind(*cgroup).ok());
+  std::string line;
+  std::ifstream file{pod_ / "cpuset.cpus"};
+  std::getline(file, line);
+  EXPECT_EQ(line, "");
+}
+
 TEST_F(CpusetFileTest, SaysWhatTheCgroupsAboveLeave) {
   std::ofstream{pod_ / "cpuset.cpus.effective"} << "0\n";
   EXPECT_THAT(message("0-1"), HasSubstr("leave 0"));
@@ -117,8 +129,20 @@ TEST_F(CpuSetsTest, BindsAPodAlsoWhileItStarts) {
   EXPECT_EQ(node_.view("a").cpu_note, "");
   list_with("0");
   EXPECT_EQ(node_.cgroup("a").cpus, "0");
-  list_with("");  // none to apply
-  EXPECT_EQ(node_.cgroup("a").cpus, "0");
+}
+
+TEST_F(CpuSetsTest, TakesASetBackThatIsNotListedAnyMoreAndNoOther) {
+  node_.cgroup("a").cpus = "1-2";  // by somebody else
+  list_with("");
+  EXPECT_EQ(node_.cgroup("a").cpus, "1-2");
+  list_with("0");
+  ASSERT_EQ(node_.cgroup("a").cpus, "0");
+  list_with("");
+  EXPECT_EQ(node_.cgroup("a").cpus, "");
+  EXPECT_EQ(node_.view("a").cpu_note, "");
+  node_.cgroup("a").cpus = "3";  // by somebody else again
+  node_.run_for(CpuSets::kLookEvery + milliseconds{20});
+  EXPECT_EQ(node_.cgroup("a").cpus, "3");
 }
 
 TEST_F(CpuSetsTest, KeepsItThereAndWaitsForItsCgroup) {

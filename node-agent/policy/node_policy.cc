@@ -30,6 +30,14 @@ ControlledPod under_control(const std::shared_ptr<PodControl>& control, std::uin
   return {.control = control, .index = index, .rule = rule};
 }
 
+bool says_the_same(const kube::NodeTimetable& a, const kube::NodeTimetable& b) {
+  return a.metadata.uid == b.metadata.uid && a.spec == b.spec;
+}
+
+bool is_refused(GateVerdict verdict) {
+  return is_stale(verdict) || verdict == GateVerdict::kInvalid;
+}
+
 std::shared_ptr<const timetable::Timetable> no_timetable() {
   static const auto table = [] {
     timetable::Timetable none;
@@ -81,7 +89,8 @@ NodePolicy::Adopted NodePolicy::adopt() {
   take_over(adoption_.begin(journal_.pods));
   if (!journal_.timetable.empty()) {
     base::Result<kube::NodeTimetable> timetable = timetable_from_json(journal_.timetable);
-    if (timetable && timetable->metadata.name == node_) gate_.offer(*timetable);
+    if (timetable && timetable->metadata.name == node_)
+      gate_.offer(*timetable, TimetableGate::Source::kWatch);
   }
   return adopted;
 }
@@ -123,18 +132,26 @@ void NodePolicy::wake_at(base::Duration at) {
 }
 
 void NodePolicy::take_timetable(const Inputs& inputs) {
-  if (!inputs.timetable_known || inputs.timetable == offered_) {
-    if (inputs.timetable_known && !inputs.timetable) gate_.withdraw();
-    return;
-  }
-  offered_ = inputs.timetable;
+  if (!inputs.timetable_known) return;
   if (!inputs.timetable) {
+    offered_.reset();
+    last_verdict_ = GateVerdict::kUnchanged;
     gate_.withdraw();
     return;
   }
-  last_verdict_ = gate_.offer(*inputs.timetable);
-  if (last_verdict_ != GateVerdict::kObeyed && last_verdict_ != GateVerdict::kUnchanged) {
-    ++ignored_[last_verdict_];
+  if (inputs.timetable != offered_) {
+    // Each write of the status makes a new object: a timetable that is refused is counted once.
+    const bool same_content = offered_ && says_the_same(*offered_, *inputs.timetable);
+    offered_ = inputs.timetable;
+    if (same_content && last_verdict_ == GateVerdict::kInvalid) return;
+    last_verdict_ = gate_.offer(*offered_, TimetableGate::Source::kWatch);
+    if (is_refused(last_verdict_) && !same_content) ++ignored_[last_verdict_];
+  }
+  // If a quorum read does not say the same as the watch, it is the watch that is behind, or the
+  // answer is older than what the watch has brought since. Either way the watch decides.
+  if (is_stale(last_verdict_) && inputs.confirmed && says_the_same(*offered_, *inputs.confirmed)) {
+    last_verdict_ = gate_.offer(*offered_, TimetableGate::Source::kQuorumRead);
+    if (is_refused(last_verdict_)) ++ignored_[last_verdict_];
   }
 }
 
@@ -215,7 +232,7 @@ NodePolicy::Placed NodePolicy::place(const Inputs& inputs, std::uint16_t index,
 // Also while it starts: a program may read at its start how many CPUs it has.
 void NodePolicy::bind_to_cpus(const Inputs& inputs, const PodFacts& facts,
                               const kube::TimetablePod& listed, PodView& view) {
-  if (listed.cpuset.empty() || facts.ending_within) return;
+  if (facts.ending_within) return;
   const CpuSets::Outcome outcome =
       cpu_sets_.apply({.uid = facts.uid,
                        .qos = facts.qos.value_or(kube::QosClass::kBurstable),
@@ -223,7 +240,7 @@ void NodePolicy::bind_to_cpus(const Inputs& inputs, const PodFacts& facts,
                        .online = inputs.cpu_ids},
                       inputs.monotonic);
   view.cpu_note = outcome.note;
-  wake_at(outcome.again_at);
+  if (!listed.cpuset.empty() || !outcome.note.empty()) wake_at(outcome.again_at);
 }
 
 // The API server has not answered yet: the pods that the journal names go on as they were.

@@ -83,6 +83,9 @@ class NodePolicy {
   const std::string& timetable_complaint() const { return gate_.complaint(); }
   // What the last offered timetable got.
   GateVerdict last_verdict() const { return last_verdict_; }
+  // The newest timetable is older than the one in force: the caller shall get the object by a
+  // quorum read and give it as Inputs::confirmed.
+  bool needs_confirmation() const { return is_stale(last_verdict_); }
   // How many timetables were not obeyed, by reason.
   const std::map<GateVerdict, std::uint64_t>& offers_ignored() const { return ignored_; }
   bool everything_runs() const { return submitted_ && submitted_->everything_runs; }

@@ -59,6 +59,62 @@ TEST_F(NodePolicyTest, IgnoresALowerTermOrRevisionAndTheNewOneStaysInForce) {
   EXPECT_FALSE(node_.runs("a"));
 }
 
+// etcd was restored from a backup: lower revisions are published under a higher term.
+TEST_F(NodePolicyTest, AHigherTermBeginsWithAnyRevision) {
+  node_.add_pod("a", "a");
+  kube::NodeTimetable table = node_.timetable({"a"}, {{0}});
+  table.spec.revision = 1000;
+  node_.publish(table);
+  node_.step();
+  ASSERT_TRUE(node_.runs("a"));
+  table.spec.term = 2;
+  table.spec.revision = 901;
+  table.spec.timetable.cycle = {{}};
+  node_.publish(table);
+  node_.step();
+  EXPECT_EQ(node_.policy().last_verdict(), GateVerdict::kObeyed);
+  EXPECT_FALSE(node_.runs("a"));
+}
+
+TEST_F(NodePolicyTest, ObeysAnOlderTimetableOnceAQuorumReadSaysTheSame) {
+  node_.add_pod("a", "a");
+  kube::NodeTimetable older = node_.timetable({"a"}, {{}});
+  kube::NodeTimetable newer = node_.timetable({"a"}, {{0}});
+  newer.spec.term = 57;
+  node_.publish(newer);
+  node_.step();
+  older.metadata.uid = "of-a-cluster-installed-anew";
+  node_.publish(older);
+  node_.step();
+  EXPECT_TRUE(node_.runs("a"));
+  EXPECT_TRUE(node_.policy().needs_confirmation());
+  EXPECT_THAT(node_.policy().timetable_complaint(), HasSubstr("is older than term 57 revision 2"));
+  // The answer to the quorum read: the watch was behind.
+  node_.inputs().confirmed = std::make_shared<const kube::NodeTimetable>(newer);
+  node_.step();
+  EXPECT_TRUE(node_.runs("a"));
+  EXPECT_TRUE(node_.policy().needs_confirmation());
+  // It was not: the API server itself has gone back.
+  node_.inputs().confirmed = std::make_shared<const kube::NodeTimetable>(older);
+  node_.step();
+  EXPECT_FALSE(node_.runs("a"));
+  EXPECT_FALSE(node_.policy().needs_confirmation());
+  EXPECT_EQ(node_.policy().timetable_complaint(), "");
+}
+
+// A status write brings the same timetable in a new object.
+TEST_F(NodePolicyTest, CountsATimetableThatItDoesNotObeyOnce) {
+  two_gangs();
+  node_.step();
+  const kube::NodeTimetable bad = node_.timetable({"a", "b"}, {{7}});
+  for (int write = 0; write < 3; ++write) {
+    node_.publish(bad);
+    node_.step();
+    EXPECT_EQ(node_.policy().last_verdict(), GateVerdict::kInvalid);
+    EXPECT_EQ(node_.policy().offers_ignored().at(GateVerdict::kInvalid), 1U);
+  }
+}
+
 TEST_F(NodePolicyTest, KeepsTheLastValidTimetableInForceAndSaysWhy) {
   two_gangs();
   node_.step();

@@ -4,6 +4,14 @@
 
 namespace agent {
 
+namespace {
+
+std::string version_text(const kube::NodeTimetableSpec& spec) {
+  return "term " + std::to_string(spec.term) + " revision " + std::to_string(spec.revision);
+}
+
+}  // namespace
+
 std::string_view to_string(GateVerdict verdict) {
   switch (verdict) {
     case GateVerdict::kObeyed:
@@ -43,24 +51,21 @@ base::Status validate(const kube::NodeTimetable& timetable) {
   return {};
 }
 
-GateVerdict TimetableGate::offer(const kube::NodeTimetable& timetable) {
+GateVerdict TimetableGate::offer(const kube::NodeTimetable& timetable, Source source) {
   if (in_force_) {
     const kube::NodeTimetable& current = *in_force_;
-    if (current.metadata.uid == timetable.metadata.uid && current.spec == timetable.spec) {
+    const bool same_object = current.metadata.uid == timetable.metadata.uid;
+    if (same_object && current.spec == timetable.spec) {
       complaint_.clear();
       return GateVerdict::kUnchanged;
     }
-    if (timetable.spec.term < current.spec.term) {
-      complaint_ = "term " + std::to_string(timetable.spec.term) + " is older than term " +
-                   std::to_string(current.spec.term) + " that is in force";
-      return GateVerdict::kStaleTerm;
-    }
-    if (current.metadata.uid == timetable.metadata.uid &&
-        timetable.spec.revision < current.spec.revision) {
-      complaint_ = "revision " + std::to_string(timetable.spec.revision) +
-                   " is older than revision " + std::to_string(current.spec.revision) +
-                   " that is in force";
-      return GateVerdict::kStaleRevision;
+    const bool older_term = timetable.spec.term < current.spec.term;
+    const bool older_revision = same_object && timetable.spec.term == current.spec.term &&
+                                timetable.spec.revision < current.spec.revision;
+    if ((older_term || older_revision) && source == Source::kWatch) {
+      complaint_ = version_text(timetable.spec) + " is older than " + version_text(current.spec) +
+                   " that is in force: asking the API server whether it has gone back";
+      return older_term ? GateVerdict::kStaleTerm : GateVerdict::kStaleRevision;
     }
   }
   if (const base::Status status = validate(timetable); !status) {

@@ -1,5 +1,10 @@
-// Which timetable is in force: the newest valid one that was seen, never an older one out of a
-// stale cache. (architecture.md 2; 5 "invalid timetable")
+// Which timetable is in force: the newest valid one that was seen. (architecture.md 2; 5 "invalid
+// timetable")
+//
+// Timetables are ordered by term, and those of one term and object by revision. A watch may be
+// served by a stale cache, so an older one that it brings is not obeyed. But the API server itself
+// may have gone back (etcd restored from a backup, a cluster installed anew), and then the older
+// one is right: a quorum read tells the two cases apart.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +21,26 @@ namespace agent {
 enum class GateVerdict : std::uint8_t {
   kObeyed,         // it is in force from now on
   kUnchanged,      // it is in force already
-  kStaleTerm,      // of an operator that has lost its leadership
-  kStaleRevision,  // older than the one in force, of the same object
+  kStaleTerm,      // of a lower term than the one in force
+  kStaleRevision,  // of the object and term of the one in force, with a lower revision
   kInvalid,        // the one in force stays
 };
 std::string_view to_string(GateVerdict verdict);
+
+// Older than the one in force.
+constexpr bool is_stale(GateVerdict verdict) {
+  return verdict == GateVerdict::kStaleTerm || verdict == GateVerdict::kStaleRevision;
+}
 
 // Everything about a timetable object that timetable::validate does not see: names, repetitions.
 base::Status validate(const kube::NodeTimetable& timetable);
 
 class TimetableGate {
  public:
-  // What may become the one in force. Cost: O(size).
-  GateVerdict offer(const kube::NodeTimetable& timetable);
+  enum class Source : std::uint8_t { kWatch, kQuorumRead };
+  // Puts it in force if it is valid and, unless it comes from a quorum read, not older than the one
+  // that is. Cost: O(size).
+  GateVerdict offer(const kube::NodeTimetable& timetable, Source source);
   // The object does not exist (any more): nothing is in force.
   void withdraw();
 

@@ -10,7 +10,7 @@ namespace {
 
 // Whatever changes wakes the loop, or has told when it will.
 constexpr base::Duration kStepMax = std::chrono::seconds{5};
-constexpr base::Duration kClockReadEvery = std::chrono::seconds{10};
+constexpr base::Duration kMachineReadEvery = std::chrono::seconds{10};
 constexpr base::Duration kFrozenReadEvery = std::chrono::seconds{10};
 constexpr base::Duration kSlowWarnEvery = std::chrono::minutes{1};  // of one pod
 
@@ -35,7 +35,6 @@ Agent::Agent(AgentParts parts, const Journal& before)
       rules_before_{before.rules},
       lease_watch_{before.lease, parts_.clock.monotonic()} {
   inputs_.lease = lease_watch_.seen();
-  if (parts_.topology) inputs_.cpu_ids = parts_.topology->cpu_ids;
 }
 
 base::Duration Agent::step() {
@@ -44,8 +43,9 @@ base::Duration Agent::step() {
   inputs_.stopping = stopping_;
   parts_.watch.read(inputs_, rules_before_);
   look_at_lease();
-  look_at_clock();
+  look_at_machine();
   const std::optional<base::Duration> next = parts_.policy.step(inputs_);
+  parts_.watch.confirm_timetable(parts_.policy.needs_confirmation());
   ready_ = inputs_.pods_known && inputs_.timetable_known && inputs_.rules_known;
   switches_seen_ = parts_.switcher.counters().switches.load();
   while (const std::optional<SwitchReport> report = parts_.switcher.take_report()) {
@@ -76,10 +76,13 @@ void Agent::look_at_lease() {
       lease_watch_.failed_open(inputs_.monotonic, inputs_.settings.fail_open_after);
 }
 
-void Agent::look_at_clock() {
-  if (clock_read_at_ && inputs_.monotonic - *clock_read_at_ < kClockReadEvery) return;
-  clock_read_at_ = inputs_.monotonic;
+// Its clock and its CPUs.
+void Agent::look_at_machine() {
+  if (machine_read_at_ && inputs_.monotonic - *machine_read_at_ < kMachineReadEvery) return;
+  machine_read_at_ = inputs_.monotonic;
   clock_reading_ = read_clock_state();
+  topology_ = parts_.read_topology();
+  inputs_.cpu_ids = topology_ ? topology_->cpu_ids : "";
 }
 
 bool Agent::stopped() const {
@@ -103,7 +106,7 @@ base::Duration Agent::tell() {
                      .failed_open = inputs_.failed_open,
                      .kill_switch = inputs_.kill_switch,
                      .clock = clock_reading_,
-                     .topology = parts_.topology};
+                     .topology = topology_};
   log_changes(report.pods);
   log_slow_freezes(report.pods);
   parts_.metrics.update(report, parts_.switcher.counters());

@@ -26,7 +26,8 @@ struct AgentParts {
   std::function<void(AgentReport)> report;  // hands it on
   // For how long the pod has stood still; nothing where the kernel does not count it.
   std::function<std::optional<base::Duration>(const PodView&)> frozen_time;
-  std::optional<kube::NodeTopology> topology{};
+  // Returns nothing where it cannot be read.
+  std::function<std::optional<kube::NodeTopology>()> read_topology;
 };
 
 class Agent {
@@ -52,7 +53,7 @@ class Agent {
  private:
   void look_at_rules();
   void look_at_lease();
-  void look_at_clock();
+  void look_at_machine();
   base::Duration tell();
   void count_frozen(const std::vector<PodView>& pods);
   void log_changes(const std::vector<PodView>& pods);
@@ -64,7 +65,8 @@ class Agent {
   std::optional<LeaseReading> last_lease_;
   Inputs inputs_;
   ClockReading clock_reading_;
-  std::optional<base::Duration> clock_read_at_;
+  std::optional<kube::NodeTopology> topology_;
+  std::optional<base::Duration> machine_read_at_;
   bool stopping_ = false;
   bool ready_ = false;
 

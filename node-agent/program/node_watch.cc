@@ -11,6 +11,8 @@ namespace {
 constexpr char kFreezeKey[] = "kubegang.io/freeze";
 constexpr char kFreezeDisabled[] = "disabled";
 constexpr base::Duration kLeaseRetryAfter = std::chrono::seconds{10};
+constexpr base::Duration kConfirmEvery = std::chrono::seconds{10};
+constexpr base::Duration kConfirmIdle = std::chrono::hours{1};
 
 kube::InformerOptions only(const std::string& field_selector, std::uint64_t seed) {
   return {.field_selector = field_selector, .seed = seed};
@@ -121,7 +123,37 @@ void NodeWatch::start(kube::RunLoop& loops) {
   run(loops, "node", node_);
   run(loops, "config", config_);
   loops.start(
+      "confirm", [this](std::stop_token) { return read_timetable(); }, &confirm_waker_);
+  loops.start(
       "lease", [this](std::stop_token stop) { return read_lease(std::move(stop)); }, &lease_waker_);
+}
+
+void NodeWatch::confirm_timetable(bool wanted) {
+  if (confirm_.exchange(wanted) == wanted) return;
+  if (wanted) {
+    confirm_waker_.wake();
+  } else {
+    const std::lock_guard lock{mu_};
+    confirmed_.reset();
+  }
+}
+
+// A get without a resourceVersion is a quorum read: it is not answered from a cache.
+base::Duration NodeWatch::read_timetable() {
+  if (!confirm_.load()) return kConfirmIdle;
+  base::Result<kube::NodeTimetable> timetable =
+      client_.get<kube::NodeTimetable>({"", options_.node});
+  if (timetable) {
+    {
+      const std::lock_guard lock{mu_};
+      confirmed_ = std::make_shared<const kube::NodeTimetable>(*std::move(timetable));
+    }
+    notify_();
+  } else if (timetable.error().code != base::Code::kCancelled) {
+    spdlog::warn("cannot get the timetable code={} error=\"{}\"",
+                 base::to_string(timetable.error().code), timetable.error().message);
+  }
+  return kConfirmEvery;
 }
 
 base::Duration NodeWatch::read_lease(std::stop_token) {
@@ -166,6 +198,7 @@ void NodeWatch::read(Inputs& inputs, const std::optional<Rules>& before) {
   read_pods(inputs);
   const std::lock_guard lock{mu_};
   inputs.timetable_undecodable = undecodable_;
+  inputs.confirmed = confirmed_;
 }
 
 void NodeWatch::read_pods(Inputs& inputs) {

@@ -56,6 +56,9 @@ class NodeWatch {
   // rules are those of the process before: a kill switch that is thrown, and a limit that was made
   // longer, hold meanwhile. The main thread only. Cost: a pointer per pod if nothing changed.
   void read(Inputs& inputs, const std::optional<Rules>& before);
+  // While `wanted`, gets the NodeTimetable by a quorum read, at once and every 10 s, and gives it
+  // as Inputs::confirmed. The main thread only.
+  void confirm_timetable(bool wanted);
   // Any thread. Null = there is none, or it has not been read yet.
   std::shared_ptr<const kube::NodeTimetable> timetable() const;
   // The last reading that was answered. Any thread.
@@ -64,6 +67,7 @@ class NodeWatch {
  private:
   void read_pods(Inputs& inputs);
   base::Duration read_lease(std::stop_token stop);
+  base::Duration read_timetable();
 
   template <typename T>
   typename kube::Informer<T>::Handlers handlers(const std::string& what);
@@ -84,9 +88,13 @@ class NodeWatch {
   std::vector<std::shared_ptr<const kube::Pod>> pods_read_;  // as of the last read()
   base::Duration settle_of_pods_{};                          // likewise
 
+  std::atomic<bool> confirm_{false};
+  kube::Waker confirm_waker_;  // when that becomes true
+
   mutable std::mutex mu_;
-  std::string undecodable_;            // guarded by mu_
-  std::optional<LeaseReading> lease_;  // guarded by mu_
+  std::shared_ptr<const kube::NodeTimetable> confirmed_;  // guarded by mu_
+  std::string undecodable_;                               // guarded by mu_
+  std::optional<LeaseReading> lease_;                     // guarded by mu_
 };
 
 }  // namespace agent

@@ -123,6 +123,7 @@ class Worker {
   bool wait(base::Duration timeout);
   void notify();
   void hand_on(AgentReport report);
+  std::optional<kube::NodeTopology> read_topology_now();
 
   const Options& options_;
   os::FileDescriptor signals_;
@@ -141,6 +142,7 @@ class Worker {
   StatusWriter status_writer_;
   std::unique_ptr<Agent> agent_;
   std::string shown_pods_;  // as last written
+  TopologyWatch topology_;
   std::atomic<bool> ready_{false};
   std::unique_ptr<kube::HealthServer> health_;
   kube::RunLoop loops_;
@@ -170,7 +172,8 @@ Worker::Worker(const Options& options, kube::Transport& transport, PodCgroups cg
       opener_{cgroups_},
       policy_{options.node_name, JournalFile{options.run_directory + "/" + kJournalName},
               read_boot_id(), opener_, switcher_},
-      status_writer_{client_, clock_, watch_, status_waker_} {}
+      status_writer_{client_, clock_, watch_, status_waker_},
+      topology_{options.cpu_directory} {}
 
 void Worker::notify() {
   const std::uint64_t one = 1;
@@ -184,6 +187,15 @@ void Worker::hand_on(AgentReport report) {
     shown_pods_ = std::move(text);
   }
   status_writer_.offer(std::move(report));
+}
+
+std::optional<kube::NodeTopology> Worker::read_topology_now() {
+  const std::string before = topology_.error();
+  std::optional<kube::NodeTopology> now = topology_.read();
+  if (!now && topology_.error() != before) {
+    spdlog::warn("topology is unknown error=\"{}\"", topology_.error());
+  }
+  return now;
 }
 
 base::Status Worker::is_ready() const {
@@ -226,8 +238,6 @@ base::Status Worker::start() {
     spdlog::info("took over pods={} timetable={}", adopted.journal.pods.size(),
                  !adopted.journal.timetable.empty());
   }
-  const base::Result<kube::NodeTopology> topology = read_topology(options_.cpu_directory);
-  if (!topology) spdlog::warn("topology is unknown error=\"{}\"", topology.error().message);
   AgentParts parts{.node = options_.node_name,
                    .clock = clock_,
                    .watch = watch_,
@@ -238,8 +248,8 @@ base::Status Worker::start() {
                    .frozen_time = [this](const PodView& pod) -> std::optional<base::Duration> {
                      const base::Result<PodCgroup> cgroup = cgroups_.at(pod.path, pod.uid);
                      return cgroup ? read_frozen_time(*cgroup) : std::nullopt;
-                   }};
-  if (topology) parts.topology = *topology;
+                   },
+                   .read_topology = [this] { return read_topology_now(); }};
   agent_ = std::make_unique<Agent>(std::move(parts), adopted.journal);
   agent_->step();  // What was adopted takes its turns before the API server has said a word.
   watch_.start(loops_);

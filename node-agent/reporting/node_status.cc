@@ -47,6 +47,9 @@ kube::Condition ready_condition(const AgentReport& report) {
   if (report.verdict == GateVerdict::kInvalid && !report.timetable_complaint.empty()) {
     return condition(type, false, "InvalidTimetable", report.timetable_complaint);
   }
+  if (is_stale(report.verdict) && !report.timetable_complaint.empty()) {
+    return condition(type, false, "StaleTimetable", report.timetable_complaint);
+  }
   for (const PodView& pod : report.pods) {
     if (!pod.denied) continue;
     return condition(type, false, "CgroupUnwritable", "pod " + pod.name + ": " + pod.note);

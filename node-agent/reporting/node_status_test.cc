@@ -104,11 +104,24 @@ TEST(NodeStatus, IsNotReadyForEachReasonThatKeepsItFromSlicing) {
   EXPECT_EQ(reason(report), "FailedOpen");
   report.kill_switch = true;
   EXPECT_EQ(reason(report), "KillSwitch");
-  // A stale object out of a cache is no fault.
+  // Until a quorum read says whether a cache or the API server has gone back.
   report = good();
   report.verdict = GateVerdict::kStaleRevision;
   report.timetable_complaint = "revision 3 is older";
-  EXPECT_EQ(reason(report), "Obeying");
+  EXPECT_EQ(reason(report), "StaleTimetable");
+}
+
+TEST(Topology, IsReadAgainWhenOtherCpusAreOnline) {
+  const testing::TemporaryDirectory directory;
+  TopologyWatch watch{directory.path()};
+  EXPECT_EQ(watch.read(), std::nullopt);
+  EXPECT_THAT(watch.error(), HasSubstr("cannot be read"));
+  std::ofstream{directory.path() + "/online"} << "0-1\n";
+  EXPECT_EQ(watch.read()->cpu_ids, "0-1");
+  EXPECT_EQ(watch.error(), "");
+  std::ofstream{directory.path() + "/online"} << "0-3\n";
+  EXPECT_EQ(watch.read()->cpu_ids, "0-3");
+  EXPECT_EQ(watch.read()->cores_per_socket, 4);
 }
 
 TEST(Topology, CountsPackagesCoresAndThreads) {

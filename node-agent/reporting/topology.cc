@@ -69,4 +69,14 @@ base::Result<kube::NodeTopology> read_topology(const std::string& directory) {
                             .cpu_ids = os::format_cpu_list(in_order)};
 }
 
+std::optional<kube::NodeTopology> TopologyWatch::read() {
+  std::optional<std::string> online = read_line(directory_ + "/online");
+  if (topology_ && online && online == online_) return topology_;
+  online_ = std::move(online);
+  const base::Result<kube::NodeTopology> now = read_topology(directory_);
+  error_ = now ? "" : now.error().message;
+  topology_ = now ? std::optional{*now} : std::nullopt;
+  return topology_;
+}
+
 }  // namespace agent

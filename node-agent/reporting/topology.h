@@ -1,7 +1,9 @@
 // The processors of this machine, as the kernel lists them.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "api/node_timetable.h"
 #include "base/result.h"
@@ -15,5 +17,23 @@ namespace agent {
 // kNotFound or kInvalidArgument: the directory is not what it should be.
 // SOURCE: kernel Documentation/admin-guide/cputopology.rst.
 base::Result<kube::NodeTopology> read_topology(const std::string& directory);
+
+// The topology as of now: CPUs come and go (hot-plug). One thread.
+class TopologyWatch {
+ public:
+  explicit TopologyWatch(std::string directory) : directory_{std::move(directory)} {}
+
+  // Reads it again if other CPUs are online than at the last call. nullopt: it cannot be read, see
+  // error(). Cost: one read of a file if nothing changed.
+  std::optional<kube::NodeTopology> read();
+  // Why the last read() returned nothing; "" = it did not.
+  const std::string& error() const { return error_; }
+
+ private:
+  const std::string directory_;
+  std::optional<std::string> online_;  // as of the last read()
+  std::optional<kube::NodeTopology> topology_;
+  std::string error_;
+};
 
 }  // namespace agent
