@@ -6,7 +6,8 @@ namespace {
 constexpr std::string_view kProbeFails = "a frozen pod fails its probe and would be restarted";
 constexpr std::string_view kCannotStart = "a command cannot be started in a frozen pod";
 constexpr std::string_view kCannotRestart = "a container cannot be started in a frozen pod";
-constexpr std::string_view kDeadline = "the time goes on while a pod is frozen, and kubelet ends it";
+constexpr std::string_view kDeadline =
+    "the time goes on while a pod is frozen, and kubelet ends it";
 
 }  // namespace
 

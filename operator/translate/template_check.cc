@@ -91,7 +91,7 @@ void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& 
          "\"" + spec.restart_policy.value_or("") +
              "\": must be Never, the job is restarted as a whole");
   refuse(spec.active_deadline_seconds.has_value(), "activeDeadlineSeconds",
-         "goes on while a pod is frozen; use spec.timeLimit");
+         "goes on while a pod is frozen; use spec.schedule.timeLimit");
   refuse(spec.node_name.has_value(), "nodeName",
          "\"" + spec.node_name.value_or("") +
              "\": the scheduler chooses the nodes; use spec.placement.hostlist");

@@ -11,6 +11,7 @@
 #include "operator/gang/pod_slots.h"
 #include "operator/translate/allocation.h"
 #include "operator/translate/config_acceptance.h"
+#include "operator/translate/freeze_hazards.h"
 #include "operator/translate/job_check.h"
 #include "operator/translate/job_translation.h"
 #include "operator/translate/node_translation.h"
@@ -104,6 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
                "preStop.exec"},
         BadJob{"srun", container({{"command", {"sh", "-c", "exec srun ./a"}}}), "calls srun"},
         BadJob{"restart", pod({{"restartPolicy", "Always"}}), "restartPolicy: \"Always\""},
+        BadJob{"deadline", pod({{"activeDeadlineSeconds", 600}}), "use spec.schedule.timeLimit"},
         BadJob{"node", pod({{"nodeName", "n12"}}), "use spec.placement.hostlist"},
         BadJob{"affinity", pod({{"affinity", {{"nodeAffinity", json::object()}}}}), "affinity"},
         BadJob{"pid", pod({{"hostPID", true}}), "hostPID"},
@@ -663,6 +665,20 @@ TEST(Timetables, CpuSetsFollowTheTopologysOrder) {
   EXPECT_EQ(cpuset_of("0,3", kube::NodeTopology{1, 4, 2, "0,4,1,5,2,6,3,7"}), "0,3-4,7");
   EXPECT_EQ(cpuset_of("", kube::NodeTopology{1, 4, 1, "0-3"}), "");
   EXPECT_EQ(cpuset_of("0", std::nullopt), "");
+}
+
+// What webhooks add to a pod that the template may not have.
+TEST(FreezeHazards, ADeadlineAndASidecarThatIsRestartedForbidFreezing) {
+  kube::PodSpec spec;
+  spec.containers = {{.name = "main"}};
+  spec.init_containers = {{.name = "prepare"}};
+  EXPECT_EQ(why_never_frozen(spec), std::nullopt);
+  spec.init_containers.push_back({.name = "mesh", .restart_policy = "Always"});
+  EXPECT_THAT(why_never_frozen(spec).value(),
+              testing::StartsWith("container mesh has the restartPolicy Always ("));
+  spec.active_deadline_seconds = 600;
+  EXPECT_THAT(why_never_frozen(spec).value(),
+              testing::StartsWith("activeDeadlineSeconds is set ("));
 }
 
 TEST(Names, EveryReasonComesBack) {
