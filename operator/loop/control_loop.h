@@ -29,6 +29,7 @@
 #include "operator/jobs/job_numbers.h"
 #include "operator/jobs/job_record.h"
 #include "operator/jobs/pod_trials.h"
+#include "operator/jobs/status_after.h"
 #include "operator/jobs/template_book.h"
 #include "operator/loop/inbox.h"
 #include "operator/nodes/node_taints.h"
@@ -224,13 +225,12 @@ class ControlLoop {
   void on(const sched::StateChange& change, JobRecord& job);
   void on(const sched::Waits& waits, JobRecord& job);
   void on(const sched::Refused& refused, JobRecord& job);
-  void finish(JobRecord& job, const sched::StateChange& change);
+  DecisionContext decision_context(const JobRecord& job) const;
+  void take(JobRecord& job, StatusAfter after);
   void take_slots(JobRecord& job);
   void leave_nodes(JobRecord& job);
-  void clear_start(JobRecord& job);
   void show_times(JobRecord& job);
   void show_completing(JobRecord& job);
-  void show_gone(JobRecord& job, const std::string& reason);
 
   // --- pods (jobs/job_reconciler.cc) ---
   void observe(const Changes<kube::Pod>& changes);

@@ -1,0 +1,192 @@
+#include "operator/jobs/status_after.h"
+
+#include <utility>
+
+#include "api/wellknown.h"
+#include "operator/translate/allocation.h"
+#include "operator/translate/reason_names.h"
+
+namespace control {
+namespace {
+
+bool is_system_hold(sched::Reason reason) {
+  return reason == sched::Reason::kJobHeldAdmin || reason == sched::Reason::kJobHoldMaxRequeue ||
+         reason == sched::Reason::kLaunchFailedRequeuedHeld;
+}
+
+using kube::ConditionStatus;
+
+bool set_condition(kube::JobStatus& status, const DecisionContext& context, std::string_view type,
+                   kube::ConditionStatus value, std::string reason, std::string message) {
+  return kube::set_condition(status.conditions,
+                             {.type = std::string{type},
+                              .status = value,
+                              .observed_generation = context.generation,
+                              .last_transition_time = context.now,
+                              .reason = std::move(reason),
+                              .message = std::move(message)},
+                             context.now);
+}
+
+void end_condition(kube::JobStatus& status, const DecisionContext& context, std::string_view type,
+                   std::string reason, std::string message) {
+  if (kube::find_condition(status.conditions, type) == nullptr) return;
+  set_condition(status, context, type, kube::ConditionStatus::kFalse, std::move(reason),
+                std::move(message));
+}
+
+// Of a job that has no nodes any more.
+void set_gone(kube::JobStatus& status, const DecisionContext& context, const std::string& reason) {
+  end_condition(status, context, kube::kReady, reason, "none of its pods runs");
+  end_condition(status, context, kube::kCompleting, reason, "its pods are gone");
+}
+
+void end_never_frozen(kube::JobStatus& status, const DecisionContext& context) {
+  end_condition(status, context, kube::kNeverFrozen, "NotStarted", "it was about an earlier start");
+}
+
+void set_finished(kube::JobStatus& status, const DecisionContext& context) {
+  const std::string name{kube::to_string(*status.state)};
+  if (status.ending && status.reason.empty()) status.reason = status.ending->reason;
+  if (!context.end_message.empty()) status.message = context.end_message;
+  status.end_time = context.now;
+  status.ending.reset();
+  status.held.reset();
+  set_gone(status, context, name);
+  const std::string message =
+      context.end_message.empty() ? "the job has ended" : context.end_message;
+  const bool complete = status.state == kube::JobState::kCompleted;
+  set_condition(status, context, kube::kFinished, ConditionStatus::kTrue, name, message);
+  set_condition(status, context, complete ? kube::kJobComplete : kube::kJobFailed,
+                ConditionStatus::kTrue, name, message);
+}
+
+void set_waiting_again(kube::JobStatus& status, const sched::StateChange& change, bool requeued,
+                       const DecisionContext& context) {
+  status.ending.reset();
+  status.allocation.reset();
+  status.partition = context.partition;
+  status.start_time.reset();
+  status.run_time.reset();
+  status.suspend_time.reset();
+  status.preempt_eligible_time.reset();
+  status.eligible_time = change.eligible_at;
+  // A job that is requeued counts as submitted again (T7), one whose start is undone does not.
+  if (requeued) status.submit_time = context.now;
+  end_never_frozen(status, context);
+  set_gone(status, context, "NotStarted");
+  if (is_system_hold(change.reason)) status.held = kube::JobHeld{status.reason};
+}
+
+}  // namespace
+
+StatusAfter status_after(const sched::Start& start, kube::JobStatus status,
+                         const DecisionContext& context) {
+  status.state = kube::JobState::kRunning;
+  status.reason.clear();
+  status.message.clear();
+  status.partition = context.partition;
+  status.allocation = encode_allocation(start.allocation, context.node_name);
+  status.starts = status.starts.value_or(0) + 1;
+  status.start_time.reset();
+  status.end_time.reset();
+  status.expected_start_time.reset();
+  status.ending.reset();
+  status.claim.reset();
+  status.exit_code.reset();
+  // The start's own: its lastTransitionTime is when it was decided, also after an earlier start.
+  std::erase_if(status.conditions, [](const auto& c) { return c.type == kube::kReady; });
+  end_never_frozen(status, context);
+  set_condition(status, context, kube::kReady, ConditionStatus::kFalse, "Starting",
+                "its pods are being started");
+  set_condition(status, context, kube::kCompleting, ConditionStatus::kFalse, "NotEnding",
+                "its end is not decided");
+  return {std::move(status), WriteUrgency::kCommit};
+}
+
+StatusAfter status_after(const sched::Suspend& suspend, kube::JobStatus status,
+                         const DecisionContext&) {
+  status.state = kube::JobState::kSuspended;
+  status.reason = std::string{reason_name(suspend.cause)};
+  status.message.clear();
+  // A turn of the rotation does not change the base state; the timetables say it.
+  const bool by_slice = suspend.cause == sched::Reason::kTimeslice;
+  return {std::move(status), by_slice ? WriteUrgency::kInforms : WriteUrgency::kUrgent};
+}
+
+StatusAfter status_after(const sched::Resume&, kube::JobStatus status, const DecisionContext&) {
+  const bool by_slice = status.reason == reason_name(sched::Reason::kTimeslice);
+  status.state = kube::JobState::kRunning;
+  status.reason.clear();
+  status.message.clear();
+  return {std::move(status), by_slice ? WriteUrgency::kInforms : WriteUrgency::kUrgent};
+}
+
+StatusAfter status_after(const sched::End& end, kube::JobStatus status,
+                         const DecisionContext& context) {
+  kube::JobEnding ending;
+  ending.verdict = verdict_of(end.verdict);
+  ending.since = context.now;
+  ending.grace_end = end.kill_at;
+  ending.reason = std::string{end.preemptor ? reason_name(sched::Reason::kPreempted)
+                                            : kube::to_string(ending.verdict)};
+  ending.by = context.preemptor;
+  status.ending = std::move(ending);
+  set_condition(status, context, kube::kCompleting, ConditionStatus::kTrue, "Ending",
+                "its pods are being ended");
+  return {std::move(status), WriteUrgency::kCommit};
+}
+
+StatusAfter status_after(const sched::Claim& claim, kube::JobStatus status,
+                         const DecisionContext& context) {
+  status.claim.reset();
+  if (claim.claim) {
+    const kube::Allocation nodes = encode_allocation(*claim.claim, context.node_name);
+    status.claim = kube::JobClaim{.hostlist = nodes.hostlist,
+                                  .cores = nodes.shares.size() == 1 ? nodes.shares[0].cores : "",
+                                  .since = context.now,
+                                  .until = claim.until};
+  }
+  return {std::move(status), WriteUrgency::kCommit};
+}
+
+StatusAfter status_after(const sched::StateChange& change, kube::JobStatus status,
+                         const DecisionContext& context) {
+  const bool requeued = change.restarts != status.restarts.value_or(0);
+  status.state = state_of(change.state);
+  status.reason = std::string{reason_name(change.reason)};
+  status.message.clear();
+  status.exit_code = change.exit_code;
+  status.restarts = change.restarts;
+  status.claim.reset();
+  status.expected_start_time.reset();
+  if (is_terminal(change.state)) {
+    set_finished(status, context);
+  } else {
+    set_waiting_again(status, change, requeued, context);
+  }
+  return {std::move(status), WriteUrgency::kCommit};
+}
+
+StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
+                         const DecisionContext& context) {
+  status.reason = std::string{reason_name(waits.reason)};
+  // Until when it waits is its eligibleTime; why is worth more.
+  const bool backs_off =
+      waits.reason == sched::Reason::kBeginTime && !context.start_refusal.empty();
+  status.message = backs_off ? context.start_refusal : waits.message;
+  status.expected_start_time = waits.expected_start;
+  const bool is_final = status.state && kube::is_final(*status.state);
+  if (status.allocation && !is_final) return {std::move(status), WriteUrgency::kInforms};
+  if (!is_system_hold(waits.reason)) return {std::move(status), WriteUrgency::kInforms};
+  status.held = kube::JobHeld{status.reason};
+  return {std::move(status), WriteUrgency::kUrgent};
+}
+
+StatusAfter status_after(const sched::Refused& refused, kube::JobStatus status,
+                         const DecisionContext&) {
+  status.message = refused.message;
+  return {std::move(status), WriteUrgency::kInforms};
+}
+
+}  // namespace control

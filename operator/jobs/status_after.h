@@ -1,0 +1,50 @@
+// The status of a job after a decision of the scheduler, and how urgent it is to store that. Pure.
+// What a decision means beyond the status (pods, nodes, the log) is in decisions.cc.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "api/job.h"
+#include "base/time.h"
+#include "operator/publish/mirror.h"
+#include "scheduler/decision.h"
+
+namespace control {
+
+// What a decision refers to and does not say itself.
+struct DecisionContext {
+  base::Instant now{};
+  std::int64_t generation = 0;  // of the job's newest spec
+  std::function<const std::string&(sched::NodeIndex)> node_name{};
+  std::string partition{};  // Start: in which it runs; StateChange: in which it may run again
+  std::optional<kube::JobReference> preemptor{};  // End: if it is known
+  std::string end_message{};                      // StateChange: what was seen of an end by itself
+  std::string start_refusal{};  // Waits: why the API server refused the last start
+};
+
+struct StatusAfter {
+  kube::JobStatus status;
+  WriteUrgency urgency = WriteUrgency::kInforms;
+};
+
+StatusAfter status_after(const sched::Start& start, kube::JobStatus status,
+                         const DecisionContext& context);
+StatusAfter status_after(const sched::Suspend& suspend, kube::JobStatus status,
+                         const DecisionContext& context);
+StatusAfter status_after(const sched::Resume& resume, kube::JobStatus status,
+                         const DecisionContext& context);
+StatusAfter status_after(const sched::End& end, kube::JobStatus status,
+                         const DecisionContext& context);
+StatusAfter status_after(const sched::Claim& claim, kube::JobStatus status,
+                         const DecisionContext& context);
+StatusAfter status_after(const sched::StateChange& change, kube::JobStatus status,
+                         const DecisionContext& context);
+StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
+                         const DecisionContext& context);
+StatusAfter status_after(const sched::Refused& refused, kube::JobStatus status,
+                         const DecisionContext& context);
+
+}  // namespace control

@@ -1,0 +1,166 @@
+// What each decision makes of a status, and what it leaves alone.
+#include "operator/jobs/status_after.h"
+
+#include <gtest/gtest.h>
+
+#include "api/wellknown.h"
+
+namespace control {
+namespace {
+
+using kube::ConditionStatus;
+using std::chrono::seconds;
+
+constexpr base::Instant kDecidedAt{std::chrono::seconds{1'000}};
+const std::string kNode = "n1";
+
+DecisionContext context() {
+  return {.now = kDecidedAt,
+          .generation = 3,
+          .node_name = [](sched::NodeIndex) -> const std::string& { return kNode; }};
+}
+
+kube::JobStatus running() {
+  kube::JobStatus status;
+  status.state = kube::JobState::kRunning;
+  status.job_id = 7;
+  status.partition = "batch";
+  status.allocation = kube::Allocation{.hostlist = "n1"};
+  status.starts = 1;
+  status.submit_time = kDecidedAt - seconds{90};
+  status.start_time = kDecidedAt - seconds{60};
+  return status;
+}
+
+std::string says(const kube::JobStatus& status, std::string_view type) {
+  const kube::Condition* found = kube::find_condition(status.conditions, type);
+  if (found == nullptr) return "";
+  EXPECT_EQ(found->observed_generation, 3);
+  return std::string{kube::to_string(found->status)} + " " + found->reason;
+}
+
+TEST(StatusAfter, AStartIsACommitPointWithItsAllocation) {
+  kube::JobStatus before;
+  before.state = kube::JobState::kPending;
+  before.reason = "Resources";
+  before.starts = 2;
+  before.exit_code = 1;
+  before.claim = kube::JobClaim{.hostlist = "n1"};
+  before.job_id = 7;
+  DecisionContext in = context();
+  in.partition = "batch";
+  sched::Start start{.job = sched::JobId{7}, .partition = {}, .allocation = {}};
+  start.allocation.nodes.push_back({.node = sched::NodeIndex{0}, .cpus = 4});
+  const auto [status, urgency] = status_after(start, before, in);
+  EXPECT_EQ(urgency, WriteUrgency::kCommit);
+  EXPECT_EQ(status.state, kube::JobState::kRunning);
+  EXPECT_EQ(status.reason, "");
+  EXPECT_EQ(status.partition, "batch");
+  ASSERT_TRUE(status.allocation);
+  EXPECT_EQ(status.allocation->hostlist, "n1");
+  EXPECT_EQ(status.starts, 3);
+  EXPECT_FALSE(status.claim || status.exit_code || status.start_time);
+  EXPECT_EQ(says(status, kube::kReady), "False Starting");
+  EXPECT_EQ(status.job_id, 7);
+}
+
+TEST(StatusAfter, ATurnOfTheRotationOnlyInformsAnyOtherSuspensionIsABaseState) {
+  for (const auto& [cause, want] : {std::pair{sched::Reason::kTimeslice, WriteUrgency::kInforms},
+                                    std::pair{sched::Reason::kPreempted, WriteUrgency::kUrgent},
+                                    std::pair{sched::Reason::kUser, WriteUrgency::kUrgent}}) {
+    const auto off = status_after(sched::Suspend{sched::JobId{7}, cause}, running(), context());
+    EXPECT_EQ(off.urgency, want);
+    EXPECT_EQ(off.status.state, kube::JobState::kSuspended);
+    const auto on = status_after(sched::Resume{sched::JobId{7}}, off.status, context());
+    EXPECT_EQ(on.urgency, want) << "as it was suspended";
+    EXPECT_EQ(on.status, running());
+  }
+}
+
+TEST(StatusAfter, AnEndingNamesItsVerdictAndThePreemptor) {
+  DecisionContext in = context();
+  in.preemptor = kube::JobReference{.ns = "team-b", .name = "urgent", .uid = "u"};
+  const sched::End end{.job = sched::JobId{7},
+                       .verdict = sched::EndingVerdict::kPreempted,
+                       .kill_at = kDecidedAt + seconds{30},
+                       .preemptor = sched::JobId{9}};
+  const auto [status, urgency] = status_after(end, running(), in);
+  EXPECT_EQ(urgency, WriteUrgency::kCommit);
+  ASSERT_TRUE(status.ending);
+  EXPECT_EQ(status.ending->reason, "Preempted");
+  EXPECT_EQ(status.ending->by, in.preemptor);
+  EXPECT_EQ(status.ending->grace_end, kDecidedAt + seconds{30});
+  EXPECT_EQ(says(status, kube::kCompleting), "True Ending");
+  EXPECT_TRUE(status.allocation) << "until its pods are gone";
+}
+
+TEST(StatusAfter, AClaimIsACommitPointAlsoWhenItIsGivenUp) {
+  sched::Claim claim{.job = sched::JobId{7}, .claim = sched::Allocation{}, .until = kDecidedAt};
+  claim.claim->nodes.push_back({.node = sched::NodeIndex{0}, .cpus = 4});
+  const auto taken = status_after(claim, {}, context());
+  EXPECT_EQ(taken.urgency, WriteUrgency::kCommit);
+  ASSERT_TRUE(taken.status.claim);
+  EXPECT_EQ(taken.status.claim->hostlist, "n1");
+  const auto given_up =
+      status_after(sched::Claim{sched::JobId{7}, std::nullopt}, taken.status, context());
+  EXPECT_EQ(given_up.urgency, WriteUrgency::kCommit);
+  EXPECT_FALSE(given_up.status.claim);
+}
+
+TEST(StatusAfter, AnEndSaysCompleteOrFailed) {
+  for (const bool complete : {true, false}) {
+    const sched::StateChange change{
+        .job = sched::JobId{7},
+        .state = complete ? sched::JobState::kCompleted : sched::JobState::kFailed,
+        .reason = sched::Reason::kNone,
+        .exit_code = complete ? 0 : 2};
+    DecisionContext in = context();
+    in.end_message = complete ? "" : "pod x failed with exit code 2";
+    const auto [status, urgency] = status_after(change, running(), in);
+    EXPECT_EQ(urgency, WriteUrgency::kCommit);
+    EXPECT_EQ(status.end_time, kDecidedAt);
+    EXPECT_EQ(status.exit_code, complete ? 0 : 2);
+    EXPECT_EQ(status.message, in.end_message);
+    EXPECT_EQ(says(status, kube::kJobComplete), complete ? "True Completed" : "");
+    EXPECT_EQ(says(status, kube::kJobFailed), complete ? "" : "True Failed");
+    EXPECT_TRUE(status.allocation) << "where it ran";
+  }
+}
+
+TEST(StatusAfter, ARequeuedJobWaitsAsIfSubmittedNowOneWhoseStartIsUndoneDoesNot) {
+  for (const bool requeued : {true, false}) {
+    const sched::StateChange change{.job = sched::JobId{7},
+                                    .state = sched::JobState::kPending,
+                                    .reason = sched::Reason::kNone,
+                                    .restarts = requeued ? 1 : 0,
+                                    .eligible_at = kDecidedAt + seconds{5}};
+    DecisionContext in = context();
+    in.partition = "batch,long";
+    const auto [status, urgency] = status_after(change, running(), in);
+    EXPECT_EQ(urgency, WriteUrgency::kCommit);
+    EXPECT_EQ(status.state, kube::JobState::kPending);
+    EXPECT_FALSE(status.allocation || status.start_time || status.ending);
+    EXPECT_EQ(status.partition, "batch,long");
+    EXPECT_EQ(status.eligible_time, kDecidedAt + seconds{5});
+    EXPECT_EQ(status.submit_time, requeued ? kDecidedAt : kDecidedAt - seconds{90});
+  }
+}
+
+TEST(StatusAfter, AWaitInformsButAHoldBySystemIsABaseState) {
+  kube::JobStatus pending;
+  pending.state = kube::JobState::kPending;
+  const auto waits = [&](sched::Reason reason, const std::string& refusal) {
+    DecisionContext in = context();
+    in.start_refusal = refusal;
+    return status_after(sched::Waits{sched::JobId{7}, reason, "why", std::nullopt}, pending, in);
+  };
+  EXPECT_EQ(waits(sched::Reason::kResources, "").urgency, WriteUrgency::kInforms);
+  EXPECT_EQ(waits(sched::Reason::kResources, "quota").status.message, "why");
+  EXPECT_EQ(waits(sched::Reason::kBeginTime, "quota").status.message, "quota");
+  const auto held = waits(sched::Reason::kJobHoldMaxRequeue, "");
+  EXPECT_EQ(held.urgency, WriteUrgency::kUrgent);
+  EXPECT_TRUE(held.status.held);
+}
+
+}  // namespace
+}  // namespace control
