@@ -27,10 +27,10 @@ using ::testing::Not;
 using testing::stands_still;
 using ::testing::StartsWith;
 
-// Of random kills: 30, in `make check-long` 500.
+// Rounds of random kills: 10, in `make check-long` 500.
 int crash_rounds() {
   if (const char* wanted = std::getenv("KUBEGANG_CRASH_ROUNDS")) return std::atoi(wanted);
-  return std::getenv("KUBEGANG_LONG") == nullptr ? 30 : 500;
+  return std::getenv("KUBEGANG_LONG") == nullptr ? 10 : 500;
 }
 
 class AgentProcessTest : public AgentProcessFixture {};
