@@ -150,6 +150,27 @@ TEST(Restart, AfterAJobEndedFillsTheHoleThatItLeft) {
       << world.log_tail();
 }
 
+// A job is ready and runs above others: one of its nodes' timetables was written, the other was
+// not.
+TEST(Restart, BetweenTheTimetablesOfOneGangStopsWhatIsBelowItOnAllItsNodes) {
+  World world{{.nodes = {"n1", "n2"}}};
+  furnish(world, "Suspend");
+  for (const char* name : {"below-1", "below-2", "below-3", "below-4"}) {
+    world.apply(gang_job(name, 1, "30s"));
+    world.run_for(seconds{1});
+  }
+  world.run_for(seconds{9});
+  world.apply(gang_job("above", 2, "9s", {{"partitions", json::array({"high"})}}));
+  world.run_for(seconds{1});
+  ASSERT_FALSE(kube::is_true(world.job("above").status.conditions, kube::kReady));
+  world.crash_after(WritePoint::kTimetable);
+  ASSERT_TRUE(world.run_until([&] { return world.crashes() == 1; }, seconds{20}));
+  EXPECT_TRUE(kube::is_true(world.job("above").status.conditions, kube::kReady));
+  EXPECT_TRUE(world.run_until([&] { return world.state("above") == "Completed"; }, minutes{1}))
+      << world.log_tail();
+  expect_no_violations(world);
+}
+
 // The old leader was paused with decisions unwritten; a new one went on. What the old one then
 // tries to write must not take effect.
 TEST(TwoOperators, ThePausedOneCannotUndoTheNewOnesWork) {

@@ -220,10 +220,11 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
 }
 
 // Jobs in published plans are tracked; those with rivals are put together into groups, and each
-// group becomes a component.
+// group becomes a component. Which jobs belong together follows from the nodes that they are on,
+// not from the plans: those of a gang's nodes are written one after the other, so that after a
+// crash a job may be listed on one of its nodes and not yet on another.
 void Components::restore_published(const std::vector<NodePlan>& published, base::Instant now) {
   std::map<JobId, std::vector<const NodePlan*>> plans_of;
-  std::set<JobId> listed;
   for (const NodePlan& plan : published) {
     if (!cluster_.exists(plan.node) || !timetable::validate(plan.timetable).ok()) continue;
     for (const NodeTimetableEntry& entry : plan.entries) {
@@ -231,35 +232,37 @@ void Components::restore_published(const std::vector<NodePlan>& published, base:
       if (job == nullptr || !job->allocated() || !job->ready || job->user_suspended) continue;
       if (!cluster_.exists(*job->partition)) continue;  // it runs on outside the gang
       job->in_gang = true;
-      listed.insert(entry.job);
       plans_of[entry.job].push_back(&plan);
     }
   }
-  std::set<JobId> done;
-  for (const JobId seed : listed) {
-    if (done.contains(seed) || !has_rivals(*jobs_.find(seed))) continue;
-    // The jobs that are connected to it by conflicts on common nodes, and the nodes' plans.
-    std::set<JobId> group{seed};
-    std::vector<JobId> open{seed};
+  std::set<JobId> left;  // with rivals, in no group yet
+  for (const auto& [job, plans] : plans_of) {
+    if (has_rivals(*jobs_.find(job))) left.insert(job);
+  }
+  while (!left.empty()) {
+    std::set<JobId> group;
+    std::vector<JobId> open{left.extract(left.begin()).value()};
+    std::set<NodeIndex> nodes;
     std::set<const NodePlan*> plans;
     while (!open.empty()) {
       const JobId id = open.back();
       open.pop_back();
-      for (const NodePlan* plan : plans_of[id]) {
-        if (!plans.insert(plan).second) continue;
-        for (const NodeTimetableEntry& entry : plan->entries) {
-          if (!listed.contains(entry.job) || !has_rivals(*jobs_.find(entry.job))) continue;
-          if (group.insert(entry.job).second) open.push_back(entry.job);
+      group.insert(id);
+      plans.insert(plans_of[id].begin(), plans_of[id].end());
+      for (const NodeAllocation& use : jobs_.find(id)->allocation.nodes) {
+        if (!cluster_.exists(use.node) || !nodes.insert(use.node).second) continue;
+        for (const Job* other : usage_.jobs_on(use.node)) {
+          if (left.erase(other->id) != 0) open.push_back(other->id);
         }
       }
     }
-    done.insert(group.begin(), group.end());
     restore_group(group, {plans.begin(), plans.end()}, now);
   }
 }
 
 // A plan whose as_of lies ahead was published a lead before it takes effect: then the component
-// begins there, and until then what was published stands.
+// begins there, and until then what was published stands. Plans that contradict each other, so that
+// together they let jobs run that may not run together, do not stand: the lists hold from now on.
 void Components::restore_group(const std::set<JobId>& group, std::vector<const NodePlan*> plans,
                                base::Instant now) {
   std::sort(plans.begin(), plans.end(),
@@ -270,7 +273,12 @@ void Components::restore_group(const std::set<JobId>& group, std::vector<const N
   if (at > now || !adopt_cycle(*component, plans, group, now)) {
     component->state = assemble(plans, group, at);
     component->state.world.refill_all();  // does nothing unless what was published was broken
-    component->state.world.take_actions();
+    bool contradictory = false;
+    for (const Action& action : component->state.world.take_actions()) {
+      contradictory = contradictory || action.kind != ActionKind::kResume;
+      if (action.kind == ActionKind::kKill) kills_.push_back(action);
+    }
+    if (contradictory) component->state.base = at = now;
     component->projection = project(component->state, grid_, lookup());
     if (at > now) keep_plan_until(*component, plans, now, at);
   }
