@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "linux/cgroup_file.h"
+#include "linux/clock.h"
 
 namespace agent {
 namespace {
