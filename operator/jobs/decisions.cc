@@ -155,16 +155,13 @@ void ControlLoop::take_slots(JobRecord& job) {
     return;
   }
   job.take_slots(std::move(*slots));
-  for (const std::string& node : job.start.nodes) nodes_[node].jobs.insert(job.uid);
+  for (const std::string& node : job.start.nodes) nodes_.enter(node, job.uid);
 }
 
 void ControlLoop::leave_nodes(JobRecord& job) {
-  for (const std::string& name : job.start.nodes) {
-    const auto node = nodes_.find(name);
-    if (node == nodes_.end()) continue;
-    node->second.jobs.erase(job.uid);
-    dirty_nodes_.insert(name);
-    changed_nodes_.insert(name);
+  for (const std::string& node : job.start.nodes) {
+    nodes_.leave(node, job.uid);
+    timetables_.look_again(node);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "api/wellknown.h"
 #include "operator/gang/pod_builder.h"
 #include "operator/loop/control_loop.h"
+#include "operator/translate/node_translation.h"
 #include "operator/translate/units.h"
 
 namespace control {
@@ -61,10 +62,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   };
   const auto before = pods_.find(key);
   if (before != pods_.end()) {
-    NodeRecord& node = nodes_[before->second.node];
-    if (node.foreign.erase(key) + node.orphans.erase(key) > 0) {
-      changed_nodes_.insert(before->second.node);
-    }
+    nodes_.erase_pod(before->second.node, key);
     orphans_.remove(key);
     if (JobRecord* job = job_of(before->second.job_uid)) {
       // A pod that was made again under its name has another UID: the old one is gone.
@@ -81,7 +79,6 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   if (pod == nullptr || !pod->spec.node_name) return;
   const std::string& node_name = *pod->spec.node_name;
   const std::string uid = job_uid_of(*pod);
-  NodeRecord& node = nodes_[node_name];
   pods_[key] = {node_name, uid, uid.empty() ? nullptr : pod};
   if (JobRecord* job = job_of(uid); job != nullptr && job->key.ns == key.ns) {
     job->put_pod(key.name, pod);
@@ -92,11 +89,11 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
       job != finished_.end() && job->second.object->metadata.ns == key.ns) {
     return;
   }
-  changed_nodes_.insert(node_name);
+  if (is_finished(*pod)) return;
   if (uid.empty()) {
-    if (!is_finished(*pod)) node.foreign[key] = memory_request(*pod);
-  } else if (!is_finished(*pod)) {
-    node.orphans.insert(key);
+    nodes_.put_foreign(node_name, key, memory_request(*pod));
+  } else {
+    nodes_.put_orphan(node_name, key);
     orphans_.add(key);
   }
 }
@@ -136,7 +133,8 @@ void ControlLoop::delete_stale_pods(JobRecord& job) {
 
 bool ControlLoop::has_pods_left(const JobRecord& job) const {
   return std::any_of(job.pods.begin(), job.pods.end(), [&](const auto& entry) {
-    return !is_finished(*entry.second) && !is_lost(entry.second->spec.node_name.value_or(""));
+    return !is_finished(*entry.second) &&
+           !nodes_.is_lost(entry.second->spec.node_name.value_or(""));
   });
 }
 
@@ -152,7 +150,7 @@ void ControlLoop::reconcile_ending(JobRecord& job) {
 
 void ControlLoop::reconcile_running(JobRecord& job) {
   for (const std::string& node : job.start.nodes) {
-    if (!is_lost(node)) continue;
+    if (!nodes_.is_lost(node)) continue;
     return end_by_itself(job, {.state = sched::JobState::kNodeFail,
                                .lost_member = true,
                                .message = "node " + node + " is gone"});
@@ -220,12 +218,7 @@ void ControlLoop::reconcile_running(JobRecord& job) {
 // too.
 void ControlLoop::leave_rotation(JobRecord& job, const std::string& why) {
   job.start.never_frozen = true;
-  for (const std::string& name : job.start.nodes) {
-    NodeRecord& node = nodes_[name];
-    if (!node.is_planned) continue;
-    node.timetable.wanted() = without_job(node.timetable.wanted(), job.uid);
-    compare_timetable(name, node);
-  }
+  for (const std::string& node : job.start.nodes) timetables_.leave_out(node, job.uid);
   const std::string message = why +
                               ", which its template has not: a mutating webhook of the cluster "
                               "added it. The job's pods are never frozen; who shares their nodes "
@@ -456,7 +449,7 @@ void ControlLoop::answered(PodCreated&& outcome) {
 void ControlLoop::delete_pod(JobRecord& job, const kube::Pod& pod,
                              std::optional<base::Instant> kill_at) {
   const std::string& uid = pod.metadata.uid;
-  const bool lost = is_lost(pod.spec.node_name.value_or(""));
+  const bool lost = nodes_.is_lost(pod.spec.node_name.value_or(""));
   if (is_finished(pod) && job.wanted().ending) return;  // its log stays until the next start
   if (pod.metadata.deletion_timestamp && !lost) return;
   if (!job.deleting.insert(uid).second) return;

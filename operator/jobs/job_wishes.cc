@@ -102,10 +102,10 @@ void ControlLoop::judge(JobRecord& job) {
   if (!job.wanted().submit_time) {
     job.wanted().submit_time = job.object->metadata.creation_timestamp.value_or(now_);
   }
-  const auto facts = selector_facts();
+  const auto facts = nodes_.selector_facts();
   JobVerdict verdict =
       translate_job(*job.object, *job.pod_template, job.id, *job.wanted().submit_time,
-                    {policy_.configuration(), capacity_, facts});
+                    {policy_.configuration(), nodes_.capacity(), facts});
   if (job.submitted) {
     auto changes = check_change(job.basis, job.object->spec, job.is_allocated());
     if (job.is_allocated() && !job.pod_template->problems.empty()) {
@@ -279,12 +279,7 @@ void ControlLoop::answered(PodTried&& outcome) {
 // Of a deleted job whose pods are gone.
 void ControlLoop::forget(JobRecord& job) {
   leave_scheduler(job);
-  for (const std::string& name : job.start.nodes) {
-    const auto node = nodes_.find(name);
-    if (node == nodes_.end()) continue;
-    node->second.jobs.erase(job.uid);
-    changed_nodes_.insert(name);
-  }
+  for (const std::string& node : job.start.nodes) nodes_.leave(node, job.uid);
   templates_.forget(job.uid);
   uid_by_id_.erase(job.id);
   timers_.erase({job.timer, job.uid});

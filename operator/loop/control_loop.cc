@@ -20,19 +20,14 @@ ControlLoop::ControlLoop(const kube::Clock& clock, Inbox& inbox, Writer& writer,
       inbox_{inbox},
       writer_{writer},
       templates_{templates},
-      hooks_{std::move(hooks)},
+      report_{std::move(hooks)},
       gate_{{.is_stored =
                  [this](const std::string& uid) {
                    const auto job = jobs_.find(uid);
                    return job == jobs_.end() || !job->second->status.is_uncommitted();
                  },
              .is_published =
-                 [this](const std::string& name) {
-                   const auto node = nodes_.find(name);
-                   if (node == nodes_.end()) return false;
-                   const TimetableMirror& table = node->second.timetable;
-                   return table.urgency() == WriteUrgency::kClean && !table.is_in_flight();
-                 }}} {}
+                 [this](const std::string& node) { return timetables_.is_published(node); }}} {}
 
 base::Instant ControlLoop::step() {
   if (fenced_) return base::kNever;
@@ -67,7 +62,7 @@ base::Instant ControlLoop::step() {
   refresh_running();
   write_due_informing();
   if (counts_dirty_) count_jobs();
-  counters_.nodes_known = static_cast<std::int64_t>(nodes_.size());
+  counters_.nodes_known = nodes_.size();
   counters_.jobs_finished = static_cast<std::int64_t>(finished_.size());
   if (now_ - lag_taken_at_ >= kLagEvery) take_lag();
   return next_due();
@@ -87,9 +82,8 @@ void ControlLoop::take_inbox() {
 void ControlLoop::take_lag() {
   lag_taken_at_ = now_;
   counters_.timetable_lag = lag_.oldest(now_, [this](const std::string& name) {
-    const auto found = nodes_.find(name);
-    return found != nodes_.end() && found->second.in_partition &&
-           found->second.told.state != sched::NodeState::kDown;
+    const sched::NodeSpec* told = nodes_.told(name);
+    return nodes_.in_partition(name) && told != nullptr && told->state != sched::NodeState::kDown;
   });
 }
 
@@ -111,11 +105,7 @@ void ControlLoop::reconcile_until_quiet() {
     CHECK(round < kReconcileRoundsMax, "the operator does not settle");
     if (policy_.is_dirty()) reconfigure();
     tell_nodes();
-    if (nodes_dirty_) {
-      nodes_dirty_ = false;
-      update_capacity();
-      ensure_timetables();
-    }
+    count_nodes();
     if (dirty_jobs_.empty()) return;
     // In order of arrival: who came first gets the lower number, and the queue goes by that (3.3).
     std::vector<std::pair<std::int64_t, std::string>> dirty;
@@ -147,11 +137,7 @@ base::Instant ControlLoop::next_due() {
   const auto earlier = [&](base::Instant at) { due = std::min(due, at); };
   if (const auto next = scheduler_.next_due()) earlier(*next);
   if (!timers_.empty()) earlier(timers_.begin()->first);
-  for (const std::string& name : dirty_nodes_) {
-    const auto node = nodes_.find(name);
-    if (node == nodes_.end()) continue;
-    if (const base::Instant at = node->second.timetable.due(); at > now_) earlier(at);
-  }
+  earlier(timetables_.next_due(now_));
   earlier(taints_.next_due(now_));
   earlier(orphans_.next_due());
   earlier(numbers_.next_due(now_));
@@ -210,24 +196,16 @@ JobRecord* ControlLoop::find_job(sched::JobId id) {
   return found == uid_by_id_.end() ? nullptr : find_job(found->second);
 }
 
-void ControlLoop::log(const std::string& message, const std::string& fields) const {
-  if (hooks_.log) hooks_.log(message, fields);
-}
-
-void ControlLoop::warn(const std::string& message, const std::string& fields) const {
-  if (hooks_.warn) hooks_.warn(message, fields);
-}
-
 void ControlLoop::event(const JobRecord& job, bool warning, const std::string& reason,
                         const std::string& message) const {
-  if (!hooks_.event || job.deleted) return;
-  hooks_.event({.api_version = "kubegang.io/v1alpha1",
-                .kind = "Job",
-                .ns = job.key.ns,
-                .name = job.key.name,
-                .uid = job.uid,
-                .resource_version = job.status.version()},
-               warning, reason, message);
+  if (job.deleted) return;
+  report_.event({.api_version = "kubegang.io/v1alpha1",
+                 .kind = "Job",
+                 .ns = job.key.ns,
+                 .name = job.key.name,
+                 .uid = job.uid,
+                 .resource_version = job.status.version()},
+                warning, reason, message);
 }
 
 void ControlLoop::be_fenced(std::int64_t by_term) {
@@ -235,7 +213,7 @@ void ControlLoop::be_fenced(std::int64_t by_term) {
   fenced_ = true;
   warn("another operator leads",
        "term=" + std::to_string(term_) + " by_term=" + std::to_string(by_term));
-  if (hooks_.fenced) hooks_.fenced(by_term);
+  report_.fenced(by_term);
 }
 
 }  // namespace control

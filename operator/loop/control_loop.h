@@ -23,7 +23,6 @@
 #include <string>
 #include <vector>
 
-#include "kube/api/event.h"
 #include "kube/clock.h"
 #include "operator/gang/gang_observation.h"
 #include "operator/jobs/job_numbers.h"
@@ -32,6 +31,8 @@
 #include "operator/jobs/status_after.h"
 #include "operator/jobs/template_book.h"
 #include "operator/loop/inbox.h"
+#include "operator/loop/report.h"
+#include "operator/nodes/node_book.h"
 #include "operator/nodes/node_taints.h"
 #include "operator/nodes/observed_lag.h"
 #include "operator/nodes/orphan_pods.h"
@@ -40,28 +41,14 @@
 #include "operator/publish/commit_gate.h"
 #include "operator/publish/inform_budget.h"
 #include "operator/publish/mirror.h"
+#include "operator/publish/timetable_publisher.h"
 #include "operator/translate/allocation.h"
 #include "operator/translate/config_acceptance.h"
 #include "operator/translate/job_translation.h"
-#include "operator/translate/node_translation.h"
-#include "operator/translate/timetable_translation.h"
 #include "operator/write/writer.h"
 #include "scheduler/scheduler.h"
 
 namespace control {
-
-// Where the loop reports what it did; each may be absent. Called on the loop's thread.
-struct LoopHooks {
-  // One line per decision that changed something: constant message, key=value pairs.
-  std::function<void(const std::string& message, const std::string& fields)> log;
-  std::function<void(const std::string& message, const std::string& fields)> warn;
-  // A Kubernetes Event.
-  std::function<void(const kube::ObjectReference& object, bool warning, const std::string& reason,
-                     const std::string& message)>
-      event;
-  // Somebody else leads with a higher term: nothing more may be written. The process should exit.
-  std::function<void(std::int64_t term)> fenced;
-};
 
 // For /metrics; as of the last step.
 struct LoopCounters {
@@ -84,8 +71,6 @@ struct LoopCounters {
   base::Duration timetable_lag{0};  // of the node that has not obeyed for longest
 };
 
-using TimetableMirror = Mirror<kube::NodeTimetable, &kube::NodeTimetable::spec, IfGone::kCreate>;
-
 class ControlLoop {
  public:
   // All references must live longer than this.
@@ -105,19 +90,6 @@ class ControlLoop {
   bool writes_wait() const { return writer_.is_busy(); }
 
  private:
-  struct NodeRecord {
-    std::shared_ptr<const kube::Node> node;            // null: gone
-    std::shared_ptr<const kube::NodeTimetable> table;  // newest seen; null: none
-    sched::NodeSpec told;                              // as the scheduler knows it
-    bool in_partition = false;
-    bool is_planned = false;    // timetable.wanted() is to be published
-    TimetableMirror timetable;  // term and revision of `wanted` are unset
-    // --- pods on it ---
-    // Pods of others that are not finished, with the memory that they request.
-    std::map<kube::ObjectKey, kube::Bytes> foreign;
-    std::set<kube::ObjectKey> orphans;  // pods of ours whose job is gone
-    std::set<std::string> jobs;         // UIDs of jobs with an allocation there
-  };
   struct PodPlace {
     std::string node;
     std::string job_uid;                   // "" = foreign
@@ -147,8 +119,12 @@ class ControlLoop {
   // Takes a finished one out again, so it costs its record for a step.
   JobRecord* find_job(const std::string& uid);
   JobRecord* find_job(sched::JobId id);  // of those that the scheduler knows
-  void log(const std::string& message, const std::string& fields) const;
-  void warn(const std::string& message, const std::string& fields) const;
+  void log(const std::string& message, const std::string& fields) const {
+    report_.log(message, fields);
+  }
+  void warn(const std::string& message, const std::string& fields) const {
+    report_.warn(message, fields);
+  }
   void event(const JobRecord& job, bool warning, const std::string& reason,
              const std::string& message) const;
   void be_fenced(std::int64_t by_term);
@@ -161,6 +137,7 @@ class ControlLoop {
   void restore_claim(const JobRecord& job, sched::RestoredJob& restored) const;
   std::vector<sched::NodePlan> published_plans();
   std::optional<sched::JobId> listed_in_rotation(const std::string& uid, base::Instant as_of);
+  void restore_unsliced();
   NodesByName nodes_by_name() const;
 
   // --- configuration (loop/reconfigure.cc) ---
@@ -173,18 +150,22 @@ class ControlLoop {
   void write_due_numbers();
   void answered(IdsReserved&& outcome);
 
-  // --- nodes (nodes/node_book.cc) ---
+  // --- nodes (loop/nodes_and_timetables.cc) ---
   void observe(const Changes<kube::Node>& changes);
-  void tell_node(const std::string& name, NodeRecord& record);
   void tell_nodes();
-  void update_capacity();
-  bool is_lost(const std::string& node) const;
-  std::vector<NodeSelectorFacts> selector_facts() const;
-
-  // --- taints (nodes/node_taints.cc) ---
+  void count_nodes();
   void choose_taints();
   void write_due_taints();
   void answered(TaintsSet&& outcome);
+  void count_unsliced();
+  std::optional<base::Duration> counting_run_time(const std::string& uid);
+
+  // --- timetables (loop/nodes_and_timetables.cc) ---
+  void observe(const Changes<kube::NodeTimetable>& changes);
+  void take_plans();
+  std::optional<ListedJob> listed_job(sched::JobId id);
+  void write_due_timetables();
+  void answered(TimetablePut&& outcome);
 
   // --- users' wishes (jobs/job_wishes.cc) ---
   void observe(const Changes<kube::Job>& changes);
@@ -260,23 +241,6 @@ class ControlLoop {
   bool has_pods_left(const JobRecord& job) const;
   void write_due_orphans();
 
-  // --- timetables (publish/timetable_publisher.cc) ---
-  void take_plans();
-  void observe(const Changes<kube::NodeTimetable>& changes);
-  // After a change of what it should be or of what is stored.
-  void compare_timetable(const std::string& name, NodeRecord& node);
-  void ensure_timetables();
-  void write_due_timetables();
-  void write_timetable(const std::string& name, NodeRecord& node);
-  void answered(TimetablePut&& outcome);
-  std::optional<ListedJob> listed_job(sched::JobId id);
-
-  // --- nodes that do not slice (nodes/unsliced_time.cc) ---
-  void note_slicing(const std::string& name, const kube::NodeTimetable* table);
-  void count_unsliced();
-  std::optional<base::Duration> counting_run_time(const std::string& uid);
-  void restore_unsliced();
-
   // --- statuses (publish/status_publisher.cc) ---
   void write_due_statuses();
   void write_due_informing();
@@ -298,7 +262,7 @@ class ControlLoop {
   Inbox& inbox_;
   CountedWriter writer_;
   TemplateBook& templates_;
-  const LoopHooks hooks_;
+  const Report report_;
   const CommitGate gate_;
   std::int32_t lease_transitions_ = 0;
 
@@ -317,19 +281,15 @@ class ControlLoop {
   std::map<std::string, Finished> finished_;                // by UID
   std::map<kube::ObjectKey, std::string> uid_of_;           // of the objects that exist
   std::map<sched::JobId, std::string> uid_by_id_;
-  std::map<std::string, NodeRecord> nodes_;  // by name
+  NodeBook nodes_{report_};
+  TimetablePublisher timetables_{nodes_, gate_, report_};
   std::map<kube::ObjectKey, PodPlace> pods_;
   PolicyBook policy_;
-  std::map<std::string, PartitionCapacity> capacity_;  // by partition
 
   // To do.
-  std::set<std::string> dirty_jobs_;     // UIDs
-  std::set<std::string> status_jobs_;    // UIDs whose status may have to be written at once
-  std::set<std::string> changed_nodes_;  // of which the scheduler may have to be told
-  std::set<std::string> dirty_nodes_;    // whose timetable may have to be written
+  std::set<std::string> dirty_jobs_;   // UIDs
+  std::set<std::string> status_jobs_;  // UIDs whose status may have to be written at once
   std::set<std::pair<base::Instant, std::string>> timers_;
-  bool nodes_dirty_ = false;      // capacity has to be worked out again
-  bool selectors_dirty_ = false;  // waiting jobs have to be judged again
   bool plans_dirty_ = false;
   bool counts_dirty_ = false;
 

@@ -7,11 +7,7 @@
 namespace control {
 
 void ControlLoop::reconfigure() {
-  std::vector<const kube::Node*> nodes;
-  for (const auto& [name, record] : nodes_) {
-    if (record.node != nullptr) nodes.push_back(record.node.get());
-  }
-  const PolicyBook::Decided decided = policy_.decide(nodes, now_);
+  const PolicyBook::Decided decided = policy_.decide(nodes_.objects(), now_);
   for (const std::string& refused : decided.refused) warn("spec refused", refused);
   if (decided.parameters_changed) {
     for (auto& [uid, job] : jobs_) touch(uid);
@@ -21,10 +17,10 @@ void ControlLoop::reconfigure() {
     log("configuration in force", "partitions=" + std::to_string(configuration.partitions.size()) +
                                       " qos=" + std::to_string(configuration.qos.size()));
     tell(sched::Configure{std::make_shared<const sched::Configuration>(configuration)});
-    for (const auto& [name, record] : nodes_) changed_nodes_.insert(name);
-    selectors_dirty_ = true;
+    nodes_.observe_policy();
   }
-  nodes_dirty_ = counts_dirty_ = true;
+  choose_taints();
+  counts_dirty_ = true;
 }
 
 void ControlLoop::count_jobs() {
@@ -56,13 +52,9 @@ void ControlLoop::count_jobs() {
     if (mirror == nullptr) continue;
     auto wanted = mirror->wanted();
     wanted.jobs = partitions[partition.name];
-    wanted.nodes = capacity_[partition.name].nodes;
-    std::int32_t cpus = 0;
-    for (const std::string& name : partition.nodes) {
-      const auto node = nodes_.find(name);
-      if (node != nodes_.end() && node->second.node != nullptr) cpus += node->second.told.cpus;
-    }
-    wanted.cpus = cpus;
+    const auto capacity = nodes_.capacity().find(partition.name);
+    wanted.nodes = capacity == nodes_.capacity().end() ? 0 : capacity->second.nodes;
+    wanted.cpus = nodes_.cpus_of(partition.name);
     show(*mirror, std::move(wanted));
   }
   for (auto& [name, entry] : policy_.entries<kube::Qos>()) {

@@ -34,7 +34,8 @@ void ControlLoop::restore() {
 
   reconfigure();
   tell_nodes();
-  update_capacity();
+  if (nodes_.count(policy_.configuration())) judge_waiting_jobs();
+  choose_taints();
 
   std::vector<JobRecord*> in_order;
   for (const auto& [uid, job] : jobs_) {
@@ -48,7 +49,8 @@ void ControlLoop::restore() {
   }
   const std::size_t jobs_count = restored.size();
   restored_ = true;
-  plans_dirty_ = nodes_dirty_ = counts_dirty_ = true;
+  plans_dirty_ = counts_dirty_ = true;
+  timetables_.ensure_all(policy_.configuration().cluster.time_slice, now_);
   scheduler_.restore_from_published(now_, std::move(restored), published_plans());
   for (const sched::Decision& decision : scheduler_.take_decisions()) apply(decision);
   restore_unsliced();
@@ -67,25 +69,27 @@ std::int64_t ControlLoop::highest_term() const {
   for (const auto& [uid, job] : finished_) {
     term = std::max(term, job.object->status.term.value_or(0));
   }
-  for (const auto& [name, node] : nodes_) term = std::max(term, node.timetable.stored().term);
+  timetables_.for_each_stored([&](const std::string&, const kube::NodeTimetableSpec& spec) {
+    term = std::max(term, spec.term);
+  });
   return term;
 }
 
 NodesByName ControlLoop::nodes_by_name() const {
   return [this](const std::string& name) -> std::optional<KnownNode> {
     const auto index = scheduler_.find_node(name);
-    const auto node = nodes_.find(name);
-    if (!index || node == nodes_.end()) return std::nullopt;
-    return KnownNode{*index, node->second.told.cores(), node->second.told.cpus};
+    const sched::NodeSpec* told = nodes_.told(name);
+    if (!index || told == nullptr) return std::nullopt;
+    return KnownNode{*index, told->cores(), told->cpus};
   };
 }
 
 std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
   const kube::JobStatus& status = job.wanted();
-  const auto facts = selector_facts();
+  const auto facts = nodes_.selector_facts();
   JobVerdict verdict =
       translate_job(*job.object, *job.pod_template, job.id, status.submit_time.value_or(now_),
-                    {policy_.configuration(), capacity_, facts});
+                    {policy_.configuration(), nodes_.capacity(), facts});
   const bool allocated = status.allocation.has_value();
   const bool waits_for_partition =
       verdict.partition_missing && kube::is_true(status.conditions, kube::kAccepted);
@@ -199,27 +203,27 @@ std::optional<sched::JobId> ControlLoop::listed_in_rotation(const std::string& u
 
 std::vector<sched::NodePlan> ControlLoop::published_plans() {
   std::vector<sched::NodePlan> plans;
-  for (auto& [name, node] : nodes_) {
+  timetables_.for_each_stored([&](const std::string& name, const kube::NodeTimetableSpec& spec) {
     const auto index = scheduler_.find_node(name);
-    if (!node.timetable.exists() || !index) continue;
-    const base::Instant as_of = node.timetable.stored().as_of.value_or(base::Instant{});
-    auto plan = decode_plan(node.timetable.stored(), *index,
+    if (!index) return;
+    const base::Instant as_of = spec.as_of.value_or(base::Instant{});
+    auto plan = decode_plan(spec, *index,
                             [&](const std::string& uid) { return listed_in_rotation(uid, as_of); });
     if (plan) plans.push_back(std::move(*plan));
-  }
+  });
   return plans;
 }
 
 void ControlLoop::restore_unsliced() {
   std::map<std::string, base::Duration> more;  // by UID; of the node where it is longest
   for (const std::string& name : unsliced_.nodes()) {
-    const NodeRecord& node = nodes_[name];
-    for (const std::string& uid : node.jobs) {
+    const kube::NodeTimetableSpec* published = timetables_.stored(name);
+    for (const std::string& uid : nodes_.jobs_on(name)) {
       const JobRecord* job = find_job(uid);
-      if (job == nullptr) continue;
+      if (job == nullptr || published == nullptr) continue;
       base::Duration& longest = more[uid];
-      longest = std::max(longest, missed_before(node.table.get(), node.timetable.stored(), uid,
-                                                job->wanted(), now_));
+      longest = std::max(longest,
+                         missed_before(nodes_.table(name), *published, uid, job->wanted(), now_));
     }
   }
   for (const auto& [uid, time] : more) {

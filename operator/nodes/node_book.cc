@@ -1,108 +1,155 @@
-// Nodes: what the scheduler may use of them, and which are lost.
-#include <algorithm>
+#include "operator/nodes/node_book.h"
 
-#include "api/wellknown.h"
-#include "operator/loop/control_loop.h"
+#include <algorithm>
+#include <utility>
+
+#include "operator/translate/node_translation.h"
 
 namespace control {
 
-void ControlLoop::observe(const Changes<kube::Node>& changes) {
-  for (const auto& [key, object] : changes) {
-    NodeRecord& record = nodes_[key.name];
-    const bool lost_before = restored_ && is_lost(key.name);
-    const bool existed = record.node != nullptr;
-    const bool labels_changed = existed && object != nullptr &&
-                                (record.node->metadata.labels != object->metadata.labels ||
-                                 !(record.node->spec.taints == object->spec.taints));
-    record.node = object;
-    changed_nodes_.insert(key.name);
-    if (record.timetable.urgency() != WriteUrgency::kClean) dirty_nodes_.insert(key.name);
-    // A partition may pick its nodes by their labels, a job too.
-    if (existed != (object != nullptr) || labels_changed) {
-      policy_.observe_nodes();
-      nodes_dirty_ = selectors_dirty_ = true;
-    }
-    if (restored_ && is_lost(key.name) != lost_before) {
-      for (const std::string& uid : record.jobs) touch(uid);
-    }
+NodeBook::Change NodeBook::observe(const std::string& name,
+                                   std::shared_ptr<const kube::Node> node) {
+  const bool lost_before = is_lost(name);
+  Record& record = nodes_[name];
+  const std::shared_ptr<const kube::Node> before = std::exchange(record.node, std::move(node));
+  changed_.insert(name);
+  Change change{.lost = is_lost(name) != lost_before};
+  if (before == nullptr || record.node == nullptr) {
+    change.selectable = before != record.node;
+  } else {
+    change.selectable = before->metadata.labels != record.node->metadata.labels ||
+                        !(before->spec.taints == record.node->spec.taints);
   }
+  if (change.selectable) is_uncounted_ = selects_anew_ = true;
+  return change;
 }
 
-// Of the nodes of which something changed: what the scheduler may use of them, and whether there is
-// anything left to remember.
-void ControlLoop::tell_nodes() {
-  for (const std::string& name : std::exchange(changed_nodes_, {})) {
+void NodeBook::observe_agent(const std::string& name,
+                             std::shared_ptr<const kube::NodeTimetable> table) {
+  Record& record = nodes_[name];
+  const std::shared_ptr<const kube::NodeTimetable> before =
+      std::exchange(record.table, std::move(table));
+  const bool both = before != nullptr && record.table != nullptr;
+  const bool same = both ? before->status == record.table->status : before == record.table;
+  // Of a node of which nothing else is known, nothing may be left.
+  if (!same || record.node == nullptr) changed_.insert(name);
+}
+
+void NodeBook::put_foreign(const std::string& name, const kube::ObjectKey& pod,
+                           kube::Bytes memory) {
+  nodes_[name].foreign[pod] = memory;
+  changed_.insert(name);
+}
+
+void NodeBook::put_orphan(const std::string& name, const kube::ObjectKey& pod) {
+  nodes_[name].orphans.insert(pod);
+  changed_.insert(name);
+}
+
+void NodeBook::erase_pod(const std::string& name, const kube::ObjectKey& pod) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end()) return;
+  Record& record = found->second;
+  if (record.foreign.erase(pod) + record.orphans.erase(pod) > 0) changed_.insert(name);
+}
+
+void NodeBook::enter(const std::string& name, const std::string& job_uid) {
+  nodes_[name].jobs.insert(job_uid);
+}
+
+void NodeBook::leave(const std::string& name, const std::string& job_uid) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end()) return;
+  found->second.jobs.erase(job_uid);
+  changed_.insert(name);
+}
+
+void NodeBook::observe_policy() {
+  for (const auto& [name, record] : nodes_) changed_.insert(name);
+  is_uncounted_ = selects_anew_ = true;
+}
+
+NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
+                                   const OperatorParameters& parameters) {
+  News news;
+  for (const std::string& name : std::exchange(changed_, {})) {
     const auto found = nodes_.find(name);
     if (found == nodes_.end()) continue;
-    NodeRecord& record = found->second;
+    Record& record = found->second;
     if (record.node != nullptr) {
-      tell_node(name, record);
+      sched::NodeSpec spec = judge(name, record, configuration, parameters);
+      if (spec == record.told) continue;
+      record.told = std::move(spec);
+      is_uncounted_ = true;
+      news.events.push_back(sched::NodeUpdate{record.told});
       continue;
     }
-    if (!record.jobs.empty()) continue;  // they are ended first (reconcile finds that it is lost)
+    if (!record.jobs.empty()) continue;  // they are ended first, since the node is lost
     if (!record.told.name.empty()) {
-      log("node removed", "node=" + name);
+      report_.log("node removed", "node=" + name);
       record.told = {};
-      tell(sched::NodeRemove{name});
-      nodes_dirty_ = true;
+      is_uncounted_ = true;
+      news.events.push_back(sched::NodeRemove{name});
     }
-    // Pods of a DaemonSet, our agent's among them, and the timetable outlive their Node.
-    const bool is_used = record.table != nullptr || record.timetable.is_in_flight() ||
-                         !record.foreign.empty() || !record.orphans.empty();
-    if (is_used) continue;
-    dirty_nodes_.erase(name);
+    if (record.is_used()) continue;
+    news.forgotten.push_back(name);
     nodes_.erase(found);
   }
+  return news;
 }
 
-void ControlLoop::tell_node(const std::string& name, NodeRecord& record) {
+sched::NodeSpec NodeBook::judge(const std::string& name, const Record& record,
+                                const sched::Configuration& configuration,
+                                const OperatorParameters& parameters) const {
   NodeFacts facts;
   facts.node = record.node.get();
   facts.agent = record.table != nullptr ? &record.table->status : nullptr;
   for (const auto& [key, memory] : record.foreign) facts.foreign_memory += memory;
   facts.foreign_pods = static_cast<int>(record.foreign.size());
   facts.has_orphans = !record.orphans.empty();
-  facts.memory_reserve_percent = policy_.parameters().memory_reserve_percent;
-  facts.gang = policy_.configuration().cluster.gang;
-  facts.clock = policy_.parameters().clock;
-  const NodeVerdict verdict = translate_node(facts);
-  if (verdict.spec == record.told) return;
+  facts.memory_reserve_percent = parameters.memory_reserve_percent;
+  facts.gang = configuration.cluster.gang;
+  facts.clock = parameters.clock;
+  NodeVerdict verdict = translate_node(facts);
   if (verdict.spec.state != record.told.state || record.told.name.empty()) {
-    log("node", "node=" + name + " usable=" + (verdict.why.empty() ? "true" : "false") +
-                    (verdict.why.empty() ? "" : " why=\"" + verdict.why + "\"") +
-                    " cpus=" + std::to_string(verdict.spec.cpus));
+    report_.log("node", "node=" + name + " usable=" + (verdict.why.empty() ? "true" : "false") +
+                            (verdict.why.empty() ? "" : " why=\"" + verdict.why + "\"") +
+                            " cpus=" + std::to_string(verdict.spec.cpus));
   }
-  record.told = verdict.spec;
-  nodes_dirty_ = counts_dirty_ = true;
-  tell(sched::NodeUpdate{verdict.spec});
+  return std::move(verdict.spec);
 }
 
-// Also lets waiting jobs be judged again where it makes a difference.
-void ControlLoop::update_capacity() {
+bool NodeBook::count(const sched::Configuration& configuration) {
+  is_uncounted_ = false;
   const auto before = std::exchange(capacity_, {});
+  cpus_.clear();
   for (auto& [name, record] : nodes_) record.in_partition = false;
-  for (const auto& partition : policy_.configuration().partitions) {
+  for (const auto& partition : configuration.partitions) {
     PartitionCapacity& capacity = capacity_[partition.name];
+    std::int32_t& cpus = cpus_[partition.name];
     for (const std::string& name : partition.nodes) {
       const auto found = nodes_.find(name);
       if (found == nodes_.end() || found->second.node == nullptr) continue;
       found->second.in_partition = true;
       ++capacity.nodes;
       capacity.cpus_per_node_max = std::max(capacity.cpus_per_node_max, found->second.told.cpus);
+      cpus += found->second.told.cpus;
     }
   }
-  choose_taints();
-  if (std::exchange(selectors_dirty_, false) || capacity_ != before) judge_waiting_jobs();
+  return std::exchange(selects_anew_, false) || capacity_ != before;
 }
 
-// Its pods count as gone: nobody can run them any more.
-bool ControlLoop::is_lost(const std::string& node) const {
-  const auto found = nodes_.find(node);
-  return found == nodes_.end() || found->second.node == nullptr ||
-         is_out_of_service(*found->second.node);
+std::int32_t NodeBook::cpus_of(const std::string& partition) const {
+  const auto found = cpus_.find(partition);
+  return found == cpus_.end() ? 0 : found->second;
 }
 
-std::vector<NodeSelectorFacts> ControlLoop::selector_facts() const {
+bool NodeBook::in_partition(const std::string& name) const {
+  const Record* record = find(name);
+  return record != nullptr && record->in_partition;
+}
+
+std::vector<NodeSelectorFacts> NodeBook::selector_facts() const {
   std::vector<NodeSelectorFacts> facts;
   for (const auto& [name, record] : nodes_) {
     if (record.node == nullptr || !record.in_partition) continue;
@@ -111,65 +158,43 @@ std::vector<NodeSelectorFacts> ControlLoop::selector_facts() const {
   return facts;
 }
 
-// Of the partitions as accepted.
-void ControlLoop::choose_taints() {
-  std::set<std::string> wanted;
-  for (const auto& partition : policy_.configuration().partitions) {
-    if (!policy_.taints_nodes(partition.name)) continue;
-    wanted.insert(partition.nodes.begin(), partition.nodes.end());
-  }
-  taints_.want(std::move(wanted));
+std::vector<const kube::Node*> NodeBook::objects() const {
+  std::vector<const kube::Node*> objects;
   for (const auto& [name, record] : nodes_) {
-    if (record.node != nullptr) taints_.observe(*record.node);
+    if (record.node != nullptr) objects.push_back(record.node.get());
   }
+  return objects;
 }
 
-void ControlLoop::write_due_taints() {
-  const auto find = [this](const std::string& name) -> const kube::Node* {
-    const auto found = nodes_.find(name);
-    return found == nodes_.end() ? nullptr : found->second.node.get();
-  };
-  for (SetTaints& effect : taints_.due(now_, find)) {
-    log(taints_.wants(effect.node) ? "node tainted" : "node untainted", "node=" + effect.node);
-    write(std::move(effect));
-  }
+const NodeBook::Record* NodeBook::find(const std::string& name) const {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : &found->second;
 }
 
-void ControlLoop::answered(TaintsSet&& outcome) {
-  taints_.answered(outcome, now_);
-  if (outcome.result.ok()) {
-    inbox_.changed<kube::Node>(std::make_shared<const kube::Node>(std::move(*outcome.result)));
-    return;
-  }
-  if (outcome.result.error().code == base::Code::kConflict) return;
-  ++counters_.write_failures;
-  warn("node's taint not written",
-       "node=" + outcome.node + " error=\"" + outcome.result.error().message + "\"");
+const kube::Node* NodeBook::object(const std::string& name) const {
+  const Record* record = find(name);
+  return record == nullptr ? nullptr : record->node.get();
 }
 
-void ControlLoop::note_slicing(const std::string& name, const kube::NodeTimetable* table) {
-  if (!unsliced_.observe(name, table)) return;
-  log(unsliced_.slices(name) ? "node slices again" : "node does not slice", "node=" + name);
+const kube::NodeTimetable* NodeBook::table(const std::string& name) const {
+  const Record* record = find(name);
+  return record == nullptr ? nullptr : record->table.get();
 }
 
-void ControlLoop::count_unsliced() {
-  unsliced_.count(
-      now_, {.jobs_on = [this](const std::string& node) -> const auto& { return nodes_[node].jobs;
-}
-, .run_time = [this](const std::string& uid) { return counting_run_time(uid); },
-  .ran = [this](const std::string& uid, base::Duration more) {
-    tell(sched::JobRan{find_job(uid)->id, more});
-  }
-}  // namespace control
-);
+const sched::NodeSpec* NodeBook::told(const std::string& name) const {
+  const Record* record = find(name);
+  return record == nullptr || record->told.name.empty() ? nullptr : &record->told;
 }
 
-// Nothing before the job is ready and once its end is decided.
-std::optional<base::Duration> ControlLoop::counting_run_time(const std::string& uid) {
-  const JobRecord* job = find_job(uid);
-  const auto view = job == nullptr ? std::nullopt : scheduler_.job(job->id, now_);
-  if (!view || !view->ready || view->ending) return std::nullopt;
-  return view->run_time;
+bool NodeBook::is_lost(const std::string& name) const {
+  const kube::Node* node = object(name);
+  return node == nullptr || is_out_of_service(*node);
+}
+
+const std::set<std::string>& NodeBook::jobs_on(const std::string& name) const {
+  static const std::set<std::string> kNone;
+  const Record* record = find(name);
+  return record == nullptr ? kNone : record->jobs;
 }
 
 }  // namespace control

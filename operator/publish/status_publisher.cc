@@ -163,7 +163,7 @@ StatusMirror<kube::Job>* ControlLoop::mirror_of_job(const std::string& uid) {
   if (job == nullptr) return nullptr;
   touch(job->uid);
   status_jobs_.insert(job->uid);
-  for (const std::string& node : job->start.nodes) dirty_nodes_.insert(node);
+  for (const std::string& node : job->start.nodes) timetables_.look_again(node);
   return &job->status;
 }
 

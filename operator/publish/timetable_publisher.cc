@@ -1,140 +1,161 @@
-// NodeTimetables: one for every node of a partition, written when its list or its run(t) changes.
-#include <utility>
+#include "operator/publish/timetable_publisher.h"
 
-#include "operator/loop/control_loop.h"
+#include <algorithm>
+#include <utility>
 
 namespace control {
 
-void ControlLoop::take_plans() {
-  if (!std::exchange(plans_dirty_, false)) return;
-  const base::Duration began = clock_.monotonic();
-  const auto plans = scheduler_.take_plans(now_);
-  counters_.deciding += clock_.monotonic() - began;
-  for (const sched::NodePlan& plan : plans) {
-    const std::string& name = scheduler_.node_name(plan.node);
-    NodeRecord& node = nodes_[name];
-    const auto topology =
-        node.table != nullptr ? node.table->status.topology : std::optional<kube::NodeTopology>{};
-    node.timetable.wanted() = encode_plan(
-        plan, name, [this](sched::JobId id) { return listed_job(id); }, topology);
-    node.is_planned = true;
-    compare_timetable(name, node);
+void TimetablePublisher::observe(const std::string& node, const kube::NodeTimetable* object) {
+  Table& table = tables_[node];
+  if (object == nullptr) {
+    table.mirror.saw_gone();
+    table.mirror.set_differs(false);
+    deleted_.insert(node);
+    return;
   }
+  if (!table.mirror.is_news(*object)) return;
+  (void)table.mirror.saw(*object);
+  compare(node, table);  // another writer's is written over
 }
 
-void ControlLoop::compare_timetable(const std::string& name, NodeRecord& node) {
-  TimetableMirror& table = node.timetable;
+void TimetablePublisher::observe_node(const std::string& node) {
+  const auto found = tables_.find(node);
+  if (found == tables_.end()) return;
+  if (found->second.mirror.urgency() != WriteUrgency::kClean) to_write_.insert(node);
+}
+
+void TimetablePublisher::forget(const std::string& node) {
+  to_write_.erase(node);
+  const auto found = tables_.find(node);
+  if (found == tables_.end()) return;
+  // Of a write under way the answer is heard first.
+  if (!found->second.mirror.is_in_flight()) tables_.erase(found);
+}
+
+void TimetablePublisher::want(const sched::NodePlan& plan, const std::string& node,
+                              const ListedJobs& jobs) {
+  const kube::NodeTimetable* seen = nodes_.table(node);
+  const auto topology = seen == nullptr ? std::nullopt : seen->status.topology;
+  Table& table = tables_[node];
+  table.mirror.wanted() = encode_plan(plan, node, jobs, topology);
+  table.is_planned = true;
+  compare(node, table);
+}
+
+void TimetablePublisher::leave_out(const std::string& node, const std::string& job_uid) {
+  const auto found = tables_.find(node);
+  if (found == tables_.end() || !found->second.is_planned) return;
+  TimetableMirror& mirror = found->second.mirror;
+  mirror.wanted() = without_job(mirror.wanted(), job_uid);
+  compare(node, found->second);
+}
+
+void TimetablePublisher::compare(const std::string& node, Table& table) {
+  TimetableMirror& mirror = table.mirror;
   const bool differs =
-      node.is_planned && (!table.exists() || !same_plan(table.wanted(), table.stored()));
-  table.set_differs(differs);
-  if (differs) dirty_nodes_.insert(name);
+      table.is_planned && (!mirror.exists() || !same_plan(mirror.wanted(), mirror.stored()));
+  mirror.set_differs(differs);
+  if (differs) to_write_.insert(node);
 }
 
-std::optional<ListedJob> ControlLoop::listed_job(sched::JobId id) {
-  const JobRecord* job = find_job(id);
-  if (job == nullptr || job->start.never_frozen) return std::nullopt;
-  return ListedJob{
-      .ns = job->key.ns,
-      .uid = job->uid,
-      .slots = job->start.slots,
-      .bind_cores = policy_.configuration().cluster.select == sched::SelectType::kConsTres &&
-                    policy_.configuration().cluster.task_affinity};
+void TimetablePublisher::ensure_all(base::Duration slice, base::Instant now) {
+  for (const kube::Node* node : nodes_.objects()) ensure(node->metadata.name, slice, now);
 }
 
-void ControlLoop::observe(const Changes<kube::NodeTimetable>& changes) {
-  for (const auto& [key, object] : changes) {
-    NodeRecord& node = nodes_[key.name];
-    const bool agent_changed = (node.table == nullptr) != (object == nullptr) ||
-                               (object != nullptr && !(node.table->status == object->status));
-    node.table = object;
-    note_slicing(key.name, object.get());
-    if (agent_changed) changed_nodes_.insert(key.name);
-    if (object == nullptr) {
-      lag_.forget(key.name);
-      node.timetable.saw_gone();
-      node.timetable.set_differs(false);
-      nodes_dirty_ = true;  // it is made again
+void TimetablePublisher::ensure_deleted(base::Duration slice, base::Instant now) {
+  for (const std::string& node : std::exchange(deleted_, {})) ensure(node, slice, now);
+}
+
+void TimetablePublisher::ensure(const std::string& node, base::Duration slice, base::Instant now) {
+  if (!nodes_.in_partition(node) || nodes_.object(node) == nullptr) return;
+  Table& table = tables_[node];
+  if (table.mirror.exists()) return;
+  if (!table.is_planned) {
+    table.is_planned = true;
+    kube::NodeTimetableSpec& wanted = table.mirror.wanted();
+    wanted.as_of = now;
+    wanted.timetable.slice = slice;
+    wanted.timetable.cycle = {{}};
+  }
+  compare(node, table);
+}
+
+std::vector<PutTimetable> TimetablePublisher::due(base::Instant now, std::int64_t term) {
+  std::vector<PutTimetable> effects;
+  for (auto it = to_write_.begin(); it != to_write_.end();) {
+    const auto found = tables_.find(*it);
+    if (found == tables_.end() || nodes_.object(*it) == nullptr ||
+        found->second.mirror.urgency() == WriteUrgency::kClean) {
+      it = to_write_.erase(it);
       continue;
     }
-    lag_.see(key.name, object->spec.revision, object->status.observed_revision, now_);
-    if (restored_ && object->spec.term > term_) return be_fenced(object->spec.term);
-    if (!node.timetable.is_news(*object)) continue;
-    (void)node.timetable.saw(*object);
-    compare_timetable(key.name, node);  // another writer's is written over
-  }
-}
-
-void ControlLoop::ensure_timetables() {
-  for (auto& [name, node] : nodes_) {
-    if (!node.in_partition || node.timetable.exists() || node.node == nullptr) continue;
-    if (!node.is_planned) {
-      node.is_planned = true;
-      kube::NodeTimetableSpec& wanted = node.timetable.wanted();
-      wanted.as_of = now_;
-      wanted.timetable.slice = policy_.configuration().cluster.time_slice;
-      wanted.timetable.cycle = {{}};
-    }
-    compare_timetable(name, node);
-  }
-}
-
-void ControlLoop::write_due_timetables() {
-  for (auto it = dirty_nodes_.begin(); it != dirty_nodes_.end();) {
-    const auto found = nodes_.find(*it);
-    if (found == nodes_.end() || found->second.node == nullptr ||
-        found->second.timetable.urgency() == WriteUrgency::kClean) {
-      it = dirty_nodes_.erase(it);
-      continue;
-    }
-    NodeRecord& node = found->second;
-    const TimetableMirror& table = node.timetable;
-    if (table.may_write(now_) && gate_.may_publish(node.jobs, table.wanted(), table.stored())) {
-      write_timetable(*it, node);
+    Table& table = found->second;
+    const TimetableMirror& mirror = table.mirror;
+    if (mirror.may_write(now) &&
+        gate_.may_publish(nodes_.jobs_on(*it), mirror.wanted(), mirror.stored())) {
+      effects.push_back(write(*it, table, now, term));
     }
     ++it;
   }
+  return effects;
 }
 
-void ControlLoop::write_timetable(const std::string& name, NodeRecord& node) {
-  TimetableMirror& table = node.timetable;
+PutTimetable TimetablePublisher::write(const std::string& node, Table& table, base::Instant now,
+                                       std::int64_t term) {
+  TimetableMirror& mirror = table.mirror;
   kube::NodeTimetable object;
-  object.metadata.name = name;
-  object.spec = table.wanted();
-  object.spec.term = term_;
-  object.spec.revision = table.stored().revision + 1;
-  table.begin(now_);
-  ++counters_.timetable_writes;
-  log("timetable", "node=" + name + " revision=" + std::to_string(object.spec.revision) +
-                       " pods=" + std::to_string(object.spec.pods.size()));
-  if (!table.exists()) {
-    object.metadata.owner_references.push_back(
-        {.api_version = "v1", .kind = "Node", .name = name, .uid = node.node->metadata.uid});
+  object.metadata.name = node;
+  object.spec = mirror.wanted();
+  object.spec.term = term;
+  object.spec.revision = mirror.stored().revision + 1;
+  mirror.begin(now);
+  report_.log("timetable", "node=" + node + " revision=" + std::to_string(object.spec.revision) +
+                               " pods=" + std::to_string(object.spec.pods.size()));
+  if (!mirror.exists()) {
+    object.metadata.owner_references.push_back({.api_version = "v1",
+                                                .kind = "Node",
+                                                .name = node,
+                                                .uid = nodes_.object(node)->metadata.uid});
   }
-  write(PutTimetable{std::move(object), table.exists(), table.exists() ? table.version() : ""});
+  return {std::move(object), mirror.exists(), mirror.exists() ? mirror.version() : ""};
 }
 
-void ControlLoop::answered(TimetablePut&& outcome) {
-  const auto found = nodes_.find(outcome.node);
-  if (found == nodes_.end()) return;
-  NodeRecord& node = found->second;
-  const auto& newest = outcome.result.ok() ? outcome.result : outcome.fresh;
-  if (newest.ok() && newest->spec.term > term_) return be_fenced(newest->spec.term);
-  switch (node.timetable.answered(outcome.result, outcome.fresh, now_)) {
-    case WriteEnd::kStored:
-      node.timetable.know_stored(std::move(outcome.spec));
-      break;
-    case WriteEnd::kLostRace:
-    case WriteEnd::kGone:
-      ++counters_.conflicts;
-      break;
-    case WriteEnd::kFailed:
-      ++counters_.write_failures;
-      warn("timetable not written",
-           "node=" + outcome.node + " error=\"" + outcome.result.error().message + "\"");
+WriteEnd TimetablePublisher::answered(TimetablePut&& outcome, base::Instant now) {
+  const auto found = tables_.find(outcome.node);
+  if (found == tables_.end()) return WriteEnd::kGone;
+  Table& table = found->second;
+  const WriteEnd end = table.mirror.answered(outcome.result, outcome.fresh, now);
+  if (end == WriteEnd::kStored) table.mirror.know_stored(std::move(outcome.spec));
+  if (end == WriteEnd::kFailed) {
+    report_.warn("timetable not written",
+                 "node=" + outcome.node + " error=\"" + outcome.result.error().message + "\"");
   }
-  compare_timetable(outcome.node, node);
-  changed_nodes_.insert(outcome.node);
-  for (const std::string& uid : node.jobs) touch(uid);
+  compare(outcome.node, table);
+  if (!nodes_.knows(outcome.node)) forget(outcome.node);
+  return end;
+}
+
+base::Instant TimetablePublisher::next_due(base::Instant now) const {
+  base::Instant due = base::kNever;
+  for (const std::string& node : to_write_) {
+    const auto found = tables_.find(node);
+    if (found == tables_.end()) continue;
+    if (const base::Instant at = found->second.mirror.due(); at > now) due = std::min(due, at);
+  }
+  return due;
+}
+
+bool TimetablePublisher::is_published(const std::string& node) const {
+  const auto found = tables_.find(node);
+  if (found == tables_.end()) return nodes_.knows(node);
+  const TimetableMirror& mirror = found->second.mirror;
+  return mirror.urgency() == WriteUrgency::kClean && !mirror.is_in_flight();
+}
+
+const kube::NodeTimetableSpec* TimetablePublisher::stored(const std::string& node) const {
+  const auto found = tables_.find(node);
+  if (found == tables_.end() || !found->second.mirror.exists()) return nullptr;
+  return &found->second.mirror.stored();
 }
 
 }  // namespace control

@@ -1,0 +1,119 @@
+// NodeBook: what is known of each node, and what follows from it: what the scheduler may use of the
+// node, how much each partition can hold, and which nodes are lost.
+//
+// A node is remembered until nothing of it is left: its Node object, its NodeTimetable, pods of
+// others or orphans on it, jobs with an allocation there. Pods of a DaemonSet, our agent's among
+// them, outlive their Node.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/node_timetable.h"
+#include "kube/api/node.h"
+#include "kube/api/pod.h"
+#include "operator/loop/report.h"
+#include "operator/translate/config_acceptance.h"
+#include "operator/translate/job_translation.h"
+#include "scheduler/event.h"
+#include "scheduler/model/config.h"
+#include "scheduler/model/node.h"
+
+namespace control {
+
+// Belongs to the loop's thread. Cost: the logarithm of the number of nodes, if nothing else is
+// said.
+class NodeBook {
+ public:
+  explicit NodeBook(const Report& report) : report_{report} {}
+
+  // --- what is seen ---
+  struct Change {
+    bool selectable = false;  // it came, went, or has other labels or taints
+    bool lost = false;        // is_lost is another than before
+  };
+  // Null: the Node is gone.
+  Change observe(const std::string& name, std::shared_ptr<const kube::Node> node);
+  // Its NodeTimetable, in which its agent reports; null: there is none.
+  void observe_agent(const std::string& name, std::shared_ptr<const kube::NodeTimetable> table);
+  // A pod that is none of ours and has not finished, with the memory that it requests.
+  void put_foreign(const std::string& name, const kube::ObjectKey& pod, kube::Bytes memory);
+  // A pod of ours whose job is gone.
+  void put_orphan(const std::string& name, const kube::ObjectKey& pod);
+  // Of either kind, if there was one.
+  void erase_pod(const std::string& name, const kube::ObjectKey& pod);
+  // A job got an allocation there, or has it no more.
+  void enter(const std::string& name, const std::string& job_uid);
+  void leave(const std::string& name, const std::string& job_uid);
+  // Another configuration or other parameters are in force: all nodes are looked at again.
+  void observe_policy();
+
+  // --- what follows ---
+  struct News {
+    std::vector<sched::Event> events;    // what the scheduler has to be told
+    std::vector<std::string> forgotten;  // nodes of which nothing is left
+  };
+  // Of the nodes that changed since the last call, in the order of their names. Cost: these nodes.
+  News take_news(const sched::Configuration& configuration, const OperatorParameters& parameters);
+  // What partitions can hold may have changed since count() was called last.
+  bool is_uncounted() const { return is_uncounted_; }
+  // Returns whether jobs that wait have to be judged again: a partition holds more or less, or pods
+  // can use other nodes. Cost: all nodes of all partitions.
+  bool count(const sched::Configuration& configuration);
+
+  // --- as of the last count() ---
+  const std::map<std::string, PartitionCapacity>& capacity() const { return capacity_; }
+  std::int32_t cpus_of(const std::string& partition) const;
+  bool in_partition(const std::string& name) const;
+  // The nodes of all partitions. Valid until the next observe().
+  std::vector<NodeSelectorFacts> selector_facts() const;
+
+  // --- as seen last ---
+  std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()); }
+  bool knows(const std::string& name) const { return nodes_.contains(name); }
+  std::vector<const kube::Node*> objects() const;
+  // Null: there is none.
+  const kube::Node* object(const std::string& name) const;
+  const kube::NodeTimetable* table(const std::string& name) const;
+  // As the scheduler knows it; null: not at all.
+  const sched::NodeSpec* told(const std::string& name) const;
+  // Its pods count as gone: nothing can run them any more.
+  bool is_lost(const std::string& name) const;
+  // UIDs of the jobs with an allocation there.
+  const std::set<std::string>& jobs_on(const std::string& name) const;
+
+ private:
+  struct Record {
+    std::shared_ptr<const kube::Node> node;            // null: gone
+    std::shared_ptr<const kube::NodeTimetable> table;  // newest seen; null: none
+    sched::NodeSpec told;                              // its name is empty before it is told
+    bool in_partition = false;
+    std::map<kube::ObjectKey, kube::Bytes> foreign;
+    std::set<kube::ObjectKey> orphans;
+    std::set<std::string> jobs;
+
+    bool is_used() const {
+      return node != nullptr || table != nullptr || !foreign.empty() || !orphans.empty() ||
+             !jobs.empty();
+    }
+  };
+
+  const Record* find(const std::string& name) const;
+  sched::NodeSpec judge(const std::string& name, const Record& record,
+                        const sched::Configuration& configuration,
+                        const OperatorParameters& parameters) const;
+
+  const Report& report_;
+  std::map<std::string, Record> nodes_;
+  std::set<std::string> changed_;
+  bool is_uncounted_ = false;
+  bool selects_anew_ = false;  // waiting jobs have to be judged again
+  std::map<std::string, PartitionCapacity> capacity_;
+  std::map<std::string, std::int32_t> cpus_;  // by partition
+};
+
+}  // namespace control

@@ -1,0 +1,133 @@
+#include "operator/nodes/node_book.h"
+
+#include <gtest/gtest.h>
+
+#include "api/wellknown.h"
+
+namespace control {
+namespace {
+
+std::shared_ptr<const kube::Node> labelled(const std::string& name, kube::Labels labels) {
+  kube::Node node;
+  node.metadata.name = name;
+  node.metadata.labels = std::move(labels);
+  node.status.allocatable["cpu"] = *kube::parse_quantity("8");
+  node.status.allocatable["memory"] = *kube::parse_quantity("16Gi");
+  node.status.allocatable["pods"] = *kube::parse_quantity("110");
+  node.status.conditions.push_back(
+      {.type = std::string{kube::kReady}, .status = kube::ConditionStatus::kTrue});
+  return std::make_shared<const kube::Node>(std::move(node));
+}
+
+sched::Configuration partitions(std::vector<sched::PartitionConfig> partitions) {
+  sched::Configuration configuration;
+  configuration.cluster.gang = false;  // nodes need no agent
+  configuration.partitions = std::move(partitions);
+  return configuration;
+}
+
+std::shared_ptr<const kube::Node> up(const std::string& name) {
+  return labelled(name, {});
+}
+
+// "+n1 -n2": updates and removals, in the order in which the scheduler is told.
+std::string text(const std::vector<sched::Event>& events) {
+  std::string text;
+  for (const sched::Event& event : events) {
+    if (!text.empty()) text += " ";
+    if (const auto* update = std::get_if<sched::NodeUpdate>(&event))
+      text += "+" + update->node.name;
+    if (const auto* remove = std::get_if<sched::NodeRemove>(&event)) text += "-" + remove->name;
+  }
+  return text;
+}
+
+struct NodeBookTest : testing::Test {
+  const Report report{{}};
+  NodeBook book{report};
+  sched::Configuration configuration = partitions({{.name = "all", .nodes = {"n1", "n2"}}});
+
+  std::string told() { return text(book.take_news(configuration, {}).events); }
+};
+
+TEST_F(NodeBookTest, TellsOfEachNodeOnceAndOnlyWhatChanged) {
+  (void)book.observe("n1", up("n1"));
+  (void)book.observe("n2", up("n2"));
+  EXPECT_EQ(told(), "+n1 +n2");
+  EXPECT_EQ(told(), "");
+  (void)book.observe("n1", up("n1"));  // the same once more
+  EXPECT_EQ(told(), "");
+  book.put_foreign("n2", {"team", "pod"}, kube::Bytes{1 << 30});
+  EXPECT_EQ(told(), "+n2");
+  book.erase_pod("n2", {"team", "pod"});
+  EXPECT_EQ(told(), "+n2");
+  book.put_orphan("n2", {"team", "left-behind"});
+  EXPECT_EQ(told(), "+n2");
+  EXPECT_EQ(book.told("n2")->state, sched::NodeState::kDrain);
+}
+
+TEST_F(NodeBookTest, SaysWhatAChangeMakesOthersDo) {
+  EXPECT_TRUE(book.observe("n1", up("n1")).selectable);
+  EXPECT_FALSE(book.observe("n1", up("n1")).selectable);
+  EXPECT_TRUE(book.observe("n1", labelled("n1", {{"pool", "batch"}})).selectable);
+  kube::Node out = *labelled("n1", {{"pool", "batch"}});
+  out.spec.taints.push_back({.key = "node.kubernetes.io/out-of-service", .effect = "NoExecute"});
+  EXPECT_TRUE(book.observe("n1", std::make_shared<const kube::Node>(out)).lost);
+  EXPECT_TRUE(book.is_lost("n1"));
+  const NodeBook::Change gone = book.observe("n1", nullptr);
+  EXPECT_TRUE(gone.selectable);
+  EXPECT_FALSE(gone.lost) << "it was lost before";
+}
+
+TEST_F(NodeBookTest, RemovesALostNodeOnlyAfterItsJobs) {
+  (void)book.observe("n1", up("n1"));
+  EXPECT_EQ(told(), "+n1");
+  book.enter("n1", "job");
+  (void)book.observe("n1", nullptr);
+  EXPECT_EQ(told(), "");
+  EXPECT_TRUE(book.is_lost("n1"));
+  book.leave("n1", "job");
+  EXPECT_EQ(told(), "-n1");
+  EXPECT_EQ(book.told("n1"), nullptr);
+  EXPECT_EQ(book.size(), 0);
+}
+
+TEST_F(NodeBookTest, RemembersANodeUntilNothingOfItIsLeft) {
+  (void)book.observe("n1", up("n1"));
+  book.put_foreign("n1", {"kube-system", "agent"}, kube::Bytes{0});
+  book.observe_agent("n1", std::make_shared<const kube::NodeTimetable>());
+  EXPECT_EQ(told(), "+n1");
+  (void)book.observe("n1", nullptr);
+  EXPECT_EQ(told(), "-n1");
+  EXPECT_EQ(book.size(), 1);
+  book.erase_pod("n1", {"kube-system", "agent"});
+  EXPECT_TRUE(book.take_news(configuration, {}).forgotten.empty());
+  book.observe_agent("n1", nullptr);
+  EXPECT_EQ(book.take_news(configuration, {}).forgotten, std::vector<std::string>{"n1"});
+  EXPECT_EQ(book.size(), 0);
+  book.observe_agent("never-seen", nullptr);
+  (void)told();
+  EXPECT_EQ(book.size(), 0);
+}
+
+TEST_F(NodeBookTest, CountsWhatPartitionsCanHold) {
+  (void)book.observe("n1", up("n1"));
+  (void)book.observe("other", up("other"));
+  EXPECT_EQ(told(), "+n1 +other");
+  EXPECT_TRUE(book.is_uncounted());
+  EXPECT_TRUE(book.count(configuration));
+  EXPECT_FALSE(book.is_uncounted());
+  EXPECT_EQ(book.capacity().at("all"), (PartitionCapacity{.nodes = 1, .cpus_per_node_max = 8}));
+  EXPECT_EQ(book.cpus_of("all"), 8);
+  EXPECT_TRUE(book.in_partition("n1"));
+  EXPECT_FALSE(book.in_partition("other"));
+  EXPECT_FALSE(book.count(configuration)) << "nothing changed for jobs that wait";
+
+  // A label: the partition holds as much as before, but pods may use another node.
+  (void)book.observe("n1", labelled("n1", {{"disk", "ssd"}}));
+  (void)told();
+  EXPECT_TRUE(book.count(configuration));
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,90 @@
+// TimetablePublisher: the NodeTimetables, one for every node of a partition, each written when what
+// it should say differs from what is stored, as soon as CommitGate lets it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/node_timetable.h"
+#include "base/time.h"
+#include "operator/loop/report.h"
+#include "operator/nodes/node_book.h"
+#include "operator/publish/commit_gate.h"
+#include "operator/publish/mirror.h"
+#include "operator/translate/timetable_translation.h"
+#include "operator/write/effect.h"
+
+namespace control {
+
+using TimetableMirror = Mirror<kube::NodeTimetable, &kube::NodeTimetable::spec, IfGone::kCreate>;
+
+// Belongs to the loop's thread. Cost: the logarithm of the number of nodes, if nothing else is
+// said.
+class TimetablePublisher {
+ public:
+  TimetablePublisher(const NodeBook& nodes, const CommitGate& gate, const Report& report)
+      : nodes_{nodes}, gate_{gate}, report_{report} {}
+
+  // --- what is seen ---
+  // Null: it is gone.
+  void observe(const std::string& node, const kube::NodeTimetable* object);
+  // The Node itself came, changed or went.
+  void observe_node(const std::string& node);
+  // A commit point of a job on it is stored, or a job has left it: it may be written now.
+  void look_again(const std::string& node) { to_write_.insert(node); }
+  // NodeBook remembers the node no more.
+  void forget(const std::string& node);
+
+  // --- what it should say ---
+  void want(const sched::NodePlan& plan, const std::string& node, const ListedJobs& jobs);
+  // The plans go on listing the job, but nothing is to touch its pods.
+  void leave_out(const std::string& node, const std::string& job_uid);
+  // Those of all nodes of partitions, as counted last, are made where there is none. Cost: all
+  // nodes.
+  void ensure_all(base::Duration slice, base::Instant now);
+  // Those that somebody deleted are made again.
+  void ensure_deleted(base::Duration slice, base::Instant now);
+
+  // --- the writes ---
+  // Those that are due, under this term. Cost: the nodes that have to be written.
+  std::vector<PutTimetable> due(base::Instant now, std::int64_t term);
+  WriteEnd answered(TimetablePut&& outcome, base::Instant now);
+  // Never in the past: what is due now waits for a commit point.
+  base::Instant next_due(base::Instant now) const;
+
+  // --- what is stored ---
+  // What it should be is what is stored, and no write of it is under way.
+  bool is_published(const std::string& node) const;
+  // Null: nothing is.
+  const kube::NodeTimetableSpec* stored(const std::string& node) const;
+  // Calls action(node, spec) for each that is stored.
+  template <typename Action>
+  void for_each_stored(Action action) const {
+    for (const auto& [node, table] : tables_) {
+      if (table.mirror.exists()) action(node, table.mirror.stored());
+    }
+  }
+
+ private:
+  struct Table {
+    bool is_planned = false;  // mirror.wanted() is to be published
+    TimetableMirror mirror;   // term and revision of `wanted` are unset
+  };
+  void ensure(const std::string& node, base::Duration slice, base::Instant now);
+  // After a change of what it should be or of what is stored.
+  void compare(const std::string& node, Table& table);
+  PutTimetable write(const std::string& node, Table& table, base::Instant now, std::int64_t term);
+
+  const NodeBook& nodes_;
+  const CommitGate& gate_;
+  const Report& report_;
+  std::map<std::string, Table> tables_;  // by node
+  std::set<std::string> to_write_;       // nodes whose timetable may have to be written
+  std::set<std::string> deleted_;
+};
+
+}  // namespace control

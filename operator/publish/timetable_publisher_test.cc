@@ -1,0 +1,122 @@
+#include "operator/publish/timetable_publisher.h"
+
+#include <gtest/gtest.h>
+
+namespace control {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr base::Instant kAt{seconds{1'000}};
+constexpr base::Duration kSlice = seconds{30};
+
+std::shared_ptr<const kube::Node> bare_node(const std::string& name) {
+  kube::Node node;
+  node.metadata.name = name;
+  node.metadata.uid = "uid-of-" + name;
+  return std::make_shared<const kube::Node>(std::move(node));
+}
+
+kube::NodeTimetable stored(const PutTimetable& effect, const std::string& version) {
+  kube::NodeTimetable object = *effect.object;
+  object.metadata.uid = "table";
+  object.metadata.resource_version = version;
+  return object;
+}
+
+TimetablePut answer(const PutTimetable& effect, base::Result<kube::NodeTimetable> result) {
+  return {.node = effect.object->metadata.name,
+          .spec = effect.object->spec,
+          .result = std::move(result),
+          .fresh = base::Error{base::Code::kInternal, ""}};
+}
+
+struct TimetablePublisherTest : testing::Test {
+  TimetablePublisherTest() {
+    sched::Configuration configuration;
+    configuration.partitions = {{.name = "all", .nodes = {"n1", "n2"}}};
+    (void)nodes.observe("n1", bare_node("n1"));
+    (void)nodes.take_news(configuration, {});
+    (void)nodes.count(configuration);
+  }
+  // n1's first timetable is stored as version 1.
+  void publish() {
+    tables.ensure_all(kSlice, kAt);
+    auto first = tables.due(kAt, 1);
+    ASSERT_EQ(first.size(), 1U);
+    EXPECT_EQ(tables.answered(answer(first[0], stored(first[0], "1")), kAt), WriteEnd::kStored);
+  }
+
+  const Report report{{}};
+  NodeBook nodes{report};
+  bool is_stored = true;
+  const CommitGate gate{{.is_stored = [this](const std::string&) { return is_stored; },
+                         .is_published = [](const std::string&) { return true; }}};
+  TimetablePublisher tables{nodes, gate, report};
+};
+
+TEST_F(TimetablePublisherTest, MakesOneForEachNodeOfAPartition) {
+  EXPECT_TRUE(tables.is_published("n1")) << "nothing is planned for it";
+  tables.ensure_all(kSlice, kAt);
+  EXPECT_FALSE(tables.is_published("n1"));
+  auto effects = tables.due(kAt, 7);
+  ASSERT_EQ(effects.size(), 1U);
+  EXPECT_FALSE(effects[0].exists);
+  EXPECT_EQ(effects[0].object->metadata.owner_references[0].uid, "uid-of-n1");
+  EXPECT_EQ(effects[0].object->spec.term, 7);
+  EXPECT_EQ(effects[0].object->spec.revision, 1);
+  EXPECT_EQ(effects[0].object->spec.timetable.slice, kSlice);
+  EXPECT_TRUE(tables.due(kAt, 7).empty()) << "it is under way";
+  EXPECT_FALSE(tables.is_published("n1"));
+  EXPECT_EQ(tables.answered(answer(effects[0], stored(effects[0], "1")), kAt), WriteEnd::kStored);
+  EXPECT_TRUE(tables.is_published("n1"));
+  EXPECT_EQ(tables.next_due(kAt), base::kNever);
+}
+
+TEST_F(TimetablePublisherTest, WaitsForTheCommitsOfJobsOnTheNode) {
+  publish();
+  nodes.enter("n1", "job");
+  is_stored = false;
+  kube::NodeTimetable foreign = stored(PutTimetable{kube::NodeTimetable{}, true, ""}, "2");
+  foreign.metadata.name = "n1";
+  foreign.spec.timetable.slice = seconds{5};
+  tables.observe("n1", &foreign);  // another writer's is written over
+  EXPECT_TRUE(tables.due(kAt, 1).empty());
+  EXPECT_FALSE(tables.is_published("n1"));
+  is_stored = true;
+  const auto effects = tables.due(kAt, 1);
+  ASSERT_EQ(effects.size(), 1U);
+  EXPECT_TRUE(effects[0].exists);
+  EXPECT_EQ(effects[0].version, "2");
+  EXPECT_EQ(effects[0].object->spec.timetable.slice, kSlice);
+}
+
+TEST_F(TimetablePublisherTest, MakesADeletedOneAgainAndTriesAFailedOneLater) {
+  publish();
+  tables.observe("n1", nullptr);
+  EXPECT_TRUE(tables.due(kAt, 1).empty());
+  tables.ensure_deleted(kSlice, kAt);
+  auto effects = tables.due(kAt, 1);
+  ASSERT_EQ(effects.size(), 1U);
+  EXPECT_FALSE(effects[0].exists);
+  EXPECT_EQ(tables.answered(answer(effects[0], base::Error{base::Code::kUnavailable, "away"}), kAt),
+            WriteEnd::kFailed);
+  const base::Instant again = tables.next_due(kAt);
+  EXPECT_GT(again, kAt);
+  EXPECT_TRUE(tables.due(kAt, 1).empty());
+  EXPECT_EQ(tables.due(again, 1).size(), 1U);
+}
+
+TEST_F(TimetablePublisherTest, ForgetsANodeWhenTheLastWriteIsAnswered) {
+  tables.ensure_all(kSlice, kAt);
+  const auto effects = tables.due(kAt, 1);
+  (void)nodes.observe("n1", nullptr);
+  for (const std::string& name : nodes.take_news({}, {}).forgotten) tables.forget(name);
+  EXPECT_FALSE(nodes.knows("n1"));
+  (void)tables.answered(answer(effects[0], stored(effects[0], "1")), kAt);
+  EXPECT_EQ(tables.stored("n1"), nullptr);
+  EXPECT_TRUE(tables.due(kAt, 1).empty());
+}
+
+}  // namespace
+}  // namespace control
