@@ -9,28 +9,28 @@
 namespace sched::gang {
 namespace {
 
-void take_kills(World& world, std::vector<Action>& kills) {
-  for (const Action& action : world.take_actions()) {
+void take_kills(GangLists& lists, std::vector<Action>& kills) {
+  for (const Action& action : lists.take_actions()) {
     if (action.kind == ActionKind::kKill) kills.push_back(action);
   }
 }
 
-void apply(World& world, const PendingOp& op, const Lookup& lookup) {
+void apply(GangLists& lists, const PendingOp& op, const Lookup& lookup) {
   if (op.join) {
-    if (!world.contains(*op.join)) world.start(lookup(*op.join));
+    if (!lists.contains(*op.join)) lists.start(lookup(*op.join));
   } else {
-    world.refill_all();
+    lists.refill_all();
   }
 }
 
 // Everything that happens at the instant `at`: ops first, then the tick of a boundary.
-void happen(World& world, std::vector<PendingOp>& pending, const Grid& grid, const Lookup& lookup,
-            base::Instant at) {
+void happen(GangLists& lists, std::vector<PendingOp>& pending, const Grid& grid,
+            const Lookup& lookup, base::Instant at) {
   while (!pending.empty() && pending.front().at <= at) {
-    apply(world, pending.front(), lookup);
+    apply(lists, pending.front(), lookup);
     pending.erase(pending.begin());
   }
-  if (grid.boundary_at_or_after(at) == at) world.tick();
+  if (grid.boundary_at_or_after(at) == at) lists.tick();
 }
 
 // Plays a copy of a component ahead, and writes down which members run in each slot.
@@ -46,7 +46,7 @@ void happen(World& world, std::vector<PendingOp>& pending, const Grid& grid, con
 class Projector {
  public:
   Projector(const ComponentState& state, const Grid& grid, const Lookup& lookup)
-      : state_{state}, grid_{grid}, lookup_{lookup}, world_{state.world} {}
+      : state_{state}, grid_{grid}, lookup_{lookup}, lists_{state.lists} {}
 
   Projection run(const Need& need) && {
     out_.members = members_of(state_);  // 1
@@ -54,8 +54,8 @@ class Projector {
     find_blocked();
     out_.timeline = timetable::Timetable{
         .slice = grid_.slice, .pods_count = out_.members.size(), .plan = {}, .cycle = {}};
-    world_.take_actions();
-    world_.record_kills_only(true);
+    lists_.take_actions();
+    lists_.record_kills_only(true);
     play_pending();   // 2
     to_boundary();    // 3
     find_loop(need);  // 4 and 5
@@ -64,12 +64,12 @@ class Projector {
   }
 
  private:
-  // Where each member is in the world. To be called after a change of which jobs are in it.
+  // Where each member is in the lists. To be called after a change of which jobs are in it.
   void find_slots() {
     slots_.clear();
     for (const JobId job : out_.members) {
       const bool always = state_.dying.contains(job);
-      slots_.push_back({.in_world = world_.slot_of(job),
+      slots_.push_back({.in_lists = lists_.slot_of(job),
                         .always = always,
                         .never = !always && blocked_.contains(job)});
     }
@@ -77,9 +77,9 @@ class Projector {
 
   void find_blocked() {
     for (const JobId job : state_.dying) {
-      if (!world_.contains(job)) continue;
+      if (!lists_.contains(job)) continue;
       for (const JobId other : out_.members) {
-        if (other != job && world_.contains(other) && world_.overlap(job, other)) {
+        if (other != job && lists_.contains(other) && lists_.overlap(job, other)) {
           blocked_.insert(other);
         }
       }
@@ -93,7 +93,7 @@ class Projector {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       const MemberSlot& slot = slots_[i];
       const bool runs =
-          slot.always || (!slot.never && slot.in_world >= 0 && world_.runs(slot.in_world));
+          slot.always || (!slot.never && slot.in_lists >= 0 && lists_.runs(slot.in_lists));
       if (runs) run.push_back(static_cast<std::uint16_t>(i));
     }
     return run;
@@ -109,14 +109,14 @@ class Projector {
   }
 
   void note_kills(base::Instant at) {
-    for (const Action& action : world_.take_actions()) {
+    for (const Action& action : lists_.take_actions()) {
       if (action.kind == ActionKind::kKill && !out_.kill_at) out_.kill_at = at;
     }
   }
 
   void play_pending() {
     at_ = out_.settled = state_.base;
-    out_.settled_places = world_.places();
+    out_.settled_places = lists_.places();
     std::vector<PendingOp> pending = state_.pending;
     while (!pending.empty() || at_ < grid_.change_at) {
       base::Instant next = grid_.next_boundary(at_);
@@ -124,12 +124,12 @@ class Projector {
       plan_until(next, running());
       at_ = next;
       const bool last = pending.empty() || pending.back().at <= at_;
-      happen(world_, pending, grid_, lookup_, at_);
+      happen(lists_, pending, grid_, lookup_, at_);
       find_slots();
       note_kills(at_);
       if (last) {
         out_.settled = at_;
-        out_.settled_places = world_.places();
+        out_.settled_places = lists_.places();
       }
     }
   }
@@ -139,13 +139,13 @@ class Projector {
     const base::Instant next = grid_.next_boundary(at_);
     plan_until(next, running());
     at_ = next;
-    world_.tick();
+    lists_.tick();
     note_kills(at_);
   }
 
   void find_loop(const Need& need) {
     const std::int64_t first = base::slot_of(at_, grid_.slice);
-    const World at_first = world_;
+    const GangLists at_first = lists_;
     std::vector<std::vector<std::int32_t>> signatures;
     std::vector<timetable::PodSet> runs;
     std::vector<bool> seen(out_.members.size(), false);
@@ -154,7 +154,7 @@ class Projector {
     // be as played.
     std::size_t certain = 1;
     for (std::size_t slot = 0; slot < timetable::kCycleSlotsMax; ++slot) {
-      signatures.push_back(world_.signature());
+      signatures.push_back(lists_.signature());
       runs.push_back(running());
       for (const std::uint16_t pod : runs.back()) {
         if (seen[pod]) continue;
@@ -166,9 +166,9 @@ class Projector {
         plan_slots(first, certain, runs);
         return;
       }
-      world_.tick();
+      lists_.tick();
       note_kills(base::slot_begin(first + static_cast<std::int64_t>(slot) + 1, grid_.slice));
-      const auto same = std::find(signatures.begin(), signatures.end(), world_.signature());
+      const auto same = std::find(signatures.begin(), signatures.end(), lists_.signature());
       if (same == signatures.end()) continue;
       set_loop(at_first, first, static_cast<std::size_t>(same - signatures.begin()), slot + 1,
                runs);
@@ -196,7 +196,7 @@ class Projector {
     std::set<std::uint16_t> all;
     for (const auto& run : runs) all.insert(run.begin(), run.end());
     const bool starves = std::any_of(out_.members.begin(), out_.members.end(), [&](JobId job) {
-      return !all.contains(out_.pod_of(job)) && !world_.shadowed(job) && !held(job);
+      return !all.contains(out_.pod_of(job)) && !lists_.shadowed(job) && !held(job);
     });
     if (starves) {  // more than 64 jobs deep
       const auto end = base::slot_of(at_, grid_.slice) + static_cast<std::int64_t>(runs.size());
@@ -212,22 +212,22 @@ class Projector {
   }
 
   bool held(JobId job) const {
-    const auto places = world_.places();
+    const auto places = lists_.places();
     return std::any_of(places.begin(), places.end(),
                        [&](const Place& place) { return place.job == job && place.held; });
   }
 
   // Slots [from, end) after `first` repeat for ever.
-  void set_loop(const World& at_first, std::int64_t first, std::size_t from, std::size_t end,
+  void set_loop(const GangLists& at_first, std::int64_t first, std::size_t from, std::size_t end,
                 const std::vector<timetable::PodSet>& runs) {
     plan_slots(first, from, runs);
     out_.known_until = base::kNever;
     out_.loop_start = first + static_cast<std::int64_t>(from);
-    World loop_world = at_first;
-    for (std::size_t i = 0; i < from; ++i) loop_world.tick();
-    loop_world.take_actions();
-    loop_world.record_kills_only(false);
-    out_.loop_world = std::move(loop_world);
+    GangLists loop_lists = at_first;
+    for (std::size_t i = 0; i < from; ++i) loop_lists.tick();
+    loop_lists.take_actions();
+    loop_lists.record_kills_only(false);
+    out_.loop_lists = std::move(loop_lists);
     out_.timeline.cycle.resize(end - from);
     for (std::size_t i = from; i < end; ++i) {
       const std::int64_t slot = first + static_cast<std::int64_t>(i);
@@ -236,7 +236,7 @@ class Projector {
   }
 
   struct MemberSlot {            // of members[i]
-    std::int32_t in_world = -1;  // World::slot_of; -1 = it has not joined yet
+    std::int32_t in_lists = -1;  // GangLists::slot_of; -1 = it has not joined yet
     bool always = false;         // dying
     bool never = false;          // under a dying one
   };
@@ -244,7 +244,7 @@ class Projector {
   const ComponentState& state_;
   const Grid& grid_;
   const Lookup& lookup_;
-  World world_;
+  GangLists lists_;
   Projection out_;
   base::Instant at_{};
   std::vector<MemberSlot> slots_;
@@ -254,9 +254,9 @@ class Projector {
 }  // namespace
 
 std::vector<JobId> members_of(const ComponentState& state) {
-  std::vector<JobId> members = state.world.jobs();
+  std::vector<JobId> members = state.lists.jobs();
   for (const PendingOp& op : state.pending) {
-    if (op.join && !state.world.contains(*op.join)) members.push_back(*op.join);
+    if (op.join && !state.lists.contains(*op.join)) members.push_back(*op.join);
   }
   std::sort(members.begin(), members.end());
   return members;
@@ -317,22 +317,22 @@ void play(Component& component, const Grid& grid, const Lookup& lookup, base::In
     base::Instant next = grid.next_boundary(state.base);
     if (!state.pending.empty()) {
       next = std::min(next, state.pending.front().at);
-    } else if (projection.loop_world && now >= grid.change_at &&
+    } else if (projection.loop_lists && now >= grid.change_at &&
                !(projection.kill_at && *projection.kill_at <= now) &&
                base::slot_of(state.base, grid.slice) >= projection.loop_start) {
       break;
     }
     if (next > now) return;
-    happen(state.world, state.pending, grid, lookup, next);
-    take_kills(state.world, kills);
+    happen(state.lists, state.pending, grid, lookup, next);
+    take_kills(state.lists, kills);
     state.base = next;
   }
   const std::int64_t slot = base::slot_of(now, grid.slice);  // 2
   if (slot == base::slot_of(state.base, grid.slice)) return;
   const auto length = static_cast<std::int64_t>(projection.timeline.cycle.size());
-  state.world = *projection.loop_world;
-  for (std::int64_t i = (slot - projection.loop_start) % length; i > 0; --i) state.world.tick();
-  take_kills(state.world, kills);
+  state.lists = *projection.loop_lists;
+  for (std::int64_t i = (slot - projection.loop_start) % length; i > 0; --i) state.lists.tick();
+  take_kills(state.lists, kills);
   state.base = base::slot_begin(slot, grid.slice);
 }
 

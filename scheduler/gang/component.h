@@ -14,8 +14,8 @@
 #include <set>
 #include <vector>
 
+#include "scheduler/gang/gang_lists.h"
 #include "scheduler/gang/grid.h"
-#include "scheduler/gang/world.h"
 #include "timetable/timetable.h"
 
 namespace sched::gang {
@@ -35,7 +35,7 @@ using Lookup = std::function<Newcomer(JobId)>;
 struct ComponentState {
   // The lists at `base`, after everything that happens at that instant. While the component is in
   // its loop, `base` may lie any number of slots behind now.
-  World world;
+  GangLists lists;
   base::Instant base{};
   // Joins and holes that wait for their boundary. Ascending `at`, all after `base`.
   std::vector<PendingOp> pending{};
@@ -58,7 +58,7 @@ struct Projection {
   // From this slot on the timeline's cycle holds; the lists when the slot has begun. Without, the
   // projection ends before a loop was found.
   std::int64_t loop_start = 0;
-  std::optional<World> loop_world{};
+  std::optional<GangLists> loop_lists{};
   std::optional<base::Instant> kill_at{};    // a tick to come kills a job
   std::optional<base::Instant> extend_at{};  // ends here: play on and project again
 
@@ -96,7 +96,7 @@ struct Upkeep {
   std::int64_t id = 0;  // its key in Components
   // Whether the state has changed since the projection was worked out. Several things may happen at
   // one instant, so the work is put off until it is asked for or time goes on. Until then the
-  // projection's members are right, and what runs at `base` is read from the world.
+  // projection's members are right, and what runs at `base` is read from the lists.
   bool stale = false;
   // When the change that made it stale is to be published at the latest.
   base::Instant publish_at{};
@@ -118,7 +118,7 @@ struct Component {
 
   // REQUIRES: a member, and t = `base` or the projection knows t.
   bool runs_at(JobId job, base::Instant t) const {
-    return upkeep.stale ? state.world.runs(job) : projection.runs_at(job, t);
+    return upkeep.stale ? state.lists.runs(job) : projection.runs_at(job, t);
   }
 };
 

@@ -26,20 +26,20 @@ void Components::start(Job& job, base::Instant now) {
   if (around.components.empty() && around.loose.empty()) return;  // 1
   if (!has_rivals(job)) return;               // beside a component, in conflict with no job
   Component& component = merge(around, now);  // 2
-  World trial = component.state.world;
+  GangLists trial = component.state.lists;
   trial.start(newcomer(job.id));
   base::Instant publish_at = now;
   if (trial.runs(job.id) || grid_.lead_now().count() == 0) {  // 3
     std::vector<PendingOp> joins = std::exchange(component.state.pending, {});
     for (const PendingOp& op : joins) {
-      if (op.join) component.state.world.start(newcomer(*op.join));
+      if (op.join) component.state.lists.start(newcomer(*op.join));
     }
     if (joins.empty()) {
-      component.state.world = std::move(trial);
+      component.state.lists = std::move(trial);
     } else {
-      component.state.world.start(newcomer(job.id));
+      component.state.lists.start(newcomer(job.id));
     }
-    for (const Action& action : component.state.world.take_actions()) {
+    for (const Action& action : component.state.lists.take_actions()) {
       if (action.kind == ActionKind::kKill) kills_.push_back(action);
     }
   } else {  // 4
@@ -86,7 +86,7 @@ void Components::leave(Job& job, base::Instant now) {
   component.state.base = now;
   std::erase_if(component.state.pending, [&](const PendingOp& op) { return op.join == job.id; });
   component.state.dying.erase(job.id);
-  World trial = component.state.world;
+  GangLists trial = component.state.lists;
   trial.remove(job.id);
   bool fills = false;
   for (const Action& action : trial.take_actions()) {
@@ -94,12 +94,12 @@ void Components::leave(Job& job, base::Instant now) {
   }
   const base::Instant boundary = grid_.next_boundary(now);
   if (fills && boundary - now < grid_.lead_now()) {  // the hole is filled at the boundary
-    component.state.world.remove(job.id, false);
-    component.state.world.recount();
+    component.state.lists.remove(job.id, false);
+    component.state.lists.recount();
     component.state.pending.insert(component.state.pending.begin(),
                                    PendingOp{boundary, std::nullopt});
   } else {
-    component.state.world = std::move(trial);
+    component.state.lists = std::move(trial);
   }
   job.in_gang = false;
   split(component.upkeep.id, now, now);
@@ -166,7 +166,7 @@ void Components::settle_clocks(const Component& component) {
 
 // Marks the projection stale and reports all members in take_touched(). What was projected so far
 // is kept as "before". If a member is dying, projects at once: its neighbours must not run although
-// the world would let them.
+// the lists would let them.
 void Components::mark_stale(Component& component, base::Instant now, base::Instant publish_at) {
   if (!component.upkeep.stale && component.upkeep.before.empty()) remember(component, component);
   component.upkeep.publish_at =

@@ -3,8 +3,8 @@
 // lazily: a component is played to now when an event touches it or when the caller asks for all.
 //
 // Rows and lists exist per component only: a job without conflicts is FILLER and runs; when a
-// conflict arises it enters the component's list with that row. (With told timing one world holds
-// all jobs and a partition is turned as a whole, as in Slurm.)
+// conflict arises it enters the component's list with that row. (With told timing one GangLists
+// holds all jobs and a partition is turned as a whole, as in Slurm.)
 //
 // Two rules hold between events (check_invariants): no node has members of two components, and all
 // jobs in conflict with a member are members of its component.
@@ -40,7 +40,7 @@ struct NodePlan;
 
 namespace sched::gang {
 
-// What a world has to know of the job: REQUIRES that it has an allocation. Not suspended.
+// What the lists have to know of the job: REQUIRES that it has an allocation. Not suspended.
 Newcomer newcomer_of(const Job& job, const Cluster& cluster);
 
 class Components {

@@ -134,7 +134,7 @@ std::string Components::check_invariants(base::Instant now) const {
         std::any_of(component->state.pending.begin(), component->state.pending.end(),
                     [](const PendingOp& op) { return !op.join; });
     if (in_between) continue;  // a hole that waits for its boundary
-    if (std::string broken = component->state.world.check_invariants(); !broken.empty())
+    if (std::string broken = component->state.lists.check_invariants(); !broken.empty())
       return broken;
   }
   return {};

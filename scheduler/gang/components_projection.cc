@@ -29,7 +29,7 @@ void Components::project_for(Component& component, const Need& need) const {
 // projected as a whole at once, so that their instants are known.
 bool Components::may_end_early(const Component& component) const {
   const ComponentState& state = component.state;
-  return !publishes_ && state.pending.empty() && state.dying.empty() && !state.world.may_kill();
+  return !publishes_ && state.pending.empty() && state.dying.empty() && !state.lists.may_kill();
 }
 
 // Whether something of run(t) is still to be projected.
@@ -88,7 +88,7 @@ void Components::project_all() {
 void Components::ensure_known_at(const Job& job, base::Instant t) const {
   Component* const part = job.component;
   if (part == nullptr) return;
-  // A stale component's world says which jobs run now, so it can wait.
+  // A stale component's lists say which jobs run now, so it can wait.
   if (!part->upkeep.stale || part->state.base < t) project_for(*part, runs_at_need(t));
 }
 
@@ -101,7 +101,7 @@ void Components::ensure_seen(const std::vector<const Job*>& jobs) const {
   std::map<std::int64_t, std::vector<JobId>> by_component;
   for (const Job* job : jobs) {
     const Component* const part = job->component;
-    if (part == nullptr || (part->upkeep.stale && part->state.world.runs(job->id))) continue;
+    if (part == nullptr || (part->upkeep.stale && part->state.lists.runs(job->id))) continue;
     by_component[part->upkeep.id].push_back(job->id);
   }
   for (auto& [id, seen] : by_component) {
@@ -116,7 +116,7 @@ bool Components::runs_at(const Job& job, base::Instant t) const {
 bool Components::ever_runs(const Job& job) const {
   const Component* const part = job.component;
   if (part == nullptr) return true;
-  if (part->upkeep.stale && part->state.world.runs(job.id)) return true;
+  if (part->upkeep.stale && part->state.lists.runs(job.id)) return true;
   CHECK(!part->upkeep.stale);
   return part->projection.ever_runs(job.id);
 }

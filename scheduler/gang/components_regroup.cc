@@ -34,7 +34,7 @@ std::vector<Place> merge_lists(std::vector<std::vector<Place>> lists, const JobT
 // 1. Play each part to now, and take over its pending ops, its dying jobs and what it had
 // published.
 // 2. A loose job has run until now: it enters as FILLER.
-// 3. Merge the lists in table order. A closure that is just one component keeps its world, unless
+// 3. Merge the lists in table order. A closure that is just one component keeps its lists, unless
 //    that has grown by jobs that have left.
 // 4. Work the active maps out, and put the new component in the place of its parts.
 Component& Components::merge(const Closure& closure, base::Instant now) {
@@ -44,7 +44,7 @@ Component& Components::merge(const Closure& closure, base::Instant now) {
     Component& part = *components_.at(id);  // 1
     advance_to(part, now);
     settle_clocks(part);
-    lists.push_back(part.state.world.places());
+    lists.push_back(part.state.lists.places());
     merged->state.pending.insert(merged->state.pending.end(), part.state.pending.begin(),
                                  part.state.pending.end());
     merged->state.dying.insert(part.state.dying.begin(), part.state.dying.end());
@@ -57,18 +57,18 @@ Component& Components::merge(const Closure& closure, base::Instant now) {
   }
   std::stable_sort(merged->state.pending.begin(), merged->state.pending.end(),
                    [](const PendingOp& a, const PendingOp& b) { return a.at < b.at; });
-  World* const only = closure.components.size() == 1 && closure.loose.empty()  // 3
-                          ? &components_.at(*closure.components.begin())->state.world
-                          : nullptr;
+  GangLists* const only = closure.components.size() == 1 && closure.loose.empty()  // 3
+                              ? &components_.at(*closure.components.begin())->state.lists
+                              : nullptr;
   if (only != nullptr && only->is_lean()) {
-    merged->state.world = std::move(*only);
-    merged->state.world.take_actions();
+    merged->state.lists = std::move(*only);
+    merged->state.lists.take_actions();
   } else {
     for (const Place& place : merge_lists(std::move(lists), jobs_)) {
-      merged->state.world.append(newcomer(place.job), place);
+      merged->state.lists.append(newcomer(place.job), place);
     }
   }
-  merged->state.world.recount();  // 4
+  merged->state.lists.recount();  // 4
   for (const std::int64_t id : closure.components) remove(id);
   return insert(std::move(merged));
 }
@@ -81,7 +81,7 @@ Component& Components::merge(const Closure& closure, base::Instant now) {
 // 2. Two contended jobs on one node are connected, and so is every job that is connected to one of
 //    them: walk from each job over the nodes that it shares with others.
 std::vector<std::vector<JobId>> Components::parts(const Component& component) const {
-  std::vector<JobId> all = component.state.world.jobs();
+  std::vector<JobId> all = component.state.lists.jobs();
   for (const PendingOp& op : component.state.pending) {
     if (op.join) all.push_back(*op.join);
   }
@@ -90,8 +90,8 @@ std::vector<std::vector<JobId>> Components::parts(const Component& component) co
   std::vector<std::pair<NodeIndex, std::size_t>> on_nodes;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Job& job = *jobs_.find(all[i]);
-    const bool settled = component.state.world.contains(job.id) &&
-                         component.state.world.runs(job.id) &&
+    const bool settled = component.state.lists.contains(job.id) &&
+                         component.state.lists.runs(job.id) &&
                          !component.state.dying.contains(job.id);
     if (settled && !has_rivals(job)) continue;
     contended[i] = true;
@@ -136,8 +136,8 @@ void Components::split(std::int64_t id, base::Instant now, base::Instant publish
   std::unique_ptr<Component> whole = remove(id);
   touched_.insert(touched_.end(), whole->projection.members.begin(),
                   whole->projection.members.end());
-  const std::vector<Place> places = whole->state.world.places();
-  const bool lean = whole->state.world.is_lean();
+  const std::vector<Place> places = whole->state.lists.places();
+  const bool lean = whole->state.lists.is_lean();
   for (std::vector<JobId>& group : groups) {
     std::sort(group.begin(), group.end());
     const auto in_group = [&](JobId job) {
@@ -149,13 +149,13 @@ void Components::split(std::int64_t id, base::Instant now, base::Instant publish
     bool all_run = true;
     for (const Place& place : places) {
       if (!in_group(place.job)) continue;
-      if (groups.size() > 1 || !lean) part->state.world.append(newcomer(place.job), place);
+      if (groups.size() > 1 || !lean) part->state.lists.append(newcomer(place.job), place);
       all_run = all_run && place.resumed;
       if (whole->state.dying.contains(place.job)) part->state.dying.insert(place.job);
     }
-    if (groups.size() == 1 && lean) part->state.world = std::move(whole->state.world);
-    part->state.world.take_actions();
-    part->state.world.recount();
+    if (groups.size() == 1 && lean) part->state.lists = std::move(whole->state.lists);
+    part->state.lists.take_actions();
+    part->state.lists.recount();
     for (const PendingOp& op : whole->state.pending) {
       if (op.join ? in_group(*op.join) : !all_run) part->state.pending.push_back(op);
     }
@@ -171,7 +171,8 @@ void Components::split(std::int64_t id, base::Instant now, base::Instant publish
 // 6.10: after a change of the configuration. Every job keeps its place in the list.
 //
 // 1. Note the lists of all components at now, merged, with the jobs that waited to join behind.
-// 2. Start all tracked jobs in one world in that order, new ones last. Jobs that were stopped start
+// 2. Start all tracked jobs in one GangLists in that order, new ones last. Jobs that were stopped
+// start
 //    suspended, dying ones are held.
 // 3. Fill the holes, and take the whole apart into components.
 void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
@@ -182,7 +183,7 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
   for (const auto& [id, component] : components_) {
     advance_to(*component, now);
     settle_clocks(*component);
-    lists.push_back(component->state.world.places());
+    lists.push_back(component->state.lists.places());
     for (const PendingOp& op : component->state.pending) {
       if (op.join) lists.push_back({Place{*op.join, EntryRow::kNone, false, false}});
     }
@@ -201,7 +202,7 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
   for (Job* job : tracked) {
     if (!old.contains(job->id)) order.push_back(job->id);
   }
-  // 2. All in one world first.
+  // 2. All in one GangLists first.
   std::unique_ptr<Component> whole = new_component(now);
   const std::set<JobId> wanted = [&] {
     std::set<JobId> ids;
@@ -216,20 +217,20 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
     const auto at = old.find(id);
     joining.suspended = at != old.end() && !at->second.resumed;
     joining.held = joining.held || dying.contains(id);
-    whole->state.world.start(joining, false);
+    whole->state.lists.start(joining, false);
     if (dying.contains(id)) whole->state.dying.insert(id);
   }
-  whole->state.world.refill_all();  // 3
-  for (const Action& action : whole->state.world.take_actions()) {
+  whole->state.lists.refill_all();  // 3
+  for (const Action& action : whole->state.lists.take_actions()) {
     if (action.kind == ActionKind::kKill) kills_.push_back(action);
   }
-  whole->projection.members = whole->state.world.jobs();
+  whole->projection.members = whole->state.lists.jobs();
   split(insert(std::move(whole)).upkeep.id, now, now);
 }
 
 std::unique_ptr<Component> Components::new_component(base::Instant at) const {
-  return std::make_unique<Component>(
-      Component{.state = {.world = World{cluster_, unit_of(cluster_.parameters())}, .base = at}});
+  return std::make_unique<Component>(Component{
+      .state = {.lists = GangLists{cluster_, unit_of(cluster_.parameters())}, .base = at}});
 }
 
 Component& Components::insert(std::unique_ptr<Component> component) {

@@ -128,19 +128,19 @@ ComponentState Components::assemble(const std::vector<const NodePlan*>& plans,
     for (const Item& item : items) apart[*jobs_.find(item.job)->partition].push_back(item);
     for (auto& [partition, list] : apart) orders[partition].push_back(std::move(list));
   }
-  ComponentState state{.world = World{cluster_, unit_of(cluster_.parameters())}, .base = at};
+  ComponentState state{.lists = GangLists{cluster_, unit_of(cluster_.parameters())}, .base = at};
   for (const auto& [partition, lists] : orders) {  // 3
     for (const Item& item : merge_orders(lists, jobs_)) {
       const Job& job = *jobs_.find(item.job);
       // A victim that the gang killed stays out; it runs until it is gone (P7).
       const bool dying = job.ending && job.ending->preemptor && gang_kills(job);
       const bool runs = item.row != EntryRow::kNone && !dying;
-      state.world.append(newcomer(item.job),
+      state.lists.append(newcomer(item.job),
                          {item.job, runs ? item.row : EntryRow::kNone, runs, dying});
       if (dying) state.dying.insert(item.job);
     }
   }
-  state.world.recount();
+  state.lists.recount();
   return state;
 }
 
@@ -173,18 +173,18 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
   start += (slot - start) / length * length;
   const ComponentState loop = assemble(plans, group, base::slot_begin(start, slice));  // 2
   // A job that ended has left a hole since: what was published is not what the rotation gives.
-  World filled = loop.world;
+  GangLists filled = loop.lists;
   filled.refill_all();
-  if (filled.places() != loop.world.places()) return false;
+  if (filled.places() != loop.lists.places()) return false;
   Projection played = project(loop, grid_, lookup());
-  World world = loop.world;
+  GangLists lists = loop.lists;
   std::vector<timetable::PodSet> runs;
   for (std::int64_t i = 0; i < length; ++i) {  // 3
     const base::Instant begin = base::slot_begin(start + i, slice);
     timetable::PodSet run;
     for (std::size_t pod = 0; pod < played.members.size(); ++pod) {
       const JobId job = played.members[pod];
-      const bool expected = world.runs(job) || loop.dying.contains(job);
+      const bool expected = lists.runs(job) || loop.dying.contains(job);
       for (const NodePlan* plan : plans) {
         const auto& entries = plan->entries;
         const bool listed = std::any_of(entries.begin(), entries.end(),
@@ -194,12 +194,12 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
       if (expected) run.push_back(static_cast<std::uint16_t>(pod));
     }
     runs.push_back(std::move(run));
-    if (start + i == slot) component.state.world = world;
-    world.tick();
+    if (start + i == slot) component.state.lists = lists;
+    lists.tick();
   }
   component.state.base = std::max(now, base::slot_begin(slot, slice));  // 4
   component.state.dying = loop.dying;
-  component.state.world.take_actions();
+  component.state.lists.take_actions();
   Projection& projection = component.projection;
   projection.members = std::move(played.members);
   projection.timeline = {.slice = slice, .pods_count = projection.members.size()};
@@ -209,10 +209,10 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
         runs[static_cast<std::size_t>(i)];
   }
   projection.settled = component.state.base;
-  projection.settled_places = component.state.world.places();
+  projection.settled_places = component.state.lists.places();
   projection.loop_start = start;
-  projection.loop_world = loop.world;
-  projection.loop_world->take_actions();
+  projection.loop_lists = loop.lists;
+  projection.loop_lists->take_actions();
   projection.kill_at = played.kill_at;
   projection.extend_at = played.extend_at;
   projection.index();
@@ -272,9 +272,9 @@ void Components::restore_group(const std::set<JobId>& group, std::vector<const N
   std::unique_ptr<Component> component = new_component(at);
   if (at > now || !adopt_cycle(*component, plans, group, now)) {
     component->state = assemble(plans, group, at);
-    component->state.world.refill_all();  // does nothing unless what was published was broken
+    component->state.lists.refill_all();  // does nothing unless what was published was broken
     bool contradictory = false;
-    for (const Action& action : component->state.world.take_actions()) {
+    for (const Action& action : component->state.lists.take_actions()) {
       contradictory = contradictory || action.kind != ActionKind::kResume;
       if (action.kind == ActionKind::kKill) kills_.push_back(action);
     }

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "scheduler/gang/world.h"
+#include "scheduler/gang/gang_lists.h"
 
 namespace sched::gang {
 
 // Makes the active map anew with nothing but the shadows in it.
-void World::begin_rebuild(List& list) {
+void GangLists::begin_rebuild(List& list) {
   clear_active(list);
   list.jobs_active = 0;
   list.shadows_changed = list.may_change = false;
@@ -15,7 +15,7 @@ void World::begin_rebuild(List& list) {
 }
 
 // 6.5; the steps' numbers are the rule's.
-void World::refill(List& list, bool admit_new) {
+void GangLists::refill(List& list, bool admit_new) {
   begin_rebuild(list);                                                 // 1
   for (const EntryRow row : {EntryRow::kActive, EntryRow::kFiller}) {  // 2 and 3
     for (const std::int32_t index : list.entries) {
@@ -46,14 +46,14 @@ void World::refill(List& list, bool admit_new) {
 // A rebuild of a list would change nothing unless a job of it left, came back or was put there with
 // its row (append), or the shadows over it changed. A job that merely came, whether it runs or does
 // not fit, changes nothing for the others.
-void World::refill_all() {
+void GangLists::refill_all() {
   for (List& list : lists_) {
     if (list.may_change || list.shadows_changed) refill(list, true);
   }
 }
 
 // 6.6; the steps' numbers are the rule's.
-void World::rotate(List& list) {
+void GangLists::rotate(List& list) {
   // 1: ACTIVE jobs go to the back in their mutual order, FILLER and NONE keep order at the front.
   std::stable_partition(list.entries.begin(), list.entries.end(), [this](std::int32_t index) {
     return entries_[static_cast<std::size_t>(index)].row != EntryRow::kActive;
@@ -83,7 +83,7 @@ void World::rotate(List& list) {
 // 6.7, from the highest tier down. A partition is turned if a job in it does not run, or if it has
 // more shadows than at its last rebuild. If its shadows changed in this very tick its holes are
 // filled even though the counts happen to be equal (P1).
-void World::tick() {
+void GangLists::tick() {
   for (List& list : lists_) {
     const int shadows_before = list.active_count - list.jobs_active;
     int shadows_now = shadows_before;

@@ -15,31 +15,31 @@ Newcomer ToldTurns::newcomer(const Job& job) const {
 
 void ToldTurns::start(Job& job) {
   if (!takes_turns(cluster_, job)) return;
-  if (!world_) world_.emplace(cluster_, unit_of(cluster_.parameters()));
+  if (!lists_) lists_.emplace(cluster_, unit_of(cluster_.parameters()));
   job.in_gang = true;
-  world_->start(newcomer(job));
+  lists_->start(newcomer(job));
   apply();
 }
 
 void ToldTurns::leave(Job& job) {
   if (!job.in_gang) return;
   job.in_gang = false;
-  world_->remove(job.id);
+  lists_->remove(job.id);
   apply();
 }
 
 bool ToldTurns::hold(Job& job) {
   if (!job.suspended()) return false;
   books_.hold_by_user(job);
-  if (world_) world_->set_held(job.id, true);
+  if (lists_) lists_->set_held(job.id, true);
   return true;
 }
 
 void ToldTurns::unhold(Job& job) {
   books_.unhold_by_user(job);
   books_.set_reason(job, Reason::kTimeslice);
-  if (!world_) return;
-  world_->set_held(job.id, false);
+  if (!lists_) return;
+  lists_->set_held(job.id, false);
   apply();
 }
 
@@ -48,8 +48,8 @@ void ToldTurns::charge(Job& job) {
 }
 
 void ToldTurns::end_slice() {
-  if (!world_) return;
-  world_->tick();
+  if (!lists_) return;
+  lists_->tick();
   apply();
 }
 
@@ -57,7 +57,7 @@ void ToldTurns::end_slice() {
 void ToldTurns::apply() {
   std::vector<Job*> stopped;
   std::vector<Job*> resumed;
-  for (const Action& action : world_->take_last_actions()) {
+  for (const Action& action : lists_->take_last_actions()) {
     Job& job = *books_.find(action.job);
     switch (action.kind) {
       case ActionKind::kStop:
@@ -74,7 +74,7 @@ void ToldTurns::apply() {
   for (Job* job : stopped) {
     if (job->completing()) continue;
     job->clock.to(JobClock::Phase::kSuspended, now_);
-    books_.suspend(*job, world_->shadowed(job->id) ? Reason::kPreempted : Reason::kTimeslice);
+    books_.suspend(*job, lists_->shadowed(job->id) ? Reason::kPreempted : Reason::kTimeslice);
   }
   for (Job* job : resumed) {
     if (job->completing()) continue;
@@ -88,9 +88,9 @@ void ToldTurns::apply() {
 // Jobs keep the order of the old lists; the others follow in job-table order.
 void ToldTurns::rebuild() {
   std::vector<Place> places;
-  if (world_) places = world_->places();
-  world_.reset();
-  if (is_on(cluster_)) world_.emplace(cluster_, unit_of(cluster_.parameters()));
+  if (lists_) places = lists_->places();
+  lists_.reset();
+  if (is_on(cluster_)) lists_.emplace(cluster_, unit_of(cluster_.parameters()));
   // Jobs that are completing stay outside.
   for (const auto& [order, job] : books_.allocated()) job->in_gang = false;
   const auto add = [&](Job& job) {
@@ -102,14 +102,14 @@ void ToldTurns::rebuild() {
       return;
     }
     job.in_gang = true;
-    world_->start(newcomer(job), false);
+    lists_->start(newcomer(job), false);
   };
   for (const Place& place : places) add(*books_.find(place.job));
   for (const auto& [order, job] : books_.allocated()) {
-    if (takes_turns(cluster_, *job) && !world_->contains(job->id)) add(*job);
+    if (takes_turns(cluster_, *job) && !lists_->contains(job->id)) add(*job);
   }
   if (!is_on(cluster_)) return;
-  world_->refill_all();
+  lists_->refill_all();
   apply();
 }
 
@@ -128,7 +128,7 @@ base::Instant ToldTurns::when_has_run(const Job& job, base::Duration work, base:
 }
 
 std::string ToldTurns::check_invariants() {
-  return world_ ? world_->check_invariants() : std::string{};
+  return lists_ ? lists_->check_invariants() : std::string{};
 }
 
 }  // namespace sched::gang

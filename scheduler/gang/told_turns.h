@@ -1,13 +1,13 @@
-// ToldTurns: one world holds all jobs, and a partition is turned as a whole when the caller says
-// that a slice has ended, as Slurm does it. Recordings of Slurm are played against it.
+// ToldTurns: one GangLists holds all jobs, and a partition is turned as a whole when the caller
+// says that a slice has ended, as Slurm does it. Recordings of Slurm are played against it.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "scheduler/gang/gang_lists.h"
 #include "scheduler/gang/turns.h"
-#include "scheduler/gang/world.h"
 
 namespace sched::gang {
 
@@ -59,7 +59,7 @@ class ToldTurns final : public Turns {
   JobBooks& books_;
   TurnEvents& events_;
   base::Instant now_{base::Instant::min()};
-  std::optional<World> world_;  // since the first job took part
+  std::optional<GangLists> lists_;  // since the first job took part
 };
 
 }  // namespace sched::gang

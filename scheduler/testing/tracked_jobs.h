@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "scheduler/gang/world.h"
+#include "scheduler/gang/gang_lists.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/jobs/node_usage.h"
 #include "scheduler/model/cluster.h"

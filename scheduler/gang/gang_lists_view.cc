@@ -1,13 +1,13 @@
-// Reading a world: places, conflicts, and the invariants of 6.13.
+// Reading the lists: places, conflicts, and the invariants of 6.13.
 #include <algorithm>
 #include <cstddef>
 #include <string>
 
-#include "scheduler/gang/world.h"
+#include "scheduler/gang/gang_lists.h"
 
 namespace sched::gang {
 
-std::vector<Place> World::places() const {
+std::vector<Place> GangLists::places() const {
   std::vector<Place> places;
   for (const List& list : lists_) {
     for (const std::int32_t index : list.entries) {
@@ -18,7 +18,7 @@ std::vector<Place> World::places() const {
   return places;
 }
 
-bool World::is_lean() const {
+bool GangLists::is_lean() const {
   std::size_t uses = 0;
   for (const Entry& entry : entries_) {
     if (entry.used) uses += entry.uses->size();
@@ -26,23 +26,23 @@ bool World::is_lean() const {
   return nodes_.size() <= 2 * uses + 16 && entries_.size() <= 2 * index_of_.size() + 16;
 }
 
-std::vector<JobId> World::jobs() const {
+std::vector<JobId> GangLists::jobs() const {
   std::vector<JobId> jobs;
   for (const auto& [job, index] : index_of_) jobs.push_back(job);
   return jobs;
 }
 
-bool World::runs(JobId job) const {
+bool GangLists::runs(JobId job) const {
   const std::int32_t index = index_of(job);
   return index >= 0 && runs(index);
 }
 
-bool World::may_kill() const {
+bool GangLists::may_kill() const {
   return std::any_of(entries_.begin(), entries_.end(),
                      [](const Entry& entry) { return entry.used && entry.kill_under_shadow; });
 }
 
-bool World::shadowed(JobId job) const {
+bool GangLists::shadowed(JobId job) const {
   if (lists_.size() < 2) return false;
   const std::int32_t index = index_of(job);
   if (index < 0) return false;
@@ -50,14 +50,14 @@ bool World::shadowed(JobId job) const {
   return shadow_over(lists_[static_cast<std::size_t>(entry.list)], entry).has_value();
 }
 
-bool World::overlap(JobId a, JobId b) const {
+bool GangLists::overlap(JobId a, JobId b) const {
   return overlaps(entries_[static_cast<std::size_t>(index_of(a))],
                   entries_[static_cast<std::size_t>(index_of(b))]);
 }
 
 // Entries by their positions, which do not change while jobs stay; what casts a shadow follows from
 // the rows.
-std::vector<std::int32_t> World::signature() const {
+std::vector<std::int32_t> GangLists::signature() const {
   std::vector<std::int32_t> signature;
   for (const List& list : lists_) {
     for (const std::int32_t index : list.entries) {
@@ -71,7 +71,7 @@ std::vector<std::int32_t> World::signature() const {
 
 // Plays each list through as it should have been filled: the shadows, then each job that runs (I1,
 // I2, I5), and then no other job may fit (I3).
-std::string World::check_invariants() const {
+std::string GangLists::check_invariants() const {
   for (const List& list : lists_) {
     List rebuilt = list;
     clear_active(rebuilt);

@@ -1,4 +1,4 @@
-#include "scheduler/gang/world.h"
+#include "scheduler/gang/gang_lists.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -32,12 +32,12 @@ auto place_of(Pairs& pairs, Key key) {
 
 }  // namespace
 
-std::int32_t World::index_of(JobId job) const {
+std::int32_t GangLists::index_of(JobId job) const {
   const auto at = place_of(index_of_, job);
   return at != index_of_.end() && at->first == job ? at->second : -1;
 }
 
-std::int32_t World::local_node(NodeIndex node) {
+std::int32_t GangLists::local_node(NodeIndex node) {
   const auto at = place_of(local_of_, node);
   if (at != local_of_.end() && at->first == node) return at->second;
   const auto local = static_cast<std::int32_t>(nodes_.size());
@@ -47,9 +47,9 @@ std::int32_t World::local_node(NodeIndex node) {
   return local;
 }
 
-// Gives the active map a place for each local node. Cores beyond the first 64 are kept only in a
-// world that has such nodes.
-void World::size_active(List& list) const {
+// Gives the active map a place for each local node. Cores beyond the first 64 are kept only
+// where one of the nodes has so many.
+void GangLists::size_active(List& list) const {
   if (unit_ == Unit::kCpuCount) {
     list.active_cpus.resize(nodes_.size(), kNobody);
   } else {
@@ -58,7 +58,7 @@ void World::size_active(List& list) const {
   }
 }
 
-void World::clear_active(List& list) {
+void GangLists::clear_active(List& list) {
   std::fill(list.active_low.begin(), list.active_low.end(), std::uint64_t{0});
   std::fill(list.active_cores.begin(), list.active_cores.end(), CoreSet{});
   std::fill(list.active_cpus.begin(), list.active_cpus.end(), kNobody);
@@ -66,7 +66,7 @@ void World::clear_active(List& list) {
 }
 
 // The position of the partition's list in lists_; made if it has none yet.
-std::size_t World::list_of(PartitionIndex partition) {
+std::size_t GangLists::list_of(PartitionIndex partition) {
   for (std::size_t i = 0; i < lists_.size(); ++i) {
     if (lists_[i].partition == partition) return i;
   }
@@ -83,7 +83,7 @@ std::size_t World::list_of(PartitionIndex partition) {
 
 // Puts the lists in the order in which they are looked at: by tier, highest first (6.7). Entries
 // know their list by its position.
-void World::sort_lists() {
+void GangLists::sort_lists() {
   std::stable_sort(lists_.begin(), lists_.end(), [](const List& a, const List& b) {
     return a.tier != b.tier ? a.tier > b.tier : a.order < b.order;
   });
@@ -120,7 +120,7 @@ CoreSet whole_sockets(const CoreSet& cores, const NodeSpec& node) {
 
 // Puts the job at the end of its partition's list, without a row. Entries of jobs that left are
 // used again.
-std::int32_t World::make_entry(const Newcomer& newcomer) {
+std::int32_t GangLists::make_entry(const Newcomer& newcomer) {
   CHECK(!contains(newcomer.job), to_string(newcomer.job));
   Entry entry;
   entry.job = newcomer.job;
@@ -157,7 +157,7 @@ std::int32_t World::make_entry(const Newcomer& newcomer) {
 }
 
 // Whether all that the job takes is free in the list's active map.
-bool World::fits(const List& list, const Entry& entry) const {
+bool GangLists::fits(const List& list, const Entry& entry) const {
   if (list.active_count == 0) return true;
   const std::vector<Use>& uses = *entry.uses;
   if (unit_ == Unit::kCpuCount) {
@@ -173,14 +173,14 @@ bool World::fits(const List& list, const Entry& entry) const {
   });
 }
 
-std::int32_t World::cpus_of(const Use& use) const {
+std::int32_t GangLists::cpus_of(const Use& use) const {
   const NodeIndex node = nodes_[static_cast<std::size_t>(use.node)];
   return cluster_->exists(node) ? cluster_->node(node).cpus : 0;
 }
 
 // Puts a job or a shadow into the map. Counted CPUs of shadows and jobs may exceed the node's: the
 // sum stops there.
-void World::occupy(List& list, const Entry& entry) const {
+void GangLists::occupy(List& list, const Entry& entry) const {
   for (const Use& use : *entry.uses) {
     const auto node = static_cast<std::size_t>(use.node);
     if (unit_ == Unit::kCpuCount) {
@@ -194,14 +194,14 @@ void World::occupy(List& list, const Entry& entry) const {
   ++list.active_count;
 }
 
-void World::add(List& list, Entry& entry, EntryRow row) {
+void GangLists::add(List& list, Entry& entry, EntryRow row) {
   occupy(list, entry);
   ++list.jobs_active;
   entry.row = row;
 }
 
 // Whether two jobs have a unit in common. Where CPUs are counted, a node is enough.
-bool World::overlaps(const Entry& a, const Entry& b) const {
+bool GangLists::overlaps(const Entry& a, const Entry& b) const {
   for (const Use& x : *a.uses) {
     for (const Use& y : *b.uses) {
       if (x.node != y.node) continue;
@@ -212,7 +212,7 @@ bool World::overlaps(const Entry& a, const Entry& b) const {
   return false;
 }
 
-std::optional<JobId> World::shadow_over(const List& list, const Entry& entry) const {
+std::optional<JobId> GangLists::shadow_over(const List& list, const Entry& entry) const {
   if (unit_ == Unit::kCpuCount) return shadow_that_fills(list, entry);
   std::optional<JobId> found;
   for_each_shadow(list, [&](const Entry& shadow) {
@@ -223,7 +223,7 @@ std::optional<JobId> World::shadow_over(const List& list, const Entry& entry) co
 
 // Where CPUs are counted (6.2): the first shadow of a node whose shadows alone leave too few for
 // it.
-std::optional<JobId> World::shadow_that_fills(const List& list, const Entry& entry) const {
+std::optional<JobId> GangLists::shadow_that_fills(const List& list, const Entry& entry) const {
   for (const Use& use : *entry.uses) {
     std::optional<JobId> first;
     std::int32_t taken = 0;
@@ -240,32 +240,32 @@ std::optional<JobId> World::shadow_that_fills(const List& list, const Entry& ent
 }
 
 // Shadows of this tier have changed: the lists below have to be looked at.
-void World::mark_lower(int tier) {
+void GangLists::mark_lower(int tier) {
   for (List& list : lists_) {
     if (list.tier < tier) list.shadows_changed = true;
   }
 }
 
-void World::cast(Entry& entry) {
+void GangLists::cast(Entry& entry) {
   if (entry.casts) return;
   entry.casts = true;
   mark_lower(lists_[static_cast<std::size_t>(entry.list)].tier);
 }
 
-void World::uncast(Entry& entry) {
+void GangLists::uncast(Entry& entry) {
   if (!entry.casts) return;
   entry.casts = false;
   mark_lower(lists_[static_cast<std::size_t>(entry.list)].tier);
 }
 
-void World::act(const Entry& entry, ActionKind kind, std::optional<JobId> by) {
+void GangLists::act(const Entry& entry, ActionKind kind, std::optional<JobId> by) {
   if (kills_only_ && kind != ActionKind::kKill) return;
   actions_.push_back({entry.job, kind, by});
   action_slots_.push_back(static_cast<std::int32_t>(&entry - entries_.data()));
 }
 
 // 6.4: the job does not run any more. With P17 it is killed only if a shadow is over this very job.
-void World::stop(List& list, Entry& entry) {
+void GangLists::stop(List& list, Entry& entry) {
   entry.resumed = false;
   if (entry.kill_under_shadow) {
     if (const auto shadow = shadow_over(list, entry)) {
@@ -277,7 +277,7 @@ void World::stop(List& list, Entry& entry) {
   act(entry, ActionKind::kStop);
 }
 
-void World::resume(Entry& entry) {
+void GangLists::resume(Entry& entry) {
   entry.resumed = true;
   act(entry, ActionKind::kResume);
 }
@@ -287,7 +287,7 @@ void World::resume(Entry& entry) {
 // 1. The job enters at the end of its list.
 // 2. If it fits it runs as FILLER and casts its shadow; lists below may have to give way (step 5).
 // 3. Otherwise it stops, and waits for a hole or a rotation.
-void World::start(const Newcomer& newcomer, bool refill) {
+void GangLists::start(const Newcomer& newcomer, bool refill) {
   const std::int32_t index = make_entry(newcomer);
   Entry& entry = entries_[static_cast<std::size_t>(index)];
   List& list = lists_[static_cast<std::size_t>(entry.list)];
@@ -303,7 +303,7 @@ void World::start(const Newcomer& newcomer, bool refill) {
   if (newcomer.suspended && !newcomer.held) list.may_change = true;
 }
 
-void World::append(const Newcomer& newcomer, const Place& place) {
+void GangLists::append(const Newcomer& newcomer, const Place& place) {
   Entry& entry = entries_[static_cast<std::size_t>(make_entry(newcomer))];
   entry.row = place.row;
   entry.resumed = place.resumed;
@@ -312,7 +312,7 @@ void World::append(const Newcomer& newcomer, const Place& place) {
   lists_[static_cast<std::size_t>(entry.list)].may_change = true;
 }
 
-void World::recount() {
+void GangLists::recount() {
   for (List& list : lists_) {
     list.tier = cluster_->partition(list.partition).tier();
     list.order = cluster_->partition(list.partition).order;
@@ -329,7 +329,7 @@ void World::recount() {
 }
 
 // 6.8: without the job, its row and its shadow; the holes are filled by the caller or here.
-void World::remove(JobId job, bool refill) {
+void GangLists::remove(JobId job, bool refill) {
   const auto at = place_of(index_of_, job);
   if (at == index_of_.end() || at->first != job) return;
   const std::int32_t index = at->second;
@@ -345,7 +345,7 @@ void World::remove(JobId job, bool refill) {
   if (refill) refill_all();
 }
 
-void World::set_held(JobId job, bool held) {
+void GangLists::set_held(JobId job, bool held) {
   const std::int32_t index = index_of(job);
   if (index < 0) return;
   Entry& entry = entries_[static_cast<std::size_t>(index)];
@@ -355,13 +355,13 @@ void World::set_held(JobId job, bool held) {
   refill_all();
 }
 
-std::vector<Action> World::take_actions() {
+std::vector<Action> GangLists::take_actions() {
   action_slots_.clear();
   return std::exchange(actions_, {});
 }
 
 // Backwards, so that the last action of a job is the first that is seen.
-std::vector<Action> World::take_last_actions() {
+std::vector<Action> GangLists::take_last_actions() {
   std::vector<bool> seen(entries_.size(), false);
   std::size_t kept = actions_.size();
   for (std::size_t i = actions_.size(); i-- > 0;) {

@@ -1,6 +1,7 @@
-// World: chapter 6 for a closed set of jobs: which of the jobs that share units run now. It never
-// chooses resources. With told timing one world holds all tracked jobs; otherwise a world holds the
-// jobs of one component, and a copy of it is played ahead for timetables.
+// GangLists: the lists of chapter 6 for a closed set of jobs, one per partition: which of the jobs
+// that share units run now. It never chooses resources. With told timing one GangLists holds all
+// tracked jobs; otherwise one holds the jobs of one component, and a copy of it is played ahead for
+// timetables.
 //
 // Each partition has a list of its jobs. A job of the list runs if it has a row: ACTIVE, chosen by
 // the last rotation, or FILLER, put where there was room since. Jobs of one list that run do not
@@ -39,7 +40,7 @@ Unit unit_of(const ClusterParameters& parameters);
 
 enum class EntryRow { kNone, kActive, kFiller };
 
-// A job as it enters a world.
+// A job as it enters the lists.
 struct Newcomer {
   JobId job;
   std::int64_t table_order = 0;
@@ -50,7 +51,7 @@ struct Newcomer {
   bool suspended = false;          // by the gang, before (restart, 6.10)
 };
 
-// What a world wants done.
+// What the lists want done.
 enum class ActionKind {
   kStop,  // suspend
   kResume,
@@ -72,11 +73,11 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-class World {
+class GangLists {
  public:
-  World(const Cluster& cluster, Unit unit) : cluster_{&cluster}, unit_{unit} {}
+  GangLists(const Cluster& cluster, Unit unit) : cluster_{&cluster}, unit_{unit} {}
 
-  // 6.9. `refill`: step 5, refill_all if it keeps running; false while a world is being rebuilt,
+  // 6.9. `refill`: step 5, refill_all if it keeps running; false while the lists are being rebuilt,
   // the caller calls refill_all() at the end.
   void start(const Newcomer& newcomer, bool refill = true);
   // Puts a job at the end of its partition's list with this place, casting a shadow when it runs
@@ -98,7 +99,7 @@ class World {
   bool empty() const { return index_of_.empty(); }
   std::size_t size() const { return index_of_.size(); }
   // Whether it is not much larger than its jobs make it: nodes and entries of jobs that left stay
-  // until a world is made anew.
+  // until the lists are made anew.
   bool is_lean() const;
   // From now on kills alone are recorded as actions, or everything again.
   void record_kills_only(bool only) { kills_only_ = only; }
@@ -141,7 +142,7 @@ class World {
     JobId job;
     std::int64_t table_order = 0;
     std::int32_t list = 0;                         // index into lists_
-    std::shared_ptr<const std::vector<Use>> uses;  // never changes: copies of a world share it
+    std::shared_ptr<const std::vector<Use>> uses;  // never changes: copies of the lists share it
     EntryRow row = EntryRow::kNone;
     bool resumed = false;  // sig
     bool held = false;
@@ -156,7 +157,7 @@ class World {
     std::vector<std::int32_t> entries;
     // The active map, by local node.
     std::vector<std::uint64_t> active_low;  // as in Use
-    std::vector<CoreSet> active_cores;      // only in a wide world
+    std::vector<CoreSet> active_cores;      // only in wide lists
     std::vector<std::int32_t> active_cpus;  // where CPUs are counted; kNobody = no job is there
     int active_count = 0;                   // jobs and shadows in the map
     int jobs_active = 0;                    // active_count without the shadows

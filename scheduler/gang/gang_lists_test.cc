@@ -7,7 +7,7 @@
 // a rotation; "f" = FILLER, it fills a hole; nothing = it waits; "h" = it is held. Actions: +J
 // resume, -J stop, xJ(K) kill J because K's shadow is over it. What starts where it fits runs
 // already, so that it needs no action.
-#include "scheduler/gang/world.h"
+#include "scheduler/gang/gang_lists.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace {
 class Script {
  public:
   Script(std::string_view partitions, Unit unit)
-      : stage_{partitions, unit}, world_{stage_.cluster, unit} {}
+      : stage_{partitions, unit}, lists_{stage_.cluster, unit} {}
 
   void run(const std::string& script) {
     std::istringstream lines{script};
@@ -33,7 +33,7 @@ class Script {
       if (arrow == std::string::npos) continue;
       operate(line.substr(0, arrow));
       EXPECT_EQ(show(), trimmed(line.substr(arrow + 2))) << "after" << line.substr(0, arrow);
-      EXPECT_EQ(world_.check_invariants(), "") << "after" << line.substr(0, arrow);
+      EXPECT_EQ(lists_.check_invariants(), "") << "after" << line.substr(0, arrow);
     }
   }
 
@@ -52,16 +52,16 @@ class Script {
     char partition = 0;
     words >> verb >> id;
     if (verb == "tick") {
-      world_.tick();
+      lists_.tick();
     } else if (verb == "leave") {
-      world_.remove(JobId{id});
+      lists_.remove(JobId{id});
     } else if (verb == "release") {
-      world_.set_held(JobId{id}, false);
+      lists_.set_held(JobId{id}, false);
     } else if (verb == "start" || verb == "hold") {
       words >> partition >> where;
       const Allocation allocation = stage_.place(where);
       const PartitionIndex index = partition_of_[JobId{id}] = stage_.partition(partition);
-      world_.start(
+      lists_.start(
           {.job = JobId{id},
            .table_order = id,
            .partition = index,
@@ -77,7 +77,7 @@ class Script {
     std::string text;
     PartitionIndex last;
     bool any = false;
-    for (const Place& place : world_.places()) {
+    for (const Place& place : lists_.places()) {
       const PartitionIndex here = partition_of_.at(place.job);
       if (!any || here != last) {
         text += (any ? " | " : "") + stage_.cluster.partition(here).config.name + ":";
@@ -89,7 +89,7 @@ class Script {
       if (place.held) text += "h";
     }
     std::string actions;
-    for (const Action& action : world_.take_actions()) {
+    for (const Action& action : lists_.take_actions()) {
       const std::string job = to_string(action.job);
       if (action.kind == ActionKind::kStop) actions += " -" + job;
       if (action.kind == ActionKind::kResume) actions += " +" + job;
@@ -101,7 +101,7 @@ class Script {
 
   testing::TrackedJobs stage_;
   std::map<JobId, PartitionIndex> partition_of_;
-  World world_;
+  GangLists lists_;
 };
 
 void play(std::string_view partitions, const std::string& script, Unit unit = Unit::kCore) {
@@ -109,7 +109,7 @@ void play(std::string_view partitions, const std::string& script, Unit unit = Un
 }
 
 // 6.9: a job runs at once if it fits beside those that run; otherwise it waits for its turn.
-TEST(World, RunsANewJobOnlyWhereItFits) {
+TEST(GangLists, RunsANewJobOnlyWhereItFits) {
   play("A1", R"(
     start 1 A ab  -> A: 1f
     start 2 A bc  -> A: 1f 2 ; -2
@@ -120,7 +120,7 @@ TEST(World, RunsANewJobOnlyWhereItFits) {
 // 6.6: a rotation moves the ACTIVE jobs to the back of the list and then chooses from the front.
 // FILLER jobs keep their place, so the first rotation after a start changes nothing: a job that
 // filled a hole gets a whole slice of its own.
-TEST(World, TurnsTheListAtATickWhileAJobWaits) {
+TEST(GangLists, TurnsTheListAtATickWhileAJobWaits) {
   play("A1", R"(
     start 1 A ab  -> A: 1f
     start 2 A bc  -> A: 1f 2 ; -2
@@ -132,7 +132,7 @@ TEST(World, TurnsTheListAtATickWhileAJobWaits) {
 }
 
 // 6.7: a partition in which every job runs is not turned.
-TEST(World, LeavesAPartitionAloneInWhichEveryJobRuns) {
+TEST(GangLists, LeavesAPartitionAloneInWhichEveryJobRuns) {
   play("A1", R"(
     start 1 A a  -> A: 1f
     start 2 A b  -> A: 1f 2f
@@ -142,7 +142,7 @@ TEST(World, LeavesAPartitionAloneInWhichEveryJobRuns) {
 
 // 6.5, 6.8: where a job leaves, the next in list order that fits fills the hole at once. Jobs that
 // run keep running, in front of or behind it.
-TEST(World, FillsTheHoleOfAJobThatLeaves) {
+TEST(GangLists, FillsTheHoleOfAJobThatLeaves) {
   play("A1", R"(
     start 1 A a   -> A: 1f
     start 2 A ab  -> A: 1f 2 ; -2
@@ -155,7 +155,7 @@ TEST(World, FillsTheHoleOfAJobThatLeaves) {
 }
 
 // 6.3: a running job casts a shadow on all lower tiers: what it holds is taken there.
-TEST(World, StopsALowerTierUnderAShadowUntilItIsGone) {
+TEST(GangLists, StopsALowerTierUnderAShadowUntilItIsGone) {
   play("H2 A1", R"(
     start 1 A ab  -> A: 1f
     start 2 A c   -> A: 1f 2f
@@ -166,7 +166,7 @@ TEST(World, StopsALowerTierUnderAShadowUntilItIsGone) {
 }
 
 // 6.7 goes from the highest tier down, so a shadow that moves is seen below in the same tick.
-TEST(World, FollowsAShadowThatMovesInTheSameTick) {
+TEST(GangLists, FollowsAShadowThatMovesInTheSameTick) {
   play("H2 A1", R"(
     start 5 H a   -> H: 5f
     start 6 H ab  -> H: 5f 6 ; -6
@@ -178,7 +178,7 @@ TEST(World, FollowsAShadowThatMovesInTheSameTick) {
 }
 
 // Partitions of one tier do not see each other: their jobs run at the same time.
-TEST(World, RunsEqualTiersAtTheSameTime) {
+TEST(GangLists, RunsEqualTiersAtTheSameTime) {
   play("A1 B1", R"(
     start 1 A a  -> A: 1f
     start 2 B a  -> A: 1f | B: 2f
@@ -187,7 +187,7 @@ TEST(World, RunsEqualTiersAtTheSameTime) {
 
 // 6.4: a job whose mode is CANCEL or REQUEUE is killed by the shadow over it, and never runs again
 // (held). Waiting for its own partition's turn is no reason to kill it.
-TEST(World, KillsOnlyUnderAShadow) {
+TEST(GangLists, KillsOnlyUnderAShadow) {
   play("H2 A1!", R"(
     start 1 A a  -> A: 1f
     start 2 A a  -> A: 1f 2 ; -2
@@ -197,7 +197,7 @@ TEST(World, KillsOnlyUnderAShadow) {
 }
 
 // R6.9, T11: a job that its user suspended is in the list and is not chosen until it is released.
-TEST(World, NeverChoosesAHeldJob) {
+TEST(GangLists, NeverChoosesAHeldJob) {
   play("A1", R"(
     hold 1 A a   -> A: 1h ; -1
     start 2 A b  -> A: 1h 2f
@@ -207,7 +207,7 @@ TEST(World, NeverChoosesAHeldJob) {
 }
 
 // 6.2: what two jobs must not have in common depends on what the cluster hands out.
-TEST(World, ComparesNodesCoresSocketsOrCpus) {
+TEST(GangLists, ComparesNodesCoresSocketsOrCpus) {
   const std::string neighbours = "start 1 A a0 -> A: 1f\n start 2 A a1 -> ";
   play("A1", neighbours + "A: 1f 2 ; -2", Unit::kNode);
   play("A1", neighbours + "A: 1f 2f", Unit::kCore);
@@ -219,27 +219,27 @@ TEST(World, ComparesNodesCoresSocketsOrCpus) {
 }
 
 // A copy plays on by itself: this is how a component is projected.
-TEST(World, IsAValueWhoseCopiesPlayAlike) {
+TEST(GangLists, IsAValueWhoseCopiesPlayAlike) {
   const testing::TrackedJobs stage{"A1"};
   const Allocation place = stage.place("a");
-  World world{stage.cluster, Unit::kCore};
+  GangLists lists{stage.cluster, Unit::kCore};
   for (const std::int64_t id : {1, 2, 3}) {
-    world.start({.job = JobId{id},
+    lists.start({.job = JobId{id},
                  .table_order = id,
                  .partition = stage.partition('A'),
                  .allocation = &place});
   }
-  World copy = world;
+  GangLists copy = lists;
   copy.take_actions();
   copy.tick();
   copy.tick();
   EXPECT_TRUE(copy.runs(JobId{2}));
-  EXPECT_TRUE(world.runs(JobId{1}));
-  EXPECT_NE(copy.signature(), world.signature());
-  world.tick();
-  world.tick();
-  EXPECT_EQ(copy.signature(), world.signature());
-  EXPECT_EQ(copy.places(), world.places());
+  EXPECT_TRUE(lists.runs(JobId{1}));
+  EXPECT_NE(copy.signature(), lists.signature());
+  lists.tick();
+  lists.tick();
+  EXPECT_EQ(copy.signature(), lists.signature());
+  EXPECT_EQ(copy.places(), lists.places());
 }
 
 }  // namespace
