@@ -1,28 +1,16 @@
 #include "scheduler/engine/engine.h"
 
 #include "base/check.h"
-#include "scheduler/gang/own_turns.h"
-#include "scheduler/gang/told_turns.h"
 #include "scheduler/preempt/rules.h"
 
 namespace sched {
 
-namespace {
-
-std::unique_ptr<gang::Turns> make_turns(const Options& options, const Cluster& cluster,
-                                        JobBooks& books, gang::TurnEvents& events) {
-  if (options.told_timing) return std::make_unique<gang::ToldTurns>(cluster, books, events);
-  return std::make_unique<gang::OwnTurns>(cluster, books, events, options.publishes);
-}
-
-}  // namespace
-
 Engine::Engine(Options options)
-    : options_{options},
+    : timing_{timing_of(options)},
       books_{cluster_},
-      turns_{make_turns(options, cluster_, books_, *this)},
-      limits_{cluster_, books_, *turns_, !options.told_timing},
-      admission_{cluster_, books_, !options.told_timing},
+      turns_{gang::make_turns(options, cluster_, books_, *this)},
+      limits_{cluster_, books_, *turns_, timing_.wakes},
+      admission_{cluster_, books_, timing_.wakes},
       pass_{cluster_, groups_, books_, admission_, *this},
       pass_schedule_{cluster_, books_, admission_.queue(), pass_} {
   books_.on_begin([this](Job& job) { begun(job); });

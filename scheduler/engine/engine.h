@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "scheduler/decision.h"
+#include "scheduler/engine/timing.h"
 #include "scheduler/event.h"
 #include "scheduler/gang/turns.h"
 #include "scheduler/jobs/job_books.h"
@@ -132,7 +133,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void retry_resumes();
   void time_out(Job& job);
 
-  const Options options_;
+  const Timing timing_;
   base::Instant now_{base::Instant::min()};
   Cluster cluster_;
   NodeGroups groups_;

@@ -12,7 +12,7 @@ void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
   books_.begin(job, partition, std::move(fits.allocation), fits.sharing, now_);
   job.time_limit = limits_.limit_of(job, partition, now_);
   job.clock = JobClock{.as_of = now_};
-  if (options_.told_timing) become_ready(job);  // there is no JobReady
+  if (!timing_.tells_ready) become_ready(job);
 }
 
 void Engine::begun(Job& job) {

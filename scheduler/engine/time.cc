@@ -6,7 +6,7 @@
 namespace sched {
 
 void Engine::on(const Wake&) {
-  if (options_.told_timing) return;
+  if (!timing_.wakes) return;
   turns_->wake();
   limits_.fire(now_, [this](Job& job) { time_out(job); });
   retry_resumes();
@@ -28,7 +28,7 @@ void Engine::retry_resumes() {
 }
 
 std::optional<base::Instant> Engine::next_due() {
-  if (options_.told_timing) return std::nullopt;
+  if (!timing_.wakes) return std::nullopt;
   std::optional<base::Instant> due;
   const auto take = [&](base::Instant at) {
     if (at == base::kNever) return;

@@ -2,14 +2,14 @@
 // the one face of gang scheduling (chapter 6) towards the engine. Two implementations:
 //
 //   OwnTurns   production and simulations: slices lie on a grid of the clock, and what will run
-//   when
-//              is worked out ahead, so that it can be published as timetables.
+//              when is worked out ahead, so that it can be published as timetables.
 //   ToldTurns  recordings of Slurm: a slice ends when the caller says so (SliceEnd).
 //
 // Both write Job::clock, Job::in_gang and Job::component, and tell JobBooks when a job stops or
 // goes on. Time is the `now` of the last go_to().
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "scheduler/jobs/job_books.h"
 #include "scheduler/model/cluster.h"
+#include "scheduler/options.h"
 #include "scheduler/plan.h"
 
 namespace sched::gang {
@@ -104,6 +105,10 @@ class Turns {
   // Empty, or which invariant is broken (6.13); for tests.
   virtual std::string check_invariants() = 0;
 };
+
+// OwnTurns or ToldTurns, as the options say. The other arguments must outlive it.
+std::unique_ptr<Turns> make_turns(const Options& options, const Cluster& cluster, JobBooks& books,
+                                  TurnEvents& events);
 
 inline bool is_on(const Cluster& cluster) {
   return cluster.parameters().gang;

@@ -1,0 +1,15 @@
+// What a scheduler is used for.
+#pragma once
+
+namespace sched {
+
+struct Options {
+  // Passes, slices and time limits happen only when they are told (recordings); otherwise the
+  // scheduler names its own next instant in next_due() and expects a Wake then.
+  bool told_timing = false;
+  // If true, timetables are taken with take_plans(). If false (simulations), they never are: run(t)
+  // is projected only as far as it is asked for, and take_runs() reports when jobs ran.
+  bool publishes = true;
+};
+
+}  // namespace sched
