@@ -75,13 +75,21 @@ struct Waits {
   friend bool operator==(const Waits&, const Waits&) = default;
 };
 
-// A user's command or request cannot be obeyed; nothing changed.
-struct Refused {
+// The new job is turned away: the scheduler does not know it, and it may be submitted again.
+struct SubmitRefused {
   JobId job;
   std::string message;
-  friend bool operator==(const Refused&, const Refused&) = default;
+  friend bool operator==(const SubmitRefused&, const SubmitRefused&) = default;
 };
 
-using Decision = std::variant<Start, Suspend, Resume, End, Claim, StateChange, Waits, Refused>;
+// A user's command cannot be obeyed; nothing changed, and the job goes on.
+struct CommandRefused {
+  JobId job;
+  std::string message;
+  friend bool operator==(const CommandRefused&, const CommandRefused&) = default;
+};
+
+using Decision = std::variant<Start, Suspend, Resume, End, Claim, StateChange, Waits, SubmitRefused,
+                              CommandRefused>;
 
 }  // namespace sched

@@ -132,11 +132,13 @@ void ControlLoop::on(const sched::Waits& waits, JobRecord& job) {
   take(job, status_after(waits, std::move(job.wanted()), context));
 }
 
-void ControlLoop::on(const sched::Refused& refused, JobRecord& job) {
-  if (!scheduler_.job(job.id, now_)) {  // its submission: it is tried again when that may change
-    job.submitted = false;
-    return refuse(job, {refused.message});
-  }
+// It is submitted again when that may change.
+void ControlLoop::on(const sched::SubmitRefused& refused, JobRecord& job) {
+  job.submitted = false;
+  refuse(job, {refused.message});
+}
+
+void ControlLoop::on(const sched::CommandRefused& refused, JobRecord& job) {
   take(job, status_after(refused, std::move(job.wanted()), decision_context(job)));
   log("refused", "job=" + kube::to_string(job.key) + " message=\"" + refused.message + "\"");
   event(job, true, "RequestRefused", refused.message);

@@ -183,7 +183,7 @@ StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
   return {std::move(status), WriteUrgency::kUrgent};
 }
 
-StatusAfter status_after(const sched::Refused& refused, kube::JobStatus status,
+StatusAfter status_after(const sched::CommandRefused& refused, kube::JobStatus status,
                          const DecisionContext&) {
   status.message = refused.message;
   return {std::move(status), WriteUrgency::kInforms};

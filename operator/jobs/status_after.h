@@ -44,7 +44,7 @@ StatusAfter status_after(const sched::StateChange& change, kube::JobStatus statu
                          const DecisionContext& context);
 StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
                          const DecisionContext& context);
-StatusAfter status_after(const sched::Refused& refused, kube::JobStatus status,
+StatusAfter status_after(const sched::CommandRefused& refused, kube::JobStatus status,
                          const DecisionContext& context);
 
 }  // namespace control

@@ -205,7 +205,8 @@ class ControlLoop {
   void on(const sched::Claim& claim, JobRecord& job);
   void on(const sched::StateChange& change, JobRecord& job);
   void on(const sched::Waits& waits, JobRecord& job);
-  void on(const sched::Refused& refused, JobRecord& job);
+  void on(const sched::SubmitRefused& refused, JobRecord& job);
+  void on(const sched::CommandRefused& refused, JobRecord& job);
   DecisionContext decision_context(const JobRecord& job) const;
   void take(JobRecord& job, StatusAfter after);
   void take_slots(JobRecord& job);

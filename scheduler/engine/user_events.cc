@@ -8,7 +8,7 @@ void Engine::on(const Submit& event) {
   const bool held = event.request.hold || event.request.suspend;
   const Priority priority = held ? Priority{} : priorities_.next(event.request);
   if (auto refusal = admission_.refused_at_submit(event.request)) {
-    books_.decide(Refused{event.request.id, *std::move(refusal)});
+    books_.decide(SubmitRefused{event.request.id, *std::move(refusal)});
     return;
   }
   Job& job = books_.add(event.request);
@@ -55,7 +55,7 @@ void Engine::on(const Hold& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
   if (!job->pending()) {  // 13.2
-    books_.decide(Refused{job->id, "a job that runs cannot be held: suspend it"});
+    books_.decide(CommandRefused{job->id, "a job that runs cannot be held: suspend it"});
     return;
   }
   job->held = event.by_admin ? Reason::kJobHeldAdmin : Reason::kJobHeldUser;
@@ -97,12 +97,12 @@ void Engine::on(const Requeue& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
   if (job->pending()) {
-    books_.decide(Refused{job->id, "the job is pending already"});
+    books_.decide(CommandRefused{job->id, "the job is pending already"});
   } else if (!may_requeue(*job)) {
-    books_.decide(
-        Refused{job->id, partitions_of(cluster_, job->request).empty()
-                             ? "the job may not be requeued: its partition does not exist any more"
-                             : "the job may not be requeued (requeue: false)"});
+    books_.decide(CommandRefused{
+        job->id, partitions_of(cluster_, job->request).empty()
+                     ? "the job may not be requeued: its partition does not exist any more"
+                     : "the job may not be requeued (requeue: false)"});
   } else {
     begin_ending(*job, Ending{.final_state = JobState::kPending,
                               .verdict = EndingVerdict::kRequeue,
@@ -157,9 +157,8 @@ void Engine::on(const UserResume& event) {
   }
   if (!job->user_suspended || job->completing()) return;
   if (!job->cores_released) return turns_->unhold(*job);
-  // Slurm does not ask for room (recording manual_suspend_linear_nogang). P3: the job runs before
-  // the gang hears of it.
-  if (!books_.resume_by_user(*job, options_.told_timing)) {
+  // P3: the job runs before the gang hears of it.
+  if (!books_.resume_by_user(*job, !timing_.resume_needs_room)) {
     set_reason(*job, Reason::kUser, "resumes when a row is free on its nodes");
     waiting_resumes_.insert(job->id);
     return;

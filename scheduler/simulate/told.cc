@@ -81,7 +81,8 @@ class ToldRun {
   }
   void note(const sched::Claim&) {}
   void note(const sched::Waits&) {}
-  void note(const sched::Refused&) {}
+  void note(const sched::SubmitRefused&) {}
+  void note(const sched::CommandRefused&) {}
 
   void note_suspended() {
     for (std::size_t i = 0; i < report_.outcomes.size(); ++i) {

@@ -234,7 +234,8 @@ class WhatIfRun {
   }
   void note(const sched::Resume&, Events&) {}
   void note(const sched::Claim&, Events&) {}
-  void note(const sched::Refused&, Events&) {}
+  void note(const sched::SubmitRefused&, Events&) {}
+  void note(const sched::CommandRefused&, Events&) {}
   void note(const sched::Waits& waits, Events&) {
     history(waits.job).waits.push_back(
         {.at = now_, .reason = waits.reason, .message = waits.message});

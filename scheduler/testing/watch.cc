@@ -77,9 +77,11 @@ void Watch::on_decisions(const std::vector<Decision>& decisions, base::Instant n
       if (stop->cause == Reason::kUser) books_[stop->job].cores_released = true;
     } else if (const auto* resume = std::get_if<Resume>(&decision)) {
       books_[resume->job].cores_released = false;
-    } else if (const auto* refused = std::get_if<Refused>(&decision)) {
-      // A submission that was turned away leaves no job.
-      if (!scheduler_.job(refused->job, now)) books_.erase(refused->job);
+    } else if (const auto* refused = std::get_if<SubmitRefused>(&decision)) {
+      if (scheduler_.job(refused->job, now)) find(refused->job, "is turned away and known");
+      books_.erase(refused->job);
+    } else if (const auto* command = std::get_if<CommandRefused>(&decision)) {
+      if (!scheduler_.job(command->job, now)) find(command->job, "obeys no command and is unknown");
     }
   }
 }

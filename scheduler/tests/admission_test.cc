@@ -111,8 +111,9 @@ TEST_F(Admission, R1_2_1_PartitionsThatDrainTakeNoNewJobs) {
     driver_->take_log();
     tell(2, Submit{job(3, 1, "p")});
     const std::vector<Decision> log = driver_->take_log();
-    EXPECT_TRUE(std::ranges::any_of(
-        log, [](const Decision& decision) { return std::holds_alternative<Refused>(decision); }));
+    EXPECT_TRUE(std::ranges::any_of(log, [](const Decision& decision) {
+      return std::holds_alternative<SubmitRefused>(decision);
+    }));
     EXPECT_FALSE(driver_->scheduler().job(JobId{3}, at(2)).has_value());
   }
   JobRequest both = job(4, 1, "p");
