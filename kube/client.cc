@@ -17,12 +17,6 @@ using nlohmann::json;
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
 constexpr int kListRestartsMax = 3;
 
-std::string context_of(std::string_view verb, const ResourceInfo& resource,
-                       const std::string& object) {
-  return std::string{verb} + " " + std::string{resource.kind} +
-         (object.empty() ? "" : " " + object);
-}
-
 base::Result<json> parse_text(const std::string& text) {
   if (text.empty()) return json(nullptr);
   json body = json::parse(text, nullptr, false);
@@ -76,6 +70,11 @@ Client Client::with(CallOptions call) const {
 
 void Client::request_stop() {
   core_->request_stop();
+}
+
+std::string context_of(std::string_view verb, const ResourceInfo& resource,
+                       const std::string& name) {
+  return std::string{verb} + " " + std::string{resource.kind} + (name.empty() ? "" : " " + name);
 }
 
 std::string created_name(const std::string& ns, const json& object) {

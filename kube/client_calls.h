@@ -15,22 +15,28 @@ namespace kube {
 // "namespace/name" of an object that is to be created, for messages.
 std::string created_name(const std::string& ns, const nlohmann::json& object);
 
-// The object that the server sent.
+// "get Pod default/a": what a call does, for messages. Without a name, "list Pod".
+std::string context_of(std::string_view verb, const ResourceInfo& resource,
+                       const std::string& name);
+
+// The object that the server sent. `name()` is asked for a message only.
 template <ApiObject T>
 base::Result<T> decoded(const base::Result<nlohmann::json>& answer, std::string_view verb,
-                        const std::string& name) {
+                        const auto& name) {
   if (!answer.ok()) return answer.error();
   auto object = decode<T>(*answer);
-  if (!object.ok()) {
-    return object.error().with_context(std::string{verb} + " " + std::string{T::kResource.kind} +
-                                       (name.empty() ? "" : " " + name) + ": the answer");
-  }
-  return object;
+  if (object.ok()) return object;
+  return object.error().with_context(context_of(verb, T::kResource, name()) + ": the answer");
+}
+template <ApiObject T>
+base::Result<T> decoded(const base::Result<nlohmann::json>& answer, std::string_view verb,
+                        const ObjectKey& key) {
+  return decoded<T>(answer, verb, [&] { return to_string(key); });
 }
 
 template <ApiObject T>
 base::Result<T> Client::get(const ObjectKey& key) const {
-  return decoded<T>(get_json(T::kResource, key), "get", to_string(key));
+  return decoded<T>(get_json(T::kResource, key), "get", key);
 }
 
 template <ApiObject T>
@@ -59,35 +65,35 @@ template <ApiObject T>
 base::Result<T> Client::create_json(const std::string& ns, const nlohmann::json& object,
                                     const WriteOptions& options) const {
   return decoded<T>(post_json(T::kResource, ns, object, options), "create",
-                    created_name(ns, object));
+                    [&] { return created_name(ns, object); });
 }
 
 template <ApiObject T>
 base::Result<T> Client::update(const T& object, const WriteOptions& options) const {
   const ObjectKey key = key_of(object.metadata);
   return decoded<T>(put_json(T::kResource, key, Part::kWhole, encode(object), options), "update",
-                    to_string(key));
+                    key);
 }
 
 template <ApiObject T>
 base::Result<T> Client::update_status(const T& object, const WriteOptions& options) const {
   const ObjectKey key = key_of(object.metadata);
   return decoded<T>(put_json(T::kResource, key, Part::kStatus, encode(object), options),
-                    "update status of", to_string(key));
+                    "update status of", key);
 }
 
 template <ApiObject T>
 base::Result<T> Client::patch(const ObjectKey& key, const nlohmann::json& merge_patch,
                               const PatchOptions& options) const {
   return decoded<T>(patch_json(T::kResource, key, Part::kWhole, merge_patch, options), "patch",
-                    to_string(key));
+                    key);
 }
 
 template <ApiObject T>
 base::Result<T> Client::patch_status(const ObjectKey& key, const nlohmann::json& merge_patch,
                                      const PatchOptions& options) const {
   return decoded<T>(patch_json(T::kResource, key, Part::kStatus, merge_patch, options),
-                    "patch status of", to_string(key));
+                    "patch status of", key);
 }
 
 template <ApiObject T>
