@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 
+#include "cli/cluster/connect.h"
 #include "cli/cluster/control.h"
 #include "cli/cluster/explain.h"
 #include "cli/cluster/info.h"
@@ -27,8 +28,30 @@ struct Commands {
 
 void add_connection(CLI::App& command, ConnectOptions& connect) {
   command.add_option("-n,--namespace", connect.ns, "namespace (default: the context's)");
-  command.add_option("--kubeconfig", connect.kubeconfig, "kubeconfig file");
-  command.add_option("--context", connect.context, "context in the kubeconfig");
+  const auto add = [&command](const char* name, std::string& value, const char* help) {
+    command.add_option(name, value, help)->group("Connection");
+  };
+  kube::ConfigOverrides& overrides = connect.overrides;
+  add("--kubeconfig", connect.kubeconfig, "kubeconfig file");
+  add("--context", overrides.context, "context in the kubeconfig");
+  add("--cluster", overrides.cluster, "cluster in the kubeconfig");
+  add("--user", overrides.user, "user in the kubeconfig");
+  add("-s,--server", overrides.server, "URL of the API server");
+  add("--token", overrides.token, "bearer token");
+  add("--as", overrides.impersonate.user, "user to act as");
+  command.add_option("--as-group", overrides.impersonate.groups, "group to act as, repeatable")
+      ->allow_extra_args(false)
+      ->group("Connection");
+  add("--as-uid", overrides.impersonate.uid, "UID to act as");
+  const auto read_timeout = [&connect](const std::string& text) {
+    const auto timeout = parse_request_timeout(text);
+    if (!timeout) throw CLI::ValidationError{"--request-timeout", timeout.error().message};
+    connect.request_timeout = *timeout;
+  };
+  command
+      .add_option_function<std::string>("--request-timeout", read_timeout,
+                                        "of one request: 30s, 2m; 0: none (default: 15s)")
+      ->group("Connection");
 }
 
 void add_json(CLI::App& command, bool& wanted) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <httplib.h>
+#include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
@@ -9,17 +10,22 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
+#include <array>
+#include <cctype>
 #include <csignal>
 #include <deque>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "kube/api_error.h"
+#include "kube/credentials.h"
 #include "kube/line_splitter.h"
+#include "kube/proxy.h"
 #include "kube/tls_identity.h"
-#include "kube/token_source.h"
+#include "kube/url.h"
 
 namespace kube {
 namespace {
@@ -33,54 +39,6 @@ constexpr base::Duration kConnectTimeoutMax = std::chrono::seconds{10};
 constexpr base::Duration kIdleMax = std::chrono::seconds{30};
 // Of an error's body in answer to a stream.
 constexpr std::size_t kErrorBytesMax = 64U << 10U;
-
-struct Url {
-  bool tls = false;
-  std::string host;
-  int port = 0;
-  std::string prefix;  // "" or "/k8s/clusters/a"
-
-  std::string text() const {
-    return std::string{tls ? "https" : "http"} + "://" + host + ":" + std::to_string(port);
-  }
-};
-
-Result<Url> parse_url(const std::string& server) {
-  const Error bad =
-      base::invalid_argument("server \"" + server + "\" is no URL such as https://10.0.0.1:6443");
-  Url url;
-  std::string_view rest = server;
-  if (rest.starts_with("https://")) {
-    url.tls = true;
-    rest.remove_prefix(8);
-  } else if (rest.starts_with("http://")) {
-    rest.remove_prefix(7);
-  } else {
-    return bad;
-  }
-  url.port = url.tls ? 443 : 80;
-  const std::size_t slash = std::min(rest.find('/'), rest.size());
-  url.prefix = rest.substr(slash);
-  while (url.prefix.ends_with('/')) url.prefix.pop_back();
-  rest = rest.substr(0, slash);
-  std::string_view port;
-  if (rest.starts_with('[')) {
-    const std::size_t end = rest.find(']');
-    if (end == std::string_view::npos) return bad;
-    url.host = rest.substr(1, end - 1);
-    port = rest.substr(end + 1);
-  } else {
-    const std::size_t colon = std::min(rest.find(':'), rest.size());
-    url.host = rest.substr(0, colon);
-    port = rest.substr(colon);
-  }
-  if (url.host.empty()) return bad;
-  if (port.empty()) return url;
-  const auto [end, error] = std::from_chars(port.data() + 1, port.data() + port.size(), url.port);
-  const bool whole = error == std::errc{} && end == port.data() + port.size();
-  if (port[0] != ':' || !whole || url.port < 1 || url.port > 65535) return bad;
-  return url;
-}
 
 // A file without a name. The library reads certificate authorities from files only, and takes the
 // machine's own ones too unless it is given a file.
@@ -112,19 +70,21 @@ struct Identity {
   KeyPointer key;
 };
 
-Result<Identity> parse_identity(const TransportConfig& config) {
-  Identity identity;
-  if (config.client_certificate_pem.empty()) return identity;
-  auto certificates = parse_certificates(config.client_certificate_pem);
+using IdentityPointer = std::shared_ptr<const Identity>;
+
+Result<IdentityPointer> parse_identity(const Credential& credential) {
+  auto identity = std::make_shared<Identity>();
+  if (credential.client_certificate_pem.empty()) return IdentityPointer{identity};
+  auto certificates = parse_certificates(credential.client_certificate_pem);
   if (!certificates.ok()) return certificates.error().with_context("client certificate");
-  auto key = parse_private_key(config.client_key_pem);
+  auto key = parse_private_key(credential.client_key_pem);
   if (!key.ok()) return key.error().with_context("client key");
   if (X509_check_private_key(certificates->front().get(), key->get()) != 1) {
     return base::invalid_argument("client key: it is not the key of the client certificate");
   }
-  identity.certificates = std::move(*certificates);
-  identity.key = std::move(*key);
-  return identity;
+  identity->certificates = std::move(*certificates);
+  identity->key = std::move(*key);
+  return IdentityPointer{identity};
 }
 
 const char* method_name(Method method) {
@@ -165,6 +125,122 @@ void spoil(int descriptor) {
   close(null);
 }
 
+Result<Url> parse_server(const std::string& server) {
+  auto url = parse_url(server);
+  const bool is_http = url.ok() && (url->scheme == "https" || url->scheme == "http");
+  if (is_http) return url;
+  return base::invalid_argument("server \"" + server +
+                                "\" is no URL such as https://10.0.0.1:6443");
+}
+
+// A Url without a host: none.
+Result<Url> parse_proxy(const std::string& proxy_url, const Url& server) {
+  if (proxy_url.empty()) return Url{};
+  auto proxy = parse_url(proxy_url);
+  if (!proxy.ok()) return proxy.error().with_context("proxy");
+  if (proxy->scheme == "https" || (proxy->scheme != "http" && server.scheme == "http")) {
+    return base::invalid_argument("a proxy of scheme " + proxy->scheme +
+                                  " is not supported for an " + server.scheme + " server");
+  }
+  return proxy;
+}
+
+std::string host_header(const Url& url) {
+  const bool usual_port = url.port == (url.scheme == "https" ? 443 : 80);
+  const std::string with_port = url.host_and_port();
+  return usual_port ? with_port.substr(0, with_port.rfind(':')) : with_port;
+}
+
+// Header names have few characters; all others are percent-encoded, as the API server expects.
+std::string percent_encoded(const std::string& text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = std::isalnum(byte) != 0 || c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      out += c;
+    } else {
+      out += {'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
+    }
+  }
+  return out;
+}
+
+void add_impersonation(const Impersonation& as, httplib::Request& request) {
+  if (!as.user.empty()) request.set_header("Impersonate-User", as.user);
+  if (!as.uid.empty()) request.set_header("Impersonate-Uid", as.uid);
+  for (const std::string& group : as.groups) request.set_header("Impersonate-Group", group);
+  for (const auto& [key, value] : as.extra) {
+    request.set_header("Impersonate-Extra-" + percent_encoded(key), value);
+  }
+}
+
+// The first address of a host, as text.
+Result<std::string> address_of(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (error != 0) {
+    return Error{Code::kUnavailable, "cannot resolve " + host + ": " + gai_strerror(error)};
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list{found, &freeaddrinfo};
+  std::array<char, NI_MAXHOST> text{};
+  getnameinfo(list->ai_addr, list->ai_addrlen, text.data(), text.size(), nullptr, 0,
+              NI_NUMERICHOST);
+  return std::string{text.data()};
+}
+
+// A TLS connection whose other end is not where the name in its certificate says: behind a proxy,
+// or at an address of which the certificate knows nothing. The library resolves the name that it
+// verifies, so it is told the address to connect to, and the tunnel is made before TLS begins. (Its
+// own support of proxies would send the proxy's password on to the server.)
+class RoutedClient final : public httplib::SSLClient {
+ public:
+  // `proxy` has no host for a direct connection.
+  RoutedClient(const std::string& verified_name, Url server, Url proxy, X509* certificate,
+               EVP_PKEY* key)
+      : httplib::SSLClient{verified_name, proxy.host.empty() ? server.port : proxy.port,
+                           certificate, key},
+        server_{std::move(server)},
+        proxy_{std::move(proxy)} {}
+
+  // Why there is no connection, if this class knows it.
+  const std::optional<Error>& failure() const { return failure_; }
+
+ private:
+  bool create_and_connect_socket(Socket& socket, httplib::Error& error) override {
+    failure_.reset();
+    const bool direct = proxy_.host.empty();
+    const auto address = address_of(direct ? server_.host : proxy_.host);
+    if (!address.ok()) return fail(address.error(), error);
+    addr_map_ = {{host_, *address}};
+    if (!ClientImpl::create_and_connect_socket(socket, error)) {
+      return direct ? false
+                    : fail({Code::kUnavailable, "cannot connect to the proxy " + proxy_.text()},
+                           error);
+    }
+    if (direct) return true;
+    const auto status =
+        open_tunnel(socket.sock, proxy_, server_.host, server_.port, kConnectTimeoutMax);
+    if (status.ok()) return true;
+    shutdown_socket(socket);
+    close_socket(socket);
+    return fail(status.error(), error);
+  }
+
+  bool fail(Error why, httplib::Error& error) {
+    failure_ = std::move(why);
+    error = httplib::Error::Connection;
+    return false;
+  }
+
+  const Url server_;
+  const Url proxy_;
+  std::optional<Error> failure_;
+};
+
 }  // namespace
 
 // The alert by which the server ended the handshake ("sslv3 alert certificate expired"), or "" when
@@ -183,28 +259,38 @@ std::string tls_alert() {
 // Where connections come from.
 class HttpTransport::Connections {
  public:
-  using Pointer = std::unique_ptr<httplib::ClientImpl>;
+  // A connection, and the identity that the server knows it by.
+  struct Connection {
+    std::unique_ptr<httplib::ClientImpl> client;
+    IdentityPointer identity;
+  };
 
-  Connections(TransportConfig config, Url url, Identity identity, const Clock& clock)
+  Connections(TransportConfig config, Url url, Url proxy, const Clock& clock)
       : config_{std::move(config)},
         url_{std::move(url)},
-        identity_{std::move(identity)},
+        proxy_{std::move(proxy)},
         clock_{clock},
-        tokens_{config_.bearer_token, config_.token_file, clock} {}
+        credentials_{config_, clock} {}
 
+  // Whether the configuration makes sense. Runs the exec plugin if there is one.
   base::Status prepare() {
-    if (url_.tls && !config_.ca_pem.empty()) {
+    if (is_tls() && !config_.ca_pem.empty()) {
       const auto authorities = parse_certificates(config_.ca_pem);
       if (!authorities.ok()) {
         return authorities.error().with_context("certificate authority");
       }
       if (auto status = authority_.fill(config_.ca_pem); !status.ok()) return status;
     }
-    return check_own_dates();
+    const auto credential = credentials_.get();
+    if (!credential.ok()) return credential.error();
+    const auto identity = identity_of(*credential);
+    return identity.ok() ? check_dates_of(**identity) : identity.error();
   }
 
   // An idle connection, or a new one.
-  Result<Pointer> take() {
+  Result<Connection> take(const Credential& credential) {
+    auto identity = identity_of(credential);
+    if (!identity.ok()) return identity.error();
     while (true) {
       Idle idle;
       {
@@ -214,12 +300,14 @@ class HttpTransport::Connections {
         idle_.pop_back();
       }
       const bool fresh = clock_.monotonic() - idle.since < kIdleMax;
-      if (fresh && is_quiet(*idle.client)) return std::move(idle.client);
+      if (fresh && idle.connection.identity == *identity && is_quiet(*idle.connection.client)) {
+        return std::move(idle.connection);
+      }
     }
-    return make();
+    return make(*std::move(identity));
   }
 
-  void give_back(Pointer client) {
+  void give_back(Connection connection) {
     const base::Duration now = clock_.monotonic();
     std::vector<Idle> old;  // closed after the lock is given up
     const std::lock_guard lock{mu_};
@@ -227,25 +315,20 @@ class HttpTransport::Connections {
       old.push_back(std::move(idle_.front()));
       idle_.pop_front();
     }
-    if (idle_.size() < kIdleConnectionsMax) idle_.push_back({std::move(client), now});
+    if (idle_.size() < kIdleConnectionsMax) idle_.push_back({std::move(connection), now});
   }
 
-  Result<Pointer> make() const {
-    if (auto status = check_own_dates(); !status.ok()) return status.error();
-    Pointer client =
-        url_.tls ? make_tls() : std::make_unique<httplib::ClientImpl>(url_.host, url_.port);
-    if (!client->is_valid()) return Error{Code::kInternal, "cannot set up TLS"};
-    client->set_keep_alive(true);
-    client->set_tcp_nodelay(true);
-    client->set_url_encode(false);  // paths are encoded already
-    client->set_follow_location(false);
-    return client;
+  Result<Connection> make(const Credential& credential) {
+    auto identity = identity_of(credential);
+    if (!identity.ok()) return identity.error();
+    return make(*std::move(identity));
   }
 
-  Result<httplib::Request> library_request(const Request& request, const std::string& token) const {
+  Result<httplib::Request> library_request(const Request& request,
+                                           const Credential& credential) const {
     httplib::Request out;
     out.method = method_name(request.method);
-    out.path = url_.prefix + request.path;
+    out.path = url_.path + request.path;
     if (request.path.empty() || request.path[0] != '/' ||
         out.path.find_first_of(" \r\n") != std::string::npos) {
       return base::invalid_argument("malformed request path \"" + request.path + "\"");
@@ -254,13 +337,21 @@ class HttpTransport::Connections {
     out.set_header("Accept", request.accept);
     out.set_header("User-Agent", "kubegang/" KUBEGANG_VERSION);
     if (!request.body.empty()) out.set_header("Content-Type", request.content_type);
-    if (!token.empty()) out.set_header("Authorization", "Bearer " + token);
+    if (!credential.authorization.empty()) {
+      out.set_header("Authorization", credential.authorization);
+    }
+    out.set_header("Host", host_header(url_));
+    add_impersonation(config_.impersonate, out);
     return out;
   }
 
   // What went wrong, in a sentence that names the server.
   // REQUIRES: the OpenSSL error queue of this thread was cleared before the call.
   Error error_of(const httplib::ClientImpl& client, httplib::Error error, bool timed_out) const {
+    const auto* routed = dynamic_cast<const RoutedClient*>(&client);
+    if (routed != nullptr && routed->failure()) {
+      return {routed->failure()->code, routed->failure()->message + " (" + config_.origin + ")"};
+    }
     switch (error) {
       case httplib::Error::Connection:
         return {Code::kUnavailable,
@@ -292,15 +383,49 @@ class HttpTransport::Connections {
     return {Code::kUnavailable, "the connection to " + url_.text() + " broke"};
   }
 
-  TokenSource& tokens() { return tokens_; }
+  Credentials& credentials() { return credentials_; }
   const Clock& clock() const { return clock_; }
   const Url& url() const { return url_; }
 
  private:
   struct Idle {
-    Pointer client;
+    Connection connection;
     base::Duration since{};
   };
+
+  bool is_tls() const { return url_.scheme == "https"; }
+
+  // The parsed certificate and key. A plugin's change when it runs again.
+  Result<IdentityPointer> identity_of(const Credential& credential) {
+    const std::lock_guard lock{mu_};
+    const bool same = identity_ != nullptr &&
+                      identity_pem_.client_certificate_pem == credential.client_certificate_pem &&
+                      identity_pem_.client_key_pem == credential.client_key_pem;
+    if (same) return identity_;
+    auto identity = parse_identity(credential);
+    if (!identity.ok()) return identity;
+    identity_ = *identity;
+    identity_pem_ = credential;
+    return identity_;
+  }
+
+  Result<Connection> make(IdentityPointer identity) const {
+    if (auto status = check_dates_of(*identity); !status.ok()) return status.error();
+    std::unique_ptr<httplib::ClientImpl> client = is_tls() ? make_tls(*identity) : make_plain();
+    if (!client->is_valid()) return Error{Code::kInternal, "cannot set up TLS"};
+    client->set_keep_alive(true);
+    client->set_tcp_nodelay(true);
+    client->set_url_encode(false);  // paths are encoded already
+    client->set_follow_location(false);
+    return Connection{std::move(client), std::move(identity)};
+  }
+
+  std::unique_ptr<httplib::ClientImpl> make_plain() const {
+    auto client = std::make_unique<httplib::ClientImpl>(url_.host, url_.port);
+    if (!proxy_.host.empty()) client->set_proxy(proxy_.host, proxy_.port);
+    if (!proxy_.user.empty()) client->set_proxy_basic_auth(proxy_.user, proxy_.password);
+    return client;
+  }
 
   // Nothing may arrive on an idle connection but its end. The library takes TLS's goodbye for data
   // and would send the request into it, which for a create cannot be repeated.
@@ -309,25 +434,32 @@ class HttpTransport::Connections {
     return poll(&poll_one, 1, 0) == 0;
   }
 
-  Pointer make_tls() const {
-    const bool has_identity = !identity_.certificates.empty();
-    auto client = std::make_unique<httplib::SSLClient>(
-        url_.host, url_.port, has_identity ? identity_.certificates.front().get() : nullptr,
-        has_identity ? identity_.key.get() : nullptr);
+  std::unique_ptr<httplib::ClientImpl> make_tls(const Identity& identity) const {
+    const bool has_identity = !identity.certificates.empty();
+    X509* certificate = has_identity ? identity.certificates.front().get() : nullptr;
+    EVP_PKEY* key = has_identity ? identity.key.get() : nullptr;
+    const bool direct = proxy_.host.empty() && config_.tls_server_name.empty();
+    auto client =
+        direct ? std::make_unique<httplib::SSLClient>(url_.host, url_.port, certificate, key)
+               : std::make_unique<RoutedClient>(verified_name(), url_, proxy_, certificate, key);
     if (!client->is_valid()) return client;
     SSL_CTX* context = client->ssl_context();
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    for (std::size_t i = 1; i < identity_.certificates.size(); ++i) {
-      SSL_CTX_add1_chain_cert(context, identity_.certificates[i].get());
+    for (std::size_t i = 1; i < identity.certificates.size(); ++i) {
+      SSL_CTX_add1_chain_cert(context, identity.certificates[i].get());
     }
     client->enable_server_certificate_verification(!config_.insecure_skip_tls_verify);
     if (!config_.ca_pem.empty()) client->set_ca_cert_path(authority_.path());
     return client;
   }
 
-  base::Status check_own_dates() const {
-    if (identity_.certificates.empty()) return {};
-    const auto status = check_dates(*identity_.certificates.front(), clock_.wall());
+  const std::string& verified_name() const {
+    return config_.tls_server_name.empty() ? url_.host : config_.tls_server_name;
+  }
+
+  base::Status check_dates_of(const Identity& identity) const {
+    if (identity.certificates.empty()) return {};
+    const auto status = check_dates(*identity.certificates.front(), clock_.wall());
     if (status.ok()) return {};
     return status.error().with_context("client certificate");
   }
@@ -336,7 +468,7 @@ class HttpTransport::Connections {
     const auto& tls = static_cast<const httplib::SSLClient&>(client);  // only TLS verifies
     const long result = tls.get_openssl_verify_result();
     const std::string why = result == X509_V_OK
-                                ? "it is not for the host " + url_.host
+                                ? "it is not for the host " + verified_name()
                                 : std::string{X509_verify_cert_error_string(result)};
     return {Code::kUnauthenticated, "the certificate of the server " + url_.text() +
                                         " is not trusted: " + why + " (" + config_.origin + ")"};
@@ -344,13 +476,15 @@ class HttpTransport::Connections {
 
   const TransportConfig config_;
   const Url url_;
-  const Identity identity_;
+  const Url proxy_;  // without a host: none
   const Clock& clock_;
   MemoryFile authority_;
-  TokenSource tokens_;
+  Credentials credentials_;
 
   std::mutex mu_;
-  std::deque<Idle> idle_;  // guarded by mu_; the longest idle first
+  IdentityPointer identity_;  // guarded by mu_
+  Credential identity_pem_;   // guarded by mu_; what identity_ was parsed from
+  std::deque<Idle> idle_;     // guarded by mu_; the longest idle first
 };
 
 Result<std::unique_ptr<HttpTransport>> HttpTransport::create(const TransportConfig& config,
@@ -358,13 +492,12 @@ Result<std::unique_ptr<HttpTransport>> HttpTransport::create(const TransportConf
   const auto in_context = [&](const Error& error) {
     return config.origin.empty() ? error : error.with_context(config.origin);
   };
-  const auto url = parse_url(config.server);
+  const auto url = parse_server(config.server);
   if (!url.ok()) return in_context(url.error());
-  auto identity = parse_identity(config);
-  if (!identity.ok()) return in_context(identity.error());
-  auto connections = std::make_unique<Connections>(config, *url, std::move(*identity), clock);
+  auto proxy = parse_proxy(config.proxy_url, *url);
+  if (!proxy.ok()) return in_context(proxy.error());
+  auto connections = std::make_unique<Connections>(config, *url, *std::move(proxy), clock);
   if (auto status = connections->prepare(); !status.ok()) return in_context(status.error());
-  if (auto token = connections->tokens().token(); !token.ok()) return in_context(token.error());
   std::signal(SIGPIPE, SIG_IGN);
   return std::unique_ptr<HttpTransport>{new HttpTransport{std::move(connections)}};
 }
@@ -375,21 +508,21 @@ HttpTransport::HttpTransport(std::unique_ptr<Connections> connections)
 HttpTransport::~HttpTransport() = default;
 
 Result<Response> HttpTransport::send(const Request& request) {
-  const auto token = connections_->tokens().token();
-  auto response = send_once(request);
-  const bool refused = response.ok() && response->status == 401 && token.ok();
-  if (!refused || !connections_->tokens().refresh(*token)) return response;
-  return send_once(request);
+  const auto credential = connections_->credentials().get();
+  if (!credential.ok()) return credential.error();
+  auto response = send_once(request, *credential);
+  const bool refused = response.ok() && response->status == 401;
+  if (!refused || !connections_->credentials().refresh(*credential)) return response;
+  const auto fresh = connections_->credentials().get();
+  return fresh.ok() ? send_once(request, *fresh) : response;
 }
 
-Result<Response> HttpTransport::send_once(const Request& request) {
-  const auto token = connections_->tokens().token();
-  if (!token.ok()) return token.error();
-  auto library_request = connections_->library_request(request, *token);
+Result<Response> HttpTransport::send_once(const Request& request, const Credential& credential) {
+  auto library_request = connections_->library_request(request, credential);
   if (!library_request.ok()) return library_request.error();
-  auto taken = connections_->take();
+  auto taken = connections_->take(credential);
   if (!taken.ok()) return taken.error();
-  httplib::ClientImpl& client = **taken;
+  httplib::ClientImpl& client = *taken->client;
   set_timeouts(client, request.timeout);
 
   const Clock& clock = connections_->clock();
@@ -421,13 +554,13 @@ base::Status HttpTransport::stream(const Request& request,
                                    const std::function<bool(std::string_view)>& on_line,
                                    std::stop_token stop) {
   const Error cancelled{Code::kCancelled, "the stream was stopped"};
-  const auto token = connections_->tokens().token();
-  if (!token.ok()) return token.error();
-  auto library_request = connections_->library_request(request, *token);
+  const auto credential = connections_->credentials().get();
+  if (!credential.ok()) return credential.error();
+  auto library_request = connections_->library_request(request, *credential);
   if (!library_request.ok()) return library_request.error();
-  auto made = connections_->make();
+  auto made = connections_->make(*credential);
   if (!made.ok()) return made.error();
-  httplib::ClientImpl& client = **made;
+  httplib::ClientImpl& client = *made->client;
   set_timeouts(client, request.timeout);
   // stop() reaches a connection only once it is being made (it waits for the library's lock); a
   // stop before that is seen here, after the lock was taken.
@@ -471,7 +604,7 @@ base::Status HttpTransport::stream(const Request& request,
       break;
   }
   if (head.status != 0 && head.status != 200) {
-    if (head.status == 401) (void)connections_->tokens().refresh(*token);
+    if (head.status == 401) (void)connections_->credentials().refresh(*credential);
     return error_from_response(head);
   }
   if (result) return {};

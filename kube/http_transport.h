@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "kube/clock.h"
+#include "kube/credentials.h"
 #include "kube/transport.h"
 #include "kube/transport_config.h"
 
@@ -18,9 +19,10 @@ class HttpTransport final : public Transport {
   static constexpr std::size_t kIdleConnectionsMax = 16;
   static constexpr std::size_t kResponseBytesMax = 256U << 20U;
 
-  // Connects to nothing yet. kInvalidArgument: a malformed URL, certificate, key or token file;
-  // kUnauthenticated: our own certificate has expired. Ignores SIGPIPE in the whole process, which
-  // TLS over a broken connection would raise.
+  // Connects to nothing yet, but runs the exec plugin if there is one. kInvalidArgument: a
+  // malformed URL, certificate, key or token file; kUnauthenticated: our own certificate has
+  // expired, or the plugin failed. Ignores SIGPIPE in the whole process, which TLS over a broken
+  // connection would raise.
   static base::Result<std::unique_ptr<HttpTransport>> create(const TransportConfig& config,
                                                              const Clock& clock);
   ~HttpTransport() override;
@@ -33,7 +35,7 @@ class HttpTransport final : public Transport {
   class Connections;
 
   explicit HttpTransport(std::unique_ptr<Connections> connections);
-  base::Result<Response> send_once(const Request& request);
+  base::Result<Response> send_once(const Request& request, const Credential& credential);
 
   std::unique_ptr<Connections> connections_;
 };

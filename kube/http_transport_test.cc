@@ -10,12 +10,15 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
 #include "kube/testing/manual_clock.h"
 #include "kube/testing/test_certificates.h"
+#include "kube/testing/test_proxy.h"
 #include "kube/tls_identity.h"
 
 namespace kube {
@@ -475,6 +478,117 @@ TEST_F(TlsTest, ClientCertificateThatTheServerRefusesIsNotAuthenticated) {
   for (int i = 0; i < 50 && response.error().code == Code::kUnavailable; ++i) response = get(with);
   EXPECT_EQ(response.error().code, Code::kUnauthenticated) << response.error().message;
   EXPECT_NE(response.error().message.find("alert"), std::string::npos);
+}
+
+TEST_F(TlsTest, CertificateOfAPluginIsPresented) {
+  const TestAuthority clients;
+  serve({}, &clients);
+  const PemPair pair = clients.issue({.common_name = "anna"});
+  const nlohmann::json answer{
+      {"apiVersion", "client.authentication.k8s.io/v1"},
+      {"kind", "ExecCredential"},
+      {"status", {{"clientCertificateData", pair.certificate}, {"clientKeyData", pair.key}}}};
+  TransportConfig with_plugin = config();
+  with_plugin.exec = ExecPlugin{.api_version = "client.authentication.k8s.io/v1",
+                                .command = "printf",
+                                .arguments = {"%s", answer.dump()},
+                                .interactive = ExecPlugin::Interactive::kNever};
+  const auto response = get(with_plugin);
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->status, 200);
+  EXPECT_FALSE(get(config()).ok()) << "the server asks for a certificate";
+}
+
+// The client knows the server by a name that is in no DNS, and reaches it at its address.
+TEST_F(TlsTest, TlsServerNameIsWhatTheCertificateHasToSay) {
+  serve({.host = "DNS:api.internal"});
+  EXPECT_EQ(get(config()).error().code, Code::kUnauthenticated);
+  TransportConfig named = config();
+  named.tls_server_name = "api.internal";
+  const auto response = get(named);
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->status, 200);
+  named.tls_server_name = "api.external";
+  EXPECT_EQ(get(named).error().message,
+            "the certificate of the server " + config().server +
+                " is not trusted: it is not for the host api.external (kubeconfig test)");
+}
+
+TEST_F(TlsTest, ProxiesCarryTls) {
+  serve({.host = "DNS:api.internal"});
+  TransportConfig behind = config();
+  behind.server = "https://api.internal:6443";
+  const struct {
+    TestProxy::Kind kind;
+    const char* scheme;
+    const char* user;
+  } cases[] = {{TestProxy::Kind::kHttp, "http", ""},
+               {TestProxy::Kind::kHttp, "http", "me"},
+               {TestProxy::Kind::kSocks, "socks5", ""},
+               {TestProxy::Kind::kSocks, "socks5", "me"}};
+  for (const auto& one : cases) {
+    const TestProxy proxy{one.kind, server_->port(), one.user};
+    const std::string address = "127.0.0.1:" + std::to_string(proxy.port());
+    const std::string login = *one.user == '\0' ? "" : std::string{one.user} + ":secret@";
+    behind.proxy_url = std::string{one.scheme} + "://" + login + address;
+    const auto transport = transport_to(behind);
+    for (int i = 0; i < 2; ++i) {
+      const auto response = transport->send({.path = "/"});
+      ASSERT_TRUE(response.ok()) << one.scheme << one.user << ": " << response.error().message;
+      EXPECT_EQ(response->status, 200);
+    }
+    EXPECT_EQ(proxy.asked(), std::vector<std::string>{"api.internal:6443"}) << "one connection";
+    if (*one.user == '\0') continue;
+    behind.proxy_url = std::string{one.scheme} + "://me:mistaken@" + address;
+    const std::string error = transport_to(behind)->send({.path = "/"}).error().message;
+    EXPECT_TRUE(
+        error.starts_with("the proxy " + std::string{one.scheme} + "://" + address + " refused: "))
+        << error;
+    EXPECT_EQ(error.find("mistaken"), std::string::npos) << "the password is in the message";
+  }
+}
+
+TEST_F(TlsTest, ProxyAndTlsServerNameTogether) {
+  serve({.host = "DNS:api.internal"});
+  const TestProxy proxy{TestProxy::Kind::kHttp, server_->port()};
+  TransportConfig behind = config();
+  behind.server = "https://10.0.0.1:6443";
+  behind.tls_server_name = "api.internal";
+  behind.proxy_url = "http://127.0.0.1:" + std::to_string(proxy.port());
+  const auto response = get(behind);
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(proxy.asked(), std::vector<std::string>{"10.0.0.1:6443"});
+}
+
+TEST_F(TlsTest, ProxyThatIsNotThereIsNamed) {
+  serve({});
+  TransportConfig behind = config();
+  behind.proxy_url = "http://127.0.0.1:1";
+  EXPECT_EQ(get(behind).error(),
+            (base::Error{Code::kUnavailable,
+                         "cannot connect to the proxy http://127.0.0.1:1 (kubeconfig test)"}));
+}
+
+TEST(HttpTransport, SaysAsWhomItActs) {
+  std::multimap<std::string, std::string> seen;
+  TestServer server;
+  server->Get("/", [&](const httplib::Request& request, httplib::Response&) {
+    for (const auto& [name, value] : request.headers) {
+      if (name.starts_with("Impersonate-")) seen.emplace(name, value);
+    }
+  });
+  server.start();
+  const Impersonation as{.user = "anna",
+                         .uid = "7",
+                         .groups = {"dev", "ops"},
+                         .extra = {{"example.com/scope", "view"}}};
+  ASSERT_TRUE(transport_to({.server = server.url(), .impersonate = as})->send({.path = "/"}).ok());
+  EXPECT_EQ(seen, (std::multimap<std::string, std::string>{
+                      {"Impersonate-Extra-example.com%2Fscope", "view"},
+                      {"Impersonate-Group", "dev"},
+                      {"Impersonate-Group", "ops"},
+                      {"Impersonate-Uid", "7"},
+                      {"Impersonate-User", "anna"}}));
 }
 
 TEST(HttpTransportCreate, ExpiredClientCertificateIsASentence) {

@@ -8,10 +8,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "kube/base64.h"
+#include "kube/proxy.h"
+#include "kube/url.h"
 
 namespace kube {
 namespace {
@@ -36,6 +39,52 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
+// A scalar of YAML's core schema; what is quoted is a string.
+nlohmann::json json_of_scalar(const YAML::Node& node) {
+  if (node.Tag() != "!") {
+    if (bool flag = false; YAML::convert<bool>::decode(node, flag)) return flag;
+    if (std::int64_t number = 0; YAML::convert<std::int64_t>::decode(node, number)) return number;
+    if (double number = 0; YAML::convert<double>::decode(node, number)) return number;
+  }
+  return node.Scalar();
+}
+
+nlohmann::json json_of(const YAML::Node& node) {
+  switch (node.Type()) {
+    case YAML::NodeType::Scalar:
+      return json_of_scalar(node);
+    case YAML::NodeType::Sequence: {
+      auto list = nlohmann::json::array();
+      for (const YAML::Node& item : node) list.push_back(json_of(item));
+      return list;
+    }
+    case YAML::NodeType::Map: {
+      auto map = nlohmann::json::object();
+      for (const auto& entry : node) map[entry.first.Scalar()] = json_of(entry.second);
+      return map;
+    }
+    case YAML::NodeType::Undefined:
+    case YAML::NodeType::Null:
+      break;
+  }
+  return nullptr;
+}
+
+void apply(const ConfigOverrides& overrides, TransportConfig& config) {
+  if (!overrides.token.empty()) {
+    config.bearer_token = overrides.token;
+    config.token_file.clear();
+    config.username.clear();
+    config.password.clear();
+  }
+  const Impersonation& as = overrides.impersonate;
+  if (!as.user.empty()) config.impersonate.user = as.user;
+  if (!as.uid.empty()) config.impersonate.uid = as.uid;
+  if (!as.groups.empty()) config.impersonate.groups = as.groups;
+  // As client-go: what logs in without a program is used instead of it.
+  if (!config.bearer_token.empty() || !config.token_file.empty()) config.exec.reset();
+}
+
 // One kubeconfig; relative paths in it are relative to `directory`.
 struct Kubeconfig {
   YAML::Node root;
@@ -50,26 +99,30 @@ class Reader {
   // REQUIRES: `files` is not empty and outlives this.
   explicit Reader(const std::vector<Kubeconfig>& files) : files_{files} {}
 
-  Result<TransportConfig> read(const std::optional<std::string>& wanted) const {
+  Result<TransportConfig> read(const ConfigOverrides& overrides) const {
     for (const Kubeconfig& file : files_) {
       if (!file.root.IsMap() && !file.root.IsNull()) return bad(file.path, "it is not a map");
     }
-    const std::string name = wanted ? *wanted : current_context();
+    const std::string name = first_of(overrides.context, current_context());
     if (name.empty()) return bad(paths(), "it has no current-context: set one, or name a context");
     const std::optional<Entry> context = named("context", name);
     if (!context) return bad(paths(), "context \"" + name + "\" is not in contexts");
     TransportConfig config;
     config.origin = "kubeconfig " + paths() + ", context " + name;
     if (const std::string ns = text(context->node, "namespace"); !ns.empty()) config.ns = ns;
-    const std::string cluster_name = text(context->node, "cluster");
+    const std::string cluster_name = first_of(overrides.cluster, text(context->node, "cluster"));
     const std::optional<Entry> cluster = named("cluster", cluster_name);
     if (!cluster) return bad(paths(), "cluster \"" + cluster_name + "\" is not in clusters");
-    if (auto status = read_cluster(*cluster, config); !status.ok()) return status.error();
-    const std::string user_name = text(context->node, "user");
-    if (user_name.empty()) return config;
-    const std::optional<Entry> user = named("user", user_name);
-    if (!user) return bad(paths(), "user \"" + user_name + "\" is not in users");
-    if (auto status = read_user(*user, config); !status.ok()) return status.error();
+    if (auto status = read_cluster(*cluster, overrides, config); !status.ok()) {
+      return status.error();
+    }
+    const std::string user_name = first_of(overrides.user, text(context->node, "user"));
+    if (!user_name.empty()) {
+      const std::optional<Entry> user = named("user", user_name);
+      if (!user) return bad(paths(), "user \"" + user_name + "\" is not in users");
+      if (auto status = read_user(*user, *cluster, config); !status.ok()) return status.error();
+    }
+    apply(overrides, config);
     return config;
   }
 
@@ -119,37 +172,46 @@ class Reader {
     return std::nullopt;
   }
 
-  static base::Status refuse(const Entry& entry, std::initializer_list<const char*> fields,
-                             const std::string& advice) {
-    const YAML::Node& node = entry.node;
-    for (const char* field : fields) {
-      if (node[field] && !node[field].IsNull()) {
-        return bad(entry, " has " + std::string{field} + ", which is not supported: " + advice);
-      }
-    }
-    return {};
+  static const std::string& first_of(const std::string& a, const std::string& b) {
+    return a.empty() ? b : a;
   }
 
-  static base::Status read_cluster(const Entry& cluster, TransportConfig& config) {
-    config.server = text(cluster.node, "server");
+  static bool has(const YAML::Node& node, const char* field) {
+    return node.IsMap() && node[field] && !node[field].IsNull();
+  }
+
+  static base::Status read_cluster(const Entry& cluster, const ConfigOverrides& overrides,
+                                   TransportConfig& config) {
+    config.server = first_of(overrides.server, text(cluster.node, "server"));
     if (config.server.empty()) return bad(cluster, " has no server");
-    if (auto status = refuse(cluster, {"proxy-url", "tls-server-name"},
-                             "use an address that the certificate names and that is reached "
-                             "directly");
-        !status.ok()) {
-      return status;
-    }
     config.insecure_skip_tls_verify = text(cluster.node, "insecure-skip-tls-verify") == "true";
+    config.tls_server_name = text(cluster.node, "tls-server-name");
+    if (auto status = read_proxy(cluster, config); !status.ok()) return status;
     return read_data(cluster, "certificate-authority", config.ca_pem);
   }
 
-  static base::Status read_user(const Entry& user, TransportConfig& config) {
-    if (auto status = refuse(user,
-                             {"exec", "auth-provider", "username", "password", "as", "as-groups",
-                              "as-uid", "as-user-extra"},
-                             "use a client certificate or a token (kubectl create token)");
-        !status.ok()) {
-      return status;
+  static base::Status read_proxy(const Entry& cluster, TransportConfig& config) {
+    config.proxy_url = text(cluster.node, "proxy-url");
+    std::string of = "proxy-url";
+    if (config.proxy_url.empty()) {
+      const auto server = parse_url(config.server);
+      if (server.ok()) config.proxy_url = proxy_from_environment(*server);
+      of = "the environment's proxy";
+    }
+    if (config.proxy_url.empty()) return {};
+    const auto proxy = parse_url(config.proxy_url);
+    if (!proxy.ok()) return bad(cluster, ": " + of + ": " + proxy.error().message);
+    if (proxy->scheme != "https") return {};
+    return bad(cluster, ": " + of +
+                            " is an https proxy, which is not supported: use http:// or "
+                            "socks5://");
+  }
+
+  static base::Status read_user(const Entry& user, const Entry& cluster, TransportConfig& config) {
+    if (has(user.node, "auth-provider")) {
+      return bad(user,
+                 " has auth-provider, which is not supported: use an exec plugin, a client "
+                 "certificate or a token");
     }
     if (auto status = read_data(user, "client-certificate", config.client_certificate_pem);
         !status.ok()) {
@@ -162,8 +224,53 @@ class Reader {
       return bad(user, " has only one of client-certificate and client-key");
     }
     config.bearer_token = text(user.node, "token");
+    config.username = text(user.node, "username");
+    config.password = text(user.node, "password");
     const std::string token_file = text(user.node, "tokenFile");
     if (!token_file.empty()) config.token_file = resolved(user, token_file);
+    read_impersonation(user.node, config.impersonate);
+    return has(user.node, "exec") ? read_exec(user, cluster, config) : base::Status{};
+  }
+
+  static void read_impersonation(const YAML::Node& user, Impersonation& as) {
+    as.user = text(user, "as");
+    as.uid = text(user, "as-uid");
+    for (const YAML::Node& group : user["as-groups"]) as.groups.push_back(group.Scalar());
+    for (const auto& entry : user["as-user-extra"]) {
+      for (const YAML::Node& value : entry.second) {
+        as.extra.emplace_back(entry.first.Scalar(), value.Scalar());
+      }
+    }
+  }
+
+  static base::Status read_exec(const Entry& user, const Entry& cluster, TransportConfig& config) {
+    const YAML::Node exec = user.node["exec"];
+    ExecPlugin plugin;
+    plugin.api_version = text(exec, "apiVersion");
+    if (plugin.api_version != "client.authentication.k8s.io/v1" &&
+        plugin.api_version != "client.authentication.k8s.io/v1beta1") {
+      return bad(user, ": exec.apiVersion \"" + plugin.api_version +
+                           "\" is not client.authentication.k8s.io/v1 or v1beta1");
+    }
+    plugin.command = text(exec, "command");
+    if (plugin.command.empty()) return bad(user, ": exec has no command");
+    if (plugin.command.find('/') != std::string::npos) {
+      plugin.command = resolved(user, plugin.command);
+    }
+    for (const YAML::Node& argument : exec["args"]) plugin.arguments.push_back(argument.Scalar());
+    for (const YAML::Node& entry : exec["env"]) {
+      plugin.environment.emplace_back(text(entry, "name"), text(entry, "value"));
+    }
+    plugin.install_hint = text(exec, "installHint");
+    plugin.provide_cluster_info = text(exec, "provideClusterInfo") == "true";
+    const std::string mode = text(exec, "interactiveMode");
+    if (mode == "Never") plugin.interactive = ExecPlugin::Interactive::kNever;
+    if (mode == "Always") plugin.interactive = ExecPlugin::Interactive::kAlways;
+    for (const YAML::Node& extension : cluster.node["extensions"]) {
+      if (text(extension, "name") != "client.authentication.k8s.io/exec") continue;
+      plugin.cluster_config_json = json_of(extension["extension"]).dump();
+    }
+    config.exec = std::move(plugin);
     return {};
   }
 
@@ -213,10 +320,10 @@ Result<Kubeconfig> load_one(const std::string& path) {
 }
 
 Result<TransportConfig> read_all(const std::vector<Kubeconfig>& files,
-                                 const std::optional<std::string>& context) {
+                                 const ConfigOverrides& overrides) {
   const Reader reader{files};
   try {
-    return reader.read(context);
+    return reader.read(overrides);
   } catch (const YAML::Exception& error) {
     return bad_yaml(reader.paths(), error);
   }
@@ -237,21 +344,19 @@ std::string trimmed(std::string text) {
 
 Result<TransportConfig> parse_kubeconfig(std::string_view text, const std::string& path,
                                          const std::string& directory,
-                                         const std::optional<std::string>& context) {
+                                         const ConfigOverrides& overrides) {
   auto file = parse_one(text, path, directory);
   if (!file.ok()) return file.error();
-  return read_all({*std::move(file)}, context);
+  return read_all({*std::move(file)}, overrides);
 }
 
-Result<TransportConfig> load_kubeconfig(const std::string& path,
-                                        const std::optional<std::string>& context) {
+Result<TransportConfig> load_kubeconfig(const std::string& path, const ConfigOverrides& overrides) {
   auto file = load_one(path);
   if (!file.ok()) return file.error();
-  return read_all({*std::move(file)}, context);
+  return read_all({*std::move(file)}, overrides);
 }
 
-Result<TransportConfig> load_kubeconfigs(std::string_view list,
-                                         const std::optional<std::string>& context) {
+Result<TransportConfig> load_kubeconfigs(std::string_view list, const ConfigOverrides& overrides) {
   std::vector<Kubeconfig> files;
   Error missing{Code::kNotFound, "kubeconfig: the list names no file"};
   while (!list.empty()) {
@@ -267,7 +372,7 @@ Result<TransportConfig> load_kubeconfigs(std::string_view list,
     }
   }
   if (files.empty()) return missing;
-  return read_all(files, context);
+  return read_all(files, overrides);
 }
 
 Result<TransportConfig> in_cluster_config(const std::string& directory) {
@@ -292,16 +397,18 @@ Result<TransportConfig> in_cluster_config(const std::string& directory) {
   return config;
 }
 
-Result<TransportConfig> default_config(const std::string& path,
-                                       const std::optional<std::string>& context) {
-  if (!path.empty()) return load_kubeconfig(path, context);
+Result<TransportConfig> default_config(const std::string& path, const ConfigOverrides& overrides) {
+  if (!path.empty()) return load_kubeconfig(path, overrides);
   const std::string variable = environment("KUBECONFIG");
-  if (!variable.empty()) return load_kubeconfigs(variable, context);
+  if (!variable.empty()) return load_kubeconfigs(variable, overrides);
   auto in_cluster = in_cluster_config();
-  if (in_cluster.ok()) return in_cluster;
+  if (in_cluster.ok()) {
+    apply(overrides, *in_cluster);
+    return in_cluster;
+  }
   const std::string home = environment("HOME");
   if (home.empty()) return in_cluster.error();
-  auto of_home = load_kubeconfig(home + "/.kube/config", context);
+  auto of_home = load_kubeconfig(home + "/.kube/config", overrides);
   if (!of_home.ok() && of_home.error().code == Code::kNotFound) {
     return Error{Code::kNotFound, "no cluster to talk to: " + in_cluster.error().message + "; " +
                                       of_home.error().message +

@@ -15,8 +15,8 @@ namespace {
 using base::Code;
 
 base::Result<TransportConfig> parse(const std::string& text,
-                                    const std::optional<std::string>& context = {}) {
-  return parse_kubeconfig(text, "/etc/kube/config", "/etc/kube", context);
+                                    const ConfigOverrides& overrides = {}) {
+  return parse_kubeconfig(text, "/etc/kube/config", "/etc/kube", overrides);
 }
 
 std::string config_with(const std::string& cluster, const std::string& user) {
@@ -55,7 +55,8 @@ TEST(ParseKubeconfig, ReadsTheCurrentContext) {
 
 TEST(ParseKubeconfig, ReadsANamedContextWithoutUser) {
   const auto config =
-      parse(config_with(kServer + ", insecure-skip-tls-verify: true", "token: secret"), "bare");
+      parse(config_with(kServer + ", insecure-skip-tls-verify: true", "token: secret"),
+            {.context = "bare"});
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_TRUE(config->insecure_skip_tls_verify);
   EXPECT_EQ(config->bearer_token, "");
@@ -71,7 +72,7 @@ TEST(ParseKubeconfig, TokenFileIsRelativeToTheKubeconfig) {
 TEST(ParseKubeconfig, SaysWhatIsWrong) {
   const struct {
     std::string text;
-    std::optional<std::string> context;
+    std::string context;
     const char* want;
   } cases[] = {
       {"a: [1", {}, "not valid YAML: line 1, column "},
@@ -88,24 +89,134 @@ TEST(ParseKubeconfig, SaysWhatIsWrong) {
       {config_with(kServer + ", certificate-authority: no-such-ca.crt", ""),
        {},
        "cluster \"c\": certificate-authority: cannot read /etc/kube/no-such-ca.crt"},
-      {config_with(kServer + ", proxy-url: \"http://p\"", ""),
+      {config_with(kServer + ", proxy-url: \"https://p\"", ""),
        {},
-       "cluster \"c\" has proxy-url, which is not supported"},
-      {config_with(kServer, "exec: {command: aws}"),
+       "cluster \"c\": proxy-url is an https proxy, which is not supported"},
+      {config_with(kServer + ", proxy-url: nonsense", ""),
        {},
-       "user \"u\" has exec, which is not supported: use a client certificate or a token"},
-      {config_with(kServer, "username: a, password: b"), {}, "user \"u\" has username"},
+       "cluster \"c\": proxy-url: it is not a URL"},
+      {config_with(kServer, "exec: {command: aws}"), {}, "user \"u\": exec.apiVersion \"\" is not"},
+      {config_with(kServer, "exec: {apiVersion: client.authentication.k8s.io/v1}"),
+       {},
+       "user \"u\": exec has no command"},
+      {config_with(kServer, "auth-provider: {name: gcp}"),
+       {},
+       "user \"u\" has auth-provider, which is not supported"},
       {config_with(kServer, "client-key-data: a2V5"),
        {},
        "user \"u\" has only one of client-certificate and client-key"},
   };
   for (const auto& one : cases) {
-    const auto config = parse(one.text, one.context);
+    const auto config = parse(one.text, {.context = one.context});
     ASSERT_FALSE(config.ok()) << one.want;
     EXPECT_EQ(config.error().code, Code::kInvalidArgument);
     EXPECT_TRUE(config.error().message.starts_with("kubeconfig /etc/kube/config: "));
     EXPECT_NE(config.error().message.find(one.want), std::string::npos) << config.error().message;
   }
+}
+
+// As `aws eks update-kubeconfig` writes it.
+TEST(ParseKubeconfig, ReadsWhatEksWrites) {
+  const auto config = parse(R"(
+apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: Q0E=
+    server: https://0A1B.gr7.eu-central-1.eks.amazonaws.com
+  name: arn:aws:eks:eu-central-1:111122223333:cluster/batch
+contexts:
+- context:
+    cluster: arn:aws:eks:eu-central-1:111122223333:cluster/batch
+    user: arn:aws:eks:eu-central-1:111122223333:cluster/batch
+  name: arn:aws:eks:eu-central-1:111122223333:cluster/batch
+current-context: arn:aws:eks:eu-central-1:111122223333:cluster/batch
+kind: Config
+preferences: {}
+users:
+- name: arn:aws:eks:eu-central-1:111122223333:cluster/batch
+  user:
+    exec:
+      apiVersion: client.authentication.k8s.io/v1beta1
+      args:
+      - --region
+      - eu-central-1
+      - eks
+      - get-token
+      - --cluster-name
+      - batch
+      - --output
+      - json
+      command: aws
+      env:
+      - name: AWS_PROFILE
+        value: research
+)");
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->exec, (ExecPlugin{.api_version = "client.authentication.k8s.io/v1beta1",
+                                      .command = "aws",
+                                      .arguments = {"--region", "eu-central-1", "eks", "get-token",
+                                                    "--cluster-name", "batch", "--output", "json"},
+                                      .environment = {{"AWS_PROFILE", "research"}}}));
+}
+
+// As `gcloud container clusters get-credentials` writes it.
+TEST(ParseKubeconfig, ReadsWhatGkeWrites) {
+  const auto config = parse(config_with(kServer, R"(exec: {
+    apiVersion: client.authentication.k8s.io/v1beta1, command: gke-gcloud-auth-plugin,
+    args: null, env: null, installHint: "Install gke-gcloud-auth-plugin",
+    provideClusterInfo: true, interactiveMode: IfAvailable})"));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->exec, (ExecPlugin{.api_version = "client.authentication.k8s.io/v1beta1",
+                                      .command = "gke-gcloud-auth-plugin",
+                                      .install_hint = "Install gke-gcloud-auth-plugin",
+                                      .provide_cluster_info = true}));
+}
+
+// As `kubelogin convert-kubeconfig` writes it for AKS, with an extension of the cluster.
+TEST(ParseKubeconfig, ReadsWhatKubeloginWrites) {
+  const auto config = parse(
+      config_with(kServer + R"(, extensions: [{name: client.authentication.k8s.io/exec,
+                                   extension: {audience: "6dae42f8", retries: 3, id: "007"}}])",
+                  R"(exec: {apiVersion: client.authentication.k8s.io/v1, command: ./bin/kubelogin,
+        args: [get-token, --login, devicecode], interactiveMode: Always})"));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->exec->command, "/etc/kube/bin/kubelogin") << "relative to the kubeconfig";
+  EXPECT_EQ(config->exec->interactive, ExecPlugin::Interactive::kAlways);
+  EXPECT_EQ(config->exec->cluster_config_json, R"({"audience":"6dae42f8","id":"007","retries":3})");
+}
+
+TEST(ParseKubeconfig, ReadsImpersonationProxyAndTheCertificatesName) {
+  const auto config = parse(config_with(
+      kServer + ", proxy-url: \"socks5://127.0.0.1:1080\", tls-server-name: api.internal",
+      "username: a, password: b, as: anna, as-uid: \"7\", as-groups: [dev, ops], "
+      "as-user-extra: {scopes: [view, edit]}"));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->proxy_url, "socks5://127.0.0.1:1080");
+  EXPECT_EQ(config->tls_server_name, "api.internal");
+  EXPECT_EQ(config->username, "a");
+  EXPECT_EQ(config->password, "b");
+  EXPECT_EQ(config->impersonate,
+            (Impersonation{.user = "anna",
+                           .uid = "7",
+                           .groups = {"dev", "ops"},
+                           .extra = {{"scopes", "view"}, {"scopes", "edit"}}}));
+}
+
+TEST(ParseKubeconfig, WhatTheCommandLineSaysWins) {
+  const std::string text = config_with(kServer,
+                                       "exec: {apiVersion: "
+                                       "client.authentication.k8s.io/v1, command: p}");
+  const auto config = parse(text, {.server = "https://10.0.0.9",
+                                   .token = "given",
+                                   .impersonate = {.user = "anna", .groups = {"dev"}}});
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->server, "https://10.0.0.9");
+  EXPECT_EQ(config->bearer_token, "given");
+  EXPECT_FALSE(config->exec) << "a token is used instead of a program";
+  EXPECT_EQ(config->impersonate, (Impersonation{.user = "anna", .groups = {"dev"}}));
+  EXPECT_TRUE(parse(text, {.context = "lost", .cluster = "c"}).ok());
+  EXPECT_EQ(parse(text, {.context = "bare", .user = "nobody"}).error().message,
+            "kubeconfig /etc/kube/config: user \"nobody\" is not in users");
 }
 
 class ConfigFilesTest : public testing::Test {
@@ -188,14 +299,14 @@ TEST_F(KubeconfigListTest, OfEachNameTheFirstFileThatHasItCounts) {
   ASSERT_TRUE(turned.ok()) << turned.error().message;
   EXPECT_EQ(turned->server, "https://10.0.0.2:6443");
   EXPECT_EQ(turned->ns, "team-b");
-  const auto third = load_kubeconfigs(one_ + ":" + two_, "third");
+  const auto third = load_kubeconfigs(one_ + ":" + two_, {.context = "third"});
   ASSERT_TRUE(third.ok()) << third.error().message;
   EXPECT_EQ(third->token_file, path("two/secret"));
 }
 
 TEST_F(KubeconfigListTest, MistakesNameTheFileThatTheyAreIn) {
-  const auto said = [&](const std::string& list, const std::optional<std::string>& context = {}) {
-    const auto config = load_kubeconfigs(list, context);
+  const auto said = [&](const std::string& list, const std::string& context = {}) {
+    const auto config = load_kubeconfigs(list, {.context = context});
     return config.ok() ? "" : config.error().message;
   };
   EXPECT_EQ(said(one_ + ":" + two_, "nowhere"),

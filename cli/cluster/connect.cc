@@ -1,14 +1,25 @@
 #include "cli/cluster/connect.h"
 
+#include "kube/api/time_format.h"
 #include "kube/transport_config.h"
 
 namespace cli {
+namespace {
+
+constexpr base::Duration kNoTimeout = std::chrono::hours{24};
+
+}  // namespace
+
+base::Result<base::Duration> parse_request_timeout(const std::string& text) {
+  const bool number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const base::Result<base::Duration> duration = kube::parse_duration(number ? text + "s" : text);
+  if (duration && duration->count() >= 0) return duration;
+  return base::invalid_argument("\"" + text + "\" is no duration; write it like 5s or 2m");
+}
 
 base::Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions& options) {
-  const std::optional<std::string> context =
-      options.context.empty() ? std::nullopt : std::optional{options.context};
   const base::Result<kube::TransportConfig> config =
-      kube::default_config(options.kubeconfig, context);
+      kube::default_config(options.kubeconfig, options.overrides);
   if (!config) return config.error();
   std::unique_ptr<Connection> connection{new Connection};
   base::Result<std::unique_ptr<kube::HttpTransport>> transport =
@@ -17,7 +28,8 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions&
   connection->transport_ = std::move(transport).value();
   // A person waits for the answer: fail soon rather than try for minutes.
   kube::ClientOptions client;
-  client.call.timeout = std::chrono::seconds{15};
+  client.call.timeout = options.request_timeout.value_or(std::chrono::seconds{15});
+  if (client.call.timeout.count() == 0) client.call.timeout = kNoTimeout;
   client.call.attempts_max = 3;
   client.field_manager = "kubectl-gang";
   connection->session_.emplace(Session{

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "cli/cluster/session.h"
 #include "kube/http_transport.h"
 #include "kube/sleeper.h"
 
 namespace cli {
+
+// kubectl's --request-timeout: "30s", "2m", seconds without a unit, "0" for none.
+base::Result<base::Duration> parse_request_timeout(const std::string& text);
 
 // Keeps what a session stands on.
 class Connection {

@@ -2,20 +2,24 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "kube/client.h"
 #include "kube/clock.h"
 #include "kube/sleeper.h"
+#include "kube/transport_config.h"
 
 namespace cli {
 
 // Where the cluster is, as kubectl's options say it.
 struct ConnectOptions {
-  std::string kubeconfig;  // empty = $KUBECONFIG, in-cluster, ~/.kube/config
-  std::string context;     // empty = the current one
-  std::string ns;          // empty = the context's
+  std::string kubeconfig;           // empty = $KUBECONFIG, in-cluster, ~/.kube/config
+  kube::ConfigOverrides overrides;  // context, cluster, user, …
+  std::string ns;                   // empty = the context's
+  // Of one request; nothing: the default. Zero: none.
+  std::optional<base::Duration> request_timeout;
 };
 
 struct Session {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cluster/batch_script.h"
+#include "cli/cluster/connect.h"
 #include "cli/files.h"
 #include "cli/yaml_text.h"
 #include "kube/api/time_format.h"
@@ -61,6 +62,39 @@ bool read_format(const std::string& text, SubmitOutput& output) {
   return text == "yaml" || text == "json" || text == "name";
 }
 
+// --image, and kubectl's options: in their long forms only, since sbatch has its own short ones.
+base::Result<bool> read_connection(std::span<const std::string> arguments, std::size_t& i,
+                                   SubmitArguments& own) {
+  kube::ConfigOverrides& overrides = own.connect.overrides;
+  std::string group;
+  std::string timeout;
+  const std::pair<const char*, std::string*> options[] = {{"--image", &own.image},
+                                                          {"--namespace", &own.connect.ns},
+                                                          {"--kubeconfig", &own.connect.kubeconfig},
+                                                          {"--context", &overrides.context},
+                                                          {"--cluster", &overrides.cluster},
+                                                          {"--user", &overrides.user},
+                                                          {"--server", &overrides.server},
+                                                          {"--token", &overrides.token},
+                                                          {"--as", &overrides.impersonate.user},
+                                                          {"--as-group", &group},
+                                                          {"--as-uid", &overrides.impersonate.uid},
+                                                          {"--request-timeout", &timeout}};
+  for (const auto& [name, field] : options) {
+    const base::Result<std::optional<std::string>> value = long_value(arguments, i, name);
+    if (!value) return value.error();
+    if (!*value) continue;
+    *field = **value;
+    if (!group.empty()) overrides.impersonate.groups.push_back(group);
+    if (timeout.empty()) return true;
+    const base::Result<base::Duration> duration = parse_request_timeout(timeout);
+    if (!duration) return duration.error().with_context(name);
+    own.connect.request_timeout = *duration;
+    return true;
+  }
+  return false;
+}
+
 // Reads one of submit's own options at arguments[i]; false = it is none.
 base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t& i,
                             SubmitArguments& own) {
@@ -98,17 +132,7 @@ base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t&
     own.ttl_after_finished = *duration;
     return true;
   }
-  for (const auto& [name, field] :
-       {std::pair{"--image", &own.image}, std::pair{"--namespace", &own.connect.ns},
-        std::pair{"--kubeconfig", &own.connect.kubeconfig},
-        std::pair{"--context", &own.connect.context}}) {
-    const base::Result<std::optional<std::string>> value = long_value(arguments, i, name);
-    if (!value) return value.error();
-    if (!*value) continue;
-    *field = **value;
-    return true;
-  }
-  return false;
+  return read_connection(arguments, i, own);
 }
 
 // The command of the pods from a script, whose #SBATCH lines go to the reader.
@@ -391,7 +415,9 @@ and these:
   -W, --wait                   wait for the job's end, exit with its exit code
   --ttl-after-finished DURATION
                                delete the job that long after its end (1h, 30s)
-  --namespace NAME, --kubeconfig FILE, --context NAME
+  --namespace NAME, --kubeconfig FILE, --context NAME, --cluster NAME,
+  --user NAME, --server URL, --token TOKEN, --as USER, --as-group GROUP,
+  --as-uid UID, --request-timeout DURATION     as kubectl has them
 )";
 }
 

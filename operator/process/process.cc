@@ -281,8 +281,7 @@ int run_process(const Options& options) {
   const char* crash_at = std::getenv("KUBEGANG_CRASH_AT");
   auto crash_points = CrashPoints::parse(crash_at == nullptr ? "" : crash_at);
   if (!crash_points.ok()) return sentence(crash_points.error().message);
-  const auto config = kube::default_config(
-      options.kubeconfig, options.context.empty() ? std::nullopt : std::optional{options.context});
+  const auto config = kube::default_config(options.kubeconfig, {.context = options.context});
   if (!config.ok()) return sentence(config.error().message);
   const kube::SystemClock clock;
   auto transport = kube::HttpTransport::create(*config, clock);

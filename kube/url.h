@@ -1,0 +1,29 @@
+// The URLs of API servers and proxies: scheme, host, port, path.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace kube {
+
+struct Url {
+  std::string scheme;  // "https"
+  std::string user{};  // of "http://user:password@proxy:3128"; percent-decoded
+  std::string password{};
+  std::string host;    // an IPv6 address is without its brackets
+  int port = 0;        // 1 to 65535; the scheme's own one where the URL names none
+  std::string path{};  // "" or "/k8s/clusters/a", without a slash at its end
+
+  // "https://10.0.0.1:6443": what messages name. Without user, password and path.
+  std::string text() const;
+  // "10.0.0.1:6443", "[fd00::1]:6443".
+  std::string host_and_port() const;
+};
+
+// http, https, socks5 and socks5h. kInvalidArgument with no more than "it is not a URL", since what
+// is around it says which one; a password is never part of the message.
+base::Result<Url> parse_url(std::string_view text);
+
+}  // namespace kube
