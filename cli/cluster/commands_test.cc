@@ -137,6 +137,47 @@ TEST_F(ClusterCommands, QueueAsJson) {
   EXPECT_EQ(json["jobs"][0]["state"], "R");
   EXPECT_EQ(json["jobs"][1]["state"], "S");
   EXPECT_EQ(json["jobs"][0]["runSeconds"], 40.0);
+  EXPECT_EQ(json["jobs"][0]["hostlist"], "n[12-13]");
+  EXPECT_EQ(json["jobs"][0]["reason"], nullptr);
+}
+
+TEST_F(ClusterCommands, ConnectionOptionsAreKubectls) {
+  ConnectOptions seen;
+  const WithSession note = [&](const ConnectOptions& options, const auto&) {
+    seen = options;
+    return base::Result<int>{kExitOk};
+  };
+  std::ostringstream out;
+  std::ostringstream err;
+  const std::vector<std::string> options = {
+      "--kubeconfig=f",      "--context", "dev",  "--cluster=c",  "--user=u",     "--server=s",
+      "--token=t",           "--as",      "anna", "--as-group=g", "--as-group=h", "--as-uid=7",
+      "--request-timeout=1m"};
+  const auto expect_all = [&] {
+    EXPECT_EQ(seen.kubeconfig, "f");
+    EXPECT_EQ(seen.overrides.context, "dev");
+    EXPECT_EQ(seen.overrides.cluster, "c");
+    EXPECT_EQ(seen.overrides.user, "u");
+    EXPECT_EQ(seen.overrides.server, "s");
+    EXPECT_EQ(seen.overrides.token, "t");
+    EXPECT_EQ(seen.overrides.impersonate,
+              (kube::Impersonation{.user = "anna", .uid = "7", .groups = {"g", "h"}}));
+    EXPECT_EQ(seen.request_timeout, std::chrono::minutes{1});
+  };
+  std::vector<std::string> queue = options;
+  queue.insert(queue.begin(), "queue");
+  EXPECT_EQ(run_program(queue, note, {.out = out, .err = err}), kExitOk) << err.str();
+  expect_all();
+  seen = {};
+  std::vector<std::string> submit = options;
+  submit.insert(submit.begin(), "submit");
+  for (const char* word : {"--image=i", "--wrap", "true"}) submit.emplace_back(word);
+  EXPECT_EQ(run_program(submit, note, {.out = out, .err = err}), kExitOk) << err.str();
+  expect_all();
+  EXPECT_EQ(run_program(std::vector<std::string>{"queue", "--request-timeout=soon"}, note,
+                        {.out = out, .err = err}),
+            kExitUsage);
+  EXPECT_THAT(err.str(), HasSubstr("\"soon\" is no duration; write it like 5s or 2m"));
 }
 
 TEST_F(ClusterCommands, QueueTellsWhatItCannotReach) {

@@ -47,12 +47,16 @@ QueueLine queue_line(const kube::Job& job, const Timetables& timetables, base::I
   line.moment = job_moment(job, timetables, now);
   line.nodes = node_count(job);
   if (job.status.allocation) {
-    line.nodes_or_reason = job.status.allocation->hostlist;
+    line.hostlist = job.status.allocation->hostlist;
   } else {
-    line.nodes_or_reason = "(" + (job.status.reason.empty() ? "None" : job.status.reason) + ")";
+    line.reason = job.status.reason.empty() ? "None" : job.status.reason;
   }
   line.priority = job.status.priority.value_or(0);
   return line;
+}
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
 }
 
 std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
@@ -65,7 +69,8 @@ std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
                     {"state", line.moment.code},
                     {"runSeconds", static_cast<double>(line.moment.run_time.count()) / 1e6},
                     {"nodes", line.nodes},
-                    {"nodeListOrReason", line.nodes_or_reason},
+                    {"hostlist", text_or_null(line.hostlist)},
+                    {"reason", text_or_null(line.reason)},
                     {"priority", line.priority}});
   }
   const Json all = {{"asOf", static_cast<double>(base::micros_since_epoch(now)) / 1e6},
@@ -136,7 +141,7 @@ std::string format_queue(const std::vector<QueueLine>& lines,
   for (const QueueLine& line : lines) {
     rows.push_back({line.job_id, line.partition, line.name, line.user, line.moment.code,
                     slurm::format_run_time(line.moment.run_time), std::to_string(line.nodes),
-                    line.nodes_or_reason});
+                    line.reason.empty() ? line.hostlist : "(" + line.reason + ")"});
   }
   std::string text = format_table(columns, rows);
   if (!columns_max || longest_line(text) <= *columns_max) return text;

@@ -28,7 +28,8 @@ struct QueueLine {
   std::string user;  // the namespace
   JobMoment moment;
   int nodes = 0;
-  std::string nodes_or_reason;
+  std::string hostlist;  // that it has; empty = none
+  std::string reason;    // why it waits; empty = it has nodes
   std::int64_t priority = 0;
 };
 
