@@ -12,6 +12,8 @@
 #include "api/scheduler_config.h"
 #include "kube/api/node.h"
 #include "operator/translate/config_translation.h"
+#include "operator/translate/partition_translation.h"
+#include "operator/translate/qos_translation.h"
 #include "scheduler/model/config.h"
 
 namespace control {

@@ -1,0 +1,143 @@
+// The pods of a start: which, and what they are given.
+#include "operator/gang/pod_builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "operator/gang/pod_slots.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+
+kube::Job job_of_pods(const json& spec) {
+  json all{{"template", {{"spec", {{"containers", json::array({{{"name", "main"}}})}}}}}};
+  all.update(spec);
+  const auto job = kube::decode<kube::Job>(
+      {{"apiVersion", "kubegang.io/v1alpha1"},
+       {"kind", "Job"},
+       {"metadata", {{"name", "myload"}, {"namespace", "team-a"}, {"uid", "u-1"}}},
+       {"spec", all}});
+  EXPECT_TRUE(job.ok()) << (job.ok() ? "" : job.error().message);
+  return job.ok() ? *job : kube::Job{};
+}
+
+TEST(Pods, AreFoundByTheirNames) {
+  const kube::Allocation allocation{.hostlist = "n[1-12]", .shares = {{.hostlist = "n[1-12]"}}};
+  const auto slots = pod_slots({"load", "uid", 2}, allocation, kube::PodPolicy::kPerNode).value();
+  ASSERT_EQ(slots.size(), 12U);
+  for (const PodSlot& slot : slots) EXPECT_EQ(find_slot(slots, slot.name), &slot);
+  const std::string first = slots[0].name.substr(0, slots[0].name.size() - 1);
+  EXPECT_EQ(find_slot(slots, first + "12"), nullptr) << "no such pod";
+  EXPECT_EQ(find_slot(slots, pod_name("load", "uid", 1, 3)), nullptr) << "of another start";
+  for (const char* other : {"", "load", "load-", "-3", "3"}) {
+    EXPECT_EQ(find_slot(slots, other), nullptr) << other;
+  }
+}
+
+TEST(Pods, OnePerNodeOrOnePerTask) {
+  kube::Allocation allocation{.hostlist = "n[1-2]", .cpus = 8};
+  allocation.shares = {
+      {.hostlist = "n[1-2]", .cores = "0-3", .cpus = 4, .tasks = 2, .memory = kube::Bytes{2048}}};
+  const auto per_node = pod_slots({"j", "u", 1}, allocation, kube::PodPolicy::kPerNode).value();
+  ASSERT_EQ(per_node.size(), 2U);
+  EXPECT_EQ(per_node[1].node, "n2");
+  EXPECT_EQ(per_node[1].first_task, 2);
+  EXPECT_EQ(per_node[1].cpus, 4);
+  const auto per_task = pod_slots({"j", "u", 1}, allocation, kube::PodPolicy::kPerTask).value();
+  ASSERT_EQ(per_task.size(), 4U);
+  EXPECT_EQ(per_task[3].node, "n2");
+  EXPECT_EQ(per_task[3].cpus, 2);
+  EXPECT_EQ(per_task[3].memory, kube::Bytes{1024});
+  // Another start, another name.
+  EXPECT_NE(pod_name("j", "u", 1, 0), pod_name("j", "u", 2, 0));
+  EXPECT_EQ(pod_name("j", "u", 1, 0).size(), std::string{"j-xxxxx-0"}.size());
+}
+
+TEST(Pods, CarryWhatTheOperatorDecided) {
+  kube::Job job = job_of_pods(
+      {{"resources", {{"cpusPerTask", 2}}},
+       {"template",
+        {{"metadata", {{"labels", {{"app", "x"}}}}},
+         {"spec",
+          {{"containers",
+            json::array({{{"name", "main"},
+                          {"env", json::array({{{"name", "SLURM_JOB_NAME"}, {"value", "mine"}}})},
+                          {"workingDir", "/x"}}})}}}}}});
+  job.status.job_id = 42;
+  job.status.starts = 1;
+  job.status.partition = "batch";
+  job.status.allocation = kube::Allocation{.hostlist = "n[1-2]", .cpus = 4};
+  job.status.allocation->shares = {{.hostlist = "n[1-2]",
+                                    .cores = "0-1",
+                                    .cpus = 2,
+                                    .tasks = 1,
+                                    .memory = kube::Bytes{1 << 30}}};
+  const auto slots =
+      pod_slots({"myload", "u-1", 1}, *job.status.allocation, kube::PodPolicy::kPerNode).value();
+  const auto built = build_pod(job, slots[1], gang_layout(slots), {.kill_wait = seconds{30}});
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  const json& pod_json = *built;
+  EXPECT_EQ(pod_json["metadata"]["name"], slots[1].name);
+  EXPECT_EQ(pod_json["metadata"]["labels"]["app"], "x");
+  EXPECT_EQ(pod_json["metadata"]["labels"]["kubegang.io/job-id"], "42");
+  EXPECT_EQ(pod_json["metadata"]["ownerReferences"][0]["uid"], "u-1");
+  const json& spec = pod_json["spec"];
+  EXPECT_EQ(spec["nodeName"], "n2");
+  EXPECT_EQ(spec["restartPolicy"], "Never");
+  EXPECT_EQ(spec["terminationGracePeriodSeconds"], 30);
+  EXPECT_EQ(spec["hostname"], "myload-1");
+  const json& main = spec["containers"][0];
+  EXPECT_EQ(main["workingDir"], "/x");  // what we do not know is kept
+  EXPECT_EQ(main["resources"]["requests"]["cpu"], "2m");
+  EXPECT_EQ(main["resources"]["limits"]["cpu"], "2");
+  EXPECT_EQ(main["resources"]["limits"]["memory"], "1Gi");
+  std::map<std::string, std::string> env;
+  for (const json& one : main["env"]) env[one["name"]] = one["value"];
+  EXPECT_EQ(env["SLURM_JOB_ID"], "42");
+  EXPECT_EQ(env["SLURM_JOB_NAME"], "mine");  // the template's own wins
+  EXPECT_EQ(env["SLURM_NODEID"], "1");
+  EXPECT_EQ(env["SLURM_PROCID"], "1");
+  EXPECT_EQ(env["SLURM_NNODES"], "2");
+  EXPECT_EQ(env["SLURM_TASKS_PER_NODE"], "1(x2)");
+  EXPECT_EQ(env["SLURM_JOB_NODELIST"], "n[1-2]");
+}
+
+TEST(Pods, AreToldOfEachOther) {
+  kube::Job job = job_of_pods(json::object());
+  job.status.allocation = kube::Allocation{.hostlist = "n[1-3]", .cpus = 8};
+  job.status.allocation->shares = {{.hostlist = "n1", .cores = "0-3", .cpus = 4, .tasks = 2},
+                                   {.hostlist = "n[2-3]", .cores = "0-1", .cpus = 2, .tasks = 1}};
+  const auto slots =
+      pod_slots({"j", "u", 1}, *job.status.allocation, kube::PodPolicy::kPerTask).value();
+  const GangLayout gang = gang_layout(slots);
+  const auto environment = [&](std::size_t pod) {
+    const auto built = build_pod(job, slots[pod], gang, {});
+    EXPECT_TRUE(built.ok()) << built.error().message;
+    std::map<std::string, std::string> env;
+    for (const json& one : (*built)["spec"]["containers"][0]["env"])
+      env[one["name"]] = one["value"];
+    return env;
+  };
+  // Two pods on n1, then one each on n2 and n3.
+  auto second = environment(1);
+  EXPECT_EQ(second["SLURM_NTASKS"], "4");
+  EXPECT_EQ(second["SLURM_NNODES"], "3");
+  EXPECT_EQ(second["SLURM_TASKS_PER_NODE"], "2,1(x2)");
+  EXPECT_EQ(second["SLURM_JOB_CPUS_PER_NODE"], "4,2(x2)");
+  EXPECT_EQ(second["SLURM_CPUS_ON_NODE"], "4");
+  EXPECT_EQ(second["SLURM_PROCID"], "1");
+  EXPECT_EQ(second["SLURM_LOCALID"], "1");
+  auto last = environment(3);
+  EXPECT_EQ(last["SLURM_NODEID"], "2");
+  EXPECT_EQ(last["SLURM_CPUS_ON_NODE"], "2");
+  EXPECT_EQ(last["SLURM_PROCID"], "3");
+  EXPECT_EQ(last["SLURM_LOCALID"], "0");
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,167 @@
+// SchedulerConfig, Partitions and QOS: what is legal, by itself and together, and what the
+// scheduler is told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "operator/translate/config_acceptance.h"
+#include "operator/translate/config_translation.h"
+#include "operator/translate/partition_translation.h"
+#include "operator/translate/qos_translation.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+
+kube::SchedulerConfigSpec config_spec(const json& spec) {
+  return kube::decode<kube::SchedulerConfig>({{"metadata", {{"name", "default"}}}, {"spec", spec}})
+      .value()
+      .spec;
+}
+kube::PartitionSpec partition_spec(const json& spec) {
+  json all{{"nodes", {{"hostlist", "n[1-2]"}}}};
+  all.update(spec);
+  return kube::decode<kube::Partition>({{"metadata", {{"name", "x"}}}, {"spec", all}}).value().spec;
+}
+
+TEST(Acceptance, DefaultsAreTheApisOwn) {
+  const Acceptance out = accept({});
+  const sched::ClusterParameters& cluster = out.configuration.cluster;
+  EXPECT_EQ(cluster.select, sched::SelectType::kConsTres);
+  EXPECT_EQ(cluster.preempt_type, sched::PreemptType::kPartitionPriority);
+  EXPECT_EQ(cluster.preempt_mode, sched::PreemptMode::kSuspend);
+  EXPECT_TRUE(cluster.gang && cluster.memory && cluster.task_affinity);
+  EXPECT_EQ(out.parameters.settle, seconds{2});
+}
+
+TEST(Acceptance, TheOlderOfTwoDefaultPartitionsWins) {
+  const auto spec = partition_spec({{"default", true}});
+  AcceptanceInput input;
+  input.partitions = {{.name = "b", .created = base::Instant{seconds{1}}, .newest = &spec},
+                      {.name = "a", .created = base::Instant{seconds{2}}, .newest = &spec}};
+  const Acceptance out = accept(input);
+  EXPECT_TRUE(out.partitions[0].newest_in_force);
+  EXPECT_FALSE(out.partitions[1].any_in_force);
+  ASSERT_EQ(out.partitions[1].problems.size(), 1U);
+  EXPECT_NE(out.partitions[1].problems[0].find("spec.default: partition \"b\""), std::string::npos);
+  // Ties go by name.
+  input.partitions[1].created = base::Instant{seconds{1}};
+  EXPECT_TRUE(accept(input).partitions[1].newest_in_force);
+}
+
+TEST(Acceptance, APartitionNamesTheNodesThatDoNotExist) {
+  const auto warnings = [](const std::string& hostlist) {
+    const auto spec = partition_spec({{"nodes", {{"hostlist", hostlist}}},
+                                      {"overSubscribe", {{"policy", "Force"}, {"maxShare", 1}}}});
+    kube::Node one;
+    one.metadata.name = "n1";
+    const std::vector<const kube::Node*> nodes{&one};
+    AcceptanceInput input;
+    input.partitions = {{.name = "p", .newest = &spec}};
+    input.nodes = nodes;
+    const Acceptance out = accept(input);
+    EXPECT_TRUE(out.partitions[0].newest_in_force);
+    return out.partitions[0].warnings;
+  };
+  using Sentences = std::vector<std::string>;
+  EXPECT_EQ(warnings("n1"), Sentences{});
+  EXPECT_EQ(warnings("n[1-4]"),
+            Sentences{"spec.nodes.hostlist: there is no node n[2-4] (3 of the 4 that it names)"});
+  // A long list in few words is written out, another one is cut.
+  EXPECT_EQ(
+      warnings("m[1-50000]"),
+      Sentences{
+          "spec.nodes.hostlist: there is no node m[1-50000] (50000 of the 50000 that it names)"});
+  std::string odd = "m[1";
+  for (int i = 3; i < 2'000; i += 2) odd += "," + std::to_string(i);
+  EXPECT_EQ(warnings(odd + "]"),
+            Sentences{"spec.nodes.hostlist: there is no node "
+                      "m[1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,39],... (1000 of the "
+                      "1000 that it names)"});
+}
+
+TEST(Acceptance, AConfigurationThatIsIllegalWithWhatRunsChangesNothing) {
+  const auto good = config_spec({{"gang", true}});
+  const auto bad = config_spec({{"gang", false}, {"preemptMode", "Cancel"}});
+  const auto suspend = partition_spec({{"preemptMode", "Suspend"}});
+  AcceptanceInput input;
+  input.config = {.name = "default", .newest = &bad, .accepted = &good};
+  input.partitions = {{.name = "p", .newest = &suspend, .accepted = &suspend}};
+  const Acceptance out = accept(input);  // C8
+  EXPECT_FALSE(out.config.newest_in_force);
+  EXPECT_TRUE(out.config.any_in_force);
+  EXPECT_FALSE(out.config.problems.empty());
+  EXPECT_TRUE(out.partitions[0].newest_in_force);
+  EXPECT_TRUE(out.configuration.cluster.gang);
+}
+
+TEST(Acceptance, APartitionThatIsIllegalIsLeftOutAloneAndSaysWhy) {
+  const auto config = config_spec({{"gang", false}});
+  const auto plain = partition_spec(json::object());
+  const auto suspend = partition_spec({{"preemptMode", "Suspend"}});
+  AcceptanceInput input;
+  input.config = {.name = "default", .newest = &config};
+  input.partitions = {{.name = "good", .newest = &plain}, {.name = "bad", .newest = &suspend}};
+  const Acceptance out = accept(input);
+  EXPECT_TRUE(out.config.newest_in_force);
+  EXPECT_TRUE(out.partitions[0].newest_in_force);
+  EXPECT_FALSE(out.partitions[1].any_in_force);
+  ASSERT_FALSE(out.partitions[1].problems.empty());
+  EXPECT_NE(out.partitions[1].problems[0].find("spec.preemptMode"), std::string::npos)
+      << out.partitions[1].problems[0];
+}
+
+TEST(ConfigTranslation, PartitionsTakeTheirNodesFromAHostlistOrFromLabels) {
+  EXPECT_EQ(
+      translate_partition("p", partition_spec({{"nodes", {{"hostlist", "n[2,1],n10"}}}}), {}).nodes,
+      (std::vector<std::string>{"n1", "n2", "n10"}));
+  kube::Node in, out;
+  in.metadata.name = "n9";
+  in.metadata.labels = {{"pool", "batch"}};
+  out.metadata.name = "n8";
+  const std::vector<const kube::Node*> nodes{&in, &out};
+  const auto spec =
+      partition_spec({{"nodes", {{"selector", {{"matchLabels", {{"pool", "batch"}}}}}}}});
+  EXPECT_EQ(translate_partition("p", spec, nodes).nodes, (std::vector<std::string>{"n9"}));
+}
+
+TEST(ConfigTranslation, ABarrierHoldsUpAnAgentForASecondAtMost) {
+  const auto problems_of = [](const char* barrier) {
+    kube::SchedulerConfig config;
+    config.metadata.name = std::string{kube::kSchedulerConfigName};
+    config.spec = config_spec({{"timetable", {{"barrier", barrier}}}});
+    return check_config(config);
+  };
+  EXPECT_THAT(problems_of("1s"), ::testing::IsEmpty());
+  EXPECT_THAT(problems_of("0s"), ::testing::IsEmpty());
+  EXPECT_THAT(problems_of("1001ms"),
+              ::testing::ElementsAre(::testing::HasSubstr("spec.timetable.barrier")));
+}
+
+TEST(ConfigTranslation, ConditionsOfPreemptionAreToldToTheScheduler) {
+  const auto cluster = translate_config(config_spec(
+      {{"gang", false},
+       {"preemptType", "QOS"},
+       {"preemptWithin", true},
+       {"preemptPriority", true},
+       {"select",
+        {{"leastLoaded", true}, {"oneTaskPerCore", true}, {"blockDistribution", true}}}}));
+  EXPECT_EQ(cluster.preempt_mode, sched::PreemptMode::kCancel);  // without gang
+  EXPECT_TRUE(cluster.preempt_within && cluster.preempt_priority);
+  EXPECT_TRUE(cluster.least_loaded && cluster.one_task_per_core && cluster.core_default_dist_block);
+  const auto partition = translate_partition(
+      "p", partition_spec({{"preemptPriority", true}, {"overTimeLimit", "1m"}}), {});
+  EXPECT_TRUE(partition.preempt_priority);
+  EXPECT_EQ(partition.over_time_limit, std::chrono::minutes{1});
+  const auto object =
+      kube::decode<kube::Qos>({{"metadata", {{"name", "q"}}}, {"spec", {{"preemptWithin", true}}}});
+  const auto qos = translate_qos("q", object.value().spec);
+  EXPECT_TRUE(qos.preempt_within);
+  EXPECT_FALSE(qos.preempt_priority);
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,244 @@
+// What is refused of a job, what may change, and what the scheduler is told, as tables.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "operator/translate/job_check.h"
+#include "operator/translate/job_translation.h"
+#include "operator/translate/template_check.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+
+kube::Job job_of(const json& spec) {
+  json all{{"template", {{"spec", {{"containers", json::array({{{"name", "main"}}})}}}}}};
+  all.update(spec);
+  const auto job = kube::decode<kube::Job>(
+      {{"apiVersion", "kubegang.io/v1alpha1"},
+       {"kind", "Job"},
+       {"metadata", {{"name", "myload"}, {"namespace", "team-a"}, {"uid", "u-1"}}},
+       {"spec", all}});
+  EXPECT_TRUE(job.ok()) << (job.ok() ? "" : job.error().message);
+  return job.ok() ? *job : kube::Job{};
+}
+
+// Partition batch (default) of five nodes of 8 CPUs, QOS high.
+struct Cluster {
+  sched::Configuration configuration;
+  std::map<std::string, PartitionCapacity> capacity{{"batch", {5, 8}}};
+  Cluster() {
+    configuration.partitions.push_back({.name = "batch", .is_default = true});
+    configuration.qos.push_back({.name = "high"});
+  }
+  JobVerdict judge(const kube::Job& job) const {
+    return translate_job(job, check_template(job.spec.pod_template), sched::JobId{7},
+                         base::Instant{}, {configuration, capacity, {}});
+  }
+};
+
+struct BadJob {
+  const char* name;
+  json spec;
+  const char* says;  // a part of the sentence
+};
+
+class BadJobs : public testing::TestWithParam<BadJob> {};
+
+TEST_P(BadJobs, AreRefusedWithASentenceThatNamesTheField) {
+  const JobVerdict verdict = Cluster{}.judge(job_of(GetParam().spec));
+  ASSERT_FALSE(verdict.problems.empty());
+  EXPECT_FALSE(verdict.request.has_value());
+  EXPECT_NE(verdict.problems.front().find(GetParam().says), std::string::npos)
+      << verdict.problems.front();
+}
+
+json container(const json& more) {
+  json one{{"name", "main"}};
+  one.update(more);
+  return {{"template", {{"spec", {{"containers", json::array({one})}}}}}};
+}
+json pod(const json& more) {
+  json spec{{"containers", json::array({{{"name", "main"}}})}};
+  spec.update(more);
+  return {{"template", {{"spec", spec}}}};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, BadJobs,
+    testing::Values(
+        BadJob{"partition", {{"partitions", {"nowhere"}}}, "no partition \"nowhere\""},
+        BadJob{"nodes", {{"resources", {{"nodes", {{"min", 6}}}}}}, "has 5"},
+        BadJob{"max",
+               {{"resources", {{"nodes", {{"min", 3}, {"max", 2}}}}}},
+               "spec.resources.nodes.max: 2"},
+        BadJob{"tasks",
+               {{"resources", {{"nodes", {{"min", 2}}}, {"tasks", 17}}}},
+               "spec.resources.tasks: 17"},
+        BadJob{"few",
+               {{"resources", {{"nodes", {{"min", 3}}}, {"tasks", 2}}}},
+               "each node runs one task"},
+        BadJob{
+            "list", {{"placement", {{"hostlist", "n[1-"}}}}, "spec.placement.hostlist: \"n[1-\""},
+        BadJob{"constraint", {{"placement", {{"constraint", "a&"}}}}, "spec.placement.constraint"},
+        BadJob{"time", {{"schedule", {{"timeLimit", "0s"}}}}, "spec.schedule.timeLimit: 0s"},
+        BadJob{"memory",
+               {{"resources", {{"memoryPerCPU", "1Gi"}, {"memoryPerNode", "1Gi"}}}},
+               "memoryPerCPU"},
+        BadJob{"qos", {{"schedule", {{"qos", "low"}}}}, "no QOS \"low\""},
+        BadJob{"liveness", container({{"livenessProbe", {{"httpGet", json::object()}}}}),
+               "containers[0].livenessProbe"},
+        BadJob{"hook", container({{"lifecycle", {{"preStop", {{"exec", {{"command", {"x"}}}}}}}}}),
+               "preStop.exec"},
+        BadJob{"srun", container({{"command", {"sh", "-c", "exec srun ./a"}}}), "calls srun"},
+        BadJob{"restart", pod({{"restartPolicy", "Always"}}), "restartPolicy: \"Always\""},
+        BadJob{"deadline", pod({{"activeDeadlineSeconds", 600}}), "use spec.schedule.timeLimit"},
+        BadJob{"node", pod({{"nodeName", "n12"}}), "use spec.placement.hostlist"},
+        BadJob{"affinity", pod({{"affinity", {{"nodeAffinity", json::object()}}}}), "affinity"},
+        BadJob{"pid", pod({{"hostPID", true}}), "hostPID"},
+        BadJob{"grace", pod({{"terminationGracePeriodSeconds", 31}}), "31 is above"},
+        BadJob{"limit", container({{"resources", {{"limits", {{"memory", "1Gi"}}}}}}),
+               "asks for no memory"}),
+    [](const auto& one) { return std::string{one.param.name}; });
+
+TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
+  const JobVerdict verdict = Cluster{}.judge(job_of(
+      {{"partitions", {"batch"}},
+       {"resources",
+        {{"nodes", {{"min", 3}}}, {"tasks", 6}, {"cpusPerTask", 2}, {"memoryPerCPU", "512Mi"}}},
+       {"placement", {{"sharing", "OverSubscribe"}, {"excludeHostlist", "n[1-2]"}}},
+       {"schedule", {{"timeLimit", "5m"}, {"qos", "high"}, {"priority", 100}}},
+       {"lifecycle", {{"requeue", false}}}}));
+  ASSERT_TRUE(verdict.problems.empty()) << verdict.problems.front();
+  sched::JobRequest want;
+  want.id = sched::JobId{7};
+  want.name = "myload";
+  want.user = "team-a";
+  want.partitions = {"batch"};
+  want.min_nodes = 3;
+  want.nodes_given = true;
+  want.max_nodes = 3;
+  want.tasks = 6;
+  want.cpus_per_task = 2;
+  want.memory = sched::MemoryPerCpu{sched::MemoryMiB{512}};
+  want.time_limit = std::chrono::minutes{5};
+  want.sharing = sched::Sharing::kOverSubscribe;
+  want.excluded_nodes = {"n1", "n2"};
+  want.qos = "high";
+  want.priority = sched::Priority{100};
+  want.requeue = false;
+  EXPECT_EQ(*verdict.request, want);
+}
+
+TEST(JobTranslation, AllMemoryIsSlurmsZero) {
+  const JobVerdict verdict = Cluster{}.judge(job_of({{"resources", {{"allMemory", true}}}}));
+  ASSERT_TRUE(verdict.request.has_value());
+  EXPECT_EQ(verdict.request->memory,
+            sched::MemoryRequest{sched::MemoryPerNode{sched::MemoryMiB{0}}});
+}
+
+TEST(JobTranslation, TellsTheSchedulerWhatItsNodesMustBeLike) {
+  const JobVerdict verdict = Cluster{}.judge(job_of({{"resources",
+                                                      {{"nodes", {{"min", 1}, {"max", 3}}},
+                                                       {"tasks", 99},
+                                                       {"tasksPerSocket", 2},
+                                                       {"tasksPerCore", 1},
+                                                       {"overcommit", true},
+                                                       {"useMinNodes", true}}},
+                                                     {"placement",
+                                                      {{"minCPUsPerNode", 4},
+                                                       {"socketsPerNode", 2},
+                                                       {"coresPerSocket", 3},
+                                                       {"threadsPerCore", 5},
+                                                       {"tmpDisk", "1Gi"}}}}));
+  ASSERT_TRUE(verdict.problems.empty()) << verdict.problems.front();
+  sched::JobRequest want;
+  want.id = sched::JobId{7};
+  want.name = "myload";
+  want.user = "team-a";
+  want.nodes_given = true;
+  want.max_nodes = 3;
+  want.tasks = 99;  // more than there are CPUs: overcommit
+  want.tasks_per_socket = 2;
+  want.tasks_per_core = 1;
+  want.min_cpus_per_node = 4;
+  want.sockets_per_node = 2;
+  want.cores_per_socket = 3;
+  want.threads_per_core = 5;
+  want.overcommit = true;
+  want.use_min_nodes = true;
+  want.tmp_disk = sched::MemoryMiB{1024};
+  EXPECT_EQ(*verdict.request, want);
+}
+
+TEST(JobTranslation, LeavesOutNodesThatTheTemplateCannotUse) {
+  const kube::Labels fast{{"disk", "ssd"}};
+  const kube::Labels slow{{"disk", "hdd"}};
+  const std::vector<kube::Taint> none;
+  const std::vector<kube::Taint> gpu{{.key = "gpu", .effect = "NoSchedule"}};
+  const std::vector<kube::Taint> soft{{.key = "x", .effect = "PreferNoSchedule"}};
+  const std::vector<NodeSelectorFacts> nodes{
+      {"n1", &fast, &none}, {"n2", &slow, &none}, {"n3", &fast, &gpu}, {"n4", &fast, &soft}};
+  TemplateFacts facts;
+  facts.node_selector = fast;
+  EXPECT_EQ(unusable_nodes(facts, nodes), (std::vector<std::string>{"n2", "n3"}));
+  facts.tolerations = {{.key = "gpu", .op = "Exists"}};
+  EXPECT_EQ(unusable_nodes(facts, nodes), (std::vector<std::string>{"n2"}));
+}
+
+// Goal: while a job has nodes exactly the same fields may change for the operator and for the CRD.
+// Method: a spec with every field against an empty one; the CRD's rule compares each refused field,
+// or its group as a whole, and none of the others.
+TEST(CheckChange, RefusesTheSameFieldsAsTheRuleOfTheCrd) {
+  const kube::JobSpec full = job_of(json::parse(R"({
+        "partitions": ["a"], "podPolicy": "PerTask", "network": "None",
+        "resources": {"nodes": {"min": 1}, "tasks": 1, "tasksPerNode": 1, "tasksPerSocket": 1,
+                      "tasksPerCore": 1, "cpusPerTask": 1, "memoryPerCPU": "1Gi",
+                      "memoryPerNode": "1Gi", "allMemory": true, "overcommit": true,
+                      "useMinNodes": true},
+        "placement": {"hostlist": "n1", "excludeHostlist": "n2", "contiguous": true,
+                      "constraint": "a", "sharing": "Node", "minCPUsPerNode": 1,
+                      "socketsPerNode": 1, "coresPerSocket": 1, "threadsPerCore": 1,
+                      "tmpDisk": "1Gi"},
+        "schedule": {"timeLimit": "5m", "timeMin": "1m", "beginTime": "2026-01-01T00:00:00Z",
+                     "deadline": "2026-01-02T00:00:00Z", "qos": "q", "priority": 1, "nice": 1},
+        "lifecycle": {"requeue": true, "startTimeout": "1m", "ttlAfterFinished": "1m"},
+        "control": {"hold": true, "suspend": true, "cancel": true, "requeueRequest": 1,
+                    "releaseRequest": 1}})"))
+                                 .spec;
+  std::ifstream file{KUBEGANG_SOURCE_DIR "/crds/kubegang.io_jobs.yaml"};
+  const std::string crd{std::istreambuf_iterator<char>{file}, {}};
+  const auto compares = [&](const std::string& field) {
+    return crd.find("self." + field + " == oldSelf." + field) != std::string::npos;
+  };
+  std::set<std::string> refused;
+  for (const std::string& problem : check_change({}, full, true)) {
+    refused.insert(problem.substr(0, problem.find(':')));
+  }
+  for (const std::string& field : kube::changed_fields({}, full)) {
+    // A rule of its own: it never changes.
+    if (field == "spec.podPolicy") continue;
+    const bool by_rule = compares(field) || compares(field.substr(0, field.rfind('.')));
+    EXPECT_EQ(by_rule, refused.contains(field)) << field;
+  }
+  EXPECT_EQ(kube::changed_fields({}, full).size() - refused.size(), 7U);
+}
+
+TEST(PartitionNames, AreThoseThatItNamesOrTheDefault) {
+  const Cluster cluster;
+  const auto names = [&](const kube::JobSpec& spec) {
+    return partition_names(spec, cluster.configuration);
+  };
+  EXPECT_EQ(names({}), "batch");
+  EXPECT_EQ(names({.partitions = {"spare"}}), "spare");
+  EXPECT_EQ(names({.partitions = {"spare", "batch"}}), "spare,batch");
+  EXPECT_EQ(partition_names({}, {}), "");
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,95 @@
+#include "operator/translate/node_translation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+
+kube::Node ready_node(const json& more = json::object()) {
+  json node{{"metadata", {{"name", "n12"}, {"labels", {{"gpu", "true"}, {"disk", "ssd"}}}}},
+            {"status",
+             {{"allocatable", {{"cpu", "8"}, {"memory", "1000Mi"}, {"ephemeral-storage", "2Gi"}}},
+              {"conditions", json::array({{{"type", "Ready"}, {"status", "True"}}})}}}};
+  node.merge_patch(more);
+  return kube::decode<kube::Node>(node).value();
+}
+kube::NodeTimetableStatus ready_agent() {
+  kube::NodeTimetableStatus status;
+  status.conditions = {{.type = "Ready", .status = kube::ConditionStatus::kTrue}};
+  return status;
+}
+
+TEST(NodeTranslation, MemoryIsWhatForeignPodsAndTheReserveLeave) {
+  const kube::Node node = ready_node();
+  const auto agent = ready_agent();
+  const NodeVerdict verdict =
+      translate_node({.node = &node, .agent = &agent, .foreign_memory = kube::Bytes{100LL << 20U}});
+  EXPECT_EQ(verdict.spec.memory, sched::MemoryMiB{850});  // 1000 - 100 - 5 %
+  EXPECT_EQ(verdict.spec.tmp_disk, sched::MemoryMiB{2048});
+  EXPECT_EQ(verdict.spec.cpus, 8);
+  EXPECT_EQ(verdict.spec.state, sched::NodeState::kUp);
+  EXPECT_EQ(verdict.spec.features, (std::vector<std::string>{"disk", "disk=ssd", "gpu"}));
+}
+
+TEST(NodeTranslation, PodsAreWhatForeignPodsLeaveOfKubeletsLimit) {
+  const auto agent = ready_agent();
+  const kube::Node limited = ready_node({{"status", {{"allocatable", {{"pods", "110"}}}}}});
+  EXPECT_EQ(
+      translate_node({.node = &limited, .agent = &agent, .foreign_pods = 8}).spec.pods_max.value(),
+      102);
+  EXPECT_EQ(translate_node({.node = &limited, .agent = &agent, .foreign_pods = 200})
+                .spec.pods_max.value(),
+            0);
+}
+
+// A pod that no timetable has room for would never be frozen.
+TEST(NodeTranslation, PodsAreNoMoreThanATimetableLists) {
+  const auto agent = ready_agent();
+  const kube::Node roomy = ready_node({{"status", {{"allocatable", {{"pods", "5000"}}}}}});
+  EXPECT_EQ(translate_node({.node = &roomy, .agent = &agent}).spec.pods_max.value(), 1024);
+  const kube::Node unlimited = ready_node();
+  EXPECT_EQ(translate_node({.node = &unlimited, .agent = &agent, .foreign_pods = 8})
+                .spec.pods_max.value(),
+            1024);
+}
+
+TEST(NodeTranslation, TopologyAndWeightComeFromAgentAndLabel) {
+  const kube::Node node = ready_node({{"metadata", {{"labels", {{"kubegang.io/weight", "5"}}}}}});
+  auto agent = ready_agent();
+  agent.topology = kube::NodeTopology{2, 4, 2, "0-15"};
+  const NodeVerdict verdict = translate_node({.node = &node, .agent = &agent});
+  EXPECT_EQ(verdict.spec.cores(), 8);
+  EXPECT_EQ(verdict.spec.cpus, 16);
+  EXPECT_EQ(verdict.spec.weight, 5U);
+}
+
+TEST(NodeTranslation, TakesNothingNewWithoutAgentCordonedOrTainted) {
+  const auto agent = ready_agent();
+  const kube::Node plain = ready_node();
+  const kube::Node cordoned = ready_node({{"spec", {{"unschedulable", true}}}});
+  const kube::Node tainted =
+      ready_node({{"spec",
+                   {{"taints", json::array({{{"key", "node.kubernetes.io/memory-pressure"},
+                                             {"effect", "NoSchedule"}}})}}}});
+  const kube::Node down = ready_node(
+      {{"status", {{"conditions", json::array({{{"type", "Ready"}, {"status", "Unknown"}}})}}}});
+  using sched::NodeState;
+  EXPECT_EQ(translate_node({.node = &plain}).spec.state, NodeState::kDrain);
+  EXPECT_EQ(translate_node({.node = &plain, .gang = false}).spec.state, NodeState::kUp);
+  EXPECT_EQ(translate_node({.node = &cordoned, .agent = &agent}).spec.state, NodeState::kDrain);
+  EXPECT_EQ(translate_node({.node = &tainted, .agent = &agent}).spec.state, NodeState::kDrain);
+  EXPECT_EQ(translate_node({.node = &down, .agent = &agent}).spec.state, NodeState::kDown);
+  EXPECT_EQ(translate_node({.node = &plain, .agent = &agent, .has_orphans = true}).spec.state,
+            NodeState::kDrain);
+  EXPECT_EQ(translate_node({.node = &plain, .agent = &agent, .clock = kube::ClockPolicy::kRequire})
+                .spec.state,
+            NodeState::kDrain);
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,164 @@
+#include "operator/translate/partition_translation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/natural_order.h"
+#include "kube/api/time_format.h"
+#include "operator/translate/policy_values.h"
+#include "operator/translate/spec_problems.h"
+#include "slurm/hostlist.h"
+
+namespace control {
+namespace {
+
+constexpr std::int64_t kTierMax = 65'533;
+constexpr std::int64_t kShareMax = 1'024;
+
+sched::PartitionState translate(kube::PartitionState state) {
+  switch (state) {
+    case kube::PartitionState::kUp:
+      return sched::PartitionState::kUp;
+    case kube::PartitionState::kDown:
+      return sched::PartitionState::kDown;
+    case kube::PartitionState::kDrain:
+      return sched::PartitionState::kDrain;
+    case kube::PartitionState::kInactive:
+      return sched::PartitionState::kInactive;
+  }
+  return sched::PartitionState::kUp;
+}
+
+sched::OverSubscribe translate(kube::OverSubscribePolicy policy) {
+  switch (policy) {
+    case kube::OverSubscribePolicy::kNever:
+      return sched::OverSubscribe::kNo;
+    case kube::OverSubscribePolicy::kOnRequest:
+      return sched::OverSubscribe::kYes;
+    case kube::OverSubscribePolicy::kForce:
+      return sched::OverSubscribe::kForce;
+    case kube::OverSubscribePolicy::kExclusive:
+      return sched::OverSubscribe::kExclusive;
+  }
+  return sched::OverSubscribe::kNo;
+}
+
+std::vector<std::string> nodes_of(const kube::PartitionNodes& nodes,
+                                  std::span<const kube::Node* const> existing) {
+  if (nodes.hostlist) {
+    auto names = slurm::expand_hostlist(*nodes.hostlist).value();
+    std::sort(names.begin(), names.end(), base::natural_less);
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+  }
+  std::vector<std::string> names;
+  for (const kube::Node* node : existing) {
+    if (nodes.selector && kube::matches(*nodes.selector, node->metadata.labels)) {
+      names.push_back(node->metadata.name);
+    }
+  }
+  std::sort(names.begin(), names.end(), base::natural_less);
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> check_partition(const kube::Partition& partition) {
+  SpecProblems problems;
+  const kube::PartitionSpec& spec = partition.spec;
+  problems.name(partition.metadata.name);
+  if (spec.nodes.hostlist.has_value() == spec.nodes.selector.has_value()) {
+    problems.add("spec.nodes: exactly one of hostlist and selector must be set; " +
+                 std::string{spec.nodes.hostlist ? "remove one" : "add one"});
+  }
+  if (spec.nodes.hostlist) {
+    const auto names = slurm::expand_hostlist(*spec.nodes.hostlist);
+    if (!names.ok()) {
+      problems.add("spec.nodes.hostlist: \"" + *spec.nodes.hostlist +
+                   "\" is no hostlist: " + names.error().message + "; write it like n[12-16,20]");
+    }
+  }
+  problems.range("spec.priorityTier", spec.priority_tier, 0, kTierMax);
+  if (spec.over_subscribe) {
+    problems.range("spec.overSubscribe.maxShare", spec.over_subscribe->max_share, 1, kShareMax);
+    const auto policy = spec.over_subscribe->policy.value_or(kube::OverSubscribePolicy::kNever);
+    if (spec.over_subscribe->max_share && policy != kube::OverSubscribePolicy::kOnRequest &&
+        policy != kube::OverSubscribePolicy::kForce) {
+      problems.add(
+          "spec.overSubscribe.maxShare: has a meaning only with policy OnRequest or "
+          "Force, not " +
+          std::string{kube::to_string(policy)} + "; remove it or change the policy");
+    }
+  }
+  problems.not_negative("spec.graceTime", spec.grace_time);
+  problems.not_negative("spec.overTimeLimit", spec.over_time_limit);
+  problems.memory("spec.memory", spec.memory);
+  if (spec.limits) {
+    const kube::PartitionLimits& limits = *spec.limits;
+    problems.range("spec.limits.minNodes", limits.min_nodes, 1, 1'000'000);
+    problems.range("spec.limits.maxNodes", limits.max_nodes, 1, 1'000'000);
+    problems.range("spec.limits.maxCPUsPerNode", limits.max_cpus_per_node, 1, 65'535);
+    if (limits.min_nodes && limits.max_nodes && *limits.min_nodes > *limits.max_nodes) {
+      problems.add("spec.limits.minNodes: " + std::to_string(*limits.min_nodes) +
+                   " is greater than maxNodes " + std::to_string(*limits.max_nodes) +
+                   "; lower minNodes");
+    }
+    if (limits.default_time && limits.max_time && *limits.default_time > *limits.max_time) {
+      problems.add("spec.limits.defaultTime: " + kube::format_duration(*limits.default_time) +
+                   " is longer than maxTime " + kube::format_duration(*limits.max_time) +
+                   "; lower defaultTime");
+    }
+  }
+  for (const auto& [access, name] :
+       {std::pair{&spec.allow, "spec.allow"}, std::pair{&spec.deny, "spec.deny"}}) {
+    if (!*access) continue;
+    for (const auto& [list, field] :
+         {std::pair{&(*access)->namespaces, ".namespaces"}, std::pair{&(*access)->qos, ".qos"}}) {
+      if (*list && (*list)->empty()) {
+        problems.add(std::string{name} + field + ": is empty; name at least one, or remove it");
+      }
+    }
+  }
+  return problems.take();
+}
+
+sched::PartitionConfig translate_partition(const std::string& name, const kube::PartitionSpec& spec,
+                                           std::span<const kube::Node* const> nodes) {
+  sched::PartitionConfig partition;
+  partition.name = name;
+  partition.nodes = nodes_of(spec.nodes, nodes);
+  partition.is_default = spec.is_default.value_or(false);
+  partition.state = translate(spec.state.value_or(kube::PartitionState::kUp));
+  partition.priority_tier = static_cast<std::uint16_t>(spec.priority_tier.value_or(1));
+  if (spec.over_subscribe) {
+    partition.over_subscribe =
+        translate(spec.over_subscribe->policy.value_or(kube::OverSubscribePolicy::kNever));
+    partition.max_share = spec.over_subscribe->max_share.value_or(4);
+  }
+  partition.exclusive_user = spec.exclusive_user.value_or(false);
+  partition.preempt_mode = translate(spec.preempt_mode);
+  partition.preempt_priority = spec.preempt_priority.value_or(false);
+  partition.grace_time = spec.grace_time.value_or(base::Duration{0});
+  translate_memory(spec.memory, partition.default_memory, partition.max_memory);
+  if (spec.limits) {
+    partition.min_nodes = spec.limits->min_nodes.value_or(0);
+    partition.max_nodes = spec.limits->max_nodes;
+    partition.max_cpus_per_node = spec.limits->max_cpus_per_node;
+    partition.default_time = spec.limits->default_time;
+    partition.max_time = spec.limits->max_time;
+  }
+  partition.over_time_limit = spec.over_time_limit;
+  partition.least_loaded = spec.least_loaded.value_or(false);
+  partition.qos = spec.qos.value_or("");
+  if (spec.allow) {
+    partition.allow_users = spec.allow->namespaces;
+    partition.allow_qos = spec.allow->qos;
+  }
+  if (spec.deny) {
+    partition.deny_users = spec.deny->namespaces;
+    partition.deny_qos = spec.deny->qos;
+  }
+  return partition;
+}
+
+}  // namespace control

@@ -1,0 +1,23 @@
+// Partition -> the scheduler's. What needs several objects (C1-C20) is judged by
+// config_acceptance.h. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/partition.h"
+#include "kube/api/node.h"
+#include "scheduler/model/config.h"
+
+namespace control {
+
+// As check_config.
+std::vector<std::string> check_partition(const kube::Partition& partition);
+
+// With the API's defaults for what is absent. `nodes`: those that exist; the hostlist or the
+// selector picks from them. REQUIRES: check_partition found nothing.
+sched::PartitionConfig translate_partition(const std::string& name, const kube::PartitionSpec& spec,
+                                           std::span<const kube::Node* const> nodes);
+
+}  // namespace control

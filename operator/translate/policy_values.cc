@@ -1,0 +1,53 @@
+#include "operator/translate/policy_values.h"
+
+#include "operator/translate/units.h"
+
+namespace control {
+namespace {
+
+std::optional<sched::MemoryMiB> memory_of(const std::optional<kube::Bytes>& bytes) {
+  return bytes ? std::optional{mib_of(*bytes)} : std::nullopt;
+}
+
+}  // namespace
+
+sched::PreemptMode translate(kube::PreemptMode mode) {
+  switch (mode) {
+    case kube::PreemptMode::kDisabled:
+      return sched::PreemptMode::kOff;
+    case kube::PreemptMode::kCancel:
+      return sched::PreemptMode::kCancel;
+    case kube::PreemptMode::kRequeue:
+      return sched::PreemptMode::kRequeue;
+    case kube::PreemptMode::kSuspend:
+      return sched::PreemptMode::kSuspend;
+  }
+  return sched::PreemptMode::kOff;
+}
+
+std::optional<sched::PreemptMode> translate(const std::optional<kube::PreemptMode>& mode) {
+  return mode ? std::optional{translate(*mode)} : std::nullopt;
+}
+
+kube::PreemptMode preempt_mode_of(sched::PreemptMode mode) {
+  switch (mode) {
+    case sched::PreemptMode::kOff:
+      return kube::PreemptMode::kDisabled;
+    case sched::PreemptMode::kCancel:
+      return kube::PreemptMode::kCancel;
+    case sched::PreemptMode::kRequeue:
+      return kube::PreemptMode::kRequeue;
+    case sched::PreemptMode::kSuspend:
+      return kube::PreemptMode::kSuspend;
+  }
+  return kube::PreemptMode::kDisabled;
+}
+
+void translate_memory(const std::optional<kube::MemoryLimits>& limits, sched::MemoryLimit& defaults,
+                      sched::MemoryLimit& maxima) {
+  if (!limits) return;
+  defaults = {memory_of(limits->default_per_cpu), memory_of(limits->default_per_node)};
+  maxima = {memory_of(limits->max_per_cpu), memory_of(limits->max_per_node)};
+}
+
+}  // namespace control

@@ -1,0 +1,19 @@
+// QOS -> the scheduler's. What needs several objects (C1-C20) is judged by config_acceptance.h.
+// Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/qos.h"
+#include "scheduler/model/config.h"
+
+namespace control {
+
+// As check_config.
+std::vector<std::string> check_qos(const kube::Qos& qos);
+
+// With the API's defaults for what is absent. REQUIRES: check_qos found nothing.
+sched::QosConfig translate_qos(const std::string& name, const kube::QosSpec& spec);
+
+}  // namespace control
