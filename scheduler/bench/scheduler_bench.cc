@@ -53,6 +53,12 @@ void linear_start(benchmark::State& state) {
   start_all(state, setup(static_cast<int>(state.range(0)), SelectType::kLinear, {partition("p")}),
             nodes_job(1));
 }
+void linear_start_labelled(benchmark::State& state) {
+  start_all(state,
+            on_labelled_nodes(
+                setup(static_cast<int>(state.range(0)), SelectType::kLinear, {partition("p")})),
+            nodes_job(1));
+}
 BENCHMARK(linear_start)
     ->Name("LinearStart")
     ->Arg(1000)
@@ -67,12 +73,33 @@ void cons_tres_start(benchmark::State& state) {
             setup(static_cast<int>(state.range(0)) / 4, SelectType::kConsTres, {partition("p")}),
             tasks_job(1));
 }
+void cons_tres_start_labelled(benchmark::State& state) {
+  start_all(state,
+            on_labelled_nodes(setup(static_cast<int>(state.range(0)) / 4, SelectType::kConsTres,
+                                    {partition("p")})),
+            tasks_job(1));
+}
 BENCHMARK(cons_tres_start)
     ->Name("ConsTresStart")
     ->Arg(1000)
     ->Arg(4000)
     ->Arg(10000)
     ->Arg(100000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+BENCHMARK(linear_start_labelled)
+    ->Name("LinearStart/labelled")
+    ->Arg(1000)
+    ->Arg(4000)
+    ->Arg(10000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(cons_tres_start_labelled)
+    ->Name("ConsTresStart/labelled")
+    ->Arg(1000)
+    ->Arg(4000)
+    ->Arg(10000)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
@@ -310,6 +337,7 @@ BENCHMARK_CAPTURE(churn, plain, false)
     ->Arg(1000)
     ->Arg(10000)
     ->Arg(100000)
+    ->Arg(1000000)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(churn, gang, true)

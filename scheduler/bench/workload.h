@@ -1,5 +1,5 @@
-// What the benchmarks are made of: clusters of equal nodes, jobs, a scheduler with the clock of a
-// benchmark, and the measuring of one piece of work.
+// What the benchmarks are made of: clusters of equal or of labelled nodes, jobs, a scheduler with
+// the clock of a benchmark, and the measuring of one piece of work.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -23,6 +23,7 @@ inline constexpr int kCoresPerNode = 16;
 struct Setup {
   int nodes = 0;
   sched::Configuration configuration;
+  bool labelled = false;  // nodes as Kubernetes has them: see labelled_node()
 };
 
 inline std::string node_name(int index) {
@@ -34,6 +35,17 @@ inline sched::NodeSpec node(int index) {
   spec.name = node_name(index);
   spec.cores_per_socket = spec.cpus = kCoresPerNode;
   spec.memory = sched::MemoryMiB{64'000};
+  return spec;
+}
+
+// Each node of Kubernetes has labels, one of them with its own name, and what its other pods
+// request is no memory of ours: a tenth of the nodes has another size.
+inline sched::NodeSpec labelled_node(int index) {
+  sched::NodeSpec spec = node(index);
+  spec.features = {"kubernetes.io/arch=amd64", "kubernetes.io/hostname=" + spec.name,
+                   "kubernetes.io/os=linux"};
+  spec.pods_max = 110;
+  if (index % 10 == 9) spec.memory = sched::MemoryMiB{128'000};
   return spec;
 }
 
@@ -64,6 +76,14 @@ inline Setup setup(int nodes, sched::SelectType select,
   return made;
 }
 
+// The same on nodes as Kubernetes has them, where jobs get memory: 1,000 MiB for each CPU.
+inline Setup on_labelled_nodes(Setup made) {
+  made.labelled = true;
+  made.configuration.cluster.memory = true;
+  made.configuration.cluster.default_memory.per_cpu = sched::MemoryMiB{1000};
+  return made;
+}
+
 inline sched::JobRequest nodes_job(int count) {
   sched::JobRequest request;
   request.min_nodes = count;
@@ -89,7 +109,9 @@ class World {
         scheduler_{{.told_timing = timing == Timing::kTold}} {
     if (timing == Timing::kTold) configuration_.cluster.timetable_lead = base::Duration{0};
     configure();
-    for (int i = 0; i < setup.nodes; ++i) step(sched::NodeUpdate{node(i)});
+    for (int i = 0; i < setup.nodes; ++i) {
+      step(sched::NodeUpdate{setup.labelled ? labelled_node(i) : node(i)});
+    }
   }
 
   void step(const sched::Event& event) { scheduler_.step(now_, event); }
