@@ -59,6 +59,7 @@ BENCHMARK(foreign_pod)
     ->Name("ForeignPod")
     ->Arg(1000)
     ->Arg(10000)
+    ->Arg(100000)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 

@@ -8,11 +8,9 @@ void Engine::on(const Configure& event) {
   const bool gang_before = gang::is_on(cluster_);
   cluster_.configure(*event.configuration);
   cluster_.settle();
-  groups_.rebuild(cluster_);
-  cluster_version_ = cluster_.version();
   topology_version_ = cluster_.topology_version();
   rebuild();
-  release_bad_constraints();
+  admission_.release_bad_constraints(now_);
   turns_->configure();
   if (gang_before || gang::is_on(cluster_)) turns_->rebuild();
   // Tiers decide which jobs are frozen beside a job that is still starting, so its nodes may need
@@ -60,30 +58,25 @@ void Engine::remove_empty_nodes() {
 
 void Engine::settle() {
   cluster_.settle();
-  if (cluster_version_ == cluster_.version()) return;
-  cluster_version_ = cluster_.version();
-  groups_.rebuild(cluster_);
+  const std::vector<NodeIndex> changed = cluster_.take_changed_nodes();
   if (topology_version_ != cluster_.topology_version()) {
     topology_version_ = cluster_.topology_version();
     rebuild();
-  } else {
-    books_.node_limits_changed();
+  } else if (changed.empty()) {
+    return;
   }
-  release_bad_constraints();
+  for (const NodeIndex node : changed) {
+    if (!cluster_.exists(node)) continue;
+    groups_.node_changed(cluster_.rank(node));
+    books_.node_changed(node);
+  }
+  admission_.release_bad_constraints(now_);
 }
 
 void Engine::rebuild() {
+  groups_.rebuild();
   books_.reshape();
   admission_.admit_all(now_);
-}
-
-void Engine::release_bad_constraints() {
-  for (const auto& [order, job] : books_.table().all()) {
-    if (!job->pending() || job->held != Reason::kBadConstraints) continue;
-    job->held.reset();
-    set_reason(*job, Reason::kNone);
-    admission_.admit(*job, now_);
-  }
 }
 
 }  // namespace sched

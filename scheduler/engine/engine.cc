@@ -20,9 +20,11 @@ Engine::Engine(Options options)
 
 void Engine::step(base::Instant now, const Event& event) {
   CHECK(now >= now_, std::to_string(base::micros_since_epoch(now)));
+  // What runs beside what follows from nodes' hardware, not from their memory, labels or states.
+  const auto* const node = std::get_if<NodeUpdate>(&event);
   const bool about_cluster = std::holds_alternative<Configure>(event) ||
-                             std::holds_alternative<NodeUpdate>(event) ||
-                             std::holds_alternative<NodeRemove>(event);
+                             std::holds_alternative<NodeRemove>(event) ||
+                             (node != nullptr && cluster_.changes_topology(node->node));
   turns_->go_to(now, about_cluster);
   now_ = now;
   const bool about_nodes =

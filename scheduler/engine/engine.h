@@ -88,13 +88,11 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void on(const TimeLimitReached& event);
 
   // --- configuration ---
-  // Takes a series of changed nodes in: ranks and node groups, and the books if the topology
-  // changed.
+  // Takes a series of changed nodes in. Cost: what depends on these nodes; O(everything) if the
+  // topology changed.
   void settle();
-  // Makes the books and the queue anew from the job table.
+  // Makes node groups, books and queue anew from the cluster and the job table.
   void rebuild();
-  // A change of nodes or configuration may make the impossible possible (2.4).
-  void release_bad_constraints();
   // Removes the nodes of NodeRemove events that have no jobs any longer.
   void remove_empty_nodes();
 
@@ -136,9 +134,8 @@ class Engine final : private PassActions, private gang::TurnEvents {
   const Timing timing_;
   base::Instant now_{base::Instant::min()};
   Cluster cluster_;
-  NodeGroups groups_;
-  std::uint64_t cluster_version_ = 0;   // that groups_ were built for
-  std::uint64_t topology_version_ = 0;  // that the books were built for
+  NodeGroups groups_{cluster_};
+  std::uint64_t topology_version_ = 0;  // that groups_ and the books were built for
   JobBooks books_;
   const std::unique_ptr<gang::Turns> turns_;
   TimeLimits limits_;

@@ -128,8 +128,11 @@ class JobBooks {
   std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
   // Nodes, configuration or queue changed so that a waiting job may start.
   void changed() { ++version_; }
-  // Nodes may take more or fewer pods than before.
-  void node_limits_changed() { usage_.look_at_limits(); }
+  // The node was told anew, without a change of topology: other memory, or another number of pods.
+  void node_changed(NodeIndex node) {
+    usage_.node_changed(node);
+    selector_->node_changed(cluster_.rank(node));
+  }
 
  private:
   void book(Job& job);

@@ -7,21 +7,15 @@ namespace sched {
 void NodeUsage::reset() {
   nodes_.assign(static_cast<std::size_t>(cluster_.node_slots()), Counters{});
   idle_ = shareable_ = NodeSet::all(cluster_.node_count());
-  completing_ = cluster_.no_nodes();
-  completing_count_ = owners_count_ = 0;
-  look_at_limits();
+  completing_ = full_ = cluster_.no_nodes();
+  completing_count_ = owners_count_ = full_count_ = 0;
+  for (const NodeIndex node : cluster_.order()) show_full(node);
 }
 
 std::optional<int> NodeUsage::pods_left(NodeIndex node) const {
   const std::optional<int>& max = cluster_.node(node).pods_max;
   if (!max) return std::nullopt;
   return std::max(0, *max - nodes_[node.index()].pods);
-}
-
-void NodeUsage::look_at_limits() {
-  full_ = cluster_.no_nodes();
-  full_count_ = 0;
-  for (const NodeIndex node : cluster_.order()) show_full(node);
 }
 
 void NodeUsage::show_full(NodeIndex node) {

@@ -43,8 +43,8 @@ class NodeUsage {
   const NodeSet& full() const { return full_; }
   bool any_full() const { return full_count_ > 0; }
   std::optional<int> pods_left(NodeIndex node) const;
-  // After a change of the limits that is no change of topology. Cost: O(nodes).
-  void look_at_limits();
+  // The node may take another number of pods.
+  void node_changed(NodeIndex node) { show_full(node); }
   // Whether restrict_to_user() may take nodes away.
   bool restricts(bool exclusive_user) const { return exclusive_user || owners_count_ > 0; }
   // Allocated jobs of the node, in the order in which they came.

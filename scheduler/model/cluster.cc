@@ -26,10 +26,9 @@ std::pair<int, bool> encode_sharing(const PartitionConfig& config) {
   return {1, false};
 }
 
-bool same_shape(const NodeSpec& a, const NodeSpec& b) {
+bool same_hardware(const NodeSpec& a, const NodeSpec& b) {
   return a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
-         a.threads_per_core == b.threads_per_core && a.cpus == b.cpus && a.memory == b.memory &&
-         a.weight == b.weight;
+         a.threads_per_core == b.threads_per_core && a.cpus == b.cpus && a.weight == b.weight;
 }
 
 base::Status valid_shape(const NodeSpec& spec) {
@@ -64,15 +63,23 @@ void Cluster::configure(const Configuration& configuration) {
     if (config.is_default && !default_partition_) default_partition_ = at->second;
   }
   settled_ = false;
-  ++version_;
+  ++configuration_version_;
+}
+
+bool Cluster::changes_topology(const NodeSpec& spec) const {
+  const auto known = find_node(spec.name);
+  return !known || !same_hardware(node(*known), spec);
 }
 
 base::Status Cluster::upsert_node(const NodeSpec& spec) {
   if (base::Status status = valid_shape(spec); !status.ok()) return status;
-  ++version_;
   if (const auto known = find_node(spec.name)) {
     NodeSpec& old = nodes_[known->index()].spec;
-    if (!same_shape(old, spec)) ++topology_version_;
+    if (same_hardware(old, spec)) {
+      changed_nodes_.push_back(*known);
+    } else {
+      ++topology_version_;
+    }
     old = spec;
     return {};
   }
@@ -96,7 +103,6 @@ bool Cluster::remove_node(std::string_view name) {
   nodes_[at->second.index()] = Node{};
   node_by_name_.erase(at);
   settled_ = false;
-  ++version_;
   return true;
 }
 
@@ -113,7 +119,6 @@ void Cluster::settle() {
   }
   for (Partition& partition : partitions_) resolve(partition);
   ++topology_version_;
-  ++version_;
 }
 
 std::optional<NodeIndex> Cluster::find_node(std::string_view name) const {

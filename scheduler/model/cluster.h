@@ -9,8 +9,13 @@
 // After the last of a series of changes call settle(); ranks, order and node sets are valid only
 // then.
 //
-// Threads: none. Cost: reading is O(1); configure, upsert_node and remove_node O(log nodes); settle
-// O(nodes × partitions) when something changed, else O(1).
+// What a node has for jobs beside its hardware (memory, disk, pods, features) and its state change
+// all the time: such a change is no change of topology. It is noted in take_changed_nodes(), and
+// structures that depend on it look at that node alone.
+//
+// Threads: none. Cost: reading is O(1), by a name O(log nodes); upsert_node and remove_node O(log
+// nodes), configure O(partitions + QOS); settle O(nodes × (partitions + log nodes)) when the
+// topology changed, else O(1).
 #pragma once
 
 #include <cstdint>
@@ -18,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -70,11 +76,16 @@ class Cluster {
   NodeSet no_nodes() const { return NodeSet{node_count()}; }
   // The ranks of the names that exist.
   NodeSet named(const std::vector<std::string>& names) const;
-  // Changes when a rank, a partition's nodes, the order of partitions or a node's shape (sockets,
-  // cores, threads, CPUs, memory, weight) may have changed; not with a node's state or features.
+  // Changes when a rank, a partition's nodes, the order of partitions or a node's hardware
+  // (sockets, cores, threads, CPUs) or weight may have changed.
   std::uint64_t topology_version() const { return topology_version_; }
-  // Changes with every change of anything here.
-  std::uint64_t version() const { return version_; }
+  // Whether upsert_node(spec) would change the topology: a new node, or one with other hardware.
+  bool changes_topology(const NodeSpec& spec) const;
+  // Changes with the topology and with every configure().
+  std::uint64_t configuration_version() const { return configuration_version_ + topology_version_; }
+  // Nodes that were told anew since the last call, without a change of topology; a node may be
+  // named twice, and may not exist any more.
+  std::vector<NodeIndex> take_changed_nodes() { return std::exchange(changed_nodes_, {}); }
 
   // --- configuration ---
   const ClusterParameters& parameters() const { return parameters_; }
@@ -116,7 +127,8 @@ class Cluster {
   std::vector<NodeIndex> vacant_;
   bool settled_ = true;
   std::uint64_t topology_version_ = 1;
-  std::uint64_t version_ = 1;
+  std::uint64_t configuration_version_ = 1;
+  std::vector<NodeIndex> changed_nodes_;
 };
 
 }  // namespace sched

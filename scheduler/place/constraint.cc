@@ -147,9 +147,4 @@ bool Constraint::matches(const std::vector<std::string>& features) const {
   return evaluate(terms_, features);
 }
 
-bool Constraint::matches_alternative(std::size_t index,
-                                     const std::vector<std::string>& features) const {
-  return std::find(features.begin(), features.end(), alternatives_[index]) != features.end();
-}
-
 }  // namespace sched

@@ -5,9 +5,11 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "scheduler/model/node_set.h"
 
 namespace sched {
 
@@ -18,10 +20,16 @@ class Constraint {
 
   // Whether a node with these features may be used at all, brackets and counts apart.
   bool matches(const std::vector<std::string>& features) const;
+  // The same of many nodes at once: those out of `all` that match. `nodes_with(feature)` returns
+  // the nodes that have it. Cost: O(nodes / 64) for each feature of the expression.
+  template <typename NodesWith>
+  NodeSet matching(const NodeSet& all, const NodesWith& nodes_with) const {
+    return terms_.empty() ? all : evaluate(terms_, nodes_with) & all;
+  }
 
   // [a|b]: the alternatives of which all nodes must be one. Empty = no brackets.
   std::size_t alternatives() const { return alternatives_.size(); }
-  bool matches_alternative(std::size_t index, const std::vector<std::string>& features) const;
+  const std::string& alternative(std::size_t index) const { return alternatives_[index]; }
 
   // feature*n: so many nodes of them are needed. Such features filter nothing by themselves.
   struct Counted {
@@ -40,6 +48,23 @@ class Constraint {
     std::vector<Term> group;  // one level
   };
   static bool evaluate(const std::vector<Term>& terms, const std::vector<std::string>& features);
+  // REQUIRES: at least one term.
+  template <typename NodesWith>
+  static NodeSet evaluate(const std::vector<Term>& terms, const NodesWith& nodes_with) {
+    NodeSet value;
+    for (const Term& term : terms) {
+      NodeSet holds =
+          term.group.empty() ? nodes_with(term.feature) : evaluate(term.group, nodes_with);
+      if (&term == &terms.front()) {
+        value = std::move(holds);
+      } else if (term.joined_by_or) {
+        value |= holds;
+      } else {
+        value &= holds;
+      }
+    }
+    return value;
+  }
 
   std::vector<Term> terms_;
   std::vector<std::string> alternatives_;

@@ -5,25 +5,31 @@
 namespace sched {
 namespace {
 
-bool same_configuration(const NodeSpec& a, const NodeSpec& b) {
+constexpr std::size_t kLogMax = 65'536;
+
+bool same_hardware(const NodeSpec& a, const NodeSpec& b) {
   return a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
-         a.threads_per_core == b.threads_per_core && a.cpus == b.cpus && a.memory == b.memory &&
-         a.tmp_disk == b.tmp_disk && a.weight == b.weight && a.features == b.features;
+         a.threads_per_core == b.threads_per_core && a.cpus == b.cpus && a.weight == b.weight;
 }
 
 }  // namespace
 
-void NodeGroups::rebuild(const Cluster& cluster) {
+void NodeGroups::rebuild() {
   groups_.clear();
-  up_ = cluster.no_nodes();
-  for (int rank = 0; rank < cluster.node_count(); ++rank) {
-    const NodeSpec& spec = cluster.spec_at(rank);
+  features_.reset();
+  up_ = cluster_.no_nodes();
+  const int count = cluster_.node_count();
+  memory_floor_ = count > 0 ? cluster_.spec_at(0).memory.value() : 0;
+  tmp_disk_floor_ = count > 0 ? cluster_.spec_at(0).tmp_disk : MemoryMiB{0};
+  for (int rank = 0; rank < count; ++rank) {
+    const NodeSpec& spec = cluster_.spec_at(rank);
+    lower_floors(spec);
     if (spec.state == NodeState::kUp) up_.set(rank);
     auto group = std::find_if(groups_.begin(), groups_.end(), [&](const NodeGroup& candidate) {
-      return same_configuration(candidate.sample, spec);
+      return same_hardware(candidate.sample, spec);
     });
     if (group == groups_.end()) {
-      groups_.push_back({spec, cluster.no_nodes()});
+      groups_.push_back({spec, cluster_.no_nodes()});
       group = groups_.end() - 1;
     }
     group->nodes.set(rank);
@@ -31,9 +37,29 @@ void NodeGroups::rebuild(const Cluster& cluster) {
   std::stable_sort(groups_.begin(), groups_.end(), [](const NodeGroup& a, const NodeGroup& b) {
     return a.sample.weight < b.sample.weight;
   });
+  ++version_;
+  log_.clear();
+  log_begin_ = 0;
 }
 
-bool group_fits(const NodeSpec& node, const JobRequest& request, const MemoryDemand& memory) {
+void NodeGroups::lower_floors(const NodeSpec& node) {
+  memory_floor_ = std::min(memory_floor_, node.memory.value());
+  tmp_disk_floor_ = std::min(tmp_disk_floor_, node.tmp_disk);
+}
+
+void NodeGroups::node_changed(int rank) {
+  const NodeSpec& spec = cluster_.spec_at(rank);
+  up_.assign(rank, spec.state == NodeState::kUp);
+  features_.node_changed(rank);
+  lower_floors(spec);
+  if (log_.size() == kLogMax) {
+    log_begin_ += log_.size() + 1;  // one more: readers at the old end must start over
+    log_.clear();
+  }
+  log_.push_back(rank);
+}
+
+bool hardware_fits(const NodeSpec& node, const JobRequest& request, const MemoryDemand& memory) {
   const int per_task = request.cpus_per_task * memory.task_factor;
   int need = std::max(request.min_cpus_per_node.value_or(1), memory.node_cpus);
   if (!request.overcommit) need = std::max(need, per_task * request.tasks_per_node.value_or(1));
@@ -41,11 +67,9 @@ bool group_fits(const NodeSpec& node, const JobRequest& request, const MemoryDem
   if (request.tasks_per_core) {
     usable = std::min(usable, node.cores() * *request.tasks_per_core * per_task);
   }
-  return need <= usable && request.tmp_disk <= node.tmp_disk &&
-         request.sockets_per_node.value_or(1) <= node.sockets &&
+  return need <= usable && request.sockets_per_node.value_or(1) <= node.sockets &&
          request.cores_per_socket.value_or(1) <= node.cores_per_socket &&
-         request.threads_per_core.value_or(1) <= node.threads_per_core &&
-         memory.mib <= node.memory.value();
+         request.threads_per_core.value_or(1) <= node.threads_per_core;
 }
 
 }  // namespace sched

@@ -1,36 +1,81 @@
-// Nodes of one configuration: equal in shape, weight and features (4.2.2). Groups are what node
-// sets are made of, so that thousands of equal nodes cost one test per job.
+// NodeGroups: what placements have to know of nodes beside what jobs hold there. Nodes of one
+// hardware and weight are a group (4.2.2), so that thousands of equal nodes cost one test per job.
+// Memory, disk, features and states are no part of it: in Kubernetes every node has a label of its
+// own, and its free memory changes with each pod of others. They are kept node by node, and a
+// change of one node touches that node.
+//
+// What depends on single nodes (the base of a placement) is kept by its owner and brought up to
+// date by the log of changed ranks.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/job.h"
-#include "scheduler/place/constraint.h"
+#include "scheduler/place/feature_index.h"
 #include "scheduler/select/memory_demand.h"
 
 namespace sched {
 
 struct NodeGroup {
-  NodeSpec sample;  // of one node; its name and state mean nothing
+  NodeSpec sample;  // of one node; only its hardware and weight mean something
   NodeSet nodes;
 };
 
 class NodeGroups {
  public:
-  // Ascending weight (4.2.8), ties by the first node. Cost: O(nodes × groups).
-  void rebuild(const Cluster& cluster);
+  // `cluster` must outlive this.
+  explicit NodeGroups(const Cluster& cluster) : cluster_{cluster}, features_{cluster} {}
+
+  // After a change of topology or configuration. Cost: O(nodes × groups).
+  void rebuild();
+  // The node was told anew, without a change of topology. Cost: the feature index's.
+  void node_changed(int rank);
+
+  // Ascending weight (4.2.8), ties by the first node.
   const std::vector<NodeGroup>& all() const { return groups_; }
   // Nodes that are up and not drained.
   const NodeSet& up() const { return up_; }
+  // Nodes that have the feature. Valid until the next call.
+  const NodeSet& nodes_with(const std::string& feature) const {
+    return features_.nodes_with(feature);
+  }
+  // No node has less: what asks for no more need not be compared node by node.
+  std::int64_t memory_floor() const { return memory_floor_; }
+  MemoryMiB tmp_disk_floor() const { return tmp_disk_floor_; }
+
+  // Counts rebuilds. Between two of them the log says which ranks node_changed() named, in order;
+  // positions below log_begin() are forgotten.
+  std::uint64_t version() const { return version_; }
+  std::size_t log_begin() const { return log_begin_; }
+  std::size_t log_end() const { return log_begin_ + log_.size(); }
+  int changed(std::size_t position) const { return log_[position - log_begin_]; }
 
  private:
+  void lower_floors(const NodeSpec& node);
+
+  const Cluster& cluster_;
   std::vector<NodeGroup> groups_;
   NodeSet up_;
+  mutable FeatureIndex features_;  // filled by questions
+  std::int64_t memory_floor_ = 0;
+  MemoryMiB tmp_disk_floor_{0};
+  std::uint64_t version_ = 0;
+  std::vector<int> log_;
+  std::size_t log_begin_ = 0;
 };
 
-// Whether a node of this configuration can hold its part of the job at all (4.2.2). `memory` is
-// what the job asks for in its partition.
-bool group_fits(const NodeSpec& node, const JobRequest& request, const MemoryDemand& memory);
+// Whether a node of this hardware can hold its part of the job at all (4.2.2). `memory` is what the
+// job asks for in its partition.
+bool hardware_fits(const NodeSpec& node, const JobRequest& request, const MemoryDemand& memory);
+
+// Whether the node has the memory and the disk that the job asks of each node (4.2.2).
+inline bool capacity_fits(const NodeSpec& node, const JobRequest& request,
+                          const MemoryDemand& memory) {
+  return request.tmp_disk <= node.tmp_disk && memory.mib <= node.memory.value();
+}
 
 }  // namespace sched

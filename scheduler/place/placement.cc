@@ -111,32 +111,65 @@ JobRequest base_part(const JobRequest& request) {
 // The base (4.2 steps 1 to 3).
 void Placement::find_base(const Job& job, PartitionIndex partition) {
   JobRequest part = base_part(job.request);
-  if (base_.cluster_version == cluster_.version() && base_.partition == partition &&
-      base_.request == part) {
-    return;
+  if (base_.groups_version == groups_.version() && base_.seen >= groups_.log_begin() &&
+      base_.partition == partition && base_.request == part) {
+    return refresh_base();
   }
-  base_ = Base{.cluster_version = cluster_.version(),
+  base_ = Base{.groups_version = groups_.version(),
+               .seen = groups_.log_end(),
                .partition = partition,
                .request = std::move(part),
                .constraint = {},
-               .nodes = cluster_.no_nodes(),
+               .memory = memory_demand(cluster_.parameters(), cluster_.partition(partition).config,
+                                       job.request.memory),
+               .excluded = cluster_.named(job.request.excluded_nodes),
+               .nodes = {},
                .required = cluster_.named(job.request.required_nodes)};
   if (auto constraint = Constraint::parse(job.request.constraint); constraint.ok()) {
     base_.constraint = *std::move(constraint);
   }
-  const MemoryDemand memory = memory_demand(
-      cluster_.parameters(), cluster_.partition(partition).config, job.request.memory);
-  for (const NodeGroup& group : groups_.all()) {
-    if (!group_fits(group.sample, job.request, memory)) continue;
-    if (!base_.constraint.matches(group.sample.features)) continue;
-    base_.nodes |= group.nodes;
-  }
-  base_.nodes &= cluster_.partition(partition).nodes;
-  for (const std::string& name : job.request.excluded_nodes) {
-    if (const auto node = cluster_.find_node(name)) base_.nodes.reset(cluster_.rank(*node));
-  }
+  base_.nodes = base_nodes();
   base_.count = base_.nodes.count();
   base_.required_count = base_.required.count();
+}
+
+// 1. Hardware by groups, features by their index: sets of nodes.
+// 2. Memory and disk node by node, unless every node has as much as is asked for.
+NodeSet Placement::base_nodes() const {
+  NodeSet nodes = cluster_.no_nodes();
+  for (const NodeGroup& group : groups_.all()) {  // 1
+    if (hardware_fits(group.sample, base_.request, base_.memory)) nodes |= group.nodes;
+  }
+  nodes &= cluster_.partition(base_.partition).nodes;
+  nodes = base_.constraint.matching(nodes, [&](const std::string& feature) -> const NodeSet& {
+    return groups_.nodes_with(feature);
+  });
+  nodes -= base_.excluded;
+  const bool all_have_it = base_.memory.mib <= groups_.memory_floor() &&  // 2
+                           base_.request.tmp_disk <= groups_.tmp_disk_floor();
+  if (all_have_it) return nodes;
+  for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
+    if (!capacity_fits(cluster_.spec_at(rank), base_.request, base_.memory)) nodes.reset(rank);
+  }
+  return nodes;
+}
+
+bool Placement::in_base(int rank) const {
+  const NodeSpec& node = cluster_.spec_at(rank);
+  return cluster_.partition(base_.partition).nodes.test(rank) && !base_.excluded.test(rank) &&
+         hardware_fits(node, base_.request, base_.memory) &&
+         capacity_fits(node, base_.request, base_.memory) &&
+         base_.constraint.matches(node.features);
+}
+
+// Looks at the nodes again that were told anew since.
+void Placement::refresh_base() {
+  for (; base_.seen < groups_.log_end(); ++base_.seen) {
+    const int rank = groups_.changed(base_.seen);
+    const bool is_in = in_base(rank);
+    base_.count += (is_in ? 1 : 0) - (base_.nodes.test(rank) ? 1 : 0);
+    base_.nodes.assign(rank, is_in);
+  }
 }
 
 bool Placement::try_all(Attempt& attempt, const NodeSet& usable) const {
@@ -191,17 +224,6 @@ NodeSet Placement::usable_nodes(const Attempt& attempt) const {
   return usable;
 }
 
-NodeSet Placement::nodes_with(const std::string& feature) const {
-  NodeSet nodes = cluster_.no_nodes();
-  for (const NodeGroup& group : groups_.all()) {
-    const auto& features = group.sample.features;
-    if (std::find(features.begin(), features.end(), feature) != features.end()) {
-      nodes |= group.nodes;
-    }
-  }
-  return nodes;
-}
-
 // One alternative of a matching OR. 4.2.4: the nodes of each counted feature are chosen first, for
 // what is asked of a single node, and are then required.
 bool Placement::try_alternative(Attempt& attempt, const NodeSet& usable,
@@ -218,7 +240,7 @@ bool Placement::try_alternative(Attempt& attempt, const NodeSet& usable,
   const NodeSet none = cluster_.no_nodes();
   NodeSet required = attempt.required;  // --nodelist; these nodes do not count (recorded)
   for (const Constraint::Counted& counted : attempt.constraint.counted()) {
-    const NodeSet matching = (nodes_with(counted.feature) & usable) - required;
+    const NodeSet matching = (groups_.nodes_with(counted.feature) & usable) - required;
     const int count = of_each.min_nodes = counted.count;
     const Wish wish{part, {.min = count, .req = count, .max = count}, none, false};
     if (!pick_best(attempt, wish, matching, alternative)) return false;
@@ -232,32 +254,29 @@ bool Placement::try_alternative(Attempt& attempt, const NodeSet& usable,
          pick_best(attempt, Wish{job, counts, required, true}, usable, alternative);
 }
 
-// The node sets by weight (3.6 step 4).
+// The node sets by weight (3.6 step 4). With a matching OR only nodes of the one alternative count.
 bool Placement::pick_best(Attempt& attempt, const Wish& wish, const NodeSet& usable,
                           std::size_t alternative) const {
+  if (attempt.constraint.alternatives() == 0) return pick_by_weight(attempt, wish, usable);
+  return pick_by_weight(attempt, wish,
+                        usable & groups_.nodes_with(attempt.constraint.alternative(alternative)));
+}
+
+bool Placement::pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet& usable) const {
   const std::vector<NodeGroup>& groups = groups_.all();
-  if (groups.size() == 1 && attempt.constraint.alternatives() == 0) {  // nothing to divide
+  if (groups.size() == 1) {  // nothing to divide
     return usable.count() >= wish.counts.min &&
            (!wish.requires_nodes || usable.contains(wish.required)) &&
            select(attempt, wish, usable);
   }
   const bool linear = cluster_.parameters().select == SelectType::kLinear;
   const int wanted = std::max(wish.counts.min, wish.counts.req);
-  const auto matches = [&](const NodeGroup& group) {
-    return attempt.constraint.alternatives() == 0 ||
-           attempt.constraint.matches_alternative(alternative, group.sample.features);
-  };
   NodeSet found = cluster_.no_nodes();
-  if (wish.requires_nodes) {  // whatever they weigh
-    for (const NodeGroup& group : groups) {
-      if (matches(group)) found |= group.nodes & wish.required;
-    }
-    found &= usable;
-  }
+  if (wish.requires_nodes) found |= wish.required & usable;  // whatever they weigh
   int tried = -1;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const bool last = i + 1 == groups.size();
-    if (matches(groups[i])) found |= groups[i].nodes & usable;
+    found |= groups[i].nodes & usable;
     // Step 4g: victims are offered on the last set only, never just to use cheap nodes.
     if (!last && (!linear || attempt.offers_victims || attempt.mode == SelectMode::kTestOnly ||
                   groups[i].sample.weight == groups[i + 1].sample.weight)) {

@@ -12,7 +12,9 @@
 //   5. If there is none either: could it run on all nodes that are up (busy), on all nodes (not
 //      available), or never?
 //
-// Cost: the selector's, times the number of sets; step 5 as much again, on empty nodes.
+// Cost: O(nodes / 64) and the selector's, times the number of sets; step 5 as much again, on empty
+// nodes. A new base costs O(nodes / 64) for each group and each feature of the constraint, and
+// O(nodes) if some node has less memory or disk than the job asks for.
 #pragma once
 
 #include <cstdint>
@@ -67,24 +69,31 @@ class Placement {
  private:
   struct Attempt;
   struct Wish;
-  // Step 1: what depends on the request alone and not on other jobs.
+  // Step 1: what depends on the request alone and not on other jobs. Kept while the request and the
+  // configuration are the same; nodes that were told anew are looked at again.
   struct Base {
-    std::uint64_t cluster_version = 0;
+    std::uint64_t groups_version = 0;  // NodeGroups::version(); 0 = nothing yet
+    std::size_t seen = 0;              // position in its log
     PartitionIndex partition;
     JobRequest request;  // as far as it counts here
     Constraint constraint;
+    MemoryDemand memory;
+    NodeSet excluded;
     NodeSet nodes;  // of the partition, that fit the job's shape, constraint and exclusions
     int count = 0;
     NodeSet required;  // --nodelist
     int required_count = 0;
   };
   void find_base(const Job& job, PartitionIndex partition);
+  void refresh_base();
+  NodeSet base_nodes() const;
+  bool in_base(int rank) const;
   bool try_all(Attempt& attempt, const NodeSet& usable) const;
   bool try_alternative(Attempt& attempt, const NodeSet& usable, std::size_t alternative) const;
   bool pick_best(Attempt& attempt, const Wish& wish, const NodeSet& usable,
                  std::size_t alternative) const;
+  bool pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet& usable) const;
   NodeSet usable_nodes(const Attempt& attempt) const;
-  NodeSet nodes_with(const std::string& feature) const;
   NodeSet allowed_nodes(const Attempt& attempt, bool exclusive_user) const;
   bool select(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const;
   bool select_from(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const;

@@ -131,10 +131,23 @@ std::optional<Refusal> Admission::refused_by_job(const Job& job, base::Instant n
   return std::nullopt;
 }
 
+void Admission::release_bad_constraints(base::Instant now) {
+  for (const std::int64_t order : std::exchange(unfit_, {})) {
+    const auto at = books_.table().all().find(order);
+    if (at == books_.table().all().end()) continue;
+    Job& job = *at->second;
+    if (!job.pending() || job.held != Reason::kBadConstraints) continue;
+    job.held.reset();
+    books_.set_reason(job, Reason::kNone);
+    admit(job, now);
+  }
+}
+
 void Admission::admit(Job& job, base::Instant now) {
   withdraw(job);
   books_.changed();
   if (job.held) books_.clear_claim(job, true, now);
+  if (job.held == Reason::kBadConstraints) unfit_.insert(job.table_order);
   if (auto refusal = refused_by_job(job, now)) {
     if (refusal->until) timers_.emplace(*refusal->until, job.id);
     books_.set_reason(job, refusal->reason, std::move(refusal->message));

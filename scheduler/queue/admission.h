@@ -6,6 +6,7 @@
 // Cost: admit and withdraw O(partitions of the job × log queue).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -37,6 +38,9 @@ class Admission {
   void admit(Job& job, base::Instant now);
   // Takes its records out of the queue.
   void withdraw(Job& job);
+  // A change of nodes or configuration may make the impossible possible (2.4): jobs that no node
+  // could hold wait again. Cost: O(these jobs).
+  void release_bad_constraints(base::Instant now);
   // All pending jobs anew: partitions, QOS or the order changed.
   void admit_all(base::Instant now);
   // Finishes the job with state kDeadline if its latest start has passed, and returns whether it
@@ -64,6 +68,7 @@ class Admission {
   const bool wakes_;
   JobQueue queue_;
   Unexplained unexplained_;
+  std::set<std::int64_t> unfit_;  // held for kBadConstraints, by table order; some are no more
   std::set<std::pair<base::Instant, JobId>> timers_;  // a job may have several
 };
 

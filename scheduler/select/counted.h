@@ -46,6 +46,7 @@ class CountedBook {
       : capacity_{std::move(capacity)}, held_(capacity_.size()) {}
 
   std::int64_t capacity(int rank) const { return capacity_[index(rank)]; }
+  void set_capacity(int rank, std::int64_t capacity) { capacity_[index(rank)] = capacity; }
   std::int64_t free(int rank) const { return capacity_[index(rank)] - held_[index(rank)]; }
   // A negative amount gives back.
   void hold(int rank, std::int64_t amount) { held_[index(rank)] += amount; }

@@ -65,8 +65,9 @@ struct SelectOutcome {
   std::vector<std::size_t> victims;
 };
 
-// A selector is made for one Cluster::topology_version(): when that changes the scheduler makes a
-// new one and adds all allocated jobs again, in job-table order.
+// A selector is made for one Cluster::topology_version(): when that changes, or the configuration,
+// the scheduler makes a new one and adds all allocated jobs again, in job-table order. What nodes
+// have beside their hardware changes during its life.
 class Selector {
  public:
   virtual ~Selector() = default;
@@ -81,6 +82,10 @@ class Selector {
   virtual void user_suspend(const SelectJob& job) = 0;
   // False, and nothing changed, when no row is free for it.
   virtual bool user_resume(const SelectJob& job) = 0;
+
+  // The node's memory may be another one. Cost: O(1), and in the next question what follows from it
+  // for this node. REQUIRES: no trial lives.
+  virtual void node_changed(int rank) = 0;
 
   // What if these jobs were gone? A trial changes the books for the questions that are asked while
   // it lives; its end restores them exactly. Cost: O(nodes of the removed jobs).

@@ -88,15 +88,16 @@ Offer Attempt::offer_of(const CoreView& view) const {
 const Offer& Attempt::idle_offer() {
   const auto evaluate = [&](int rank) { return idle_cpus(rank); };
   if (options_.takes_extra_row) return fresh_offer(evaluate);
-  return memo_.get({.kind = OfferMemo::Kind::kIdle, .configuration_version = cluster_.version()},
-                   shape_, request_.nodes, evaluate);
+  return memo_.get(
+      {.kind = OfferMemo::Kind::kIdle, .configuration_version = cluster_.configuration_version()},
+      shape_, request_.nodes, evaluate);
 }
 
 // Remembered, unless cores are left out that the key does not tell of (exempt jobs, an extra row).
 const Offer& Attempt::view_offer(OfferMemo::Key key, const CoreView& view) {
   const auto evaluate = [&](int rank) { return compatible(rank) ? offered_cpus(rank, view) : 0; };
   if (options_.takes_extra_row || !exempt_.empty()) return fresh_offer(evaluate);
-  key.configuration_version = cluster_.version();
+  key.configuration_version = cluster_.configuration_version();
   return memo_.get(key, shape_, request_.nodes, evaluate);
 }
 
@@ -283,9 +284,9 @@ std::optional<Allocation> Attempt::run(const AttemptOptions& options) {
 std::optional<Allocation> Attempt::test_only() {
   ignores_others_ = true;
   const CoreView all{occupancy_};
-  const Offer& offer =
-      memo_.get({.kind = OfferMemo::Kind::kEver, .configuration_version = cluster_.version()},
-                shape_, request_.nodes, [&](int rank) { return offered_cpus(rank, all); });
+  const Offer& offer = memo_.get(
+      {.kind = OfferMemo::Kind::kEver, .configuration_version = cluster_.configuration_version()},
+      shape_, request_.nodes, [&](int rank) { return offered_cpus(rank, all); });
   Found found{choose_from(offer, all), all};
   if (found.nodes.empty()) return std::nullopt;
   return place(found);

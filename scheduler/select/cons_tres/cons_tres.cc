@@ -36,6 +36,7 @@ class ConsTresSelector final : public Selector {
   void remove(const SelectJob& job) override { occupancy_.remove(job); }
   void user_suspend(const SelectJob& job) override { occupancy_.release_cores(job); }
   bool user_resume(const SelectJob& job) override { return occupancy_.resume_cores(job); }
+  void node_changed(int rank) override { occupancy_.node_changed(rank); }
   std::unique_ptr<Trial> begin_trial() override {
     return std::make_unique<OccupancyTrial>(occupancy_);
   }

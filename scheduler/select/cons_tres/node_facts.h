@@ -1,5 +1,5 @@
-// NodeFacts: what select/cons_tres needs of a node's hardware, by rank. Never changes during the
-// life of a selector (one is made per Cluster::topology_version()).
+// NodeFacts: what select/cons_tres needs of a node's hardware, by rank. Only the memory
+// changes during the life of a selector (one is made per Cluster::topology_version()).
 #pragma once
 
 #include <algorithm>

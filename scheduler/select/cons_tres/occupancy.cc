@@ -110,6 +110,13 @@ void Occupancy::touch(int rank) {
   log_.push_back(rank);
 }
 
+void Occupancy::node_changed(int rank) {
+  NodeFacts& node = facts_[index(rank)];
+  node.memory_mib = cluster_.spec_at(rank).memory.value();
+  memory_.set_capacity(rank, node.memory_mib);
+  touch(rank);
+}
+
 void Occupancy::add(const SelectJob& job) {
   CHECK(job.allocation != nullptr && !in_trial_);
   const bool added = jobs_.emplace(job.id, &job).second;

@@ -38,6 +38,9 @@ class Occupancy {
   // row is free or others are there now that it must not share with.
   bool resume_cores(const SelectJob& job);
 
+  // The node's memory may be another one.
+  void node_changed(int rank);
+
   // --- by rank ---
   int node_count() const { return static_cast<int>(facts_.size()); }
   const NodeFacts& facts(int rank) const { return facts_[index(rank)]; }

@@ -35,6 +35,7 @@ class Linear final : public Selector {
   }
   void user_suspend(const SelectJob& job) override { books_.stop(job); }
   bool user_resume(const SelectJob& job) override;
+  void node_changed(int rank) override { books_.node_changed(rank); }
   std::unique_ptr<Trial> begin_trial() override {
     return std::make_unique<NodeBooks::Trial>(books_);
   }

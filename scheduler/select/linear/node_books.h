@@ -26,6 +26,9 @@ class NodeBooks {
   void stop(const SelectJob& job) { count_running(job, -1); }
   void go_on(const SelectJob& job) { count_running(job, +1); }
 
+  // The node's memory may be another one.
+  void node_changed(int rank) { memory_.set_capacity(rank, cluster_.spec_at(rank).memory.value()); }
+
   // Nodes without any job.
   const NodeSet& empty() const { return empty_; }
   // Whether a job may come to the node when at most so many others may run there and be there
