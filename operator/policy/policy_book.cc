@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/wellknown.h"
+#include "operator/translate/policy_values.h"
 #include "operator/translate/sentences.h"
 
 namespace control {
