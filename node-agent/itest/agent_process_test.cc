@@ -98,6 +98,46 @@ TEST_P(AgentProcessTest, StopsWithin2SecondsAndThawsEverything) {
   EXPECT_TRUE(all_run());
 }
 
+// Its last act, after the thaw: the operator does not have to find out that nobody switches here.
+TEST_P(AgentProcessTest, SaysThatItHasStoppedAndThatItIsBack) {
+  two_gangs();
+  const auto ready = [&](kube::ConditionStatus status, const std::string& reason) {
+    const auto conditions = node_->timetable().status.conditions;
+    const auto* found = kube::find_condition(conditions, "Ready");
+    return found != nullptr && found->status == status && found->reason == reason;
+  };
+  for (int round = 0; round < 2; ++round) {
+    node_->start();
+    ASSERT_TRUE(eventually([&] { return ready(kube::ConditionStatus::kTrue, "Obeying"); }));
+    ASSERT_TRUE(takes_turns_soon());
+    node_->signal(SIGTERM);
+    ASSERT_EQ(node_->wait_for_end(seconds{10}), 0);
+    EXPECT_TRUE(ready(kube::ConditionStatus::kFalse, "Stopped"));
+    EXPECT_TRUE(all_run());
+  }
+}
+
+TEST_P(AgentProcessTest, ASlowApiServerDoesNotHoldUpAStop) {
+  two_gangs();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  node_->server().inject({.kind = devcluster::Fault::Kind::kSlow,
+                          .user_agent = "kubegang",
+                          .delay = seconds{5},
+                          .count = 1'000'000});
+  node_->signal(SIGTERM);
+  std::optional<int> code;
+  const std::optional<base::Duration> took = time_until([&] {
+    code = node_->wait_for_end(base::Duration{0});
+    return code.has_value();
+  });
+  node_->server().clear_faults();
+  ASSERT_TRUE(took.has_value());
+  EXPECT_LE(*took, seconds{1});
+  EXPECT_EQ(code, 0);
+  EXPECT_TRUE(all_run());
+}
+
 TEST_P(AgentProcessTest, TheKillSwitchOnTheNodeThawsWithin1Second) {
   two_gangs();
   node_->start();

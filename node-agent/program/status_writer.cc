@@ -23,6 +23,12 @@ void StatusWriter::offer(AgentReport report) {
   waker_.wake();
 }
 
+kube::NodeTimetable StatusWriter::as_written(const kube::NodeTimetable& seen) const {
+  kube::NodeTimetable object = seen;
+  if (written_.uid == seen.metadata.uid && written_.at) object.status = written_.status;
+  return object;
+}
+
 base::Duration StatusWriter::step() {
   const auto object = watch_.timetable();
   std::optional<AgentReport> report;
@@ -30,18 +36,17 @@ base::Duration StatusWriter::step() {
     const std::lock_guard lock{mu_};
     report = report_;
   }
-  if (!object || !report) return kIdle;
-  // What we wrote last, where the watch has not brought it back yet.
-  kube::NodeTimetable from = *object;
-  if (written_uid_ == from.metadata.uid && written_at_) from.status = written_;
+  const std::lock_guard writing{writing_};
+  if (!object || !report || stopped_) return kIdle;
+  const kube::NodeTimetable from = as_written(*object);
   kube::NodeTimetable to = from;
   to.status = node_status(from.status, *report, clock_.wall());
   if (!worth_a_write(from.status, to.status)) return kIdle;
-  if (written_at_) {
-    const base::Duration since = clock_.monotonic() - *written_at_;
+  if (written_.at) {
+    const base::Duration since = clock_.monotonic() - *written_.at;
     if (since < kStatusWriteInterval) return kStatusWriteInterval - since;
   }
-  written_at_ = clock_.monotonic();
+  written_.at = clock_.monotonic();
   const base::Result<kube::NodeTimetable> written =
       client_.patch_status_from(from, to, /*check_version=*/false);
   if (!written) {
@@ -51,9 +56,36 @@ base::Duration StatusWriter::step() {
     }
     return kStatusWriteInterval;
   }
-  written_ = to.status;
-  written_uid_ = from.metadata.uid;
+  written_.status = to.status;
+  written_.uid = from.metadata.uid;
   return kIdle;
+}
+
+void StatusWriter::say_stopped(const kube::Client& client, base::Duration limit) {
+  const auto object = watch_.timetable();
+  if (!object) return;
+  AgentReport report;
+  {
+    const std::lock_guard lock{mu_};
+    if (report_) report = *report_;
+  }
+  report.stopped = true;
+  std::unique_lock writing{writing_, std::defer_lock};
+  // A write that does not end may still arrive after ours: then the operator sees the agent's pod
+  // end, as after a kill.
+  const base::Duration until = clock_.monotonic() + limit;
+  const bool alone = writing.try_lock_for(limit / 3);
+  const kube::NodeTimetable from = alone ? as_written(*object) : *object;
+  if (alone) stopped_ = true;
+  kube::NodeTimetable to = from;
+  to.status = node_status(from.status, report, clock_.wall());
+  const base::Duration left = until - clock_.monotonic();
+  const auto written = client.with({.timeout = left, .attempts_max = 1})
+                           .patch_status_from(from, to, /*check_version=*/false);
+  if (!written) {
+    spdlog::info("the status does not say that the agent has stopped error=\"{}\"",
+                 written.error().message);
+  }
 }
 
 }  // namespace agent

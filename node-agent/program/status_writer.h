@@ -24,14 +24,28 @@ class StatusWriter {
   // Returns when to be called again if nothing is offered before.
   base::Duration step();
 
+  // The agent's last act: writes Ready=False with the reason Stopped through `client`, once a write
+  // of step() that is under way has ended, and makes step() write no more. Best effort: blocks for
+  // about `limit` at most.
+  void say_stopped(const kube::Client& client, base::Duration limit);
+
  private:
+  struct Written {
+    std::optional<base::Duration> at{};  // monotonic
+    kube::NodeTimetableStatus status{};
+    std::string uid{};
+  };
+  // What we wrote last, if the watch has not brought it back yet.
+  kube::NodeTimetable as_written(const kube::NodeTimetable& seen) const;
+
   kube::Client client_;
   const kube::Clock& clock_;
   const NodeWatch& watch_;
   kube::Waker& waker_;
-  std::optional<base::Duration> written_at_;  // monotonic; of step()'s thread
-  kube::NodeTimetableStatus written_;
-  std::string written_uid_;
+
+  std::timed_mutex writing_;  // held during a write
+  Written written_;           // guarded by writing_
+  bool stopped_ = false;      // guarded by writing_
 
   std::mutex mu_;
   std::optional<AgentReport> report_;  // guarded by mu_

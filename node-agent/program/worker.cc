@@ -45,6 +45,8 @@ namespace {
 
 // Told to stop, all of ours is thawed and verified in this time; the supervisor gives a bit more.
 constexpr base::Duration kThawWithin = std::chrono::milliseconds{1700};
+// Then the API server is told, if it answers soon.
+constexpr base::Duration kLastWordWithin = std::chrono::milliseconds{300};
 // Of one call to the API server: a stop waits for no call, but a hung one should not hold the next.
 constexpr base::Duration kCallTimeout = std::chrono::seconds{10};
 constexpr base::Duration kBeatEvery = std::chrono::seconds{1};
@@ -133,6 +135,7 @@ class Worker {
   PodCgroups cgroups_;
   Heartbeat heartbeat_;
   kube::Client client_;
+  kube::Client last_word_;  // not stopped with the other
   NodeWatch watch_;
   Switcher switcher_;
   CgroupPodOpener opener_;
@@ -162,6 +165,7 @@ Worker::Worker(const Options& options, kube::Transport& transport, PodCgroups cg
       cgroups_{std::move(cgroups)},
       heartbeat_{std::move(heartbeat)},
       client_{transport, clock_, sleeper_, client_options(options)},
+      last_word_{transport, clock_, sleeper_, client_options(options)},
       watch_{client_,
              clock_,
              {.node = options.node_name,
@@ -308,6 +312,7 @@ int Worker::stop() {
       agent_->step();  // The journal names nobody any more.
       spdlog::info("stopped, everything is thawed node={} took_ms={}", options_.node_name,
                    waited.count() / 1000);
+      status_writer_.say_stopped(last_word_, std::min(kLastWordWithin, kThawWithin - waited));
       return 0;
     }
     if (waited > kThawWithin) {

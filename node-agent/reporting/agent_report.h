@@ -25,6 +25,7 @@ struct AgentReport {
   std::string journal_error{};
   bool failed_open = false;
   bool kill_switch = false;
+  bool stopped = false;  // the agent's last word: everything is thawed, and it ends
   ClockReading clock{};
   std::optional<kube::NodeTopology> topology{};
 };

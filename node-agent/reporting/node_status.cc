@@ -30,6 +30,10 @@ std::vector<kube::PodReference> references_to(const std::vector<PodView>& pods, 
 
 kube::Condition ready_condition(const AgentReport& report) {
   const std::string type = "Ready";
+  if (report.stopped) {
+    return condition(type, false, "Stopped",
+                     "the agent was told to stop: nothing is frozen here until it is back");
+  }
   if (report.kill_switch) {
     return condition(type, false, "KillSwitch",
                      "kubegang.io/freeze is disabled on the Node: nothing is frozen here");
