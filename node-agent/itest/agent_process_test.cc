@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/prng.h"
+#include "kube/api/pod.h"
 #include "node-agent/itest/agent_process_fixture.h"
 
 namespace agent {
@@ -59,6 +60,27 @@ TEST_P(AgentProcessTest, LetsTwoGangsTakeTurnsAndReports) {
   const base::Instant since = clock_.wall();
   std::this_thread::sleep_for(seconds{1});
   EXPECT_TRUE(node_->server().writes_since(since).empty());
+}
+
+// The memory that a list takes does not grow with the pods of the node.
+TEST_P(AgentProcessTest, ReadsThePodsInSmallPages) {
+  two_gangs();
+  kube::Pod pod;
+  pod.metadata.ns = "default";
+  pod.spec.node_name = "n1";
+  pod.spec.containers = {{.name = "main", .image = "none"}};
+  for (int i = 0; i < 60; ++i) {
+    pod.metadata.name = "other-" + std::to_string(i);
+    ASSERT_TRUE(node_->client().create(pod).ok());
+  }
+  node_->server().clear_request_log();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  std::int64_t lists = 0;
+  for (const auto& [kind, count] : node_->server().request_counts()) {
+    if (kind.verb == "list" && kind.resource == "pods") lists += count;
+  }
+  EXPECT_GE(lists, 4);
 }
 
 TEST_P(AgentProcessTest, ThawsAPodThatIsDeletedWhileItIsFrozen) {

@@ -14,8 +14,12 @@ constexpr base::Duration kLeaseRetryAfter = std::chrono::seconds{10};
 constexpr base::Duration kConfirmEvery = std::chrono::seconds{10};
 constexpr base::Duration kConfirmIdle = std::chrono::hours{1};
 
+// The answer to one call is held in memory several times over while it is decoded, and a pod may
+// have megabytes: pages are as small as the agent's memory limit asks for.
+constexpr std::int32_t kPageItemsMax = 20;
+
 kube::InformerOptions only(const std::string& field_selector, std::uint64_t seed) {
-  return {.field_selector = field_selector, .seed = seed};
+  return {.field_selector = field_selector, .page_items_max = kPageItemsMax, .seed = seed};
 }
 
 // What pod_facts() does not read.
