@@ -245,6 +245,8 @@ TEST_F(Chart, AgentIsConfined) {
             "seccompProfile": {"type": "RuntimeDefault"}})");
     if (realtime) want["capabilities"]["add"] = {"SYS_NICE", "IPC_LOCK"};
     EXPECT_EQ(pod["containers"][0]["securityContext"], want);
+    want["capabilities"].erase("add");
+    EXPECT_EQ(pod["initContainers"][0]["securityContext"], want);
     // An alert tells where the kernel refuses SCHED_FIFO and more is needed (freezer.md rule 2).
     EXPECT_EQ(pod["containers"][0]["resources"]["requests"]["cpu"], "100m");
     EXPECT_FALSE(pod["containers"][0]["resources"]["limits"].contains("cpu"));
@@ -255,6 +257,60 @@ TEST_F(Chart, AgentIsConfined) {
       find(render(),
            "DaemonSet/kubegang-agent")["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"],
       "10%");
+}
+
+// Gives this process the variables of a container, for as long as it lives.
+class Variables {
+ public:
+  explicit Variables(const json& container) {
+    for (const json& variable : container["env"]) {
+      if (!variable.contains("value")) continue;
+      names_.push_back(variable["name"]);
+      ::setenv(names_.back().c_str(), variable["value"].get<std::string>().c_str(), 1);
+    }
+  }
+  ~Variables() {
+    for (const std::string& name : names_) ::unsetenv(name.c_str());
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+// A container of its own: another memory cgroup and another restart. Not a second one in
+// `containers`: it begins before the agent, and ends after it.
+TEST_F(Chart, TheGuardStandsBesideTheAgent) {
+  const json pod = find(render(set({"agent.logLevel=warn"})),
+                        "DaemonSet/kubegang-agent")["spec"]["template"]["spec"];
+  ASSERT_EQ(pod["containers"].size(), 1U);
+  ASSERT_EQ(pod["initContainers"].size(), 1U);
+  const json guard = pod["initContainers"][0];
+  const json agent = pod["containers"][0];
+  EXPECT_EQ(guard["restartPolicy"], "Always");
+  for (const char* field : {"image", "imagePullPolicy", "volumeMounts"}) {
+    EXPECT_EQ(guard[field], agent[field]) << field;
+  }
+  EXPECT_FALSE(guard["resources"]["limits"].contains("cpu"));
+  const Variables variables{guard};
+  const auto parsed = agent::parse_options(guard["args"].get<std::vector<std::string>>());
+  ASSERT_FALSE(parsed.exit_code) << parsed.text;
+  EXPECT_EQ(parsed.options.command, agent::Command::kGuard);
+  EXPECT_EQ(parsed.options.log_level, "warn");
+  EXPECT_EQ(parsed.options.cgroup_root, "/host/cgroup");
+  EXPECT_EQ(parsed.options.run_directory, "/run/kubegang");
+}
+
+// Without an option, as `kubectl exec` would call it.
+TEST_F(Chart, InspectInTheAgentsContainerFindsTheHostsCgroups) {
+  const json pod = find(render(set({"agent.kubeletCgroupRoot=/kubelet"})),
+                        "DaemonSet/kubegang-agent")["spec"]["template"]["spec"];
+  const Variables variables{pod["containers"][0]};
+  const auto parsed = agent::parse_options({"inspect"});
+  EXPECT_EQ(parsed.options.cgroup_root, "/host/cgroup");
+  EXPECT_EQ(parsed.options.kubelet_cgroup_root, "/kubelet");
+  EXPECT_EQ(parsed.options.run_directory, "/run/kubegang");
 }
 
 // The mount is where the agent looks for it.
@@ -276,6 +332,7 @@ TEST_F(Chart, AgentGetsTheCgroupsOfPodsOnly) {
       EXPECT_EQ(pod["volumes"], volumes);
       EXPECT_EQ(pod["containers"][0]["volumeMounts"][1],
                 (json{{"name", "kubepods"}, {"mountPath", "/host/cgroup/" + kubepods}}));
+      const Variables variables{pod["containers"][0]};
       const auto parsed = agent::parse_options(arguments_of(daemon_set));
       EXPECT_EQ(parsed.options.cgroup_root, "/host/cgroup");
       EXPECT_EQ(parsed.options.kubelet_cgroup_root, kubelet_root);

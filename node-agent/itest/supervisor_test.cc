@@ -82,6 +82,23 @@ TEST_P(SupervisorTest, ASecondAgentThatIsToldToStopLeavesTheFirstOnesPodsAlone) 
   EXPECT_TRUE(frozen("a") && frozen("b"));
 }
 
+// It has no part in what the first one does, whatever is killed of it: nothing is thawed, and the
+// first one's beats are its own.
+TEST_P(SupervisorTest, ASecondAgentThatIsKilledLeavesTheFirstOnesPodsAlone) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  node_->start();
+  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  const Said said =
+      run_program("--node-name n1 --kubeconfig " + node_->directory() + "/kubeconfig --run-dir " +
+                  node_->run_directory() + " --cgroup-root " + node_->cgroups().root() +
+                  " & p=$!; sleep 1; kill -9 $(cat /proc/$p/task/$p/children) 2>&1; wait $p");
+  EXPECT_EQ(said.exit_code, kExitTaken);
+  EXPECT_THAT(said.text, Not(HasSubstr("thawed what the journal names")));
+  EXPECT_TRUE(frozen("a") && frozen("b"));
+  EXPECT_FALSE(eventually([&] { return !frozen("a") || !frozen("b"); }, seconds{1}));
+}
+
 // A worker that the kernel holds: it stands still and does not die of SIGKILL. So does a process in
 // a frozen cgroup of v1, until it is thawed.
 class HeldWorkerTest : public AgentProcessFixture {

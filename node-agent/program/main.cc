@@ -17,11 +17,16 @@
 #include "node-agent/program/worker.h"
 #include "node-agent/reporting/inspect.h"
 #include "node-agent/survival/exit_message.h"
+#include "node-agent/survival/guard.h"
+#include "node-agent/survival/run_lock.h"
 #include "node-agent/survival/supervisor.h"
 #include "node-agent/switching/switch_clock.h"
 
 namespace agent {
 namespace {
+
+// For how long the agent waits for the one before it to be gone, or for the guard to thaw.
+constexpr base::Duration kLockWithin = std::chrono::seconds{2};
 
 // Never block on logging: if the log pipe is full, the line is lost. The pipe is opened again so
 // that O_NONBLOCK is set for this program only, not for others that write into the same pipe.
@@ -73,8 +78,8 @@ int run_inspect(const Options& options) {
   return 0;
 }
 
-// Before there is any thread, which would have to be told by itself, and as early as can be: a
-// signal that nobody waits for yet is kept until somebody does.
+// Before there is any thread, which would otherwise have to block them itself, and as early as
+// possible: a blocked signal stays pending until we wait for it.
 void block_signals() {
   sigset_t set;
   ::sigemptyset(&set);
@@ -82,11 +87,34 @@ void block_signals() {
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
-int run_supervisor(const Options& options, std::vector<std::string> command) {
-  return supervise({.run_directory = options.run_directory,
-                    .cgroup_root = options.cgroup_root,
-                    .kubelet_root = options.kubelet_cgroup_root,
-                    .worker_command = std::move(command)});
+base::Status make_ready(const Options& options) {
+  if (base::Status status = check_cgroup_root(options.cgroup_root, options.kubelet_cgroup_root);
+      !status) {
+    return status;
+  }
+  std::error_code error;
+  std::filesystem::create_directories(options.run_directory, error);
+  if (!error) return {};
+  return base::Error{base::Code::kPermissionDenied,
+                     "run directory " + options.run_directory + ": " + error.message() +
+                         ": name a writable one on tmpfs with --run-dir"};
+}
+
+// What has the run directory: the guard, or the agent, alone or with a supervisor.
+int run_in_directory(const Options& options, std::vector<std::string> command) {
+  if (const base::Status status = make_ready(options); !status) return fail_with(status.error());
+  const AgentPlaces places{.run_directory = options.run_directory,
+                           .cgroup_root = options.cgroup_root,
+                           .kubelet_root = options.kubelet_cgroup_root};
+  base::Result<RunLock> lock = RunLock::open(options.run_directory);
+  if (!lock) return fail_with(lock.error());
+  if (options.command == Command::kGuard) return run_guard(places, *lock);
+  if (const base::Status taken = lock->take_within(kLockWithin); !taken) {
+    (void)fail_with(taken.error());
+    return kExitTaken;
+  }
+  if (!options.supervise) return run_worker(options);
+  return supervise({.places = places, .worker_command = std::move(command)}, *lock);
 }
 
 int run(std::vector<std::string> arguments) {
@@ -97,7 +125,8 @@ int run(std::vector<std::string> arguments) {
     return *parsed.exit_code;
   }
   Options& options = parsed.options;
-  if (options.command == Command::kRun) block_signals();
+  const bool stays = options.command == Command::kRun || options.command == Command::kGuard;
+  if (stays) block_signals();
   if (options.cgroup_root.empty()) {
     base::Result<std::string> root = detect_cgroup_root();
     if (!root) return fail_with(root.error());
@@ -105,23 +134,8 @@ int run(std::vector<std::string> arguments) {
   }
   if (options.command == Command::kInspect) return run_inspect(options);
   set_up_log(options.log_level);
-  const bool is_worker = std::getenv(kWorkerVariable) != nullptr;
-  if (!is_worker) {
-    if (const base::Status status =
-            check_cgroup_root(options.cgroup_root, options.kubelet_cgroup_root);
-        !status) {
-      return fail_with(status.error());
-    }
-    std::error_code error;
-    std::filesystem::create_directories(options.run_directory, error);
-    if (error) {
-      return fail_with({base::Code::kPermissionDenied,
-                        "run directory " + options.run_directory + ": " + error.message() +
-                            ": name a writable one on tmpfs with --run-dir"});
-    }
-  }
-  if (is_worker || !options.supervise) return run_worker(options);
-  return run_supervisor(options, std::move(arguments));
+  if (std::getenv(kWorkerVariable) != nullptr) return run_worker(options);
+  return run_in_directory(options, std::move(arguments));
 }
 
 }  // namespace

@@ -10,23 +10,38 @@ namespace {
 constexpr int kExitUsage = 2;
 constexpr char kAbout[] =
     "kubegang-agent: lets the gangs of this node take turns, as its NodeTimetable says, through "
-    "the "
-    "cgroup freezer.\n\nRuns as the pod's first process: a small supervisor that starts the worker "
-    "and thaws everything if the worker ends or hangs.\n\nExit codes: 0 stopped, everything "
-    "thawed; "
-    "1 failed; 2 wrong usage; 3 another agent uses the run directory.";
+    "the cgroup freezer.\n\nWithout a subcommand it runs as the first process of its container: a "
+    "small supervisor that starts the worker and thaws everything if the worker ends or hangs.\n\n"
+    "Exit codes: 0 stopped, everything thawed; 1 failed; 2 wrong usage; 3 another agent uses the "
+    "run directory.";
 
 void add_places(CLI::App& app, Options& options) {
   app.add_option(
-      "--cgroup-root", options.cgroup_root,
-      "directory that holds kubepods or kubepods.slice: one in the cgroup v2 or v1 freezer "
-      "hierarchy, or one where the node's kubepods is mounted (found by itself when "
-      "absent)");
+         "--cgroup-root", options.cgroup_root,
+         "directory that holds kubepods or kubepods.slice: one in the cgroup v2 or v1 freezer "
+         "hierarchy, or one where the node's kubepods is mounted (environment "
+         "KUBEGANG_CGROUP_ROOT; found by itself when absent)")
+      ->envname("KUBEGANG_CGROUP_ROOT");
   app.add_option("--kubelet-cgroup-root", options.kubelet_cgroup_root,
-                 "kubelet's own --cgroup-root below that directory, if it has one");
+                 "kubelet's own --cgroup-root below that directory, if it has one (environment "
+                 "KUBEGANG_KUBELET_CGROUP_ROOT)")
+      ->envname("KUBEGANG_KUBELET_CGROUP_ROOT");
   app.add_option(
       "--run-dir", options.run_directory,
       "directory for the journal, on tmpfs; one per agent (default " + options.run_directory + ")");
+}
+
+constexpr Command kSubcommands[] = {Command::kGuard, Command::kInspect};
+
+// In the order of kSubcommands.
+std::vector<CLI::App*> add_subcommands(CLI::App& app, Options& options) {
+  CLI::App* guard = app.add_subcommand(
+      "guard", "the agent's second container: thaws what the agent froze when the agent is gone");
+  add_places(*guard, options);
+  CLI::App* inspect = app.add_subcommand(
+      "inspect", "print every listed pod with its state, cgroup, slot and last switch");
+  add_places(*inspect, options);
+  return {guard, inspect};
 }
 
 }  // namespace
@@ -85,16 +100,15 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments) {
   app.add_flag("!--no-supervisor", options.supervise,
                "run the worker alone, for a service manager that restarts it: nothing thaws the "
                "pods then if it hangs");
-  CLI::App* inspect = app.add_subcommand(
-      "inspect", "print every listed pod with its state, cgroup, slot and last switch");
-  add_places(*inspect, options);
+  const std::vector<CLI::App*> subcommands = add_subcommands(app, options);
 
   std::vector<std::string> reversed{arguments.rbegin(), arguments.rend()};  // as CLI11 wants them
   try {
     app.parse(reversed);
-    if (inspect->parsed()) {
-      options.command = Command::kInspect;
-    } else if (options.node_name.empty()) {
+    for (std::size_t i = 0; i < subcommands.size(); ++i) {
+      if (subcommands[i]->parsed()) options.command = kSubcommands[i];
+    }
+    if (options.command == Command::kRun && options.node_name.empty()) {
       throw CLI::RequiredError("--node-name (or the environment variable NODE_NAME)");
     }
   } catch (const CLI::Success& success) {  // --help, --version

@@ -10,7 +10,7 @@
 
 namespace agent {
 
-enum class Command { kRun, kInspect };
+enum class Command { kRun, kGuard, kInspect };
 
 struct Options {
   Command command = Command::kRun;

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -13,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <map>
 #include <memory>
@@ -51,35 +49,11 @@ constexpr base::Duration kLastWordWithin = std::chrono::milliseconds{300};
 constexpr base::Duration kCallTimeout = std::chrono::seconds{10};
 constexpr base::Duration kBeatEvery = std::chrono::seconds{1};
 constexpr base::Duration kNewsEvery = std::chrono::milliseconds{250};
-constexpr base::Duration kLockWithin = std::chrono::seconds{2};
-constexpr base::Duration kLockRetryAfter = std::chrono::milliseconds{10};
 
 // Whether one of them is ready before the time is over.
 bool poll_for(std::span<pollfd> fds, base::Duration timeout) {
   const timespec relative = os::to_timespec(timeout);
   return ::ppoll(fds.data(), fds.size(), &relative, nullptr) > 0;
-}
-
-// One agent per run directory: two would undo each other's work. Held until the process ends. The
-// one before us may be on its way out: a process that was killed holds its lock until it is torn
-// down.
-base::Result<os::FileDescriptor> lock_run_directory(const std::string& directory) {
-  const std::string path = directory + "/" + kLockName;
-  os::FileDescriptor lock{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
-  if (!lock.is_open()) return os::error_from_errno("run directory " + directory, errno);
-  RealSwitchClock clock;
-  const base::Duration give_up = clock.monotonic() + kLockWithin;
-  bool locked = false;
-  while (!(locked = ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) && clock.monotonic() < give_up) {
-    clock.pause(kLockRetryAfter);
-  }
-  if (!locked) {
-    return base::Error{base::Code::kAlreadyExists,
-                       "run directory " + directory +
-                           ": another kubegang-agent uses it: stop it, or give this one its own "
-                           "with --run-dir"};
-  }
-  return lock;
 }
 
 // SIGTERM and SIGINT as a descriptor. Threads that are started later inherit the blocked signals.
@@ -327,11 +301,6 @@ int Worker::stop() {
 
 int run_worker(const Options& options) {
   lock_memory();
-  const base::Result<os::FileDescriptor> lock = lock_run_directory(options.run_directory);
-  if (!lock) {
-    const int code = fail_with(lock.error());
-    return lock.error().code == base::Code::kAlreadyExists ? kExitTaken : code;
-  }
   base::Result<PodCgroups> cgroups =
       PodCgroups::open(options.cgroup_root, options.kubelet_cgroup_root);
   if (!cgroups) return fail_with(cgroups.error());

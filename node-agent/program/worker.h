@@ -7,7 +7,8 @@
 namespace agent {
 
 // Returns the exit code: 0 when it was told to stop and everything of ours is thawed, 1 when it
-// could not start or not thaw. `options.cgroup_root` is known. REQUIRES: no other thread yet.
+// could not start or not thaw. `options.cgroup_root` is known. REQUIRES: the run directory
+// is locked for this process; no other thread yet.
 int run_worker(const Options& options);
 
 }  // namespace agent

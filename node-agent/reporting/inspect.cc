@@ -13,7 +13,7 @@
 #include "linux/cpu_list.h"
 #include "linux/file_descriptor.h"
 #include "node-agent/policy/timetable_json.h"
-#include "node-agent/survival/supervisor.h"
+#include "node-agent/survival/run_lock.h"
 
 namespace agent {
 namespace {

@@ -18,12 +18,9 @@
 #include <optional>
 #include <string_view>
 
-#include "linux/clock.h"
-#include "node-agent/freezer/pod_cgroups.h"
 #include "node-agent/survival/exit_message.h"
 #include "node-agent/survival/heartbeat.h"
-#include "node-agent/survival/journal.h"
-#include "node-agent/survival/thaw_journaled.h"
+#include "node-agent/survival/wait_for_signal.h"
 #include "node-agent/survival/worker_watch.h"
 #include "node-agent/switching/switch_clock.h"
 
@@ -31,36 +28,24 @@ namespace agent {
 namespace {
 
 constexpr base::Duration kLookEvery = std::chrono::milliseconds{500};
-// Told to stop, the program has 2 s: the worker until then, and what is left is thawed from here.
+// The program must exit within 2 s of SIGTERM. The worker has 1.85 s; afterwards the supervisor
+// kills it and thaws the rest.
 constexpr base::Duration kStopWithin = std::chrono::milliseconds{1850};
 constexpr base::Duration kRestartFirst = std::chrono::milliseconds{50};
 constexpr base::Duration kRestartMax = std::chrono::seconds{1};
 constexpr base::Duration kLivedWell = std::chrono::seconds{10};
-constexpr int kThawAttemptsMax = 20;
-constexpr base::Duration kThawAgainAfter = std::chrono::milliseconds{50};
-// A killed process is gone at once, unless the kernel holds one of its threads.
+// A killed process is gone at once unless the kernel holds one of its threads.
 constexpr base::Duration kDiesWithin = std::chrono::milliseconds{250};
 constexpr base::Duration kDiesWithinAtStop = std::chrono::milliseconds{50};
 constexpr base::Duration kDeadLookEvery = std::chrono::milliseconds{2};
 
-sigset_t watched_signals() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGCHLD}) ::sigaddset(&set, signal);
-  return set;
+// Returns one of the signals that matter here; nullopt if none came within the time.
+std::optional<int> wait_for_news(base::Duration timeout) {
+  return wait_for_signal({SIGTERM, SIGINT, SIGCHLD}, timeout);
 }
 
-// Waits for one of the watched signals; nothing when the time is over.
-std::optional<int> wait_for_signal(base::Duration timeout) {
-  const sigset_t set = watched_signals();
-  const timespec relative = os::to_timespec(timeout);
-  const int signal = ::sigtimedwait(&set, nullptr, &relative);
-  if (signal < 0) return std::nullopt;
-  return signal;
-}
-
-// Gives back the program text that the start has touched (of OpenSSL, of the libraries' own
-// starts): a few pages of it come back when they are needed. Only text, which is never changed in
+// Drops the code pages touched during start-up (OpenSSL and library initializers) from our resident
+// set; the few that are still needed are faulted in again. Only code, which is never changed in
 // memory.
 void give_back_text() {
   std::ifstream maps{"/proc/self/maps"};
@@ -77,31 +62,31 @@ void give_back_text() {
 
 class Supervisor {
  public:
-  Supervisor(const SupervisorOptions& options, Heartbeat heartbeat)
-      : options_{options}, heartbeat_{std::move(heartbeat)} {}
+  Supervisor(const SupervisorOptions& options, RunLock& lock, Heartbeat heartbeat)
+      : options_{options}, lock_{lock}, heartbeat_{std::move(heartbeat)} {}
 
   int run();
 
  private:
   bool start_worker();
-  // The worker's exit status, once it has ended. Takes in every other child of PID 1 too.
+  // Returns the worker's exit status once it has ended. Reaps all other children of PID 1, too.
   std::optional<int> reap();
-  void thaw_everything();
-  // Its exit status; nothing when it does not end.
+  void thaw();
+  // Returns the worker's exit status; nullopt if it does not end within the time.
   std::optional<int> kill_worker(base::Duration within);
   bool has_to_end_now() const;
-  // An exit code when the program is over.
+  // Both return an exit code if the program is over.
   std::optional<int> worker_hangs();
-  // An exit code when the program is over.
   std::optional<int> worker_ended(int status);
   base::Duration next_look() const;
 
   const SupervisorOptions& options_;
+  RunLock& lock_;
   Heartbeat heartbeat_;
   RealSwitchClock clock_;
   WorkerWatch watch_;
   pid_t worker_ = 0;
-  bool killed_ = false;  // the worker was, for hanging, and has not ended yet
+  bool killed_ = false;  // we killed the worker because it hangs, and it has not ended yet
   base::Duration started_at_{};
   base::Duration restart_after_ = kRestartFirst;
   std::optional<base::Duration> stopping_since_;
@@ -121,10 +106,11 @@ bool Supervisor::start_worker() {
     return false;
   }
   if (child == 0) {
-    // As in a container, where PID 1 takes everybody along: no worker without a supervisor.
+    // No worker without a supervisor, as in a container, where all processes end with PID 1.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != supervisor) ::_exit(kExitFailed);
-    // The signals stay blocked: one that comes before the worker looks for it waits until then.
+    lock_.keep_in_child();
+    // The signals stay blocked: one that comes before the worker can receive it stays pending.
     ::setenv(kWorkerVariable, "1", 1);
     ::execv("/proc/self/exe", arguments.data());
     ::_exit(kExitFailed);
@@ -153,49 +139,26 @@ std::optional<int> Supervisor::kill_worker(base::Duration within) {
   return status;
 }
 
-// Thaws before it logs, here as everywhere: the log may be what hangs.
+// Thaws before it logs, here as everywhere: it may be the log that hangs.
 std::optional<int> Supervisor::worker_hangs() {
   killed_ = true;
   if (const std::optional<int> status = kill_worker(kDiesWithin)) return worker_ended(*status);
-  // The kernel holds it in a call. Once that is over it ends without doing anything more; what that
-  // very call may still freeze is thawed then.
-  thaw_everything();
+  // The kernel holds it in a call. When that call returns, the worker ends without doing anything
+  // more; what the call itself may still freeze is thawed then.
+  thaw();
   spdlog::error("the worker hangs in the kernel: thawed its pods, waiting for its end");
   return std::nullopt;
 }
 
-void Supervisor::thaw_everything() {
-  const base::Result<PodCgroups> cgroups =
-      PodCgroups::open(options_.cgroup_root, options_.kubelet_root);
-  if (!cgroups) {
-    spdlog::error("cannot thaw error=\"{}\"", cgroups.error().message);
-    return;
-  }
-  const base::Result<Journal> journal =
-      JournalFile{options_.run_directory + "/" + kJournalName}.read(read_boot_id());
-  if (!journal) {
-    if (journal.error().code == base::Code::kNotFound) return;  // Nothing was ever frozen.
-    // The next worker asks the API server which pods are ours.
-    spdlog::error("cannot thaw: the journal is damaged error=\"{}\"", journal.error().message);
-    return;
-  }
-  ThawResult result;
-  for (int attempt = 0; attempt < kThawAttemptsMax; ++attempt) {
-    result = thaw_journaled(*journal, *cgroups);
-    if (result.failed.empty() || has_to_end_now()) break;
-    clock_.pause(kThawAgainAfter);
-  }
-  spdlog::warn("thawed what the journal names thawed={} gone={} failed={}", result.thawed_count,
-               result.gone_count, result.failed.size());
-  for (const std::string& failure : result.failed) spdlog::error("not thawed pod={}", failure);
+void Supervisor::thaw() {
+  thaw_everything(options_.places, [this] { return has_to_end_now(); });
 }
 
 std::optional<int> Supervisor::worker_ended(int status) {
   const bool got_to_work = heartbeat_.main_beat().load() > 0;
   const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   if (stopping_since_ && well) return 0;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kExitTaken) return kExitTaken;
-  thaw_everything();
+  thaw();
   if (stopping_since_) return kExitFailed;
   if (!got_to_work && WIFEXITED(status)) return WEXITSTATUS(status);
   spdlog::error("the worker {} code={} signal={}: starting it again",
@@ -222,7 +185,7 @@ int Supervisor::run() {
   if (!start_worker()) return kExitFailed;
   give_back_text();
   for (;;) {
-    const std::optional<int> signal = wait_for_signal(next_look());
+    const std::optional<int> signal = wait_for_news(next_look());
     const base::Duration now = clock_.monotonic();
     if ((signal == SIGTERM || signal == SIGINT) && !stopping_since_) {
       stopping_since_ = now;
@@ -234,7 +197,7 @@ int Supervisor::run() {
     }
     if (has_to_end_now()) {
       (void)kill_worker(kDiesWithinAtStop);
-      thaw_everything();
+      thaw();
       spdlog::error("the worker did not stop: thawed its pods");
       return kExitFailed;
     }
@@ -247,11 +210,11 @@ int Supervisor::run() {
 
 }  // namespace
 
-int supervise(const SupervisorOptions& options) {
+int supervise(const SupervisorOptions& options, RunLock& lock) {
   base::Result<Heartbeat> heartbeat =
-      Heartbeat::create(options.run_directory + "/" + kHeartbeatName);
+      Heartbeat::create(options.places.run_directory + "/" + kHeartbeatName);
   if (!heartbeat) return fail_with(heartbeat.error());
-  return Supervisor{options, *std::move(heartbeat)}.run();
+  return Supervisor{options, lock, *std::move(heartbeat)}.run();
 }
 
 }  // namespace agent

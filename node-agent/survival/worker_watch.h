@@ -1,5 +1,6 @@
-// When the supervisor has to act: the worker ended, or its loops do not beat any more. Pure;
-// stepped with the time and the beats.
+// When the worker counts as hung: its loops do not beat any more. Pure; stepped with the time and
+// the beats. The supervisor kills such a worker; the guard only thaws, so it need not be patient
+// with a worker that starts.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +20,19 @@ inline constexpr base::Duration kLookGapMax = std::chrono::seconds{1};
 
 class WorkerWatch {
  public:
+  explicit WorkerWatch(base::Duration start_within = kStartWithin)
+      : start_within_{start_within}, limit_{start_within} {}
+
   // A new worker was started; its beats count from 0.
   void started(base::Duration now) {
     seen_at_ = now;
     quiet_ = base::Duration{0};
-    limit_ = kStartWithin;
+    limit_ = start_within_;
     beats_.reset();
   }
 
-  // Whether one of the two loops has not beaten for kHangAfter, or has not begun to beat within
-  // kStartWithin.
+  // Whether one of the two loops has not beaten for kHangAfter, or has not begun to beat in the
+  // time that a start may take.
   bool hangs(std::uint64_t main_beat, std::uint64_t switcher_beat, base::Duration now) {
     const base::Duration gap = now - seen_at_;
     seen_at_ = now;
@@ -47,10 +51,11 @@ class WorkerWatch {
     std::uint64_t main;
     std::uint64_t switcher;
   };
+  base::Duration start_within_;
   std::optional<Beats> beats_;  // when both had last moved on
   base::Duration seen_at_{};
   base::Duration quiet_{};
-  base::Duration limit_ = kStartWithin;
+  base::Duration limit_;
 };
 
 }  // namespace agent

@@ -36,6 +36,14 @@ void leave_no_capability() {
   ::prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL);
 }
 
+// The exit code of a child once it ended; nullopt if it does not within the limit.
+std::optional<int> wait_for(pid_t child, base::Duration limit) {
+  int status = 0;
+  const bool ended = eventually([&] { return ::waitpid(child, &status, WNOHANG) == child; }, limit);
+  if (!ended) return std::nullopt;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 }  // namespace
 
 AgentProcess::AgentProcess(CgroupVersion version, std::string program, const std::string& crds)
@@ -57,12 +65,17 @@ AgentProcess::~AgentProcess() {
 }
 
 void AgentProcess::end() {
-  if (supervisor_ == 0) return;
-  signal(SIGCONT);
-  signal(SIGTERM);
-  if (!wait_for_end(std::chrono::seconds{5})) {
-    signal(SIGKILL);
-    wait_for_end(std::chrono::seconds{5});
+  if (supervisor_ != 0) {
+    signal(SIGCONT);
+    signal(SIGTERM);
+    if (!wait_for_end(std::chrono::seconds{5})) {
+      signal(SIGKILL);
+      wait_for_end(std::chrono::seconds{5});
+    }
+  }
+  if (guard_ != 0) {
+    ::kill(guard_, SIGCONT);
+    if (!end_guard(SIGTERM)) end_guard(SIGKILL);
   }
 }
 
@@ -88,31 +101,45 @@ void AgentProcess::log_to_a_full_pipe() {
   CHECK(::fcntl(log_pipe_.get(), F_SETFL, 0) == 0);  // From now on a write waits.
 }
 
-void AgentProcess::start(const std::vector<std::string>& more_flags) {
-  std::vector<std::string> command = {program_,
-                                      "--node-name=" + std::string{kNode},
-                                      "--kubeconfig=" + directory() + "/kubeconfig",
-                                      "--cgroup-root=" + cgroups_.root(),
-                                      "--run-dir=" + run_directory(),
-                                      "--metrics-address=127.0.0.1:0",
-                                      "--lease=default/operator"};
-  command.insert(command.end(), more_flags.begin(), more_flags.end());
-  std::vector<char*> arguments;
-  for (std::string& argument : command) arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
+// The program with these arguments; logs where all of them do.
+pid_t AgentProcess::spawn(const std::vector<std::string>& arguments) const {
+  std::vector<std::string> command = {program_};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& argument : command) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
   const pid_t parent = ::getpid();
-  supervisor_ = ::fork();
-  CHECK(supervisor_ >= 0);
-  if (supervisor_ == 0) {
-    end_with_parent(parent);
-    const int file = log_pipe_.is_open() ? log_pipe_.get()
-                                         : ::open(log_path_.c_str(),
-                                                  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    ::dup2(file, STDERR_FILENO);
-    if (without_capabilities_) leave_no_capability();
-    ::execv(program_.c_str(), arguments.data());
-    ::_exit(127);
-  }
+  const pid_t child = ::fork();
+  CHECK(child >= 0);
+  if (child > 0) return child;
+  end_with_parent(parent);
+  const int file = log_pipe_.is_open()
+                       ? log_pipe_.get()
+                       : ::open(log_path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  ::dup2(file, STDERR_FILENO);
+  if (without_capabilities_) leave_no_capability();
+  ::execv(program_.c_str(), pointers.data());
+  ::_exit(127);
+}
+
+void AgentProcess::start(const std::vector<std::string>& more_flags) {
+  std::vector<std::string> arguments = {
+      "--node-name=" + std::string{kNode}, "--kubeconfig=" + directory() + "/kubeconfig",
+      "--cgroup-root=" + cgroups_.root(),  "--run-dir=" + run_directory(),
+      "--metrics-address=127.0.0.1:0",     "--lease=default/operator"};
+  arguments.insert(arguments.end(), more_flags.begin(), more_flags.end());
+  supervisor_ = spawn(arguments);
+}
+
+void AgentProcess::start_guard() {
+  guard_ = spawn({"guard", "--cgroup-root=" + cgroups_.root(), "--run-dir=" + run_directory()});
+}
+
+std::optional<int> AgentProcess::end_guard(int signal_number, base::Duration limit) {
+  ::kill(guard_, signal_number);
+  const std::optional<int> code = wait_for(guard_, limit);
+  if (code) guard_ = 0;
+  return code;
 }
 
 std::optional<pid_t> AgentProcess::worker() const {
@@ -124,12 +151,9 @@ std::optional<pid_t> AgentProcess::worker() const {
 }
 
 std::optional<int> AgentProcess::wait_for_end(base::Duration limit) {
-  int status = 0;
-  const bool ended =
-      eventually([&] { return ::waitpid(supervisor_, &status, WNOHANG) == supervisor_; }, limit);
-  if (!ended) return std::nullopt;
-  supervisor_ = 0;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const std::optional<int> code = wait_for(supervisor_, limit);
+  if (code) supervisor_ = 0;
+  return code;
 }
 
 void AgentProcess::signal(int signal_number) const {

@@ -34,6 +34,12 @@ class AgentProcess {
 
   // Starts the program (with its supervisor) or one more after the first ended.
   void start(const std::vector<std::string>& more_flags = {});
+  // Starts the guard, the agent's second container, or one more after the first ended.
+  void start_guard();
+  pid_t guard() const { return guard_; }
+  // Sends the signal to the guard and returns its exit code once it ended; nullopt if it does not
+  // within the limit.
+  std::optional<int> end_guard(int signal_number, base::Duration limit = std::chrono::seconds{5});
   // Programs that are started from now on are of uid 0, but without any capability.
   void drop_capabilities() { without_capabilities_ = true; }
   // Programs that are started from now on log into a pipe that is full and that nobody reads.
@@ -76,6 +82,8 @@ class AgentProcess {
   std::string run_directory() const { return directory_.path() + "/run"; }
 
  private:
+  pid_t spawn(const std::vector<std::string>& arguments) const;
+
   struct Pod {
     std::string uid;
     std::string path;
@@ -96,6 +104,7 @@ class AgentProcess {
   int port_ = 0;
   std::map<std::string, Pod> pods_;
   pid_t supervisor_ = 0;
+  pid_t guard_ = 0;
   bool without_capabilities_ = false;
   os::FileDescriptor log_reader_;
   os::FileDescriptor log_pipe_;

@@ -82,6 +82,34 @@ system:serviceaccount:{{ .Release.Namespace }}:kubegang-test
 {{- end }}
 {{- end }}
 
+{{/* Where the agent's containers find the cgroups of pods; also kubegang-agent inspect, called in one of them. */}}
+{{- define "kubegang.agentPlaces" -}}
+- {name: KUBEGANG_CGROUP_ROOT, value: /host/cgroup}
+{{- with .Values.agent.kubeletCgroupRoot }}
+- {name: KUBEGANG_KUBELET_CGROUP_ROOT, value: {{ . | quote }}}
+{{- end }}
+{{- end }}
+
+{{- define "kubegang.agentMounts" -}}
+- {name: run, mountPath: /run/kubegang}
+# Of the host's cgroups only those of pods, at their place below an otherwise empty folder.
+- {name: kubepods, mountPath: {{ printf "/host/cgroup/%s" (include "kubegang.kubepods" .) | quote }}}
+{{- end }}
+
+{{/* root, since the freezer's files belong to root; nothing more: no privilege, no host namespaces.
+     dict root, add (a list of capabilities). */}}
+{{- define "kubegang.agentSecurity" -}}
+runAsUser: 0
+privileged: false
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]{{ with .add }}, add: {{ toJson . }}{{ end }}}
+seccompProfile: {type: RuntimeDefault}
+{{- with .root.Values.agent.seLinuxOptions }}
+seLinuxOptions: {{ toJson . }}
+{{- end }}
+{{- end }}
+
 {{/* Binds the policy `name` everywhere. */}}
 {{- define "kubegang.policyBinding" }}
 ---

@@ -1,0 +1,179 @@
+// The guard: what was frozen by an agent runs within 6 s whatever is killed, though nobody starts
+// the agent's container again, and as long as the agent lives the guard does nothing.
+#include "node-agent/survival/guard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+#include "base/prng.h"
+#include "node-agent/itest/agent_process_fixture.h"
+
+namespace agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AgentProcessFixture;
+using testing::CgroupVersion;
+using testing::eventually;
+using ::testing::HasSubstr;
+using testing::kSlice;
+using ::testing::Not;
+using testing::RealCgroups;
+
+constexpr base::Duration kLimit = seconds{6};
+
+class GuardTest : public AgentProcessFixture {
+ protected:
+  void two_gangs_with_a_guard() {
+    two_gangs();
+    node_->start_guard();
+    node_->start();
+    ASSERT_TRUE(takes_turns_soon());
+  }
+  bool all_run_within(base::Duration limit) {
+    return time_until([&] { return all_run(); }, limit).has_value();
+  }
+};
+
+// As an OOM kill of a container does (memory.oom.group), and nobody restarts it: kubelet waits in
+// its back-off.
+TEST_P(GuardTest, ThawsEverythingWhenSupervisorAndWorkerAreKilledAtOnce) {
+  constexpr std::uint64_t kSeed = 20261123;
+  base::Prng prng{kSeed};
+  two_gangs_with_a_guard();
+  const std::string foreign = node_->cgroups().add_pod("foreign");
+  node_->cgroups().set_frozen(foreign, true);
+  base::Duration longest{0};
+  for (int round = 0; round < 8; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
+    std::this_thread::sleep_for(base::Duration{static_cast<std::int64_t>(prng.below(400'000))});
+    const base::Duration killed_at = clock_.monotonic();
+    kill_container();
+    ASSERT_TRUE(all_run_within(kLimit));
+    longest = std::max(longest, clock_.monotonic() - killed_at);
+    ASSERT_TRUE(all_run_for(milliseconds{500}));
+    ASSERT_TRUE(node_->cgroups().is_asked_frozen(foreign));
+    node_->start();
+    ASSERT_TRUE(takes_turns_soon(seconds{10}));
+    ASSERT_TRUE(goes_on_taking_turns());
+  }
+  std::printf("longest until everything ran: %lld ms\n",
+              static_cast<long long>(longest.count() / 1000));
+}
+
+TEST_P(GuardTest, DoesNothingWhileTheAgentTakesTurnsAlsoWhenItIsKilledItself) {
+  two_gangs_with_a_guard();
+  EXPECT_TRUE(goes_on_taking_turns());
+  EXPECT_EQ(node_->end_guard(SIGKILL), 128 + SIGKILL);
+  EXPECT_TRUE(goes_on_taking_turns());
+  node_->start_guard();
+  EXPECT_TRUE(goes_on_taking_turns());
+  ::kill(*node_->worker(), SIGKILL);  // The supervisor's business.
+  EXPECT_TRUE(takes_turns_soon());
+  EXPECT_THAT(log_text(), Not(HasSubstr("stands still")));
+  kill_container();
+  EXPECT_TRUE(all_run_within(kLimit));
+}
+
+// Both containers are killed, and kubelet brings the guard back first.
+TEST_P(GuardTest, ThawsAtItsStartWhatADeadAgentLeft) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  node_->start();
+  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  kill_container();
+  ASSERT_TRUE(frozen("a") && frozen("b"));
+  node_->start_guard();
+  EXPECT_TRUE(all_run_within(kLimit));
+}
+
+// What somebody freezes after that is not frozen by us.
+TEST_P(GuardTest, ThawsOnceForEachAgentThatIsGone) {
+  two_gangs_with_a_guard();
+  kill_container();
+  ASSERT_TRUE(all_run_within(kLimit));
+  ASSERT_TRUE(all_run_for(milliseconds{500}));
+  node_->cgroups().set_frozen(node_->path("a"), true);
+  EXPECT_FALSE(eventually([&] { return !frozen("a"); }, seconds{1}));
+  node_->cgroups().set_frozen(node_->path("a"), false);
+}
+
+// The whole container stands still: its supervisor, too.
+TEST_P(GuardTest, ThawsBesideAnAgentThatStandsStillAndLetsItGoOn) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  node_->start_guard();
+  node_->start();
+  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  std::this_thread::sleep_for(seconds{1});  // Both loops have beaten.
+  const std::optional<pid_t> worker = node_->worker();
+  ASSERT_TRUE(worker.has_value());
+  node_->signal(SIGSTOP);
+  ::kill(*worker, SIGSTOP);
+  const base::Duration stopped_at = clock_.monotonic();
+  EXPECT_TRUE(all_run_within(kLimit));
+  tell("all_run_after_ms", stopped_at);
+  EXPECT_TRUE(eventually([&] { return log_text().find("stands still") != std::string::npos; }));
+  ::kill(*worker, SIGCONT);
+  node_->signal(SIGCONT);
+  // Its audit finds that they run.
+  EXPECT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  EXPECT_FALSE(eventually([&] { return !frozen("a") || !frozen("b"); }, seconds{2}));
+  EXPECT_EQ(node_->worker(), worker);
+}
+
+// The pod ends: kubelet tells both, or the guard after the agent.
+TEST_P(GuardTest, EndsAfterTheAgentAndThawsIfThatWasKilled) {
+  two_gangs_with_a_guard();
+  EXPECT_EQ(node_->end_guard(SIGTERM, milliseconds{500}), std::nullopt);  // it waits
+  EXPECT_TRUE(goes_on_taking_turns());
+  node_->signal(SIGTERM);
+  EXPECT_EQ(node_->wait_for_end(seconds{5}), 0);
+  EXPECT_EQ(node_->end_guard(SIGTERM), 0);
+  EXPECT_TRUE(all_run());
+  node_->start_guard();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  EXPECT_EQ(node_->end_guard(SIGTERM, milliseconds{100}), std::nullopt);
+  kill_container();
+  EXPECT_EQ(node_->end_guard(SIGTERM), 0);
+  EXPECT_TRUE(all_run());
+}
+
+TEST_P(GuardTest, NeedsNoCapability) {
+  two_gangs();
+  node_->drop_capabilities();
+  node_->start_guard();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  kill_container();
+  EXPECT_TRUE(all_run_within(kLimit));
+}
+
+// The chart gives it 32 MiB: what is its own, and not pages of files, is far less.
+TEST_P(GuardTest, IsSmall) {
+  constexpr long kKibibytesMax = 8 << 10;
+  two_gangs_with_a_guard();
+  kill_container();
+  ASSERT_TRUE(all_run_within(kLimit));
+  std::ifstream status{"/proc/" + std::to_string(node_->guard()) + "/status"};
+  long kibibytes = -1;
+  for (std::string word; status >> word;) {
+    if (word == "RssAnon:") status >> kibibytes;
+  }
+  RecordProperty("anonymous_memory_KiB", std::to_string(kibibytes));
+  EXPECT_GT(kibibytes, 0);
+  EXPECT_LE(kibibytes, kKibibytesMax);
+}
+
+INSTANTIATE_TEST_SUITE_P(Real, GuardTest, ::testing::Values(CgroupVersion::kV2, CgroupVersion::kV1),
+                         [](const auto& version) { return to_string(version.param); });
+
+}  // namespace
+}  // namespace agent

@@ -1,0 +1,55 @@
+#include "node-agent/survival/run_lock.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <time.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "linux/cgroup_file.h"
+#include "linux/clock.h"
+#include "node-agent/survival/wait_for_signal.h"
+
+namespace agent {
+namespace {
+
+constexpr base::Duration kRetryAfter = std::chrono::milliseconds{10};
+
+}  // namespace
+
+base::Result<RunLock> RunLock::open(const std::string& run_directory) {
+  const std::string path = run_directory + "/" + kLockName;
+  os::FileDescriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  if (!file.is_open()) return os::error_from_errno("run directory " + run_directory, errno);
+  return RunLock{run_directory, std::move(file)};
+}
+
+bool RunLock::try_take() {
+  return ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+base::Status RunLock::take_within(base::Duration within) {
+  const base::Duration give_up = os::read_clock(CLOCK_BOOTTIME) + within;
+  while (!try_take()) {
+    if (wait_for_signal({SIGTERM, SIGINT}, kRetryAfter) ||
+        os::read_clock(CLOCK_BOOTTIME) >= give_up) {
+      return base::Error{base::Code::kAlreadyExists,
+                         "run directory " + run_directory_ +
+                             ": another kubegang-agent uses it: stop it, or give this one its own "
+                             "with --run-dir"};
+    }
+  }
+  return {};
+}
+
+void RunLock::give_back() {
+  ::flock(file_.get(), LOCK_UN);
+}
+
+void RunLock::keep_in_child() {
+  ::fcntl(file_.get(), F_SETFD, 0);
+}
+
+}  // namespace agent

@@ -1,0 +1,46 @@
+#include "node-agent/survival/thaw_everything.h"
+
+#include <spdlog/spdlog.h>
+
+#include "base/time.h"
+#include "node-agent/freezer/pod_cgroups.h"
+#include "node-agent/survival/journal.h"
+#include "node-agent/survival/thaw_journaled.h"
+#include "node-agent/switching/switch_clock.h"
+
+namespace agent {
+namespace {
+
+constexpr int kAttemptsMax = 20;
+constexpr base::Duration kAgainAfter = std::chrono::milliseconds{50};
+
+}  // namespace
+
+bool thaw_everything(const AgentPlaces& places, const std::function<bool()>& give_up) {
+  const base::Result<PodCgroups> cgroups =
+      PodCgroups::open(places.cgroup_root, places.kubelet_root);
+  if (!cgroups) {
+    spdlog::error("cannot thaw error=\"{}\"", cgroups.error().message);
+    return false;
+  }
+  const base::Result<Journal> journal =
+      JournalFile{places.run_directory + "/" + kJournalName}.read(read_boot_id());
+  if (!journal) {
+    if (journal.error().code == base::Code::kNotFound) return true;  // Nothing was ever frozen.
+    spdlog::error("cannot thaw: the journal is damaged error=\"{}\"", journal.error().message);
+    return true;
+  }
+  RealSwitchClock clock;
+  ThawResult result;
+  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+    result = thaw_journaled(*journal, *cgroups);
+    if (result.failed.empty() || give_up()) break;
+    clock.pause(kAgainAfter);
+  }
+  spdlog::warn("thawed what the journal names thawed={} gone={} failed={}", result.thawed_count,
+               result.gone_count, result.failed.size());
+  for (const std::string& failure : result.failed) spdlog::error("not thawed pod={}", failure);
+  return result.failed.empty();
+}
+
+}  // namespace agent
