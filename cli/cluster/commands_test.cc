@@ -1,7 +1,12 @@
 // The commands that talk to a cluster, against the in-memory API server.
 #include <gmock/gmock.h>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "cli/cluster/followed_queue.h"
+#include "cli/cluster/queue.h"
+#include "cli/cluster/read.h"
 #include "cli/testing/program_fixture.h"
 
 namespace cli {
@@ -103,6 +108,59 @@ TEST_F(ClusterCommands, QueueCutsNamesWhereTheTerminalIsTooNarrow) {
             "       4     batch    short   team-a PD       0:00      1 (Priority)\n"
             "       3 batch-of- weather-   team-a PD       0:00      1 (Resources)\n");
   EXPECT_EQ(run({"queue", "-A", "-o", "wide"}).out, whole);
+}
+
+// What a watch shows follows the server, and asks it for nothing but the changes.
+TEST_F(ClusterCommands, WatchListsOnceAndThenFollows) {
+  add_two_gangs();
+  const Session session{.client = client_, .clock = clock_, .sleeper = sleeper_, .ns = "team-a"};
+  FollowedQueue queue{session, ""};
+  const auto until = [](const auto& holds) {
+    while (!holds()) std::this_thread::yield();
+  };
+  until([&] { return queue.has_synced(); });
+  const auto codes = [&] {
+    std::string out;
+    for (const QueueLine& line : queue_lines(queue.jobs(), queue.timetable_of(), now())) {
+      out += line.name + "=" + line.moment.code + " ";
+    }
+    return out;
+  };
+  EXPECT_EQ(codes(), "first=R second=S ");
+  clock_.advance(seconds{30});
+  EXPECT_EQ(codes(), "second=R first=S ") << "a turn changed without a write";
+  add_job("team-b", "third", {}, {.state = kube::JobState::kPending, .job_id = 3});
+  until([&] { return queue.jobs().size() == 3 && codes().find("third=PD") != std::string::npos; });
+  EXPECT_FALSE(queue.take_error());
+}
+
+TEST_F(ClusterCommands, WatchPrintsRoundsAndEndsWithTheFirstError) {
+  add_two_gangs();
+  const Session session{.client = client_, .clock = clock_, .sleeper = sleeper_, .ns = "team-a"};
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(run_queue(session, {.watch = true, .watch_rounds_max = 1}, {.out = out, .err = err}),
+            kExitOk);
+  EXPECT_THAT(out.str(), HasSubstr("n[12-13]"));
+  kube::Client stopped = client_;
+  stopped.request_stop();
+  const Session broken{.client = stopped, .clock = clock_, .sleeper = sleeper_, .ns = "team-a"};
+  EXPECT_EQ(run_queue(broken, {.watch = true}, {.out = out, .err = err}), kExitFailed);
+  EXPECT_THAT(err.str(), HasSubstr("kubectl-gang queue: list "));
+}
+
+TEST_F(ClusterCommands, TimetablesAreReadOneByOneOrAllAtOnce) {
+  add_two_gangs();
+  const Session session{.client = client_, .clock = clock_, .sleeper = sleeper_, .ns = ""};
+  TimetableReader reader{session, {.out = std::cout, .err = std::cerr}};
+  const TimetableOf timetable_of = reader.lookup();
+  ASSERT_NE(timetable_of("n12"), nullptr);
+  const kube::NodeTimetable* n12 = timetable_of("n12");
+  EXPECT_EQ(timetable_of("n99"), nullptr) << "there is none";
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(timetable_of("x" + std::to_string(i)), nullptr);
+  EXPECT_EQ(timetable_of("n12"), n12) << "what was read stays when all are read";
+  EXPECT_NE(timetable_of("n13"), nullptr);
+  EXPECT_TRUE(reader.status().ok());
 }
 
 // squeue(1), --partition: a list, and a waiting job may be for several.

@@ -51,9 +51,9 @@ std::string ending_text(const kube::JobEnding& ending) {
 
 }  // namespace
 
-std::string explanation(const kube::Job& job, const Timetables& timetables,
+std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
                         const std::vector<kube::Event>& events, base::Instant now) {
-  const JobMoment moment = job_moment(job, timetables, now);
+  const JobMoment moment = job_moment(job, timetable_of, now);
   const kube::JobStatus& status = job.status;
   std::string out;
   add(out, "Job",
@@ -110,8 +110,6 @@ int run_explain(const Session& session, const std::string& name, Output output) 
   };
   const base::Result<kube::Job> job = find_job(session, name, output);
   if (!job) return fail(job.error());
-  const base::Result<Timetables> timetables = read_timetables(session, output);
-  if (!timetables) return fail(timetables.error());
   base::Result<kube::ObjectList<kube::Event>> events = session.client.list<kube::Event>(
       {.ns = session.ns, .field_selector = "involvedObject.name=" + job->metadata.name});
   if (!events) return fail(events.error());
@@ -122,7 +120,10 @@ int run_explain(const Session& session, const std::string& name, Output output) 
   std::sort(of_job.begin(), of_job.end(), [](const kube::Event& a, const kube::Event& b) {
     return a.last_timestamp < b.last_timestamp;
   });
-  output.out << explanation(*job, *timetables, of_job, session.clock.wall());
+  TimetableReader timetables{session, output};
+  const std::string text = explanation(*job, timetables.lookup(), of_job, session.clock.wall());
+  if (!timetables.status()) return fail(timetables.status().error());
+  output.out << text;
   return kExitOk;
 }
 

@@ -12,7 +12,7 @@
 namespace cli {
 
 // For people; lines of at most 80 columns where names allow it.
-std::string explanation(const kube::Job& job, const Timetables& timetables,
+std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
                         const std::vector<kube::Event>& events, base::Instant now);
 
 int run_explain(const Session& session, const std::string& job, Output output);

@@ -15,19 +15,19 @@ struct Listed {
   std::uint16_t pod = 0;
 };
 
-std::optional<Listed> find_listed(const kube::Job& job, const Timetables& timetables) {
+std::optional<Listed> find_listed(const kube::Job& job, const TimetableOf& timetable_of) {
   if (!job.status.allocation) return std::nullopt;
   const base::Result<std::vector<std::string>> nodes =
       slurm::expand_hostlist(job.status.allocation->hostlist);
   if (!nodes) return std::nullopt;
   for (const std::string& node : *nodes) {
-    const auto found = timetables.find(node);
-    if (found == timetables.end()) continue;
-    const kube::NodeTimetableSpec& spec = found->second.spec;
+    const kube::NodeTimetable* found = timetable_of(node);
+    if (found == nullptr) continue;
+    const kube::NodeTimetableSpec& spec = found->spec;
     if (!timetable::validate(spec.timetable)) continue;
     for (std::size_t i = 0; i < spec.pods.size(); ++i) {
       if (spec.pods[i].job_uid == job.metadata.uid) {
-        return Listed{&found->second, static_cast<std::uint16_t>(i)};
+        return Listed{found, static_cast<std::uint16_t>(i)};
       }
     }
   }
@@ -58,7 +58,7 @@ base::Duration run_time_in_status(const kube::Job& job, base::Instant now, bool 
 
 }  // namespace
 
-JobMoment job_moment(const kube::Job& job, const Timetables& timetables, base::Instant now) {
+JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base::Instant now) {
   const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
   const bool completing = kube::is_true(job.status.conditions, "Completing");
   const bool active = state == kube::JobState::kRunning || state == kube::JobState::kSuspended;
@@ -70,7 +70,7 @@ JobMoment job_moment(const kube::Job& job, const Timetables& timetables, base::I
   if (!kube::is_true(job.status.conditions, "Ready")) {
     return {.code = completing ? "CG" : "CF", .run_time = base::Duration{0}};
   }
-  if (const std::optional<Listed> listed = find_listed(job, timetables)) {
+  if (const std::optional<Listed> listed = find_listed(job, timetable_of)) {
     const bool runs = timetable::runs_at(listed->timetable->spec.timetable, listed->pod, now);
     return {.code = completing ? "CG" : (runs ? "R" : "S"),
             .run_time = run_time_listed(*listed, now)};

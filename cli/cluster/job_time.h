@@ -2,7 +2,7 @@
 // the job's status and the timetables of its nodes (architecture.md 2 and 3).
 #pragma once
 
-#include <map>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,8 +12,8 @@
 
 namespace cli {
 
-// The timetables by node name.
-using Timetables = std::map<std::string, kube::NodeTimetable>;
+// The timetable of a node; null when it has none.
+using TimetableOf = std::function<const kube::NodeTimetable*(const std::string& node)>;
 
 struct JobMoment {
   // squeue's code: PD, R, S, CF (allocated, not all pods run yet), CG (ended, pods not gone yet),
@@ -23,7 +23,7 @@ struct JobMoment {
   friend bool operator==(const JobMoment&, const JobMoment&) = default;
 };
 
-JobMoment job_moment(const kube::Job& job, const Timetables& timetables, base::Instant now);
+JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base::Instant now);
 
 // "PD" for kPending and so on.
 std::string state_code(kube::JobState state);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "cli/cluster/followed_queue.h"
 #include "cli/cluster/read.h"
 #include "cli/table.h"
 #include "kube/sleeper.h"
@@ -38,13 +39,13 @@ int node_count(const kube::Job& job) {
   return job.spec.resources.nodes ? job.spec.resources.nodes->min : 1;
 }
 
-QueueLine queue_line(const kube::Job& job, const Timetables& timetables, base::Instant now) {
+QueueLine queue_line(const kube::Job& job, const TimetableOf& timetable_of, base::Instant now) {
   QueueLine line;
   if (job.status.job_id) line.job_id = std::to_string(*job.status.job_id);
   line.partition = partition_of(job);
   line.name = job.metadata.name;
   line.user = job.metadata.ns;
-  line.moment = job_moment(job, timetables, now);
+  line.moment = job_moment(job, timetable_of, now);
   line.nodes = node_count(job);
   if (job.status.allocation) {
     line.hostlist = job.status.allocation->hostlist;
@@ -96,32 +97,63 @@ bool is_in(const QueueLine& line, const std::vector<std::string>& partitions) {
   });
 }
 
-base::Status print_queue(const Session& session, const QueueOptions& options, Output output) {
-  base::Result<std::vector<kube::Job>> jobs =
-      list_all<kube::Job>(session, options.all_namespaces ? "" : session.ns, output);
-  if (!jobs) return jobs.error();
-  const base::Result<Timetables> timetables = read_timetables(session, output);
-  if (!timetables) return timetables.error();
-  const base::Instant now = session.clock.wall();
-  std::vector<QueueLine> lines = queue_lines(*jobs, *timetables, now);
+void print_lines(std::vector<QueueLine> lines, base::Instant now, const QueueOptions& options,
+                 Output output) {
   if (!options.partitions.empty()) {
     std::erase_if(lines, [&](const QueueLine& line) { return !is_in(line, options.partitions); });
   }
+  if (options.watch && !options.json && output.columns) output.out << kClearScreen;
   output.out << (options.json ? queue_json(lines, now)
                               : format_queue(lines, options.wide ? std::nullopt : output.columns));
+  output.out.flush();
+}
+
+base::Status print_once(const Session& session, const QueueOptions& options, const std::string& ns,
+                        Output output) {
+  base::Result<std::vector<kube::Job>> list = list_all<kube::Job>(session, ns, output);
+  if (!list) return list.error();
+  std::vector<std::shared_ptr<const kube::Job>> jobs;
+  for (kube::Job& job : *list) jobs.push_back(std::make_shared<const kube::Job>(std::move(job)));
+  const base::Instant now = session.clock.wall();
+  TimetableReader timetables{session, output};
+  std::vector<QueueLine> lines = queue_lines(jobs, timetables.lookup(), now);
+  if (!timetables.status()) return timetables.status();
+  print_lines(std::move(lines), now, options, output);
+  return {};
+}
+
+// Prints every second, since run times go on and turns change without a write. Ends with the error
+// of the first list, or after `watch_rounds_max` rounds; later errors are told and outlived.
+base::Status follow(const Session& session, const QueueOptions& options, const std::string& ns,
+                    Output output) {
+  kube::ThreadSleeper sleeper;
+  FollowedQueue queue{session, ns};
+  for (std::int64_t round = 0; options.watch_rounds_max == 0 || round < options.watch_rounds_max;) {
+    const std::optional<base::Error> error = queue.take_error();
+    if (error && !queue.has_synced()) return *error;
+    if (!queue.has_synced()) {
+      (void)sleeper.sleep(std::chrono::milliseconds{20}, {});
+      continue;
+    }
+    const base::Instant now = session.clock.wall();
+    print_lines(queue_lines(queue.jobs(), queue.timetable_of(), now), now, options, output);
+    if (error) output.err << "kubectl-gang queue: " << error->message << "; trying again\n";
+    if (++round == options.watch_rounds_max) break;
+    (void)sleeper.sleep(std::chrono::seconds{1}, {});
+  }
   return {};
 }
 
 }  // namespace
 
-std::vector<QueueLine> queue_lines(const std::vector<kube::Job>& jobs, const Timetables& timetables,
-                                   base::Instant now) {
+std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube::Job>>& jobs,
+                                   const TimetableOf& timetable_of, base::Instant now) {
   std::vector<QueueLine> lines;
-  for (const kube::Job& job : jobs) {
-    const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
-    const bool completing = kube::is_true(job.status.conditions, "Completing");
+  for (const std::shared_ptr<const kube::Job>& job : jobs) {
+    const kube::JobState state = job->status.state.value_or(kube::JobState::kPending);
+    const bool completing = kube::is_true(job->status.conditions, "Completing");
     if (kube::is_final(state) && !completing) continue;
-    lines.push_back(queue_line(job, timetables, now));
+    lines.push_back(queue_line(*job, timetable_of, now));
   }
   const auto key = [](const QueueLine& line) {
     return std::tuple{line.partition, state_rank(line.moment.code),
@@ -154,18 +186,12 @@ std::string format_queue(const std::vector<QueueLine>& lines,
 }
 
 int run_queue(const Session& session, const QueueOptions& options, Output output) {
-  kube::ThreadSleeper sleeper;
-  for (std::int64_t round = 1;; ++round) {
-    if (options.watch && !options.json && output.columns) output.out << kClearScreen;
-    const base::Status status = print_queue(session, options, output);
-    if (!status) {
-      output.err << "kubectl-gang queue: " << status.error().message << "\n";
-      return kExitFailed;
-    }
-    output.out.flush();
-    if (!options.watch || round == options.watch_rounds_max) return kExitOk;
-    if (!sleeper.sleep(std::chrono::seconds{1}, {})) return kExitOk;
-  }
+  const std::string ns = options.all_namespaces ? "" : session.ns;
+  const base::Status status = options.watch ? follow(session, options, ns, output)
+                                            : print_once(session, options, ns, output);
+  if (status) return kExitOk;
+  output.err << "kubectl-gang queue: " << status.error().message << "\n";
+  return kExitFailed;
 }
 
 }  // namespace cli

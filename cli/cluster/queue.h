@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ struct QueueOptions {
   std::vector<std::string> partitions;  // empty = all
   bool json = false;
   bool wide = false;                  // whole names, whatever the terminal's width
-  bool watch = false;                 // again every second until interrupted
+  bool watch = false;                 // follows changes, shown every second, until interrupted
   std::int64_t watch_rounds_max = 0;  // 0 = no end
 };
 
@@ -35,8 +36,8 @@ struct QueueLine {
 
 // Jobs that are not finished, in squeue's order: partition, waiting before running before
 // suspended, higher priority first, then by id.
-std::vector<QueueLine> queue_lines(const std::vector<kube::Job>& jobs, const Timetables& timetables,
-                                   base::Instant now);
+std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube::Job>>& jobs,
+                                   const TimetableOf& timetable_of, base::Instant now);
 
 // squeue's columns in squeue's widths, but for the number: 8 places instead of 18, which are for
 // the parts of arrays. Where a line is longer than `columns_max`, names are cut as squeue cuts them

@@ -4,15 +4,49 @@
 
 namespace cli {
 
-base::Result<Timetables> read_timetables(const Session& session, Output output) {
-  base::Result<std::vector<kube::NodeTimetable>> list =
-      list_all<kube::NodeTimetable>(session, "", output);
-  if (!list) return list.error();
-  Timetables timetables;
-  for (kube::NodeTimetable& timetable : *list) {
-    timetables[timetable.metadata.name] = std::move(timetable);
+TimetableOf TimetableReader::lookup() {
+  return [this](const std::string& node) { return find(node); };
+}
+
+const kube::NodeTimetable* TimetableReader::find(const std::string& node) {
+  if (!status_) return nullptr;
+  auto found = read_.find(node);
+  if (found == read_.end() && !has_all_) {
+    if (++single_reads_ <= kSingleReadsMax) {
+      read_one(node);
+    } else {
+      read_all();
+    }
+    found = read_.find(node);
   }
-  return timetables;
+  return found == read_.end() || !found->second ? nullptr : &*found->second;
+}
+
+void TimetableReader::read_one(const std::string& node) {
+  base::Result<kube::NodeTimetable> one =
+      session_.client.get<kube::NodeTimetable>({.ns = "", .name = node});
+  if (one) {
+    read_[node] = std::move(*one);
+  } else if (one.error().code == base::Code::kNotFound) {
+    read_[node] = std::nullopt;
+  } else {
+    status_ = one.error();
+  }
+}
+
+// What has been read stays: callers hold pointers to it.
+void TimetableReader::read_all() {
+  base::Result<std::vector<kube::NodeTimetable>> list =
+      list_all<kube::NodeTimetable>(session_, "", output_);
+  if (!list) {
+    status_ = list.error();
+    return;
+  }
+  has_all_ = true;
+  for (kube::NodeTimetable& timetable : *list) {
+    const std::string node = timetable.metadata.name;
+    read_.try_emplace(node, std::move(timetable));
+  }
 }
 
 base::Result<kube::Job> find_job(const Session& session, const std::string& name_or_number,

@@ -1,6 +1,8 @@
 // Reading objects for commands: an object that does not decode is told on stderr and left out.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +24,31 @@ base::Result<std::vector<T>> list_all(const Session& session, const std::string&
   return std::move(list->items);
 }
 
-base::Result<Timetables> read_timetables(const Session& session, Output output);
+// The timetables of the nodes that somebody asks about: the first ones one by one, all at once when
+// there are many. `session` must live longer.
+class TimetableReader {
+ public:
+  TimetableReader(const Session& session, Output output) : session_{session}, output_{output} {}
+
+  // For job_moment(); valid as long as this. Null after an error, too.
+  TimetableOf lookup();
+  // The first error that reading met.
+  const base::Status& status() const { return status_; }
+
+ private:
+  static constexpr int kSingleReadsMax = 50;
+
+  const kube::NodeTimetable* find(const std::string& node);
+  void read_one(const std::string& node);
+  void read_all();
+
+  const Session& session_;
+  const Output output_;
+  base::Status status_{};
+  int single_reads_ = 0;
+  bool has_all_ = false;
+  std::map<std::string, std::optional<kube::NodeTimetable>> read_;  // nothing: there is none
+};
 
 // A job by its name, or by its number (status.jobID) in the session's namespace. kNotFound: no such
 // job.

@@ -1,6 +1,8 @@
 #include "e2e/devcluster/job_rows.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "cli/cluster/job_time.h"
 
@@ -17,13 +19,17 @@ std::string nodes_or_reason(const kube::JobStatus& status) {
 std::vector<JobRow> job_rows(const std::vector<kube::Job>& jobs,
                              const std::vector<kube::NodeTimetable>& timetables,
                              base::Instant now) {
-  cli::Timetables by_node;
+  std::map<std::string, const kube::NodeTimetable*> by_node;
   for (const kube::NodeTimetable& timetable : timetables) {
-    by_node.emplace(timetable.metadata.name, timetable);
+    by_node.emplace(timetable.metadata.name, &timetable);
   }
+  const cli::TimetableOf timetable_of = [&](const std::string& node) {
+    const auto found = by_node.find(node);
+    return found == by_node.end() ? nullptr : found->second;
+  };
   std::vector<JobRow> rows;
   for (const kube::Job& job : jobs) {
-    const cli::JobMoment moment = cli::job_moment(job, by_node, now);
+    const cli::JobMoment moment = cli::job_moment(job, timetable_of, now);
     JobRow row{.name = job.metadata.name,
                .partition = job.status.partition,
                .state = moment.code,

@@ -1,0 +1,66 @@
+#include "cli/cluster/followed_queue.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace cli {
+namespace {
+
+// A watch per kind is one connection each; after an error people want to see it soon.
+kube::InformerOptions options_for(const std::string& ns) {
+  kube::InformerOptions options;
+  options.ns = ns;
+  options.backoff.max = std::chrono::seconds{5};
+  return options;
+}
+
+}  // namespace
+
+FollowedQueue::FollowedQueue(const Session& session, const std::string& ns)
+    : jobs_{session.client,
+            session.clock,
+            options_for(ns),
+            {.on_error = [this](const base::Error& error) { note(error); }},
+            [](kube::Job& job) { job.spec.pod_template = {}; }},
+      timetables_{session.client,
+                  session.clock,
+                  options_for(""),
+                  {.on_error = [this](const base::Error& error) { note(error); }}} {
+  loops_.start("jobs", [this](std::stop_token stop) { return jobs_.step(std::move(stop)); });
+  loops_.start("timetables",
+               [this](std::stop_token stop) { return timetables_.step(std::move(stop)); });
+}
+
+FollowedQueue::~FollowedQueue() {
+  loops_.request_stop();
+  loops_.join();
+}
+
+bool FollowedQueue::has_synced() const {
+  return jobs_.has_synced() && timetables_.has_synced();
+}
+
+std::optional<base::Error> FollowedQueue::take_error() {
+  const std::lock_guard lock{mu_};
+  return std::exchange(error_, std::nullopt);
+}
+
+void FollowedQueue::note(const base::Error& error) {
+  const std::lock_guard lock{mu_};
+  error_ = error;
+}
+
+std::vector<std::shared_ptr<const kube::Job>> FollowedQueue::jobs() const {
+  return jobs_.snapshot();
+}
+
+TimetableOf FollowedQueue::timetable_of() const {
+  // A watch may replace a timetable while the caller still reads it.
+  const auto kept = std::make_shared<std::vector<std::shared_ptr<const kube::NodeTimetable>>>();
+  return [this, kept](const std::string& node) {
+    kept->push_back(timetables_.find({.ns = "", .name = node}));
+    return kept->back().get();
+  };
+}
+
+}  // namespace cli

@@ -1,0 +1,43 @@
+// Jobs and timetables as they are on the server, kept up by watches: what `queue --watch` shows.
+// One list of each at the beginning, then only what changes.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/cluster/job_time.h"
+#include "cli/cluster/session.h"
+#include "kube/informer.h"
+#include "kube/run_loop.h"
+
+namespace cli {
+
+class FollowedQueue {
+ public:
+  // Jobs of namespace `ns`, "" = all. Starts two threads; `session` must live longer.
+  FollowedQueue(const Session& session, const std::string& ns);
+  ~FollowedQueue();
+
+  // Whether both lists are complete; before, the others return what has arrived.
+  bool has_synced() const;
+  // The last error since the previous call. After an error the watches try again by themselves.
+  std::optional<base::Error> take_error();
+
+  std::vector<std::shared_ptr<const kube::Job>> jobs() const;
+  // Keeps what it has returned; to be dropped after use.
+  TimetableOf timetable_of() const;
+
+ private:
+  void note(const base::Error& error);
+
+  mutable std::mutex mu_;
+  std::optional<base::Error> error_;  // guarded by mu_
+  kube::Informer<kube::Job> jobs_;
+  kube::Informer<kube::NodeTimetable> timetables_;
+  kube::RunLoop loops_;  // ends before what it drives
+};
+
+}  // namespace cli
