@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo reference bench check check-long cluster-up cluster-down e2e-kubernetes bench-kubernetes format clean
+.PHONY: help deps build test dev demo reference dist bench check check-long cluster-up cluster-down e2e-kubernetes bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 SLICE ?= 2s
@@ -11,6 +11,7 @@ BUILD := build
 TEST_ARGS ?=
 NODES ?= 1000
 SCALE ?= 1
+DIST_URL ?= https://example.com/kubegang
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -48,6 +49,9 @@ reference: deps  ## write docs/reference/ anew, from the CRDs and the programs
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target reference_test
 	@KUBEGANG_WRITE_REFERENCE=1 $(BUILD)/tests/reference_test >/dev/null && git --no-pager diff --stat docs/reference
+
+dist: build  ## the plugin as an archive, with krew's manifest, in build/dist (DIST_URL=where they will lie)
+	@tools/dist $(BUILD) $(BUILD)/dist $(DIST_URL)
 
 check: deps  ## the tests of the pure parts under asan-ubsan, and fuzzing (FUZZ_SECONDS=15 each)
 	@tools/install-packages tools/packages-check.txt

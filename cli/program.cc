@@ -9,7 +9,9 @@
 #include "cli/cluster/info.h"
 #include "cli/cluster/queue.h"
 #include "cli/cluster/submit.h"
+#include "cli/completion.h"
 #include "cli/local_zone.h"
+#include "cli/man_page.h"
 #include "cli/simulate_command.h"
 
 namespace cli {
@@ -180,6 +182,18 @@ int submit(std::span<const std::string> words, const WithSession& with_session, 
       output);
 }
 
+void add_commands(CLI::App& app, Commands& commands, Output output) {
+  app.require_subcommand(0, 1);  // with at least 1 the library does not name a wrong option
+  app.set_version_flag("--version", std::string{"kubectl-gang "} + KUBEGANG_VERSION);
+  app.get_formatter()->column_width(26);
+  add_queue(app, commands, output);
+  app.add_subcommand("submit", "Submit a batch script or a command, as sbatch does.");
+  add_info(app, commands, output);
+  add_explain(app, commands, output);
+  add_control(app, commands, output);
+  add_simulate(app, commands.simulate);
+}
+
 }  // namespace
 
 int run_program(std::span<const std::string> arguments, const WithSession& with_session,
@@ -188,16 +202,16 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
     return submit(arguments.subspan(1), with_session, output);
   }
   CLI::App app{"Gang jobs on Kubernetes, as Slurm's users know them.", "kubectl-gang"};
-  app.require_subcommand(0, 1);  // with at least 1 the library does not name a wrong option
-  app.set_version_flag("--version", std::string{"kubectl-gang "} + KUBEGANG_VERSION);
-  app.get_formatter()->column_width(26);
   Commands commands;
-  add_queue(app, commands, output);
-  app.add_subcommand("submit", "Submit a batch script or a command, as sbatch does.");
-  add_info(app, commands, output);
-  add_explain(app, commands, output);
-  add_control(app, commands, output);
-  add_simulate(app, commands.simulate);
+  add_commands(app, commands, output);
+  if (!arguments.empty() && arguments.front() == "__complete") {
+    return run_complete(arguments.subspan(1), app, commands.connect, with_session, output);
+  }
+  if (!arguments.empty() && arguments.front() == "__man") {
+    const std::string page = man_page(app, arguments.size() > 1 ? arguments[1] : "");
+    output.out << page;
+    return page.empty() ? kExitUsage : kExitOk;
+  }
 
   const auto is_named = [&](CLI::App* command) { return command->get_name() == arguments.front(); };
   if (!arguments.empty() && arguments.front().substr(0, 1) != "-" &&

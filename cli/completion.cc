@@ -1,0 +1,175 @@
+#include "cli/completion.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "api/job.h"
+#include "api/partition.h"
+#include "cli/cluster/submit.h"
+#include "kube/api/namespace.h"
+
+namespace cli {
+namespace {
+
+constexpr base::Duration kClusterTimeout = std::chrono::seconds{3};
+
+// Words with descriptions, by the alphabet.
+using Words = std::map<std::string, std::string>;
+
+struct Possibilities {
+  Words words;
+  bool files = false;
+};
+
+CLI::App* command_named(CLI::App& app, const std::string& name) {
+  const auto is_it = [&](const CLI::App* command) { return command->get_name() == name; };
+  const std::vector<CLI::App*> found = app.get_subcommands(is_it);
+  return found.empty() ? nullptr : found.front();
+}
+
+Words commands_of(CLI::App& app) {
+  Words words;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    words[command->get_name()] = command->get_description();
+  }
+  return words;
+}
+
+// submit reads its command line as sbatch does; its options are those that its help names.
+Words submit_options() {
+  Words words;
+  const std::string help = submit_help();
+  for (std::size_t at = help.find("--"); at != std::string::npos; at = help.find("--", at + 2)) {
+    const std::size_t end = help.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at);
+    const std::string word = help.substr(at, end - at);
+    if (word.size() > 2) words[word] = "";
+  }
+  return words;
+}
+
+Words options_of(const CLI::App& command) {
+  if (command.get_name() == "submit") return submit_options();
+  Words words;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      words["--" + name] = option->get_description();
+    }
+  }
+  return words;
+}
+
+// The option of which `word` is the name and whose value comes next.
+const CLI::Option* value_option(const CLI::App& command, const std::string& word) {
+  if (word.size() < 2 || word[0] != '-' || word.find('=') != std::string::npos) return nullptr;
+  const CLI::Option* option = command.get_option_no_throw(word);
+  return option != nullptr && !option->get_type_name().empty() ? option : nullptr;
+}
+
+// "TEXT:{json,wide}"
+Words choices_of(const CLI::Option& option) {
+  Words words;
+  const std::string type = option.get_type_name();
+  const std::size_t open = type.find('{');
+  const std::size_t close = type.find('}');
+  if (open == std::string::npos || close == std::string::npos) return words;
+  std::string list = type.substr(open + 1, close - open - 1);
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    words[list.substr(0, comma)] = "";
+    list.erase(0, std::min(comma + 1, list.size()));
+  }
+  return words;
+}
+
+template <kube::ApiObject T>
+Words names_in(const Session& session, const std::string& ns) {
+  Words words;
+  const base::Result<kube::ObjectList<T>> list = session.client.list<T>({.ns = ns});
+  if (!list) return words;
+  for (const T& object : list->items) words[object.metadata.name] = "";
+  return words;
+}
+
+Words unfinished_jobs(const Session& session) {
+  Words words;
+  const base::Result<kube::ObjectList<kube::Job>> list =
+      session.client.list<kube::Job>({.ns = session.ns});
+  if (!list) return words;
+  for (const kube::Job& job : list->items) {
+    const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
+    if (!kube::is_final(state)) words[job.metadata.name] = to_string(state);
+  }
+  return words;
+}
+
+// What is asked of the cluster for the value of an option, or for an argument ("").
+using Question = Words (*)(const Session&);
+
+Question question_for(const std::string& option) {
+  if (option == "partition") {
+    return [](const Session& session) { return names_in<kube::Partition>(session, ""); };
+  }
+  if (option == "namespace") {
+    return [](const Session& session) { return names_in<kube::Namespace>(session, ""); };
+  }
+  return nullptr;
+}
+
+Words ask(Question question, ConnectOptions connect, const WithSession& with_session) {
+  Words words;
+  connect.request_timeout = kClusterTimeout;
+  (void)with_session(connect, [&](const Session& session) {
+    words = question(session);
+    return kExitOk;
+  });
+  return words;
+}
+
+// Notes what the words before the last say of the cluster and the namespace. A command line that is
+// not complete is no error here.
+void read_connection(std::span<const std::string> words, CLI::App& app) {
+  std::vector<std::string> reversed{words.rbegin(), words.rend()};
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError&) {
+    return;
+  }
+}
+
+Possibilities possibilities(std::span<const std::string> words, CLI::App& app,
+                            const ConnectOptions& connect, const WithSession& with_session) {
+  const std::string& last = words.back();
+  if (words.size() == 1)
+    return {.words = last.starts_with('-') ? options_of(app) : commands_of(app)};
+  const CLI::App* command = command_named(app, words.front());
+  if (command == nullptr) return {};
+  if (const CLI::Option* option = value_option(*command, words[words.size() - 2]); option) {
+    const std::string name = option->get_lnames().empty() ? "" : option->get_lnames().front();
+    const Question question = question_for(name);
+    if (question != nullptr) return {.words = ask(question, connect, with_session)};
+    return {.words = choices_of(*option), .files = name == "kubeconfig" || name == "svg"};
+  }
+  if (last.starts_with('-')) return {.words = options_of(*command)};
+  if (command->get_name() == "submit" || command->get_name() == "simulate") return {.files = true};
+  if (command->get_option_no_throw("JOB") == nullptr) return {};
+  return {.words = ask(unfinished_jobs, connect, with_session)};
+}
+
+}  // namespace
+
+int run_complete(std::span<const std::string> words, CLI::App& app, ConnectOptions& connect,
+                 const WithSession& with_session, Output output) {
+  if (words.empty()) return kExitUsage;
+  read_connection(words.first(words.size() - 1), app);
+  const Possibilities found = possibilities(words, app, connect, with_session);
+  for (const auto& [word, description] : found.words) {
+    if (!word.starts_with(words.back())) continue;
+    output.out << word << (description.empty() ? "" : "\t" + description) << "\n";
+  }
+  output.out << (found.files ? ":0\n" : ":4\n");
+  return kExitOk;
+}
+
+}  // namespace cli

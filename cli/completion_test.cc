@@ -1,0 +1,69 @@
+// What kubectl's completion gets, and the manual pages: both come from the table of commands.
+#include <gmock/gmock.h>
+
+#include "cli/testing/program_fixture.h"
+
+namespace cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class Completion : public ProgramTest {
+ protected:
+  std::string complete(std::vector<std::string> words) {
+    words.insert(words.begin(), "__complete");
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, kExitOk);
+    EXPECT_EQ(ran.err, "");
+    return ran.out;
+  }
+};
+
+TEST_F(Completion, OffersCommandsThatBeginSo) {
+  EXPECT_EQ(complete({"re"}),
+            "release\tEnd a hold.\n"
+            "requeue\tEnd running jobs and queue them again.\n"
+            "resume\tLet suspended jobs run again.\n"
+            ":4\n");
+  EXPECT_THAT(complete({""}), AllOf(HasSubstr("queue\t"), HasSubstr("simulate\t")));
+}
+
+TEST_F(Completion, OffersOptionsAndTheirValues) {
+  EXPECT_EQ(complete({"queue", "--all"}), "--all-namespaces\tjobs of all namespaces\n:4\n");
+  EXPECT_EQ(complete({"queue", "-o", ""}), "json\nwide\n:4\n");
+  EXPECT_EQ(complete({"queue", "--namespace", "team"}), "team-a\nteam-b\n:4\n");
+  EXPECT_THAT(complete({"submit", "--ntasks"}),
+              AllOf(HasSubstr("--ntasks\n"), HasSubstr("--ntasks-per-node\n")));
+  EXPECT_EQ(complete({"queue", "--kubeconfig", ""}), ":0\n") << "file names";
+  EXPECT_EQ(complete({"submit", ""}), ":0\n") << "a script";
+  EXPECT_EQ(complete({"nonsense", ""}), ":4\n");
+}
+
+TEST_F(Completion, OffersTheUnfinishedJobsOfTheNamespace) {
+  add_job("team-a", "running", {}, {.state = kube::JobState::kRunning, .job_id = 1});
+  add_job("team-a", "ready", {}, {.state = kube::JobState::kCompleted, .job_id = 2});
+  add_job("team-b", "rest", {}, {.state = kube::JobState::kPending, .job_id = 3});
+  EXPECT_EQ(complete({"cancel", "-n", "team-a", "r"}), "running\tRunning\n:4\n");
+  EXPECT_EQ(complete({"explain", "-n", "team-b", ""}), "rest\tPending\n:4\n");
+  EXPECT_EQ(complete({"queue", "-n", "team-b", ""}), ":4\n") << "it takes no argument";
+}
+
+TEST_F(Completion, ManualPagesHaveEveryCommandAndOption) {
+  const Ran overview = run({"__man"});
+  EXPECT_THAT(overview.out, AllOf(StartsWith(".TH KUBECTL\\-GANG 1 "), HasSubstr(".SH COMMANDS"),
+                                  HasSubstr("\\fBrequeue\\fR"), HasSubstr(".SH EXIT STATUS")));
+  const Ran queue = run({"__man", "queue"});
+  EXPECT_THAT(queue.out,
+              AllOf(HasSubstr("\\fB\\-A,\\-\\-all\\-namespaces\\fR\njobs of all namespaces"),
+                    HasSubstr(".BR kubectl\\-gang\\-submit (1)"),
+                    Not(HasSubstr(".BR kubectl\\-gang\\-queue (1)"))));
+  EXPECT_THAT(run({"__man", "submit"}).out, HasSubstr("\\-\\-ntasks\\-per\\-node"));
+  EXPECT_THAT(run({"__man", "cancel"}).out, HasSubstr("\\fIJOB\\fR"));
+  EXPECT_EQ(run({"__man", "nonsense"}).code, kExitUsage);
+}
+
+}  // namespace
+}  // namespace cli
