@@ -198,6 +198,16 @@ base::Result<PodCgroup> PodCgroups::scan(std::string_view uid) const {
                      "pod " + std::string{uid} + ": no cgroup below " + root_};
 }
 
+std::string runtime_cgroup_in(const PodCgroup& cgroup) {
+  base::Result<os::FileDescriptor> directory =
+      os::open_beneath(cgroup.directory.get(), ".", kDirectoryFlags);
+  if (!directory) return {};
+  for (std::string& name : subdirectories(*std::move(directory))) {
+    if (name.starts_with("crio-conmon-")) return std::move(name);
+  }
+  return {};
+}
+
 base::Result<std::unique_ptr<Freezer>> open_freezer(const PodCgroup& cgroup) {
   base::Result<std::unique_ptr<Freezer>> v2 = Cgroup2Freezer::open(cgroup.directory.get());
   if (v2 || v2.error().code != base::Code::kNotFound) {

@@ -76,6 +76,12 @@ class PodCgroups {
   os::FileDescriptor directory_;
 };
 
+// Returns the name of a cgroup in the pod's that belongs to the container runtime; "" if there is
+// none. CRI-O with `conmon_cgroup = "pod"` puts its monitor there (crio-conmon-<id>, with .scope
+// under systemd): it would be frozen with the pod, and then nobody reads the container's output or
+// tells of its end. Cost: reads the directory.
+std::string runtime_cgroup_in(const PodCgroup& cgroup);
+
 // The freezer of an open pod cgroup, of the version that it is: checked per pod, since a hybrid
 // machine has both. kNotFound: the cgroup is gone or has no freezer.
 base::Result<std::unique_ptr<Freezer>> open_freezer(const PodCgroup& cgroup);

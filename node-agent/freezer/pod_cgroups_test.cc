@@ -50,6 +50,19 @@ TEST_F(PodCgroupsTest, FindsEveryQosClassOfTheCgroupfsDriver) {
   }
 }
 
+// As CRI-O lays it out with conmon_cgroup = "pod"; by default the monitor is elsewhere.
+TEST_F(PodCgroupsTest, SeesCriOsMonitorInThePod) {
+  const std::string pod = "kubepods/pod" + std::string{kUid};
+  make_v2(root() / pod);
+  make_v2(root() / pod / "crio-0123456789ab.scope");
+  EXPECT_EQ(runtime_cgroup_in(*find(QosClass::kGuaranteed)), "");
+  for (const std::string name : {"crio-conmon-0123456789ab", "crio-conmon-0123456789ab.scope"}) {
+    make_v2(root() / pod / name);
+    EXPECT_EQ(runtime_cgroup_in(*find(QosClass::kGuaranteed)), name);
+    fs::remove_all(root() / pod / name);
+  }
+}
+
 TEST_F(PodCgroupsTest, FindsEveryQosClassOfTheSystemdDriver) {
   const std::string uid{kUnitUid};
   for (const auto& [qos, path] : std::vector<std::pair<QosClass, std::string>>{

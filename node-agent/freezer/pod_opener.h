@@ -12,12 +12,18 @@
 
 namespace agent {
 
+inline const std::string kConmonInPod =
+    "CRI-O keeps its monitor in the pod's cgroup, where it would be frozen with the pod: give "
+    "CRI-O "
+    "cgroup_manager = \"systemd\" and conmon_cgroup = \"system.slice\"; found ";
+
 // Finds a pod's cgroup and opens its freezer. The real one is below, the fake testing/fake_node.h.
 class PodOpener {
  public:
   struct Opened {
     std::string path;
     std::shared_ptr<Freezer> freezer;
+    std::string never_freeze{};  // why this pod must not be frozen; "" = it may be
   };
   virtual ~PodOpener() = default;
   // kNotFound: not there (yet, or any more).
@@ -50,7 +56,10 @@ class CgroupPodOpener final : public PodOpener {
     if (!cgroup) return cgroup.error();
     base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
     if (!freezer) return freezer.error();
-    return Opened{.path = cgroup->path, .freezer = *std::move(freezer)};
+    const std::string runtime = runtime_cgroup_in(*cgroup);
+    return Opened{.path = cgroup->path,
+                  .freezer = *std::move(freezer),
+                  .never_freeze = runtime.empty() ? "" : kConmonInPod + runtime};
   }
 
   const PodCgroups& cgroups_;

@@ -58,6 +58,16 @@ CpuSets::Outcome CpuSets::take_back(const Wanted& wanted, base::Duration now) {
   return {.note = status.error().message, .again_at = now + kLookEvery};
 }
 
+void CpuSets::adopt(const std::vector<std::string>& uids) {
+  for (const std::string& uid : uids) bound_[uid] = {};
+}
+
+std::vector<std::string> CpuSets::bound() const {
+  std::vector<std::string> uids;
+  for (const auto& [uid, bound] : bound_) uids.push_back(uid);
+  return uids;
+}
+
 void CpuSets::forget_all_but(const std::set<std::string>& uids) {
   std::erase_if(bound_, [&](const auto& entry) { return !uids.contains(entry.first); });
 }

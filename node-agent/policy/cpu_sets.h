@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/time.h"
 #include "kube/api/pod.h"
@@ -35,6 +36,11 @@ class CpuSets {
   };
   // Does what is due, at once when another set is wanted than last time.
   Outcome apply(const Wanted& wanted, base::Duration now);
+
+  // Once, before the first apply(): these pods were bound by the process before.
+  void adopt(const std::vector<std::string>& uids);
+  // The UIDs of all pods that are bound by us, or were and cannot be set free.
+  std::vector<std::string> bound() const;
 
   // Only these pods exist.
   void forget_all_but(const std::set<std::string>& uids);

@@ -145,6 +145,35 @@ TEST_F(CpuSetsTest, TakesASetBackThatIsNotListedAnyMoreAndNoOther) {
   EXPECT_EQ(node_.cgroup("a").cpus, "3");
 }
 
+// The journal names the pod before it is bound, so that the agent after this one can take it back.
+TEST_F(CpuSetsTest, ARestartedAgentTakesASetBackThatTheOneBeforeHasSet) {
+  node_.add_pod("b", "b");
+  node_.cgroup("b").cpus = "2";  // by somebody else
+  list_with("0");
+  ASSERT_EQ(node_.cgroup("a").cpus, "0");
+  EXPECT_THAT(node_.journal().bound, ElementsAre("uid-a"));
+  node_.restart_agent(/*pods_known=*/false);
+  node_.step();
+  EXPECT_EQ(node_.cgroup("a").cpus, "0");
+  node_.restart_agent();
+  kube::NodeTimetable timetable = node_.timetable({"a", "b"}, {{0, 1}});
+  node_.publish(timetable);
+  node_.step();
+  EXPECT_EQ(node_.cgroup("a").cpus, "");
+  EXPECT_EQ(node_.cgroup("b").cpus, "2");
+  node_.step();
+  EXPECT_TRUE(node_.journal().bound.empty());
+}
+
+TEST_F(CpuSetsTest, BindsNothingThatTheJournalCannotName) {
+  fs::create_directory(fs::path{node_.directory()} / "journal.next");  // where it is written first
+  list_with("0");
+  EXPECT_EQ(node_.cgroup("a").cpus, "");
+  fs::remove(fs::path{node_.directory()} / "journal.next");
+  node_.run_for(milliseconds{1100});
+  EXPECT_EQ(node_.cgroup("a").cpus, "0");
+}
+
 TEST_F(CpuSetsTest, KeepsItThereAndWaitsForItsCgroup) {
   node_.cgroup("a").removed = true;
   list_with("1");

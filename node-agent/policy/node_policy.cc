@@ -9,8 +9,12 @@ namespace agent {
 namespace {
 
 constexpr base::Duration kReopenAfter = std::chrono::seconds{1};
+constexpr base::Duration kNeverFrozenLookEvery = std::chrono::seconds{10};
 constexpr base::Duration kJournalRetryAfter = std::chrono::seconds{1};
 constexpr base::Duration kCatchUpLookAfter = std::chrono::milliseconds{10};
+// From the request to delete a pod until kubelet sends SIGTERM, and the fraction of a second that a
+// deletionTimestamp lacks. Measured on a slow node: 3 s.
+constexpr base::Duration kKubeletLag = std::chrono::seconds{5};
 
 // Whether both say the same; numbers are not compared.
 bool same(const Assignment& a, const Assignment& b) {
@@ -86,6 +90,7 @@ NodePolicy::Adopted NodePolicy::adopt() {
     return adopted;
   }
   adopted.journal = journal_ = *journal;
+  cpu_sets_.adopt(journal_.bound);
   take_over(adoption_.begin(journal_.pods));
   if (!journal_.timetable.empty()) {
     base::Result<kube::NodeTimetable> timetable = timetable_from_json(journal_.timetable);
@@ -176,8 +181,9 @@ std::optional<base::Duration> NodePolicy::step(const Inputs& inputs) {
   }
   add_the_unlisted(assignment.pods);
 
-  // 3. The journal first, then the switcher.
+  // 3. The journal first, then the CPU sets and the switcher.
   write_journal(inputs, assignment);
+  bind_to_cpus(inputs);
   if (!submitted_ || !same(*submitted_, assignment)) {
     submitted_ = assignment;
     sink_.submit(std::move(assignment));
@@ -204,43 +210,65 @@ NodePolicy::Placed NodePolicy::place(const Inputs& inputs, std::uint16_t index,
   PodView view{.name = listed.ns + "/" + listed.name, .index = index};
   if (!inputs.pods_known) return place_from_journal(std::move(view), listed);
   const auto found = inputs.pods.find({listed.ns, listed.name});
-  if (found == inputs.pods.end()) return {std::move(view), std::nullopt};
+  if (found == inputs.pods.end()) return {.view = std::move(view)};
   const PodFacts& facts = found->second;
   view.uid = facts.uid;
   view.note = refusal(facts, listed);
   if (!view.note.empty()) {
     view.standing = PodStanding::kRefused;
-    return {std::move(view), std::nullopt};
+    return {.view = std::move(view)};
   }
   if (facts.finished) {
     view.note = "finished";
-    return {std::move(view), std::nullopt};
+    return {.view = std::move(view)};
   }
-  bind_to_cpus(inputs, facts, listed, view);
+  // Also while it starts: a program may read at its start how many CPUs it has.
+  Placed placed{.view = std::move(view)};
+  if (!facts.ending_within) {
+    placed.cpus = CpuSets::Wanted{.uid = facts.uid,
+                                  .qos = facts.qos.value_or(kube::QosClass::kBurstable),
+                                  .cpus = listed.cpuset,
+                                  .online = inputs.cpu_ids};
+  }
   const std::optional<ControlRule> rule = rule_of(inputs, facts);
-  view.standing = PodStanding::kSettling;
+  placed.view.standing = PodStanding::kSettling;
   if (!rule) {
-    if (!inputs.rules_known) view.note = "the Node or the SchedulerConfig has not been read yet";
-    return {std::move(view), std::nullopt};
+    if (!inputs.rules_known) {
+      placed.view.note = "the Node or the SchedulerConfig has not been read yet";
+    }
+    return placed;
   }
-  const std::shared_ptr<PodControl> control = known_or_open(inputs, facts, view);
-  if (!control) return {std::move(view), std::nullopt};
-  view.standing = *rule == ControlRule::kDeleted ? PodStanding::kExempt : PodStanding::kControlled;
-  return {std::move(view), under_control(control, index, *rule)};
+  const std::shared_ptr<PodControl> control = known_or_open(inputs, facts, placed.view);
+  if (placed.view.never_frozen) placed.view.standing = PodStanding::kRefused;
+  if (!control) return placed;
+  placed.view.standing =
+      *rule == ControlRule::kDeleted ? PodStanding::kExempt : PodStanding::kControlled;
+  placed.controlled = under_control(control, index, *rule);
+  return placed;
 }
 
-// Also while it starts: a program may read at its start how many CPUs it has.
-void NodePolicy::bind_to_cpus(const Inputs& inputs, const PodFacts& facts,
-                              const kube::TimetablePod& listed, PodView& view) {
-  if (facts.ending_within) return;
-  const CpuSets::Outcome outcome =
-      cpu_sets_.apply({.uid = facts.uid,
-                       .qos = facts.qos.value_or(kube::QosClass::kBurstable),
-                       .cpus = listed.cpuset,
-                       .online = inputs.cpu_ids},
-                      inputs.monotonic);
-  view.cpu_note = outcome.note;
-  if (!listed.cpuset.empty() || !outcome.note.empty()) wake_at(outcome.again_at);
+// Only what the journal names, so that an agent after us can take it back.
+void NodePolicy::bind_to_cpus(const Inputs& inputs) {
+  for (Placed& placed : placed_) {
+    if (!placed.cpus) continue;
+    const bool named =
+        std::binary_search(journal_.bound.begin(), journal_.bound.end(), placed.cpus->uid);
+    if (!placed.cpus->cpus.empty() && !named) continue;  // write_journal() tries again.
+    const CpuSets::Outcome outcome = cpu_sets_.apply(*placed.cpus, inputs.monotonic);
+    placed.view.cpu_note = outcome.note;
+    if (!placed.cpus->cpus.empty() || !outcome.note.empty()) wake_at(outcome.again_at);
+  }
+}
+
+// Returns the UIDs of the pods that are bound to CPUs by us or will be in this step, sorted.
+std::vector<std::string> NodePolicy::bound_or_wanted() const {
+  std::vector<std::string> uids = cpu_sets_.bound();
+  for (const Placed& placed : placed_) {
+    if (placed.cpus && !placed.cpus->cpus.empty()) uids.push_back(placed.cpus->uid);
+  }
+  std::sort(uids.begin(), uids.end());
+  uids.erase(std::unique(uids.begin(), uids.end()), uids.end());
+  return uids;
 }
 
 // The API server has not answered yet: the pods that the journal names go on as they were.
@@ -250,9 +278,10 @@ NodePolicy::Placed NodePolicy::place_from_journal(PodView view, const kube::Time
     view.uid = uid;
     view.standing = PodStanding::kControlled;
     const std::uint16_t index = view.index;
-    return {std::move(view), under_control(known, index, ControlRule::kTimetable)};
+    return {.view = std::move(view),
+            .controlled = under_control(known, index, ControlRule::kTimetable)};
   }
-  return {std::move(view), std::nullopt};
+  return {.view = std::move(view)};
 }
 
 std::string NodePolicy::refusal(const PodFacts& facts, const kube::TimetablePod& listed) const {
@@ -296,16 +325,32 @@ bool NodePolicy::adopt_foreign_once(const PodFacts& facts) {
   return true;
 }
 
+// Returns the monotonic instant until which an ending pod stays thawed. kubelet gives it the grace
+// time from when it sends SIGTERM, which is some seconds after the request (kKubeletLag), and has
+// begun long ago if this process saw the deletion late. So a deletion counts by its
+// deletionTimestamp, but never for longer than the grace time from when we saw it: the clocks may
+// differ. A disruption has no such timestamp, and the deletion that follows it counts anew.
+base::Duration NodePolicy::end_of_grace(const Inputs& inputs, const PodFacts& facts) {
+  const bool by_deletion = facts.deleted_by.has_value();
+  auto [ending, first] = endings_.try_emplace(
+      facts.uid, Ending{.since = inputs.monotonic, .by_deletion = by_deletion});
+  if (!first && by_deletion && !ending->second.by_deletion) {
+    ending->second = {.since = inputs.monotonic, .by_deletion = true};
+  }
+  const base::Duration since = ending->second.since;
+  base::Duration over = since + *facts.ending_within;
+  if (by_deletion) {
+    const base::Duration by_server = inputs.monotonic + (*facts.deleted_by - inputs.wall);
+    over = std::clamp(by_server, since, over);
+  }
+  return over + kKubeletLag;
+}
+
 ControlRule NodePolicy::rule_of_ending(const Inputs& inputs, const PodFacts& facts,
                                        const PodControl& control) {
-  auto [ending, first] = endings_.try_emplace(
-      facts.uid, Ending{.since = inputs.monotonic, .deletion_seen = facts.deletion_seen});
-  if (!first && facts.deletion_seen && !ending->second.deletion_seen) {
-    ending->second = {.since = inputs.monotonic, .deletion_seen = true};
-  }
+  const base::Duration over = end_of_grace(inputs, facts);
   // Where SIGKILL does not get through, it stays thawed until it is gone (rule 9).
   if (!control.freezer->kill_works_while_frozen()) return ControlRule::kDeleted;
-  const base::Duration over = ending->second.since + *facts.ending_within;
   if (inputs.monotonic >= over) return ControlRule::kTimetable;
   wake_at(over);
   return ControlRule::kDeleted;
@@ -332,6 +377,11 @@ bool NodePolicy::is_settled(const Inputs& inputs, const PodFacts& facts) {
 std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, const PodFacts& facts,
                                                       PodView& view) {
   if (const auto known = known_.find(facts.uid); known != known_.end()) {
+    if (!known->second->never_freeze.empty()) {  // adopted: an agent before us has frozen it
+      view.note = known->second->never_freeze;
+      view.never_frozen = true;
+      return nullptr;
+    }
     const bool gone = known->second->state.load(std::memory_order_acquire) == FreezeState::kGone;
     return gone ? reopened(inputs, known->second) : known->second;
   }
@@ -344,6 +394,7 @@ std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, cons
     wake_at(retry->second.at);
     view.note = retry->second.why;
     view.denied = retry->second.denied;
+    view.never_frozen = retry->second.never_frozen;
     return nullptr;
   }
   base::Result<PodOpener::Opened> opened =
@@ -356,6 +407,14 @@ std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, cons
     retries_[facts.uid] = {
         .at = inputs.monotonic + Adoption::kRetryAfter, .why = view.note, .denied = view.denied};
     wake_at(inputs.monotonic + Adoption::kRetryAfter);
+    return nullptr;
+  }
+  if (!opened->never_freeze.empty()) {
+    view.note = opened->never_freeze;
+    view.never_frozen = true;
+    retries_[facts.uid] = {
+        .at = inputs.monotonic + kNeverFrozenLookEvery, .why = view.note, .never_frozen = true};
+    wake_at(inputs.monotonic + kNeverFrozenLookEvery);
     return nullptr;
   }
   retries_.erase(facts.uid);
@@ -442,6 +501,7 @@ void NodePolicy::write_journal(const Inputs& inputs, Assignment& assignment) {
     next.rules = Rules{.settings = inputs.settings, .kill_switch = inputs.kill_switch};
   }
   next.pods = pods_to_name(inputs, assignment);
+  next.bound = bound_or_wanted();
   if (gate_.in_force() != json_of_) {
     json_of_ = gate_.in_force();
     timetable_json_ = json_of_ ? timetable_to_json(*json_of_) : "";

@@ -45,8 +45,9 @@ struct PodView {
   PodStanding standing = PodStanding::kWaitedFor;
   std::optional<FreezeState> state{};
   std::string path{};
-  std::string note{};   // why it is refused or what its cgroup lacks; "" = nothing to say
-  bool denied = false;  // the agent lacks the right to its freezer, see `note`
+  std::string note{};         // why it is refused or what its cgroup lacks; "" = nothing to say
+  bool denied = false;        // the agent lacks the right to its freezer, see `note`
+  bool never_frozen = false;  // what runs in its cgroup must not be frozen, see `note`
   std::optional<base::Instant> last_switch{};
   std::uint64_t slow_freezes = 0;  // that took 100 ms and longer
   base::Duration slow_freeze{0};   // the last of them
@@ -97,17 +98,19 @@ class NodePolicy {
 
  private:
   struct Ending {
-    base::Duration since{};
-    bool deletion_seen = false;
+    base::Duration since{};  // seen by this process
+    bool by_deletion = false;
   };
   struct Retry {
     base::Duration at{};
     std::string why{};
     bool denied = false;
+    bool never_frozen = false;
   };
   struct Placed {
     PodView view;
-    std::optional<ControlledPod> controlled;
+    std::optional<ControlledPod> controlled{};
+    std::optional<CpuSets::Wanted> cpus{};
   };
 
   void take_over(const PodControls& adopted);
@@ -119,11 +122,12 @@ class NodePolicy {
   Placed place_from_journal(PodView view, const kube::TimetablePod& listed);
   std::string refusal(const PodFacts& facts, const kube::TimetablePod& listed) const;
   std::optional<ControlRule> rule_of(const Inputs& inputs, const PodFacts& facts);
+  base::Duration end_of_grace(const Inputs& inputs, const PodFacts& facts);
   ControlRule rule_of_ending(const Inputs& inputs, const PodFacts& facts,
                              const PodControl& control);
   bool is_settled(const Inputs& inputs, const PodFacts& facts);
-  void bind_to_cpus(const Inputs& inputs, const PodFacts& facts, const kube::TimetablePod& listed,
-                    PodView& view);
+  void bind_to_cpus(const Inputs& inputs);
+  std::vector<std::string> bound_or_wanted() const;
   std::shared_ptr<PodControl> known_or_open(const Inputs& inputs, const PodFacts& facts,
                                             PodView& view);
   std::shared_ptr<PodControl> reopened(const Inputs& inputs,

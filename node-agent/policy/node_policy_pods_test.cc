@@ -136,10 +136,45 @@ TEST_F(NodePolicyTest, ThawsADeletedPodForItsGracePeriodThenTheTimetableAppliesA
   node_.run_for(milliseconds{300});
   EXPECT_THAT(node_.log(), ElementsAre("thaw uid-b", "thaw uid-b"));
   EXPECT_EQ(node_.view("b").standing, PodStanding::kExempt);
-  node_.run_for(milliseconds{4500});
+  // kubelet counts from when it sends SIGTERM, which is later than the request.
+  node_.run_for(milliseconds{9500});
   EXPECT_TRUE(node_.runs("b"));
   node_.run_for(milliseconds{300});
   EXPECT_FALSE(node_.runs("b"));
+}
+
+// The agent was restarted, or did not reach the API server: kubelet has been counting for long.
+TEST_F(NodePolicyTest, ThawsADeletedPodAsKubeletCountsAndNotFromWhenItHeardOfIt) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.step();
+  node_.pod("b").metadata.deletion_timestamp = node_.clock().wall() + seconds{10};
+  node_.pod("b").metadata.deletion_grace_period_seconds = 30;  // requested 20 s ago
+  node_.run_for(seconds{14});
+  EXPECT_TRUE(node_.runs("b"));
+  node_.run_for(seconds{2});
+  EXPECT_FALSE(node_.runs("b"));
+}
+
+// A second delete with a shorter grace time moves the timestamp.
+TEST_F(NodePolicyTest, AShorterGraceTimeCountsAtOnceAndAWrongClockNeverMakesItLonger) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.step();
+  node_.pod("b").metadata.deletion_timestamp = node_.clock().wall() + minutes{60};
+  node_.pod("b").metadata.deletion_grace_period_seconds = 30;  // the node's clock is behind
+  node_.run_for(seconds{20});
+  EXPECT_TRUE(node_.runs("b"));
+  node_.pod("b").metadata.deletion_grace_period_seconds = 10;
+  node_.run_for(milliseconds{300});
+  EXPECT_FALSE(node_.runs("b"));
+  node_.pod("a").metadata.deletion_timestamp = node_.clock().wall() - minutes{60};
+  node_.pod("a").metadata.deletion_grace_period_seconds = 30;  // the clock is ahead
+  node_.publish(node_.timetable({"a", "b"}, {{1}}));
+  node_.run_for(seconds{4});
+  EXPECT_TRUE(node_.runs("a"));  // some time in any case
+  node_.run_for(seconds{2});
+  EXPECT_FALSE(node_.runs("a"));
 }
 
 TEST_F(NodePolicyTest, KeepsADeletedPodOfCgroupV1ThawedUntilItIsGone) {
@@ -161,9 +196,9 @@ TEST_F(NodePolicyTest, ThawsADisruptedPodAndGivesTheDeletionAGracePeriodOfItsOwn
       {.type = "DisruptionTarget", .status = kube::ConditionStatus::kTrue}};
   node_.run_for(seconds{20});
   EXPECT_TRUE(node_.runs("b"));
-  node_.pod("b").metadata.deletion_timestamp = node_.clock().wall();
+  node_.pod("b").metadata.deletion_timestamp = node_.clock().wall() + seconds{30};
   node_.pod("b").metadata.deletion_grace_period_seconds = 30;
-  node_.run_for(seconds{29});
+  node_.run_for(seconds{34});
   EXPECT_TRUE(node_.runs("b"));
   node_.run_for(seconds{2});
   EXPECT_FALSE(node_.runs("b"));
@@ -217,6 +252,34 @@ TEST_F(NodePolicyTest, LeavesAForeignFreezeAloneAndReportsIt) {
   node_.restart_agent();
   node_.run_for(seconds{2});
   EXPECT_FALSE(node_.runs("b"));  // and the journal does not make it ours
+}
+
+// CRI-O's monitor in the pod's cgroup would be frozen with it.
+TEST_F(NodePolicyTest, NeverFreezesAPodWhoseCgroupHoldsAPartOfTheRuntime) {
+  two_gangs();
+  node_.cgroup("b").never_freeze = "the runtime is in it";
+  node_.run_for(seconds{3});
+  EXPECT_EQ(node_.cgroup("b").writes, 0U);
+  EXPECT_EQ(node_.view("b").standing, PodStanding::kRefused);
+  EXPECT_TRUE(node_.view("b").never_frozen);
+  EXPECT_EQ(node_.view("b").note, "the runtime is in it");
+  EXPECT_THAT(journaled(), ElementsAre("uid-a"));
+  node_.cgroup("b").never_freeze.clear();
+  node_.run_for(seconds{11});
+  EXPECT_EQ(node_.view("b").standing, PodStanding::kControlled);
+}
+
+// An agent that did not know it has frozen the pod.
+TEST_F(NodePolicyTest, ThawsSuchAPodThatTheAgentBeforeHasFrozen) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.run_for(milliseconds{300});
+  ASSERT_FALSE(node_.runs("b"));
+  node_.cgroup("b").never_freeze = "the runtime is in it";
+  node_.restart_agent();
+  node_.run_for(milliseconds{500});
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_EQ(node_.view("b").standing, PodStanding::kRefused);
 }
 
 TEST_F(NodePolicyTest, WaitsForACgroupThatIsNotThereYet) {

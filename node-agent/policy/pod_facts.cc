@@ -82,14 +82,14 @@ PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
                  .qos = pod.status.qos_class,
                  .finished = pod.status.phase == kube::PodPhase::kSucceeded ||
                              pod.status.phase == kube::PodPhase::kFailed,
-                 .deletion_seen = pod.metadata.deletion_timestamp.has_value(),
+                 .deleted_by = pod.metadata.deletion_timestamp,
                  .settled_at = settled_at(pod, settle),
                  .starts_a_container = starts_a_container(pod)};
   base::Duration grace = kGracePeriodDefault;
   if (pod.spec.termination_grace_period_seconds) {
     grace = std::chrono::seconds{*pod.spec.termination_grace_period_seconds};
   }
-  if (facts.deletion_seen) {
+  if (facts.deleted_by) {
     if (pod.metadata.deletion_grace_period_seconds) {
       grace = std::chrono::seconds{*pod.metadata.deletion_grace_period_seconds};
     }

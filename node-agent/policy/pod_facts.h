@@ -19,7 +19,9 @@ struct PodFacts {
   bool finished = false;  // Succeeded or Failed
   // Deletion or eviction under way: set while it is, with how long the pod may take.
   std::optional<base::Duration> ending_within{};
-  bool deletion_seen = false;  // the object itself is being deleted, not only disrupted
+  // When that time is over, by the API server's clock. Of a pod that is being deleted; nullopt of
+  // one that is disrupted only.
+  std::optional<base::Instant> deleted_by{};
   // The instant from which the containers count as settled; nothing while one of them has yet to
   // start or an init container is not done.
   std::optional<base::Instant> settled_at{};

@@ -59,6 +59,10 @@ kube::Condition ready_condition(const AgentReport& report) {
     return condition(type, false, "CgroupUnwritable", "pod " + pod.name + ": " + pod.note);
   }
   for (const PodView& pod : report.pods) {
+    if (!pod.never_frozen) continue;
+    return condition(type, false, "PodNeverFrozen", "pod " + pod.name + ": " + pod.note);
+  }
+  for (const PodView& pod : report.pods) {
     if (pod.cpu_note.empty()) continue;
     return condition(type, true, "CPUSetNotApplied", "pod " + pod.name + ": " + pod.cpu_note);
   }

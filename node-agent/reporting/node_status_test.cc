@@ -73,6 +73,21 @@ TEST(NodeStatus, NamesStuckExemptAndForeignPods) {
   EXPECT_THAT(status.foreign, ElementsAre(kube::PodReference{"ns", "e"}));
 }
 
+// Gangs would share the node, and nobody would know: it gets no more jobs that share it.
+TEST(NodeStatus, IsNotReadyIfAPodCannotBeFrozenOrTheAgentHasStopped) {
+  AgentReport report = good();
+  report.pods = {PodView{.name = "ns/a",
+                         .standing = PodStanding::kRefused,
+                         .note = "CRI-O keeps its monitor in it",
+                         .never_frozen = true}};
+  const kube::Condition ready = ready_condition(report);
+  EXPECT_EQ(ready.status, kube::ConditionStatus::kFalse);
+  EXPECT_EQ(ready.reason, "PodNeverFrozen");
+  EXPECT_EQ(ready.message, "pod ns/a: CRI-O keeps its monitor in it");
+  report.stopped = true;
+  EXPECT_EQ(ready_condition(report).reason, "Stopped");
+}
+
 TEST(NodeStatus, SaysWhichPodIsNotBoundToItsCpusAndIsReadyAllTheSame) {
   AgentReport report = good();
   report.pods = {PodView{.name = "ns/a", .standing = PodStanding::kControlled},

@@ -27,7 +27,8 @@ PodControls Adoption::open_waiting() {
     if (requested.result != IoResult::kOk) return requested.result == IoResult::kGone;
     const AdoptedAs adopted_as =
         requested.request == FreezeRequest::kFrozen ? AdoptedAs::kFrozenByUs : AdoptedAs::kRunning;
-    adopted.push_back(std::make_shared<PodControl>(pod, opened->freezer, adopted_as));
+    adopted.push_back(
+        std::make_shared<PodControl>(pod, opened->freezer, adopted_as, opened->never_freeze));
     return true;
   });
   return adopted;

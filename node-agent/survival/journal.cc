@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "linux/file_descriptor.h"
@@ -58,6 +59,9 @@ bool parse_line(std::string_view line, Journal& journal) {
     pod.path = line;
     if (pod.uid.empty() || pod.path.empty()) return false;
     journal.pods.push_back(std::move(pod));
+  } else if (word == "bound") {
+    if (line.empty()) return false;
+    journal.bound.emplace_back(line);
   } else if (word == "timetable") {
     journal.timetable = line;
   } else {
@@ -90,6 +94,7 @@ std::string format_journal(const Journal& journal) {
   for (const PodIdentity& pod : journal.pods) {
     text += "pod " + pod.uid + " " + pod.name + " " + pod.job_uid + " " + pod.path + "\n";
   }
+  for (const std::string& uid : journal.bound) text += "bound " + uid + "\n";
   if (!journal.timetable.empty()) text += "timetable " + journal.timetable + "\n";
   return text + "end\n";
 }
@@ -99,7 +104,10 @@ base::Result<Journal> parse_journal(std::string_view text) {
   if (take(text, '\n') != kHeader) return base::invalid_argument("journal: not a journal");
   for (int number = 2; !text.empty(); ++number) {
     const std::string_view line = take(text, '\n');
-    if (line == "end") return journal;
+    if (line == "end") {
+      std::sort(journal.bound.begin(), journal.bound.end());
+      return journal;
+    }
     if (!parse_line(line, journal)) {
       return base::invalid_argument("journal: line " + std::to_string(number) + " cannot be read");
     }

@@ -1,7 +1,7 @@
-// What survives the agent's process: the pods that it may have frozen, the timetable that it last
-// obeyed, when it last saw the operator alive, and the rules that it followed. On tmpfs, replaced
-// as a whole, and written before a pod is frozen for the first time, so whoever reads it can thaw
-// everything that is ours.
+// What survives the agent's process: the pods that it may have frozen, those that it has bound to
+// CPUs, the timetable that it last obeyed, when it last saw the operator alive, and the rules that
+// it followed. On tmpfs, replaced as a whole, and written before a pod is frozen or bound for the
+// first time, so whoever reads it can undo everything that is ours.
 //
 // Text, one fact per line, so that the supervisor reads it without a JSON library:
 //   kubegang-agent-journal 1
@@ -9,6 +9,7 @@
 //   lease <monotonic us> <renew time us, or ->
 //   rules <settle us> <barrier us> <failOpenAfter us> <killed, or ->
 //   pod <uid> <namespace>/<name> <job uid> <cgroup path>
+//   bound <uid>
 //   timetable <NodeTimetable as one line of JSON>
 //   end
 #pragma once
@@ -48,7 +49,8 @@ struct Journal {
   std::optional<LeaseSeen> lease{};
   std::optional<Rules> rules{};
   std::vector<PodIdentity> pods{};
-  std::string timetable{};  // JSON; "" = none
+  std::vector<std::string> bound{};  // UIDs of pods with a CPU set of ours, sorted
+  std::string timetable{};           // JSON; "" = none
 
   friend bool operator==(const Journal&, const Journal&) = default;
 };

@@ -35,10 +35,12 @@ struct PodIdentity {
 // One pod incarnation with its open freezer, for as long as the pod exists. Constant but for what
 // the switcher tells about it, which any thread may read.
 struct PodControl {
-  PodControl(PodIdentity who, std::shared_ptr<Freezer> pod_freezer, AdoptedAs how_adopted)
+  PodControl(PodIdentity who, std::shared_ptr<Freezer> pod_freezer, AdoptedAs how_adopted,
+             std::string why_never = {})
       : identity{std::move(who)},
         freezer{std::move(pod_freezer)},
         adopted_as{how_adopted},
+        never_freeze{std::move(why_never)},
         state{adopted_as == AdoptedAs::kRunning   ? FreezeState::kThawed
               : adopted_as == AdoptedAs::kForeign ? FreezeState::kForeign
                                                   : FreezeState::kFreezing} {}
@@ -46,6 +48,7 @@ struct PodControl {
   const PodIdentity identity;
   const std::shared_ptr<Freezer> freezer;
   const AdoptedAs adopted_as;
+  const std::string never_freeze;  // why it must not be frozen; "" = it may be
 
   std::atomic<FreezeState> state;
   std::atomic<bool> denied{false};

@@ -31,7 +31,8 @@ class FakeKernel {
     bool kill_works_while_frozen = true;
     std::vector<IoResult> fail_next{};  // knob: results of the next writes, first one first
     std::size_t writes = 0;
-    std::string cpus{};  // that it is bound to; "" = all
+    std::string cpus{};          // that it is bound to; "" = all
+    std::string never_freeze{};  // knob: why it must not be frozen
   };
 
   Cgroup& cgroup(const std::string& name) { return cgroups_[name]; }

@@ -18,7 +18,9 @@ class FakeNode::Opener final : public PodOpener {
     if (kernel_.cgroup(path).unreadable) {
       return base::Error{base::Code::kPermissionDenied, "open cgroup.freeze: Permission denied"};
     }
-    return Opened{.path = path, .freezer = kernel_.open(path)};
+    return Opened{.path = path,
+                  .freezer = kernel_.open(path),
+                  .never_freeze = kernel_.cgroup(path).never_freeze};
   }
   base::Status bind(const std::string& uid, kube::QosClass, const std::string& cpus) override {
     FakeKernel::Cgroup& cgroup = kernel_.cgroup(uid);
