@@ -1,5 +1,5 @@
-// What the operator knows of one Job object (one UID). Data; the operator's loop owns and changes
-// it.
+// What the operator knows of one Job object (one UID). Data that JobBook keeps; which part of jobs/
+// notes what is said beside it. The part that changes the wanted status marks it (JobBook::mark).
 #pragma once
 
 #include <map>
@@ -61,7 +61,7 @@ struct JobRecord {
   bool deleted = false;  // the object is gone; the record stays until its pods are
   StatusMirror<kube::Job> status;
 
-  // --- what the scheduler was told ---
+  // --- what the scheduler was told, and of which spec: Wishes ---
   bool submitted = false;
   sched::JobRequest request;
   kube::JobSpec basis;  // the spec that was accepted last, to tell what changed
@@ -72,7 +72,8 @@ struct JobRecord {
   std::string start_refusal;  // by the API server, of the last start; told until the next
   std::string pod_warning;    // why the API server would refuse its pods, as tried while it waited
 
-  GangStart start;  // the present one
+  // --- its present start and its pods: Decisions, GangRunner, PodWrites ---
+  GangStart start;
   // Pods of all starts, by name; those that no slot of this start has.
   std::map<std::string, std::shared_ptr<const kube::Pod>> pods;
   std::set<std::string> stale_pods;

@@ -1,6 +1,7 @@
 #include "operator/jobs/pod_trials.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace control {
 namespace {
@@ -22,10 +23,23 @@ bool is_refusal(base::Code code) {
 
 }  // namespace
 
-std::string PodTrials::take_first() {
-  std::string uid = std::move(to_try_.front());
-  to_try_.pop_front();
-  return uid;
+std::vector<TryPod> PodTrials::due(InformBudget& budget, const FindJob& find,
+                                   const sched::Configuration& configuration) {
+  std::vector<TryPod> effects;
+  while (budget.has_one() && !to_try_.empty()) {
+    const JobRecord* job = find(to_try_.front());
+    to_try_.pop_front();
+    const bool waits = job != nullptr && job->submitted && !job->deleted && !job->is_final() &&
+                       !job->is_allocated();
+    if (!waits) continue;
+    budget.spend_one();
+    if (auto effect = trial_of(*job, configuration)) effects.push_back(std::move(*effect));
+  }
+  return effects;
+}
+
+base::Instant PodTrials::next_due(base::Instant now) const {
+  return to_try_.empty() ? base::kNever : now + InformBudget::kLookAgain;
 }
 
 std::optional<TryPod> trial_of(const JobRecord& job, const sched::Configuration& configuration) {

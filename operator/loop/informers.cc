@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
+#include "operator/policy/policy_kind.h"
 
 namespace control {
 namespace {
@@ -50,9 +51,13 @@ void slim_pod(kube::Pod& pod) {
 }
 
 // How a kind is watched: the thread's name, and what of an object is dropped before it is kept.
-// Nothing calls the general one: a kind without its own does not compile.
+// A policy is kept whole. Any other kind without a specialization does not compile.
 template <typename T>
-struct Watch;
+struct Watch {
+  static_assert(PolicyKinds::kContains<T>, "a watched kind needs its Watch<T>");
+  static constexpr const char* kThread = PolicyKind<T>::kThread;
+  static void slim(T&, TemplateBook&) {}
+};
 
 template <>
 struct Watch<kube::Job> {
@@ -81,22 +86,6 @@ struct Watch<kube::NodeTimetable> {
   static constexpr const char* kThread = "watch-tables";
   static void slim(kube::NodeTimetable& table, TemplateBook&) { drop_common(table.metadata); }
 };
-template <>
-struct Watch<kube::Partition> {
-  static constexpr const char* kThread = "watch-parts";
-  static void slim(kube::Partition&, TemplateBook&) {}
-};
-template <>
-struct Watch<kube::Qos> {
-  static constexpr const char* kThread = "watch-qos";
-  static void slim(kube::Qos&, TemplateBook&) {}
-};
-template <>
-struct Watch<kube::SchedulerConfig> {
-  static constexpr const char* kThread = "watch-config";
-  static void slim(kube::SchedulerConfig&, TemplateBook&) {}
-};
-
 }  // namespace
 
 Informers::Informers(const kube::Client& client, const kube::Clock& clock, Inbox& inbox,

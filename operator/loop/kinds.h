@@ -1,11 +1,12 @@
 // The kinds of objects that the operator watches, as lists that everything else is folded from: the
-// Inbox, the Informers, the PolicyBook. A new kind is an entry here; the compiler then asks for its
-// Watch<T> (informers.cc), for ControlLoop::observe(Changes<T>), and, for a policy, for its
-// PolicyKind<T> (policy/policy_kind.h).
+// Inbox, the Informers, the PolicyBook, the effects. A new kind is an entry here; the compiler then
+// asks for its trait: of a policy for its PolicyKind<T> (policy/policy_kind.h), of any other kind
+// for its Watch<T> (informers.cc) and for a ControlLoop::observe(Changes<T>).
 #pragma once
 
 #include <tuple>
 #include <type_traits>
+#include <variant>
 
 #include "api/job.h"
 #include "api/node_timetable.h"
@@ -22,6 +23,13 @@ struct Kinds {
   // std::tuple<Of<T>...>
   template <template <typename> typename Of>
   using Tuple = std::tuple<Of<T>...>;
+
+  // std::variant<More..., Of<T>...>
+  template <template <typename> typename Of, typename... More>
+  using Variant = std::variant<More..., Of<T>...>;
+
+  template <typename U>
+  static constexpr bool kContains = (std::is_same_v<T, U> || ...);
 
   // Calls action(std::type_identity<T>{}) for each kind, in the order of the list.
   template <typename Action>

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "api/wellknown.h"
+#include "operator/jobs/job_report.h"
 #include "operator/loop/control_loop.h"
 #include "operator/translate/allocation.h"
 #include "operator/translate/reason_names.h"
@@ -22,25 +23,27 @@ bool was_in_queue(const kube::JobStatus& status) {
 // in which nodes did not slice. 5. Whatever is missing of what was decided is done by the ordinary
 // loop: every job is looked at.
 void ControlLoop::restore() {
-  term_ = std::max<std::int64_t>(lease_transitions_, highest_term()) + 1;
+  std::int64_t highest_term = jobs_.highest_term();
+  timetables_.for_each_stored([&](const std::string&, const kube::NodeTimetableSpec& spec) {
+    highest_term = std::max(highest_term, spec.term);
+  });
+  term_ = std::max<std::int64_t>(lease_transitions_, highest_term) + 1;
   const auto* config =
       policy_.find_status<kube::SchedulerConfig>(std::string{kube::kSchedulerConfigName});
-  std::int64_t next_id = config == nullptr ? 1 : config->stored().next_job_id.value_or(1);
-  for (const auto& [uid, job] : jobs_) next_id = std::max(next_id, job->id.value() + 1);
-  for (const auto& [uid, job] : finished_) next_id = std::max(next_id, job.id.value() + 1);
-  numbers_.restore(next_id);
-  inform_.restore(now_);
-  refreshed_at_ = now_;
+  const std::int64_t reserved = config == nullptr ? 1 : config->stored().next_job_id.value_or(1);
+  numbers_.restore(std::max(reserved, jobs_.highest_id() + 1));
+  budget_.restore(now_);
+  run_times_.restore(now_);
 
-  reconfigure();
+  decide_policy();
   tell_nodes();
-  if (nodes_.count(policy_.configuration())) judge_waiting_jobs();
+  if (nodes_.count(policy_.configuration())) wishes_.judge_waiting();
   choose_taints();
 
   std::vector<JobRecord*> in_order;
-  for (const auto& [uid, job] : jobs_) {
-    if (!job->is_final() && was_in_queue(job->wanted())) in_order.push_back(job.get());
-  }
+  jobs_.for_each_unfinished([&](JobRecord& job) {
+    if (!job.is_final() && was_in_queue(job.wanted())) in_order.push_back(&job);
+  });
   std::sort(in_order.begin(), in_order.end(),
             [](const JobRecord* a, const JobRecord* b) { return a->id < b->id; });
   std::vector<sched::RestoredJob> restored;
@@ -48,36 +51,20 @@ void ControlLoop::restore() {
     if (auto one = restored_job(*job)) restored.push_back(std::move(*one));
   }
   const std::size_t jobs_count = restored.size();
-  restored_ = true;
-  plans_dirty_ = counts_dirty_ = true;
+  restored_ = counts_changed_ = true;
+  jobs_.restored();
   timetables_.ensure_all(policy_.configuration().cluster.time_slice, now_);
-  scheduler_.restore_from_published(now_, std::move(restored), published_plans());
-  for (const sched::Decision& decision : scheduler_.take_decisions()) apply(decision);
+  scheduler_.restore(std::move(restored), published_plans());
   restore_unsliced();
-  for (const auto& [uid, job] : jobs_) {
-    touch(uid);
-    status_jobs_.insert(uid);
-  }
-  log("leading",
-      "term=" + std::to_string(term_) + " jobs=" + std::to_string(jobs_.size() + finished_.size()) +
-          " restored=" + std::to_string(jobs_count) + " nodes=" + std::to_string(nodes_.size()));
-}
-
-std::int64_t ControlLoop::highest_term() const {
-  std::int64_t term = 0;
-  for (const auto& [uid, job] : jobs_) term = std::max(term, job->wanted().term.value_or(0));
-  for (const auto& [uid, job] : finished_) {
-    term = std::max(term, job.object->status.term.value_or(0));
-  }
-  timetables_.for_each_stored([&](const std::string&, const kube::NodeTimetableSpec& spec) {
-    term = std::max(term, spec.term);
-  });
-  return term;
+  jobs_.touch_all();
+  report_.log("leading", "term=" + std::to_string(term_) + " jobs=" + std::to_string(jobs_.size()) +
+                             " restored=" + std::to_string(jobs_count) +
+                             " nodes=" + std::to_string(nodes_.size()));
 }
 
 NodesByName ControlLoop::nodes_by_name() const {
   return [this](const std::string& name) -> std::optional<KnownNode> {
-    const auto index = scheduler_.find_node(name);
+    const auto index = scheduler_.names().find_node(name);
     const sched::NodeSpec* told = nodes_.told(name);
     if (!index || told == nullptr) return std::nullopt;
     return KnownNode{*index, told->cores(), told->cpus};
@@ -118,13 +105,18 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
     restored.eligible_time = status.eligible_time;
     restore_claim(job, restored);
     job.told_suspend = job.request.suspend;
-    return restored;
+  } else {
+    restore_allocated(job, restored);
   }
+  return restored;
+}
 
+void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored) {
+  const kube::JobStatus& status = job.wanted();
   auto decoded = decode_allocation(*status.allocation, nodes_by_name());
   if (!decoded.ok()) {
-    warn("allocation cannot be read",
-         "job=" + kube::to_string(job.key) + " error=\"" + decoded.error().message + "\"");
+    report_.warn("allocation cannot be read",
+                 job_fields(job) + " error=\"" + decoded.error().message + "\"");
     decoded = DecodedAllocation{};
   }
   restored.allocation = std::move(decoded->allocation);
@@ -148,8 +140,7 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
                             status.reason == reason_name(sched::Reason::kUser);
   job.told_suspend = restored.user_suspended || (!restored.ready && job.request.suspend);
   restore_ending(job, restored);
-  take_slots(job);
-  return restored;
+  decisions_.take_slots(job);
 }
 
 void ControlLoop::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
@@ -167,7 +158,7 @@ void ControlLoop::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
   restored.ending = decided_verdict(ending->verdict);
   restored.ending_state = own_verdict(ending->verdict);
   if (!ending->by) return;
-  const JobRecord* found = find_job(ending->by->uid);
+  const JobRecord* found = jobs_.find(ending->by->uid);
   if (found != nullptr && found->id.value() != 0) restored.preemptor = found->id;
 }
 
@@ -194,7 +185,7 @@ void ControlLoop::restore_claim(const JobRecord& job, sched::RestoredJob& restor
 // it was listed only to keep it off beside others.
 std::optional<sched::JobId> ControlLoop::listed_in_rotation(const std::string& uid,
                                                             base::Instant as_of) {
-  const JobRecord* job = find_job(uid);
+  const JobRecord* job = jobs_.find(uid);
   if (job == nullptr || !job->submitted || !job->is_allocated()) return std::nullopt;
   const bool ready = kube::is_true(job->wanted().conditions, kube::kReady);
   if (ready && job->wanted().start_time.value_or(as_of) > as_of) return std::nullopt;
@@ -204,7 +195,7 @@ std::optional<sched::JobId> ControlLoop::listed_in_rotation(const std::string& u
 std::vector<sched::NodePlan> ControlLoop::published_plans() {
   std::vector<sched::NodePlan> plans;
   timetables_.for_each_stored([&](const std::string& name, const kube::NodeTimetableSpec& spec) {
-    const auto index = scheduler_.find_node(name);
+    const auto index = scheduler_.names().find_node(name);
     if (!index) return;
     const base::Instant as_of = spec.as_of.value_or(base::Instant{});
     auto plan = decode_plan(spec, *index,
@@ -219,7 +210,7 @@ void ControlLoop::restore_unsliced() {
   for (const std::string& name : unsliced_.nodes()) {
     const kube::NodeTimetableSpec* published = timetables_.stored(name);
     for (const std::string& uid : nodes_.jobs_on(name)) {
-      const JobRecord* job = find_job(uid);
+      const JobRecord* job = jobs_.find(uid);
       if (job == nullptr || published == nullptr) continue;
       base::Duration& longest = more[uid];
       longest = std::max(longest,
@@ -227,7 +218,7 @@ void ControlLoop::restore_unsliced() {
     }
   }
   for (const auto& [uid, time] : more) {
-    if (time > base::Duration{0}) tell(sched::JobRan{find_job(uid)->id, time});
+    if (time > base::Duration{0}) scheduler_.tell(sched::JobRan{jobs_.find(uid)->id, time});
   }
 }
 

@@ -53,28 +53,6 @@ kube::Condition accepted_condition(const SpecVerdict& verdict, std::int64_t gene
 
 }  // namespace
 
-template <typename T>
-void PolicyBook::observe(const Changes<T>& changes) {
-  for (const auto& [key, object] : changes) {
-    if (object == nullptr) {
-      is_dirty_ = entries<T>().erase(key.name) > 0 || is_dirty_;
-      continue;
-    }
-    PolicyEntry<T>& entry = entries<T>()[key.name];
-    const auto before = std::exchange(entry.object, object);
-    is_dirty_ = is_dirty_ || before == nullptr || before->metadata.uid != object->metadata.uid ||
-                !(before->spec == object->spec);
-    if (entry.status.uid() == object->metadata.uid) {
-      (void)entry.status.saw(*object);
-    } else {
-      entry.status = StatusMirror<T>{*object};
-    }
-  }
-}
-template void PolicyBook::observe(const Changes<kube::Partition>& changes);
-template void PolicyBook::observe(const Changes<kube::Qos>& changes);
-template void PolicyBook::observe(const Changes<kube::SchedulerConfig>& changes);
-
 // 1. All specs that count, with what is wrong with each. 2. Which of them are legal together.
 // 3. Each object is told, also those that do not count.
 PolicyBook::Decided PolicyBook::decide(std::span<const kube::Node* const> nodes,

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "operator/loop/inbox.h"
@@ -29,7 +30,23 @@ using PolicyEntries = std::map<std::string, PolicyEntry<T>>;  // by name
 class PolicyBook {
  public:
   template <typename T>
-  void observe(const Changes<T>& changes);
+  void observe(const Changes<T>& changes) {
+    for (const auto& [key, object] : changes) {
+      if (object == nullptr) {
+        is_dirty_ = entries<T>().erase(key.name) > 0 || is_dirty_;
+        continue;
+      }
+      PolicyEntry<T>& entry = entries<T>()[key.name];
+      const auto before = std::exchange(entry.object, object);
+      is_dirty_ = is_dirty_ || before == nullptr || before->metadata.uid != object->metadata.uid ||
+                  !(before->spec == object->spec);
+      if (entry.status.uid() == object->metadata.uid) {
+        (void)entry.status.saw(*object);
+      } else {
+        entry.status = StatusMirror<T>{*object};
+      }
+    }
+  }
   // A node came or went, or has other labels: partitions pick their nodes by these.
   void observe_nodes() { is_dirty_ = true; }
   bool is_dirty() const { return is_dirty_; }

@@ -12,6 +12,7 @@
 namespace control {
 
 // Each has:
+//   kThread    the name of the thread that watches it, at most 15 characters
 //   kPoint     the write of its status
 //   kFollowsNodes  its verdict may change with each node that comes, without a change of its own
 //   counts     returns false for an object that is never in force, whatever it says
@@ -23,6 +24,7 @@ struct PolicyKind;
 
 template <>
 struct PolicyKind<kube::Partition> {
+  static constexpr const char* kThread = "watch-parts";
   static constexpr WritePoint kPoint = WritePoint::kPartitionStatus;
   static constexpr bool kFollowsNodes = true;
   static bool counts(const kube::Partition&) { return true; }
@@ -39,6 +41,7 @@ struct PolicyKind<kube::Partition> {
 
 template <>
 struct PolicyKind<kube::Qos> {
+  static constexpr const char* kThread = "watch-qos";
   static constexpr WritePoint kPoint = WritePoint::kQosStatus;
   static constexpr bool kFollowsNodes = false;
   static bool counts(const kube::Qos&) { return true; }
@@ -54,6 +57,7 @@ struct PolicyKind<kube::Qos> {
 // Only the one of a fixed name counts.
 template <>
 struct PolicyKind<kube::SchedulerConfig> {
+  static constexpr const char* kThread = "watch-config";
   static constexpr WritePoint kPoint = WritePoint::kConfigStatus;
   static constexpr bool kFollowsNodes = false;
   static bool counts(const kube::SchedulerConfig& object) {

@@ -1,9 +1,9 @@
-// Statuses: base states and commit points at once, what only informs within its budget.
+#include "operator/publish/status_publisher.h"
+
 #include <algorithm>
-#include <type_traits>
+#include <utility>
 
 #include "api/wellknown.h"
-#include "operator/loop/control_loop.h"
 
 namespace control {
 namespace {
@@ -17,154 +17,121 @@ WritePoint status_point(const JobRecord& job) {
   return kube::is_true(wanted.conditions, kube::kReady) ? WritePoint::kReady : WritePoint::kStart;
 }
 
+template <typename T>
+PatchStatus<T> patch_of(WritePoint point, StatusMirror<T>& mirror, base::Instant now) {
+  mirror.begin(now);
+  return {point, mirror.object_with(mirror.stored()), mirror.object_with(mirror.wanted())};
+}
+
+template <typename T>
+base::Instant informs_at(const StatusMirror<T>& mirror) {
+  return std::max(mirror.due(), mirror.informed_at() + InformBudget::kObjectPeriod);
+}
+
+template <typename T>
+bool may_inform(const StatusMirror<T>& mirror, base::Instant now) {
+  return mirror.urgency() == WriteUrgency::kInforms && mirror.may_write(now) &&
+         informs_at(mirror) <= now;
+}
+
 }  // namespace
 
-void ControlLoop::write_due_statuses() {
-  for (auto it = status_jobs_.begin(); it != status_jobs_.end();) {
-    JobRecord* job = find_job(*it);
-    // Of a write under way its outcome is heard. So what is looked at here in each step is
-    // what has to be written now, however many jobs wait.
+void StatusPublisher::take_marked() {
+  jobs_to_write_.merge(jobs_.take_marked());
+}
+
+std::vector<Effect> StatusPublisher::due(base::Instant now, std::int64_t term) {
+  std::vector<Effect> effects;
+  take_marked();
+  for (auto it = jobs_to_write_.begin(); it != jobs_to_write_.end();) {
+    JobRecord* job = jobs_.peek(*it);
+    // Of a write under way its outcome is heard. So what is looked at here in each step is what has
+    // to be written now, however many jobs wait.
     const bool waits = job != nullptr && job->status.exists() && !job->status.is_in_flight();
     if (!waits || job->status.urgency() <= WriteUrgency::kInforms) {
-      if (waits && job->status.urgency() == WriteUrgency::kInforms) queue_informing(*job);
-      it = status_jobs_.erase(it);
+      if (waits && job->status.urgency() == WriteUrgency::kInforms) queue_informing(*job, now);
+      it = jobs_to_write_.erase(it);
       continue;
     }
     ++it;
-    if (!job->status.may_write(now_)) continue;
+    if (!job->status.may_write(now)) continue;
     if (job->start.commit_after) {
-      const JobRecord* first = find_job(*job->start.commit_after);
+      const JobRecord* first = jobs_.find(*job->start.commit_after);
       if (first != nullptr && !gate_.may_write_ending(first->uid)) continue;
       job->start.commit_after.reset();
     }
-    write_job_status(*job);
+    effects.emplace_back(write(*job, now, term));
   }
-  policy_.for_each_status([this](WritePoint point, auto& mirror) {
-    if (mirror.urgency() > WriteUrgency::kInforms) write_status(point, mirror);
-  });
-}
-
-void ControlLoop::write_job_status(JobRecord& job) {
-  job.wanted().term = term_;
-  write_status(status_point(job), job.status);
-}
-
-// Writes that only inform share a budget, the head of the queue first, each object once a minute.
-void ControlLoop::write_due_informing() {
-  inform_.refill(now_, writes_wait());
-  const auto is_due = [&](const auto& mirror) {
-    return mirror.urgency() == WriteUrgency::kInforms && mirror.may_write(now_) &&
-           mirror.informed_at() + InformBudget::kObjectPeriod <= now_;
-  };
   policy_.for_each_status([&](WritePoint point, auto& mirror) {
-    if (!inform_.has_one() || !is_due(mirror)) return;
-    inform_.spend_one();
-    write_status(point, mirror);
+    if (mirror.urgency() <= WriteUrgency::kInforms || !mirror.may_write(now)) return;
+    effects.emplace_back(patch_of(point, mirror, now));
   });
-  try_due_pods();
-  while (const auto uid = inform_.take_later(now_)) {
-    const JobRecord* job = find_job(*uid);
-    if (job != nullptr && !job->status.is_in_flight()) queue_informing(*job);
-  }
-  while (inform_.has_one()) {
-    const auto uid = inform_.take_first();
-    if (!uid) return;
-    JobRecord* job = find_job(*uid);
-    if (job == nullptr || !is_due(job->status)) continue;  // said meanwhile, or later
-    inform_.spend_one();
-    write_job_status(*job);
-  }
+  return effects;
 }
 
-void ControlLoop::queue_informing(const JobRecord& job) {
-  const StatusMirror<kube::Job>& status = job.status;
-  inform_.queue({job.wanted().priority.value_or(0), job.id, job.uid},
-                std::max(status.due(), status.informed_at() + InformBudget::kObjectPeriod), now_);
+PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
+                                              std::int64_t term) {
+  job.wanted().term = term;
+  return patch_of(status_point(job), job.status, now);
 }
 
-// Once a minute: run times and the state that follows the slices, of jobs that run.
-void ControlLoop::refresh_running() {
-  if (refreshed_at_ + kRefreshPeriod > now_) return;
-  refreshed_at_ = now_;
-  for (const auto& [uid, job] : unfinished_) {
-    if (!job->is_allocated() || !job->submitted || job->deleted || job->wanted().ending) continue;
-    const auto view = scheduler_.job(job->id, now_);
-    if (!view || !view->ready) continue;
-    if (view->run_time ==
-        (job->wanted().run_time ? job->wanted().run_time->elapsed : base::Duration{-1})) {
-      continue;
+void StatusPublisher::queue_informing(const JobRecord& job, base::Instant now) {
+  budget_.queue({job.wanted().priority.value_or(0), job.id, job.uid}, informs_at(job.status), now);
+}
+
+std::vector<Effect> StatusPublisher::due_informing_policies(base::Instant now) {
+  std::vector<Effect> effects;
+  policy_.for_each_status([&](WritePoint point, auto& mirror) {
+    if (!budget_.has_one() || !may_inform(mirror, now)) return;
+    budget_.spend_one();
+    effects.emplace_back(patch_of(point, mirror, now));
+  });
+  return effects;
+}
+
+std::vector<Effect> StatusPublisher::due_informing_jobs(base::Instant now, std::int64_t term) {
+  std::vector<Effect> effects;
+  while (const auto uid = budget_.take_later(now)) {
+    const JobRecord* job = jobs_.peek(*uid);
+    if (job != nullptr && !job->status.is_in_flight()) queue_informing(*job, now);
+  }
+  while (budget_.has_one()) {
+    const auto uid = budget_.take_first();
+    if (!uid) break;
+    JobRecord* job = jobs_.peek(*uid);
+    if (job == nullptr || !may_inform(job->status, now)) continue;  // said meanwhile, or later
+    budget_.spend_one();
+    effects.emplace_back(write(*job, now, term));
+  }
+  return effects;
+}
+
+base::Instant StatusPublisher::next_due(base::Instant now) const {
+  base::Instant due = base::kNever;
+  const auto earlier = [&](base::Instant at) { due = std::min(due, at); };
+  const auto look_at = [&](const std::string& uid) {
+    const JobRecord* job = jobs_.peek(uid);
+    if (job == nullptr) return;
+    const StatusMirror<kube::Job>& status = job->status;
+    if (status.urgency() == WriteUrgency::kClean || !status.exists()) return;
+    if (status.due() > now) {
+      earlier(status.due());
+    } else if (status.urgency() == WriteUrgency::kInforms) {
+      earlier(now + InformBudget::kLookAgain);
+    } else if (!job->start.commit_after) {
+      earlier(now);  // it was marked after the statuses had been looked at
     }
-    show_times(*job);
-    mark(*job, WriteUrgency::kInforms);
-  }
-}
-
-// The newest stored version, as the informer saw it.
-void ControlLoop::observe_stored(JobRecord& job, const kube::Job& object) {
-  if (!job.status.is_news(object)) return;
-  if (object.status.term.value_or(0) > term_) return be_fenced(*object.status.term);
-  // Another writer changed the status: ours is written again.
-  if (job.status.saw(object)) mark(job, WriteUrgency::kUrgent);
-}
-
-template <typename T>
-void ControlLoop::write_status(WritePoint point, StatusMirror<T>& mirror) {
-  if (!mirror.may_write(now_)) return;
-  mirror.begin(now_);
-  ++counters_.status_writes;
-  write(PatchStatus<T>{point, mirror.object_with(mirror.stored()),
-                       mirror.object_with(mirror.wanted())});
-}
-
-template <typename T>
-void ControlLoop::answered(StatusPatched<T>&& outcome) {
-  StatusMirror<T>* mirror = nullptr;
-  if constexpr (std::is_same_v<T, kube::Job>) {
-    mirror = mirror_of_job(outcome.uid);
-  } else {
-    mirror = policy_.find_status<T>(outcome.key.name);
-  }
-  if (mirror != nullptr) on_status_written(*mirror, outcome.result, outcome.fresh);
-  if constexpr (std::is_same_v<T, kube::Job>) {
-    if (outcome.result.ok()) keep_template(outcome.uid, *outcome.result);
-  }
-}
-template void ControlLoop::answered(StatusPatched<kube::Job>&& outcome);
-template void ControlLoop::answered(StatusPatched<kube::Partition>&& outcome);
-template void ControlLoop::answered(StatusPatched<kube::Qos>&& outcome);
-template void ControlLoop::answered(StatusPatched<kube::SchedulerConfig>&& outcome);
-
-template <typename T>
-void ControlLoop::on_status_written(StatusMirror<T>& mirror, const base::Result<T>& result,
-                                    const base::Result<T>& fresh) {
-  if constexpr (std::is_same_v<T, kube::Job>) {
-    const auto& newest = result.ok() ? result : fresh;
-    if (newest.ok() && newest->status.term.value_or(0) > term_) {
-      return be_fenced(*newest->status.term);
-    }
-  }
-  switch (mirror.answered(result, fresh, now_)) {
-    case WriteEnd::kStored:
-    case WriteEnd::kGone:
-      return;
-    case WriteEnd::kLostRace:
-      ++counters_.conflicts;
-      return;
-    case WriteEnd::kFailed:
-      ++counters_.write_failures;
-      warn("status not written",
-           "object=" + kube::to_string(mirror.key()) + " error=\"" + result.error().message + "\"");
-  }
-}
-
-// Also wakes what waits for this job's commit points.
-StatusMirror<kube::Job>* ControlLoop::mirror_of_job(const std::string& uid) {
-  JobRecord* job = find_job(uid);
-  if (job == nullptr) return nullptr;
-  touch(job->uid);
-  status_jobs_.insert(job->uid);
-  for (const std::string& node : job->start.nodes) timetables_.look_again(node);
-  return &job->status;
+  };
+  for (const std::string& uid : jobs_to_write_) look_at(uid);
+  for (const std::string& uid : jobs_.marked()) look_at(uid);
+  policy_.for_each_status([&](WritePoint, const auto& mirror) {
+    if (mirror.urgency() == WriteUrgency::kClean || !mirror.exists()) return;
+    if (mirror.is_in_flight()) return;
+    const bool informs = mirror.urgency() == WriteUrgency::kInforms;
+    earlier(informs ? std::max(now + InformBudget::kLookAgain, informs_at(mirror))
+                    : std::max(mirror.due(), now));
+  });
+  return due;
 }
 
 }  // namespace control

@@ -207,6 +207,45 @@ TEST(Operator, ARefusedJobIsSubmittedOnceItIsLegal) {
       << world.log_tail();
 }
 
+// A job that the scheduler turns away waits outside the queue and is submitted when that may
+// change.
+TEST(Operator, AJobThatTheSchedulerTurnsAwayIsSubmittedAgainOnceItsPartitionTakesJobs) {
+  World world{{}};
+  world.apply(linear_config());
+  json spec = force();
+  spec["state"] = "Drain";
+  world.apply(partition("batch", spec));
+  world.apply(gang_job("early", 1, "5s"));
+  world.run_for(seconds{2});
+  EXPECT_EQ(world.condition("Job", "early", "Accepted"),
+            "False: Invalid: partition batch takes no new jobs: it is draining");
+  EXPECT_EQ(world.job("early").status.reason, "NotAccepted");
+  spec["state"] = "Up";
+  world.apply(partition("batch", spec));
+  ASSERT_TRUE(world.run_until([&] { return world.state("early") == "Completed"; }, minutes{1}))
+      << world.log_tail();
+}
+
+// A command that cannot be obeyed is answered in the status, and the job goes on as it was.
+TEST(Operator, ACommandThatTheSchedulerRefusesIsAnsweredAndChangesNothing) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force("n[12-16]", {{"overSubscribe", {{"policy", "Never"}}}})));
+  world.apply(gang_job("runs", 5, ""));
+  world.apply(gang_job("waits", 5, ""));
+  world.run_for(seconds{6});
+  ASSERT_EQ(world.state("waits"), "Pending");
+  const std::string reason = world.job("waits").status.reason;
+  world.patch_job("waits", {{"control", {{"requeueRequest", 1}}}});
+  world.run_for(minutes{2});
+  EXPECT_EQ(world.job("waits").status.message, "the job is pending already") << world.log_tail();
+  EXPECT_EQ(world.job("waits").status.reason, reason);
+  EXPECT_EQ(world.job("waits").status.observed->requeue_request, 1);
+  EXPECT_EQ(world.job("waits").status.restarts.value_or(0), 0);
+  world.patch_job("runs", {{"control", {{"cancel", true}}}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("waits") == "Running"; }, minutes{1}));
+}
+
 // T5 and api.md: a cancel cannot be taken back, least of all by a requeue that is under way.
 TEST(Operator, ACancelDuringARequeueStands) {
   World world{{}};

@@ -18,8 +18,6 @@
 
 #include "api/job.h"
 #include "api/node_timetable.h"
-#include "api/partition.h"
-#include "api/qos.h"
 #include "api/scheduler_config.h"
 #include "base/result.h"
 #include "kube/api/node.h"
@@ -27,6 +25,7 @@
 #include "kube/api/service.h"
 #include "operator/gang/pod_builder.h"
 #include "operator/gang/pod_slots.h"
+#include "operator/loop/kinds.h"
 #include "operator/write/write_point.h"
 
 namespace control {
@@ -190,15 +189,13 @@ struct OrphanDeleted {
   kube::ObjectKey pod;
 };
 
-using Effect =
-    std::variant<PatchStatus<kube::Job>, PatchStatus<kube::Partition>, PatchStatus<kube::Qos>,
-                 PatchStatus<kube::SchedulerConfig>, PutTimetable, ReadTemplate, CreatePod,
-                 DeletePod, CreateService, TryPod, ReserveIds, SetTaints, DeleteJob, DeleteOrphan>;
+using Effect = PolicyKinds::Variant<PatchStatus, PatchStatus<kube::Job>, PutTimetable, ReadTemplate,
+                                    CreatePod, DeletePod, CreateService, TryPod, ReserveIds,
+                                    SetTaints, DeleteJob, DeleteOrphan>;
 
-using Outcome = std::variant<StatusPatched<kube::Job>, StatusPatched<kube::Partition>,
-                             StatusPatched<kube::Qos>, StatusPatched<kube::SchedulerConfig>,
-                             TimetablePut, TemplateRead, PodCreated, PodDeleted, ServiceCreated,
-                             PodTried, IdsReserved, TaintsSet, JobDeleted, OrphanDeleted>;
+using Outcome = PolicyKinds::Variant<StatusPatched, StatusPatched<kube::Job>, TimetablePut,
+                                     TemplateRead, PodCreated, PodDeleted, ServiceCreated, PodTried,
+                                     IdsReserved, TaintsSet, JobDeleted, OrphanDeleted>;
 
 WritePoint point_of(const Effect& effect);
 

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
+#include "operator/loop/counters.h"
 #include "operator/write/effect.h"
 
 namespace control {
@@ -18,22 +20,31 @@ class Writer {
   virtual int at_once() const = 0;
 };
 
-// Passes effects on and knows how many have not ended: waiting for a thread, on their way, or with
-// an outcome that the loop has yet to hear. Of the loop's thread.
+// Passes effects on, counts them, and knows how many have not ended: waiting for a thread, on their
+// way, or with an outcome that the loop has yet to hear. Of the loop's thread.
 class CountedWriter {
  public:
-  explicit CountedWriter(Writer& writer) : writer_{writer} {}
+  CountedWriter(Writer& writer, LoopCounters& counters) : writer_{writer}, counters_{counters} {}
 
   void submit(Effect effect) {
     ++under_way_;
+    if (std::int64_t LoopCounters::*counter = counter_of(effect)) ++(counters_.*counter);
     writer_.submit(std::move(effect));
+  }
+  template <typename T>
+  void submit_all(std::vector<T>&& effects) {
+    for (T& effect : effects) submit(std::move(effect));
   }
   void heard_outcome() { --under_way_; }
   // As many wait as can be under way: what is submitted now has to wait for long.
   bool is_busy() const { return under_way_ > 2 * std::int64_t{writer_.at_once()}; }
 
  private:
+  // Null: not counted.
+  static std::int64_t LoopCounters::*counter_of(const Effect& effect);
+
   Writer& writer_;
+  LoopCounters& counters_;
   std::int64_t under_way_ = 0;
 };
 

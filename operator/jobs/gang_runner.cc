@@ -1,0 +1,213 @@
+#include "operator/jobs/gang_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/wellknown.h"
+#include "operator/jobs/job_report.h"
+#include "operator/jobs/run_times.h"
+
+namespace control {
+namespace {
+
+constexpr base::Duration kAvoidNode = std::chrono::seconds{60};
+constexpr base::Duration kApiBackoffFirst = std::chrono::minutes{1};
+constexpr base::Duration kApiBackoffMax = std::chrono::minutes{30};
+
+bool is_ready(const JobRecord& job) {
+  return kube::is_true(job.wanted().conditions, kube::kReady);
+}
+
+void show_completing(JobRecord& job, base::Instant now) {
+  job.set_condition(kube::kCompleting, kube::ConditionStatus::kTrue, "Ending",
+                    "its pods are being ended", now);
+}
+
+}  // namespace
+
+void GangRunner::run(JobRecord& job) {
+  if (job.wanted().ending) {
+    run_ending(job);
+  } else {
+    run_started(job);
+  }
+}
+
+bool GangRunner::may_requeue(const JobRecord& job) const {
+  return job.object->spec.lifecycle.requeue.value_or(
+      policy_.configuration().cluster.requeue_default);
+}
+
+void GangRunner::run_ending(JobRecord& job) {
+  const kube::JobEnding ending = *job.wanted().ending;
+  pods_.end_pods(job, ending.grace_end);
+  if (pods_.has_pods_left(job) || !job.start.creating.empty()) return;
+  if (job.start.undo) return finish_undo(job);
+  scheduler_.tell(
+      sched::JobGone{.job = job.id,
+                     .verdict = sched::JobState::kFailed,  // of no meaning: the ending is decided
+                     .exit_code = ending.exit_code.value_or(0)});
+}
+
+void GangRunner::run_started(JobRecord& job) {
+  for (const std::string& node : job.start.nodes) {
+    if (!nodes_.is_lost(node)) continue;
+    return end_by_itself(job, {.state = sched::JobState::kNodeFail,
+                               .lost_member = true,
+                               .message = "node " + node + " is gone"});
+  }
+  if (!job.pods.empty()) pods_.ensure_service(job);
+  const GangObservation seen = look_at_pods(job);
+  const bool was_ready = is_ready(job);
+  if (seen.launch) {
+    return undo_start(
+        job, {.avoid_nodes = seen.launch->refused_by_kubelet
+                                 ? std::vector<std::string>{seen.launch->node}
+                                 : std::vector<std::string>{},
+              .avoid_for = seen.launch->refused_by_kubelet ? kAvoidNode : base::Duration{0},
+              .hold = !seen.launch->refused_by_kubelet,
+              .message = seen.launch->message});
+  }
+  if (!was_ready && (seen.all_finished || seen.failure) && seen.first_started) {
+    // It ends without having been ready: its times come from its containers.
+    job.wanted().start_time = seen.first_started;
+    const base::Instant end = seen.last_finished.value_or(now_);
+    job.wanted().run_time =
+        kube::RunTime{std::max(end - *seen.first_started, base::Duration{0}), end};
+  }
+  if (seen.failure) return end_by_itself(job, *seen.failure);
+  if (seen.all_succeeded) {
+    scheduler_.tell(
+        sched::JobGone{.job = job.id, .verdict = sched::JobState::kCompleted, .exit_code = 0});
+    return;
+  }
+  if (was_ready) {
+    if (seen.missing.empty()) return;
+    const PodSlot& slot = job.start.slots[static_cast<std::size_t>(seen.missing.front())];
+    return end_by_itself(job,
+                         {.state = sched::JobState::kNodeFail,
+                          .lost_member = true,
+                          .message = "pod " + slot.name + " on node " + slot.node + " is gone"});
+  }
+  if (!seen.missing.empty()) return pods_.launch(job, seen.missing);
+  if (!seen.settled_at) return;
+  if (*seen.settled_at > now_) return jobs_.set_timer(job, *seen.settled_at);
+  become_ready(job);
+}
+
+// Also remembers since when which pods have failed, and when to look again.
+GangObservation GangRunner::look_at_pods(JobRecord& job) {
+  GangView view{.slots = job.start.slots,
+                .pods = job.start.slot_pods,
+                .failing_since = &job.start.failing_since,
+                .settle = policy_.parameters().settle,
+                .ready = is_ready(job)};
+  const kube::Condition* ready_condition =
+      kube::find_condition(job.wanted().conditions, kube::kReady);
+  if (!view.ready && job.object->spec.lifecycle.start_timeout && ready_condition != nullptr &&
+      ready_condition->last_transition_time) {
+    view.start_deadline =
+        *ready_condition->last_transition_time + *job.object->spec.lifecycle.start_timeout;
+  }
+  const GangObservation seen = observe_gang(view, now_);
+  std::map<std::string, base::Instant> failing;
+  for (const std::string& name : seen.failing) {
+    const auto since = job.start.failing_since.find(name);
+    failing[name] = since == job.start.failing_since.end() ? now_ : since->second;
+  }
+  job.start.failing_since = std::move(failing);
+  if (seen.look_again) jobs_.set_timer(job, *seen.look_again);
+  if (seen.never_frozen && !job.start.never_frozen) leave_rotation(job, *seen.never_frozen);
+  return seen;
+}
+
+// For as long as this start lasts: what a webhook has put into its pods does not go with being
+// frozen (architecture.md 4). The scheduler goes on giving it its turns; it runs in the others'
+// too.
+void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
+  job.start.never_frozen = true;
+  for (const std::string& node : job.start.nodes) timetables_.leave_out(node, job.uid);
+  const std::string message = why +
+                              ", which its template has not: a mutating webhook of the cluster "
+                              "added it. The job's pods are never frozen; who shares their nodes "
+                              "runs at the same time";
+  if (!job.set_condition(kube::kNeverFrozen, kube::ConditionStatus::kTrue, "ChangedByWebhook",
+                         message, now_)) {
+    return;  // a new leader finds what its predecessor has said
+  }
+  jobs_.mark(job, WriteUrgency::kUrgent);
+  report_.warn("never frozen", job_fields(job) + " why=\"" + why + "\"");
+  tell_event(report_, job, true, "NeverFrozen", message);
+}
+
+void GangRunner::become_ready(JobRecord& job) {
+  kube::JobStatus& wanted = job.wanted();
+  job.set_condition(kube::kReady, kube::ConditionStatus::kTrue, "Settled", "all its pods run",
+                    now_);
+  wanted.start_time = now_;
+  job.api_refusals = 0;
+  jobs_.mark(job, WriteUrgency::kCommit);
+  report_.log("ready", job_fields(job));
+  scheduler_.tell(sched::JobReady{job.id});
+  show_times(job, scheduler_, now_);
+}
+
+void GangRunner::end_by_itself(JobRecord& job, const GangFailure& failure) {
+  sched::JobState state = failure.state;
+  const bool requeue = failure.lost_member && may_requeue(job);
+  if (requeue) state = sched::JobState::kNodeFail;  // the scheduler requeues it then
+  kube::JobEnding ending;
+  ending.verdict = requeue                                  ? kube::EndingVerdict::kRequeue
+                   : state == sched::JobState::kNodeFail    ? kube::EndingVerdict::kNodeFail
+                   : state == sched::JobState::kOutOfMemory ? kube::EndingVerdict::kOutOfMemory
+                                                            : kube::EndingVerdict::kFailed;
+  ending.reason = failure.lost_member ? "LostMember" : "NonZeroExitCode";
+  if (state == sched::JobState::kOutOfMemory) ending.reason = "OutOfMemory";
+  ending.exit_code = failure.exit_code;
+  ending.since = now_;
+  job.wanted().ending = ending;
+  job.wanted().message = job.start.end_message = failure.message;
+  show_completing(job, now_);
+  jobs_.mark(job, WriteUrgency::kCommit);
+  report_.log("job ends", job_fields(job) +
+                              " verdict=" + std::string{kube::to_string(ending.verdict)} +
+                              " why=\"" + failure.message + "\"");
+  tell_event(report_, job, true, "Ending", failure.message);
+  scheduler_.tell(
+      sched::JobEnding{.job = job.id, .verdict = state, .exit_code = failure.exit_code});
+}
+
+void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
+  if (undo.hold && !may_requeue(job)) {
+    return end_by_itself(job, {.exit_code = 1, .message = undo.message});
+  }
+  kube::JobEnding ending;
+  ending.verdict = kube::EndingVerdict::kRequeue;
+  ending.reason = std::string{undo.hold ? kube::kLaunchFailed : kube::kStartUndone};
+  ending.since = now_;
+  job.wanted().ending = ending;
+  job.wanted().message = undo.message;
+  job.start.undo = std::move(undo);
+  show_completing(job, now_);
+  jobs_.mark(job, WriteUrgency::kCommit);
+  report_.warn("start undone", job_fields(job) + " why=\"" + job.start.undo->message + "\"");
+  tell_event(report_, job, true, "StartUndone", job.start.undo->message);
+}
+
+void GangRunner::finish_undo(JobRecord& job) {
+  const StartUndo undo = *std::exchange(job.start.undo, std::nullopt);
+  sched::StartRefused refused{.job = job.id,
+                              .avoid_nodes = undo.avoid_nodes,
+                              .avoid_for = undo.avoid_for,
+                              .hold = undo.hold,
+                              .message = undo.message};
+  if (undo.api_refused) {
+    refused.avoid_for = std::min(
+        kApiBackoffFirst * (std::int64_t{1} << std::min(job.api_refusals, 10)), kApiBackoffMax);
+    ++job.api_refusals;
+    job.start_refusal = undo.message;
+  }
+  scheduler_.tell(refused);
+}
+
+}  // namespace control

@@ -1,0 +1,240 @@
+#include "operator/jobs/job_book.h"
+
+#include <algorithm>
+
+namespace control {
+namespace {
+
+bool says_it_all(const JobRecord& job) {
+  const StatusMirror<kube::Job>& status = job.status;
+  const bool is_written =
+      status.urgency() == WriteUrgency::kClean && !status.is_in_flight() && status.exists();
+  return is_written && !job.judge_again && !job.start.launching && job.start.creating.empty() &&
+         job.object->metadata.resource_version == status.version() &&
+         job.object->status == status.stored() && job.object->spec == job.basis;
+}
+
+}  // namespace
+
+JobBook::Seen JobBook::observe(const Changes<kube::Job>& changes) {
+  Seen seen;
+  std::vector<std::shared_ptr<const kube::Job>> objects;
+  for (const auto& [key, object] : changes) {
+    const auto known = uid_of_.find(key);
+    if (known != uid_of_.end() && (object == nullptr || object->metadata.uid != known->second)) {
+      const std::string uid = known->second;
+      uid_of_.erase(known);
+      if (JobRecord* job = find(uid)) {
+        job->deleted = true;
+        job->status.saw_gone();
+        touch(uid);
+        seen.deleted.push_back(uid);
+      }
+    }
+    if (object != nullptr) objects.push_back(object);
+  }
+  std::stable_sort(objects.begin(), objects.end(), [](const auto& a, const auto& b) {
+    if (a->metadata.creation_timestamp != b->metadata.creation_timestamp) {
+      return a->metadata.creation_timestamp < b->metadata.creation_timestamp;
+    }
+    return is_newer_version(b->metadata.resource_version, a->metadata.resource_version);
+  });
+  for (const auto& object : objects) on_job(object, seen);
+  return seen;
+}
+
+void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen) {
+  const std::string& uid = object->metadata.uid;
+  JobRecord* known = find(uid);
+  if (known == nullptr) return on_new_job(object, seen);
+  JobRecord& job = *known;
+  if (object->metadata.generation >= job.object->metadata.generation) {
+    job.judge_again =
+        job.judge_again || object->metadata.generation != job.object->metadata.generation;
+    job.object = object;
+  }
+  if (const auto facts = templates_.find(uid); facts != nullptr && facts != job.pod_template) {
+    job.pod_template = facts;
+    job.judge_again = true;
+  }
+  touch(uid);
+  if (!job.status.is_news(*object)) return;
+  seen.term = std::max(seen.term, object->status.term.value_or(0));
+  // Another writer changed the status: ours is written again.
+  if (job.status.saw(*object)) mark(job, WriteUrgency::kUrgent);
+}
+
+void JobBook::on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& seen) {
+  const std::string& uid = object->metadata.uid;
+  uid_of_[kube::key_of(object->metadata)] = uid;
+  const sched::JobId id{is_restored_ ? 0 : object->status.job_id.value_or(0)};
+  ++arrivals_;
+  if (object->status.state && kube::is_final(*object->status.state)) {
+    finished_[uid] = {object, arrivals_, id};
+    seen.ended.push_back(object);
+    return;
+  }
+  unfinished_[uid] = &make_record(object, arrivals_, id);
+  if (is_restored_) touch(uid);
+}
+
+// What is known of a job from its object alone.
+JobRecord& JobBook::make_record(const std::shared_ptr<const kube::Job>& object,
+                                std::int64_t arrival, sched::JobId id) {
+  const std::string& uid = object->metadata.uid;
+  std::unique_ptr<JobRecord>& slot = jobs_[uid];
+  slot = std::make_unique<JobRecord>();
+  slot->arrival = arrival;
+  slot->key = kube::key_of(object->metadata);
+  slot->uid = uid;
+  slot->object = object;
+  slot->basis = object->spec;
+  slot->pod_template = templates_.find(uid);
+  if (slot->pod_template == nullptr) slot->pod_template = std::make_shared<const TemplateFacts>();
+  slot->status = StatusMirror<kube::Job>{*object};
+  if (id.value() != 0) set_id(*slot, id);
+  return *slot;
+}
+
+bool JobBook::put_pod(const kube::ObjectKey& key, const PodPlace& place) {
+  if (JobRecord* job = peek(place.job_uid); job != nullptr && job->key.ns == key.ns) {
+    job->put_pod(key.name, place.pod);
+    touch(job->uid);
+    return true;
+  }
+  // Of a job that has ended nothing follows from its pods.
+  const auto finished = finished_.find(place.job_uid);
+  return finished != finished_.end() && finished->second.object->metadata.ns == key.ns;
+}
+
+void JobBook::erase_pod(const kube::ObjectKey& key, const PodPlace& place, const kube::Pod* next) {
+  JobRecord* job = peek(place.job_uid);
+  if (job == nullptr) return;
+  // A pod that was made again under its name has another UID: the old one is gone.
+  const auto known = job->pods.find(key.name);
+  if (known != job->pods.end() &&
+      (next == nullptr || known->second->metadata.uid != next->metadata.uid)) {
+    job->deleting.erase(known->second->metadata.uid);
+  }
+  job->erase_pod(key.name);
+  touch(job->uid);
+}
+
+JobRecord* JobBook::peek(const std::string& uid) const {
+  const auto found = jobs_.find(uid);
+  return found == jobs_.end() ? nullptr : found->second.get();
+}
+
+JobRecord* JobBook::find(const std::string& uid) {
+  JobRecord* job = peek(uid);
+  return job != nullptr ? job : take_out(uid);
+}
+
+JobRecord* JobBook::find(sched::JobId id) {
+  const auto found = uid_by_id_.find(id);
+  return found == uid_by_id_.end() ? nullptr : find(found->second);
+}
+
+std::int64_t JobBook::highest_id() const {
+  std::int64_t id = 0;
+  for (const auto& [uid, job] : jobs_) id = std::max(id, job->id.value());
+  for (const auto& [uid, job] : finished_) id = std::max(id, job.id.value());
+  return id;
+}
+
+std::int64_t JobBook::highest_term() const {
+  std::int64_t term = 0;
+  for (const auto& [uid, job] : jobs_) term = std::max(term, job->wanted().term.value_or(0));
+  for (const auto& [uid, job] : finished_) {
+    term = std::max(term, job.object->status.term.value_or(0));
+  }
+  return term;
+}
+
+void JobBook::set_id(JobRecord& job, sched::JobId id) {
+  job.id = id;
+  uid_by_id_[id] = job.uid;
+}
+
+void JobBook::touch_all() {
+  for (const auto& [uid, job] : jobs_) touch(uid);
+}
+
+void JobBook::mark(JobRecord& job, WriteUrgency how) {
+  job.status.mark(how);
+  marked_.insert(job.uid);
+  if (how == WriteUrgency::kCommit) touch(job.uid);
+}
+
+void JobBook::set_timer(JobRecord& job, base::Instant at) {
+  if (job.timer <= at && job.timer > now_) return;
+  timers_.erase({job.timer, job.uid});
+  job.timer = at;
+  timers_.emplace(at, job.uid);
+}
+
+bool JobBook::put_away(JobRecord& job) {
+  if (!says_it_all(job)) return false;
+  const std::string uid = job.uid;
+  finished_[uid] = {job.object, job.arrival, job.id};
+  templates_.forget(uid);
+  uid_by_id_.erase(job.id);
+  timers_.erase({job.timer, uid});
+  marked_.erase(uid);
+  jobs_.erase(uid);
+  return true;
+}
+
+// Its record as it was.
+JobRecord* JobBook::take_out(const std::string& uid) {
+  const auto found = finished_.find(uid);
+  if (found == finished_.end()) return nullptr;
+  const Finished finished = std::move(found->second);
+  finished_.erase(found);
+  JobRecord& job = make_record(finished.object, finished.arrival, finished.id);
+  job.judge_again = false;
+  pods_.for_each_of(job.key, uid,
+                    [&](const std::string& name, const std::shared_ptr<const kube::Pod>& pod) {
+                      job.put_pod(name, pod);
+                    });
+  touch(uid);
+  return &job;
+}
+
+void JobBook::forget(JobRecord& job) {
+  const std::string uid = job.uid;
+  unfinished_.erase(uid);
+  templates_.forget(uid);
+  uid_by_id_.erase(job.id);
+  timers_.erase({job.timer, uid});
+  marked_.erase(uid);
+  jobs_.erase(uid);
+}
+
+void JobBook::fire_timers() {
+  while (next_due() <= now_) {
+    const std::string uid = timers_.extract(timers_.begin()).value().second;
+    JobRecord* job = peek(uid);
+    if (job == nullptr) continue;
+    job->timer = base::kNever;
+    touch(uid);
+  }
+}
+
+std::vector<std::string> JobBook::take_touched() {
+  std::vector<std::pair<std::int64_t, std::string>> in_order;
+  for (const std::string& uid : std::exchange(touched_, {})) {
+    if (const JobRecord* job = peek(uid)) in_order.emplace_back(job->arrival, uid);
+  }
+  std::sort(in_order.begin(), in_order.end());
+  std::vector<std::string> uids;
+  uids.reserve(in_order.size());
+  for (auto& [arrival, uid] : in_order) uids.push_back(std::move(uid));
+  return uids;
+}
+
+base::Instant JobBook::next_due() const {
+  return timers_.empty() ? base::kNever : timers_.begin()->first;
+}
+
+}  // namespace control

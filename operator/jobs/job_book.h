@@ -1,0 +1,120 @@
+// JobBook: the Jobs that exist, by UID, number and key, and which of them have something to do.
+//
+// There are thousands of jobs that have ended: their objects stay until they are deleted. Nothing
+// that happens to other jobs looks at them, and when nothing is left to be said of one, it is put
+// away: its object is all that is kept of it. find() takes it out again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operator/jobs/job_record.h"
+#include "operator/jobs/pod_index.h"
+#include "operator/jobs/template_book.h"
+#include "operator/loop/inbox.h"
+
+namespace control {
+
+// Belongs to the loop's thread. Cost: the logarithm of the number of jobs, if nothing else is said.
+class JobBook {
+ public:
+  // `now`: of the present step. All references must live longer than this.
+  JobBook(const base::Instant& now, TemplateBook& templates, const PodIndex& pods)
+      : now_{now}, templates_{templates}, pods_{pods} {}
+
+  // --- what is seen ---
+  struct Seen {
+    std::int64_t term = 0;                                // the highest of another writer's status
+    std::vector<std::shared_ptr<const kube::Job>> ended;  // new, and put away at once
+    std::vector<std::string> deleted;                     // UIDs
+  };
+  // New jobs get their place in the order in which they were made, as far as it is known. Jobs that
+  // changed are touched.
+  Seen observe(const Changes<kube::Job>& changes);
+  // A new leader has taken over what there was: from now on the number in the status of a new job
+  // was not given by us, and jobs that are new are touched.
+  void restored() { is_restored_ = true; }
+  // Returns false if the job has no record and was not put away either: the pod is an orphan.
+  bool put_pod(const kube::ObjectKey& key, const PodPlace& place);
+  // `next`: the pod that takes its place under that name; null: none.
+  void erase_pod(const kube::ObjectKey& key, const PodPlace& place, const kube::Pod* next);
+
+  // --- records; a pointer is valid until the record is put away or forgotten ---
+  // Null: not known. One that was put away is taken out, and is touched.
+  JobRecord* find(const std::string& uid);
+  JobRecord* find(sched::JobId id);
+  // The same, but one that was put away stays where it is and is not found.
+  JobRecord* peek(const std::string& uid) const;
+  // By UID.
+  template <typename Action>
+  void for_each_unfinished(Action action) const {
+    for (const auto& [uid, job] : unfinished_) action(*job);
+  }
+  // Also the objects of those that were put away.
+  std::int64_t highest_id() const;
+  std::int64_t highest_term() const;
+  std::int64_t size() const { return static_cast<std::int64_t>(jobs_.size() + finished_.size()); }
+  std::int64_t put_away_count() const { return static_cast<std::int64_t>(finished_.size()); }
+
+  // --- changes ---
+  void set_id(JobRecord& job, sched::JobId id);
+  // It is looked at again in this step.
+  void touch(const std::string& uid) { touched_.insert(uid); }
+  void touch_all();
+  // Its wanted status changed: it is written, and after a commit point the job is looked at again.
+  void mark(JobRecord& job, WriteUrgency how);
+  // It is looked at again at that instant, unless it is before.
+  void set_timer(JobRecord& job, base::Instant at);
+  // It has ended.
+  void end(JobRecord& job) { unfinished_.erase(job.uid); }
+  // If its object says all that the record knows: a new leader, which has nothing else, would do
+  // the same. Returns whether the record is gone.
+  bool put_away(JobRecord& job);
+  // Its object and its pods are gone, and so is `job`.
+  void forget(JobRecord& job);
+
+  // --- what has to be done ---
+  // Touches the jobs whose timers are due.
+  void fire_timers();
+  // UIDs of the jobs that were touched since the last call, in the order in which the jobs came:
+  // the lower number goes to the earlier one, and the queue goes by that (3.3).
+  std::vector<std::string> take_touched();
+  // UIDs of the jobs that were marked since the last call.
+  std::set<std::string> take_marked() { return std::exchange(marked_, {}); }
+  const std::set<std::string>& marked() const { return marked_; }
+  base::Instant next_due() const;
+
+ private:
+  struct Finished {
+    std::shared_ptr<const kube::Job> object;  // the informer's own
+    std::int64_t arrival = 0;
+    sched::JobId id{};
+  };
+  void on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen);
+  void on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& seen);
+  JobRecord& make_record(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,
+                         sched::JobId id);
+  JobRecord* take_out(const std::string& uid);
+
+  const base::Instant& now_;
+  TemplateBook& templates_;
+  const PodIndex& pods_;
+  bool is_restored_ = false;
+  std::int64_t arrivals_ = 0;
+  std::map<std::string, std::unique_ptr<JobRecord>> jobs_;  // by UID; the rest is in finished_
+  std::map<std::string, JobRecord*> unfinished_;            // of them
+  std::map<std::string, Finished> finished_;                // put away, by UID
+  std::map<kube::ObjectKey, std::string> uid_of_;           // of the objects that exist
+  std::map<sched::JobId, std::string> uid_by_id_;
+  std::set<std::string> touched_;
+  std::set<std::string> marked_;
+  std::set<std::pair<base::Instant, std::string>> timers_;
+};
+
+}  // namespace control

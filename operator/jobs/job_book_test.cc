@@ -1,0 +1,176 @@
+#include "operator/jobs/job_book.h"
+
+#include <gtest/gtest.h>
+
+namespace control {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr base::Instant kStart{seconds{1'000}};
+
+kube::Job job_object(const std::string& name, const std::string& version) {
+  kube::Job job;
+  job.metadata.name = name;
+  job.metadata.ns = "team-a";
+  job.metadata.uid = "uid-" + name;
+  job.metadata.resource_version = version;
+  job.metadata.generation = 1;
+  return job;
+}
+
+kube::Job ended_job(const std::string& name, const std::string& version, std::int64_t id) {
+  kube::Job job = job_object(name, version);
+  job.status.state = kube::JobState::kCompleted;
+  job.status.job_id = id;
+  return job;
+}
+
+struct JobBookTest : testing::Test {
+  JobBook::Seen see(const std::vector<kube::Job>& objects) {
+    Changes<kube::Job> changes;
+    for (const kube::Job& object : objects) {
+      changes[kube::key_of(object.metadata)] = std::make_shared<const kube::Job>(object);
+    }
+    return book.observe(changes);
+  }
+  JobBook::Seen see_gone(const std::string& name) {
+    Changes<kube::Job> changes;
+    changes[{"team-a", name}] = nullptr;
+    return book.observe(changes);
+  }
+
+  base::Instant now = kStart;
+  TemplateBook templates;
+  PodIndex pods;
+  JobBook book{now, templates, pods};
+};
+
+// The time of creation first; of those of one second what was stored first.
+TEST_F(JobBookTest, JobsComeInTheOrderInWhichTheyWereMade) {
+  book.restored();
+  kube::Job late = job_object("a", "10");
+  late.metadata.creation_timestamp = kStart + seconds{1};
+  kube::Job second = job_object("b", "9");
+  second.metadata.creation_timestamp = kStart;
+  kube::Job first = job_object("c", "8");
+  first.metadata.creation_timestamp = kStart;
+  see({late, second, first});
+  EXPECT_EQ(book.take_touched(), (std::vector<std::string>{"uid-c", "uid-b", "uid-a"}));
+  EXPECT_TRUE(book.take_touched().empty());
+}
+
+TEST_F(JobBookTest, FindsJobsByNumberAndByUid) {
+  kube::Job known = job_object("known", "1");
+  known.status.job_id = 7;
+  see({known});
+  ASSERT_NE(book.find(sched::JobId{7}), nullptr);
+  EXPECT_EQ(book.find(sched::JobId{7}), book.find("uid-known"));
+  EXPECT_EQ(book.highest_id(), 7);
+  book.restored();
+  kube::Job claims = job_object("claims", "2");
+  claims.status.job_id = 8;
+  see({claims});
+  EXPECT_EQ(book.find(sched::JobId{8}), nullptr) << "we did not give that number";
+}
+
+TEST_F(JobBookTest, MarksAreTakenOnceAndCommitPointsTouch) {
+  see({job_object("one", "1")});
+  (void)book.take_touched();
+  JobRecord& job = *book.find("uid-one");
+  book.mark(job, WriteUrgency::kInforms);
+  EXPECT_EQ(book.take_marked(), std::set<std::string>{"uid-one"});
+  EXPECT_TRUE(book.marked().empty());
+  EXPECT_TRUE(book.take_touched().empty());
+  book.mark(job, WriteUrgency::kCommit);
+  EXPECT_EQ(book.take_touched().size(), 1U);
+  EXPECT_EQ(job.status.urgency(), WriteUrgency::kCommit);
+}
+
+TEST_F(JobBookTest, AStatusThatAnotherWriterChangedIsWrittenAgain) {
+  see({job_object("one", "1")});
+  kube::Job stolen = job_object("one", "2");
+  stolen.status.message = "not ours";
+  stolen.status.term = 5;
+  EXPECT_EQ(see({stolen}).term, 5);
+  EXPECT_EQ(book.find("uid-one")->status.urgency(), WriteUrgency::kUrgent);
+  EXPECT_EQ(book.find("uid-one")->wanted().message, "");
+}
+
+TEST_F(JobBookTest, TheEarlierTimerCounts) {
+  see({job_object("one", "1")});
+  (void)book.take_touched();
+  JobRecord& job = *book.find("uid-one");
+  book.set_timer(job, kStart + seconds{5});
+  book.set_timer(job, kStart + seconds{9});
+  EXPECT_EQ(book.next_due(), kStart + seconds{5});
+  book.set_timer(job, kStart + seconds{2});
+  EXPECT_EQ(book.next_due(), kStart + seconds{2});
+  now = kStart + seconds{2};
+  book.fire_timers();
+  EXPECT_EQ(book.take_touched().size(), 1U);
+  EXPECT_EQ(book.next_due(), base::kNever);
+}
+
+TEST_F(JobBookTest, OfAJobThatHasEndedOnlyTheObjectIsKept) {
+  EXPECT_EQ(see({ended_job("done", "1", 3)}).ended.size(), 1U);
+  EXPECT_EQ(book.put_away_count(), 1);
+  EXPECT_EQ(book.peek("uid-done"), nullptr);
+  EXPECT_EQ(book.highest_id(), 3);
+
+  // Taken out, with its pods, and put away again.
+  kube::Pod pod;
+  pod.metadata.name = "done-x-0";
+  pod.metadata.ns = "team-a";
+  pod.metadata.owner_references.push_back({.api_version = "kubegang.io/v1alpha1",
+                                           .kind = "Job",
+                                           .name = "done",
+                                           .uid = "uid-done",
+                                           .controller = true});
+  pod.spec.node_name = "n1";
+  const kube::ObjectKey key{"team-a", "done-x-0"};
+  const auto change = pods.observe(key, std::make_shared<const kube::Pod>(pod));
+  EXPECT_TRUE(book.put_pod(key, *change.after)) << "it is no orphan";
+  EXPECT_EQ(book.put_away_count(), 1);
+  JobRecord* job = book.find("uid-done");
+  ASSERT_NE(job, nullptr);
+  EXPECT_EQ(job->pods.size(), 1U);
+  EXPECT_EQ(book.put_away_count(), 0);
+  EXPECT_EQ(book.take_touched().size(), 1U);
+  book.end(*job);
+  EXPECT_TRUE(book.put_away(*job));
+  EXPECT_EQ(book.put_away_count(), 1);
+}
+
+TEST_F(JobBookTest, AJobWithSomethingLeftToSayIsNotPutAway) {
+  see({ended_job("done", "1", 3)});
+  JobRecord& job = *book.find("uid-done");
+  book.mark(job, WriteUrgency::kInforms);
+  EXPECT_FALSE(book.put_away(job));
+  EXPECT_EQ(book.peek("uid-done"), &job);
+}
+
+TEST_F(JobBookTest, ADeletedJobStaysUntilItIsForgotten) {
+  see({job_object("one", "1")});
+  EXPECT_EQ(see_gone("one").deleted, std::vector<std::string>{"uid-one"});
+  JobRecord* job = book.find("uid-one");
+  ASSERT_NE(job, nullptr);
+  EXPECT_TRUE(job->deleted);
+  // Another one of that name is another one.
+  kube::Job again = job_object("one", "2");
+  again.metadata.uid = "uid-again";
+  see({again});
+  EXPECT_EQ(book.size(), 2);
+  book.set_timer(*job, kStart);
+  book.forget(*job);
+  EXPECT_EQ(book.size(), 1);
+  EXPECT_EQ(book.find("uid-one"), nullptr);
+  EXPECT_EQ(book.next_due(), base::kNever);
+}
+
+TEST_F(JobBookTest, APodOfAJobThatIsNotKnownIsAnOrphan) {
+  EXPECT_FALSE(book.put_pod({"team-a", "p"}, {.node = "n1", .job_uid = "uid-gone"}));
+}
+
+}  // namespace
+}  // namespace control

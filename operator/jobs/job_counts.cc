@@ -1,0 +1,59 @@
+#include "operator/jobs/job_counts.h"
+
+namespace control {
+
+std::optional<JobCounts::Place> JobCounts::place_of(const JobRecord& job) {
+  if (!job.submitted || job.is_final() || job.deleted) return std::nullopt;
+  const std::string& names = job.wanted().partition;
+  const Kind kind = !job.is_allocated()                                ? Kind::kPending
+                    : job.wanted().state == kube::JobState::kSuspended ? Kind::kSuspended
+                                                                       : Kind::kRunning;
+  return Place{kind, names.substr(0, names.find(',')), job.request.qos};
+}
+
+void JobCounts::observe(const JobRecord& job) {
+  const auto place = place_of(job);
+  if (!place) return forget(job.uid);
+  const auto [found, is_new] = jobs_.try_emplace(job.uid, *place);
+  if (!is_new) {
+    if (found->second == *place) return;
+    add(found->second, -1);
+    found->second = *place;
+  }
+  add(*place, 1);
+}
+
+void JobCounts::forget(const std::string& job_uid) {
+  if (const auto known = jobs_.extract(job_uid)) add(known.mapped(), -1);
+}
+
+void JobCounts::add(const Place& place, int by) {
+  changed_ = true;
+  auto& [qos_running, qos_pending] = qos_[place.qos];
+  (place.kind == Kind::kPending ? qos_pending : qos_running) += by;
+  for (kube::PartitionJobCounts* counts : {&all_, &partitions_[place.partition]}) {
+    switch (place.kind) {
+      case Kind::kPending:
+        counts->pending += by;
+        break;
+      case Kind::kRunning:
+        counts->running += by;
+        break;
+      case Kind::kSuspended:
+        counts->suspended += by;
+        break;
+    }
+  }
+}
+
+kube::PartitionJobCounts JobCounts::of_partition(const std::string& name) const {
+  const auto found = partitions_.find(name);
+  return found == partitions_.end() ? kube::PartitionJobCounts{} : found->second;
+}
+
+std::pair<int, int> JobCounts::of_qos(const std::string& name) const {
+  const auto found = qos_.find(name);
+  return found == qos_.end() ? std::pair{0, 0} : found->second;
+}
+
+}  // namespace control

@@ -1,0 +1,65 @@
+#include "operator/jobs/job_counts.h"
+
+#include <gtest/gtest.h>
+
+namespace control {
+namespace {
+
+JobRecord job_in(const std::string& uid, kube::JobState state, const std::string& partition) {
+  JobRecord job;
+  job.uid = uid;
+  job.submitted = true;
+  job.request.qos = "normal";
+  job.wanted().state = state;
+  job.wanted().partition = partition;
+  if (state != kube::JobState::kPending) job.wanted().allocation.emplace();
+  return job;
+}
+
+TEST(JobCounts, FollowEachJobFromOneStateToTheNext) {
+  JobCounts counts;
+  JobRecord job = job_in("a", kube::JobState::kPending, "batch,night");
+  counts.observe(job);
+  EXPECT_TRUE(counts.take_changed());
+  EXPECT_EQ(counts.of_partition("batch"), (kube::PartitionJobCounts{.pending = 1}))
+      << "the first of those that it waits for";
+  EXPECT_EQ(counts.of_partition("night"), kube::PartitionJobCounts{});
+  EXPECT_EQ(counts.of_qos("normal"), (std::pair{0, 1}));
+  counts.observe(job);
+  EXPECT_FALSE(counts.take_changed());
+
+  job = job_in("a", kube::JobState::kRunning, "night");
+  counts.observe(job);
+  EXPECT_EQ(counts.of_partition("batch"), kube::PartitionJobCounts{});
+  EXPECT_EQ(counts.of_partition("night"), (kube::PartitionJobCounts{.running = 1}));
+  EXPECT_EQ(counts.of_qos("normal"), (std::pair{1, 0}));
+  job.wanted().state = kube::JobState::kSuspended;
+  counts.observe(job);
+  EXPECT_EQ(counts.all(), (kube::PartitionJobCounts{.suspended = 1}));
+  EXPECT_EQ(counts.of_qos("normal"), (std::pair{1, 0})) << "it has its nodes";
+
+  job.wanted().state = kube::JobState::kCompleted;
+  counts.observe(job);
+  EXPECT_EQ(counts.all(), kube::PartitionJobCounts{});
+  EXPECT_TRUE(counts.take_changed());
+}
+
+TEST(JobCounts, LeaveOutWhatIsDeletedOrNotAccepted) {
+  JobCounts counts;
+  JobRecord job = job_in("a", kube::JobState::kRunning, "batch");
+  counts.observe(job);
+  job.deleted = true;
+  counts.observe(job);
+  EXPECT_EQ(counts.all(), kube::PartitionJobCounts{});
+  job.deleted = job.submitted = false;
+  counts.observe(job);
+  EXPECT_EQ(counts.all(), kube::PartitionJobCounts{});
+  job.submitted = true;
+  counts.observe(job);
+  counts.forget("a");
+  counts.forget("a");
+  EXPECT_EQ(counts.all(), kube::PartitionJobCounts{});
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,30 @@
+// How the operator speaks of a job in its log and in Kubernetes Events.
+#pragma once
+
+#include <string>
+
+#include "operator/jobs/job_record.h"
+#include "operator/loop/report.h"
+
+namespace control {
+
+// "job=team-a/train id=7"
+inline std::string job_fields(const JobRecord& job) {
+  return "job=" + kube::to_string(job.key) + " id=" + to_string(job.id);
+}
+
+// Nothing once the job's object is gone.
+inline void tell_event(const Report& report, const JobRecord& job, bool warning,
+                       const std::string& reason, const std::string& message) {
+  constexpr std::size_t kEventMessageMax = 1000;
+  if (job.deleted) return;
+  report.event({.api_version = std::string{kube::kGroup} + "/" + std::string{kube::kGroupVersion},
+                .kind = std::string{kube::Job::kResource.kind},
+                .ns = job.key.ns,
+                .name = job.key.name,
+                .uid = job.uid,
+                .resource_version = job.status.version()},
+               warning, reason, message.substr(0, kEventMessageMax));
+}
+
+}  // namespace control

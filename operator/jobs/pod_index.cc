@@ -1,0 +1,27 @@
+#include "operator/jobs/pod_index.h"
+
+#include "api/job.h"
+
+namespace control {
+
+std::string job_uid_of(const kube::Pod& pod) {
+  const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
+  if (owner == nullptr || owner->kind != kube::Job::kResource.kind ||
+      !owner->api_version.starts_with(std::string{kube::kGroup} + "/")) {
+    return "";
+  }
+  return owner->uid;
+}
+
+PodIndex::Change PodIndex::observe(const kube::ObjectKey& key,
+                                   const std::shared_ptr<const kube::Pod>& pod) {
+  Change change;
+  if (const auto known = places_.extract(key)) change.before = std::move(known.mapped());
+  if (pod == nullptr || !pod->spec.node_name) return change;
+  std::string uid = job_uid_of(*pod);
+  PodPlace place{*pod->spec.node_name, uid, uid.empty() ? nullptr : pod};
+  change.after = places_.emplace(key, std::move(place)).first->second;
+  return change;
+}
+
+}  // namespace control

@@ -1,0 +1,48 @@
+// PodIndex: where each pod is, and whose it is.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "kube/api/meta.h"
+#include "kube/api/pod.h"
+
+namespace control {
+
+struct PodPlace {
+  std::string node;
+  std::string job_uid;                   // "": not of a Job of ours
+  std::shared_ptr<const kube::Pod> pod;  // null: not of a Job of ours
+};
+
+// Belongs to the loop's thread. Cost: the logarithm of the number of pods.
+class PodIndex {
+ public:
+  struct Change {
+    std::optional<PodPlace> before, after;  // nothing: there is none, or it has no node
+  };
+  // Null: the pod is gone.
+  Change observe(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
+
+  // Calls action(name, pod) for the pods of that job, whose names begin with the job's.
+  template <typename Action>
+  void for_each_of(const kube::ObjectKey& job, const std::string& job_uid, Action action) const {
+    const std::string prefix = job.name + "-";
+    for (auto at = places_.lower_bound({job.ns, prefix});
+         at != places_.end() && at->first.ns == job.ns && at->first.name.starts_with(prefix);
+         ++at) {
+      if (at->second.job_uid == job_uid) action(at->first.name, at->second.pod);
+    }
+  }
+
+ private:
+  std::map<kube::ObjectKey, PodPlace> places_;
+};
+
+// The UID of the Job of ours that controls the pod; "" for a foreign pod.
+std::string job_uid_of(const kube::Pod& pod);
+
+}  // namespace control

@@ -1,0 +1,99 @@
+#include "operator/jobs/pod_trials.h"
+
+#include <gtest/gtest.h>
+
+namespace control {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr base::Instant kTrialsAt{seconds{1'000}};
+
+sched::Configuration two_partitions() {
+  sched::Configuration configuration;
+  configuration.cluster.kill_wait = seconds{7};
+  configuration.partitions = {{.name = "big", .nodes = {"n1", "n2"}, .is_default = true},
+                              {.name = "empty"}};
+  return configuration;
+}
+
+JobRecord waiting(const std::string& uid) {
+  JobRecord job;
+  job.key = {"team-a", "job-" + uid};
+  job.uid = uid;
+  job.submitted = true;
+  kube::Job object;
+  object.spec.resources.memory_per_node = kube::Bytes{1 << 20};
+  job.object = std::make_shared<const kube::Job>(object);
+  return job;
+}
+
+struct PodTrialsTest : testing::Test {
+  PodTrialsTest() {
+    for (const char* uid : {"a", "b", "c"}) {
+      jobs[uid] = waiting(uid);
+      trials.add(uid);
+    }
+  }
+  // UIDs of the jobs of which a pod is tried at that instant.
+  std::string due(base::Instant now) {
+    budget.refill(now, true);  // two in a second
+    std::string uids;
+    for (const TryPod& effect : trials.due(budget, find, configuration)) uids += effect.uid;
+    return uids;
+  }
+
+  const sched::Configuration configuration = two_partitions();
+  std::map<std::string, JobRecord> jobs;
+  PodTrials::FindJob find = [this](const std::string& uid) {
+    const auto found = jobs.find(uid);
+    return found == jobs.end() ? nullptr : &found->second;
+  };
+  InformBudget budget;
+  PodTrials trials;
+};
+
+TEST_F(PodTrialsTest, TriesInTheOrderOfSubmissionAsFarAsTheBudgetGoes) {
+  budget.restore(kTrialsAt);
+  EXPECT_EQ(due(kTrialsAt), "");
+  EXPECT_EQ(trials.next_due(kTrialsAt), kTrialsAt + InformBudget::kLookAgain);
+  EXPECT_EQ(due(kTrialsAt + seconds{1}), "ab");
+  EXPECT_EQ(due(kTrialsAt + seconds{2}), "c");
+  EXPECT_EQ(trials.next_due(kTrialsAt), base::kNever);
+}
+
+TEST_F(PodTrialsTest, LeavesOutWhatWaitsNoMore) {
+  jobs["a"].wanted().allocation.emplace();
+  jobs.erase("b");
+  jobs["c"].deleted = true;
+  jobs["d"] = waiting("d");
+  trials.add("d");
+  EXPECT_EQ(due(kTrialsAt), "d") << "the others cost nothing";
+}
+
+TEST_F(PodTrialsTest, TheSmallestPodOnANodeOfTheFirstPartition) {
+  JobRecord& job = jobs["a"];
+  auto effect = trial_of(job, configuration);
+  ASSERT_TRUE(effect);
+  EXPECT_EQ(effect->job, job.key);
+  EXPECT_EQ(effect->partition, "big");
+  EXPECT_EQ(effect->slot.node, "n1");
+  EXPECT_EQ(effect->slot.cpus, 1);
+  EXPECT_EQ(effect->slot.memory, kube::Bytes{1 << 20});
+  EXPECT_EQ(effect->options.kill_wait, seconds{7});
+  job.request.partitions = {"empty"};
+  EXPECT_FALSE(trial_of(job, configuration)) << "there is no node to name";
+  job.request.partitions = {"gone"};
+  EXPECT_FALSE(trial_of(job, configuration));
+}
+
+TEST(PodTrials, OnlyARefusalSaysSomething) {
+  const auto said = [](base::Status status) { return refusal_of({"a", std::move(status)}); };
+  EXPECT_EQ(said({}), "");
+  EXPECT_EQ(said(base::Error{base::Code::kPermissionDenied, "exceeded quota"}), "exceeded quota");
+  EXPECT_EQ(said(base::Error{base::Code::kInvalidArgument, "no such field"}), "no such field");
+  EXPECT_EQ(said(base::Error{base::Code::kUnavailable, "try later"}), "");
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,207 @@
+#include "operator/jobs/pod_writes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/wellknown.h"
+#include "operator/gang/pod_builder.h"
+#include "operator/jobs/job_report.h"
+#include "operator/translate/units.h"
+
+namespace control {
+namespace {
+
+constexpr base::Duration kPodDeleteRetry = std::chrono::milliseconds{500};
+// So long after its start a job waits for a service account that is not there yet.
+constexpr base::Duration kAccountPatience = std::chrono::seconds{15};
+
+// A namespace that was made a moment ago has no service account; its controller makes it soon.
+// That is no refusal with a back-off of minutes.
+// SOURCE: the sentence of kube-apiserver's ServiceAccount admission plugin.
+bool lacks_account_still(const JobRecord& job, const base::Error& error, base::Instant now) {
+  if (error.code != base::Code::kPermissionDenied ||
+      error.message.find("error looking up service account") == std::string::npos) {
+    return false;
+  }
+  // Ready=False since the start.
+  const kube::Condition* ready = kube::find_condition(job.wanted().conditions, kube::kReady);
+  return ready != nullptr && ready->last_transition_time &&
+         now < *ready->last_transition_time + kAccountPatience;
+}
+
+// The API server will not take the pod as it is, however often it is tried.
+bool is_refusal(base::Code code) {
+  switch (code) {
+    case base::Code::kInvalidArgument:
+    case base::Code::kPermissionDenied:
+    case base::Code::kTooLarge:
+      return true;
+    case base::Code::kUnauthenticated:
+    case base::Code::kNotFound:
+    case base::Code::kAlreadyExists:
+    case base::Code::kConflict:
+    case base::Code::kGone:
+    case base::Code::kUnavailable:
+    case base::Code::kTimeout:
+    case base::Code::kCancelled:
+    case base::Code::kInternal:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
+  const bool all_under_way = std::includes(job.start.creating.begin(), job.start.creating.end(),
+                                           missing.begin(), missing.end());
+  if (job.deleted || job.start.launching || all_under_way) return;
+  if (!gate_.may_create_pods(job.uid, job.start.nodes)) return;
+  if (!job.start.pod_tries.may_begin(now_)) return jobs_.set_timer(job, job.start.pod_tries.due());
+  if (!job.start.launch_template.empty()) {
+    kube::Job source = *job.object;
+    source.spec.pod_template = std::exchange(job.start.launch_template, {});
+    return create_pods(job, source);
+  }
+  job.start.launching = true;
+  // The informers keep no templates: it is read when it is needed.
+  writer_.submit(ReadTemplate{job.key, job.uid});
+}
+
+void PodWrites::answered(TemplateRead&& outcome) {
+  JobRecord* job = jobs_.find(outcome.uid);
+  if (job == nullptr) return;
+  job->start.launching = false;
+  jobs_.touch(job->uid);
+  if (!outcome.result.ok()) {
+    job->start.pod_tries.failed(now_);
+    return;
+  }
+  if (outcome.result->metadata.uid == job->uid && job->is_allocated() && !job->wanted().ending) {
+    job->start.launch_template = outcome.result->spec.pod_template;  // launch() goes on
+  }
+}
+
+void PodWrites::keep_template(const kube::Job& answer) {
+  JobRecord* job = jobs_.find(answer.metadata.uid);
+  if (job == nullptr || !job->is_allocated() || job->wanted().ending) return;
+  if (!job->pods.empty() || !job->start.creating.empty()) return;
+  job->start.launch_template = answer.spec.pod_template;
+}
+
+void PodWrites::create_pods(JobRecord& job, const kube::Job& object) {
+  kube::Job source = object;
+  source.status = job.wanted();
+  const PodOptions options{.kill_wait = policy_.configuration().cluster.kill_wait};
+  ensure_service(job);
+  const Shared<GangLayout> gang{gang_layout(job.start.slots)};
+  const Shared<kube::Job> shared{std::move(source)};
+  for (const PodSlot& slot : job.start.slots) {
+    if (job.pods.contains(slot.name) || !job.start.creating.insert(slot.index).second) continue;
+    writer_.submit(CreatePod{shared, gang, options, slot});
+  }
+}
+
+void PodWrites::ensure_service(JobRecord& job) {
+  GangStart& start = job.start;
+  if (start.has_service || !needs_service(*job.object, start.slots.size())) return;
+  if (start.service_tries.is_under_way()) return;
+  if (!start.service_tries.may_begin(now_)) return jobs_.set_timer(job, start.service_tries.due());
+  start.service_tries.begin();
+  writer_.submit(CreateService{build_service(*job.object), job.uid});
+}
+
+void PodWrites::answered(ServiceCreated&& outcome) {
+  JobRecord* job = jobs_.find(outcome.job_uid);
+  if (job == nullptr) return;
+  GangStart& start = job->start;
+  if (outcome.status.ok()) {
+    start.service_tries.succeeded();
+    start.has_service = true;
+    return;
+  }
+  ++counters_.write_failures;
+  start.service_tries.failed(now_);
+  jobs_.touch(job->uid);
+  const std::string& why = outcome.status.error().message;
+  if (std::exchange(start.service_problem, why) == why) return;  // it has been said
+  report_.warn("service not made", job_fields(*job) + " error=\"" + why + "\"");
+  tell_event(report_, *job, true, "ServiceNotMade", why);
+}
+
+std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
+  const base::Result<kube::Pod>& result = outcome.result;
+  JobRecord* job = jobs_.find(outcome.job_uid);
+  // Of a start that is over nothing follows: its pod, if there is one, is a stale one.
+  if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return std::nullopt;
+  job->start.creating.erase(outcome.slot.index);
+  jobs_.touch(job->uid);
+  if (outcome.was_built && result.ok() && job_uid_of(*result) == job->uid) {
+    job->start.pod_tries.succeeded();
+    return std::nullopt;
+  }
+  if (job->wanted().ending) return std::nullopt;
+  if (!outcome.was_built) {  // the template's memory limits do not fit this node's part
+    return StartUndo{.hold = true, .message = result.error().message};
+  }
+  if (result.ok()) {
+    return StartUndo{
+        .hold = true,
+        .message = "a pod named " + outcome.slot.name + " exists and is not this job's; delete it"};
+  }
+  ++counters_.write_failures;
+  if (!is_refusal(result.error().code) || lacks_account_still(*job, result.error(), now_)) {
+    job->start.pod_tries.failed(now_);
+    return std::nullopt;
+  }
+  return StartUndo{.api_refused = true, .message = result.error().message};
+}
+
+void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
+                        std::optional<base::Instant> kill_at) {
+  const std::string& uid = pod.metadata.uid;
+  const bool lost = nodes_.is_lost(pod.spec.node_name.value_or(""));
+  if (is_finished(pod) && job.wanted().ending) return;  // its log stays until the next start
+  if (pod.metadata.deletion_timestamp && !lost) return;
+  if (!job.deleting.insert(uid).second) return;
+  std::optional<std::chrono::seconds> grace_period;
+  if (lost) {
+    grace_period = std::chrono::seconds{0};  // no kubelet will ever confirm it
+  } else if (kill_at && !is_finished(pod)) {
+    // Zero would remove the record of a process that may still run.
+    grace_period =
+        std::chrono::seconds{std::max<std::int64_t>(whole_seconds_up(*kill_at - now_), 1)};
+  }
+  writer_.submit(DeletePod{kube::key_of(pod.metadata), uid, job.uid, grace_period});
+}
+
+void PodWrites::end_pods(JobRecord& job, std::optional<base::Instant> kill_at) {
+  for (const auto& [name, pod] : job.pods) end_pod(job, *pod, kill_at);
+}
+
+void PodWrites::end_stale_pods(JobRecord& job) {
+  for (const std::string& name : job.stale_pods) {
+    const kube::Pod& pod = *job.pods.at(name);
+    // Between a requeue and the next start they may stay: their logs are still of use.
+    if (job.is_allocated() || !is_finished(pod)) end_pod(job, pod, std::nullopt);
+  }
+}
+
+bool PodWrites::has_pods_left(const JobRecord& job) const {
+  return std::any_of(job.pods.begin(), job.pods.end(), [&](const auto& entry) {
+    return !is_finished(*entry.second) &&
+           !nodes_.is_lost(entry.second->spec.node_name.value_or(""));
+  });
+}
+
+void PodWrites::answered(PodDeleted&& outcome) {
+  JobRecord* job = jobs_.find(outcome.job_uid);
+  if (job == nullptr || outcome.status.ok()) return;
+  const auto code = outcome.status.error().code;
+  if (code == base::Code::kNotFound || code == base::Code::kConflict) return;
+  ++counters_.write_failures;
+  job->deleting.erase(outcome.uid);
+  jobs_.set_timer(*job, now_ + kPodDeleteRetry);
+}
+
+}  // namespace control

@@ -1,0 +1,79 @@
+// PodWrites: the pods of a start and its Service are made, and pods are ended. Nothing is made
+// before CommitGate lets it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "operator/jobs/job_book.h"
+#include "operator/loop/counters.h"
+#include "operator/loop/report.h"
+#include "operator/nodes/node_book.h"
+#include "operator/policy/policy_book.h"
+#include "operator/publish/commit_gate.h"
+#include "operator/write/writer.h"
+
+namespace control {
+
+// Belongs to the loop's thread. Has no state but what it notes in a JobRecord: the writes of its
+// start that are under way, and the pods that it asked to end.
+class PodWrites {
+ public:
+  struct Parts {
+    const base::Instant& now;  // of the present step
+    JobBook& jobs;
+    const NodeBook& nodes;
+    const PolicyBook& policy;
+    const CommitGate& gate;
+    CountedWriter& writer;
+    const Report& report;
+    LoopCounters& counters;
+  };
+  explicit PodWrites(const Parts& parts)
+      : now_{parts.now},
+        jobs_{parts.jobs},
+        nodes_{parts.nodes},
+        policy_{parts.policy},
+        gate_{parts.gate},
+        writer_{parts.writer},
+        report_{parts.report},
+        counters_{parts.counters} {}
+
+  // Makes the pods of these slots as soon as they may be made.
+  void launch(JobRecord& job, const std::vector<int>& missing);
+  // The names of a gang's pods, made with its first pod; a new leader makes sure of it once, since
+  // its predecessor may have got no further. Tried until it is there: without it the gang has no
+  // names.
+  void ensure_service(JobRecord& job);
+  // Once. `kill_at`: when the grace period is over; nothing: the template's own.
+  void end_pod(JobRecord& job, const kube::Pod& pod, std::optional<base::Instant> kill_at);
+  void end_pods(JobRecord& job, std::optional<base::Instant> kill_at);
+  // Pods of earlier starts: whatever made them, they are not wanted any more.
+  void end_stale_pods(JobRecord& job);
+  // Something of the job may still run.
+  bool has_pods_left(const JobRecord& job) const;
+
+  // The answer to the start's commit has the template too: it need not be read again.
+  void keep_template(const kube::Job& answer);
+  void answered(TemplateRead&& outcome);
+  // Why the start has to be undone, if it has; `outcome.result` is left as it is.
+  std::optional<StartUndo> answered(const PodCreated& outcome);
+  void answered(ServiceCreated&& outcome);
+  void answered(PodDeleted&& outcome);
+
+ private:
+  void create_pods(JobRecord& job, const kube::Job& object);
+
+  const base::Instant& now_;
+  JobBook& jobs_;
+  const NodeBook& nodes_;
+  const PolicyBook& policy_;
+  const CommitGate& gate_;
+  CountedWriter& writer_;
+  const Report& report_;
+  LoopCounters& counters_;
+};
+
+}  // namespace control

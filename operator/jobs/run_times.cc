@@ -1,0 +1,41 @@
+#include "operator/jobs/run_times.h"
+
+namespace control {
+namespace {
+
+constexpr base::Duration kPeriod = std::chrono::minutes{1};
+
+}  // namespace
+
+void show_times(JobRecord& job, const SchedulerDriver& scheduler, base::Instant now) {
+  const auto view = scheduler.view(job.id);
+  if (!view) return;
+  kube::JobStatus& wanted = job.wanted();
+  wanted.priority = view->priority.value();
+  if (view->eligible_time != base::Instant{}) wanted.eligible_time = view->eligible_time;
+  if (!view->ready) return;
+  if (view->start_time) wanted.start_time = view->start_time;
+  wanted.preempt_eligible_time = view->preempt_eligible_time;
+  wanted.run_time = kube::RunTime{view->run_time, now};
+  wanted.suspend_time = kube::RunTime{view->suspend_time, now};
+}
+
+void RunTimes::refresh(JobBook& jobs, const SchedulerDriver& scheduler, base::Instant now) {
+  if (next_due() > now) return;
+  shown_at_ = now;
+  jobs.for_each_unfinished([&](JobRecord& job) {
+    if (!job.is_allocated() || !job.submitted || job.deleted || job.wanted().ending) return;
+    const auto view = scheduler.view(job.id);
+    if (!view || !view->ready) return;
+    const auto& shown = job.wanted().run_time;
+    if (shown && shown->elapsed == view->run_time) return;
+    show_times(job, scheduler, now);
+    jobs.mark(job, WriteUrgency::kInforms);
+  });
+}
+
+base::Instant RunTimes::next_due() const {
+  return shown_at_ + kPeriod;
+}
+
+}  // namespace control

@@ -1,0 +1,201 @@
+// What users want of their jobs: submission, changes, holds, suspension, cancelling.
+#include "operator/jobs/wishes.h"
+
+#include <utility>
+
+#include "api/wellknown.h"
+#include "operator/jobs/job_report.h"
+#include "operator/translate/job_check.h"
+#include "operator/translate/job_translation.h"
+#include "operator/translate/sentences.h"
+
+namespace control {
+
+void Wishes::heed(JobRecord& job) {
+  judge(job);
+  tell_commands(job);
+}
+
+void Wishes::heed_finished(JobRecord& job) {
+  if (!std::exchange(job.judge_again, false)) return;
+  const auto changes = check_change(job.basis, job.object->spec, false);
+  if (!changes.empty()) return refuse_change(job, changes);
+  job.basis = job.object->spec;
+}
+
+// Whether the job is legal, and what of it changed: REQUIRES that it is not final.
+void Wishes::judge(JobRecord& job) {
+  if (!std::exchange(job.judge_again, false)) return;
+  if (job.id.value() == 0) {
+    const auto id = numbers_.next(job.uid);
+    if (!id) {
+      job.judge_again = true;
+      return;
+    }
+    jobs_.set_id(job, *id);
+    job.wanted().job_id = job.id.value();
+  }
+  if (!job.wanted().submit_time) {
+    job.wanted().submit_time = job.object->metadata.creation_timestamp.value_or(now_);
+  }
+  const auto facts = nodes_.selector_facts();
+  JobVerdict verdict =
+      translate_job(*job.object, *job.pod_template, job.id, *job.wanted().submit_time,
+                    {policy_.configuration(), nodes_.capacity(), facts});
+  if (job.submitted) {
+    auto changes = check_change(job.basis, job.object->spec, job.is_allocated());
+    if (job.is_allocated() && !job.pod_template->problems.empty()) {
+      changes.push_back(job.pod_template->problems.front());
+    }
+    if (!changes.empty()) return refuse_change(job, changes);
+  }
+  if (!job.is_allocated()) show_partitions(job);
+  if (!verdict.request) {
+    // A job whose partition was deleted stays in the queue as PartitionInactive (api.md).
+    const bool waits_for_partition = job.submitted && verdict.partition_missing;
+    if (!job.is_allocated() && !waits_for_partition) refuse(job, verdict.problems);
+    return;
+  }
+  sched::JobRequest request = std::move(*verdict.request);
+  job.basis = job.object->spec;
+  if (!job.submitted) return submit(job, std::move(request));
+  show_accepted(job);
+  if (job.request == request) return;
+  const bool held = job.request.hold;
+  job.request = std::move(request);
+  scheduler_.tell(sched::Update{job.request});
+  if (job.request.hold != held) {
+    if (job.request.hold) {
+      scheduler_.tell(sched::Hold{.job = job.id});
+    } else {
+      scheduler_.tell(sched::Release{job.id});
+    }
+  }
+}
+
+void Wishes::refuse(JobRecord& job, const std::vector<std::string>& problems) {
+  if (job.submitted) {
+    job.submitted = false;
+    scheduler_.tell(sched::Forget{job.id});
+  }
+  const std::string message = joined(problems);
+  kube::JobStatus& wanted = job.wanted();
+  wanted.observed_generation = job.object->metadata.generation;
+  const bool changed =
+      job.set_condition(kube::kAccepted, kube::ConditionStatus::kFalse, "Invalid", message, now_);
+  if (!changed && wanted.message == message) return;
+  wanted.state = kube::JobState::kPending;
+  wanted.reason = "NotAccepted";
+  wanted.message = message;
+  jobs_.mark(job, WriteUrgency::kUrgent);
+  report_.log("job refused", job_fields(job) + " message=\"" + message + "\"");
+  tell_event(report_, job, true, "Refused", message);
+}
+
+// The job goes on as it was.
+void Wishes::refuse_change(JobRecord& job, const std::vector<std::string>& problems) {
+  const std::string message = joined(problems) + "; the job goes on as it was";
+  job.wanted().observed_generation = job.object->metadata.generation;
+  if (!job.set_condition(kube::kAccepted, kube::ConditionStatus::kFalse, "ChangeRefused", message,
+                         now_)) {
+    return;
+  }
+  jobs_.mark(job, WriteUrgency::kUrgent);
+  report_.log("change refused", job_fields(job) + " message=\"" + message + "\"");
+  tell_event(report_, job, true, "ChangeRefused", message);
+}
+
+// squeue's PARTITION of a job that waits. The first write of its status carries it.
+void Wishes::show_partitions(JobRecord& job) {
+  std::string names = partition_names(job.object->spec, policy_.configuration());
+  if (names == job.wanted().partition) return;
+  job.wanted().partition = std::move(names);
+  jobs_.mark(job, WriteUrgency::kInforms);
+}
+
+void Wishes::show_accepted(JobRecord& job) {
+  const bool warns = !job.pod_warning.empty();
+  job.wanted().observed_generation = job.object->metadata.generation;
+  if (!job.set_condition(
+          kube::kAccepted, kube::ConditionStatus::kTrue, warns ? "AcceptedWithWarning" : "Accepted",
+          warns ? "the job is in the queue; the API server would refuse its pods now: " +
+                      job.pod_warning
+                : "the job is in the queue",
+          now_)) {
+    return;
+  }
+  jobs_.mark(job, WriteUrgency::kInforms);
+}
+
+void Wishes::submit(JobRecord& job, sched::JobRequest request) {
+  job.submitted = true;
+  job.request = std::move(request);
+  job.told_suspend = job.request.suspend;
+  kube::JobStatus& wanted = job.wanted();
+  wanted.state = kube::JobState::kPending;
+  wanted.reason.clear();
+  wanted.message.clear();
+  if (!wanted.observed) {
+    wanted.observed = kube::JobObserved{job.object->spec.control.requeue_request.value_or(0),
+                                        job.object->spec.control.release_request.value_or(0)};
+  }
+  show_accepted(job);
+  jobs_.mark(job, WriteUrgency::kUrgent);
+  trials_.add(job.uid);
+  report_.log("job submitted", job_fields(job));
+  scheduler_.tell(sched::Submit{job.request});
+}
+
+// Everything in the spec that is a command rather than a property.
+void Wishes::tell_commands(JobRecord& job) {
+  if (!job.submitted) return;
+  const kube::JobSpec& spec = job.object->spec;
+  if (spec.control.cancel.value_or(false) && !job.told_cancel) {
+    job.told_cancel = true;
+    scheduler_.tell(sched::Cancel{job.id});
+  }
+  const bool suspend = spec.control.suspend.value_or(false);
+  if (suspend != job.told_suspend) {
+    job.told_suspend = suspend;
+    if (suspend) {
+      scheduler_.tell(sched::UserSuspend{job.id});
+    } else {
+      scheduler_.tell(sched::UserResume{job.id});
+    }
+  }
+  if (!job.wanted().observed) job.wanted().observed.emplace();
+  kube::JobObserved& observed = *job.wanted().observed;
+  if (const auto wish = spec.control.requeue_request.value_or(0); wish > observed.requeue_request) {
+    observed.requeue_request = wish;
+    jobs_.mark(job, WriteUrgency::kUrgent);
+    scheduler_.tell(sched::Requeue{job.id});
+  }
+  if (const auto wish = spec.control.release_request.value_or(0); wish > observed.release_request) {
+    observed.release_request = wish;
+    job.wanted().held.reset();
+    jobs_.mark(job, WriteUrgency::kUrgent);
+    scheduler_.tell(sched::Release{job.id});
+  }
+}
+
+void Wishes::judge_waiting() {
+  jobs_.for_each_unfinished([this](JobRecord& job) {
+    if (job.is_final() || job.is_allocated() || job.deleted) return;
+    job.judge_again = true;
+    jobs_.touch(job.uid);
+  });
+}
+
+void Wishes::answered(PodTried&& outcome) {
+  JobRecord* job = jobs_.find(outcome.uid);
+  if (job == nullptr || job->is_final() || job->is_allocated()) return;
+  std::string warning = refusal_of(outcome);
+  if (warning == job->pod_warning) return;
+  job->pod_warning = std::move(warning);
+  show_accepted(*job);
+  if (!job->pod_warning.empty()) {
+    tell_event(report_, *job, true, "PodsWouldBeRefused", job->pod_warning);
+  }
+}
+
+}  // namespace control

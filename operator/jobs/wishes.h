@@ -1,0 +1,76 @@
+// Wishes: what users want of their jobs becomes events of the scheduler: submission, changes of the
+// spec, holds, suspension, cancelling, requeues. What cannot be obeyed is said in the condition
+// Accepted.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "operator/jobs/job_book.h"
+#include "operator/jobs/job_numbers.h"
+#include "operator/jobs/pod_trials.h"
+#include "operator/loop/report.h"
+#include "operator/loop/scheduler_driver.h"
+#include "operator/nodes/node_book.h"
+#include "operator/policy/policy_book.h"
+#include "operator/write/effect.h"
+
+namespace control {
+
+// Belongs to the loop's thread. Has no state but what it notes in a JobRecord: what the scheduler
+// was told of the job, and of which spec.
+class Wishes {
+ public:
+  struct Parts {
+    const base::Instant& now;  // of the present step
+    JobBook& jobs;
+    JobNumbers& numbers;
+    PodTrials& trials;
+    const NodeBook& nodes;
+    const PolicyBook& policy;
+    SchedulerDriver& scheduler;
+    const Report& report;
+  };
+  explicit Wishes(const Parts& parts)
+      : now_{parts.now},
+        jobs_{parts.jobs},
+        numbers_{parts.numbers},
+        trials_{parts.trials},
+        nodes_{parts.nodes},
+        policy_{parts.policy},
+        scheduler_{parts.scheduler},
+        report_{parts.report} {}
+
+  // Tells the scheduler what changed. A job that is not legal, or has no number yet, is not
+  // submitted. REQUIRES: the job has not ended. Cost: the number of nodes, if it is judged.
+  void heed(JobRecord& job);
+  // Nothing can be asked of a job that has ended; what cannot be taken back is said all the same.
+  void heed_finished(JobRecord& job);
+  // The job cannot be submitted, or not any more.
+  void refuse(JobRecord& job, const std::vector<std::string>& problems);
+  // That the job is in the queue, and why the API server would refuse its pods.
+  void show_accepted(JobRecord& job);
+  // Other nodes, capacities or partitions: all jobs that wait are judged again. Cost: all jobs.
+  void judge_waiting();
+  void answered(PodTried&& outcome);
+
+ private:
+  void judge(JobRecord& job);
+  void submit(JobRecord& job, sched::JobRequest request);
+  void refuse_change(JobRecord& job, const std::vector<std::string>& problems);
+  void show_partitions(JobRecord& job);
+  // Everything in the spec that is a command rather than a property.
+  void tell_commands(JobRecord& job);
+
+  const base::Instant& now_;
+  JobBook& jobs_;
+  JobNumbers& numbers_;
+  PodTrials& trials_;
+  const NodeBook& nodes_;
+  const PolicyBook& policy_;
+  SchedulerDriver& scheduler_;
+  const Report& report_;
+};
+
+}  // namespace control

@@ -1,0 +1,30 @@
+// What the loop counts, for /metrics; as of the last step.
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace control {
+
+struct LoopCounters {
+  std::int64_t steps = 0;
+  std::int64_t events = 0;     // told to the scheduler
+  std::int64_t decisions = 0;  // taken from it
+  base::Duration deciding{0};  // time in the scheduler for these, and for what nodes are to do
+  std::int64_t starts = 0;
+  std::int64_t status_writes = 0;
+  std::int64_t timetable_writes = 0;
+  std::int64_t pod_creates = 0;
+  std::int64_t pod_deletes = 0;
+  std::int64_t conflicts = 0;
+  std::int64_t write_failures = 0;
+  std::int64_t nodes_known = 0;  // of which anything is remembered
+  std::int64_t jobs_pending = 0;
+  std::int64_t jobs_running = 0;
+  std::int64_t jobs_suspended = 0;
+  std::int64_t jobs_finished = 0;   // of which nothing but their objects is kept
+  base::Duration timetable_lag{0};  // of the node that has not obeyed for longest
+};
+
+}  // namespace control

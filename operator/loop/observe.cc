@@ -1,0 +1,196 @@
+// What a change that one part sees means for the others.
+#include <memory>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "operator/gang/gang_observation.h"
+#include "operator/jobs/job_report.h"
+#include "operator/loop/control_loop.h"
+#include "operator/translate/node_translation.h"
+
+namespace control {
+
+void ControlLoop::observe(const Changes<kube::Node>& changes) {
+  for (const auto& [key, object] : changes) {
+    const NodeBook::Change change = nodes_.observe(key.name, object);
+    timetables_.observe_node(key.name);
+    // A partition may pick its nodes by their labels.
+    if (change.selectable) policy_.observe_nodes();
+    if (!change.lost) continue;
+    for (const std::string& uid : nodes_.jobs_on(key.name)) jobs_.touch(uid);
+  }
+}
+
+void ControlLoop::tell_nodes() {
+  const NodeBook::News news = nodes_.take_news(policy_.configuration(), policy_.parameters());
+  for (const std::string& node : news.forgotten) timetables_.forget(node);
+  if (!news.events.empty()) counts_changed_ = true;
+  for (const sched::Event& event : news.events) scheduler_.tell(event);
+}
+
+void ControlLoop::count_nodes() {
+  const base::Duration slice = policy_.configuration().cluster.time_slice;
+  if (nodes_.is_uncounted()) {
+    if (nodes_.count(policy_.configuration())) wishes_.judge_waiting();
+    choose_taints();
+    timetables_.ensure_all(slice, now_);
+  }
+  timetables_.ensure_deleted(slice, now_);
+}
+
+// Of the partitions as accepted.
+void ControlLoop::choose_taints() {
+  std::set<std::string> wanted;
+  for (const auto& partition : policy_.configuration().partitions) {
+    if (!policy_.taints_nodes(partition.name)) continue;
+    wanted.insert(partition.nodes.begin(), partition.nodes.end());
+  }
+  taints_.want(std::move(wanted));
+  for (const kube::Node* node : nodes_.objects()) taints_.observe(*node);
+}
+
+void ControlLoop::observe(const Changes<kube::NodeTimetable>& changes) {
+  for (const auto& [key, object] : changes) {
+    const std::string& node = key.name;
+    nodes_.observe_agent(node, object);
+    if (unsliced_.observe(node, object.get())) {
+      report_.log(unsliced_.slices(node) ? "node slices again" : "node does not slice",
+                  "node=" + node);
+    }
+    if (object == nullptr) {
+      lag_.forget(node);
+    } else {
+      lag_.see(node, object->spec.revision, object->status.observed_revision, now_);
+      if (restored_ && object->spec.term > term_) return be_fenced(object->spec.term);
+    }
+    timetables_.observe(node, object.get());
+  }
+}
+
+void ControlLoop::observe(const Changes<kube::Job>& changes) {
+  const JobBook::Seen seen = jobs_.observe(changes);
+  if (restored_ && seen.term > term_) return be_fenced(seen.term);
+  for (const auto& object : seen.ended) {
+    time_to_live_.observe(kube::key_of(object->metadata), object->metadata.uid, object->spec,
+                          object->status);
+  }
+  for (const std::string& uid : seen.deleted) {
+    report_.log("job deleted", job_fields(*jobs_.peek(uid)));
+  }
+}
+
+void ControlLoop::observe(const Changes<kube::Pod>& changes) {
+  for (const auto& [key, pod] : changes) index_pod(key, pod);
+}
+
+void ControlLoop::index_pod(const kube::ObjectKey& key,
+                            const std::shared_ptr<const kube::Pod>& pod) {
+  const auto [before, after] = pods_.observe(key, pod);
+  if (before) {
+    nodes_.erase_pod(before->node, key);
+    orphans_.remove(key);
+    jobs_.erase_pod(key, *before, pod.get());
+  }
+  if (!after) return;
+  const bool is_foreign = after->job_uid.empty();
+  if (!is_foreign && jobs_.put_pod(key, *after)) return;
+  if (is_finished(*pod)) return;
+  if (is_foreign) {
+    nodes_.put_foreign(after->node, key, memory_request(*pod));
+  } else {
+    nodes_.put_orphan(after->node, key);
+    orphans_.add(key);
+  }
+}
+
+// Of a deleted job whose pods are gone.
+void ControlLoop::forget(JobRecord& job) {
+  if (std::exchange(job.submitted, false)) scheduler_.tell(sched::Forget{job.id});
+  for (const std::string& node : job.start.nodes) nodes_.leave(node, job.uid);
+  time_to_live_.forget(job.uid);
+  jobs_.forget(job);
+}
+
+void ControlLoop::decide_policy() {
+  const PolicyBook::Decided decided = policy_.decide(nodes_.objects(), now_);
+  for (const std::string& refused : decided.refused) report_.warn("spec refused", refused);
+  if (decided.parameters_changed) jobs_.touch_all();
+  if (decided.configuration_changed) {
+    const sched::Configuration& configuration = policy_.configuration();
+    report_.log("configuration in force",
+                "partitions=" + std::to_string(configuration.partitions.size()) +
+                    " qos=" + std::to_string(configuration.qos.size()));
+    scheduler_.tell(sched::Configure{std::make_shared<const sched::Configuration>(configuration)});
+    nodes_.observe_policy();
+  }
+  choose_taints();
+  counts_changed_ = true;
+}
+
+void ControlLoop::count_unsliced() {
+  UnslicedTime::Sources sources;
+  sources.jobs_on = [this](const std::string& node) -> const std::set<std::string>& {
+    return nodes_.jobs_on(node);
+  };
+  sources.run_time = [this](const std::string& uid) -> std::optional<base::Duration> {
+    const JobRecord* job = jobs_.find(uid);
+    const auto view = job == nullptr ? std::nullopt : scheduler_.view(job->id);
+    if (!view || !view->ready || view->ending) return std::nullopt;
+    return view->run_time;
+  };
+  sources.ran = [this](const std::string& uid, base::Duration more) {
+    scheduler_.tell(sched::JobRan{jobs_.find(uid)->id, more});
+  };
+  unsliced_.count(now_, sources);
+}
+
+void ControlLoop::take_plans() {
+  for (const sched::NodePlan& plan : scheduler_.take_plans()) {
+    timetables_.want(plan, scheduler_.names().node_name(plan.node),
+                     [this](sched::JobId id) { return listed_job(id); });
+  }
+}
+
+std::optional<ListedJob> ControlLoop::listed_job(sched::JobId id) {
+  const JobRecord* job = jobs_.find(id);
+  if (job == nullptr || job->start.never_frozen) return std::nullopt;
+  return ListedJob{
+      .ns = job->key.ns,
+      .uid = job->uid,
+      .slots = job->start.slots,
+      .bind_cores = policy_.configuration().cluster.select == sched::SelectType::kConsTres &&
+                    policy_.configuration().cluster.task_affinity};
+}
+
+// The counts of jobs, nodes and CPUs in the statuses of partitions and QOS.
+void ControlLoop::show_counts() {
+  const bool jobs_changed = counts_.take_changed();
+  if (!std::exchange(counts_changed_, false) && !jobs_changed) return;
+  const kube::PartitionJobCounts all = counts_.all();
+  counters_.jobs_pending = all.pending;
+  counters_.jobs_running = all.running;
+  counters_.jobs_suspended = all.suspended;
+  const auto show = [](auto& mirror, auto wanted) {
+    if (wanted == mirror.wanted()) return;
+    mirror.wanted() = std::move(wanted);
+    mirror.mark(WriteUrgency::kInforms);
+  };
+  for (const auto& partition : policy_.configuration().partitions) {
+    auto* mirror = policy_.find_status<kube::Partition>(partition.name);
+    if (mirror == nullptr) continue;
+    auto wanted = mirror->wanted();
+    wanted.jobs = counts_.of_partition(partition.name);
+    const auto capacity = nodes_.capacity().find(partition.name);
+    wanted.nodes = capacity == nodes_.capacity().end() ? 0 : capacity->second.nodes;
+    wanted.cpus = nodes_.cpus_of(partition.name);
+    show(*mirror, std::move(wanted));
+  }
+  for (auto& [name, entry] : policy_.entries<kube::Qos>()) {
+    auto wanted = entry.status.wanted();
+    std::tie(wanted.running, wanted.pending) = counts_.of_qos(name);
+    show(entry.status, std::move(wanted));
+  }
+}
+
+}  // namespace control

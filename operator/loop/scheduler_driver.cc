@@ -1,0 +1,43 @@
+#include "operator/loop/scheduler_driver.h"
+
+namespace control {
+
+void SchedulerDriver::tell(const sched::Event& event) {
+  ++counters_.events;
+  plans_changed_ = true;
+  const base::Duration began = clock_.monotonic();
+  scheduler_.step(now_, event);
+  const auto decisions = scheduler_.take_decisions();
+  counters_.deciding += clock_.monotonic() - began;
+  hand_over(decisions);
+}
+
+bool SchedulerDriver::wake() {
+  if (next_due() > now_) return false;
+  tell(sched::Wake{});
+  return true;
+}
+
+void SchedulerDriver::restore(std::vector<sched::RestoredJob> jobs,
+                              std::vector<sched::NodePlan> published) {
+  plans_changed_ = true;
+  scheduler_.restore_from_published(now_, std::move(jobs), std::move(published));
+  hand_over(scheduler_.take_decisions());
+}
+
+void SchedulerDriver::hand_over(const std::vector<sched::Decision>& decisions) {
+  for (const sched::Decision& decision : decisions) {
+    ++counters_.decisions;
+    apply_(decision);
+  }
+}
+
+std::vector<sched::NodePlan> SchedulerDriver::take_plans() {
+  if (!std::exchange(plans_changed_, false)) return {};
+  const base::Duration began = clock_.monotonic();
+  auto plans = scheduler_.take_plans(now_);
+  counters_.deciding += clock_.monotonic() - began;
+  return plans;
+}
+
+}  // namespace control

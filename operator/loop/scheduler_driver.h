@@ -1,0 +1,56 @@
+// SchedulerDriver: tells the scheduler what happened, hands each of its decisions over at once, and
+// counts what it costs.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kube/clock.h"
+#include "operator/loop/counters.h"
+#include "scheduler/scheduler.h"
+
+namespace control {
+
+// Belongs to the loop's thread.
+class SchedulerDriver {
+ public:
+  // May tell more.
+  using Apply = std::function<void(const sched::Decision&)>;
+
+  // `now`: of the present step. All references must live longer than this.
+  SchedulerDriver(const kube::Clock& clock, const base::Instant& now, LoopCounters& counters,
+                  Apply apply)
+      : clock_{clock}, now_{now}, counters_{counters}, apply_{std::move(apply)} {}
+
+  void tell(const sched::Event& event);
+  // A pass, if one is due.
+  bool wake();
+  // Instead of the first events about jobs (Scheduler::restore_from_published).
+  void restore(std::vector<sched::RestoredJob> jobs, std::vector<sched::NodePlan> published);
+  // Nothing if nothing was told since the last call.
+  std::vector<sched::NodePlan> take_plans();
+  // kNever: only an event can change anything.
+  base::Instant next_due() const { return scheduler_.next_due().value_or(base::kNever); }
+
+  std::optional<sched::JobView> view(sched::JobId job) const { return scheduler_.job(job, now_); }
+  // What it knows of names and indexes.
+  const sched::Scheduler& names() const { return scheduler_; }
+  sched::PartitionIndex known_partition(const std::string& name) {
+    return scheduler_.known_partition(name);
+  }
+
+ private:
+  void hand_over(const std::vector<sched::Decision>& decisions);
+
+  const kube::Clock& clock_;
+  const base::Instant& now_;
+  LoopCounters& counters_;
+  const Apply apply_;
+  sched::Scheduler scheduler_{sched::Options{}};
+  bool plans_changed_ = false;
+};
+
+}  // namespace control

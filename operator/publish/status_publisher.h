@@ -1,0 +1,55 @@
+// StatusPublisher: when statuses are written. Base states and commit points at once, in the order
+// that CommitGate asks for; what only informs as far as its budget goes, each object once a minute.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "operator/jobs/job_book.h"
+#include "operator/policy/policy_book.h"
+#include "operator/publish/commit_gate.h"
+#include "operator/publish/inform_budget.h"
+#include "operator/publish/mirror.h"
+#include "operator/write/effect.h"
+
+namespace control {
+
+// Belongs to the loop's thread. Cost: the jobs that were marked or answered, and all policies.
+class StatusPublisher {
+ public:
+  struct Parts {
+    JobBook& jobs;
+    PolicyBook& policy;
+    const CommitGate& gate;
+    InformBudget& budget;
+  };
+  explicit StatusPublisher(const Parts& parts)
+      : jobs_{parts.jobs}, policy_{parts.policy}, gate_{parts.gate}, budget_{parts.budget} {}
+
+  // What is written at once. `term`: of this leader.
+  std::vector<Effect> due(base::Instant now, std::int64_t term);
+  // What only informs: policies, then jobs, the head of the queue first.
+  std::vector<Effect> due_informing_policies(base::Instant now);
+  std::vector<Effect> due_informing_jobs(base::Instant now, std::int64_t term);
+  // An answer came for this job's status: what it has to say by now is looked at.
+  void look_again(const std::string& job_uid) { jobs_to_write_.insert(job_uid); }
+  base::Instant next_due(base::Instant now) const;
+
+ private:
+  PatchStatus<kube::Job> write(JobRecord& job, base::Instant now, std::int64_t term);
+  void queue_informing(const JobRecord& job, base::Instant now);
+  // Marks that came after due() was called count, too.
+  void take_marked();
+
+  JobBook& jobs_;
+  PolicyBook& policy_;
+  const CommitGate& gate_;
+  InformBudget& budget_;
+  std::set<std::string> jobs_to_write_;  // UIDs; of those that may have to be written at once
+};
+
+}  // namespace control

@@ -1,0 +1,134 @@
+#include "operator/publish/status_publisher.h"
+
+#include <gtest/gtest.h>
+
+#include "api/wellknown.h"
+
+namespace control {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr base::Instant kAtFirst{seconds{1'000}};
+constexpr std::int64_t kTerm = 3;
+
+struct StatusPublisherTest : testing::Test {
+  // Of jobs that wait, of that priority.
+  JobRecord& job(const std::string& name, std::int64_t id, std::int64_t priority) {
+    kube::Job object;
+    object.metadata.name = name;
+    object.metadata.ns = "team-a";
+    object.metadata.uid = name;
+    object.metadata.resource_version = "1";
+    object.status.job_id = id;
+    object.status.priority = priority;
+    Changes<kube::Job> changes;
+    changes[{"team-a", name}] = std::make_shared<const kube::Job>(object);
+    (void)jobs.observe(changes);
+    return *jobs.find(name);
+  }
+  void mark(JobRecord& job, WriteUrgency how, const std::string& message) {
+    job.wanted().message = message;
+    jobs.mark(job, how);
+  }
+  // "a:status b:ending": which statuses are written, as what.
+  static std::string text(const std::vector<Effect>& effects) {
+    std::string text;
+    for (const Effect& effect : effects) {
+      const auto& patch = std::get<PatchStatus<kube::Job>>(effect);
+      text += (text.empty() ? "" : " ") + patch.to->metadata.name + ":" +
+              std::string{to_string(patch.point)};
+    }
+    return text;
+  }
+  std::string due() { return text(statuses.due(now, kTerm)); }
+  std::string due_informing() {
+    budget.refill(now, true);  // two in a second
+    return text(statuses.due_informing_jobs(now, kTerm));
+  }
+  void stored(JobRecord& job) {
+    kube::Job object = job.status.object_with(job.wanted());
+    object.metadata.resource_version += "0";
+    EXPECT_EQ(job.status.answered(object, base::Error{}, now), WriteEnd::kStored);
+    statuses.look_again(job.uid);
+  }
+
+  base::Instant now = kAtFirst;
+  TemplateBook templates;
+  PodIndex pods;
+  JobBook jobs{now, templates, pods};
+  PolicyBook policy;
+  const CommitGate gate{
+      {.is_stored =
+           [this](const std::string& uid) { return !jobs.find(uid)->status.is_uncommitted(); },
+       .is_published = [](const std::string&) { return true; }}};
+  InformBudget budget;
+  StatusPublisher statuses{{jobs, policy, gate, budget}};
+};
+
+TEST_F(StatusPublisherTest, WritesWhatIsUrgentAtOnceUnderItsTerm) {
+  JobRecord& a = job("a", 1, 0);
+  mark(a, WriteUrgency::kUrgent, "say this");
+  EXPECT_EQ(statuses.next_due(now), now);
+  const auto effects = statuses.due(now, kTerm);
+  ASSERT_EQ(text(effects), "a:status");
+  const auto& patch = std::get<PatchStatus<kube::Job>>(effects[0]);
+  EXPECT_EQ(patch.to->status.term, kTerm);
+  EXPECT_EQ(patch.to->status.message, "say this");
+  EXPECT_EQ(patch.from->status.message, "");
+  EXPECT_EQ(due(), "") << "it is under way";
+  mark(a, WriteUrgency::kUrgent, "and this");
+  EXPECT_EQ(due(), "");
+  stored(a);
+  EXPECT_EQ(due(), "a:status");
+}
+
+// Rule 4 of CommitGate.
+TEST_F(StatusPublisherTest, AnEndingWaitsForTheClaimOfItsPreemptor) {
+  JobRecord& victim = job("a-victim", 1, 0);
+  JobRecord& preemptor = job("b-preemptor", 2, 0);
+  victim.wanted().allocation.emplace();
+  victim.wanted().ending.emplace();
+  victim.start.commit_after = preemptor.id;
+  mark(victim, WriteUrgency::kCommit, "");
+  preemptor.wanted().claim.emplace();
+  mark(preemptor, WriteUrgency::kCommit, "");
+  EXPECT_EQ(due(), "b-preemptor:claim");
+  EXPECT_EQ(due(), "");
+  stored(preemptor);
+  EXPECT_EQ(due(), "a-victim:ending");
+}
+
+TEST_F(StatusPublisherTest, WhatInformsGoesByPriorityWithinItsBudgetAndOnceAMinute) {
+  budget.restore(now);
+  JobRecord& low = job("low", 1, 10);
+  JobRecord& high = job("high", 2, 30);
+  JobRecord& middle = job("middle", 3, 20);
+  for (JobRecord* each : {&low, &high, &middle}) mark(*each, WriteUrgency::kInforms, "waits");
+  EXPECT_EQ(due(), "");
+  EXPECT_EQ(due_informing(), "");
+  now += seconds{1};
+  EXPECT_EQ(due_informing(), "high:status middle:status");
+  now += seconds{1};
+  EXPECT_EQ(due_informing(), "low:status");
+  stored(high);
+  mark(high, WriteUrgency::kInforms, "still waits");
+  EXPECT_EQ(due(), "");
+  now += seconds{50};
+  EXPECT_EQ(due_informing(), "");
+  now += seconds{10};
+  EXPECT_EQ(due_informing(), "high:status");
+}
+
+TEST_F(StatusPublisherTest, AJobThatIsGoneIsNotWritten) {
+  JobRecord& a = job("a", 1, 0);
+  mark(a, WriteUrgency::kUrgent, "too late");
+  Changes<kube::Job> gone;
+  gone[{"team-a", "a"}] = nullptr;
+  (void)jobs.observe(gone);
+  EXPECT_EQ(due(), "");
+  EXPECT_EQ(statuses.next_due(now), base::kNever);
+}
+
+}  // namespace
+}  // namespace control
