@@ -1,0 +1,153 @@
+#include "operator/bench/instant_server.h"
+
+#include <utility>
+
+#include "api/wellknown.h"
+
+namespace control {
+namespace {
+
+void become_ready(kube::Conditions& conditions, std::string_view type, base::Instant now) {
+  (void)kube::set_condition(conditions,
+                            {.type = std::string{type},
+                             .status = kube::ConditionStatus::kTrue,
+                             .last_transition_time = now,
+                             .reason = "Bench"},
+                            now);
+}
+
+}  // namespace
+
+template <typename T>
+T InstantServer::store(T object) {
+  const kube::ObjectKey key = kube::key_of(object.metadata);
+  object.metadata.resource_version = std::to_string(++version_);
+  if (object.metadata.uid.empty()) object.metadata.uid = "uid-" + std::to_string(version_);
+  if (!object.metadata.creation_timestamp) object.metadata.creation_timestamp = clock_.wall();
+  const auto shared = std::make_shared<const T>(object);
+  of<T>()[key] = shared;
+  inbox_.changed<T>(shared);
+  arrived_ = true;
+  return object;
+}
+
+template <typename T>
+void InstantServer::put(T object) {
+  (void)store(std::move(object));
+}
+template void InstantServer::put(kube::Job object);
+template void InstantServer::put(kube::Node object);
+template void InstantServer::put(kube::Partition object);
+template void InstantServer::put(kube::SchedulerConfig object);
+
+template <typename T>
+void InstantServer::remove(const kube::ObjectKey& key) {
+  const auto found = of<T>().extract(key);
+  if (!found) return;
+  inbox_.deleted<T>(*found.mapped());
+  arrived_ = true;
+}
+template void InstantServer::remove<kube::Job>(const kube::ObjectKey& key);
+
+void InstantServer::list() {
+  WatchedKinds::for_each([this]<typename T>(std::type_identity<T>) {
+    for (const auto& [key, object] : of<T>()) inbox_.changed<T>(object);
+  });
+}
+
+void InstantServer::submit(Effect effect) {
+  ++counts_[std::string{to_string(point_of(effect))}];
+  arrived_ = true;
+  inbox_.completed(std::visit([this](const auto& each) { return carry_out(each); }, effect));
+}
+
+template <typename T>
+Outcome InstantServer::carry_out(const PatchStatus<T>& effect) {
+  const kube::ObjectKey key = kube::key_of(effect.to->metadata);
+  const auto found = of<T>().find(key);
+  const base::Error unused{base::Code::kInternal, ""};
+  if (found == of<T>().end()) {
+    return StatusPatched<T>{key, effect.from->metadata.uid,
+                            base::Error{base::Code::kNotFound, "gone"}, unused};
+  }
+  T object = *found->second;
+  object.status = effect.to->status;
+  return StatusPatched<T>{key, object.metadata.uid, store(std::move(object)), unused};
+}
+
+// Its agent obeys at once.
+Outcome InstantServer::carry_out(const PutTimetable& effect) {
+  kube::NodeTimetable object = *effect.object;
+  const auto found = of<kube::NodeTimetable>().find(kube::key_of(object.metadata));
+  if (found != of<kube::NodeTimetable>().end()) object.metadata.uid = found->second->metadata.uid;
+  object.status.observed_revision = object.spec.revision;
+  become_ready(object.status.conditions, kube::kReady, clock_.wall());
+  become_ready(object.status.conditions, "ClockSynchronized", clock_.wall());
+  return TimetablePut{effect.object->metadata.name, effect.object->spec, store(std::move(object)),
+                      base::Error{base::Code::kInternal, ""}};
+}
+
+Outcome InstantServer::carry_out(const ReadTemplate& effect) {
+  return TemplateRead{effect.uid, job(effect.job)};
+}
+
+Outcome InstantServer::carry_out(const CreatePod& effect) {
+  const kube::Job& job = *effect.job;
+  kube::Pod pod;
+  pod.metadata.name = effect.slot.name;
+  pod.metadata.ns = job.metadata.ns;
+  pod.metadata.owner_references.push_back(
+      {.api_version = std::string{kube::kGroup} + "/" + std::string{kube::kGroupVersion},
+       .kind = "Job",
+       .name = job.metadata.name,
+       .uid = job.metadata.uid,
+       .controller = true});
+  pod.spec.node_name = effect.slot.node;
+  pod.spec.containers.push_back({.name = "main"});
+  pod.status.phase = kube::PodPhase::kRunning;
+  pod.status.container_statuses.push_back(
+      {.name = "main", .state = {.running = kube::ContainerRunning{clock_.wall()}}});
+  return PodCreated{.job_uid = job.metadata.uid,
+                    .starts = job.status.starts.value_or(0),
+                    .slot = effect.slot,
+                    .result = store(std::move(pod))};
+}
+
+Outcome InstantServer::carry_out(const DeletePod& effect) {
+  remove<kube::Pod>(effect.key);
+  return PodDeleted{effect.uid, effect.job_uid, {}};
+}
+
+Outcome InstantServer::carry_out(const CreateService& effect) {
+  return ServiceCreated{effect.job_uid, {}};
+}
+
+Outcome InstantServer::carry_out(const TryPod& effect) {
+  return PodTried{effect.uid, {}};
+}
+
+Outcome InstantServer::carry_out(const ReserveIds& effect) {
+  kube::SchedulerConfig config;
+  config.metadata.name = std::string{kube::kSchedulerConfigName};
+  const auto found = of<kube::SchedulerConfig>().find(kube::key_of(config.metadata));
+  if (found != of<kube::SchedulerConfig>().end()) config = *found->second;
+  config.status.next_job_id = effect.end;
+  return IdsReserved{effect.first, effect.end, store(std::move(config)), std::nullopt};
+}
+
+Outcome InstantServer::carry_out(const SetTaints& effect) {
+  kube::Node node = *of<kube::Node>().at({"", effect.node});
+  node.spec.taints = effect.taints;
+  return TaintsSet{effect.node, store(std::move(node))};
+}
+
+Outcome InstantServer::carry_out(const DeleteJob& effect) {
+  remove<kube::Job>(effect.key);
+  return JobDeleted{effect.key, {}};
+}
+
+Outcome InstantServer::carry_out(const DeleteOrphan& effect) {
+  return OrphanDeleted{effect.pod};
+}
+
+}  // namespace control

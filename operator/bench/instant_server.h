@@ -1,0 +1,73 @@
+// An API server that answers each write at once, without JSON, and whose watches tell at once: what
+// remains is the cost of the control loop itself. Its pods run as soon as they are made.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "kube/clock.h"
+#include "operator/loop/inbox.h"
+#include "operator/write/writer.h"
+
+namespace control {
+
+class InstantServer final : public Writer {
+ public:
+  InstantServer(Inbox& inbox, const kube::Clock& clock) : inbox_{inbox}, clock_{clock} {}
+
+  void submit(Effect effect) override;
+  int at_once() const override { return 16; }
+
+  // What a user or a kubelet writes. The object gets a UID and a version.
+  template <typename T>
+  void put(T object);
+  template <typename T>
+  void remove(const kube::ObjectKey& key);
+  // As the first lists of a new leader's informers.
+  void list();
+  // As it is stored.
+  const kube::Job& job(const kube::ObjectKey& key) const { return *of<kube::Job>().at(key); }
+
+  // Whether the Inbox got anything since the last call.
+  bool take_arrived() { return std::exchange(arrived_, false); }
+  // How many writes there were since the last call.
+  std::map<std::string, int> take_counts() { return std::exchange(counts_, {}); }
+
+ private:
+  template <typename T>
+  using Objects = std::map<kube::ObjectKey, std::shared_ptr<const T>>;
+  template <typename T>
+  Objects<T>& of() {
+    return std::get<Objects<T>>(objects_);
+  }
+  template <typename T>
+  const Objects<T>& of() const {
+    return std::get<Objects<T>>(objects_);
+  }
+  template <typename T>
+  T store(T object);
+
+  template <typename T>
+  Outcome carry_out(const PatchStatus<T>& effect);
+  Outcome carry_out(const PutTimetable& effect);
+  Outcome carry_out(const ReadTemplate& effect);
+  Outcome carry_out(const CreatePod& effect);
+  Outcome carry_out(const DeletePod& effect);
+  Outcome carry_out(const CreateService& effect);
+  Outcome carry_out(const TryPod& effect);
+  Outcome carry_out(const ReserveIds& effect);
+  Outcome carry_out(const SetTaints& effect);
+  Outcome carry_out(const DeleteJob& effect);
+  Outcome carry_out(const DeleteOrphan& effect);
+
+  Inbox& inbox_;
+  const kube::Clock& clock_;
+  std::int64_t version_ = 0;
+  WatchedKinds::Tuple<Objects> objects_;
+  std::map<std::string, int> counts_;
+  bool arrived_ = false;
+};
+
+}  // namespace control

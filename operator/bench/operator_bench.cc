@@ -1,0 +1,167 @@
+// What the control loop costs beside jobs that wait: a new leader, an idle minute, the lives of 50
+// other jobs. CPU time of ControlLoop::step alone, in virtual time, against an API server that
+// answers at once; the writes are counted, since each costs its encoding and a request as well.
+//
+//   build/bin/operator_bench [waiting jobs...]     default: 0 1000 5000 20000
+#include <time.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "kube/api/codec.h"
+#include "kube/testing/manual_clock.h"
+#include "operator/bench/instant_server.h"
+#include "operator/loop/control_loop.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr int kNodes = 100;
+constexpr int kLives = 50;
+constexpr base::Duration kTick = std::chrono::milliseconds{1};  // between two steps, at least
+
+double cpu_seconds() {
+  timespec spent{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
+}
+
+template <typename T>
+T object_of(const json& value) {
+  auto object = kube::decode<T>(value);
+  if (!object.ok()) {
+    std::fprintf(stderr, "operator_bench: %s\n", object.error().message.c_str());
+    std::exit(1);
+  }
+  return std::move(*object);
+}
+
+std::string node_name(int i) {
+  return "n" + std::to_string(1000 + i);
+}
+
+// A leader and what it leads. The first node is a partition of its own, taken by one job, for which
+// all that wait do.
+class Bench {
+ public:
+  Bench() {
+    for (int i = 0; i < kNodes; ++i) {
+      server_.put(object_of<kube::Node>(
+          {{"metadata",
+            {{"name", node_name(i)}, {"labels", {{"kubernetes.io/hostname", node_name(i)}}}}},
+           {"status",
+            {{"allocatable", {{"cpu", "8"}, {"memory", "16Gi"}, {"pods", "110"}}},
+             {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}}));
+    }
+    server_.put(object_of<kube::SchedulerConfig>(
+        {{"metadata", {{"name", "default"}}},
+         {"spec", {{"select", {{"type", "Linear"}, {"memory", false}}}}}}));
+    put_partition("narrow", node_name(0));
+    put_partition("wide", "n[1001-" + std::to_string(1000 + kNodes - 1) + "]");
+    lead();
+    put_job("blocks", "narrow");
+    run_for(seconds{10});
+  }
+
+  void put_job(const std::string& name, const std::string& partition) {
+    const json pod{{"containers", {{{"name", "main"}, {"image", "busybox"}}}}};
+    kube::Job job = object_of<kube::Job>(
+        {{"metadata", {{"name", name}, {"namespace", "bench"}, {"generation", 1}}},
+         {"spec",
+          {{"partitions", {partition}},
+           {"resources", {{"nodes", {{"min", 1}}}}},
+           {"template", {{"spec", pod}}}}}});
+    job.metadata.uid = "uid-" + name;
+    templates_.learn(job.metadata.uid, job.spec.pod_template);  // as the informer does
+    server_.put(std::move(job));
+  }
+  void remove_job(const std::string& name) { server_.remove<kube::Job>({"bench", name}); }
+
+  // A new leader, until it has nothing left to do at once. Returns its CPU time.
+  double lead() {
+    (void)inbox_.take();
+    server_.list();
+    loop_ = std::make_unique<ControlLoop>(clock_, inbox_, server_, templates_, LoopHooks{});
+    loop_->lead(transitions_++);
+    return run_for(base::Duration{0});
+  }
+
+  // Steps as the program does, without its rests. Returns the CPU time.
+  double run_for(base::Duration duration) {
+    const base::Instant end = clock_.wall() + duration;
+    const double began = cpu_seconds();
+    for (;;) {
+      base::Instant due = loop_->step();
+      while (server_.take_arrived()) due = loop_->step();
+      const base::Instant next = std::max(due, clock_.wall() + kTick);
+      if (next > end) break;
+      clock_.advance(next - clock_.wall());
+    }
+    if (end > clock_.wall()) clock_.advance(end - clock_.wall());
+    return cpu_seconds() - began;
+  }
+
+  InstantServer& server() { return server_; }
+  const LoopCounters& counters() const { return loop_->counters(); }
+
+ private:
+  void put_partition(const std::string& name, const std::string& nodes) {
+    server_.put(object_of<kube::Partition>(
+        {{"metadata", {{"name", name}}}, {"spec", {{"nodes", {{"hostlist", nodes}}}}}}));
+  }
+
+  kube::ManualClock clock_;
+  kube::Waker waker_;
+  Inbox inbox_{waker_};
+  TemplateBook templates_;
+  InstantServer server_{inbox_, clock_};
+  std::unique_ptr<ControlLoop> loop_;
+  std::int32_t transitions_ = 0;
+};
+
+std::string text(const std::map<std::string, int>& counts) {
+  std::string text;
+  for (const auto& [name, count] : counts) text += " " + name + "=" + std::to_string(count);
+  return text;
+}
+
+void report(const char* what, double cpu, Bench& bench) {
+  std::printf("  %-34s %8.3f s CPU %s\n", what, cpu, text(bench.server().take_counts()).c_str());
+  std::fflush(stdout);
+}
+
+void measure(int waiting) {
+  std::printf("%d waiting jobs\n", waiting);
+  Bench bench;
+  (void)bench.server().take_counts();
+  for (int i = 0; i < waiting; ++i) bench.put_job("waits-" + std::to_string(i), "narrow");
+  report("they are submitted", bench.run_for(seconds{1}), bench);
+  report("the twenty minutes after that", bench.run_for(minutes{20}), bench);
+  report("an idle minute", bench.run_for(minutes{1}), bench);
+  for (int i = 0; i < kLives; ++i) bench.put_job("lives-" + std::to_string(i), "wide");
+  double cpu = bench.run_for(seconds{30});
+  for (int i = 0; i < kLives; ++i) bench.remove_job("lives-" + std::to_string(i));
+  cpu += bench.run_for(seconds{30});
+  report("50 lives of others", cpu, bench);
+  report("a new leader", bench.lead(), bench);
+  report("its first minute", bench.run_for(minutes{1}), bench);
+  report("the twenty minutes after that", bench.run_for(minutes{20}), bench);
+}
+
+}  // namespace
+}  // namespace control
+
+int main(int argc, char** argv) {
+  std::vector<int> counts;
+  for (int i = 1; i < argc; ++i) counts.push_back(std::atoi(argv[i]));
+  if (counts.empty()) counts = {0, 1000, 5000, 20'000};
+  for (const int count : counts) control::measure(count);
+  return 0;
+}
