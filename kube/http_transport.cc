@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <csignal>
 #include <deque>
 #include <memory>
@@ -151,28 +150,12 @@ std::string host_header(const Url& url) {
   return usual_port ? with_port.substr(0, with_port.rfind(':')) : with_port;
 }
 
-// Header names have few characters; all others are percent-encoded, as the API server expects.
-std::string percent_encoded(const std::string& text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = std::isalnum(byte) != 0 || c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      out += c;
-    } else {
-      out += {'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
-    }
-  }
-  return out;
-}
-
 void add_impersonation(const Impersonation& as, httplib::Request& request) {
   if (!as.user.empty()) request.set_header("Impersonate-User", as.user);
   if (!as.uid.empty()) request.set_header("Impersonate-Uid", as.uid);
   for (const std::string& group : as.groups) request.set_header("Impersonate-Group", group);
   for (const auto& [key, value] : as.extra) {
-    request.set_header("Impersonate-Extra-" + percent_encoded(key), value);
+    request.set_header("Impersonate-Extra-" + percent_encode(key), value);
   }
 }
 

@@ -1,24 +1,8 @@
 #include "kube/resource_path.h"
 
-namespace kube {
+#include "kube/url.h"
 
-std::string percent_encode(std::string_view text) {
-  static constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                            (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
-    if (unreserved) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += kDigits[byte >> 4U];
-    out += kDigits[byte & 15U];
-  }
-  return out;
-}
+namespace kube {
 
 std::string collection_path(const ResourceInfo& resource, std::string_view ns) {
   std::string path =

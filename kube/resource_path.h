@@ -11,9 +11,6 @@
 
 namespace kube {
 
-// All but unreserved characters as %XX.
-std::string percent_encode(std::string_view text);
-
 // "/apis/kubegang.io/v1alpha1/namespaces/team-a/jobs"; ns "" = all namespaces, or cluster-scoped.
 std::string collection_path(const ResourceInfo& resource, std::string_view ns);
 

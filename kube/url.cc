@@ -21,26 +21,14 @@ int hex_digit(char c) {
   return -1;
 }
 
-std::string percent_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool encoded = text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
-                         hex_digit(text[i + 2]) >= 0;
-    out +=
-        encoded ? static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])) : text[i];
-    if (encoded) i += 2;
-  }
-  return out;
-}
-
 // Splits "user:password@" off.
 void take_user(std::string_view& authority, Url& url) {
   const std::size_t at = authority.rfind('@');
   if (at == std::string_view::npos) return;
   const std::string_view user = authority.substr(0, at);
   const std::size_t colon = std::min(user.find(':'), user.size());
-  url.user = percent_decoded(user.substr(0, colon));
-  if (colon < user.size()) url.password = percent_decoded(user.substr(colon + 1));
+  url.user = percent_decode(user.substr(0, colon));
+  if (colon < user.size()) url.password = percent_decode(user.substr(colon + 1));
   authority.remove_prefix(at + 1);
 }
 
@@ -65,6 +53,39 @@ bool take_host(std::string_view authority, Url& url) {
 }
 
 }  // namespace
+
+std::string percent_encode(std::string_view text) {
+  static constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                            (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+    if (unreserved) {
+      out += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += kDigits[byte >> 4U];
+    out += kDigits[byte & 15U];
+  }
+  return out;
+}
+
+std::string percent_decode(std::string_view text, bool plus_is_blank) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool encoded = text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
+                         hex_digit(text[i + 2]) >= 0;
+    if (encoded) {
+      out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
+      i += 2;
+    } else {
+      out += text[i] == '+' && plus_is_blank ? ' ' : text[i];
+    }
+  }
+  return out;
+}
 
 std::string Url::host_and_port() const {
   const bool v6 = host.find(':') != std::string::npos;

@@ -1,4 +1,4 @@
-// The URLs of API servers and proxies: scheme, host, port, path.
+// URLs of API servers and proxies, and how characters are written in one.
 #pragma once
 
 #include <string>
@@ -25,5 +25,10 @@ struct Url {
 // http, https, socks5 and socks5h. kInvalidArgument with no more than "it is not a URL", since what
 // is around it says which one; a password is never part of the message.
 base::Result<Url> parse_url(std::string_view text);
+
+// All but unreserved characters (letters, digits, "-._~") as %XX.
+std::string percent_encode(std::string_view text);
+// The other way; what is not %XX stays. In a query a plus is a blank.
+std::string percent_decode(std::string_view text, bool plus_is_blank = false);
 
 }  // namespace kube

@@ -2,15 +2,10 @@
 
 #include <charconv>
 
+#include "kube/url.h"
+
 namespace devcluster {
 namespace {
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 std::string_view method_name(kube::Method method) {
   switch (method) {
@@ -47,20 +42,6 @@ void parse_resource(std::vector<std::string> rest, RequestInfo& info) {
 
 }  // namespace
 
-std::string percent_decoded(std::string_view text, bool plus_is_space) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
-        hex_digit(text[i + 2]) >= 0) {
-      decoded += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
-      i += 2;
-    } else {
-      decoded += text[i] == '+' && plus_is_space ? ' ' : text[i];
-    }
-  }
-  return decoded;
-}
-
 Query Query::parse(std::string_view text) {
   Query query;
   while (!text.empty()) {
@@ -69,8 +50,8 @@ Query Query::parse(std::string_view text) {
     const std::size_t equals = pair.find('=');
     const std::string_view value =
         equals == std::string_view::npos ? std::string_view{} : pair.substr(equals + 1);
-    query.values_.emplace(percent_decoded(pair.substr(0, equals), true),
-                          percent_decoded(value, true));
+    query.values_.emplace(kube::percent_decode(pair.substr(0, equals), true),
+                          kube::percent_decode(value, true));
     text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
   }
   return query;
@@ -104,7 +85,7 @@ RequestInfo parse_request(const kube::Request& request) {
   }
   while (!target.empty()) {
     const std::size_t end = target.find('/');
-    if (end != 0) info.segments.push_back(percent_decoded(target.substr(0, end), false));
+    if (end != 0) info.segments.push_back(kube::percent_decode(target.substr(0, end)));
     target = end == std::string_view::npos ? std::string_view{} : target.substr(end + 1);
   }
   for (const std::string& segment : info.segments) info.path += "/" + segment;

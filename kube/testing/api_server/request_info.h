@@ -25,9 +25,6 @@ class Query {
   std::map<std::string, std::string> values_;
 };
 
-// "%2F" → "/"; "+" → " " where `plus_is_space`. Malformed escapes stay as they are.
-std::string percent_decoded(std::string_view text, bool plus_is_space);
-
 struct RequestInfo {
   std::string path;                   // decoded, without the query
   std::vector<std::string> segments;  // of the path, decoded, without empty ones
