@@ -259,6 +259,31 @@ TEST_F(Chart, AgentIsConfined) {
       "10%");
 }
 
+// What the agents found comes from the API server: the pod needs no right on any node.
+TEST_F(Chart, HelmTestAsksWhatEveryNodeGrantsBeforeItRunsAGang) {
+  const Objects objects = render(set({"rbac.bindLookToAuthenticated=false"}));
+  const json nodes = find(objects, "Pod/kubegang-test-nodes");
+  EXPECT_EQ(nodes["metadata"]["annotations"]["helm.sh/hook"], "test");
+  EXPECT_EQ(nodes["metadata"]["annotations"]["helm.sh/hook-weight"], "-1");
+  const json container = nodes["spec"]["containers"][0];
+  const auto parsed = agent::parse_options(container["args"].get<std::vector<std::string>>());
+  ASSERT_FALSE(parsed.exit_code) << parsed.text;
+  EXPECT_EQ(parsed.options.command, agent::Command::kCheck);
+  EXPECT_TRUE(parsed.options.whole_cluster);
+  EXPECT_EQ(container["image"],
+            find(objects,
+                 "DaemonSet/kubegang-agent")["spec"]["template"]["spec"]["containers"][0]["image"]);
+  json pod = nodes["spec"];
+  json gang = find(objects, "Pod/kubegang-test")["spec"];
+  pod.erase("containers");
+  gang.erase("containers");
+  EXPECT_EQ(pod, gang);
+  EXPECT_EQ(pod["securityContext"]["runAsNonRoot"], true);
+  const json binding = find(objects, "ClusterRoleBinding/kubegang-test-looker");
+  EXPECT_EQ(binding["roleRef"]["name"], "kubegang-looker");
+  EXPECT_EQ(binding["subjects"][0]["name"], "kubegang-test");
+}
+
 // Gives this process the variables of a container, for as long as it lives.
 class Variables {
  public:

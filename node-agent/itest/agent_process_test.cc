@@ -47,6 +47,7 @@ TEST_P(AgentProcessTest, LetsTwoGangsTakeTurnsAndReports) {
   const kube::NodeTimetableStatus status = node_->timetable().status;
   EXPECT_TRUE(kube::is_true(status.conditions, "Ready"));
   EXPECT_NE(kube::find_condition(status.conditions, "ClockSynchronized"), nullptr);
+  EXPECT_TRUE(kube::is_true(status.conditions, "Granted"));
   EXPECT_GE(status.topology->sockets, 1);
   EXPECT_EQ(status.agent_version, KUBEGANG_VERSION);
   // The turns cost no API write. (The server logs one when it has answered, after the object has
@@ -445,6 +446,43 @@ TEST_P(AgentProcessTest, InspectShowsTheNode) {
   EXPECT_EQ(said.exit_code, 1);
   EXPECT_THAT(said.text, HasSubstr("no agent has used it"));
   EXPECT_EQ(run_program("inspect default/a").exit_code, 2);
+}
+
+// On one node by looking, and of all nodes by asking the API server.
+TEST_P(AgentProcessTest, CheckSaysWhatTheNodeGrantsAndItsExitCodeWhetherThatIsEnough) {
+  two_gangs();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  const std::string cluster =
+      "check --whole-cluster --kubeconfig " + node_->directory() + "/kubeconfig";
+  Said said = run_program(cluster);
+  EXPECT_EQ(said.exit_code, 0) << said.text;
+  EXPECT_THAT(said.text, StartsWith("n1: Obeying, "));
+  const std::string here = "check --cgroup-root " + node_->cgroups().root() + " --run-dir ";
+  said = run_program(here + node_->run_directory());
+  EXPECT_EQ(said.exit_code, 0) << said.text;
+  const bool v2 = GetParam() == CgroupVersion::kV2;
+  EXPECT_THAT(said.text, StartsWith(v2 ? "hierarchy      good     cgroup v2"
+                                       : "hierarchy      weak     cgroup v1"));
+  said = run_program(here + "/nowhere");
+  EXPECT_EQ(said.exit_code, 1);
+  EXPECT_THAT(said.text, HasSubstr("run directory  MISSING  /nowhere: No such file"));
+  said = run_program("check --cgroup-root /proc --run-dir " + node_->run_directory());
+  EXPECT_EQ(said.exit_code, 1);
+  EXPECT_THAT(said.text, HasSubstr("no kubepods with a freezer below /proc"));
+}
+
+// As in the chart's containers: the environment says where the host's cgroups are.
+TEST_P(AgentProcessTest, InspectFindsTheCgroupsOfItsContainersEnvironment) {
+  two_gangs();
+  node_->start();
+  ASSERT_TRUE(takes_turns_soon());
+  ::setenv("KUBEGANG_CGROUP_ROOT", node_->cgroups().root().c_str(), 1);
+  const Said said = run_program("inspect --run-dir " + node_->run_directory());
+  ::unsetenv("KUBEGANG_CGROUP_ROOT");
+  EXPECT_EQ(said.exit_code, 0);
+  EXPECT_THAT(said.text, HasSubstr("  frozen  "));
+  EXPECT_THAT(said.text, HasSubstr("  running  "));
 }
 
 TEST_P(AgentProcessTest, ASecondAgentInTheSameRunDirectoryRefusesToStart) {

@@ -82,6 +82,7 @@ void Agent::look_at_machine() {
   machine_read_at_ = inputs_.monotonic;
   clock_reading_ = read_clock_state();
   topology_ = parts_.read_topology();
+  grants_ = parts_.check_node(clock_reading_);
   inputs_.cpu_ids = topology_ ? topology_->cpu_ids : "";
 }
 
@@ -106,7 +107,8 @@ base::Duration Agent::tell() {
                      .failed_open = inputs_.failed_open,
                      .kill_switch = inputs_.kill_switch,
                      .clock = clock_reading_,
-                     .topology = topology_};
+                     .topology = topology_,
+                     .grants = grants_};
   log_changes(report.pods);
   log_slow_freezes(report.pods);
   parts_.metrics.update(report, parts_.switcher.counters());

@@ -28,6 +28,7 @@ struct AgentParts {
   std::function<std::optional<base::Duration>(const PodView&)> frozen_time;
   // Returns nothing where it cannot be read.
   std::function<std::optional<kube::NodeTopology>()> read_topology;
+  std::function<std::vector<Grant>(const ClockReading&)> check_node;
 };
 
 class Agent {
@@ -66,6 +67,7 @@ class Agent {
   Inputs inputs_;
   ClockReading clock_reading_;
   std::optional<kube::NodeTopology> topology_;
+  std::vector<Grant> grants_;
   std::optional<base::Duration> machine_read_at_;
   bool stopping_ = false;
   bool ready_ = false;

@@ -13,9 +13,12 @@
 
 #include "linux/text_file.h"
 #include "node-agent/freezer/hierarchy.h"
+#include "node-agent/program/cluster_check.h"
 #include "node-agent/program/options.h"
 #include "node-agent/program/worker.h"
+#include "node-agent/reporting/clock_check.h"
 #include "node-agent/reporting/inspect.h"
+#include "node-agent/reporting/node_check.h"
 #include "node-agent/survival/exit_message.h"
 #include "node-agent/survival/guard.h"
 #include "node-agent/survival/run_lock.h"
@@ -78,6 +81,18 @@ int run_inspect(const Options& options) {
   return 0;
 }
 
+int run_check(const Options& options) {
+  if (options.whole_cluster) return run_cluster_check(options.kubeconfig);
+  const std::vector<Grant> grants = check_node({.cgroup_root = options.cgroup_root,
+                                                .kubelet_root = options.kubelet_cgroup_root,
+                                                .run_directory = options.run_directory,
+                                                .fifo = probe_fifo(),
+                                                .memory_locked = probe_locked_memory(),
+                                                .clock = read_clock_state()});
+  std::fputs(format_grants(grants).c_str(), stdout);
+  return can_switch(grants) ? 0 : kExitFailed;
+}
+
 // Before there is any thread, which would otherwise have to block them itself, and as early as
 // possible: a blocked signal stays pending until we wait for it.
 void block_signals() {
@@ -129,9 +144,13 @@ int run(std::vector<std::string> arguments) {
   if (stays) block_signals();
   if (options.cgroup_root.empty()) {
     base::Result<std::string> root = detect_cgroup_root();
-    if (!root) return fail_with(root.error());
-    options.cgroup_root = *std::move(root);
+    if (root) {
+      options.cgroup_root = *std::move(root);
+    } else if (options.command != Command::kCheck) {
+      return fail_with(root.error());
+    }
   }
+  if (options.command == Command::kCheck) return run_check(options);
   if (options.command == Command::kInspect) return run_inspect(options);
   set_up_log(options.log_level);
   if (std::getenv(kWorkerVariable) != nullptr) return run_worker(options);

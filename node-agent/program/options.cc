@@ -31,7 +31,7 @@ void add_places(CLI::App& app, Options& options) {
       "directory for the journal, on tmpfs; one per agent (default " + options.run_directory + ")");
 }
 
-constexpr Command kSubcommands[] = {Command::kGuard, Command::kInspect};
+constexpr Command kSubcommands[] = {Command::kGuard, Command::kInspect, Command::kCheck};
 
 // In the order of kSubcommands.
 std::vector<CLI::App*> add_subcommands(CLI::App& app, Options& options) {
@@ -41,7 +41,15 @@ std::vector<CLI::App*> add_subcommands(CLI::App& app, Options& options) {
   CLI::App* inspect = app.add_subcommand(
       "inspect", "print every listed pod with its state, cgroup, slot and last switch");
   add_places(*inspect, options);
-  return {guard, inspect};
+  CLI::App* check = app.add_subcommand(
+      "check",
+      "print what this node grants and what to change; exit code 1 if gangs cannot be switched");
+  add_places(*check, options);
+  check->add_flag("--whole-cluster", options.whole_cluster,
+                  "print what the agents of all nodes in a partition have found, as the API server "
+                  "knows it; waits a minute at most until all is well");
+  check->add_option("--kubeconfig", options.kubeconfig, "for --whole-cluster, as above");
+  return {guard, inspect, check};
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace agent {
 
-enum class Command { kRun, kGuard, kInspect };
+enum class Command { kRun, kGuard, kInspect, kCheck };
 
 struct Options {
   Command command = Command::kRun;
@@ -25,6 +25,7 @@ struct Options {
   std::string log_level = "info";
   bool fifo = true;
   bool supervise = true;
+  bool whole_cluster = false;  // of `check`
 
   kube::ObjectKey lease_key() const;
 };

@@ -50,8 +50,9 @@ TEST(Options, RefusesMistakesWithExitCode2AndASentence) {
 TEST(Options, HelpNamesEveryFlagAndEndsWith0) {
   const ParsedOptions parsed = parse_options({"--help"});
   EXPECT_EQ(parsed.exit_code, 0);
-  for (const char* flag : {"--node-name", "--kubeconfig", "--cgroup-root", "--run-dir", "--lease",
-                           "--metrics-address", "--no-supervisor", "inspect", "Exit codes"}) {
+  for (const char* flag :
+       {"--node-name", "--kubeconfig", "--cgroup-root", "--run-dir", "--lease", "--metrics-address",
+        "--no-supervisor", "guard", "inspect", "check", "Exit codes"}) {
     EXPECT_THAT(parsed.text, HasSubstr(flag));
   }
 }

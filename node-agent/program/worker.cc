@@ -68,10 +68,10 @@ os::FileDescriptor stop_signals() {
 
 // Pages stay where they are once they have been touched; only those (MCL_ONFAULT), since a program
 // with OpenSSL has five times as many.
-void lock_memory() {
-  if (::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0) {
-    spdlog::info("memory is not locked (CAP_IPC_LOCK allows it)");
-  }
+bool lock_memory() {
+  if (::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0) return true;
+  spdlog::info("memory is not locked (CAP_IPC_LOCK allows it)");
+  return false;
 }
 
 base::Result<std::unique_ptr<kube::HttpTransport>> make_transport(const Options& options,
@@ -85,7 +85,7 @@ base::Result<std::unique_ptr<kube::HttpTransport>> make_transport(const Options&
 class Worker {
  public:
   Worker(const Options& options, kube::Transport& transport, PodCgroups cgroups,
-         Heartbeat heartbeat);
+         Heartbeat heartbeat, bool memory_locked);
 
   base::Status start();
   int run();
@@ -100,8 +100,10 @@ class Worker {
   void notify();
   void hand_on(AgentReport report);
   std::optional<kube::NodeTopology> read_topology_now();
+  std::vector<Grant> check_node_now(const ClockReading& clock) const;
 
   const Options& options_;
+  const bool memory_locked_;
   os::FileDescriptor signals_;
   os::FileDescriptor wake_up_;
   RealSwitchClock clock_;
@@ -132,8 +134,9 @@ kube::ClientOptions client_options(const Options& options) {
 }
 
 Worker::Worker(const Options& options, kube::Transport& transport, PodCgroups cgroups,
-               Heartbeat heartbeat)
+               Heartbeat heartbeat, bool memory_locked)
     : options_{options},
+      memory_locked_{memory_locked},
       signals_{stop_signals()},
       wake_up_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)},
       cgroups_{std::move(cgroups)},
@@ -176,6 +179,16 @@ std::optional<kube::NodeTopology> Worker::read_topology_now() {
   return now;
 }
 
+std::vector<Grant> Worker::check_node_now(const ClockReading& clock) const {
+  return check_node({.cgroup_root = options_.cgroup_root,
+                     .kubelet_root = options_.kubelet_cgroup_root,
+                     .run_directory = options_.run_directory,
+                     .fifo_wanted = options_.fifo,
+                     .fifo = switcher_.policy() == ThreadPolicy::kFifo,
+                     .memory_locked = memory_locked_,
+                     .clock = clock});
+}
+
 base::Status Worker::is_ready() const {
   if (ready_.load()) return {};
   return base::Error{base::Code::kUnavailable,
@@ -216,18 +229,20 @@ base::Status Worker::start() {
     spdlog::info("took over pods={} timetable={}", adopted.journal.pods.size(),
                  !adopted.journal.timetable.empty());
   }
-  AgentParts parts{.node = options_.node_name,
-                   .clock = clock_,
-                   .watch = watch_,
-                   .policy = policy_,
-                   .switcher = switcher_,
-                   .metrics = metrics_,
-                   .report = [this](AgentReport report) { hand_on(std::move(report)); },
-                   .frozen_time = [this](const PodView& pod) -> std::optional<base::Duration> {
-                     const base::Result<PodCgroup> cgroup = cgroups_.at(pod.path, pod.uid);
-                     return cgroup ? read_frozen_time(*cgroup) : std::nullopt;
-                   },
-                   .read_topology = [this] { return read_topology_now(); }};
+  AgentParts parts{
+      .node = options_.node_name,
+      .clock = clock_,
+      .watch = watch_,
+      .policy = policy_,
+      .switcher = switcher_,
+      .metrics = metrics_,
+      .report = [this](AgentReport report) { hand_on(std::move(report)); },
+      .frozen_time = [this](const PodView& pod) -> std::optional<base::Duration> {
+        const base::Result<PodCgroup> cgroup = cgroups_.at(pod.path, pod.uid);
+        return cgroup ? read_frozen_time(*cgroup) : std::nullopt;
+      },
+      .read_topology = [this] { return read_topology_now(); },
+      .check_node = [this](const ClockReading& clock) { return check_node_now(clock); }};
   agent_ = std::make_unique<Agent>(std::move(parts), adopted.journal);
   agent_->step();  // What was adopted takes its turns before the API server has said a word.
   watch_.start(loops_);
@@ -300,7 +315,7 @@ int Worker::stop() {
 }  // namespace
 
 int run_worker(const Options& options) {
-  lock_memory();
+  const bool memory_locked = lock_memory();
   base::Result<PodCgroups> cgroups =
       PodCgroups::open(options.cgroup_root, options.kubelet_cgroup_root);
   if (!cgroups) return fail_with(cgroups.error());
@@ -311,7 +326,7 @@ int run_worker(const Options& options) {
   const base::Result<std::unique_ptr<kube::HttpTransport>> transport =
       make_transport(options, clock);
   if (!transport) return fail_with(transport.error());
-  Worker worker{options, **transport, *std::move(cgroups), *std::move(heartbeat)};
+  Worker worker{options, **transport, *std::move(cgroups), *std::move(heartbeat), memory_locked};
   if (const base::Status status = worker.start(); !status) return fail_with(status.error());
   const int code = worker.run();
   spdlog::shutdown();

@@ -12,6 +12,7 @@
 #include "api/node_timetable.h"
 #include "node-agent/policy/node_policy.h"
 #include "node-agent/reporting/clock_check.h"
+#include "node-agent/reporting/node_check.h"
 
 namespace agent {
 
@@ -28,6 +29,7 @@ struct AgentReport {
   bool stopped = false;  // the agent's last word: everything is thawed, and it ends
   ClockReading clock{};
   std::optional<kube::NodeTopology> topology{};
+  std::vector<Grant> grants{};  // empty = not looked at yet
 };
 
 }  // namespace agent

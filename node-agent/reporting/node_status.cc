@@ -1,6 +1,7 @@
 #include "node-agent/reporting/node_status.h"
 
 #include <utility>
+#include <vector>
 
 namespace agent {
 namespace {
@@ -86,6 +87,18 @@ kube::Condition clock_condition(const AgentReport& report) {
   return condition(type, true, "Synchronized", "");
 }
 
+kube::Condition granted_condition(const AgentReport& report) {
+  std::string message;
+  for (const Grant& grant : report.grants) {
+    // The clock has a condition of its own.
+    if (grant.grade == Grade::kGood || grant.what == "clock") continue;
+    message += (message.empty() ? "" : ". ") + grant.what + ": " + grant.found;
+    if (!grant.change.empty()) message += ": " + grant.change;
+  }
+  if (!can_switch(report.grants)) return condition("Granted", false, "Missing", message);
+  return condition("Granted", true, message.empty() ? "AllGranted" : "Limited", message);
+}
+
 kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
                                       const AgentReport& report, base::Instant now) {
   kube::NodeTimetableStatus status = before;
@@ -105,7 +118,9 @@ kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
       report.pods, [](const PodView& pod) { return pod.state == FreezeState::kForeign; });
   status.clock_error_micros = report.clock.error_max.count();
   status.agent_version = KUBEGANG_VERSION;
-  for (kube::Condition next : {ready_condition(report), clock_condition(report)}) {
+  std::vector<kube::Condition> conditions = {ready_condition(report), clock_condition(report)};
+  if (!report.grants.empty()) conditions.push_back(granted_condition(report));
+  for (kube::Condition& next : conditions) {
     next.observed_generation = status.observed_generation;
     kube::set_condition(status.conditions, std::move(next), now);
   }

@@ -15,6 +15,9 @@ inline constexpr base::Duration kStatusWriteInterval = std::chrono::seconds{5};
 // with the reason CPUSetNotApplied names a pod that takes its turns unbound.
 kube::Condition ready_condition(const AgentReport& report);
 kube::Condition clock_condition(const AgentReport& report);
+// Granted=False says what the node lacks for gangs to be switched. Granted=True with the reason
+// Limited says what would make it better.
+kube::Condition granted_condition(const AgentReport& report);
 
 // The status that follows `before`: transition times stay where nothing changed.
 kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,

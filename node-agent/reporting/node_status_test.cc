@@ -88,6 +88,28 @@ TEST(NodeStatus, IsNotReadyIfAPodCannotBeFrozenOrTheAgentHasStopped) {
   EXPECT_EQ(ready_condition(report).reason, "Stopped");
 }
 
+TEST(NodeStatus, SaysWhatTheNodeGrants) {
+  AgentReport report = good();
+  EXPECT_EQ(kube::find_condition(node_status({}, report, kNow).conditions, "Granted"), nullptr);
+  report.grants = {{.what = "freezer", .found = "writable"}};
+  EXPECT_EQ(granted_condition(report).reason, "AllGranted");
+  // Its text changes all the time, and it has a condition of its own.
+  report.grants.push_back({.what = "clock", .grade = Grade::kWeak, .found = "not synchronized"});
+  EXPECT_EQ(granted_condition(report).reason, "AllGranted");
+  report.grants.push_back(
+      {.what = "FIFO", .grade = Grade::kWeak, .found = "refused", .change = "agent.realtime"});
+  report.grants.push_back({.what = "cpuset", .grade = Grade::kWeak, .found = "not there"});
+  const kube::NodeTimetableStatus before = node_status({}, report, kNow);
+  const kube::Condition* limited = kube::find_condition(before.conditions, "Granted");
+  EXPECT_EQ(limited->reason, "Limited");
+  EXPECT_EQ(limited->message, "FIFO: refused: agent.realtime. cpuset: not there");
+  EXPECT_EQ(limited->status, kube::ConditionStatus::kTrue);
+  EXPECT_FALSE(worth_a_write(before, node_status(before, report, kNow + seconds{60})));
+  report.grants[0] = {.what = "freezer", .grade = Grade::kMissing, .found = "read-only"};
+  EXPECT_EQ(granted_condition(report).reason, "Missing");
+  EXPECT_EQ(granted_condition(report).status, kube::ConditionStatus::kFalse);
+}
+
 TEST(NodeStatus, SaysWhichPodIsNotBoundToItsCpusAndIsReadyAllTheSame) {
   AgentReport report = good();
   report.pods = {PodView{.name = "ns/a", .standing = PodStanding::kControlled},

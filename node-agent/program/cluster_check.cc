@@ -1,0 +1,67 @@
+#include "node-agent/program/cluster_check.h"
+
+#include <cstdio>
+
+#include "kube/client.h"
+#include "kube/http_transport.h"
+#include "kube/sleeper.h"
+#include "kube/transport_config.h"
+#include "node-agent/survival/exit_message.h"
+#include "node-agent/switching/switch_clock.h"
+
+namespace agent {
+namespace {
+
+constexpr base::Duration kPassesWithin = std::chrono::minutes{1};
+constexpr base::Duration kAgainAfter = std::chrono::seconds{2};
+constexpr char kKillSwitch[] = "KillSwitch";
+
+std::string told(const kube::Condition* condition) {
+  return condition == nullptr ? "not said yet" : condition->reason;
+}
+
+}  // namespace
+
+ClusterCheck check_cluster(const std::vector<kube::NodeTimetable>& nodes) {
+  ClusterCheck check{.passed = !nodes.empty()};
+  if (nodes.empty()) check.table = "no node is in a partition: create a Partition first\n";
+  for (const kube::NodeTimetable& node : nodes) {
+    const kube::Condition* ready = kube::find_condition(node.status.conditions, "Ready");
+    const kube::Condition* granted = kube::find_condition(node.status.conditions, "Granted");
+    check.table += node.metadata.name + ": " + told(ready) + ", " + told(granted) + "\n";
+    for (const kube::Condition* condition : {ready, granted}) {
+      if (condition != nullptr && !condition->message.empty()) {
+        check.table += "    " + condition->message + "\n";
+      }
+    }
+    const bool obeys = ready != nullptr && (ready->status == kube::ConditionStatus::kTrue ||
+                                            ready->reason == kKillSwitch);
+    const bool has_all = granted != nullptr && granted->status == kube::ConditionStatus::kTrue;
+    check.passed = check.passed && obeys && has_all;
+  }
+  return check;
+}
+
+int run_cluster_check(const std::string& kubeconfig) {
+  RealSwitchClock clock;
+  kube::ThreadSleeper sleeper;
+  const base::Result<kube::TransportConfig> config = kube::default_config(kubeconfig);
+  if (!config) return fail_with(config.error());
+  const base::Result<std::unique_ptr<kube::HttpTransport>> transport =
+      kube::HttpTransport::create(*config, clock);
+  if (!transport) return fail_with(transport.error());
+  const kube::Client client{**transport, clock, sleeper, {.field_manager = "kubegang-agent"}};
+  const base::Duration give_up = clock.monotonic() + kPassesWithin;
+  for (;;) {
+    const auto nodes = client.list<kube::NodeTimetable>();
+    if (!nodes) return fail_with(nodes.error());
+    const ClusterCheck check = check_cluster(nodes->items);
+    if (check.passed || clock.monotonic() >= give_up) {
+      std::fputs(check.table.c_str(), stdout);
+      return check.passed ? 0 : kExitFailed;
+    }
+    clock.pause(kAgainAfter);
+  }
+}
+
+}  // namespace agent

@@ -1,0 +1,57 @@
+#include "node-agent/program/cluster_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace agent {
+namespace {
+
+using ::testing::HasSubstr;
+using enum kube::ConditionStatus;
+
+kube::NodeTimetable node(const std::string& name, std::vector<kube::Condition> conditions) {
+  kube::NodeTimetable object;
+  object.metadata.name = name;
+  object.status.conditions = std::move(conditions);
+  return object;
+}
+
+kube::Condition condition(const std::string& type, kube::ConditionStatus status,
+                          const std::string& reason, const std::string& message = "") {
+  return {.type = type, .status = status, .reason = reason, .message = message};
+}
+
+TEST(ClusterCheck, PassesIfEveryNodeObeysAndHasWhatItNeeds) {
+  const ClusterCheck check =
+      check_cluster({node("n1", {condition("Ready", kTrue, "Obeying"),
+                                 condition("Granted", kTrue, "AllGranted")}),
+                     node("n2", {condition("Ready", kFalse, "KillSwitch", "a person said so"),
+                                 condition("Granted", kTrue, "Limited", "FIFO: refused")})});
+  EXPECT_TRUE(check.passed);
+  EXPECT_EQ(check.table,
+            "n1: Obeying, AllGranted\n"
+            "n2: KillSwitch, Limited\n    a person said so\n    FIFO: refused\n");
+}
+
+TEST(ClusterCheck, FailsForASingleNode) {
+  const kube::NodeTimetable good =
+      node("n1", {condition("Ready", kTrue, "Obeying"), condition("Granted", kTrue, "AllGranted")});
+  const kube::Condition ready = condition("Ready", kTrue, "Obeying");
+  for (const auto& [conditions, words] :
+       std::vector<std::pair<std::vector<kube::Condition>, std::string>>{
+           {{}, "n2: not said yet, not said yet"},
+           {{ready}, "n2: Obeying, not said yet"},
+           {{ready, condition("Granted", kFalse, "Missing", "freezer: read-only")},
+            "n2: Obeying, Missing\n    freezer: read-only"},
+           {{condition("Ready", kFalse, "Stopped"), condition("Granted", kTrue, "AllGranted")},
+            "n2: Stopped, AllGranted"}}) {
+    const ClusterCheck check = check_cluster({good, node("n2", conditions)});
+    EXPECT_FALSE(check.passed) << words;
+    EXPECT_THAT(check.table, HasSubstr(words));
+  }
+  EXPECT_FALSE(check_cluster({}).passed);
+  EXPECT_THAT(check_cluster({}).table, HasSubstr("create a Partition"));
+}
+
+}  // namespace
+}  // namespace agent

@@ -1,0 +1,52 @@
+// What this node grants the agent, and what a person can change about it: a table for
+// `kubegang-agent check`, and a condition of the NodeTimetable.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "node-agent/reporting/clock_check.h"
+
+namespace agent {
+
+enum class Grade : std::uint8_t {
+  kGood,
+  kWeak,     // gangs are switched, but less well
+  kMissing,  // gangs cannot be switched
+};
+
+struct Grant {
+  std::string what{};
+  Grade grade = Grade::kGood;
+  std::string found{};   // in a few words
+  std::string change{};  // what to change; "" = nothing
+
+  friend bool operator==(const Grant&, const Grant&) = default;
+};
+
+struct NodeCheckInputs {
+  std::string cgroup_root{};  // "" = none was found
+  std::string kubelet_root{};
+  std::string run_directory{};
+  bool fifo_wanted = true;
+  bool fifo = false;  // granted
+  bool memory_locked = false;
+  ClockReading clock{};
+};
+
+// Reads the file systems only. Always the same grants in the same order: hierarchy, driver,
+// freezer, cpuset, run directory, FIFO, locked memory, clock. Cost: some ten system calls.
+std::vector<Grant> check_node(const NodeCheckInputs& inputs);
+
+// Whether gangs can be switched here: nothing is missing.
+bool can_switch(const std::vector<Grant>& grants);
+
+// One grant a line; below it what to change.
+std::string format_grants(const std::vector<Grant>& grants);
+
+// Whether this process is granted them, as the agent in the same container is. Both undo it.
+bool probe_fifo();
+bool probe_locked_memory();
+
+}  // namespace agent
