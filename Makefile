@@ -28,9 +28,9 @@ test: deps  ## build and run all tests
 	@cmake --build --preset release -j $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure --label-exclude e2e -j $(JOBS) $(TEST_ARGS)
 	@tools/tell-skipped $(BUILD)
-	@# These start clusters of real processes and watch the clock; a machine that stands still for a
-	@# moment (a busy host) may fail one. It is shown, and tried once more.
-	@ctest --test-dir $(BUILD) --output-on-failure --label-regex e2e --repeat until-pass:2 $(TEST_ARGS)
+	@# These start clusters of real processes, wait most of the time, and watch the clock; a machine that
+	@# stands still for a moment (a busy host) may fail one. It is shown, and tried once more.
+	@ctest --test-dir $(BUILD) --output-on-failure --label-regex e2e --repeat until-pass:2 -j $(JOBS) $(TEST_ARGS)
 	@tools/tell-skipped $(BUILD)
 
 dev: deps  ## edit, build, test: the quick tests of one part, file by file (PART=operator)

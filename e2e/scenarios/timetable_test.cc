@@ -18,15 +18,15 @@ class TimetableScenario : public Scenario {
            .with_partition = false});
     if (IsSkipped() || HasFatalFailure()) return;
     for (const char* name : {"first", "second"}) {
-      apply({{"apiVersion", "kubegang.io/v1alpha1"},
-             {"kind", "Job"},
-             {"metadata", {{"name", name}, {"namespace", "default"}}},
-             {"spec",
-              {{"resources", {{"nodes", {{"min", 2}}}}},
-               {"template",
-                {{"spec",
-                  {{"containers",
-                    {{{"name", "main"}, {"image", "x"}, {"command", {"kubegang-probe"}}}}}}}}}}}});
+      apply(
+          {{"apiVersion", "kubegang.io/v1alpha1"},
+           {"kind", "Job"},
+           {"metadata", {{"name", name}, {"namespace", "default"}}},
+           {"spec",
+            {{"resources", {{"nodes", {{"min", 2}}}}},
+             {"template",
+              {{"spec",
+                {{"containers", {{{"name", "main"}, {"image", "x"}, {"command", kProbe}}}}}}}}}}});
       for (int i = 0; i < 2; ++i) make_pod(name, i);
     }
     wait_until("all pods run", [&] { return runs_now("first") && runs_now("second"); });
@@ -52,8 +52,7 @@ class TimetableScenario : public Scenario {
            {"spec",
             {{"nodeName", node(index)},
              {"restartPolicy", "Never"},
-             {"containers",
-              {{{"name", "main"}, {"image", "x"}, {"command", {"kubegang-probe"}}}}}}}});
+             {"containers", {{{"name", "main"}, {"image", "x"}, {"command", kProbe}}}}}}});
   }
 
   // Both jobs take turns on both nodes, or as `cycle` says.
