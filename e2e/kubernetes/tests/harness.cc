@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -26,8 +27,10 @@ constexpr int kNodesCount = 3;
 constexpr std::size_t kNameLengthMax = 40;
 
 int first_node() {
-  const char* number = std::getenv(kFirstNodeVariable);
-  return number == nullptr ? 1 : std::atoi(number);
+  const char* lane = std::getenv(kLaneVariable);
+  int first = 1;
+  if (lane != nullptr) (void)std::sscanf(lane, "id:%d", &first);
+  return first;
 }
 
 int number_of(int place) {
@@ -598,7 +601,8 @@ std::int64_t Cluster::resident_kib(const json& pod) const {
 void SharedParts::require_alone() {
   if (std::getenv(kStateVariable) == nullptr) return;  // the fixture skips
   ASSERT_NE(std::getenv(kAloneVariable), nullptr)
-      << "this suite acts on what all tests share: name it in `alone` of e2e/kubernetes/run-tests";
+      << "this suite acts on what all tests share: name it in `alone` of "
+         "e2e/kubernetes/tests.cmake";
 }
 
 Output SharedParts::helm(const std::string& arguments) {

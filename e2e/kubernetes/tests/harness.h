@@ -7,8 +7,8 @@
 // off, since an operator may stand on the others (values.yaml).
 //
 // What all tests share is the control plane, the operators, the chart's release, the agents'
-// DaemonSet. A suite that acts on one of them is an Alone<…>, and is named in run-tests (`alone`),
-// which runs it by itself; its tests fail elsewhere.
+// DaemonSet. A suite that acts on one of them is an Alone<…>, and is named in tests.cmake
+// (`alone`), so that it runs by itself; its tests fail elsewhere.
 //
 // Probes stamp a folder of this machine that their pods mount, so that what ran when is measured
 // and not asked for.
@@ -38,8 +38,9 @@ using std::chrono::seconds;
 
 // The state folder of the cluster (KUBEGANG_CLUSTER_DIR).
 inline constexpr const char* kStateVariable = "KUBEGANG_CLUSTER_DIR";
-// The number of the first of the three nodes; 1.
-inline constexpr const char* kFirstNodeVariable = "KUBEGANG_TEST_FIRST_NODE";
+// The lane that ctest gives to a test, "id:4,slots:1": the number of the first of its three nodes.
+// Absent: 1.
+inline constexpr const char* kLaneVariable = "CTEST_RESOURCE_GROUP_0_LANES";
 // Set where no other test runs at the same time.
 inline constexpr const char* kAloneVariable = "KUBEGANG_TEST_ALONE";
 inline constexpr const char* kSystemNamespace = "kubegang-system";

@@ -1,4 +1,4 @@
-// The last test of a run (run-tests runs it by itself): the chart goes, the jobs stay.
+// The last test of a run (it runs by itself): the chart goes, the jobs stay.
 #include <algorithm>
 
 #include "e2e/devcluster/testing/eventually.h"

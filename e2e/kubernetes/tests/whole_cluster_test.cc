@@ -1,6 +1,6 @@
 // What befalls what all gangs of a cluster share: the release, the agents' DaemonSet, the
 // operators, the API server, etcd. Two gangs of all nodes go on taking turns meanwhile, for none of
-// it is needed for a switch (architecture.md 2 and 5). run-tests runs these tests by themselves.
+// it is needed for a switch (architecture.md 2 and 5). They run by themselves.
 #include <signal.h>
 
 #include <algorithm>
