@@ -3,10 +3,7 @@
 // under it, against a model that is written to be understood. The model says on which cores a job
 // is placed (4.5 to 4.7, 4.11), who runs after every event (chapter 6) and who has to end
 // (6.4, 6.11). small_worlds_test.cc does the same for whole nodes.
-//
-// Each world is played twice: with told timing, and with the scheduler's own timing, which is what
-// runs in production: passes as soon as they are due, ticks on the grid of slots, and jobs that are
-// in no conflict with each other turned apart.
+// Each world is played with told and with own timing (small_world_player.h).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -18,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scheduler/testing/cluster_driver.h"
+#include "scheduler/testing/small_world_player.h"
 
 namespace sched::testing {
 namespace {
@@ -123,15 +120,12 @@ class Rows {
   bool unpacked_ = false;
 };
 
-// Which jobs are turned together.
-enum class TurnedCores { kAsOne, kByConflict };
-
 class CoreModel {
  public:
-  CoreModel(int low_share, int high_share, PreemptMode mode, TurnedCores turned)
+  CoreModel(int low_share, int high_share, PreemptMode mode, Turned turned)
       : mode_{mode}, rows_{Rows{low_share}, Rows{high_share}}, turned_{turned} {
     jobs_.reserve(8);  // they keep their addresses
-    if (turned_ == TurnedCores::kAsOne) groups_.emplace_back();
+    if (turned_ == Turned::kAsOne) groups_.emplace_back();
   }
 
   void submit(int id, bool high, Shape shape) {
@@ -349,11 +343,11 @@ class CoreModel {
   }
   // 6.9
   void start(CoreJob& job) {
-    if (turned_ == TurnedCores::kByConflict && !has_rivals(job)) {
+    if (turned_ == Turned::kByConflict && !has_rivals(job)) {
       job.row = CoreJob::Row::kFiller;
       return;
     }
-    Group& group = turned_ == TurnedCores::kAsOne ? groups_.front() : merge(job);
+    Group& group = turned_ == Turned::kAsOne ? groups_.front() : merge(job);
     group.list[job.high].push_back(&job);
     const Units taken = group.units_running(job.high) | (job.high ? 0 : group.units_running(true));
     if ((taken & job.units) != 0) return stop(group, job);
@@ -420,14 +414,14 @@ class CoreModel {
     job.row = CoreJob::Row::kNone;
     if (group == groups_.end()) return;
     refill_all(*group);
-    if (turned_ == TurnedCores::kByConflict) split(group);
+    if (turned_ == Turned::kByConflict) split(group);
   }
 
   const PreemptMode mode_;
   std::array<Rows, 2> rows_;
   std::vector<CoreJob> jobs_;
   List dying_;
-  const TurnedCores turned_;
+  const Turned turned_;
   std::vector<Group> groups_;
 };
 
@@ -450,34 +444,12 @@ std::string to_text(const CoreWorld& world) {
   return text + ", job " + std::to_string(world.ends + 1) + " ends";
 }
 
-class CoreDuel {
+class CorePlayer final : public SmallWorldPlayer {
  public:
-  CoreDuel(const CoreWorld& world, TurnedCores turned)
-      : world_{world},
-        turned_{turned},
-        model_{world.low_share, world.high_share, world.mode, turned},
-        driver_{configuration(world), nodes("n", 1, 2, 2), Options{.told_timing = told()}} {}
-
-  // Empty, or what differs.
-  std::string run() {
-    for (std::size_t i = 0; i < world_.jobs.size(); ++i) {
-      submit(static_cast<int>(i) + 1, world_.jobs[i]);
-      pass();
-      if (auto found = compare("after job " + std::to_string(i + 1)); !found.empty()) return found;
-    }
-    if (std::string found = ticks(4); !found.empty()) return found;
-    const int ended = static_cast<int>(world_.ends) + 1;
-    if (model_.jobs()[world_.ends].units != 0) {
-      model_.end(ended);
-      tell(JobGone{JobId{ended}});
-      if (told()) {  // otherwise a pass is due in the same instant
-        if (std::string found = compare("after the end"); !found.empty()) return found;
-      }
-    }
-    pass();
-    if (std::string found = compare("after the last pass"); !found.empty()) return found;
-    return ticks(4);
-  }
+  CorePlayer(const CoreWorld& world, Turned turned)
+      : SmallWorldPlayer{turned, configuration(world), nodes("n", 1, 2, 2)},
+        world_{world},
+        model_{world.low_share, world.high_share, world.mode, turned} {}
 
  private:
   static Configuration configuration(const CoreWorld& world) {
@@ -491,7 +463,8 @@ class CoreDuel {
     c.cluster.preempt_mode = world.mode;
     return c;
   }
-  void submit(int id, std::size_t kind) {
+  void submit(int id, std::size_t index) override {
+    const std::size_t kind = world_.jobs[index];
     const bool high = kind >= kShapes.size();
     const Shape shape = kShapes[kind % kShapes.size()];
     model_.submit(id, high, shape);
@@ -499,98 +472,44 @@ class CoreDuel {
     request.tasks = shape.nodes * shape.tasks_per_node;
     tell(Submit{request});
   }
-  void tell(const Event& event) {
-    driver_.step(at(static_cast<double>(++time_)), event);
-    for (const Decision& decision : driver_.take_log()) {
-      const auto* waits = std::get_if<Waits>(&decision);
-      if (waits != nullptr) last_word_ = "; job " + to_string(waits->job) + ": " + waits->message;
-    }
-  }
-  bool told() const { return turned_ == TurnedCores::kAsOne; }
-  void pass() {
-    if (told()) {
-      model_.pass();
-      tell(Pass{});
-    } else {
-      passes();
-      driver_.run_until(driver_.now());
-    }
-  }
   // With own timing another pass is due when a job that had to end is gone. Each ends at most one
   // job for each of the world's, so that this many are enough; another one changes nothing.
-  void passes() {
-    for (std::size_t i = 0; i <= world_.jobs.size(); ++i) model_.pass();
+  void model_pass() override {
+    const std::size_t more = told() ? 0 : world_.jobs.size();
+    for (std::size_t i = 0; i <= more; ++i) model_.pass();
   }
-  std::string ticks(int count) {
-    for (int i = 1; i <= count; ++i) {
-      model_.tick();
-      if (told()) {
-        tell(SliceEnd{});
-      } else {
-        passes();
-        time_ = (time_ / kSlice + 1) * kSlice;
-        driver_.run_until(at(time_));
-      }
-      if (std::string found = compare("tick " + std::to_string(i)); !found.empty()) return found;
-    }
-    return {};
-  }
+  void model_tick() override { model_.tick(); }
+  void model_end(int id) override { model_.end(id); }
   Units units_of(int id) const {
     Units units = 0;
-    const JobView view = driver_.view(id);
+    const JobView view = driver().view(id);
     if (view.allocation == nullptr) return 0;
     for (const NodeAllocation& use : view.allocation->nodes) {
       for (int core = 0; core < 2; ++core) {
-        const int first = driver_.scheduler().node_name(use.node) == "n1" ? 0 : 2;
+        const int first = driver().scheduler().node_name(use.node) == "n1" ? 0 : 2;
         if (use.cores.test(core)) units |= 1U << (first + core);
       }
     }
     return units;
   }
-  std::string compare(const std::string& when) const {
+  std::string differs() const override {
     for (const CoreJob& job : model_.jobs()) {
-      const std::string name = when + ": job " + std::to_string(job.id);
-      const JobState state = driver_.view(job.id).state;
+      const std::string name = "job " + std::to_string(job.id);
+      const JobState state = driver().view(job.id).state;
       if (is_terminal(state) != job.gone) return name + (job.gone ? " goes on" : " has ended");
       if (units_of(job.id) != job.units) {
         return name + " holds " + std::to_string(units_of(job.id)) + ", in the model " +
-               std::to_string(job.units) + last_word_;
+               std::to_string(job.units);
       }
       const bool runs = state == JobState::kRunning;
       if (runs != job.runs()) return name + (runs ? " runs" : " does not run");
     }
-    return driver_.scheduler().check_invariants();
+    return {};
   }
-
-  static constexpr int kSlice = 30;
 
   const CoreWorld& world_;
-  const TurnedCores turned_;
   CoreModel model_;
-  Driver driver_;
-  int time_ = 0;
-  std::string last_word_;  // why somebody waits, for a failure
 };
-
-// All sequences of jobs; each is one of 8 kinds.
-std::int64_t try_all(CoreWorld& world, std::size_t jobs_count, TurnedCores turned) {
-  if (world.jobs.size() < jobs_count) {
-    std::int64_t tried = 0;
-    for (std::size_t kind = 0; kind < 2 * kShapes.size() && !::testing::Test::HasFailure();
-         ++kind) {
-      world.jobs.push_back(kind);
-      tried += try_all(world, jobs_count, turned);
-      world.jobs.pop_back();
-    }
-    return tried;
-  }
-  for (world.ends = 0; world.ends < jobs_count; ++world.ends) {
-    const std::string difference = CoreDuel{world, turned}.run();
-    EXPECT_EQ(difference, "") << to_text(world);
-    if (!difference.empty()) break;
-  }
-  return static_cast<std::int64_t>(jobs_count);
-}
 
 // 4.8, also for who may have one node only: Slurm 22.05 has no path of its own for it (4.7).
 TEST(SmallCoreWorld, OneNodeIsTheTightestThatSuffices) {
@@ -619,7 +538,7 @@ TEST(SmallCoreWorld, OneNodeIsTheTightestThatSuffices) {
 
 struct CoreWorldsOf {
   PreemptMode mode;
-  TurnedCores turned;
+  Turned turned;
 };
 
 class SmallCoreWorlds : public ::testing::TestWithParam<CoreWorldsOf> {};
@@ -631,25 +550,25 @@ TEST_P(SmallCoreWorlds, AllOfThemAreAsInTheModel) {
     for (const int high : {1, 2}) {
       for (std::size_t jobs = 1; jobs <= 3; ++jobs) {
         CoreWorld world{.low_share = low, .high_share = high, .mode = mode};
-        tried += try_all(world, jobs, turned);
+        tried += play_all<CorePlayer>(world, jobs, 2 * kShapes.size(), turned);
       }
     }
   }
   const bool longer = std::getenv("KUBEGANG_LONG") != nullptr;
   CoreWorld deep{.low_share = 2, .high_share = 2, .mode = mode};
-  if (longer) tried += try_all(deep, 4, turned);
+  if (longer) tried += play_all<CorePlayer>(deep, 4, 2 * kShapes.size(), turned);
   const std::int64_t all = longer ? 6'688 + 16'384 : 6'688;
   EXPECT_EQ(tried, HasFailure() ? tried : all) << "the number of small worlds";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Modes, SmallCoreWorlds,
-    ::testing::Values(CoreWorldsOf{PreemptMode::kSuspend, TurnedCores::kAsOne},
-                      CoreWorldsOf{PreemptMode::kCancel, TurnedCores::kAsOne},
-                      CoreWorldsOf{PreemptMode::kRequeue, TurnedCores::kAsOne},
-                      CoreWorldsOf{PreemptMode::kSuspend, TurnedCores::kByConflict},
-                      CoreWorldsOf{PreemptMode::kCancel, TurnedCores::kByConflict},
-                      CoreWorldsOf{PreemptMode::kRequeue, TurnedCores::kByConflict}));
+INSTANTIATE_TEST_SUITE_P(Modes, SmallCoreWorlds,
+                         ::testing::Values(CoreWorldsOf{PreemptMode::kSuspend, Turned::kAsOne},
+                                           CoreWorldsOf{PreemptMode::kCancel, Turned::kAsOne},
+                                           CoreWorldsOf{PreemptMode::kRequeue, Turned::kAsOne},
+                                           CoreWorldsOf{PreemptMode::kSuspend, Turned::kByConflict},
+                                           CoreWorldsOf{PreemptMode::kCancel, Turned::kByConflict},
+                                           CoreWorldsOf{PreemptMode::kRequeue,
+                                                        Turned::kByConflict}));
 
 }  // namespace
 }  // namespace sched::testing

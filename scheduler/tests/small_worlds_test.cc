@@ -1,10 +1,7 @@
 // Every small world, up to three nodes and four jobs, against a model that is written to be
 // understood: select/linear, two partitions of different tiers on all nodes, GANG. The model says
 // who is placed where (3.4, 4.4) and who runs after every event (chapter 6).
-//
-// Each world is played twice: with told timing, where a partition is turned as a whole as in Slurm,
-// and with the scheduler's own timing, which is what runs in production: passes as soon as they are
-// due, ticks on the grid of slots, and jobs that are in no conflict with each other turned apart.
+// Each world is played with told and with own timing (small_world_player.h).
 #include <algorithm>
 #include <set>
 #include <string>
@@ -12,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scheduler/testing/cluster_driver.h"
+#include "scheduler/testing/small_world_player.h"
 
 namespace sched::testing {
 namespace {
@@ -38,9 +35,6 @@ struct ModelJob {
   bool placed() const { return !nodes.empty() && !gone; }
   bool runs() const { return placed() && row != Row::kNone; }
 };
-
-// Which jobs are turned together.
-enum class Turned { kAsOne, kByConflict };
 
 class Model {
  public:
@@ -329,126 +323,61 @@ class Model {
 struct SmallWorld {
   int nodes_count = 1;
   int low_share = 1, high_share = 1;
-  std::vector<int> jobs;  // size − 1, plus nodes_count in the high partition
-  std::size_t ends = 0;   // index of the job that ends in the middle
+  std::vector<std::size_t> jobs;  // size − 1, plus nodes_count in the high partition
+  std::size_t ends = 0;           // index of the job that ends in the middle
+
+  bool is_high(std::size_t job) const { return job >= static_cast<std::size_t>(nodes_count); }
+  int size_of(std::size_t job) const { return static_cast<int>(job) % nodes_count + 1; }
 };
 
 std::string to_text(const SmallWorld& world) {
   std::string text = std::to_string(world.nodes_count) +
                      " nodes, FORCE:" + std::to_string(world.low_share) +
                      " under FORCE:" + std::to_string(world.high_share) + ", jobs";
-  for (const int job : world.jobs) {
-    text += (job >= world.nodes_count ? " H" : " L") + std::to_string(job % world.nodes_count + 1);
+  for (const std::size_t job : world.jobs) {
+    text += (world.is_high(job) ? " H" : " L") + std::to_string(world.size_of(job));
   }
   return text + ", job " + std::to_string(world.ends + 1) + " ends";
 }
 
-class Duel {
+class NodePlayer final : public SmallWorldPlayer {
  public:
-  Duel(const SmallWorld& world, Turned turned)
-      : world_{world},
-        turned_{turned},
-        nodes_{nodes("n", 1, world.nodes_count)},
-        model_{world.nodes_count, world.low_share, world.high_share, turned},
-        driver_{
-            gang_linear({partition("low", nodes_, OverSubscribe::kForce, world.low_share, 1),
-                         partition("high", nodes_, OverSubscribe::kForce, world.high_share, 2)}),
-            nodes_, Options{.told_timing = told()}} {}
-
-  // Empty, or what differs.
-  std::string run() {
-    for (std::size_t i = 0; i < world_.jobs.size(); ++i) {
-      const int id = static_cast<int>(i) + 1;
-      const bool high = world_.jobs[i] >= world_.nodes_count;
-      const int size = world_.jobs[i] % world_.nodes_count + 1;
-      model_.submit(id, high, size);
-      tell(Submit{job(id, size, high ? "high" : "low")});
-      pass();
-      if (std::string found = compare("after job " + std::to_string(id)); !found.empty())
-        return found;
-    }
-    if (std::string found = ticks(4); !found.empty()) return found;
-    const int ended = static_cast<int>(world_.ends) + 1;
-    if (driver_.view(ended).allocation != nullptr) {
-      model_.end(ended);
-      tell(JobGone{JobId{ended}});
-      if (told()) {  // otherwise a pass is due in the same instant
-        if (std::string found = compare("after the end"); !found.empty()) return found;
-      }
-      pass();
-      if (std::string found = compare("after the last pass"); !found.empty()) return found;
-    }
-    return ticks(4);
-  }
+  NodePlayer(const SmallWorld& world, Turned turned)
+      : SmallWorldPlayer{turned, configuration(world), nodes("n", 1, world.nodes_count)},
+        world_{world},
+        model_{world.nodes_count, world.low_share, world.high_share, turned} {}
 
  private:
-  bool told() const { return turned_ == Turned::kAsOne; }
-  void tell(const Event& event) { driver_.step(at(static_cast<double>(++time_)), event); }
-  void pass() {
-    model_.pass();
-    if (told()) {
-      tell(Pass{});
-    } else {
-      driver_.run_until(driver_.now());
-    }
+  static Configuration configuration(const SmallWorld& world) {
+    const std::vector<NodeSpec> all = nodes("n", 1, world.nodes_count);
+    return gang_linear({partition("low", all, OverSubscribe::kForce, world.low_share, 1),
+                        partition("high", all, OverSubscribe::kForce, world.high_share, 2)});
   }
-  std::string ticks(int count) {
-    for (int i = 1; i <= count; ++i) {
-      model_.tick();
-      if (told()) {
-        tell(SliceEnd{});
-      } else {
-        time_ = (time_ / kSlice + 1) * kSlice;
-        driver_.run_until(at(time_));
-      }
-      if (std::string found = compare("tick " + std::to_string(i)); !found.empty()) return found;
+  void submit(int id, std::size_t index) override {
+    const bool high = world_.is_high(world_.jobs[index]);
+    const int size = world_.size_of(world_.jobs[index]);
+    model_.submit(id, high, size);
+    tell(Submit{job(id, size, high ? "high" : "low")});
+  }
+  void model_pass() override { model_.pass(); }
+  void model_tick() override { model_.tick(); }
+  void model_end(int id) override { model_.end(id); }
+  std::string differs() const override {
+    for (const ModelJob& job : model_.jobs()) {
+      if (job.gone) continue;
+      const std::string name = "job " + std::to_string(job.id);
+      std::vector<std::string> names;
+      for (const int node : job.nodes) names.push_back("n" + std::to_string(node + 1));
+      if (driver().nodes_of(job.id) != names) return name + " is elsewhere than in the model";
+      const bool runs = driver().view(job.id).state == JobState::kRunning;
+      if (runs != job.runs()) return name + (runs ? " runs" : " does not run");
     }
     return {};
   }
-  std::string compare(const std::string& when) const {
-    for (const ModelJob& job : model_.jobs()) {
-      if (job.gone) continue;
-      std::vector<std::string> names;
-      for (const int node : job.nodes) names.push_back("n" + std::to_string(node + 1));
-      if (driver_.nodes_of(job.id) != names) {
-        return when + ": job " + std::to_string(job.id) + " is elsewhere than in the model";
-      }
-      const bool runs = driver_.view(job.id).state == JobState::kRunning;
-      if (runs != job.runs()) {
-        return when + ": job " + std::to_string(job.id) + (runs ? " runs" : " does not run");
-      }
-    }
-    return driver_.scheduler().check_invariants();
-  }
-
-  static constexpr int kSlice = 30;
 
   const SmallWorld& world_;
-  const Turned turned_;
-  std::vector<NodeSpec> nodes_;
   Model model_;
-  Driver driver_;
-  int time_ = 0;
 };
-
-// All sequences of jobs; each job is one of 2 × nodes_count kinds.
-std::int64_t try_all(SmallWorld& world, std::size_t jobs_count, Turned turned) {
-  if (world.jobs.size() < jobs_count) {
-    std::int64_t tried = 0;
-    for (int kind = 0; kind < 2 * world.nodes_count && !::testing::Test::HasFailure(); ++kind) {
-      world.jobs.push_back(kind);
-      tried += try_all(world, jobs_count, turned);
-      world.jobs.pop_back();
-    }
-    return tried;
-  }
-  for (world.ends = 0; world.ends < jobs_count; ++world.ends) {
-    const std::string difference = Duel{world, turned}.run();
-    EXPECT_EQ(difference, "") << to_text(world);
-    if (!difference.empty()) break;
-  }
-  return static_cast<std::int64_t>(jobs_count);
-}
 
 class SmallWorlds : public ::testing::TestWithParam<Turned> {};
 
@@ -459,7 +388,8 @@ TEST_P(SmallWorlds, AllOfThemAreAsInTheModel) {
       for (int count = 1; count <= 3; ++count) {
         for (std::size_t jobs = 1; jobs <= 4; ++jobs) {
           SmallWorld world{.nodes_count = count, .low_share = low, .high_share = high};
-          tried += try_all(world, jobs, GetParam());
+          tried +=
+              play_all<NodePlayer>(world, jobs, static_cast<std::size_t>(2 * count), GetParam());
         }
       }
     }
