@@ -1,0 +1,45 @@
+# With the chart's own roles: what the programs do is allowed. Sourced by test-policies.
+
+allow "the operator makes timetables" with_token "$operator" create -f <(timetable n1 2)
+allow "the operator makes timetables" with_token "$operator" create -f <(timetable n2 2)
+allow "the operator changes them" with_token "$operator" patch nodetimetable n1 --type=merge -p '{"spec": {"term": 3, "revision": 2}}'
+allow "an agent writes its node's status" with_token "$agent" patch nodetimetable n1 --subresource=status --type=merge -p '{"status": {"observedRevision": 2}}'
+allow "anna submits a job" as anna create -f <(job one 'schedule: {timeLimit: 1h}, partitions: [batch]')
+allow "the operator starts it" with_token "$operator" patch jobs.kubegang.io one -n team-a --subresource=status --type=merge \
+  -p '{"status": {"state": "Running", "term": 3}}'
+uid=$(k get jobs.kubegang.io one -n team-a -o jsonpath='{.metadata.uid}')
+owner="{apiVersion: kubegang.io/v1alpha1, kind: Job, name: one, uid: $uid, controller: true}"
+pod() {  # NAME [SPEC [CONTAINER]]   a pod of job one, in $ns
+  cat <<YAML
+{apiVersion: v1, kind: Pod, metadata: {name: $1, namespace: ${ns:-team-a}, ownerReferences: [${owners-$owner}]},
+ spec: {${2+$2${2:+, }}containers: [{name: main, image: x${3:+, $3}}]}}
+YAML
+}
+service() {  # NAME SPEC
+  cat <<YAML
+{apiVersion: v1, kind: Service, metadata: {name: $1, namespace: ${ns:-team-a}, ownerReferences: [${owners-$owner}]}, spec: {$2, selector: {a: b}, ports: [{port: 1}]}}
+YAML
+}
+on_n1='nodeName: n1'
+allow "the operator makes its pod" with_token "$operator" create -f <(pod one-0 "$on_n1")
+allow "the operator makes its Service" with_token "$operator" create -f <(service one 'clusterIP: None')
+allow "the operator deletes its pod" with_token "$operator" delete pod one-0 -n team-a --wait=false
+allow "the operator takes the Lease" with_token "$operator" create -n kubegang-system -f - <<YAML
+{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: kubegang-operator}, spec: {holderIdentity: a}}
+YAML
+allow "the operator renews the Lease" with_token "$operator" get lease kubegang-operator -n kubegang-system
+allow "the agent reads the Lease" with_token "$agent" get lease kubegang-operator -n kubegang-system
+allow "the operator writes events" with_token "$operator" create -n team-a -f - <<YAML
+{apiVersion: v1, kind: Event, metadata: {name: e}, involvedObject: {kind: Job, namespace: team-a, name: one}, reason: Started, message: m, type: Normal}
+YAML
+deny "the operator reads Secrets" "cannot list resource \"secrets\"" with_token "$operator" get secrets -n team-a
+deny "the agent makes pods" "cannot create resource \"pods\"" with_token "$agent" create -f <(pod one-1 "$on_n1")
+
+allow "the operator taints a Node" with_token "$operator" taint node n1 kubegang.io/managed:NoSchedule
+allow "and takes the taint off" with_token "$operator" taint node n1 kubegang.io/managed:NoSchedule-
+taint_only="nothing of a Node but the taint kubegang.io/managed"
+deny "the operator sets another taint" "$taint_only" with_token "$operator" taint node n1 a=b:NoSchedule
+deny "the operator's taint evicts" "$taint_only" with_token "$operator" taint node n1 kubegang.io/managed:NoExecute
+deny "the operator labels a Node" "$taint_only" with_token "$operator" label node n1 a=b
+deny "the operator annotates a Node" "$taint_only" with_token "$operator" annotate node n1 kubegang.io/freeze=disabled
+deny "the operator cordons a Node" "$taint_only" with_token "$operator" patch node n1 --type=merge -p '{"spec": {"unschedulable": true}}'
