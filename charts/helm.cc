@@ -1,17 +1,15 @@
 #include "charts/helm.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "kube/testing/api_server/yaml_json.h"
+#include "linux/testing/shell.h"
 
 namespace charts {
 namespace {
@@ -49,16 +47,8 @@ std::string helm_program() {
 }
 
 HelmRun run_helm(const std::string& arguments) {
-  HelmRun run;
-  FILE* const pipe = ::popen(("'" + helm_program() + "' " + arguments + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return {.exit_code = -1, .output = "popen failed"};
-  std::array<char, 65536> buffer{};
-  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
-    run.output.append(buffer.data(), got);
-  }
-  const int status = ::pclose(pipe);
-  run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return run;
+  os::testing::Output run = os::testing::run_shell("'" + helm_program() + "' " + arguments);
+  return {.exit_code = run.exit_code, .output = std::move(run.text)};
 }
 
 HelmRun run_template(const std::string& options, const std::string& ns) {

@@ -16,27 +16,14 @@
 
 #include <gtest/gtest.h>
 
+#include "linux/testing/shell.h"
+
 extern char** environ;
 
 namespace {
 
-struct Output {
-  int exit_code = -1;
-  std::string text;  // stdout and stderr
-};
-
-Output run(const std::string& command) {
-  Output output;
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return output;
-  std::array<char, 4096> buffer{};
-  while (const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
-    output.text.append(buffer.data(), size);
-  }
-  const int status = ::pclose(pipe);
-  output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return output;
-}
+using os::testing::Output;
+using os::testing::run_shell;
 
 // A child whose standard output is read line by line, and whose standard input ends with this
 // object.
@@ -83,7 +70,7 @@ class Child {
 class Kubectl : public testing::Test {
  protected:
   void SetUp() override {
-    if (run("kubectl version --client").exit_code != 0) {
+    if (run_shell("kubectl version --client").exit_code != 0) {
       GTEST_SKIP() << "kubectl is not installed: not tried";
     }
     folder_ = std::filesystem::temp_directory_path() /
@@ -124,7 +111,7 @@ class Kubectl : public testing::Test {
   }
   // Runs kubectl, expects success, returns what it printed.
   std::string kubectl(const std::string& arguments) {
-    const Output output = run(command(arguments));
+    const auto output = run_shell(command(arguments));
     EXPECT_EQ(output.exit_code, 0) << arguments << "\n" << output.text;
     return output.text;
   }
@@ -161,7 +148,7 @@ TEST_F(Kubectl, AppliesGetsDescribesAndDeletes) {
   expect_text("get gjob -l team=a -o name", {"job.kubegang.io/myload"});
   expect_text("delete gjob myload", {"deleted"});
   expect_text("delete pod p --grace-period=0 --force", {"deleted"});
-  EXPECT_NE(run(command("get gjob myload")).exit_code, 0);
+  EXPECT_NE(run_shell(command("get gjob myload")).exit_code, 0);
 }
 
 TEST_F(Kubectl, CreatesWhatItSendsAsProtobuf) {
@@ -192,12 +179,12 @@ TEST_F(Kubectl, RefusesWhatIsWrongInASentence) {
          "kind: Partition\n"
          "metadata: {name: bad}\n"
          "spec: {nodes: {hostlist: n1}, oversubscribe: {policy: Force}}\n";
-  const Output unknown = run(command("apply -f " + (folder_ / "bad.yaml").string()));
+  const Output unknown = run_shell(command("apply -f " + (folder_ / "bad.yaml").string()));
   EXPECT_EQ(unknown.exit_code, 1);
   EXPECT_NE(unknown.text.find("unknown field \"spec.oversubscribe\""), std::string::npos)
       << unknown.text;
   const Output server_side =
-      run(command("apply --server-side -f " + (folder_ / "objects.yaml").string()));
+      run_shell(command("apply --server-side -f " + (folder_ / "objects.yaml").string()));
   EXPECT_EQ(server_side.exit_code, 1);
   EXPECT_NE(server_side.text.find("server-side apply is not served"), std::string::npos)
       << server_side.text;

@@ -11,7 +11,7 @@ cache=${KUBEGANG_TOOLS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kubegang}
 bridge=kgbr0
 bridge_ip=172.30.0.1
 node_count=${KUBEGANG_NODES:-3}
-nodes_per_lane=3  # of the tests; kNodesCount, tests/harness.cc
+nodes_per_lane=3  # of the tests; kNodesCount, tests/harness.h
 kubernetes_version=v1.34.4
 registry=registry.e2e  # images are imported, never pulled; the host part needs a dot
 

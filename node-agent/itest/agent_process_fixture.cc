@@ -5,11 +5,9 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -153,19 +151,8 @@ std::string AgentProcessFixture::get(const std::string& path) const {
   return answer;
 }
 
-AgentProcessFixture::Said AgentProcessFixture::run_program(const std::string& arguments) const {
-  const std::string command =
-      "{ " KUBEGANG_BINARY_DIR "/bin/kubegang-agent " + arguments + "; } 2>&1";
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return {.text = "popen failed", .exit_code = -1};
-  Said said;
-  char buffer[4096];
-  for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) {
-    said.text.append(buffer, got);
-  }
-  const int status = ::pclose(pipe);
-  said.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return said;
+os::testing::Output AgentProcessFixture::run_program(const std::string& arguments) const {
+  return os::testing::run_shell(KUBEGANG_BINARY_DIR "/bin/kubegang-agent " + arguments);
 }
 
 }  // namespace agent::testing

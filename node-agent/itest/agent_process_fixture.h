@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "linux/testing/shell.h"
 #include "node-agent/testing/agent_process.h"
 
 namespace agent::testing {
@@ -49,13 +50,8 @@ class AgentProcessFixture : public ::testing::TestWithParam<CgroupVersion> {
   // What the program that was started last answers on its own port: head and body; "" = nothing.
   std::string get(const std::string& path) const;
 
-  // What the program says to these arguments, as a shell reads them, on both of its outputs, and
-  // its exit code.
-  struct Said {
-    std::string text{};
-    int exit_code = 0;
-  };
-  Said run_program(const std::string& arguments) const;
+  // The agent's program with these arguments, as a shell reads them.
+  os::testing::Output run_program(const std::string& arguments) const;
 
   RealSwitchClock clock_;
   std::unique_ptr<AgentProcess> node_;

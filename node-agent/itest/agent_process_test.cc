@@ -416,7 +416,7 @@ TEST_P(AgentProcessTest, InspectShowsTheNode) {
   std::this_thread::sleep_for(milliseconds{300});
   const std::string place = " --cgroup-root " + node_->cgroups().root() + " --run-dir ";
   const std::string inspect = "inspect" + place + node_->run_directory();
-  Said said = run_program(inspect);
+  os::testing::Output said = run_program(inspect);
   EXPECT_EQ(said.exit_code, 0);
   EXPECT_THAT(said.text, StartsWith("agent        running\n"));
   EXPECT_THAT(said.text, HasSubstr("term=1 revision=1"));
@@ -489,7 +489,7 @@ TEST_P(AgentProcessTest, ASecondAgentInTheSameRunDirectoryRefusesToStart) {
   two_gangs();
   node_->start();
   ASSERT_TRUE(takes_turns_soon());
-  const Said said =
+  const os::testing::Output said =
       run_program("--node-name n1 --kubeconfig " + node_->directory() + "/kubeconfig --run-dir " +
                   node_->run_directory() + " --cgroup-root " + node_->cgroups().root());
   EXPECT_EQ(said.exit_code, 3);

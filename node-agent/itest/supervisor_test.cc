@@ -73,7 +73,7 @@ TEST_P(SupervisorTest, ASecondAgentThatIsToldToStopLeavesTheFirstOnesPodsAlone) 
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
   node_->start();
   ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
-  const Said said =
+  const os::testing::Output said =
       run_program("--node-name n1 --kubeconfig " + node_->directory() + "/kubeconfig --run-dir " +
                   node_->run_directory() + " --cgroup-root " + node_->cgroups().root() +
                   " & sleep 1; kill $!; wait $!");

@@ -279,7 +279,7 @@ TEST_F(Admission, TheExamplesAreAccepted) {
     if (file.path().filename() == "cluster.yaml") continue;  // kind's own
     files += " -f " + file.path().string();
   }
-  const Output applied = run(kubectl("apply --dry-run=server" + files));
+  const Output applied = run_shell(kubectl("apply --dry-run=server" + files));
   EXPECT_EQ(applied.exit_code, 0) << applied.text;
   EXPECT_NE(applied.text.find("job.kubegang.io/second created"), std::string::npos) << applied.text;
 }

@@ -24,10 +24,11 @@ class FinishedJobs : public Alone<Cluster> {
   }
   void scale_operators(int count) {
     operators_are_away_ = count == 0;
-    ASSERT_EQ(run(kubectl("scale deployment/kubegang-operator -n kubegang-system --replicas=" +
+    ASSERT_EQ(
+        run_shell(kubectl("scale deployment/kubegang-operator -n kubegang-system --replicas=" +
                           std::to_string(count)))
-                  .exit_code,
-              0);
+            .exit_code,
+        0);
     ASSERT_NO_FATAL_FAILURE(wait_until(std::to_string(count) + " operators run", [&] {
       const auto all = operators();
       return std::ssize(all) == count && std::all_of(all.begin(), all.end(), [](const json& pod) {

@@ -27,12 +27,15 @@
 #include "e2e/scenarios/turns.h"
 #include "kube/clock.h"
 #include "kube/transport.h"
+#include "linux/testing/shell.h"
 
 namespace kubernetes {
 
 using base::Duration;
 using base::Instant;
 using nlohmann::json;
+using os::testing::Output;
+using os::testing::run_shell;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -49,9 +52,11 @@ inline constexpr const char* kBusyboxImage = "registry.e2e/busybox:1";
 // The machine may be busy: only what never happens takes so long.
 inline constexpr milliseconds kPatience = seconds{60};
 
+inline constexpr int kNodesCount = 3;  // of a lane; nodes_per_lane, lib.sh
+
 struct JobOptions {
   std::string name;
-  std::int32_t nodes_count = 3;
+  std::int32_t nodes_count = kNodesCount;
   // Absent: the probe.
   std::vector<std::string> command;  // in busybox
   std::string image;                 // instead of either
@@ -59,17 +64,15 @@ struct JobOptions {
   json patch = json::object();       // merged into the Job
 };
 
-struct Output {
-  int exit_code = -1;
-  std::string text;  // stdout and stderr
-};
-
-// A program and its arguments as a shell takes them; waits for it.
-Output run(const std::string& command);
-
 // KUBEGANG_LONG: what takes a minute or more is tried too (docs/e2e-kubernetes.md).
 bool takes_its_time();
 
+// As devcluster::eventually, but rarely enough for the machine's API server.
+bool eventually(const std::function<bool()>& condition, milliseconds patience,
+                milliseconds every = milliseconds{50});
+
+// The definitions are in harness.cc (a test's begin and end, waiting), harness_api.cc,
+// harness_turns.cc and harness_nodes.cc.
 class Cluster : public testing::Test {
  protected:
   // begin(), by the test's name, and end().

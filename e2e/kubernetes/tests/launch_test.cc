@@ -196,8 +196,8 @@ class LaunchRefusedByKubelet : public Launch {
   void set_max_pods_of_first_node(std::size_t pods_count) {
     is_kubelet_changed_ = pods_count != kPodsDefault;
     const std::string file = state_directory() + "/nodes/" + node(1) + "/kubelet.yaml";
-    const Output edited = run("sed -i '/^maxPods:/d' " + file +
-                              " && echo 'maxPods: " + std::to_string(pods_count) + "' >>" + file);
+    const Output edited = run_shell("sed -i '/^maxPods:/d' " + file + " && echo 'maxPods: " +
+                                    std::to_string(pods_count) + "' >>" + file);
     ASSERT_EQ(edited.exit_code, 0) << edited.text;
     ASSERT_EQ(on_node(1, "sh -c 'kill $(cat /run/kubelet.pid)'").exit_code, 0);
     ASSERT_NO_FATAL_FAILURE(wait_until("kubelet says its new limit", [&] {
@@ -222,7 +222,7 @@ class LaunchRefusedByKubelet : public Launch {
            {{{"name", "main"}, {"image", kBusyboxImage}, {"command", {"sleep", "271828"}}}}}}}};
     std::ofstream{static_pod_file()} << pod.dump();
   }
-  static bool static_pod_runs() { return run("pgrep -f '[s]leep 271828'").exit_code == 0; }
+  static bool static_pod_runs() { return run_shell("pgrep -f '[s]leep 271828'").exit_code == 0; }
   void TearDown() override {
     if (!ns_.empty()) std::filesystem::remove(static_pod_file());
     if (is_kubelet_changed_) set_max_pods_of_first_node(kPodsDefault);
@@ -446,7 +446,7 @@ TEST_F(Launch, ATaintedNodeIsUsedOnlyByJobsThatTolerateIt) {
 TEST_F(Launch, ACordonedNodeGetsNoNewGangAndKeepsItsOwn) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "before"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("before"));
-  ASSERT_EQ(run(kubectl("cordon " + node(1))).exit_code, 0);
+  ASSERT_EQ(run_shell(kubectl("cordon " + node(1))).exit_code, 0);
   ASSERT_NO_FATAL_FAILURE(submit({.name = "after", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("after"));
   EXPECT_EQ(job("after").status.allocation->hostlist, nodes(2, 3));
@@ -455,7 +455,7 @@ TEST_F(Launch, ACordonedNodeGetsNoNewGangAndKeepsItsOwn) {
       wait_until("the third gang waits", [&] { return !job("waits").status.reason.empty(); }));
   EXPECT_EQ(state("waits"), "Pending");
   expect_undisturbed("before");
-  ASSERT_EQ(run(kubectl("uncordon " + node(1))).exit_code, 0);
+  ASSERT_EQ(run_shell(kubectl("uncordon " + node(1))).exit_code, 0);
   ASSERT_NO_FATAL_FAILURE(wait_ready("waits"));
 }
 

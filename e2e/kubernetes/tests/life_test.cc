@@ -127,9 +127,9 @@ TEST_F(Life, PodsOfAGangReachOneAnother) {
   }));
   const json one = pod_on("talks", node(1)), other = pod_on("talks", node(3));
   const Output answer =
-      run(kubectl("exec -n " + ns_ + " " + one["metadata"]["name"].get<std::string>() +
-                  " -- sh -c 'printf \"GET / HTTP/1.0\\r\\n\\r\\n\" | nc " +
-                  other["status"]["podIP"].get<std::string>() + " 8000'"));
+      run_shell(kubectl("exec -n " + ns_ + " " + one["metadata"]["name"].get<std::string>() +
+                        " -- sh -c 'printf \"GET / HTTP/1.0\\r\\n\\r\\n\" | nc " +
+                        other["status"]["podIP"].get<std::string>() + " 8000'"));
   EXPECT_NE(answer.text.find("member-2"), std::string::npos) << answer.text;
 }
 

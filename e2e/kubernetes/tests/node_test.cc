@@ -101,9 +101,9 @@ TEST_F(Nodes, ADrainedNodesGangStartsAgainElsewhere) {
   ASSERT_NO_FATAL_FAILURE(
       wait_until("the gang is frozen", [&] { return is_frozen(pod_on("pair", node(1))); }));
   const Output drained =
-      run(kubectl("drain " + node(1) +
-                  " --ignore-daemonsets --force --delete-emptydir-data --timeout=90s "
-                  "--pod-selector=kubegang.io/job"));
+      run_shell(kubectl("drain " + node(1) +
+                        " --ignore-daemonsets --force --delete-emptydir-data --timeout=90s "
+                        "--pod-selector=kubegang.io/job"));
   EXPECT_EQ(drained.exit_code, 0) << drained.text;
   ASSERT_NO_FATAL_FAILURE(wait_until("the gang has started again", [&] {
     const kube::Job now_is = job("pair");
@@ -116,7 +116,7 @@ TEST_F(Nodes, ADrainedNodesGangStartsAgainElsewhere) {
   ASSERT_NO_FATAL_FAILURE(wait_ready("other"));
   EXPECT_EQ(job("other").status.allocation->hostlist, nodes(2, 3));
   ASSERT_NO_FATAL_FAILURE(wait_for_turns({"pair", "other"}, {node(2), node(3)}));
-  EXPECT_EQ(run(kubectl("uncordon " + node(1))).exit_code, 0);
+  EXPECT_EQ(run_shell(kubectl("uncordon " + node(1))).exit_code, 0);
 }
 
 // Its pods may still run: nothing is started in their place until the node is back and says so. On
@@ -235,9 +235,9 @@ TEST_F(Nodes, APreemptorStartsAboveSuspendedVictimsOnEveryCpu) {
       seconds{2}));
   // A long freeze: its log is there, and whoever wants to enter it gives up without harm.
   const std::string frozen = pod_on("victim", node(1))["metadata"]["name"];
-  EXPECT_EQ(run(kubectl("logs -n " + ns_ + " " + frozen)).exit_code, 0);
+  EXPECT_EQ(run_shell(kubectl("logs -n " + ns_ + " " + frozen)).exit_code, 0);
   const std::string enter = kubectl("exec -n " + ns_ + " " + frozen + " -- /kubegang-probe --help");
-  EXPECT_EQ(run("timeout 3 " + enter).exit_code, 124) << "it ran in a frozen pod";
+  EXPECT_EQ(run_shell("timeout 3 " + enter).exit_code, 124) << "it ran in a frozen pod";
   EXPECT_TRUE(is_frozen(pod_on("victim", node(1))));
   EXPECT_EQ(turns().overlap_since(from, {"victim", "urgent"}), Duration{});
   EXPECT_TRUE(turns().runs_at(now(), "urgent", milliseconds{500}));
@@ -245,7 +245,7 @@ TEST_F(Nodes, APreemptorStartsAboveSuspendedVictimsOnEveryCpu) {
   ASSERT_NO_FATAL_FAILURE(wait_until("the victim runs again", [&] {
     return turns().runs_at(now(), "victim", milliseconds{500});
   }));
-  const Output entered = run("timeout 60 " + enter);
+  const Output entered = run_shell("timeout 60 " + enter);
   EXPECT_EQ(entered.exit_code, 0) << entered.text;
   expect_undisturbed("victim");
 }

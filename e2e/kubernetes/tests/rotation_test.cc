@@ -20,7 +20,7 @@ class Rotation : public TwoGangs {};
 // The README's user story. Overlap is measured by the probes: 0.
 TEST_F(Rotation, TwoGangsTakeTurnsAndTheQueueShowsWhoseTurnItIs) {
   const Output queue =
-      run("timeout 5 env " + kubectl_gang("queue --watch --namespace " + ns_) + " | cat");
+      run_shell("timeout 5 env " + kubectl_gang("queue --watch --namespace " + ns_) + " | cat");
   std::istringstream lines{queue.text};
   int shown = 0;
   std::map<std::string, int> of_state;  // R, S
@@ -47,11 +47,11 @@ TEST_F(Rotation, LogsOfAFrozenPodAreReadAndExecWaitsForItsSlot) {
   const json pod = frozen_pod_on(node(1));
   ASSERT_TRUE(pod.is_object());
   const std::string name = pod["metadata"]["name"];
-  const Output logs = run(kubectl("logs -n " + ns_ + " " + name));
+  const Output logs = run_shell(kubectl("logs -n " + ns_ + " " + name));
   EXPECT_EQ(logs.exit_code, 0) << logs.text;
   EXPECT_NE(logs.text.find("kubegang-probe: job"), std::string::npos) << logs.text;
-  const Output exec =
-      run("timeout 60 " + kubectl("exec -n " + ns_ + " " + name + " -- /kubegang-probe --help"));
+  const Output exec = run_shell(
+      "timeout 60 " + kubectl("exec -n " + ns_ + " " + name + " -- /kubegang-probe --help"));
   EXPECT_EQ(exec.exit_code, 0) << exec.text;
   expect_nobody_noticed();
 }
@@ -117,7 +117,7 @@ TEST_F(Rotation, TheContainerRuntimeRestartsWhilePodsAreFrozen) {
   // A pod that kubelet cannot start at once it tries again ten seconds later.
   const std::string pod = pod_on("first", node(2))["metadata"]["name"];
   ASSERT_NO_FATAL_FAILURE(wait_until("kubelet speaks with the new runtime", [&] {
-    return run(kubectl("logs --tail=1 -n " + ns_ + " " + pod)).exit_code == 0;
+    return run_shell(kubectl("logs --tail=1 -n " + ns_ + " " + pod)).exit_code == 0;
   }));
   ASSERT_NO_FATAL_FAILURE(run_third_gang());
   expect_nobody_noticed();

@@ -18,7 +18,7 @@ class WholeCluster : public Alone<TwoGangs> {
   // A test that failed may have left a part of the control plane stopped.
   void TearDown() override {
     if (HasFailure()) {
-      (void)run("kill -CONT $(cat " + state_directory() + "/pids/etcd)");
+      (void)run_shell("kill -CONT $(cat " + state_directory() + "/pids/etcd)");
       if (!call(kube::Method::kGet, "/version").ok()) (void)script("apiserver-up");
     }
     Alone<TwoGangs>::TearDown();
@@ -94,10 +94,11 @@ TEST_F(WholeCluster, HelmTestRunsAGangShowsItsLogAndLeavesNoJob) {
 TEST_F(WholeCluster, AnAgentUpgradeThawsAndTakesUpTheRotationAgain) {
   std::map<std::string, std::string> before;  // the agents' uids
   for (const std::string& name : all_nodes()) before[name] = agent_on(name)["metadata"]["uid"];
-  ASSERT_EQ(run(kubectl("rollout restart daemonset/kubegang-agent -n kubegang-system")).exit_code,
-            0);
-  const Output done =
-      run(kubectl("rollout status daemonset/kubegang-agent -n kubegang-system --timeout=120s"));
+  ASSERT_EQ(
+      run_shell(kubectl("rollout restart daemonset/kubegang-agent -n kubegang-system")).exit_code,
+      0);
+  const Output done = run_shell(
+      kubectl("rollout status daemonset/kubegang-agent -n kubegang-system --timeout=120s"));
   ASSERT_EQ(done.exit_code, 0) << done.text;
   const Instant upgraded = now();
   for (const std::string& name : all_nodes()) {
@@ -210,7 +211,8 @@ TEST_F(WholeCluster, ALeaderThatWasPausedCannotUndoItsSuccessorsWork) {
 }
 
 TEST_F(WholeCluster, TheApiServerRestarts) {
-  const Output restarted = run("kill -9 $(cat " + state_directory() + "/pids/kube-apiserver)");
+  const Output restarted =
+      run_shell("kill -9 $(cat " + state_directory() + "/pids/kube-apiserver)");
   ASSERT_EQ(restarted.exit_code, 0) << restarted.text;
   // Nobody answers: the gangs go on.
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(kBoth));
@@ -227,12 +229,12 @@ TEST_F(WholeCluster, TheApiServerRestarts) {
 TEST_F(WholeCluster, EtcdIsGoneForAWhile) {
   const std::string etcd = "$(cat " + state_directory() + "/pids/etcd)";
   const auto gone = takes_its_time() ? seconds{60} : seconds{20};
-  ASSERT_EQ(run("kill -STOP " + etcd).exit_code, 0);
+  ASSERT_EQ(run_shell("kill -STOP " + etcd).exit_code, 0);
   const Instant from = now(), until = from + gone;
   ASSERT_NO_FATAL_FAILURE(wait_until(
       "etcd was gone long enough", [&] { return now() >= until; }, 2 * gone));
   expect_turns_between(from, until, kBoth, all_nodes());
-  ASSERT_EQ(run("kill -CONT " + etcd).exit_code, 0);
+  ASSERT_EQ(run_shell("kill -CONT " + etcd).exit_code, 0);
   ASSERT_NO_FATAL_FAILURE(wait_nodes_ready());
   ASSERT_NO_FATAL_FAILURE(run_third_gang());
   expect_nobody_noticed();

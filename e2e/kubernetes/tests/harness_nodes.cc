@@ -1,0 +1,137 @@
+#include "e2e/kubernetes/tests/harness.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace kubernetes {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kScripts = KUBEGANG_SOURCE_DIR "/e2e/kubernetes";
+
+int first_node() {
+  const char* lane = std::getenv(kLaneVariable);
+  int first = 1;
+  if (lane != nullptr) (void)std::sscanf(lane, "id:%d", &first);
+  return first;
+}
+
+int number_of(int place) {
+  return first_node() + place - 1;
+}
+
+bool has_condition(const json& object, const std::string& type) {
+  const json all = object.value(json::json_pointer{"/status/conditions"}, json::array());
+  return std::any_of(all.begin(), all.end(), [&](const json& condition) {
+    return condition["type"] == type && condition["status"] == "True";
+  });
+}
+
+// The host's folders that may hold a node's kubepods, as the agents use them (install-chart).
+std::string freezer_root() {
+  return fs::exists("/sys/fs/cgroup/unified") ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup";
+}
+
+// What cgroup.events says of the cgroup; false also when that is gone.
+bool is_now(const std::string& cgroup, const std::string& what) {
+  std::ifstream events{cgroup + "/cgroup.events"};
+  std::string name;
+  for (int value = 0; events >> name >> value;) {
+    if (name == what) return value == 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string Cluster::node(int place) {
+  return "n" + std::to_string(number_of(place));
+}
+
+std::string Cluster::nodes(int from, int to) {
+  return "n[" + std::to_string(number_of(from)) + "-" + std::to_string(number_of(to)) + "]";
+}
+
+std::vector<std::string> Cluster::all_nodes() {
+  std::vector<std::string> names;
+  for (int n = 1; n <= kNodesCount; ++n) names.push_back(node(n));
+  return names;
+}
+
+bool Cluster::node_is_ready(int place) {
+  const json found = get(node_path(place));
+  return found.is_object() && has_condition(found, "Ready");
+}
+
+Output Cluster::on_node(int place, const std::string& command) const {
+  return script("node-exec " + std::to_string(number_of(place)) + " " + command);
+}
+
+void Cluster::power_off(int place) {
+  for (const json& pod : operators()) {
+    ASSERT_NE(pod["spec"].value("nodeName", ""), node(place)) << "all tests need the operators";
+  }
+  const Output down = script("node-down " + std::to_string(number_of(place)));
+  ASSERT_EQ(down.exit_code, 0) << down.text;
+}
+
+void Cluster::power_on(int place) {
+  const Output up = script("node-up " + std::to_string(number_of(place)));
+  ASSERT_EQ(up.exit_code, 0) << up.text;
+}
+
+Output Cluster::script(const std::string& command) const {
+  return run_shell(std::string{kScripts} + "/" + command);
+}
+
+std::string Cluster::cgroup_of(const json& pod) const {
+  const std::string qos = pod["status"].value("qosClass", "BestEffort");
+  const std::string path = freezer_root() + "/kg-" + pod["spec"].value("nodeName", "") +
+                           "/kubepods/" +
+                           (qos == "Guaranteed"  ? ""
+                            : qos == "Burstable" ? "burstable/"
+                                                 : "besteffort/") +
+                           "pod" + pod["metadata"]["uid"].get<std::string>();
+  return fs::exists(path) ? path : "";
+}
+
+bool Cluster::is_frozen(const json& pod) const {
+  return is_now(cgroup_of(pod), "frozen");
+}
+
+bool Cluster::has_processes(const std::string& cgroup) const {
+  return is_now(cgroup, "populated");
+}
+
+std::vector<int> Cluster::processes_of(const json& pod) const {
+  std::vector<int> out;
+  const std::string cgroup = cgroup_of(pod);
+  if (cgroup.empty()) return out;
+  std::error_code error;
+  for (const auto& entry : fs::recursive_directory_iterator{cgroup, error}) {
+    if (entry.path().filename() != "cgroup.procs") continue;
+    std::ifstream in{entry.path()};
+    for (int pid = 0; in >> pid;) {
+      const fs::path program = fs::read_symlink("/proc/" + std::to_string(pid) + "/exe", error);
+      if (program.filename() != "pause") out.push_back(pid);
+    }
+  }
+  return out;
+}
+
+std::int64_t Cluster::resident_kib(const json& pod) const {
+  std::int64_t sum = 0;
+  for (const int pid : processes_of(pod)) {
+    std::ifstream in{"/proc/" + std::to_string(pid) + "/status"};
+    for (std::string line; std::getline(in, line);) {
+      if (line.starts_with("VmRSS:")) sum += std::stoll(line.substr(6));
+    }
+  }
+  return sum;
+}
+
+}  // namespace kubernetes

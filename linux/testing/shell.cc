@@ -1,0 +1,23 @@
+#include "linux/testing/shell.h"
+
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+
+namespace os::testing {
+
+Output run_shell(const std::string& command) {
+  FILE* const pipe = ::popen(("{ " + command + "\n} 2>&1 </dev/null").c_str(), "r");
+  if (pipe == nullptr) return {.text = "popen failed"};
+  Output output;
+  std::array<char, 65536> buffer{};
+  while (const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    output.text.append(buffer.data(), size);
+  }
+  const int status = ::pclose(pipe);
+  output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return output;
+}
+
+}  // namespace os::testing
