@@ -89,7 +89,7 @@ TEST_P(SupervisorTest, ASecondAgentThatIsKilledLeavesTheFirstOnesPodsAlone) {
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
   node_->start();
   ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
-  const Said said =
+  const os::testing::Output said =
       run_program("--node-name n1 --kubeconfig " + node_->directory() + "/kubeconfig --run-dir " +
                   node_->run_directory() + " --cgroup-root " + node_->cgroups().root() +
                   " & p=$!; sleep 1; kill -9 $(cat /proc/$p/task/$p/children) 2>&1; wait $p");
