@@ -6,20 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+
+#include "linux/system_error.h"
 
 namespace os {
-
-base::Error error_from_errno(const std::string& what, int error_number) {
-  base::Code code = base::Code::kUnavailable;
-  if (error_number == ENOENT || error_number == ENODEV) code = base::Code::kNotFound;
-  if (error_number == EACCES || error_number == EPERM || error_number == EROFS) {
-    code = base::Code::kPermissionDenied;
-  }
-  // ELOOP: a symbolic link; EXDEV: a path that leaves the directory. Nobody honest makes these.
-  if (error_number == ELOOP || error_number == EXDEV) code = base::Code::kPermissionDenied;
-  return {code, what + ": " + std::strerror(error_number)};
-}
 
 base::Result<FileDescriptor> open_beneath(int directory_fd, const std::string& name, int flags) {
   open_how how{};

@@ -52,7 +52,4 @@ struct FileText {
 // Reads from offset 0, at most buffer.size() bytes, in one call. Does not allocate.
 FileText read_file(int fd, std::span<char> buffer);
 
-// "what path: reason" from an errno, with the Code that fits it.
-base::Error error_from_errno(const std::string& what, int error_number);
-
 }  // namespace os

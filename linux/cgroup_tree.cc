@@ -88,14 +88,14 @@ std::string own_cgroup(CgroupVersion version) {
 // Makes parent/prefix and checks that it can be used. The error names the place.
 base::Status try_root(CgroupVersion version, const std::string& parent, const std::string& path) {
   if (::mkdir(path.c_str(), 0755) != 0) {
-    return Error{code_of_errno(errno), parent + ": mkdir: " + errno_text(errno)};
+    return error_from_errno(parent + ": mkdir", errno);
   }
   for (const std::string& file : {freeze_file(version, path), path + "/cgroup.procs"}) {
     const FileDescriptor fd{::open(file.c_str(), O_WRONLY | O_CLOEXEC)};
     if (fd.is_open()) continue;
     const int error_number = errno;
     ::rmdir(path.c_str());
-    return Error{code_of_errno(error_number), file + ": " + errno_text(error_number)};
+    return error_from_errno(file, error_number);
   }
   return {};
 }
@@ -139,8 +139,7 @@ base::Status make_cgroup(const std::string& path) {
       // A mount point's parents may not be ours to make, but they exist.
       const int error_number = errno;
       if (!cgroup_exists(part)) {
-        return Error{code_of_errno(error_number),
-                     "make cgroup " + part + ": " + errno_text(error_number)};
+        return error_from_errno("make cgroup " + part, error_number);
       }
     }
     if (slash == std::string::npos) return {};

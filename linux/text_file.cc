@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "linux/cgroup_file.h"
 #include "linux/file_descriptor.h"
+#include "linux/system_error.h"
 
 namespace os {
 

@@ -8,6 +8,7 @@
 
 #include "linux/cgroup_file.h"
 #include "linux/cpu_list.h"
+#include "linux/system_error.h"
 
 namespace agent {
 namespace {

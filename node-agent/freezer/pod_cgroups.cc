@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "linux/cgroup_file.h"
+#include "linux/system_error.h"
 #include "node-agent/freezer/cgroup1_freezer.h"
 #include "node-agent/freezer/cgroup2_freezer.h"
 

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "linux/cgroup_file.h"
 #include "linux/file_descriptor.h"
+#include "linux/system_error.h"
 
 namespace agent {
 

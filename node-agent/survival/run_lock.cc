@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "linux/cgroup_file.h"
 #include "linux/clock.h"
+#include "linux/system_error.h"
 #include "node-agent/survival/wait_for_signal.h"
 
 namespace agent {

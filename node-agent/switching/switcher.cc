@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "linux/cgroup_file.h"
 #include "linux/clock.h"
+#include "linux/system_error.h"
 
 namespace agent {
 namespace {

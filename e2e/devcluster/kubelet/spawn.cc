@@ -108,19 +108,18 @@ run_child(const ChildPlan& plan) {
 }
 
 Error failure_error(const SpawnSpec& spec, const Failure& failure) {
-  const std::string text = os::errno_text(failure.error_number);
-  const Code code = os::code_of_errno(failure.error_number);
+  const int number = failure.error_number;
   switch (failure.step) {
     case Step::kCgroup:
-      return {code, "enter cgroup " + spec.cgroup->path + ": " + text};
+      return os::error_from_errno("enter cgroup " + spec.cgroup->path, number);
     case Step::kWorkingDir:
-      return {code, "chdir to \"" + spec.working_dir + "\": " + text};
+      return os::error_from_errno("chdir to \"" + spec.working_dir + "\"", number);
     case Step::kOutput:
-      return {code, "redirect output to " + spec.output_path + ": " + text};
+      return os::error_from_errno("redirect output to " + spec.output_path, number);
     case Step::kExec:
-      return {code, "exec: \"" + spec.argv[0] + "\": " + text};
+      return os::error_from_errno("exec: \"" + spec.argv[0] + "\"", number);
   }
-  return {Code::kInternal, text};
+  return {Code::kInternal, os::errno_text(number)};
 }
 
 std::string path_of(const std::vector<std::string>& environment) {
@@ -169,8 +168,7 @@ base::Result<Child> clone_child(const SpawnSpec& spec, ChildPlan plan) {
   if (pid == 0) run_child(plan);
   const int clone_errno = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (pid < 0)
-    return Error{os::code_of_errno(clone_errno), "start process: " + os::errno_text(clone_errno)};
+  if (pid < 0) return os::error_from_errno("start process", clone_errno);
   return Child{static_cast<pid_t>(pid), os::FileDescriptor{pidfd}};
 }
 
@@ -207,7 +205,7 @@ base::Result<Child> spawn(const SpawnSpec& spec) {
   if (!output.is_open()) return failure_error(spec, {Step::kOutput, errno});
   std::array<int, 2> pipe_fds{};
   if (::pipe2(pipe_fds.data(), O_CLOEXEC) != 0) {
-    return Error{os::code_of_errno(errno), "pipe: " + os::errno_text(errno)};
+    return os::error_from_errno("pipe", errno);
   }
   const os::FileDescriptor error_reader{pipe_fds[0]};
   os::FileDescriptor error_writer{pipe_fds[1]};
