@@ -345,7 +345,32 @@ class Waiting {
   std::atomic<std::int64_t>& word_;
 };
 
-// The calls that pitfalls_waiting_test.cc has not: a pipe and select go on; those that
+bool waits_for_a_semaphore(int semaphore) {
+  sembuf down{.sem_num = 0, .sem_op = -1, .sem_flg = 0};
+  const timespec limit{.tv_sec = 60, .tv_nsec = 0};
+  return ::semtimedop(semaphore, &down, 1, &limit) == 0;
+}
+
+bool waits_for_a_signal(SharedWords& words) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGUSR1);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  words[SharedWords::kWordsMax - 1].store(::getpid());
+  const timespec limit{.tv_sec = 60, .tv_nsec = 0};
+  return ::sigtimedwait(&set, nullptr, &limit) == SIGUSR1;
+}
+
+// No event comes: it ends when its time is over.
+bool waits_for_events() {
+  aio_context_t context = 0;
+  if (::syscall(SYS_io_setup, 1, &context) != 0) return false;
+  io_event event{};
+  timespec limit{.tv_sec = 2, .tv_nsec = 0};
+  return ::syscall(SYS_io_getevents, context, 1, 1, &event, &limit) == 0;
+}
+
+// The calls that pitfalls_waiting_test.cc does not have: a pipe and select go on; those that
 // docs/operations.md names may say EINTR, and nothing else.
 TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
   int ends[2];
@@ -377,28 +402,10 @@ TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
     timeval limit{.tv_sec = 60, .tv_usec = 0};
     return ::select(readable_too.get() + 1, &set, nullptr, nullptr, &limit) == 1;
   });
-  wait(maybe_not, "semtimedop", [&] {
-    sembuf down{.sem_num = 0, .sem_op = -1, .sem_flg = 0};
-    const timespec limit{.tv_sec = 60, .tv_nsec = 0};
-    return ::semtimedop(semaphore, &down, 1, &limit) == 0;
-  });
-  Waiting* signalled = wait(maybe_not, "sigtimedwait", [&words] {
-    sigset_t set;
-    ::sigemptyset(&set);
-    ::sigaddset(&set, SIGUSR1);
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);
-    words[SharedWords::kWordsMax - 1].store(::getpid());
-    const timespec limit{.tv_sec = 60, .tv_nsec = 0};
-    return ::sigtimedwait(&set, nullptr, &limit) == SIGUSR1;
-  });
-  // Nothing comes to this one: it ends when its time is over.
-  wait(maybe_not, "io_getevents", [] {
-    aio_context_t context = 0;
-    if (::syscall(SYS_io_setup, 1, &context) != 0) return false;
-    io_event event{};
-    timespec limit{.tv_sec = 2, .tv_nsec = 0};
-    return ::syscall(SYS_io_getevents, context, 1, 1, &event, &limit) == 0;
-  });
+  wait(maybe_not, "semtimedop", [&] { return waits_for_a_semaphore(semaphore); });
+  Waiting* signalled =
+      wait(maybe_not, "sigtimedwait", [&words] { return waits_for_a_signal(words); });
+  wait(maybe_not, "io_getevents", waits_for_events);
   std::this_thread::sleep_for(milliseconds{200});
   for (const auto* list : {&going_on, &maybe_not}) {
     for (const auto& call : *list) ASSERT_TRUE(call->waits()) << call->name() << call->said();
