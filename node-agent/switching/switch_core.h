@@ -1,9 +1,10 @@
-// The switcher without its thread: holds the table of controlled pods, knows who has to run now and
-// does the switch. Stepped by switcher.h on the real clock, by tests on a fake one.
+// The switcher without its thread: holds the table of controlled pods, knows which of them have to
+// run now, and switches. Stepped by switcher.h on the real clock, by tests on a fake one.
 //
-// A switch: write the freezes of all that go off; read back until all are seen frozen, `barrier` at
-// most; write the thaws of all that come on. What is late is looked after in later steps, and its
-// overlap counted. (architecture.md 2; freezer.md 4 rule 3, 5.3)
+// A switch has three steps: write the freezes of all pods that go off; read back until all of them
+// are seen frozen, for `barrier` at most; write the thaws of all pods that come on. Later steps
+// look after pods that are late, and count the overlap. (architecture.md 2; freezer.md 4 rule
+// 3, 5.3)
 //
 // Invariants: acts on run(now), never on boundaries that passed; never writes a foreign or gone
 // pod; nothing is allocated, logged or locked in here once the assignment is obeyed.
@@ -23,16 +24,17 @@
 
 namespace agent {
 
-// A step of the wall clock against the monotonic one that is more than slewing.
+// From this size on, a difference between the wall clock and the monotonic clock counts as a step;
+// a smaller one is slewing.
 inline constexpr base::Duration kClockStepMin = std::chrono::milliseconds{50};
-// Looks at pods keep this far away from a boundary.
+// Pods are not looked at in this time before a boundary.
 inline constexpr base::Duration kQuietBefore = std::chrono::milliseconds{1};
-// How long to read back without giving the CPU away: a task on another CPU stops within 20 us; one
-// that this thread keeps off its CPU never would.
+// How long to read back before the CPU is given away: a task on another CPU stops within 20 us; a
+// task that this thread keeps off its CPU cannot stop until then.
 inline constexpr base::Duration kReadBackSpin = std::chrono::microseconds{20};
-// How long to give it away then: an eighth of what was waited so far, so that a look comes at most
-// that much too late and a wait for the whole barrier costs about fifty looks. Where the kernel
-// tells of changes, that ends the pause, and the time is for changes that it does not tell of.
+// For how long it is given away then: an eighth of the time waited so far, so that a look is late
+// by at most that much, and a wait for the whole barrier takes about fifty looks. If the kernel
+// reports changes, a report ends the pause; the pause is there for changes that it does not report.
 inline constexpr int kReadBackPausePart = 8;
 inline constexpr base::Duration kReadBackPauseMin = std::chrono::microseconds{5};
 inline constexpr base::Duration kReadBackNewsWaitMin = std::chrono::microseconds{50};
@@ -51,19 +53,19 @@ class SwitchCore {
   // counters.obeyed_assignment is higher than its number.
   void obey(const Assignment& assignment);
 
-  // Works out who is switched at `boundary`, ahead of it, so that step() has only to write.
+  // Works out ahead of `boundary` which pods are switched then, so that step() only has to write.
   void prepare(base::Instant boundary);
 
-  // Does what is due by now: the switch of a boundary that came, looks at pods, repairs.
+  // Does what is due: the switch of a boundary that has passed, looks at pods, repairs.
   void step();
 
   SwitchWake next_wake() const;
 
-  // Nothing that is ours is frozen or being frozen.
+  // Returns whether nothing is frozen, or being frozen, by us.
   bool everything_runs() const;
 
-  // Whether anything happened since the last call that others have to hear of soon: an assignment
-  // was obeyed, a switch did not go well, a pod's state changed other than by a turn that it takes.
+  // Returns true if something worth reporting soon happened since the last call: an assignment was
+  // obeyed, a switch had late or failed writes, or a state changed other than by a normal turn.
   bool take_changed() { return std::exchange(changed_, false); }
 
  private:
@@ -72,9 +74,9 @@ class SwitchCore {
     FreezeMachine machine;
     std::uint16_t index;
     ControlRule rule;
-    bool leaving;          // not in the assignment any more: thawed, kept until verified
+    bool leaving;          // no longer in the assignment: thawed, kept until that is verified
     bool thaw_of_deleted;  // the two thaws of rule 5 have to begin
-    std::optional<base::Duration> overlaps_since;  // it runs on beside those that came on
+    std::optional<base::Duration> overlaps_since;  // it still runs beside the pods that came on
     IoResult result;                               // of the write in the switch at hand
     bool seen_frozen;                              // in the switch at hand, if it read back
   };
