@@ -455,7 +455,7 @@ TEST_P(AgentProcessTest, CheckSaysWhatTheNodeGrantsAndItsExitCodeWhetherThatIsEn
   ASSERT_TRUE(takes_turns_soon());
   const std::string cluster =
       "check --whole-cluster --kubeconfig " + node_->directory() + "/kubeconfig";
-  Said said = run_program(cluster);
+  os::testing::Output said = run_program(cluster);
   EXPECT_EQ(said.exit_code, 0) << said.text;
   EXPECT_THAT(said.text, StartsWith("n1: Obeying, "));
   const std::string here = "check --cgroup-root " + node_->cgroups().root() + " --run-dir ";
@@ -478,7 +478,7 @@ TEST_P(AgentProcessTest, InspectFindsTheCgroupsOfItsContainersEnvironment) {
   node_->start();
   ASSERT_TRUE(takes_turns_soon());
   ::setenv("KUBEGANG_CGROUP_ROOT", node_->cgroups().root().c_str(), 1);
-  const Said said = run_program("inspect --run-dir " + node_->run_directory());
+  const os::testing::Output said = run_program("inspect --run-dir " + node_->run_directory());
   ::unsetenv("KUBEGANG_CGROUP_ROOT");
   EXPECT_EQ(said.exit_code, 0);
   EXPECT_THAT(said.text, HasSubstr("  frozen  "));
