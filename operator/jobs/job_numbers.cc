@@ -1,6 +1,7 @@
 #include "operator/jobs/job_numbers.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "api/wellknown.h"
@@ -9,9 +10,7 @@ namespace control {
 
 std::optional<sched::JobId> JobNumbers::next(const std::string& job_uid) {
   if (next_ < end_) return sched::JobId{next_++};
-  if (std::find(waiting_.begin(), waiting_.end(), job_uid) == waiting_.end()) {
-    waiting_.push_back(job_uid);
-  }
+  if (asked_.insert(job_uid).second) waiting_.push_back(job_uid);
   return std::nullopt;
 }
 
@@ -20,7 +19,7 @@ std::optional<ReserveIds> JobNumbers::due(base::Instant now, const std::string* 
   attempts_.begin();
   const std::int64_t first = std::max(next_, std::int64_t{1});
   return ReserveIds{.first = first,
-                    .end = first + kube::kJobIdBlock,
+                    .end = first + std::max(kube::kJobIdBlock, std::ssize(waiting_)),
                     .exists = config_version != nullptr,
                     .version = config_version != nullptr ? *config_version : ""};
 }
@@ -38,8 +37,8 @@ std::vector<std::string> JobNumbers::answered(const IdsReserved& outcome, base::
   attempts_.succeeded();
   next_ = outcome.first;
   end_ = outcome.end;
-  const auto waiting = std::exchange(waiting_, {});
-  return {waiting.begin(), waiting.end()};
+  asked_.clear();
+  return std::exchange(waiting_, {});
 }
 
 base::Instant JobNumbers::next_due(base::Instant now) const {

@@ -1,11 +1,11 @@
 // JobNumbers: gives each job its number. Numbers are reserved in blocks, by one write to
 // SchedulerConfig.status.nextJobID for each block, so that no two leaders give the same one; what
-// is left of a block after a crash is skipped.
+// is left of a block after a crash is skipped. A block is enough for all jobs that wait for it.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,8 +16,8 @@
 
 namespace control {
 
-// Belongs to the loop's thread. Invariant: [next, end) is reserved in the API server, and no job
-// has a number of it.
+// Belongs to the loop's thread. Cost: the logarithm of the number of jobs that wait. Invariant:
+// [next, end) is reserved in the API server, and no job has a number of it.
 class JobNumbers {
  public:
   // Of a new leader: all numbers below may be in use, none is reserved.
@@ -37,7 +37,8 @@ class JobNumbers {
  private:
   std::int64_t next_ = 0;
   std::int64_t end_ = 0;
-  std::deque<std::string> waiting_;  // UIDs
+  std::vector<std::string> waiting_;  // UIDs, in the order in which they asked
+  std::set<std::string> asked_;       // the same
   Attempts attempts_{
       {.first = std::chrono::milliseconds{200}, .max = std::chrono::milliseconds{200}}};
 };

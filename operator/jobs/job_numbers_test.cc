@@ -39,6 +39,20 @@ TEST(JobNumbers, AJobWaitsUntilABlockIsReserved) {
   EXPECT_EQ(numbers.next_due(kNumbersAt), base::kNever);
 }
 
+TEST(JobNumbers, ABlockIsEnoughForAllThatWait) {
+  JobNumbers numbers;
+  numbers.restore(1);
+  constexpr int kWaiting = 2'500;
+  for (int i = 0; i < kWaiting; ++i) EXPECT_EQ(numbers.next(std::to_string(i)), std::nullopt);
+  const auto effect = numbers.due(kNumbersAt, nullptr);
+  ASSERT_TRUE(effect);
+  EXPECT_EQ(effect->end, 1 + kWaiting);
+  const auto jobs = numbers.answered(stored(*effect), kNumbersAt);
+  ASSERT_EQ(jobs.size(), static_cast<std::size_t>(kWaiting));
+  for (const std::string& job : jobs) EXPECT_TRUE(numbers.next(job)) << job;
+  EXPECT_EQ(numbers.next_due(kNumbersAt), base::kNever);
+}
+
 TEST(JobNumbers, GoOnBehindWhatAnotherLeaderReserved) {
   JobNumbers numbers;
   numbers.restore(1);
