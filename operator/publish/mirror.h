@@ -66,6 +66,8 @@ class Mirror {
   void set_differs(bool differs) {
     urgency_ = differs ? WriteUrgency::kCommit : WriteUrgency::kClean;
   }
+  // What was marked needs not be written after all.
+  void unmark() { urgency_ = WriteUrgency::kClean; }
   WriteUrgency urgency() const { return urgency_; }
 
   // --- what is stored ---

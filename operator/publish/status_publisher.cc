@@ -23,6 +23,13 @@ PatchStatus<T> patch_of(WritePoint point, StatusMirror<T>& mirror, base::Instant
   return {point, mirror.object_with(mirror.stored()), mirror.object_with(mirror.wanted())};
 }
 
+// A difference of the term alone is none: the next write that says something brings it.
+bool says_something(const JobRecord& job) {
+  kube::JobStatus stored = job.status.stored();
+  stored.term = job.wanted().term;
+  return !(stored == job.wanted());
+}
+
 template <typename T>
 base::Instant informs_at(const StatusMirror<T>& mirror) {
   return std::max(mirror.due(), mirror.informed_at() + InformBudget::kObjectPeriod);
@@ -75,7 +82,10 @@ PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
   return patch_of(status_point(job), job.status, now);
 }
 
-void StatusPublisher::queue_informing(const JobRecord& job, base::Instant now) {
+// A new leader learns from its scheduler why each job waits, which mostly is what its predecessor
+// has said: of that nothing is written.
+void StatusPublisher::queue_informing(JobRecord& job, base::Instant now) {
+  if (!says_something(job)) return job.status.unmark();
   budget_.queue({job.wanted().priority.value_or(0), job.id, job.uid}, informs_at(job.status), now);
 }
 
@@ -92,8 +102,10 @@ std::vector<Effect> StatusPublisher::due_informing_policies(base::Instant now) {
 std::vector<Effect> StatusPublisher::due_informing_jobs(base::Instant now, std::int64_t term) {
   std::vector<Effect> effects;
   while (const auto uid = budget_.take_later(now)) {
-    const JobRecord* job = jobs_.peek(*uid);
-    if (job != nullptr && !job->status.is_in_flight()) queue_informing(*job, now);
+    JobRecord* job = jobs_.peek(*uid);
+    const bool informs = job != nullptr && !job->status.is_in_flight() &&
+                         job->status.urgency() == WriteUrgency::kInforms;
+    if (informs) queue_informing(*job, now);
   }
   while (budget_.has_one()) {
     const auto uid = budget_.take_first();

@@ -41,7 +41,7 @@ class StatusPublisher {
 
  private:
   PatchStatus<kube::Job> write(JobRecord& job, base::Instant now, std::int64_t term);
-  void queue_informing(const JobRecord& job, base::Instant now);
+  void queue_informing(JobRecord& job, base::Instant now);
   // Marks that came after due() was called count, too.
   void take_marked();
 

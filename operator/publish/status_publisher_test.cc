@@ -120,6 +120,19 @@ TEST_F(StatusPublisherTest, WhatInformsGoesByPriorityWithinItsBudgetAndOnceAMinu
   EXPECT_EQ(due_informing(), "high:status");
 }
 
+TEST_F(StatusPublisherTest, WhatIsStoredAlreadyIsNotWrittenAgain) {
+  budget.restore(now);
+  JobRecord& a = job("a", 1, 0);
+  mark(a, WriteUrgency::kInforms, a.status.stored().message);
+  EXPECT_EQ(due(), "");
+  now += seconds{5};
+  EXPECT_EQ(due_informing(), "");
+  EXPECT_EQ(a.status.urgency(), WriteUrgency::kClean);
+  EXPECT_EQ(statuses.next_due(now), base::kNever);
+  mark(a, WriteUrgency::kUrgent, "");  // what is asked for at once is not questioned
+  EXPECT_EQ(due(), "a:status");
+}
+
 TEST_F(StatusPublisherTest, AJobThatIsGoneIsNotWritten) {
   JobRecord& a = job("a", 1, 0);
   mark(a, WriteUrgency::kUrgent, "too late");
