@@ -26,16 +26,45 @@ bool is_refusal(base::Code code) {
 std::vector<TryPod> PodTrials::due(InformBudget& budget, const FindJob& find,
                                    const sched::Configuration& configuration) {
   std::vector<TryPod> effects;
-  while (budget.has_one() && !to_try_.empty()) {
+  for (; !to_try_.empty(); to_try_.pop_front()) {
     const JobRecord* job = find(to_try_.front());
-    to_try_.pop_front();
     const bool waits = job != nullptr && job->submitted && !job->deleted && !job->is_final() &&
                        !job->is_allocated();
     if (!waits) continue;
+    auto effect = trial_of(*job, configuration);
+    if (!effect) continue;
+    Shape shape = shape_of(*job, *effect);
+    if (const auto tried = under_way_.find(shape); tried != under_way_.end()) {
+      alike_[tried->second].push_back(job->uid);
+      continue;
+    }
+    if (!budget.has_one()) break;
     budget.spend_one();
-    if (auto effect = trial_of(*job, configuration)) effects.push_back(std::move(*effect));
+    under_way_.emplace(std::move(shape), job->uid);
+    effects.push_back(std::move(*effect));
   }
   return effects;
+}
+
+PodTrials::Shape PodTrials::shape_of(const JobRecord& job, const TryPod& trial) {
+  return {job.key.ns, trial.partition, trial.slot.cpus, trial.slot.memory,
+          job.pod_template == nullptr ? 0 : job.pod_template->text_hash};
+}
+
+std::vector<std::string> PodTrials::answered(const PodTried& outcome) {
+  std::erase_if(under_way_, [&](const auto& entry) { return entry.second == outcome.uid; });
+  std::vector<std::string> jobs{outcome.uid};
+  auto alike = alike_.extract(outcome.uid);
+  if (!alike) return jobs;
+  const bool was_said = outcome.status.ok() || !refusal_of(outcome).empty();
+  for (std::string& uid : alike.mapped()) {
+    if (was_said) {
+      jobs.push_back(std::move(uid));
+    } else {
+      to_try_.push_back(std::move(uid));
+    }
+  }
+  return jobs;
 }
 
 base::Instant PodTrials::next_due(base::Instant now) const {

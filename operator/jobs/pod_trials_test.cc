@@ -32,6 +32,7 @@ struct PodTrialsTest : testing::Test {
   PodTrialsTest() {
     for (const char* uid : {"a", "b", "c"}) {
       jobs[uid] = waiting(uid);
+      jobs[uid].key.ns = std::string{"alone-"} + uid;  // so that none is like another
       trials.add(uid);
     }
   }
@@ -69,6 +70,36 @@ TEST_F(PodTrialsTest, LeavesOutWhatWaitsNoMore) {
   jobs["d"] = waiting("d");
   trials.add("d");
   EXPECT_EQ(due(kTrialsAt), "d") << "the others cost nothing";
+}
+
+// Of 20 jobs of one template one is tried.
+TEST_F(PodTrialsTest, JobsThatAreAlikeShareATrial) {
+  const auto add_alike = [this] {
+    for (int i = 0; i < 20; ++i) {
+      const std::string uid = "alike-" + std::to_string(i);
+      jobs[uid] = waiting(uid);
+      trials.add(uid);
+    }
+  };
+  budget.restore(kTrialsAt);
+  EXPECT_EQ(due(kTrialsAt + seconds{1}), "ab");
+  add_alike();
+  EXPECT_EQ(due(kTrialsAt + seconds{2}), "calike-0");
+  EXPECT_EQ(trials.next_due(kTrialsAt), base::kNever) << "the others wait for that answer";
+  const auto told = trials.answered({"alike-0", base::Error{base::Code::kPermissionDenied, "no"}});
+  ASSERT_EQ(told.size(), 20U);
+  EXPECT_EQ(told.front(), "alike-0");
+  EXPECT_EQ(told.back(), "alike-19");
+  EXPECT_EQ(trials.answered({"a", {}}), std::vector<std::string>{"a"});
+
+  // One that comes later is tried anew, and what could not be said is tried with the next of them.
+  add_alike();
+  EXPECT_EQ(due(kTrialsAt + seconds{4}), "alike-0");
+  EXPECT_EQ(trials.answered({"alike-0", base::Error{base::Code::kUnavailable, "later"}}).size(),
+            1U);
+  EXPECT_EQ(due(kTrialsAt + seconds{5}), "alike-1");
+  EXPECT_EQ(trials.answered({"alike-1", {}}).size(), 19U);
+  EXPECT_EQ(trials.next_due(kTrialsAt), base::kNever);
 }
 
 TEST_F(PodTrialsTest, TheSmallestPodOnANodeOfTheFirstPartition) {

@@ -38,7 +38,7 @@ void Wishes::judge(JobRecord& job) {
   if (!job.wanted().submit_time) {
     job.wanted().submit_time = job.object->metadata.creation_timestamp.value_or(now_);
   }
-  const auto facts = nodes_.selector_facts();
+  const auto& facts = nodes_.selector_facts();
   JobVerdict verdict =
       translate_job(*job.object, *job.pod_template, job.id, *job.wanted().submit_time,
                     {policy_.configuration(), nodes_.capacity(), facts});
@@ -187,14 +187,16 @@ void Wishes::judge_waiting() {
 }
 
 void Wishes::answered(PodTried&& outcome) {
-  JobRecord* job = jobs_.find(outcome.uid);
-  if (job == nullptr || job->is_final() || job->is_allocated()) return;
-  std::string warning = refusal_of(outcome);
-  if (warning == job->pod_warning) return;
-  job->pod_warning = std::move(warning);
-  show_accepted(*job);
-  if (!job->pod_warning.empty()) {
-    tell_event(report_, *job, true, "PodsWouldBeRefused", job->pod_warning);
+  const std::string warning = refusal_of(outcome);
+  for (const std::string& uid : trials_.answered(outcome)) {
+    JobRecord* job = jobs_.peek(uid);
+    if (job == nullptr || job->is_final() || job->is_allocated()) continue;
+    if (warning == job->pod_warning) continue;
+    job->pod_warning = warning;
+    show_accepted(*job);
+    // One event for all that are alike: thousands would push out what else there is to say.
+    if (warning.empty() || uid != outcome.uid) continue;
+    tell_event(report_, *job, true, "PodsWouldBeRefused", warning);
   }
 }
 

@@ -106,7 +106,13 @@ class CarryOut {
   Outcome operator()(const TryPod& effect) const {
     PodTried outcome{effect.uid, {}};
     auto object = client_.get<kube::Job>(effect.job);
-    if (!object.ok() || object->metadata.uid != effect.uid) return outcome;
+    if (object.ok() && object->metadata.uid != effect.uid) {
+      object = base::Error{base::Code::kNotFound, "another job has that name"};
+    }
+    if (!object.ok()) {
+      outcome.status = object.status();
+      return outcome;
+    }
     object->status.partition = effect.partition;
     object->status.allocation = kube::Allocation{.hostlist = effect.slot.node};
     const auto pod =
