@@ -20,18 +20,27 @@ void show_times(JobRecord& job, const SchedulerDriver& scheduler, base::Instant 
   wanted.suspend_time = kube::RunTime{view->suspend_time, now};
 }
 
+void RunTimes::observe(const JobRecord& job) {
+  if (job.is_allocated() && job.submitted && !job.deleted) {
+    allocated_.insert(job.uid);
+  } else {
+    allocated_.erase(job.uid);
+  }
+}
+
 void RunTimes::refresh(JobBook& jobs, const SchedulerDriver& scheduler, base::Instant now) {
   if (next_due() > now) return;
   shown_at_ = now;
-  jobs.for_each_unfinished([&](JobRecord& job) {
-    if (!job.is_allocated() || !job.submitted || job.deleted || job.wanted().ending) return;
-    const auto view = scheduler.view(job.id);
-    if (!view || !view->ready) return;
-    const auto& shown = job.wanted().run_time;
-    if (shown && shown->elapsed == view->run_time) return;
-    show_times(job, scheduler, now);
-    jobs.mark(job, WriteUrgency::kInforms);
-  });
+  for (const std::string& uid : allocated_) {
+    JobRecord* job = jobs.peek(uid);
+    if (job == nullptr || !job->is_allocated() || job->wanted().ending) continue;
+    const auto view = scheduler.view(job->id);
+    if (!view || !view->ready) continue;
+    const auto& shown = job->wanted().run_time;
+    if (shown && shown->elapsed == view->run_time) continue;
+    show_times(*job, scheduler, now);
+    jobs.mark(*job, WriteUrgency::kInforms);
+  }
 }
 
 base::Instant RunTimes::next_due() const {

@@ -83,9 +83,19 @@ void ControlLoop::reconcile_until_quiet() {
     if (touched.empty()) return;
     for (const std::string& uid : touched) {
       if (JobRecord* job = jobs_.peek(uid)) reconcile(*job);
-      const JobRecord* left = jobs_.peek(uid);
-      left == nullptr ? counts_.forget(uid) : counts_.observe(*left);
+      note_change(uid);
     }
+  }
+}
+
+// Of what is worked out by the difference that each job makes.
+void ControlLoop::note_change(const std::string& job_uid) {
+  if (const JobRecord* job = jobs_.peek(job_uid)) {
+    counts_.observe(*job);
+    run_times_.observe(*job);
+  } else {
+    counts_.forget(job_uid);
+    run_times_.forget(job_uid);
   }
 }
 

@@ -79,6 +79,7 @@ class ControlLoop {
   // decisions touch jobs.
   void reconcile_until_quiet();
   void reconcile(JobRecord& job);
+  void note_change(const std::string& job_uid);
   void write_due();
   void write_due_informing();
   void count();
