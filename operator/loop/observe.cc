@@ -15,6 +15,7 @@ void ControlLoop::observe(const Changes<kube::Node>& changes) {
   for (const auto& [key, object] : changes) {
     const NodeBook::Change change = nodes_.observe(key.name, object);
     timetables_.observe_node(key.name);
+    if (object != nullptr) taints_.observe(*object);
     // A partition may pick its nodes by their labels.
     if (change.selectable) policy_.observe_nodes();
     if (!change.lost) continue;

@@ -73,7 +73,7 @@ NodesByName ControlLoop::nodes_by_name() const {
 
 std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
   const kube::JobStatus& status = job.wanted();
-  const auto facts = nodes_.selector_facts();
+  const auto& facts = nodes_.selector_facts();
   JobVerdict verdict =
       translate_job(*job.object, *job.pod_template, job.id, status.submit_time.value_or(now_),
                     {policy_.configuration(), nodes_.capacity(), facts});

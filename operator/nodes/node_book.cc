@@ -6,6 +6,16 @@
 #include "operator/translate/node_translation.h"
 
 namespace control {
+namespace {
+
+// What pods have to tolerate beyond the state of the node.
+std::vector<kube::Taint> lasting_taints(const kube::Node& node) {
+  std::vector<kube::Taint> taints = node.spec.taints;
+  std::erase_if(taints, is_state_taint);
+  return taints;
+}
+
+}  // namespace
 
 NodeBook::Change NodeBook::observe(const std::string& name,
                                    std::shared_ptr<const kube::Node> node) {
@@ -13,12 +23,13 @@ NodeBook::Change NodeBook::observe(const std::string& name,
   Record& record = nodes_[name];
   const std::shared_ptr<const kube::Node> before = std::exchange(record.node, std::move(node));
   changed_.insert(name);
+  facts_.reset();
   Change change{.lost = is_lost(name) != lost_before};
   if (before == nullptr || record.node == nullptr) {
     change.selectable = before != record.node;
   } else {
     change.selectable = before->metadata.labels != record.node->metadata.labels ||
-                        !(before->spec.taints == record.node->spec.taints);
+                        !(lasting_taints(*before) == lasting_taints(*record.node));
   }
   if (change.selectable) is_uncounted_ = selects_anew_ = true;
   return change;
@@ -121,6 +132,7 @@ sched::NodeSpec NodeBook::judge(const std::string& name, const Record& record,
 
 bool NodeBook::count(const sched::Configuration& configuration) {
   is_uncounted_ = false;
+  facts_.reset();
   const auto before = std::exchange(capacity_, {});
   cpus_.clear();
   for (auto& [name, record] : nodes_) record.in_partition = false;
@@ -149,13 +161,14 @@ bool NodeBook::in_partition(const std::string& name) const {
   return record != nullptr && record->in_partition;
 }
 
-std::vector<NodeSelectorFacts> NodeBook::selector_facts() const {
-  std::vector<NodeSelectorFacts> facts;
+const std::vector<NodeSelectorFacts>& NodeBook::selector_facts() const {
+  if (facts_) return *facts_;
+  facts_.emplace();
   for (const auto& [name, record] : nodes_) {
     if (record.node == nullptr || !record.in_partition) continue;
-    facts.push_back({name, &record.node->metadata.labels, &record.node->spec.taints});
+    facts_->push_back({name, &record.node->metadata.labels, &record.node->spec.taints});
   }
-  return facts;
+  return *facts_;
 }
 
 std::vector<const kube::Node*> NodeBook::objects() const {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,8 +34,9 @@ class NodeBook {
 
   // --- what is seen ---
   struct Change {
-    bool selectable = false;  // it came, went, or has other labels or taints
-    bool lost = false;        // is_lost is another than before
+    // It came, went, or has other labels or taints. Taints that stand for its state do not count.
+    bool selectable = false;
+    bool lost = false;  // is_lost is another than before
   };
   // Null: the Node is gone.
   Change observe(const std::string& name, std::shared_ptr<const kube::Node> node);
@@ -69,8 +71,9 @@ class NodeBook {
   const std::map<std::string, PartitionCapacity>& capacity() const { return capacity_; }
   std::int32_t cpus_of(const std::string& partition) const;
   bool in_partition(const std::string& name) const;
-  // The nodes of all partitions. Valid until the next observe().
-  std::vector<NodeSelectorFacts> selector_facts() const;
+  // The nodes of all partitions. Valid until the next observe() or count(). Cost: all nodes, once
+  // after these.
+  const std::vector<NodeSelectorFacts>& selector_facts() const;
 
   // --- as seen last ---
   std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()); }
@@ -113,7 +116,8 @@ class NodeBook {
   bool is_uncounted_ = false;
   bool selects_anew_ = false;  // waiting jobs have to be judged again
   std::map<std::string, PartitionCapacity> capacity_;
-  std::map<std::string, std::int32_t> cpus_;  // by partition
+  std::map<std::string, std::int32_t> cpus_;                     // by partition
+  mutable std::optional<std::vector<NodeSelectorFacts>> facts_;  // as they are, or nothing
 };
 
 }  // namespace control

@@ -70,6 +70,12 @@ TEST_F(NodeBookTest, SaysWhatAChangeMakesOthersDo) {
   EXPECT_TRUE(book.observe("n1", up("n1")).selectable);
   EXPECT_FALSE(book.observe("n1", up("n1")).selectable);
   EXPECT_TRUE(book.observe("n1", labelled("n1", {{"pool", "batch"}})).selectable);
+  kube::Node away = *labelled("n1", {{"pool", "batch"}});
+  away.spec.taints.push_back({.key = "node.kubernetes.io/unreachable", .effect = "NoExecute"});
+  EXPECT_FALSE(book.observe("n1", std::make_shared<const kube::Node>(away)).selectable)
+      << "that is its state";
+  away.spec.taints.push_back({.key = "team", .effect = "NoSchedule"});
+  EXPECT_TRUE(book.observe("n1", std::make_shared<const kube::Node>(away)).selectable);
   kube::Node out = *labelled("n1", {{"pool", "batch"}});
   out.spec.taints.push_back({.key = "node.kubernetes.io/out-of-service", .effect = "NoExecute"});
   EXPECT_TRUE(book.observe("n1", std::make_shared<const kube::Node>(out)).lost);

@@ -22,11 +22,6 @@ bool tolerates(const std::vector<kube::Toleration>& tolerations, const kube::Tai
   });
 }
 
-// Taints that say in what state the node is; the node's own state covers them.
-bool is_state_taint(const kube::Taint& taint) {
-  return taint.key.starts_with("node.kubernetes.io/") || taint.key == kube::kTaintManaged;
-}
-
 // Empty for a list that is absent or does not parse (check_job says so).
 std::vector<std::string> names_of(const std::optional<std::string>& hostlist) {
   if (!hostlist) return {};
@@ -182,6 +177,10 @@ void check_node_list(const sched::JobRequest& request, std::vector<std::string>&
 }
 
 }  // namespace
+
+bool is_state_taint(const kube::Taint& taint) {
+  return taint.key.starts_with("node.kubernetes.io/") || taint.key == kube::kTaintManaged;
+}
 
 std::string partition_names(const kube::JobSpec& spec, const sched::Configuration& configuration) {
   std::string names;

@@ -55,6 +55,9 @@ std::string partition_names(const kube::JobSpec& spec, const sched::Configuratio
 // What the spec asks for, unchecked: of a job that runs already, whatever its spec is worth today.
 sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Instant submit_time);
 
+// A taint that stands for the state of its node, or is our own: every job's pods tolerate it.
+bool is_state_taint(const kube::Taint& taint);
+
 // Nodes that the template's pods cannot use: labels that do not match its nodeSelector, taints that
 // it does not tolerate (but for those that stand for the node's state, which are the node's).
 std::vector<std::string> unusable_nodes(const TemplateFacts& pod_template,
