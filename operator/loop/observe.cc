@@ -116,7 +116,10 @@ void ControlLoop::forget(JobRecord& job) {
 void ControlLoop::decide_policy() {
   const PolicyBook::Decided decided = policy_.decide(nodes_.objects(), now_);
   for (const std::string& refused : decided.refused) report_.warn("spec refused", refused);
-  if (decided.parameters_changed) jobs_.touch_all();
+  if (decided.parameters_changed) {
+    jobs_.touch_all();
+    nodes_.observe_policy();  // some say what jobs may use of a node
+  }
   if (decided.configuration_changed) {
     const sched::Configuration& configuration = policy_.configuration();
     report_.log("configuration in force",

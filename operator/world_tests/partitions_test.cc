@@ -203,6 +203,24 @@ TEST(Operator, JobsOfADeletedPartitionWait) {
   expect_no_violations(world);
 }
 
+// A parameter of the operator that says what jobs may use of a node is in force at once, not when
+// the node happens to change.
+TEST(Operator, AnotherNodeReserveIsInForceAtOnce) {
+  World world{{}};
+  json config = linear_config();
+  config["spec"]["select"]["memory"] = true;
+  config["spec"]["nodeReserve"] = {{"memoryPercent", 50}};
+  world.apply(config);
+  world.apply(partition("batch", force()));
+  world.run_for(seconds{10});
+  config["spec"]["nodeReserve"] = {{"memoryPercent", 5}};
+  world.apply(config);
+  world.run_for(seconds{1});
+  world.apply(gang_job("big", 1, "", {{"resources", {{"memoryPerNode", "12Gi"}}}}));
+  EXPECT_TRUE(world.run_until([&] { return world.state("big") == "Running"; }, seconds{20}))
+      << world.log_tail();
+}
+
 // Goal: what the API server fills in is what the operator takes where nothing is written, and what
 // depends on other fields is shown in the status: no column of kubectl get is empty.
 TEST(Defaults, AreInTheObjectOrInItsStatus) {
