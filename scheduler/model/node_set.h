@@ -36,17 +36,20 @@ class NodeSet {
   }
 
   int count() const {
-    int total = 0;
-    for (const std::uint64_t word : words_) total += base::bits_count(word);
-    return total;
+    return base::bits_count(words_.size(), [this](std::size_t i) { return words_[i]; });
   }
-  // |this ∩ other| without building it.
-  int count_and(const NodeSet& other) const {
-    int total = 0;
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      total += base::bits_count(words_[i] & other.words_[i]);
+  // Whether there are so many members; stops as soon as it is known.
+  bool has_at_least(int wanted) const {
+    for (std::size_t i = 0; i < words_.size() && wanted > 0; ++i) {
+      if (words_[i] != 0) wanted -= base::bits_count(words_[i]);
     }
-    return total;
+    return wanted <= 0;
+  }
+  // |this ∩ other ∩ …| without building it.
+  template <typename... Sets>
+  int count_and(const Sets&... others) const {
+    return base::bits_count(words_.size(),
+                            [&](std::size_t i) { return (words_[i] & ... & others.words_[i]); });
   }
   bool empty() const {
     for (const std::uint64_t word : words_) {
@@ -79,6 +82,18 @@ class NodeSet {
     }
     return static_cast<int>(word * 64) + std::countr_zero(rest);
   }
+  // The lowest common member >= from of this set and of the others, or -1.
+  template <typename... Sets>
+  int next_common(int from, const Sets&... others) const {
+    if (from >= size_) return -1;
+    std::size_t word = word_of(from);
+    std::uint64_t rest = (words_[word] & ... & others.words_[word]) >> bit_of(from) << bit_of(from);
+    while (rest == 0) {
+      if (++word == words_.size()) return -1;
+      rest = (words_[word] & ... & others.words_[word]);
+    }
+    return static_cast<int>(word * 64) + std::countr_zero(rest);
+  }
   // The lowest rank >= from that is no member; size() when there is none.
   int next_absent(int from) const {
     if (from >= size_) return size_;
@@ -92,6 +107,17 @@ class NodeSet {
     return found < size_ ? found : size_;
   }
 
+  // Becomes a ∩ b ∩ …, in one go and in place.
+  template <typename... Sets>
+  void assign_and(const NodeSet& a, const Sets&... others) {
+    size_ = a.size_;
+    words_.resize(a.words_.size());
+    for (std::size_t i = 0; i < words_.size(); i += kStride) {
+      for (std::size_t j = i; j < i + kStride; ++j) {
+        words_[j] = (a.words_[j] & ... & others.words_[j]);
+      }
+    }
+  }
   NodeSet& operator|=(const NodeSet& other) {
     return combine(other, [](std::uint64_t a, std::uint64_t b) { return a | b; });
   }

@@ -200,14 +200,20 @@ NodeSet Placement::allowed_nodes(const Attempt& attempt, bool exclusive_user) co
   return allowed;
 }
 
-// The usable nodes (3.6 steps 4b to 4f).
-NodeSet Placement::usable_nodes(const Attempt& attempt) const {
+// The usable nodes (3.6 steps 4b to 4f). Valid until the next call.
+const NodeSet& Placement::usable_nodes(const Attempt& attempt) {
   const PlacementRequest& request = attempt.request;
   const bool exclusive_user =
       attempt.partition.config.exclusive_user || request.job.request.sharing == Sharing::kUser;
-  NodeSet usable = attempt.base & request.available;
-  if (!preempt::enabled(cluster_) && !attempt.outcome.sharing.shares_nodes) {
-    usable &= usage_.idle();
+  NodeSet& usable = usable_;
+  const bool only_idle = !preempt::enabled(cluster_) && !attempt.outcome.sharing.shares_nodes;
+  if (attempt.offers_victims || usage_.restricts(exclusive_user)) {
+    usable.assign_and(attempt.base, request.available, allowed_nodes(attempt, exclusive_user));
+    if (only_idle) usable &= usage_.idle();
+  } else if (only_idle) {
+    usable.assign_and(attempt.base, request.available, usage_.shareable(), usage_.idle());
+  } else {
+    usable.assign_and(attempt.base, request.available, usage_.shareable());
   }
   if (usage_.any_completing()) usable -= usage_.completing();
   if (usage_.any_full()) usable -= without_room(attempt);
@@ -215,11 +221,6 @@ NodeSet Placement::usable_nodes(const Attempt& attempt) const {
     for (const NodeIndex node : request.job.avoid_nodes) {
       if (cluster_.exists(node)) usable.reset(cluster_.rank(node));
     }
-  }
-  if (!attempt.offers_victims && !usage_.restricts(exclusive_user)) {
-    usable &= usage_.shareable();
-  } else {
-    usable &= allowed_nodes(attempt, exclusive_user);
   }
   return usable;
 }
@@ -265,7 +266,7 @@ bool Placement::pick_best(Attempt& attempt, const Wish& wish, const NodeSet& usa
 bool Placement::pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet& usable) const {
   const std::vector<NodeGroup>& groups = groups_.all();
   if (groups.size() == 1) {  // nothing to divide
-    return usable.count() >= wish.counts.min &&
+    return usable.has_at_least(wish.counts.min) &&
            (!wish.requires_nodes || usable.contains(wish.required)) &&
            select(attempt, wish, usable);
   }
@@ -344,6 +345,7 @@ bool Placement::select_from(Attempt& attempt, const Wish& wish, const NodeSet& n
                         .now = attempt.request.now,
                         .nodes = nodes,
                         .required = wish.required,
+                        .any_required = wish.requires_nodes,
                         .min_nodes = wish.counts.min,
                         .req_nodes = wish.counts.req,
                         .max_nodes = wish.counts.max,
@@ -364,19 +366,20 @@ bool Placement::select_from(Attempt& attempt, const Wish& wish, const NodeSet& n
 }
 
 // Says why there is no allocation: busy, not available or never (3.6 step 5).
-void Placement::classify(Attempt& attempt) const {
+void Placement::classify(Attempt& attempt) {
   const Job& job = attempt.request.job;
   PlacementOutcome& outcome = attempt.outcome;
   attempt.mode = SelectMode::kTestOnly;
   attempt.offers_victims = false;
   const auto could_run = [&](const NodeSet& nodes) {
-    return nodes.contains(attempt.required) && nodes.count() >= attempt.counts.min &&
-           try_all(attempt, nodes);
+    return (!attempt.requires_nodes || nodes.contains(attempt.required)) &&
+           nodes.has_at_least(attempt.counts.min) && try_all(attempt, nodes);
   };
   // 3.5 step 3: a required node that does not exist, or is none of the partition's, can never run.
   const bool all_there =
       static_cast<int>(job.request.required_nodes.size()) == base_.required_count;
-  if (all_there && could_run(attempt.base & groups_.up())) {
+  usable_.assign_and(attempt.base, groups_.up());
+  if (all_there && could_run(usable_)) {
     outcome.result = PlacementResult::kBusy;
     outcome.message = describe_busy(attempt);
   } else if (all_there && could_run(attempt.base)) {
@@ -392,20 +395,17 @@ void Placement::classify(Attempt& attempt) const {
 }
 
 std::string Placement::describe_busy(const Attempt& attempt) const {
-  NodeSet idle = attempt.base & groups_.up();
-  const int usable = idle.count();
-  idle &= usage_.idle();
-  NodeSet full = attempt.base & groups_.up();
-  full &= usage_.full();
+  const NodeSet& base = attempt.base;
   std::string text = "needs " + std::to_string(attempt.counts.min) + " nodes; of " +
-                     std::to_string(usable) + " that could hold it " +
-                     std::to_string(idle.count()) + " are idle";
+                     std::to_string(base.count_and(groups_.up())) + " that could hold it " +
+                     std::to_string(base.count_and(groups_.up(), usage_.idle())) + " are idle";
   if (preempt::enabled(cluster_)) {
     text += ", " + std::to_string(attempt.candidates.size()) +
             " jobs could be preempted and are not enough";
   }
-  if (const int count = full.count(); count > 0) {
-    text += ", " + std::to_string(count) + " have no room for another pod";
+  const int full = usage_.any_full() ? base.count_and(groups_.up(), usage_.full()) : 0;
+  if (full > 0) {
+    text += ", " + std::to_string(full) + " have no room for another pod";
   }
   return text;
 }

@@ -93,13 +93,13 @@ class Placement {
   bool pick_best(Attempt& attempt, const Wish& wish, const NodeSet& usable,
                  std::size_t alternative) const;
   bool pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet& usable) const;
-  NodeSet usable_nodes(const Attempt& attempt) const;
+  const NodeSet& usable_nodes(const Attempt& attempt);
   NodeSet allowed_nodes(const Attempt& attempt, bool exclusive_user) const;
   bool select(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const;
   bool select_from(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const;
   NodeSet without_room(const Attempt& attempt) const;
   NodeSet overfilled(const Attempt& attempt) const;
-  void classify(Attempt& attempt) const;
+  void classify(Attempt& attempt);
   std::string describe_busy(const Attempt& attempt) const;
 
   const Cluster& cluster_;
@@ -107,6 +107,7 @@ class Placement {
   const NodeUsage& usage_;
   const std::map<std::int64_t, Job*>& allocated_;
   Base base_;
+  NodeSet usable_;  // the last one: so that a placement need not allocate it
 };
 
 }  // namespace sched

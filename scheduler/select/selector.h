@@ -50,6 +50,7 @@ struct SelectRequest {
   // features, exclusion and 3.6 step 4; and the required ones, a subset of them.
   const NodeSet& nodes;
   const NodeSet& required;
+  bool any_required = true;  // false: `required` is empty, which then is not looked at
   int min_nodes = 1, req_nodes = 1, max_nodes = 1;  // 4.1
   // The resolved sharing status (4.3).
   bool whole_nodes = false;

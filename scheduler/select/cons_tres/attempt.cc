@@ -102,9 +102,11 @@ const Offer& Attempt::view_offer(OfferMemo::Key key, const CoreView& view) {
 }
 
 std::vector<Chosen> Attempt::choose_from(const Offer& offer, const CoreView& view) const {
-  return choose(
-      offer,
-      {.shape = shape_, .occupancy = occupancy_, .view = view, .required = request_.required});
+  return choose(offer, {.shape = shape_,
+                        .occupancy = occupancy_,
+                        .view = view,
+                        .required = request_.required,
+                        .any_required = any_required_});
 }
 
 // --- the tests (4.5.2) ---
@@ -205,7 +207,8 @@ std::optional<Attempt::Found> Attempt::stack_on_cheapest(const CoreView& view) {
 //
 // 1. With no job in the partition there is one empty row: all that the job may take.
 // 2. Pack the rows. The extra row of preempt/qos is the last one, and only for a job that preempts.
-// 3. Offer of each row what it leaves free; remember that as long as the packing stays.
+// 3. Offer of each row what it leaves free; it is remembered, and packing tells which nodes
+// changed.
 std::optional<Attempt::Found> Attempt::test_rows(const CoreView& base) {
   PartitionRows* const rows = occupancy_.rows(shape_.partition);
   if (rows == nullptr || rows->empty()) {  // 1
@@ -312,7 +315,7 @@ bool Attempt::may_fit() {
   const Offer& offer =
       only_idle() ? idle_offer() : view_offer({.kind = OfferMemo::Kind::kMayTake}, may_take());
   return offer.count() >= shape_.min_nodes && offer.total() >= shape_.min_cpus &&
-         offer.nodes().contains(request_.required);
+         (!any_required_ || offer.nodes().contains(request_.required));
 }
 
 }  // namespace sched::cons_tres

@@ -72,7 +72,12 @@ class Attempt {
  public:
   Attempt(const Cluster& cluster, Occupancy& occupancy, OfferMemo& memo,
           const SelectRequest& request, const Shape& shape)
-      : cluster_{cluster}, occupancy_{occupancy}, memo_{memo}, request_{request}, shape_{shape} {}
+      : cluster_{cluster},
+        occupancy_{occupancy},
+        memo_{memo},
+        request_{request},
+        any_required_{request.any_required && !request.required.empty()},
+        shape_{shape} {}
 
   std::optional<Allocation> test_only();
   std::optional<Allocation> run(const AttemptOptions& options);
@@ -122,6 +127,7 @@ class Attempt {
   Occupancy& occupancy_;
   OfferMemo& memo_;
   const SelectRequest& request_;
+  const bool any_required_;
   const Shape& shape_;
   AttemptOptions options_;
   bool ignores_others_ = false;             // TEST_ONLY

@@ -81,12 +81,11 @@ int run_end(const Offer& offer, const ChoiceRequest& request, int begin) {
 
 std::vector<Run> find_runs(const Offer& offer, const ChoiceRequest& request) {
   std::vector<Run> runs;
-  const bool any_required = !request.required.empty();
   for (int begin = offer.nodes().next(0); begin >= 0;) {
     const int end = run_end(offer, request, begin);
     // Required nodes where the weight has just changed draw no node into a run (recorded).
     if (begin > 0 && offer.nodes().test(begin - 1)) {
-      while (begin < end && request.required.test(begin)) ++begin;
+      while (request.any_required && begin < end && request.required.test(begin)) ++begin;
     }
     if (begin == end) {
       begin = offer.nodes().next(end);
@@ -97,8 +96,8 @@ std::vector<Run> find_runs(const Offer& offer, const ChoiceRequest& request) {
             .cpus = offer.of_run(begin, end),
             .nodes = end - begin,
             .weight = request.occupancy.facts(begin).weight};
-    for (int rank = any_required ? request.required.next(begin) : -1; rank >= 0 && rank < end;
-         rank = request.required.next(rank + 1)) {
+    for (int rank = request.any_required ? request.required.next(begin) : -1;
+         rank >= 0 && rank < end; rank = request.required.next(rank + 1)) {
       if (run.first_required < 0) run.first_required = rank;
       run.cpus -= offer.cpus(rank);
       --run.nodes;
@@ -113,7 +112,7 @@ std::vector<Run> find_runs(const Offer& offer, const ChoiceRequest& request) {
 // a lower weight, then the first that suffices, the tightest that does, or else the largest.
 Run* best_run(std::vector<Run>& runs, const ChoiceRequest& request, const Taker& taker) {
   const bool contiguous = request.shape.contiguous;
-  const bool one_block = contiguous && !request.required.empty();
+  const bool one_block = contiguous && request.any_required;
   Run* best = nullptr;
   bool best_suffices = false;
   for (Run& run : runs) {
@@ -165,11 +164,12 @@ void take_run(const Run& run, const Offer& offer, const ChoiceRequest& request, 
 // 3. Take from the best run until the job has what it needs; then from the next best of the others.
 std::vector<Chosen> best_fit(const Offer& offer, const ChoiceRequest& request) {
   Taker taker{offer, request};
-  for (int rank = request.required.next(0); rank >= 0; rank = request.required.next(rank + 1)) {
-    taker.take(rank);  // 1
+  for (int rank = request.any_required ? request.required.next(0) : -1; rank >= 0;  // 1
+       rank = request.required.next(rank + 1)) {
+    taker.take(rank);
   }
   std::vector<Run> runs = find_runs(offer, request);  // 2
-  if (request.shape.contiguous && !request.required.empty()) {
+  if (request.shape.contiguous && request.any_required) {
     // All required nodes in one block.
     const int first = request.required.next(0);
     const int end = run_end(offer, request, first);
@@ -225,8 +225,8 @@ std::vector<Chosen> least_loaded(const Offer& offer, const ChoiceRequest& reques
 // Whether a choice could succeed at all. True promises nothing.
 bool can_hold(const Offer& offer, const ChoiceRequest& request) {
   return offer.count() >= request.shape.min_nodes && offer.total() >= request.shape.min_cpus &&
-         offer.nodes().contains(request.required) &&
-         request.required.count() <= request.shape.max_nodes;
+         (!request.any_required || (offer.nodes().contains(request.required) &&
+                                    request.required.count() <= request.shape.max_nodes));
 }
 
 std::vector<Chosen> choose_once(const Offer& offer, const ChoiceRequest& request) {

@@ -20,6 +20,7 @@ struct ChoiceRequest {
   const Occupancy& occupancy;  // for the nodes' hardware and weights
   const CoreView& view;        // what the offer was made of: the least loaded has most free
   const NodeSet& required;     // --nodelist
+  bool any_required;           // `required` is not empty
 };
 
 // By ascending rank; empty = the offer does not hold the job. Cost: O(nodes / 64 + runs × rounds),

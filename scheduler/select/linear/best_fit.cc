@@ -22,6 +22,7 @@ class BestFit {
   BestFit(const CpuSums& cpus, const BestFitRequest& request)
       : cpus_{cpus},
         request_{request},
+        any_required_{request.any_required && !request.required.empty()},
         chosen_{request.eligible.size()},
         rem_nodes_{std::max(request.min_nodes, request.req_nodes)},
         rem_cpus_{request.min_cpus},
@@ -32,12 +33,12 @@ class BestFit {
   // 4. Otherwise take from the best run, then from the next best, until the job has enough.
   // 5. With --contiguous one run must do.
   // 6. Of a range of node counts, fewer than wished for are accepted, down to the minimum.
-  std::optional<NodeSet> run() {
+  std::optional<std::vector<int>> run() {
     find_runs();
     if (prefers_big_nodes()) {
       take_biggest();
       const bool fits = accepted() && (!request_.contiguous || one_block());
-      return fits ? std::optional{std::move(chosen_)} : std::nullopt;
+      return fits ? std::optional{ranks()} : std::nullopt;
     }
     while (room_ > 0 && !satisfied()) {
       const int best = best_run();
@@ -49,10 +50,18 @@ class BestFit {
       run.nodes = run.cpus = 0;
     }
     if (request_.contiguous && !one_block()) return std::nullopt;
-    return accepted() ? std::optional{std::move(chosen_)} : std::nullopt;
+    return accepted() ? std::optional{ranks()} : std::nullopt;
   }
 
  private:
+  std::vector<int> ranks() const {
+    std::vector<int> ranks;
+    for (int rank = chosen_.next(0); rank >= 0; rank = chosen_.next(rank + 1)) {
+      ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
   bool satisfied() const { return rem_nodes_ <= 0 && rem_cpus_ <= 0; }
 
   // Step 6: the target may be missed, the minimum not.
@@ -87,6 +96,7 @@ class BestFit {
       runs_.push_back(run);
       begin = eligible.next(run.end);
     }
+    if (!any_required_) return;
     std::size_t at = 0;
     for (int rank = request_.required.next(0); rank >= 0; rank = request_.required.next(rank + 1)) {
       while (runs_[at].end <= rank) ++at;
@@ -133,7 +143,7 @@ class BestFit {
       const Run& run = runs_[i];
       if (run.nodes == 0) continue;
       // With required nodes the one run is theirs.
-      if (request_.contiguous && !request_.required.empty() && run.first_required < 0) continue;
+      if (request_.contiguous && any_required_ && run.first_required < 0) continue;
       const bool enough = sufficient(run);
       const Run* held = best < 0 ? nullptr : &runs_[static_cast<std::size_t>(best)];
       const bool better = held == nullptr ||
@@ -166,6 +176,7 @@ class BestFit {
 
   const CpuSums& cpus_;
   const BestFitRequest& request_;
+  const bool any_required_;
   NodeSet chosen_;
   std::vector<Run> runs_;
   int rem_nodes_;
@@ -183,7 +194,7 @@ CpuSums::CpuSums(const std::vector<int>& cpus_by_rank) {
   }
 }
 
-std::optional<NodeSet> best_fit(const CpuSums& cpus, const BestFitRequest& request) {
+std::optional<std::vector<int>> best_fit(const CpuSums& cpus, const BestFitRequest& request) {
   return BestFit{cpus, request}.run();
 }
 

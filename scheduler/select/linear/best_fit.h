@@ -10,7 +10,8 @@ namespace sched::linear {
 
 struct BestFitRequest {
   const NodeSet& eligible;
-  const NodeSet& required;  // a subset of eligible
+  const NodeSet& required;   // a subset of eligible
+  bool any_required = true;  // false: `required` is empty, which then is not looked at
   int min_nodes = 1;
   int req_nodes = 1;
   int max_nodes = 1;
@@ -35,7 +36,7 @@ class CpuSums {
   bool uniform_ = true;
 };
 
-// The chosen nodes, or nothing. Cost: O(nodes / 64 + runs × rounds + chosen).
-std::optional<NodeSet> best_fit(const CpuSums& cpus, const BestFitRequest& request);
+// The chosen nodes by ascending rank, or nothing. Cost: O(nodes / 64 + runs × rounds + chosen).
+std::optional<std::vector<int>> best_fit(const CpuSums& cpus, const BestFitRequest& request);
 
 }  // namespace sched::linear

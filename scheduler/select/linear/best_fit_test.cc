@@ -38,9 +38,7 @@ std::string fit(const std::string& drawn, const Wish& wish, std::vector<int> cpu
                                               .contiguous = wish.contiguous});
   if (!found) return "nothing";
   std::string text(drawn.size(), '.');
-  for (int rank = 0; rank < size; ++rank) {
-    if (found->test(rank)) text[static_cast<std::size_t>(rank)] = '#';
-  }
+  for (const int rank : *found) text[static_cast<std::size_t>(rank)] = '#';
   return text;
 }
 

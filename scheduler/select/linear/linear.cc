@@ -7,8 +7,7 @@
 
 namespace sched::linear {
 
-Linear::Linear(const Cluster& cluster)
-    : cluster_{cluster}, manages_memory_{cluster.parameters().memory}, books_{cluster} {
+Linear::Linear(const Cluster& cluster) : cluster_{cluster}, books_{cluster} {
   std::vector<int> cpus;
   for (const NodeIndex node : cluster.order()) cpus.push_back(cluster.node(node).cpus);
   cpus_ = CpuSums{cpus};
@@ -40,8 +39,12 @@ int Linear::min_cpus(const SelectJob& job) const {
 // 4.4.2: the nodes that a job could take when at most so many others may run there and be there.
 NodeSet Linear::count(const SelectRequest& request, const NodeSet& nodes, int run_limit,
                       int total_limit) const {
-  if (run_limit == 0 && total_limit == 0 && !manages_memory_) return nodes & books_.empty();
   const CountedDemand memory = memory_of(*request.job);
+  if (run_limit == 0 && total_limit == 0) {
+    NodeSet eligible = nodes & books_.empty();
+    if (memory.per != CountedPer::kNothing) eligible &= books_.roomy(memory);
+    return eligible;
+  }
   NodeSet eligible = nodes;
   for (int rank = eligible.next(0); rank >= 0; rank = eligible.next(rank + 1)) {
     if (!books_.admits(rank, run_limit, total_limit) ||
@@ -54,13 +57,14 @@ NodeSet Linear::count(const SelectRequest& request, const NodeSet& nodes, int ru
 
 // 4.4.3 step 1b, also with jobs that the gang has suspended (P16). The mate may be of any
 // partition.
-std::optional<NodeSet> Linear::find_mate(const SelectRequest& request,
-                                         const NodeSet& eligible) const {
+std::optional<Linear::Ranks> Linear::find_mate(const SelectRequest& request,
+                                               const NodeSet& eligible) const {
   const JobRequest& asked = *request.job->request;
   for (const auto& [order, mate] : jobs_) {
     if (mate->user_suspended) continue;
     if (static_cast<int>(mate->allocation->nodes.size()) != request.req_nodes) continue;
     if (mate->request->contiguous != asked.contiguous) continue;
+    Ranks ranks;
     NodeSet nodes{eligible.size()};
     bool all_there = true;
     int cpus = 0;
@@ -69,19 +73,22 @@ std::optional<NodeSet> Linear::find_mate(const SelectRequest& request,
       if (!all_there) break;
       const int rank = cluster_.rank(use.node);
       nodes.set(rank);
+      ranks.push_back(rank);
       cpus += cpus_.cpus(rank);
     }
     if (!all_there || cpus < min_cpus(*request.job)) continue;
-    if (eligible.contains(nodes) && nodes.contains(request.required)) return nodes;
+    if (eligible.contains(nodes) && nodes.contains(request.required)) return ranks;
   }
   return std::nullopt;
 }
 
 // 4.4.4, or R4.3 where only idle nodes are taken.
-std::optional<NodeSet> Linear::fit(const SelectRequest& request, const NodeSet& eligible) const {
-  if (!eligible.contains(request.required)) return std::nullopt;
+std::optional<Linear::Ranks> Linear::fit(const SelectRequest& request,
+                                         const NodeSet& eligible) const {
+  if (request.any_required && !eligible.contains(request.required)) return std::nullopt;
   const BestFitRequest question{.eligible = eligible,
                                 .required = request.required,
+                                .any_required = request.any_required,
                                 .min_nodes = request.min_nodes,
                                 .req_nodes = request.req_nodes,
                                 .max_nodes = request.max_nodes,
@@ -91,7 +98,7 @@ std::optional<NodeSet> Linear::fit(const SelectRequest& request, const NodeSet& 
 }
 
 // Of equal nodes as many as are needed, and the required ones.
-std::optional<NodeSet> Linear::first_of(const BestFitRequest& question) const {
+std::optional<Linear::Ranks> Linear::first_of(const BestFitRequest& question) const {
   const int of_node = cpus_.cpus(0);
   const int by_cpus = (question.min_cpus + of_node - 1) / of_node;
   const int wanted = std::max({question.min_nodes, question.req_nodes, by_cpus});
@@ -106,7 +113,35 @@ std::optional<NodeSet> Linear::first_of(const BestFitRequest& question) const {
   if (count < std::max(question.min_nodes, by_cpus) || count > question.max_nodes) {
     return std::nullopt;
   }
-  return chosen;
+  Ranks ranks;
+  for (int rank = chosen.next(0); rank >= 0; rank = chosen.next(rank + 1)) ranks.push_back(rank);
+  return ranks;
+}
+
+// Among equal nodes of one weight, without required ones, the first empty nodes do (R4.3).
+bool Linear::takes_first_nodes(const SelectRequest& request) const {
+  return takes_idle_nodes(request) && cpus_.uniform() && by_weight_.empty() &&
+         !request.any_required && !request.job->request->contiguous;
+}
+
+// What first_of() chooses among the empty nodes, if there are as many as wished for, without
+// working out which other nodes are eligible. REQUIRES: takes_first_nodes(), at least one node.
+std::optional<Linear::Ranks> Linear::first_empty(const SelectRequest& request) const {
+  const int of_node = cpus_.cpus(0);
+  const int by_cpus = (min_cpus(*request.job) + of_node - 1) / of_node;
+  const int wanted = std::max({request.min_nodes, request.req_nodes, by_cpus});
+  if (wanted > request.max_nodes) return std::nullopt;
+  const CountedDemand memory = memory_of(*request.job);
+  const NodeSet& empty = books_.empty();
+  const NodeSet& roomy = memory.per == CountedPer::kNothing ? empty : books_.roomy(memory);
+  Ranks ranks;
+  for (int rank = empty.next_common(books_.first_empty(), roomy, request.nodes);
+       rank >= 0 && static_cast<int>(ranks.size()) < wanted;
+       rank = empty.next_common(rank + 1, roomy, request.nodes)) {
+    ranks.push_back(rank);
+  }
+  if (static_cast<int>(ranks.size()) < wanted) return std::nullopt;
+  return ranks;
 }
 
 // A job that shares its nodes with no other and could preempt no other is tried on the first nodes,
@@ -115,7 +150,7 @@ std::optional<NodeSet> Linear::first_of(const BestFitRequest& question) const {
 // 1. Among equal nodes of one weight the first ones do.
 // 2. Start from the required nodes, and add node after node.
 // 3. As soon as there are enough nodes and CPUs, ask best fit of those added so far.
-std::optional<NodeSet> Linear::fit_on_first(const BestFitRequest& question) const {
+std::optional<Linear::Ranks> Linear::fit_on_first(const BestFitRequest& question) const {
   // 1
   if (cpus_.uniform() && by_weight_.empty() && !question.contiguous) return first_of(question);
   NodeSet first = question.required;  // 2
@@ -124,10 +159,11 @@ std::optional<NodeSet> Linear::fit_on_first(const BestFitRequest& question) cons
   for (int rank = first.next(0); rank >= 0; rank = first.next(rank + 1)) cpus += cpus_.cpus(rank);
   const int wanted =
       std::min(std::max(question.min_nodes, question.req_nodes), question.eligible.count());  // 3
-  const auto try_first = [&]() -> std::optional<NodeSet> {
+  const auto try_first = [&]() -> std::optional<Ranks> {
     if (nodes < wanted || cpus < question.min_cpus) return std::nullopt;
     const BestFitRequest part{.eligible = first,
                               .required = question.required,
+                              .any_required = question.any_required,
                               .min_nodes = question.min_nodes,
                               .req_nodes = question.req_nodes,
                               .max_nodes = question.max_nodes,
@@ -136,7 +172,7 @@ std::optional<NodeSet> Linear::fit_on_first(const BestFitRequest& question) cons
     return best_fit(cpus_, part);
   };
   if (auto found = try_first()) return found;
-  std::optional<NodeSet> found;
+  std::optional<Ranks> found;
   const auto add = [&](int rank) {
     if (!question.eligible.test(rank) || first.test(rank)) return false;
     first.set(rank);
@@ -160,7 +196,11 @@ std::optional<NodeSet> Linear::fit_on_first(const BestFitRequest& question) cons
 // 4.4.3 step 1: nodes where at most k jobs run, for k = 0, 1, …, and of these first those where few
 // jobs are suspended. From k = 1 on a mate of the same size is preferred, so that jobs that take
 // turns do so as a whole.
-std::optional<NodeSet> Linear::run_now(const SelectRequest& request, const NodeSet& nodes) const {
+std::optional<Linear::Ranks> Linear::run_now(const SelectRequest& request,
+                                             const NodeSet& nodes) const {
+  if (takes_first_nodes(request)) {
+    if (auto first = first_empty(request)) return first;
+  }
   const int max_share = share_of(request);
   int previous = -1;
   for (int k = 0; k < max_share; ++k) {
@@ -181,21 +221,21 @@ std::optional<NodeSet> Linear::run_now(const SelectRequest& request, const NodeS
 }
 
 // All of each node; tasks are dealt out evenly, one more to the first nodes.
-Allocation Linear::allocate(const SelectRequest& request, const NodeSet& chosen) const {
+Allocation Linear::allocate(const SelectRequest& request, const Ranks& chosen) const {
   Allocation allocation;
   allocation.whole_nodes = true;
-  const int nodes_count = chosen.count();
-  allocation.nodes.reserve(static_cast<std::size_t>(nodes_count));
+  const auto nodes_count = static_cast<int>(chosen.size());
+  allocation.nodes.reserve(chosen.size());
   const CountedDemand memory = memory_of(*request.job);
   const int tasks = tasks_of(*request.job->request, nodes_count);
   int index = 0;
-  for (int rank = chosen.next(0); rank >= 0; rank = chosen.next(rank + 1), ++index) {
+  for (const int rank : chosen) {
     const NodeSpec& node = cluster_.spec_at(rank);
     NodeAllocation use;
     use.node = cluster_.node_at(rank);
     use.cores = CoreSet::first(node.cores());
     use.cpus = node.cpus;
-    use.tasks = tasks / nodes_count + (index < tasks % nodes_count ? 1 : 0);
+    use.tasks = tasks / nodes_count + (index++ < tasks % nodes_count ? 1 : 0);
     use.memory = MemoryMiB{memory.charge(node.cpus, node.memory.value())};
     allocation.nodes.push_back(use);
   }
@@ -210,7 +250,7 @@ SelectOutcome Linear::select(const SelectRequest& request) {
     if (auto nodes = fit(request, request.nodes)) outcome.allocation = allocate(request, *nodes);
     return outcome;
   }
-  std::optional<NodeSet> chosen;
+  std::optional<Ranks> chosen;
   if (cluster_.parameters().placement == PlacementPolicy::kMinimisePreemption) {
     chosen = cheapest(request, outcome.victims);
   } else {

@@ -1,8 +1,9 @@
 // Linear: select/linear, which hands out whole nodes (4.4). Jobs of several partitions may be
 // stacked on a node; what they hold there is in NodeBooks.
 //
-// Threads: none. Cost of a select: O(nodes / 64) while empty nodes are found and memory is not
-// managed, else O(nodes × max_share); O(candidates × their nodes) more when victims are looked for.
+// Threads: none. Cost of a select: O(nodes taken) while the first empty nodes do, O(nodes / 64)
+// while empty nodes are found, else O(nodes × max_share); O(candidates × their nodes) more when
+// victims are looked for.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,7 @@ class Linear final : public Selector {
   }
 
  private:
+  using Ranks = std::vector<int>;  // chosen nodes, ascending
   static constexpr int kUnlimited = std::numeric_limits<int>::max();
   // How many jobs may run on a node that this one takes, itself included.
   static int share_of(const SelectRequest& request) {
@@ -52,29 +54,30 @@ class Linear final : public Selector {
   // --- linear.cc ---
   NodeSet count(const SelectRequest& request, const NodeSet& nodes, int run_limit,
                 int total_limit) const;
-  std::optional<NodeSet> find_mate(const SelectRequest& request, const NodeSet& eligible) const;
-  std::optional<NodeSet> fit(const SelectRequest& request, const NodeSet& eligible) const;
+  std::optional<Ranks> find_mate(const SelectRequest& request, const NodeSet& eligible) const;
+  std::optional<Ranks> fit(const SelectRequest& request, const NodeSet& eligible) const;
   // R4.3
   bool takes_idle_nodes(const SelectRequest& request) const {
     return request.mode == SelectMode::kRunNow && !request.may_stack &&
            cluster_.parameters().preempt_type == PreemptType::kNone;
   }
-  std::optional<NodeSet> fit_on_first(const BestFitRequest& question) const;
-  std::optional<NodeSet> first_of(const BestFitRequest& question) const;
-  std::optional<NodeSet> run_now(const SelectRequest& request, const NodeSet& nodes) const;
-  Allocation allocate(const SelectRequest& request, const NodeSet& chosen) const;
+  std::optional<Ranks> fit_on_first(const BestFitRequest& question) const;
+  std::optional<Ranks> first_of(const BestFitRequest& question) const;
+  bool takes_first_nodes(const SelectRequest& request) const;
+  std::optional<Ranks> first_empty(const SelectRequest& request) const;
+  std::optional<Ranks> run_now(const SelectRequest& request, const NodeSet& nodes) const;
+  Allocation allocate(const SelectRequest& request, const Ranks& chosen) const;
   // --- victims.cc ---
   struct Removal;
   class Sparing;
-  std::optional<NodeSet> remove_until_fits(const SelectRequest& request,
-                                           std::vector<Removal>& removals,
-                                           std::size_t& removed_count);
-  std::optional<NodeSet> with_victims(const SelectRequest& request,
-                                      std::vector<std::size_t>& victims);
-  std::optional<NodeSet> cheapest(const SelectRequest& request, std::vector<std::size_t>& victims);
+  std::optional<Ranks> remove_until_fits(const SelectRequest& request,
+                                         std::vector<Removal>& removals,
+                                         std::size_t& removed_count);
+  std::optional<Ranks> with_victims(const SelectRequest& request,
+                                    std::vector<std::size_t>& victims);
+  std::optional<Ranks> cheapest(const SelectRequest& request, std::vector<std::size_t>& victims);
 
   const Cluster& cluster_;
-  const bool manages_memory_;
   NodeBooks books_;
   CpuSums cpus_;
   std::vector<int> by_weight_;                     // ranks; empty = the order of ranks

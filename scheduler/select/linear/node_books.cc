@@ -1,5 +1,6 @@
 #include "scheduler/select/linear/node_books.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "scheduler/model/allocation_nodes.h"
@@ -40,11 +41,35 @@ void NodeBooks::count_presence(const SelectJob& job, int delta) {
     node.total += delta;
     memory_.hold(rank, delta * use.memory.value());
     empty_.assign(rank, node.total == 0);
+    if (node.total == 0) first_empty_ = std::min(first_empty_, rank);
   });
+}
+
+bool NodeBooks::is_roomy(const CountedDemand& demand, int rank) const {
+  const std::int64_t capacity = memory_.capacity(rank);
+  return demand.charge(cluster_.spec_at(rank).cpus, capacity) <= capacity;
+}
+
+const NodeSet& NodeBooks::roomy(const CountedDemand& demand) const {
+  const auto known = std::ranges::find(roomy_, demand, &Roomy::demand);
+  if (known != roomy_.end()) return known->nodes;
+  if (roomy_.size() == kRoomyMax) roomy_.erase(roomy_.begin());
+  Roomy& made = roomy_.emplace_back(Roomy{demand, cluster_.no_nodes()});
+  for (int rank = 0; rank < cluster_.node_count(); ++rank) {
+    if (is_roomy(demand, rank)) made.nodes.set(rank);
+  }
+  return made.nodes;
+}
+
+void NodeBooks::node_changed(int rank) {
+  memory_.set_capacity(rank, cluster_.spec_at(rank).memory.value());
+  for (Roomy& known : roomy_) known.nodes.assign(rank, is_roomy(known.demand, rank));
 }
 
 void NodeBooks::add(const SelectJob& job) {
   count_presence(job, +1);
+  const int after_first = empty_.next(first_empty_);
+  first_empty_ = after_first < 0 ? empty_.size() : after_first;
   if (!job.user_suspended) count_running(job, +1);
 }
 

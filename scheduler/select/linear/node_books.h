@@ -27,10 +27,14 @@ class NodeBooks {
   void go_on(const SelectJob& job) { count_running(job, +1); }
 
   // The node's memory may be another one.
-  void node_changed(int rank) { memory_.set_capacity(rank, cluster_.spec_at(rank).memory.value()); }
+  void node_changed(int rank);
 
-  // Nodes without any job.
+  // Nodes without any job; none is below first_empty().
   const NodeSet& empty() const { return empty_; }
+  int first_empty() const { return first_empty_; }
+  // Nodes where the demand fits if they are empty and all their CPUs are taken. Valid until the
+  // next call of any function. Cost: O(1) for one of the last demands, otherwise O(nodes).
+  const NodeSet& roomy(const CountedDemand& demand) const;
   // Whether a job may come to the node when at most so many others may run there and be there
   // (4.4.2).
   bool admits(int rank, int run_limit, int total_limit) const {
@@ -63,14 +67,22 @@ class NodeBooks {
     int running = 0;    // not suspended by their users
     int total = 0;
   };
+  struct Roomy {
+    CountedDemand demand;
+    NodeSet nodes;
+  };
+  static constexpr std::size_t kRoomyMax = 8;
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
   void count_running(const SelectJob& job, int delta);
   void count_presence(const SelectJob& job, int delta);
+  bool is_roomy(const CountedDemand& demand, int rank) const;
 
   const Cluster& cluster_;
   std::vector<Node> nodes_;
   CountedBook memory_;
   NodeSet empty_;
+  int first_empty_ = 0;
+  mutable std::vector<Roomy> roomy_;  // filled by questions; oldest first
 };
 
 }  // namespace sched::linear

@@ -24,9 +24,9 @@ struct Linear::Removal {
 
 // Removes the candidates in this order until the job fits. Returns where, and how many are removed
 // then; notes for each of these how many usable nodes it has.
-std::optional<NodeSet> Linear::remove_until_fits(const SelectRequest& request,
-                                                 std::vector<Removal>& removals,
-                                                 std::size_t& removed_count) {
+std::optional<Linear::Ranks> Linear::remove_until_fits(const SelectRequest& request,
+                                                       std::vector<Removal>& removals,
+                                                       std::size_t& removed_count) {
   const int run_limit = share_of(request) - 1;
   const CountedDemand memory = memory_of(*request.job);
   NodeBooks::Trial trial{books_};
@@ -58,12 +58,12 @@ std::optional<NodeSet> Linear::remove_until_fits(const SelectRequest& request,
 // 2. With more than one candidate, do it again: first the one that was decisive, then the others by
 //    how many usable nodes they have, those that were not removed last.
 // 3. Victims are those with usable nodes of which the job takes one.
-std::optional<NodeSet> Linear::with_victims(const SelectRequest& request,
-                                            std::vector<std::size_t>& victims) {
+std::optional<Linear::Ranks> Linear::with_victims(const SelectRequest& request,
+                                                  std::vector<std::size_t>& victims) {
   std::vector<Removal> removals;
   for (std::size_t i = 0; i < request.candidates.size(); ++i) removals.push_back({i, 0});
   std::size_t removed_count = 0;
-  std::optional<NodeSet> chosen = remove_until_fits(request, removals, removed_count);  // 1
+  std::optional<Ranks> chosen = remove_until_fits(request, removals, removed_count);  // 1
   if (!chosen) return std::nullopt;
   if (removals.size() > 1) {  // 2
     for (std::size_t i = removed_count; i < removals.size(); ++i) removals[i].usable = 0;
@@ -74,10 +74,12 @@ std::optional<NodeSet> Linear::with_victims(const SelectRequest& request,
     chosen = remove_until_fits(request, removals, removed_count);
     if (!chosen) return std::nullopt;
   }
-  for (std::size_t i = 0; i < removed_count; ++i) {  // 3
+  NodeSet taken = cluster_.no_nodes();  // 3
+  for (const int rank : *chosen) taken.set(rank);
+  for (std::size_t i = 0; i < removed_count; ++i) {
     const std::size_t candidate = removals[i].candidate;
     if (removals[i].usable == 0) continue;
-    if (has_node_in(cluster_, *request.candidates[candidate].job->allocation, *chosen)) {
+    if (has_node_in(cluster_, *request.candidates[candidate].job->allocation, taken)) {
       victims.push_back(candidate);
     }
   }
@@ -136,7 +138,7 @@ class Linear::Sparing final : public VictimQuestion {
 
   // 1. On nodes without a job that must not be stacked upon, as if there were no victims.
   // 2. On nodes that the victims taken so far leave.
-  std::optional<NodeSet> chosen() {
+  std::optional<Ranks> chosen() {
     NodeSet nodes = request_.nodes;
     for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
       if (blockers_[static_cast<std::size_t>(rank)] > 0) nodes.reset(rank);
@@ -180,8 +182,8 @@ class Linear::Sparing final : public VictimQuestion {
 };
 
 // MinimisePreemption: the fewest victims, then the lowest tiers, then the smallest jobs.
-std::optional<NodeSet> Linear::cheapest(const SelectRequest& request,
-                                        std::vector<std::size_t>& victims) {
+std::optional<Linear::Ranks> Linear::cheapest(const SelectRequest& request,
+                                              std::vector<std::size_t>& victims) {
   Sparing question{*this, request};
   if (auto nodes = question.chosen()) return nodes;  // without any victim
   const auto taken = cheapest_victims(question.costs(), question);
