@@ -229,9 +229,7 @@ std::optional<Attempt::Found> Attempt::test_rows(const CoreView& base) {
     CoreView view = within;
     const bool extra = i + 1 == wanted && options_.extra_row_taken != nullptr;
     view.subtract(extra ? options_.extra_row_taken->data() : rows->row(i));
-    const OfferMemo::Key key{.kind = OfferMemo::Kind::kRow,
-                             .row_id = rows->row_id(i),
-                             .layout_version = rows->layout_version()};
+    const OfferMemo::Key key{.kind = OfferMemo::Kind::kRow, .row_id = rows->row_id(i)};
     std::vector<Chosen> nodes =
         choose_from(remembers && !extra ? view_offer(key, view) : offer_of(view), view);
     if (!nodes.empty()) return Found{std::move(nodes), view};

@@ -32,9 +32,7 @@ class OfferMemo {
   enum class Kind : std::uint8_t { kEver, kIdle, kMayTake, kNoEqual, kRow };  // tests 0 to 4
   struct Key {
     Kind kind;
-    // Of a row: which, in which packing of the partition.
-    int row_id = 0;
-    std::uint64_t layout_version = 0;
+    int row_id = 0;  // of a row
     std::uint64_t configuration_version = 0;
     friend bool operator==(const Key&, const Key&) = default;
   };

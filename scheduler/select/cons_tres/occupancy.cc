@@ -47,7 +47,8 @@ int Occupancy::rows_count(PartitionIndex partition) const {
 PartitionRows& Occupancy::rows_for(PartitionIndex partition) {
   if (partition.index() >= rows_.size()) rows_.resize(partition.index() + 1);
   auto& rows = rows_[partition.index()];
-  if (!rows) rows = std::make_unique<PartitionRows>(node_count());
+  if (!rows)
+    rows = std::make_unique<PartitionRows>(node_count(), [this](int rank) { touch(rank); });
   rows->set_count(rows_count(partition));
   return *rows;
 }

@@ -26,6 +26,8 @@ class Occupancy {
  public:
   // `cluster` must be settled and outlive this.
   explicit Occupancy(const Cluster& cluster);
+  Occupancy(const Occupancy&) = delete;
+  Occupancy& operator=(const Occupancy&) = delete;
 
   // Rows that a partition has now: max_share, plus the extra row of preempt/qos (R4.8).
   int rows_count(PartitionIndex partition) const;

@@ -156,9 +156,9 @@ void PartitionRows::pack() {
   }
   std::sort(order.begin(), order.end());
   std::vector<Row> before = std::move(rows_);  // 3
-  rows_.clear();
-  for (const Row& row : before) rows_.push_back(Row{.id = row.id, .cores = {}});
+  rows_ = empty_rows(before);
   std::vector<int> rows_before;
+  rows_before.reserve(order.size());
   for (const auto& keyed : order) {
     RowJob* const job = keyed.second;
     const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row& candidate) {
@@ -171,12 +171,44 @@ void PartitionRows::pack() {
   }
   if (rows_before.size() < order.size()) {  // 4
     for (std::size_t i = 0; i < rows_before.size(); ++i) order[i].second->row = rows_before[i];
-    rows_ = std::move(before);
+    keep_memory(std::exchange(rows_, std::move(before)));
     return;
   }
   // 5
   for (const auto& [key, job] : order) job->sequence = next_sequence_++;
-  ++layout_version_;
+  tell_changes(before);
+  keep_memory(std::move(before));
+}
+
+std::vector<PartitionRows::Row> PartitionRows::empty_rows(const std::vector<Row>& like) {
+  std::vector<Row> rows;
+  for (const Row& row : like) {
+    Row& made = rows.emplace_back(Row{.id = row.id, .cores = {}});
+    if (row.cores.empty() || spare_.empty()) continue;
+    made.cores = std::move(spare_.back());
+    spare_.pop_back();
+    std::fill(made.cores.begin(), made.cores.end(), kNothingUsed);
+  }
+  return rows;
+}
+
+void PartitionRows::keep_memory(std::vector<Row> rows) {
+  for (Row& row : rows) {
+    if (row.cores.size() == at(node_count_) && spare_.size() < rows_.size()) {
+      spare_.push_back(std::move(row.cores));
+    }
+  }
+}
+
+void PartitionRows::tell_changes(const std::vector<Row>& before) const {
+  for (const Row& row : rows_) {
+    const auto old = std::ranges::find(before, row.id, &Row::id);
+    for (int rank = 0; rank < node_count_; ++rank) {
+      const CoreSet& now = row.cores.empty() ? kNothingUsed : row.cores[at(rank)];
+      const bool was_empty = old == before.end() || old->cores.empty();
+      if (now != (was_empty ? kNothingUsed : old->cores[at(rank)])) changed_(rank);
+    }
+  }
 }
 
 // R4.12 by exchanges, as Slurm does it. Not stable: rows of equal density may change places, and
@@ -212,10 +244,10 @@ void PartitionRows::end_trial() {
   in_trial_ = false;
   std::size_t outside = removed_.size();  // so many of `removed_` are in no row now
   if (saved_) {
-    rows_ = std::move(saved_->rows);
+    const std::vector<Row> in_trial = std::exchange(rows_, std::move(saved_->rows));
     jobs_ = std::move(saved_->jobs);
     outside = saved_->removed_count;
-    ++layout_version_;
+    tell_changes(in_trial);
     saved_.reset();
   }
   for (std::size_t i = 0; i < removed_.size(); ++i) {

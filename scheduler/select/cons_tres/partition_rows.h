@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -29,7 +30,12 @@ struct RankCores {
 
 class PartitionRows {
  public:
-  explicit PartitionRows(int node_count) : node_count_{node_count} {}
+  // `changed(rank)` is called when packing has changed what single rows hold of a node. (What a job
+  // that comes or goes changes is its caller's business.)
+  using Changed = std::function<void(int rank)>;
+  explicit PartitionRows(
+      int node_count, Changed changed = [](int) {})
+      : node_count_{node_count}, changed_{std::move(changed)} {}
 
   // Makes room for `count` rows. Rows beyond that stay while they hold jobs.
   void set_count(int count);
@@ -55,10 +61,8 @@ class PartitionRows {
   // The rows as they are packed now, indexed by rank; nullptr = nothing was ever in it.
   void pack();
   const CoreSet* row(int index) const;
-  // A row keeps its id while it moves among the others; which jobs it holds may have changed
-  // altogether when the version has.
+  // A row keeps its id while it moves among the others.
   int row_id(int index) const { return rows_[static_cast<std::size_t>(index)].id; }
-  std::uint64_t layout_version() const { return layout_version_; }
   // R4.12: densest first, by the number of cores held.
   void sort_densest_first();
 
@@ -93,14 +97,22 @@ class PartitionRows {
   bool stacked() const;
   void save_for_trial();
 
+  // Calls changed_ for each node of which a row holds other cores than the row of its id in
+  // `before`.
+  void tell_changes(const std::vector<Row>& before) const;
+  // Rows with these ids and nothing in them, in the memory of earlier ones.
+  std::vector<Row> empty_rows(const std::vector<Row>& like);
+  void keep_memory(std::vector<Row> rows);
+
   int node_count_;
+  Changed changed_;
   std::vector<Row> rows_;
+  std::vector<std::vector<CoreSet>> spare_;  // cores of rows that are no more, for the next packing
   Jobs jobs_;
   std::vector<CoreSet> used_;  // by rank; kept only while there are several rows
   std::vector<std::uint16_t> jobs_on_;
   std::int64_t next_sequence_ = 0;
   bool unpacked_ = false;
-  std::uint64_t layout_version_ = 0;
 
   bool in_trial_ = false;
   std::vector<std::pair<JobId, RowJob>> removed_;  // in this trial
