@@ -2,8 +2,17 @@
 // Events go in with their instants, decisions come out as data. It decides as Slurm does
 // (slurm-semantics.md; rules are cited where they are implemented).
 //
-// Threads: none; one caller at a time. Cost: an event costs what it changes, not what exists; the
-// figures of `make bench` say how much.
+// Threads: none; one caller at a time.
+//
+// Cost: an event costs what it changes, not what exists; the figures of `make bench` say how much.
+//   step         of a job: O(its nodes + its partitions × log queue), and its component of the
+//   gang.
+//                NodeUpdate: what depends on that node, and jobs held as impossible. A new node or
+//                other hardware, NodeRemove, Configure: O(everything).
+//   Wake, Pass   O(nodes / 64 + what changed) for each record that a pass tries; with jobs stacked
+//                O(nodes × partitions), and O(jobs stacked) after one of them has left.
+//   questions    job(), when_has_run(): O(1) and its component; names O(log); jobs() O(jobs).
+//   plans        O(nodes that may differ × their jobs × slots); runs likewise.
 #pragma once
 
 #include <cstdint>

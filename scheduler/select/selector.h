@@ -16,7 +16,11 @@
 
 namespace sched {
 
-// What a selector needs to know of a job, allocated or not. Owned by the scheduler's job table.
+// What a selector sees of a job, allocated or not. select/ stands below jobs/, so it has a type of
+// its own; and because selectors keep pointers to it while the job is allocated (victims, mates,
+// trials), it is a field of Job and is not made for each call. Most of it points into the job. What
+// is copied there (state, partition, how it is stacked, its part as a victim) is written by
+// JobBooks alone, with the job's own. A job that is tried in a partition has one of the call's own.
 struct SelectJob {
   JobId id;
   std::int64_t table_order = 0;  // job-table order; breaks ties

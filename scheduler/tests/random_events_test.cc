@@ -29,10 +29,11 @@ constexpr int kJobsMax = 14;
 
 // How often there was something to look at.
 struct Looks {
-  std::int64_t later = 0;    // what a job does at a time to come, as published
-  std::int64_t has_run = 0;  // when a job will have run for so long
-  std::int64_t leaders = 0;  // new leaders, with a job that had started
-  std::int64_t played = 0;   // what a job does when the core is played
+  std::int64_t later = 0;     // what a job does at a time to come, as published
+  std::int64_t has_run = 0;   // when a job will have run for so long
+  std::int64_t leaders = 0;   // new leaders, with a job that had started
+  std::int64_t mixtures = 0;  // likewise, some of whose nodes have a timetable of before
+  std::int64_t played = 0;    // what a job does when the core is played
 };
 
 class RandomRun {
@@ -81,6 +82,10 @@ class RandomRun {
                                     << "\ninstead of: " << text_of(decisions);
     };
     driver_.on_plans = [this](base::Instant now, const std::vector<NodePlan>& plans) {
+      for (const NodePlan& plan : plans) {
+        const auto before = driver_.published().find(plan.node);
+        if (before != driver_.published().end()) older_[plan.node] = before->second;
+      }
       for (const NodePlan& plan : plans) {
         for (const NodeTimetableEntry& entry : plan.entries) {
           EXPECT_GE(entry.ran.count(), 0) << "ran of job " << entry.job.value() << " at "
@@ -357,6 +362,7 @@ class RandomRun {
     if (told_) return;
     check_published();
     if (pick(4) == 0) check_new_leader();
+    if (pick(8) == 0) check_leader_of_a_mixture();
     check_simulated();
     if (pick(16) == 0) check_played();
   }
@@ -456,20 +462,76 @@ class RandomRun {
     return from;
   }
 
-  // Restored from published plans + projection = what was published.
-  void check_new_leader() {
+  // Tells the cluster to a new leader. Returns the jobs as the API server has them; nullopt while
+  // jobs are being killed, and lists are in motion.
+  std::optional<std::vector<RestoredJob>> begin_leader(Scheduler& other) const {
     const base::Instant now = driver_.now();
-    if (!all_published()) return;
-    Scheduler other{Options{}};
     other.step(now, Configure{std::make_shared<const Configuration>(world_.configuration)});
     for (const NodeSpec& spec : world_.nodes) other.step(now, NodeUpdate{spec});
     std::vector<RestoredJob> jobs;
     for (const JobId id : core().jobs()) {
       const JobView view = driver_.view(id.value());
-      if (view.ending || view.completing) return;  // being killed: lists are in motion
-      if (view.partition && !other.find_partition(core().partition_name(*view.partition))) return;
+      if (view.ending || view.completing) return std::nullopt;
+      if (view.partition && !other.find_partition(core().partition_name(*view.partition))) {
+        return std::nullopt;
+      }
       jobs.push_back(restored_job(id, other));
     }
+    return jobs;
+  }
+
+  // Whether all its jobs are on the node now.
+  bool is_of_these_jobs(const NodePlan& plan) const {
+    return std::ranges::all_of(plan.entries, [&](const NodeTimetableEntry& entry) {
+      const auto view = core().job(entry.job, driver_.now());
+      return view && is_sliced(*view) &&
+             std::ranges::any_of(view->allocation->nodes,
+                                 [&](const NodeAllocation& use) { return use.node == plan.node; });
+    });
+  }
+
+  // A leader that was lost while it wrote left some nodes with the timetable before. What they say
+  // together may be impossible; the lists of the new leader are sound all the same, now and later.
+  void check_leader_of_a_mixture() {
+    const base::Instant now = driver_.now();
+    Scheduler other{Options{}};
+    const auto jobs = begin_leader(other);
+    if (!jobs) return;
+    std::vector<NodePlan> plans;
+    base::Instant settled = now;  // until then what was published stands, and the lists lie ahead
+    bool mixed = false;
+    for (const auto& [node, plan] : driver_.published()) {
+      const auto older = older_.find(node);
+      const bool takes_older =
+          older != older_.end() && is_of_these_jobs(older->second) && pick(2) == 0;
+      mixed = mixed || takes_older;
+      plans.push_back(takes_older ? older->second : plan);
+      settled = std::max(settled, plans.back().as_of);
+    }
+    if (!mixed) return;
+    ++looks_.mixtures;
+    other.restore_from_published(now, *jobs, plans);
+    if (settled == now) {
+      ASSERT_EQ(other.check_invariants(), "");
+    }
+    while (const auto due = other.next_due()) {
+      if (*due > now + seconds(100)) break;
+      other.step(*due, Wake{});
+      other.take_decisions();
+      other.take_plans(*due);
+      if (*due < settled) continue;
+      ASSERT_EQ(other.check_invariants(), "");
+    }
+  }
+
+  // Restored from published plans + projection = what was published.
+  void check_new_leader() {
+    const base::Instant now = driver_.now();
+    if (!all_published()) return;
+    Scheduler other{Options{}};
+    const auto stored = begin_leader(other);
+    if (!stored) return;
+    const std::vector<RestoredJob>& jobs = *stored;
     std::vector<NodePlan> plans;
     for (const auto& [node, plan] : driver_.published()) plans.push_back(plan);
     other.restore_from_published(now, jobs, plans);
@@ -507,6 +569,7 @@ class RandomRun {
   };
   std::vector<Told> history_;
   std::optional<Scheduler> simulated_;
+  std::map<NodeIndex, NodePlan> older_;  // what nodes had before what is published now
   std::map<JobId, base::Duration> ran_;  // in the present incarnation, as it says
   std::int64_t next_id_ = 1;
   std::vector<JobId> unready_;
@@ -535,6 +598,7 @@ void run_many(SelectType select, bool told, std::uint64_t first_seed) {
   EXPECT_GT(looks.later, events);
   EXPECT_GT(looks.has_run, events / 10);
   EXPECT_GT(looks.leaders, events / 100);
+  EXPECT_GT(looks.mixtures, events / 1000);
   EXPECT_GT(looks.played, events / 10);
 }
 

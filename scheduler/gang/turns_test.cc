@@ -1,0 +1,123 @@
+// Turns: what both kinds have in common. Two jobs hold all of one node; slices of 30 s end on the
+// grid, or when the test says so. Drawings: one character for each slice, "#" = the job runs.
+#include "scheduler/gang/turns.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "scheduler/testing/cluster_driver.h"
+
+namespace sched::gang {
+namespace {
+
+using testing::at;
+using testing::seconds;
+
+class TurnsTest : public ::testing::TestWithParam<bool>, private TurnEvents {
+ protected:
+  TurnsTest() {
+    const std::vector<NodeSpec> one = testing::nodes("n", 1, 1);
+    EXPECT_TRUE(cluster_.upsert_node(one.front()).ok());
+    cluster_.configure(testing::gang_linear({testing::partition("p", one)}));
+    cluster_.settle();
+    books_.reshape();
+    turns_ = make_turns(Options{.told_timing = GetParam()}, cluster_, books_, *this);
+    turns_->configure();
+  }
+
+  // The job has started on all of the node, and is ready.
+  Job& start(double t, std::int64_t id) {
+    turns_->go_to(at(t), false);
+    Job& job = books_.add(testing::job(id, 1, "p"));
+    Allocation allocation;
+    allocation.nodes.push_back(
+        {.node = cluster_.find_node("n1").value(), .cores = CoreSet::first(4), .cpus = 4});
+    allocation.whole_nodes = true;
+    books_.begin(job, cluster_.find_partition("p").value(), std::move(allocation),
+                 {.whole_nodes = true, .may_stack = true, .max_share = 4}, at(t));
+    books_.set_ready(job, at(t));
+    turns_->set_phase(job, JobClock::Phase::kRunning);
+    turns_->start(job);
+    return job;
+  }
+  void leave(double t, Job& job) {
+    turns_->go_to(at(t), false);
+    turns_->leave(job);
+    books_.end(job, JobState::kCompleted);
+  }
+  void end_slice(int number) {
+    turns_->go_to(at(30.0 * number), false);
+    turns_->end_slice();
+    turns_->wake();
+    turns_->play();
+  }
+  // Slices 0 to 5 of both jobs.
+  std::pair<std::string, std::string> draw(const Job& first, const Job& second) {
+    std::pair<std::string, std::string> lines;
+    for (int slot = 0; slot <= 5; ++slot) {
+      if (slot > 0) end_slice(slot);
+      lines.first += first.running() ? '#' : '.';
+      lines.second += second.running() ? '#' : '.';
+    }
+    return lines;
+  }
+
+  void must_end(Job& victim, std::optional<JobId>) override { killed_.push_back(victim.id); }
+  void times_changed(Job&) override {}
+  void resumed(Job&) override {}
+
+  Cluster cluster_;
+  JobBooks books_{cluster_};
+  std::unique_ptr<Turns> turns_;
+  std::vector<JobId> killed_;
+};
+
+// 14.1: the second job waits for the second tick; from there on they take turns.
+TEST_P(TurnsTest, JobsOfOneNodeRunByTurns) {
+  Job& first = start(1, 1);
+  Job& second = start(2, 2);
+  const auto [one, two] = draw(first, second);
+  EXPECT_EQ(one, "##.#.#");
+  EXPECT_EQ(two, "..#.#.");
+  EXPECT_EQ(turns_->check_invariants(), "");
+  EXPECT_TRUE(killed_.empty());
+}
+
+// Run time is the time in which the job had its turn; the rest is suspended time.
+TEST_P(TurnsTest, ClocksCountTurns) {
+  Job& first = start(0, 1);
+  Job& second = start(0, 2);
+  draw(first, second);
+  turns_->go_to(at(160), false);
+  EXPECT_EQ(turns_->run_time(first, at(160)), seconds(30 + 30 + 30 + 10));
+  EXPECT_EQ(turns_->suspend_time(first, at(160)), seconds(30 + 30));
+  EXPECT_EQ(turns_->run_time(second, at(160)), seconds(30 + 30));
+}
+
+TEST_P(TurnsTest, AJobThatIsLeftAloneRunsOn) {
+  Job& first = start(0, 1);
+  Job& second = start(0, 2);
+  EXPECT_FALSE(second.running());
+  books_.take_decisions();
+  leave(10, first);
+  EXPECT_TRUE(second.running());
+  EXPECT_EQ(books_.take_decisions(), (std::vector<Decision>{Resume{JobId{2}}}));
+  EXPECT_FALSE(first.in_gang);
+}
+
+// Only where slices are told a job that waits can be held where it is (T11).
+TEST_P(TurnsTest, AJobThatWaitsIsHeldWithItsCoresWhereSlicesAreTold) {
+  start(0, 1);
+  Job& second = start(0, 2);
+  EXPECT_EQ(turns_->hold(second), GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, TurnsTest, ::testing::Bool(),
+                         [](const auto& told) { return told.param ? "Told" : "Own"; });
+
+}  // namespace
+}  // namespace sched::gang
