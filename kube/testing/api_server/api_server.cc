@@ -431,6 +431,21 @@ void ApiServer::compact() {
   impl_->rest_.compact();
 }
 
+class ApiServer::Backup {
+ public:
+  Rest::Backup rest;
+};
+
+std::shared_ptr<const ApiServer::Backup> ApiServer::back_up() const {
+  const std::scoped_lock lock{impl_->mu_};
+  return std::make_shared<const Backup>(Backup{impl_->rest_.back_up()});
+}
+
+void ApiServer::restore(const Backup& backup) {
+  const std::scoped_lock lock{impl_->mu_};
+  impl_->rest_.restore(backup.rest);
+}
+
 std::map<RequestKind, std::int64_t> ApiServer::request_counts() const {
   const std::scoped_lock lock{impl_->mu_};
   return impl_->log_.counts();

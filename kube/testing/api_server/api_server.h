@@ -96,6 +96,14 @@ class ApiServer {
   void lose_next_event(const std::string& resource);  // current watchers never see the next change
   void compact();  // watches and continue tokens from before now get 410
 
+  // All objects and kinds, as a snapshot of etcd has them; cheap, since objects are shared.
+  class Backup;
+  std::shared_ptr<const Backup> back_up() const;
+  // As `etcdutl snapshot restore --bump-revision --mark-compacted` does it: what was written since
+  // is undone, resourceVersions go on from above all that were ever given, watches break, and those
+  // from before get 410. Also of a backup of another server.
+  void restore(const Backup& backup);
+
   // What was asked of it.
   std::map<RequestKind, std::int64_t> request_counts() const;
   std::vector<WriteRecord> writes_since(base::Instant since) const;

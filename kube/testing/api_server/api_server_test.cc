@@ -175,6 +175,29 @@ TEST_F(ApiServerTest, WatchFromBeforeCompactionGetsGone) {
   EXPECT_EQ(last_state_, StreamState::kEnd);
 }
 
+TEST_F(ApiServerTest, RestoreBringsTheOldObjectsUnderNewVersions) {
+  call(kube::Method::kPost, kPods, pod("a"));
+  const auto backup = server_.back_up();
+  call(kube::Method::kPost, kPods, pod("b"));
+  call(kube::Method::kDelete, std::string{kPods} + "/a?gracePeriodSeconds=0");
+  const std::int64_t before = server_.resource_version();
+  const auto stream = watch(std::string{kPods} + "?watch=true");
+  drain(stream);
+  server_.restore(*backup);
+  drain(stream);
+  EXPECT_EQ(last_state_, StreamState::kReset);
+  EXPECT_GT(server_.resource_version(), before);
+  const json list = get(kPods);
+  ASSERT_EQ(list["items"].size(), 1U);
+  EXPECT_EQ(list["items"][0]["metadata"]["name"], "a");
+  // Who resumes hears that it is gone.
+  const auto resumed =
+      watch(std::string{kPods} + "?watch=true&resourceVersion=" + std::to_string(before));
+  const std::vector<json> events = drain(resumed);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0]["object"]["code"], 410);
+}
+
 TEST_F(ApiServerTest, BookmarksAndTimeOutFollowTheClock) {
   const auto stream =
       watch(std::string{kPods} + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=90");

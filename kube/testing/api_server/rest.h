@@ -52,6 +52,13 @@ class Rest {
   WatchHub& watches() { return watches_; }
   void compact();
 
+  struct Backup {
+    ResourceRegistry registry;
+    Store::Contents contents;
+  };
+  Backup back_up() const { return {registry_, store_.contents()}; }
+  void restore(const Backup& backup);
+
  private:
   enum class Propagation { kBackground, kOrphan };
   struct DeleteOptions {

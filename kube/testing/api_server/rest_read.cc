@@ -192,4 +192,11 @@ void Rest::compact() {
   snapshots_.clear();
 }
 
+void Rest::restore(const Backup& backup) {
+  registry_ = backup.registry;
+  store_.restore(backup.contents);
+  snapshots_.clear();
+  watches_.finish("", StreamState::kReset);
+}
+
 }  // namespace devcluster

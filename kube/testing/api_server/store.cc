@@ -12,6 +12,9 @@ namespace {
 
 using nlohmann::json;
 
+// Above what was given out after the backup was made.
+constexpr std::int64_t kRestoredRevisionBump = 1'000'000;
+
 std::string uid_of(const json& object) {
   return object["metadata"].value("uid", "");
 }
@@ -124,6 +127,14 @@ std::optional<std::vector<ChangePtr>> Store::changes_after(std::int64_t rv) cons
 void Store::compact() {
   compacted_rv_ = rv_;
   history_.clear();
+}
+
+void Store::restore(const Contents& contents) {
+  rv_ = std::max(rv_, contents.rv) + kRestoredRevisionBump;
+  collections_ = contents.collections;
+  by_uid_ = contents.by_uid;
+  by_owner_uid_ = contents.by_owner_uid;
+  compact();
 }
 
 }  // namespace devcluster

@@ -70,6 +70,18 @@ class Store {
   std::optional<std::vector<ChangePtr>> changes_after(std::int64_t rv) const;
   // Forgets the history: watches from before now get 410.
   void compact();
+
+  // All objects with what is indexed of them; not the history.
+  struct Contents {
+    std::int64_t rv = 0;
+    std::map<GroupResource, std::map<ObjectKey, ObjectPtr>> collections;
+    std::map<std::string, ObjectAddress> by_uid;
+    std::map<std::string, std::set<ObjectAddress>> by_owner_uid;
+  };
+  Contents contents() const { return {rv_, collections_, by_uid_, by_owner_uid_}; }
+  // The objects are those again, without a history. The resourceVersion goes on from above all that
+  // were ever given.
+  void restore(const Contents& contents);
   std::int64_t compacted_rv() const { return compacted_rv_; }
 
  private:
