@@ -113,23 +113,27 @@ NodeWatch::NodeWatch(kube::Client client, const kube::Clock& clock, NodeWatchOpt
       fail_open_micros_{TimetableSettings{}.fail_open_after.count()} {}
 
 template <typename T>
-void NodeWatch::run(kube::RunLoop& loops, const std::string& name, kube::Informer<T>& informer) {
-  loops.start(name, [this, &informer](std::stop_token stop) {
-    const base::Duration wait = informer.step(std::move(stop));
-    notify_();  // The first list may have been empty: nothing else tells that it is complete.
-    return wait;
-  });
+NodeWatch::NamedStep NodeWatch::step_of(const std::string& name, kube::Informer<T>& informer) {
+  return {
+      .name = name, .step = [this, &informer](std::stop_token stop) {
+        const base::Duration wait = informer.step(std::move(stop));
+        notify_();  // The first list may have been empty: nothing else tells that it is complete.
+        return wait;
+      }};
+}
+
+std::vector<NodeWatch::NamedStep> NodeWatch::steps() {
+  return {step_of("pods", pods_),
+          step_of("timetable", timetable_),
+          step_of("node", node_),
+          step_of("config", config_),
+          {"confirm", [this](std::stop_token) { return read_timetable(); }, &confirm_waker_},
+          {"lease", [this](std::stop_token stop) { return read_lease(std::move(stop)); },
+           &lease_waker_}};
 }
 
 void NodeWatch::start(kube::RunLoop& loops) {
-  run(loops, "pods", pods_);
-  run(loops, "timetable", timetable_);
-  run(loops, "node", node_);
-  run(loops, "config", config_);
-  loops.start(
-      "confirm", [this](std::stop_token) { return read_timetable(); }, &confirm_waker_);
-  loops.start(
-      "lease", [this](std::stop_token stop) { return read_lease(std::move(stop)); }, &lease_waker_);
+  for (NamedStep& step : steps()) loops.start(step.name, std::move(step.step), step.waker);
 }
 
 void NodeWatch::confirm_timetable(bool wanted) {

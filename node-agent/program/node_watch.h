@@ -49,7 +49,15 @@ class NodeWatch {
   NodeWatch(kube::Client client, const kube::Clock& clock, NodeWatchOptions options,
             std::function<void()> notify);
 
-  // One thread per kind, and one for the Lease.
+  // What has to be stepped again and again, each by a thread of its own: one per kind, one for the
+  // Lease, one for quorum reads. A step returns how long to wait, unless its waker ends that.
+  struct NamedStep {
+    std::string name;
+    kube::RunLoop::Step step;
+    kube::Waker* waker = nullptr;
+  };
+  std::vector<NamedStep> steps();
+  // All of them, on threads of `loops`.
   void start(kube::RunLoop& loops);
 
   // Fills in the API server's part of the inputs. Where the API server has not answered yet, the
@@ -72,7 +80,7 @@ class NodeWatch {
   template <typename T>
   typename kube::Informer<T>::Handlers handlers(const std::string& what);
   template <typename T>
-  void run(kube::RunLoop& loops, const std::string& name, kube::Informer<T>& informer);
+  NamedStep step_of(const std::string& name, kube::Informer<T>& informer);
 
   const NodeWatchOptions options_;
   const std::function<void()> notify_;
