@@ -77,6 +77,7 @@ void GangRunner::run_started(JobRecord& job) {
   }
   if (seen.failure) return end_by_itself(job, *seen.failure);
   if (seen.all_succeeded) {
+    show_times(job, scheduler_, now_);  // the scheduler forgets it with the next line
     scheduler_.tell(
         sched::JobGone{.job = job.id, .verdict = sched::JobState::kCompleted, .exit_code = 0});
     return;
@@ -153,6 +154,7 @@ void GangRunner::become_ready(JobRecord& job) {
 }
 
 void GangRunner::end_by_itself(JobRecord& job, const GangFailure& failure) {
+  show_times(job, scheduler_, now_);  // its time ends here, not when the last of its pods is gone
   sched::JobState state = failure.state;
   const bool requeue = failure.lost_member && may_requeue(job);
   if (requeue) state = sched::JobState::kNodeFail;  // the scheduler requeues it then

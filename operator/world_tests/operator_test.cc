@@ -51,6 +51,25 @@ TEST(Operator, RunsAJobFromSubmissionToItsEnd) {
 }
 
 // Jobs of one file are created within a second, which is all that a creation timestamp tells apart.
+// The time as of the end, not as of the last refresh of what runs.
+TEST(Operator, AJobThatHasEndedSaysHowLongItRan) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("well", 2, "20s"));
+  world.apply(gang_job("badly", 1, "20s", nullptr, {{"test/exit-code", "3"}}));
+  const auto ended = [&](const char* job, const char* state) {
+    return world.run_until([&] { return world.state(job) == state; }, seconds{60});
+  };
+  ASSERT_TRUE(ended("well", "Completed") && ended("badly", "Failed")) << world.log_tail();
+  for (const char* name : {"well", "badly"}) {
+    const kube::JobStatus status = world.job(name).status;
+    ASSERT_TRUE(status.run_time && status.end_time && status.start_time) << name;
+    EXPECT_GT(status.run_time->elapsed, seconds{10}) << name;
+    EXPECT_LE(status.run_time->elapsed, *status.end_time - *status.start_time) << name;
+  }
+}
+
 TEST(Operator, JobsAreNumberedInTheOrderOfTheirCreation) {
   World world{{}};
   world.apply(linear_config());
