@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo reference dist bench check check-long cluster-up cluster-down e2e-kubernetes bench-kubernetes format clean
+.PHONY: help deps build test dev demo reference dist bench check check-long cluster-up cluster-down campaign e2e-kubernetes bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 SLICE ?= 2s
@@ -10,6 +10,8 @@ PART ?= scheduler
 BUILD := build
 TEST_ARGS ?=
 NODES ?= 1000
+ROUNDS ?= 10000
+SEED ?= 1
 SCALE ?= 1
 DIST_URL ?= https://example.com/kubegang
 
@@ -60,6 +62,11 @@ check: deps  ## the tests of the pure parts under asan-ubsan, and fuzzing (FUZZ_
 check-long: deps  ## everything under asan-ubsan and tsan, fuzzing, more rounds: hours
 	@tools/install-packages tools/packages-check.txt
 	@tools/check --long
+
+campaign: deps  ## the whole system in virtual time, with faults (ROUNDS=10000 SEED=1)
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target kubegang-simulation
+	@$(BUILD)/bin/kubegang-simulation --rounds $(ROUNDS) --seed $(SEED) --threads $(JOBS)
 
 e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go; minutes the first time; FILTER=Suite.*)
 	@tools/install-packages tools/packages-kubernetes.txt

@@ -1,0 +1,56 @@
+// Deliberate breaks of rules that matter, to show that the checkers find them. Each is made where
+// the simulation stands between the real parts: what the API server keeps, what the writer
+// acknowledges, what the agent's policy is told, what is on the disk.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace simulation {
+
+enum class Break {
+  kNone,
+  kStartNotStored,      // pods are made before the start is committed
+  kEndingNotStored,     // pods are deleted before the ending is committed
+  kJournalAfterFreeze,  // the journal names a pod only some time after it was frozen
+  kNoBarrier,           // the incoming pods are thawed without waiting for the outgoing ones
+  kStaleObeyed,         // an older timetable is obeyed as if a quorum read had said the same
+  kNeverFailsOpen,      // the agents do not look at the operator's Lease
+  kFrozenUnsettled,     // pods count as settled as soon as they are seen
+  kDeletedStaysFrozen,  // a pod that is being deleted is not thawed
+  kGoneNotListed,       // an informer does not list again after 410
+  kOutcomeLost,         // a write that failed is never heard of
+};
+
+struct BreakInfo {
+  Break which;
+  std::string_view name;
+};
+
+inline constexpr std::array<BreakInfo, 10> kBreaks{{
+    {Break::kStartNotStored, "start-not-stored"},
+    {Break::kEndingNotStored, "ending-not-stored"},
+    {Break::kJournalAfterFreeze, "journal-after-freeze"},
+    {Break::kNoBarrier, "no-barrier"},
+    {Break::kStaleObeyed, "stale-obeyed"},
+    {Break::kNeverFailsOpen, "never-fails-open"},
+    {Break::kFrozenUnsettled, "frozen-unsettled"},
+    {Break::kDeletedStaysFrozen, "deleted-stays-frozen"},
+    {Break::kGoneNotListed, "gone-not-listed"},
+    {Break::kOutcomeLost, "outcome-lost"},
+}};
+
+constexpr std::optional<Break> parse_break(std::string_view name) {
+  for (const BreakInfo& info : kBreaks) {
+    if (info.name == name) return info.which;
+  }
+  return std::nullopt;
+}
+
+struct Breaks {
+  Break active = Break::kNone;
+  bool is(Break which) const { return active == which; }
+};
+
+}  // namespace simulation

@@ -1,0 +1,125 @@
+#include "simulation/kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace simulation {
+
+using agent::FreezeRequest;
+using agent::IoResult;
+using std::chrono::microseconds;
+
+namespace {
+
+constexpr base::Duration kWriteCost = microseconds{20};
+constexpr base::Duration kReadCost = microseconds{1};
+
+}  // namespace
+
+// Looks the cgroup up at each call: it may be gone.
+class Kernel::PodFreezer final : public agent::Freezer {
+ public:
+  PodFreezer(Kernel& kernel, std::string uid) : kernel_{kernel}, uid_{std::move(uid)} {}
+
+  IoResult request(FreezeRequest wanted) override {
+    kernel_.clock_.spend(kWriteCost);
+    return kernel_.request(uid_, wanted);
+  }
+  agent::Observation observe() override {
+    kernel_.clock_.spend(kReadCost);
+    if (kernel_.find(uid_) == nullptr) return {.result = IoResult::kGone, .frozen = false};
+    return {.result = IoResult::kOk, .frozen = kernel_.stands(uid_)};
+  }
+  agent::AskedState asked() override {
+    kernel_.clock_.spend(kReadCost);
+    const Cgroup* cgroup = kernel_.find(uid_);
+    if (cgroup == nullptr) return {.result = IoResult::kGone, .request = FreezeRequest::kThawed};
+    return {.result = IoResult::kOk, .request = cgroup->request};
+  }
+  std::optional<int> changes_fd() const override { return std::nullopt; }
+  bool kill_works_while_frozen() const override { return true; }
+
+ private:
+  Kernel& kernel_;
+  const std::string uid_;
+};
+
+void Kernel::start(const std::string& uid) {
+  Cgroup& cgroup = cgroups_[uid];
+  cgroup.has_program = true;
+  cgroup.worked_as_of = clock_.monotonic();
+}
+
+void Kernel::stop(const std::string& uid) {
+  const auto found = cgroups_.find(uid);
+  if (found == cgroups_.end()) return;
+  account(found->second);
+  found->second.has_program = false;
+}
+
+void Kernel::set_freeze_takes(const std::string& uid, base::Duration takes) {
+  const auto found = cgroups_.find(uid);
+  if (found != cgroups_.end()) found->second.freeze_takes = takes;
+}
+
+const Kernel::Cgroup* Kernel::find(const std::string& uid) const {
+  const auto found = cgroups_.find(uid);
+  return found == cgroups_.end() ? nullptr : &found->second;
+}
+
+bool Kernel::stands(const std::string& uid) const {
+  const Cgroup* cgroup = find(uid);
+  return cgroup != nullptr && cgroup->request == FreezeRequest::kFrozen &&
+         clock_.monotonic() >= cgroup->stands_from;
+}
+
+bool Kernel::is_asked_frozen(const std::string& uid) const {
+  const Cgroup* cgroup = find(uid);
+  return cgroup != nullptr && cgroup->request == FreezeRequest::kFrozen;
+}
+
+base::Duration Kernel::worked(const std::string& uid) {
+  const auto found = cgroups_.find(uid);
+  if (found == cgroups_.end()) return {};
+  account(found->second);
+  return found->second.worked;
+}
+
+void Kernel::account(Cgroup& cgroup) const {
+  const base::Duration now = clock_.monotonic();
+  if (cgroup.has_program) {
+    const base::Duration until =
+        cgroup.request == FreezeRequest::kFrozen ? std::min(now, cgroup.stands_from) : now;
+    cgroup.worked += std::max(until - cgroup.worked_as_of, base::Duration{0});
+  }
+  cgroup.worked_as_of = now;
+}
+
+IoResult Kernel::request(const std::string& uid, FreezeRequest wanted) {
+  const auto found = cgroups_.find(uid);
+  if (found == cgroups_.end()) return IoResult::kGone;
+  Cgroup& cgroup = found->second;
+  if (cgroup.request == wanted) return IoResult::kOk;
+  account(cgroup);
+  cgroup.request = wanted;
+  cgroup.asked_at = clock_.monotonic();
+  if (wanted == FreezeRequest::kFrozen) {
+    cgroup.stands_from = cgroup.asked_at + cgroup.freeze_takes;
+  } else {
+    on_thaw_(uid);
+  }
+  return IoResult::kOk;
+}
+
+base::Result<agent::PodOpener::Opened> Kernel::open_at(const std::string& path,
+                                                       const std::string& uid) {
+  if (find(uid) == nullptr) return base::Error{base::Code::kNotFound, "no cgroup " + path};
+  return Opened{.path = path, .freezer = std::make_shared<PodFreezer>(*this, uid)};
+}
+
+base::Status Kernel::bind(const std::string& uid, kube::QosClass, const std::string&) {
+  if (find(uid) == nullptr) return base::Error{base::Code::kNotFound, "no cgroup"};
+  return {};
+}
+
+}  // namespace simulation

@@ -1,0 +1,294 @@
+#include "simulation/kubelet.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/wellknown.h"
+#include "kube/api/time_format.h"
+
+namespace simulation {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Time kReportRetry = milliseconds{500};
+constexpr Time kHandlesSigterm = milliseconds{200};
+constexpr Time kRestartTakes = seconds{2};
+constexpr std::uint64_t kStartMillisMax = 1500;
+
+std::string label(const kube::Pod& pod, std::string_view name) {
+  const auto found = pod.metadata.labels.find(std::string{name});
+  return found == pod.metadata.labels.end() ? "0" : found->second;
+}
+
+std::string note(const kube::Pod& pod, const std::string& name, const std::string& otherwise) {
+  const auto found = pod.metadata.annotations.find("simulation/" + name);
+  return found == pod.metadata.annotations.end() ? otherwise : found->second;
+}
+
+json container(const std::string& state, json detail) {
+  return json::array({{{"name", "main"},
+                       {"ready", state == "running"},
+                       {"restartCount", 0},
+                       {"image", "x"},
+                       {"imageID", ""},
+                       {"state", {{state, std::move(detail)}}}}});
+}
+
+}  // namespace
+
+Kubelet::Kubelet(Machine& machine, devcluster::ApiServer& server, const Time& now,
+                 const Breaks& breaks, Tally& tally, ProgramObserver& observer, std::uint64_t seed)
+    : machine_{machine},
+      now_{now},
+      tally_{tally},
+      observer_{observer},
+      prng_{seed},
+      link_{server, now, breaks, tally, "kubelet-" + machine.name, seed + 1},
+      client_{link_, machine.clock, sleeper_, client_options(1)} {
+  watch();
+}
+
+void Kubelet::watch() {
+  const auto changed = [this](const auto&...) { changed_ = true; };
+  informer_ = std::make_unique<kube::Informer<kube::Pod>>(
+      client_, machine_.clock,
+      kube::InformerOptions{.field_selector = "spec.nodeName=" + machine_.name,
+                            .seed = prng_.next()},
+      kube::Informer<kube::Pod>::Handlers{
+          .on_add = changed, .on_update = changed, .on_delete = changed});
+  link_.add_feed([this] { return informer_->step({}); });
+  changed_ = true;
+}
+
+void Kubelet::restart() {
+  link_.drop_feeds();
+  informer_.reset();
+  restarts_at_ = now_ + kRestartTakes;
+  ++tally_.faults["kubelet restarted"];
+}
+
+void Kubelet::power_off() {
+  link_.drop_feeds();
+  informer_.reset();
+  restarts_at_ = kNoTime;
+  for (auto& [uid, program] : programs_) {
+    if (!program.running) continue;
+    machine_.kernel.stop(uid);
+    program.running = false;
+    program.over = true;
+    observer_.program_ended(program, false);
+  }
+  programs_.clear();
+  machine_.kernel.power_off();
+}
+
+void Kubelet::power_on() {
+  restarts_at_ = now_ + kRestartTakes;
+}
+
+bool Kubelet::kill_one(std::uint64_t which) {
+  std::vector<Program*> running;
+  for (auto& [uid, program] : programs_) {
+    if (program.running) running.push_back(&program);
+  }
+  if (running.empty()) return false;
+  finish(*running[which % running.size()], 137, "Error", false);
+  return true;
+}
+
+// SIGTERM is handled by a program that is not frozen.
+bool Kubelet::may_act(const Program& program) const {
+  return !machine_.kernel.stands(program.uid);
+}
+
+Time Kubelet::next() {
+  if (!informer_) return restarts_at_;
+  if (changed_) return now_;
+  Time next = link_.next_feed();
+  for (auto& [uid, program] : programs_) {
+    if (!program.report.empty() || program.remove_object) next = std::min(next, program.report_at);
+    if (program.over) continue;
+    if (!program.running) {
+      next = std::min(next, program.starts_at);
+      continue;
+    }
+    if (program.terminated_at) next = std::min(next, *program.terminated_at + program.grace);
+    if (!may_act(program)) continue;
+    const base::Duration left = program.work - machine_.kernel.worked(uid);
+    next = std::min(next, now_ + std::max<base::Duration>(left, base::Duration{0}));
+    if (program.terminated_at) next = std::min(next, *program.terminated_at + kHandlesSigterm);
+  }
+  return std::max(next, now_);
+}
+
+void Kubelet::step() {
+  if (!informer_) {
+    if (now_ < restarts_at_ || !machine_.is_on) return;
+    watch();
+  }
+  link_.run_feeds();
+  if (std::exchange(changed_, false) && informer_->has_synced()) sync();
+  for (auto& [uid, program] : programs_) {
+    advance(program);
+    report(program);
+  }
+}
+
+void Kubelet::sync() {
+  std::set<std::string> exist;
+  for (const auto& pod : informer_->snapshot()) {
+    exist.insert(pod->metadata.uid);
+    take(*pod);
+  }
+  for (auto entry = programs_.begin(); entry != programs_.end();) {
+    Program& program = entry->second;
+    if (exist.contains(entry->first)) {
+      ++entry;
+      continue;
+    }
+    // The object is gone: nothing of the pod may stay.
+    if (program.running) finish(program, 137, "Error", false);
+    machine_.kernel.remove(entry->first);
+    entry = programs_.erase(entry);
+  }
+}
+
+void Kubelet::take(const kube::Pod& pod) {
+  const std::string& uid = pod.metadata.uid;
+  const auto [entry, fresh] = programs_.try_emplace(uid);
+  Program& program = entry->second;
+  if (fresh) accept(pod, program);
+  // The API server has forgotten what it was told.
+  const bool told_of = pod.status.phase && *pod.status.phase != kube::PodPhase::kPending;
+  const bool told_end =
+      pod.status.phase == kube::PodPhase::kSucceeded || pod.status.phase == kube::PodPhase::kFailed;
+  if (!program.reported.empty() && (program.over ? !told_end : !told_of)) {
+    program.report = std::exchange(program.reported, "");
+    program.report_at = now_ + kReportRetry;
+  }
+  if (!pod.metadata.deletion_timestamp || program.remove_object) return;
+  if (!program.running) {
+    program.over = true;
+    program.remove_object = true;
+    program.report_at = now_;
+  } else if (!program.terminated_at) {
+    program.terminated_at = now_;
+    program.grace = seconds{pod.metadata.deletion_grace_period_seconds.value_or(30)};
+  }
+}
+
+void Kubelet::accept(const kube::Pod& pod, Program& program) {
+  const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
+  program.node = machine_.name;
+  program.uid = pod.metadata.uid;
+  program.ns = pod.metadata.ns;
+  program.name = pod.metadata.name;
+  program.job_uid = owner == nullptr ? "" : owner->uid;
+  program.start = std::stoll(label(pod, kube::kLabelStart));
+  program.task = std::stoi(label(pod, kube::kLabelTask));
+  program.work = milliseconds{std::stoll(note(pod, "work-ms", "1000000000"))};
+  program.exit_code = std::stoi(note(pod, "exit-code", "0"));
+  const bool slow = now_ < slow_until_;
+  program.starts_at =
+      now_ +
+      milliseconds{100 + static_cast<std::int64_t>(prng_.below(kStartMillisMax))} * (slow ? 10 : 1);
+  if (slow) ++tally_.faults["kubelet slow"];
+  const bool finished =
+      pod.status.phase == kube::PodPhase::kSucceeded || pod.status.phase == kube::PodPhase::kFailed;
+  if (finished) {
+    program.over = true;
+  } else if (pod.status.phase == kube::PodPhase::kRunning || had_started_.contains(program.uid)) {
+    program.started_wall = machine_.clock.wall();  // lost with the machine; kubelet says so
+    finish(program, 137, "ContainerStatusUnknown", false);
+  } else if (refuse_ > 0 && !pod.metadata.deletion_timestamp) {
+    --refuse_;
+    ++tally_.faults["pod refused by kubelet"];
+    program.over = true;
+    program.report = R"({"phase":"Failed","reason":"OutOfcpu","message":"no room"})";
+    program.report_at = now_;
+  } else {
+    machine_.kernel.make(program.uid);
+  }
+}
+
+void Kubelet::advance(Program& program) {
+  if (program.over) return;
+  if (!program.running) {
+    // A container cannot be started in a frozen pod: the runtime waits.
+    if (now_ >= program.starts_at && may_act(program)) start(program);
+    if (!program.running) program.starts_at = std::max(program.starts_at, now_ + kReportRetry);
+    return;
+  }
+  if (program.terminated_at) {
+    const bool handled = now_ >= *program.terminated_at + kHandlesSigterm && may_act(program);
+    if (handled || now_ >= *program.terminated_at + program.grace) {
+      finish(program, 143, "Error", false);
+      program.remove_object = true;
+      return;
+    }
+  }
+  if (machine_.kernel.worked(program.uid) >= program.work) {
+    finish(program, program.exit_code, program.exit_code == 0 ? "Completed" : "Error", true);
+  }
+}
+
+void Kubelet::start(Program& program) {
+  program.running = true;
+  program.started_wall = machine_.clock.wall();
+  had_started_.insert(program.uid);
+  machine_.kernel.start(program.uid);
+  const std::string at = kube::format_time(*program.started_wall);
+  program.report = json{{"phase", "Running"},
+                        {"startTime", at},
+                        {"containerStatuses", container("running", {{"startedAt", at}})}}
+                       .dump();
+  program.report_at = now_;
+  observer_.program_started(program);
+}
+
+void Kubelet::finish(Program& program, int exit_code, const std::string& reason, bool by_itself) {
+  const bool ran = program.running;
+  machine_.kernel.stop(program.uid);
+  program.running = false;
+  program.over = true;
+  program.report =
+      json{{"phase", exit_code == 0 ? "Succeeded" : "Failed"},
+           {"containerStatuses",
+            container("terminated", {{"exitCode", exit_code},
+                                     {"reason", reason},
+                                     {"startedAt", kube::format_time(*program.started_wall)},
+                                     {"finishedAt", kube::format_time(machine_.clock.wall())}})}}
+          .dump();
+  program.report_at = now_;
+  if (ran) observer_.program_ended(program, by_itself);
+}
+
+void Kubelet::report(Program& program) {
+  if (now_ < program.report_at) return;
+  const kube::ObjectKey key{program.ns, program.name};
+  const auto is_settled = [](base::Code code) {
+    return code == base::Code::kNotFound || code == base::Code::kConflict;
+  };
+  if (!program.report.empty()) {
+    const auto done = client_.patch_status<kube::Pod>(
+        key, {{"status", json::parse(program.report)}}, {.uid = program.uid});
+    if (!done.ok() && !is_settled(done.error().code)) {
+      program.report_at = now_ + kReportRetry;
+      return;
+    }
+    program.reported = std::exchange(program.report, "");
+  }
+  if (!program.remove_object) return;
+  const base::Status removed =
+      client_.remove<kube::Pod>(key, {.uid = program.uid, .grace_period = seconds{0}});
+  program.report_at = now_ + kReportRetry;
+  if (!removed.ok() && !is_settled(removed.error().code)) return;
+  // The watch tells that it is gone, or that it was not.
+  program.report_at = now_ + seconds{5};
+}
+
+}  // namespace simulation

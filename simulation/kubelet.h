@@ -1,0 +1,99 @@
+// A model of kubelet: starts the programs of the pods that name its node, reports what becomes of
+// them, ends them when they are deleted. As the real one it retries what the API server does not
+// take, and goes on with what it knows when it cannot reach it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "kube/api/pod.h"
+#include "kube/client.h"
+#include "kube/informer.h"
+#include "simulation/link.h"
+#include "simulation/machine.h"
+
+namespace simulation {
+
+// One incarnation of one pod's program, as the node knows it.
+struct Program {
+  std::string node, uid, ns, name, job_uid;
+  std::int64_t start = 0;  // which start of the job
+  int task = 0;
+  base::Duration work{0};
+  int exit_code = 0;
+  base::Duration grace{0};
+  Time starts_at{0};
+  bool running = false;
+  bool over = false;                          // ended, or never to be started
+  std::optional<base::Instant> started_wall;  // as reported
+  std::optional<Time> terminated_at;          // SIGTERM was sent
+  std::string report;                         // JSON, not yet taken by the API server; "" = none
+  std::string reported;                       // what it took last
+  bool remove_object = false;                 // the pod object is to be deleted for good
+  Time report_at{0};
+};
+
+// Whoever wants to know what really happened.
+class ProgramObserver {
+ public:
+  virtual ~ProgramObserver() = default;
+  virtual void program_started(const Program& program) = 0;
+  // By itself (`exit_code` its own) or killed.
+  virtual void program_ended(const Program& program, bool by_itself) = 0;
+};
+
+class Kubelet {
+ public:
+  Kubelet(Machine& machine, devcluster::ApiServer& server, const Time& now, const Breaks& breaks,
+          Tally& tally, ProgramObserver& observer, std::uint64_t seed);
+
+  Time next();
+  void step();
+
+  // Its process is restarted; what runs goes on.
+  void restart();
+  void power_off();
+  void power_on();
+  // The next so many pods do not fit, says kubelet.
+  void refuse_next(int count) { refuse_ += count; }
+  void be_slow(Time until) { slow_until_ = until; }
+  // One of the running programs dies. Returns whether there was one.
+  bool kill_one(std::uint64_t which);
+
+  const std::map<std::string, Program>& programs() const { return programs_; }
+  Link& link() { return link_; }
+  bool is_restarting() const { return !informer_; }
+
+ private:
+  void watch();
+  void sync();
+  void take(const kube::Pod& pod);
+  void accept(const kube::Pod& pod, Program& program);
+  void advance(Program& program);
+  void start(Program& program);
+  void finish(Program& program, int exit_code, const std::string& reason, bool by_itself);
+  void report(Program& program);
+  bool may_act(const Program& program) const;
+
+  Machine& machine_;
+  const Time& now_;
+  Tally& tally_;
+  ProgramObserver& observer_;
+  base::Prng prng_;
+  Link link_;
+  NoSleep sleeper_;
+  kube::Client client_;
+  std::unique_ptr<kube::Informer<kube::Pod>> informer_;
+  bool changed_ = false;
+  Time restarts_at_{0};
+  std::map<std::string, Program> programs_;  // by pod UID
+  std::set<std::string> had_started_;        // survives the machine's reboot, on its disk
+  int refuse_ = 0;
+  Time slow_until_{0};
+};
+
+}  // namespace simulation

@@ -1,0 +1,513 @@
+#include "simulation/ledger.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/wellknown.h"
+#include "simulation/paths.h"
+#include "timetable/timetable.h"
+
+namespace simulation {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Bounds that are promised (docs/design/faults.md), and how long explanations hold.
+constexpr Time kFrozenMax = seconds{6};
+constexpr Time kOverlapMax = milliseconds{300};
+constexpr Time kHearsWithin = seconds{3};
+constexpr Time kObeysWithin = seconds{15};
+constexpr Time kGangAgreesWithin = seconds{5};
+constexpr Time kAfterRestore = seconds{60};
+constexpr Time kSample = milliseconds{100};
+constexpr base::Duration kBarrier = milliseconds{20};
+constexpr base::Duration kSettle = seconds{2};
+constexpr base::Duration kClockPromised = milliseconds{100};
+
+std::string text_of(base::Duration duration) {
+  return std::to_string(duration / milliseconds{1}) + " ms";
+}
+
+bool is_final_state(const kube::Job& job) {
+  return job.status.state && kube::is_final(*job.status.state);
+}
+
+std::string state_of(const kube::Job& job) {
+  return job.status.state ? std::string{kube::to_string(*job.status.state)} : "none";
+}
+
+std::int64_t label_number(const json& pod, std::string_view label) {
+  const json& metadata = pod["metadata"];
+  const auto labels = metadata.find("labels");
+  if (labels == metadata.end()) return 0;
+  return std::stoll(labels->value(std::string{label}, "0"));
+}
+
+}  // namespace
+
+Ledger::Ledger(devcluster::ApiServer& server, const Time& now, const Plan& plan, Tally& tally)
+    : server_{server}, now_{now}, plan_{plan}, tally_{tally} {
+  for (const char* path : {paths::kAllJobs, paths::kTables, paths::kAllPods, paths::kLeases})
+    streams_.push_back({path, nullptr});
+}
+
+void Ledger::find(const std::string& checker, const std::string& text) {
+  if (!finding_) finding_ = {checker, text, now_};
+}
+
+Time Ledger::streak(const std::string& name, bool holds) {
+  if (!holds) {
+    streaks_.erase(name);
+    return {};
+  }
+  seen_streaks_.insert(name);
+  return now_ - streaks_.try_emplace(name, now_).first->second;
+}
+
+void Ledger::restored() {
+  restored_at_ = now_;
+  jobs_.clear();
+  pods_.clear();
+  tables_.clear();
+  for (Stream& stream : streams_) stream.stream.reset();
+}
+
+void Ledger::fault() {
+  fault_at_ = now_;
+}
+
+// --- what was written ---
+
+void Ledger::look() {
+  for (Stream& stream : streams_) read(stream);
+}
+
+void Ledger::read(Stream& stream) {
+  if (!stream.stream) {
+    devcluster::ApiRequest request;
+    request.http.path = stream.path + "?watch=true";
+    stream.stream = server_.handle(request).stream;
+  }
+  for (;;) {
+    std::string data;
+    const auto state = stream.stream->read(data, base::Duration{0});
+    for (std::size_t begin = 0; begin < data.size();) {
+      const std::size_t end = std::min(data.find('\n', begin), data.size());
+      take(stream.path, data.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    if (state != devcluster::StreamState::kOpen) stream.stream.reset();
+    if (data.empty() || !stream.stream) return;
+  }
+}
+
+void Ledger::take(const std::string& path, const std::string& line) {
+  const json event = json::parse(line, nullptr, false);
+  const std::string type = event.value("type", "");
+  if (type != "ADDED" && type != "MODIFIED" && type != "DELETED") return;
+  const json& object = event["object"];
+  if (path == paths::kAllJobs) {
+    if (auto job = kube::decode<kube::Job>(object); job.ok()) on_job(type, std::move(*job));
+  } else if (path == paths::kTables) {
+    auto table = kube::decode<kube::NodeTimetable>(object);
+    if (table.ok()) on_table(type, std::move(*table));
+  } else if (path == paths::kAllPods) {
+    on_pod(type, object);
+  } else if (object["spec"].value("renewTime", "") != lease_renewed_) {
+    lease_renewed_ = object["spec"].value("renewTime", "");
+    lease_seen_at_ = now_;
+  }
+}
+
+void Ledger::on_job(const std::string& type, kube::Job job) {
+  const std::string uid = job.metadata.uid;
+  const std::string name = job.metadata.name;
+  if (type == "DELETED") {
+    ++tally_.looked["lost"];
+    if (!deleted_by_user_.contains(name)) find("lost", "job " + name + " was deleted by no user");
+    gone_.insert(uid);
+    jobs_.erase(uid);
+    return;
+  }
+  const auto [entry, fresh] = jobs_.try_emplace(uid);
+  JobFacts& facts = entry->second;
+  const kube::Job before = std::exchange(facts.job, std::move(job));
+  const kube::JobStatus& status = facts.job.status;
+  if (fresh) return;
+  ++tally_.looked["verdict"];
+  if (is_final_state(before) && before.status.state != status.state) {
+    find("verdict",
+         "job " + name + " was " + state_of(before) + " and became " + state_of(facts.job));
+  }
+  if (before.status.starts.value_or(0) > status.starts.value_or(0) ||
+      before.status.term.value_or(0) > status.term.value_or(0)) {
+    find("verdict", "starts or term of job " + name + " went back");
+  }
+  if (status.starts != before.status.starts) {
+    facts.ready_at = kNoTime;
+    facts.ran = base::Duration{0};
+  }
+  const bool ready = kube::is_true(status.conditions, kube::kReady);
+  if (ready && !kube::is_true(before.status.conditions, kube::kReady)) facts.ready_at = now_;
+  if (!is_final_state(before) && is_final_state(facts.job)) on_final(facts, now_);
+}
+
+// What the job is said to have come to is what its programs did.
+void Ledger::on_final(JobFacts& facts, Time now) {
+  const kube::Job& job = facts.job;
+  const std::string& name = job.metadata.name;
+  const std::int64_t start = job.status.starts.value_or(0);
+  const auto planned = std::find_if(plan_.jobs.begin(), plan_.jobs.end(),
+                                    [&](const JobPlan& one) { return one.name == name; });
+  ++tally_.looked["verdict at the end"];
+  const std::size_t tasks =
+      job.status.allocation         ? static_cast<std::size_t>(job.status.allocation->nodes)
+      : planned == plan_.jobs.end() ? 1
+                                    : static_cast<std::size_t>(planned->nodes);
+  const auto done = facts.succeeded.find(start);
+  if (job.status.state == kube::JobState::kCompleted &&
+      (done == facts.succeeded.end() || done->second.size() < std::min<std::size_t>(tasks, 1))) {
+    if (now > restored_at_ + kAfterRestore) {
+      find("verdict", "job " + name + " is Completed, but no program of it was");
+    }
+  }
+  if (job.status.state == kube::JobState::kCancelled && !ended_by_user_.contains(name) &&
+      plan_.preempt_mode != "Cancel") {
+    find("verdict", "job " + name + " is Cancelled by no user");
+  }
+  // Times as accounted, where nothing went wrong since it was ready.
+  const bool calm = facts.ready_at != kNoTime && fault_at_ + seconds{15} < facts.ready_at;
+  if (!calm || !job.status.run_time || job.status.state != kube::JobState::kCompleted) return;
+  ++tally_.looked["time"];
+  const base::Duration off = job.status.run_time->elapsed - facts.ran;
+  if (std::chrono::abs(off) > plan_.slice + seconds{2}) {
+    find("time", "job " + name + " ran " + text_of(facts.ran) + ", accounted " +
+                     text_of(job.status.run_time->elapsed));
+  }
+}
+
+// A pod exists only for a start that is stored.
+void Ledger::on_pod(const std::string& type, const json& pod) {
+  const json& metadata = pod["metadata"];
+  const std::string uid = metadata.value("uid", "");
+  if (type == "DELETED") {
+    pods_.erase(uid);
+    return;
+  }
+  const bool fresh = !pods_.contains(uid);
+  PodFacts& facts = pods_[uid];
+  facts.deleting = metadata.contains("deletionTimestamp");
+  if (!fresh || !metadata.contains("ownerReferences")) return;
+  facts.job_uid = metadata["ownerReferences"][0].value("uid", "");
+  const auto job = jobs_.find(facts.job_uid);
+  if (job == jobs_.end() || now_ < restored_at_ + kAfterRestore) return;
+  ++tally_.looked["commit"];
+  const kube::JobStatus& status = job->second.job.status;
+  const std::int64_t start = label_number(pod, kube::kLabelStart);
+  // A create that was long on its way may come after the end of its start, but not before it.
+  if (status.starts.value_or(0) < start) {
+    find("commit", "pod " + metadata.value("name", "") + " of start " + std::to_string(start) +
+                       " exists, job has " + std::to_string(status.starts.value_or(0)));
+  }
+}
+
+// No object may let two gangs run in one slot of one node.
+void Ledger::on_table(const std::string& type, kube::NodeTimetable table) {
+  const std::string node = table.metadata.name;
+  if (type == "DELETED") {
+    tables_.erase(node);
+    return;
+  }
+  const kube::NodeTimetableSpec& spec = table.spec;
+  if (!timetable::validate(spec.timetable).ok()) {
+    find("timetable", "the timetable of " + node + " is invalid");
+    return;
+  }
+  ++tally_.looked["timetable"];
+  const auto check = [&](const timetable::PodSet& run) {
+    std::set<std::string> jobs;
+    for (const std::uint16_t index : run) jobs.insert(spec.pods[index].job_uid);
+    if (jobs.size() > 1) find("timetable", "two gangs in one slot of " + node);
+  };
+  for (const timetable::PlanEntry& entry : spec.timetable.plan) {
+    const base::Instant t = kube::ManualClock::kStart + now_;
+    if (entry.until > t) check(entry.run);
+  }
+  for (const timetable::PodSet& slot : spec.timetable.cycle) check(slot);
+  tables_[node] = std::move(table);
+}
+
+// --- programs ---
+
+void Ledger::program_started(const Program& program) {
+  ++tally_.looked["started twice"];
+  std::vector<Program>& running = running_[program.job_uid];
+  const auto job = jobs_.find(program.job_uid);
+  const bool excused = now_ < restored_at_ + kAfterRestore || lost_pods_.contains(program.name) ||
+                       suffered_.contains(program.node);
+  for (const Program& other : running) {
+    if (excused || suffered_.contains(other.node)) continue;
+    if (other.start != program.start || other.task == program.task) {
+      find("started twice", program.name + " starts while " + other.name + " runs");
+    }
+  }
+  if (!excused && job != jobs_.end()) {
+    const auto done = job->second.succeeded.find(program.start);
+    if (done != job->second.succeeded.end() && done->second.contains(program.task)) {
+      find("started twice", program.name + " has ended well and starts again");
+    }
+    if (is_final_state(job->second.job) && !job->second.job.status.ending &&
+        program.start > job->second.job.status.starts.value_or(0)) {
+      find("started twice", program.name + " starts, its job is final");
+    }
+  }
+  running.push_back(program);
+}
+
+void Ledger::program_ended(const Program& program, bool by_itself) {
+  std::erase_if(running_[program.job_uid],
+                [&](const Program& one) { return one.uid == program.uid; });
+  const auto job = jobs_.find(program.job_uid);
+  if (job == jobs_.end()) return;
+  if (by_itself && program.exit_code == 0) {
+    job->second.succeeded[program.start].insert(program.task);
+  } else {
+    ++job->second.ended_badly;
+  }
+}
+
+// --- machines ---
+
+// Its containers have been running for as long as the agent waits, and it has had the time to see
+// it.
+bool Ledger::is_settled(const Node& node, const Program& program) const {
+  if (!program.running || !program.started_wall) return false;
+  const base::Instant began{std::chrono::floor<seconds>(*program.started_wall)};
+  return node.machine->clock.wall() > began + seconds{1} + kSettle + milliseconds{500};
+}
+
+bool Ledger::is_ending(const Program& program) const {
+  const auto pod = pods_.find(program.uid);
+  if (program.terminated_at || pod == pods_.end() || pod->second.deleting) return true;
+  const auto job = jobs_.find(program.job_uid);
+  return job == jobs_.end() || job->second.job.status.ending.has_value() ||
+         is_final_state(job->second.job) ||
+         job->second.job.status.starts.value_or(0) != program.start;
+}
+
+bool Ledger::obeys(const Node& node) const {
+  const auto obeyed = node.agent->obeyed();
+  const auto stored = tables_.find(node.machine->name);
+  if (stored == tables_.end()) return obeyed == nullptr;
+  return obeyed != nullptr && obeyed->metadata.uid == stored->second.metadata.uid &&
+         obeyed->spec.term == stored->second.spec.term &&
+         obeyed->spec.revision == stored->second.spec.revision;
+}
+
+// Nothing can be asked of this node now: it is off, its agent is not there, cannot hear or lets
+// everything run, as docs/concepts.md says.
+bool Ledger::is_excused(const Node& node) const {
+  NodeAgent& agent = *node.agent;
+  return !node.machine->is_on || node.given_up || !agent.is_working() ||
+         now_ < agent.worker_since() + kHearsWithin || agent.everything_runs() ||
+         !agent.link().was_whole_for(kHearsWithin) || !agent.link().is_up_to_date() ||
+         !node.kubelet->link().was_whole_for(kHearsWithin) || !obeys(node) ||
+         now_ < restored_at_ + kAfterRestore || now_ < node.machine->clock_wrong_until;
+}
+
+void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
+  seen_streaks_.clear();
+  for (Node& node : nodes) {
+    sample_overlaps(node);
+    sample_frozen(node);
+    sample_obedience(node);
+  }
+  sample_gangs(nodes, operator_is_well);
+  sample_times(nodes);
+  std::erase_if(streaks_, [&](const auto& one) { return !seen_streaks_.contains(one.first); });
+}
+
+// Two gangs on one core: only while one of them starts or ends, while the kernel cannot stop a
+// task, or where the agent cannot do its work.
+void Ledger::sample_overlaps(Node& node) {
+  if (is_excused(node)) return;
+  Kernel& kernel = node.machine->kernel;
+  std::vector<const Program*> running;
+  for (const auto& [uid, program] : node.kubelet->programs()) {
+    if (!is_settled(node, program) || is_ending(program) || kernel.stands(uid)) continue;
+    if (kernel.is_asked_frozen(uid)) {
+      ++tally_.looked["overlap of a task that does not freeze"];
+      continue;
+    }
+    running.push_back(&program);
+  }
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    ++tally_.looked["overlap"];
+    for (std::size_t k = 0; k < i; ++k) {
+      if (running[i]->job_uid == running[k]->job_uid) continue;
+      const Time since = streak("overlap " + running[i]->uid + running[k]->uid, true);
+      if (since > kOverlapMax) {
+        find("overlap", running[i]->name + " and " + running[k]->name + " run together on " +
+                            node.machine->name + " for " + text_of(since));
+      }
+    }
+  }
+}
+
+// Whether the pod may not be frozen now.
+bool Ledger::should_run(const Node& node, const Program& program) const {
+  const NodeAgent& agent = *node.agent;
+  if (!agent.is_working()) return agent.is_alive();  // its supervisor is there
+  if (agent.everything_runs()) return true;
+  if (program.terminated_at && now_ < *program.terminated_at + program.grace &&
+      node.agent->link().was_whole_for(kHearsWithin)) {
+    return true;
+  }
+  const auto table = agent.obeyed();
+  if (!table) return true;
+  const auto& pods = table->spec.pods;
+  const auto listed = std::find_if(pods.begin(), pods.end(), [&](const kube::TimetablePod& pod) {
+    return pod.name == program.name && pod.job_uid == program.job_uid;
+  });
+  if (listed == pods.end()) return true;
+  return timetable::runs_at(table->spec.timetable,
+                            static_cast<std::uint16_t>(listed - pods.begin()),
+                            node.machine->clock.wall());
+}
+
+void Ledger::sample_frozen(Node& node) {
+  if (!node.machine->is_on || !node.agent->is_alive()) return;
+  for (const auto& [uid, program] : node.kubelet->programs()) {
+    if (!node.machine->kernel.is_asked_frozen(uid) || program.over) continue;
+    ++tally_.looked["frozen"];
+    if (!program.running) {
+      find("frozen", program.name + " is frozen before it was started");
+      continue;
+    }
+    const Time since = streak("frozen " + uid, should_run(node, program));
+    if (since > kFrozenMax) {
+      find("frozen", program.name + " is frozen for " + text_of(since) + " beyond its turn");
+    }
+    // Nobody leads, or is not heard: the node fails open.
+    const Time open_after = plan_.fail_open_after * 3 / 2 + seconds{15};
+    const bool nobody_leads = now_ > lease_seen_at_ + open_after &&
+                              now_ > node.agent->alive_since() + open_after &&
+                              now_ > node.agent->worker_since() + seconds{5};
+    if (nobody_leads) {
+      ++tally_.looked["fail open"];
+      if (node.agent->is_working()) find("fail open", program.name + " is frozen, nobody leads");
+    }
+  }
+}
+
+void Ledger::sample_obedience(Node& node) {
+  const bool hears = node.machine->is_on && node.agent->is_working() && !node.given_up &&
+                     node.agent->link().was_whole_for(seconds{1}) &&
+                     tables_.contains(node.machine->name);
+  if (hears) ++tally_.looked["obeys"];
+  const Time since = streak("disobeys " + node.machine->name, hears && !obeys(node));
+  if (since > kObeysWithin) {
+    find("obeys", node.machine->name + " does not obey its timetable for " + text_of(since));
+  }
+}
+
+// All pods of a gang stand or go.
+void Ledger::sample_gangs(std::vector<Node>& nodes, bool operator_is_well) {
+  std::map<std::string, int> state;  // by job: 1 = some go, 2 = some stand
+  std::set<std::string> excused;
+  for (Node& node : nodes) {
+    const bool unclear =
+        is_excused(node) || std::chrono::abs(node.machine->clock.offset()) > kClockPromised;
+    for (const auto& [uid, program] : node.kubelet->programs()) {
+      const bool slow =
+          node.machine->kernel.is_asked_frozen(uid) && !node.machine->kernel.stands(uid);
+      if (unclear || slow || !is_settled(node, program) || is_ending(program)) {
+        excused.insert(program.job_uid);
+      }
+      state[program.job_uid] |= node.machine->kernel.stands(uid) ? 2 : 1;
+    }
+  }
+  for (const auto& [uid, seen] : state) {
+    const auto job = jobs_.find(uid);
+    const bool clear = operator_is_well && !excused.contains(uid) && job != jobs_.end() &&
+                       kube::is_true(job->second.job.status.conditions, kube::kReady);
+    if (clear) ++tally_.looked["gang agrees"];
+    const Time since = streak("disagrees " + uid, clear && seen == 3);
+    if (since > kGangAgreesWithin) {
+      find("gang agrees",
+           "the nodes of job " + job->second.job.metadata.name + " differ for " + text_of(since));
+    }
+  }
+}
+
+void Ledger::sample_times(std::vector<Node>& nodes) {
+  std::set<std::string> going;
+  for (Node& node : nodes) {
+    for (const auto& [uid, program] : node.kubelet->programs()) {
+      if (program.running && !node.machine->kernel.stands(uid)) going.insert(program.job_uid);
+    }
+  }
+  for (auto& [uid, facts] : jobs_) {
+    if (facts.ready_at != kNoTime && going.contains(uid)) facts.ran += kSample;
+  }
+}
+
+// A pod that comes on waits until those that go off stand still, or for the barrier.
+void Ledger::thawed(Node& node, const std::string& uid) {
+  const auto& programs = node.kubelet->programs();
+  const auto on = programs.find(uid);
+  if (on == programs.end() || !on->second.running || node.agent->everything_runs()) return;
+  const base::Duration now = node.machine->clock.monotonic();
+  for (const auto& [other, program] : programs) {
+    const Kernel::Cgroup* cgroup = node.machine->kernel.find(other);
+    if (program.job_uid == on->second.job_uid || !program.running || cgroup == nullptr) continue;
+    if (cgroup->request != agent::FreezeRequest::kFrozen) continue;
+    ++tally_.looked["barrier"];
+    if (now < cgroup->stands_from && now < cgroup->asked_at + kBarrier && !is_ending(on->second)) {
+      find("barrier", on->second.name + " comes on " + text_of(cgroup->stands_from - now) +
+                          " before " + program.name + " stands still");
+    }
+  }
+}
+
+// --- at the end ---
+
+bool Ledger::all_final() const {
+  return std::all_of(jobs_.begin(), jobs_.end(),
+                     [](const auto& entry) { return is_final_state(entry.second.job); });
+}
+
+std::string Ledger::unfinished() const {
+  std::string text;
+  for (const auto& [uid, facts] : jobs_) {
+    if (is_final_state(facts.job)) continue;
+    text += facts.job.metadata.name + " is " + state_of(facts.job) + " (" +
+            facts.job.status.reason + "), starts " +
+            std::to_string(facts.job.status.starts.value_or(0)) + "; ";
+  }
+  return text;
+}
+
+void Ledger::check_end() {
+  std::map<std::int64_t, std::string> numbers;
+  for (const auto& [uid, facts] : jobs_) {
+    ++tally_.looked["job numbers"];
+    const std::int64_t id = facts.job.status.job_id.value_or(0);
+    if (id == 0) continue;
+    if (!numbers.try_emplace(id, uid).second) {
+      find("job numbers", "two jobs have the number " + std::to_string(id));
+    }
+  }
+  for (const auto& [uid, running] : running_) {
+    for (const Program& program : running) {
+      if (!suffered_.contains(program.node)) {
+        find("left running", program.name + " runs after its job has ended");
+      }
+    }
+  }
+}
+
+}  // namespace simulation

@@ -1,0 +1,133 @@
+// The model: what should be true, written to be read. It sees every change of the API server's
+// objects, every start and end of a program, and looks at the machines ten times a second of
+// virtual time. It knows nothing of how the operator and the agents decide.
+//
+// The first thing that should not be is the round's finding.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/job.h"
+#include "api/node_timetable.h"
+#include "kube/testing/api_server/api_server.h"
+#include "simulation/kubelet.h"
+#include "simulation/node_agent.h"
+#include "simulation/plan.h"
+#include "simulation/tally.h"
+
+namespace simulation {
+
+struct Finding {
+  std::string checker;
+  std::string text;
+  Time at{};
+};
+
+// A node with its two processes.
+struct Node {
+  std::unique_ptr<Machine> machine;
+  std::unique_ptr<Kubelet> kubelet;
+  std::unique_ptr<NodeAgent> agent;
+  bool given_up = false;  // its Node object was deleted: its programs do not count any more
+};
+
+class Ledger final : public ProgramObserver {
+ public:
+  Ledger(devcluster::ApiServer& server, const Time& now, const Plan& plan, Tally& tally);
+
+  const std::optional<Finding>& finding() const { return finding_; }
+  void find(const std::string& checker, const std::string& text);
+
+  // --- what happens ---
+  void look();  // at what was written
+  void program_started(const Program& program) override;
+  void program_ended(const Program& program, bool by_itself) override;
+  // The agent lets that pod go on, now.
+  void thawed(Node& node, const std::string& uid);
+  // Ten times a second.
+  void sample(std::vector<Node>& nodes, bool operator_is_well);
+  // A user asked for the end of the job.
+  void user_ends(const std::string& job_name) { ended_by_user_.insert(job_name); }
+  void user_deletes(const std::string& job_name) { deleted_by_user_.insert(job_name); }
+  void restored();  // etcd went back
+  // Somebody deleted the pod by force: before its job is ready it is made again.
+  void pod_lost(const std::string& pod) { lost_pods_.insert(pod); }
+  void fault();  // something was done to the cluster
+  void node_suffers(const std::string& node) { suffered_.insert(node); }
+
+  // --- at the end ---
+  bool all_final() const;
+  std::string unfinished() const;
+  void check_end();
+
+ private:
+  struct JobFacts {
+    kube::Job job;
+    std::map<std::int64_t, std::set<int>> succeeded;  // tasks that ended well, by start
+    std::int64_t ended_badly = 0;
+    base::Duration ran{0};  // since it was ready, as sampled
+    Time ready_at = kNoTime;
+    bool checked_time = false;
+  };
+  struct Stream {
+    std::string path;
+    std::shared_ptr<devcluster::BodyStream> stream;
+  };
+  struct Pair {
+    std::string a, b;
+    friend auto operator<=>(const Pair&, const Pair&) = default;
+  };
+
+  void read(Stream& stream);
+  void take(const std::string& path, const std::string& line);
+  void on_job(const std::string& type, kube::Job job);
+  void on_final(JobFacts& facts, Time now);
+  void on_pod(const std::string& type, const nlohmann::json& pod);
+  void on_table(const std::string& type, kube::NodeTimetable table);
+
+  bool is_settled(const Node& node, const Program& program) const;
+  bool is_ending(const Program& program) const;
+  bool is_excused(const Node& node) const;
+  bool obeys(const Node& node) const;
+  void sample_overlaps(Node& node);
+  void sample_frozen(Node& node);
+  void sample_obedience(Node& node);
+  void sample_gangs(std::vector<Node>& nodes, bool operator_is_well);
+  void sample_times(std::vector<Node>& nodes);
+  bool should_run(const Node& node, const Program& program) const;
+  // For how long it has been so, by name; 0 when it is not.
+  Time streak(const std::string& name, bool holds);
+
+  devcluster::ApiServer& server_;
+  const Time& now_;
+  const Plan& plan_;
+  Tally& tally_;
+  std::optional<Finding> finding_;
+  std::vector<Stream> streams_;
+  std::map<std::string, JobFacts> jobs_;  // by UID
+  std::set<std::string> gone_;            // UIDs of jobs that were deleted
+  struct PodFacts {
+    std::string job_uid;
+    bool deleting = false;
+  };
+  std::map<std::string, PodFacts> pods_;                 // by UID
+  std::map<std::string, kube::NodeTimetable> tables_;    // by node
+  std::map<std::string, std::vector<Program>> running_;  // by job UID
+  std::map<std::string, Time> streaks_;
+  std::set<std::string> seen_streaks_;
+  std::set<std::string> ended_by_user_, deleted_by_user_;
+  std::set<std::string> suffered_;
+  std::set<std::string> lost_pods_;
+  Time restored_at_{-std::chrono::hours{1}};
+  Time fault_at_{0};
+  Time lease_seen_at_{0};
+  std::string lease_renewed_;
+};
+
+}  // namespace simulation

@@ -1,0 +1,258 @@
+#include "simulation/link.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "kube/api_error.h"
+#include "kube/testing/api_server/api_error.h"
+
+namespace simulation {
+namespace {
+
+using nlohmann::json;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kLatencyMaxMicros = 20'000;
+constexpr int kStepsMax = 8;  // of one feed at one time: list, watch, list after 410, watch
+
+base::Error unreachable() {
+  return {base::Code::kUnavailable, "connection refused"};
+}
+
+kube::Response refusal(int code, int retry_after_seconds) {
+  kube::Response response;
+  response.status = code;
+  response.headers["content-type"] = "application/json";
+  if (retry_after_seconds > 0) {
+    response.headers["retry-after"] = std::to_string(retry_after_seconds);
+  }
+  response.body = to_json(devcluster::error_of_code(code, retry_after_seconds)).dump();
+  return response;
+}
+
+// The path without its query and without /status.
+std::string object_path(const std::string& path) {
+  std::string object = path.substr(0, path.find('?'));
+  if (object.ends_with("/status")) object.resize(object.size() - 7);
+  return object;
+}
+
+std::int64_t term_of(const json& object, const char* part) {
+  const auto found = object.find(part);
+  if (found == object.end() || !found->is_object()) return 0;
+  return found->value("term", std::int64_t{0});
+}
+
+}  // namespace
+
+Link::Link(devcluster::ApiServer& server, const Time& now, const Breaks& breaks, Tally& tally,
+           std::string name, std::uint64_t seed)
+    : server_{server},
+      now_{now},
+      breaks_{breaks},
+      tally_{tally},
+      name_{std::move(name)},
+      prng_{seed} {}
+
+base::Result<kube::Response> Link::send(const kube::Request& request) {
+  if (feed_ != nullptr) {  // a list
+    feed_->stream.reset();
+    feed_->lines.clear();
+    feed_->ended = false;
+  }
+  if (is_partitioned()) {
+    ++tally_.faults["request into a partition"];
+    return unreachable();
+  }
+  if (now_ < weather.bad_until && prng_.below(1000) < weather.bad_per_mille) {
+    return go_wrong(request);
+  }
+  return transmit(request);
+}
+
+base::Result<kube::Response> Link::go_wrong(const kube::Request& request) {
+  const bool writes = request.method != kube::Method::kGet;
+  switch (prng_.below(writes ? 7 : 4)) {
+    case 0:
+      ++tally_.faults["answer 429"];
+      return refusal(429, 1);
+    case 1:
+      ++tally_.faults["answer 500"];
+      return refusal(500, 0);
+    case 2:
+      ++tally_.faults["answer 503"];
+      return refusal(503, 1);
+    case 3:
+      ++tally_.faults["connection broken before"];
+      return unreachable();
+    case 4:
+      ++tally_.faults["answer 409"];
+      return refusal(409, 0);
+    default:
+      ++tally_.faults["answer lost"];
+      (void)transmit(request);
+      return base::Error{base::Code::kUnavailable, "connection reset"};
+  }
+}
+
+base::Result<kube::Response> Link::transmit(const kube::Request& request) {
+  ++tally_.requests;
+  if (lowers_term(request)) {
+    ++tally_.faults["write of an old term refused"];
+    return refusal(422, 0);
+  }
+  devcluster::ApiRequest api;
+  api.http = request;
+  api.user_agent = name_;
+  return server_.handle(api).response;
+}
+
+// The CEL rules of the Job's status and the NodeTimetable's spec, which this API server does not
+// evaluate: the term never falls.
+bool Link::lowers_term(const kube::Request& request) {
+  if (request.method != kube::Method::kPatch && request.method != kube::Method::kPut) return false;
+  const bool job = request.path.find("/jobs/") != std::string::npos;
+  const bool table = request.path.find("/nodetimetables/") != std::string::npos;
+  if ((!job && !table) || request.body.find("\"term\"") == std::string::npos) return false;
+  const char* part = job ? "status" : "spec";
+  const std::int64_t wanted = term_of(json::parse(request.body, nullptr, false), part);
+  devcluster::ApiRequest get;
+  get.http.path = object_path(request.path);
+  const kube::Response stored = server_.handle(get).response;
+  if (stored.status != 200) return false;
+  return wanted < term_of(json::parse(stored.body, nullptr, false), part);
+}
+
+void Link::add_feed(std::function<base::Duration()> step) {
+  feeds_.emplace_back().step = std::move(step);
+  feeds_.back().due = now_;
+}
+
+void Link::pull(Feed& feed) {
+  if (!feed.stream || feed.ended) return;
+  for (;;) {
+    std::string data;
+    const auto state = feed.stream->read(data, base::Duration{0});
+    for (std::size_t begin = 0; begin < data.size();) {
+      const std::size_t end = std::min(data.find('\n', begin), data.size());
+      if (end > begin) feed.lines.push_back(data.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    if (state != devcluster::StreamState::kOpen) feed.ended = true;
+    if (data.empty() || feed.ended) return;
+  }
+}
+
+void Link::look() {
+  for (Feed& feed : feeds_) {
+    pull(feed);
+    if (feed.lines.empty() && !feed.ended) continue;
+    const bool late = now_ < weather.delayed_until;
+    const auto latency_max =
+        late ? static_cast<std::uint64_t>(weather.delay_max.count()) : kLatencyMaxMicros;
+    const Time due =
+        now_ + microseconds{1 + static_cast<std::int64_t>(prng_.below(latency_max + 1))};
+    if (late && feed.due > due) ++tally_.faults["watch delayed"];
+    feed.due = std::min(feed.due, due);
+  }
+}
+
+Time Link::next_feed() const {
+  Time next = kNoTime;
+  for (const Feed& feed : feeds_) next = std::min(next, feed.due);
+  return next;
+}
+
+bool Link::run_feeds() {
+  bool any = false;
+  for (Feed& feed : feeds_) {
+    if (feed.due > now_) continue;
+    run(feed);
+    any = true;
+  }
+  return any;
+}
+
+void Link::run(Feed& feed) {
+  feed_ = &feed;
+  feed.due = kNoTime;
+  for (int i = 0; i < kStepsMax; ++i) {
+    const base::Duration wait = feed.step();
+    if (feed.stream) break;  // it stands, and has nothing more
+    if (wait > base::Duration{0} || i + 1 == kStepsMax) {
+      feed.due = now_ + std::max<base::Duration>(wait, milliseconds{1});
+      break;
+    }
+  }
+  feed_ = nullptr;
+}
+
+base::Status Link::stream(const kube::Request& request,
+                          const std::function<bool(std::string_view)>& on_line, std::stop_token) {
+  Feed& feed = *feed_;
+  if (is_partitioned()) {
+    feed.stream.reset();
+    feed.lines.clear();
+    feed.ended = false;
+    return unreachable();
+  }
+  if (!feed.stream) {
+    devcluster::ApiRequest api;
+    api.http = request;
+    api.user_agent = name_;
+    const devcluster::ApiAnswer answer = server_.handle(api);
+    if (answer.response.status != 200) return kube::error_from_response(answer.response);
+    feed.stream = answer.stream;
+  }
+  pull(feed);
+  return deliver(feed, on_line);
+}
+
+base::Status Link::deliver(Feed& feed, const std::function<bool(std::string_view)>& on_line) {
+  const auto close = [&] {
+    feed.stream.reset();
+    feed.lines.clear();
+    feed.ended = false;
+  };
+  const bool breaks_off = weather.breaks_off > 0 && !feed.lines.empty();
+  const std::size_t rest = breaks_off ? prng_.below(feed.lines.size() + 1) : 0;
+  while (feed.lines.size() > rest) {
+    const std::string line = std::move(feed.lines.front());
+    feed.lines.pop_front();
+    const bool error = line.find(R"("type":"ERROR")") != std::string::npos;
+    if (error) ++tally_.faults["watch gone (410)"];
+    if (error && breaks_.is(Break::kGoneNotListed)) continue;
+    bool more = on_line(line);
+    if (more && !error && now_ < weather.duplicated_until) {
+      ++tally_.faults["watch event duplicated"];
+      more = on_line(line);
+    }
+    if (!more) {
+      close();
+      return {};
+    }
+  }
+  if (breaks_off) {
+    --weather.breaks_off;
+    ++tally_.faults["watch broken off"];
+    close();
+    return base::Error{base::Code::kUnavailable, "connection reset"};
+  }
+  if (feed.ended && !breaks_.is(Break::kGoneNotListed)) close();
+  return {};
+}
+
+bool Link::is_up_to_date() const {
+  return std::all_of(feeds_.begin(), feeds_.end(), [](const Feed& feed) {
+    return feed.stream && feed.lines.empty() && !feed.ended;
+  });
+}
+
+Time Link::last_trouble() const {
+  return std::max({weather.partitioned_until, weather.bad_until, weather.delayed_until,
+                   weather.duplicated_until});
+}
+
+}  // namespace simulation

@@ -1,0 +1,363 @@
+#include "simulation/node_agent.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "node-agent/reporting/agent_report.h"
+#include "node-agent/survival/lease_watch.h"
+#include "node-agent/survival/supervisor.h"
+#include "node-agent/survival/worker_watch.h"
+
+namespace simulation {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Time kSupervisorLooks = milliseconds{500};
+constexpr Time kWorkerStarts = milliseconds{300};
+constexpr Time kStepMax = seconds{5};
+constexpr Time kTellEvery = milliseconds{100};
+constexpr Time kThawWithin = milliseconds{1700};  // of a stop (program/worker.cc)
+constexpr Time kJournalLate = seconds{1};         // of the break
+
+std::string read_file(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream{path, std::ios::binary | std::ios::trunc} << text;
+}
+
+}  // namespace
+
+// Hands the newest assignment to the switcher's next step, as the thread gets it.
+class NodeAgent::Sink final : public agent::AssignmentSink {
+ public:
+  explicit Sink(bool no_barrier) : no_barrier_{no_barrier} {}
+
+  void submit(agent::Assignment assignment) override {
+    assignment.number = ++number_;
+    if (no_barrier_) assignment.barrier = base::Duration{0};
+    alive_.push_back(std::make_unique<const agent::Assignment>(std::move(assignment)));
+    newest_ = alive_.back().get();
+  }
+  bool caught_up() const override { return newest_ == nullptr; }
+  const agent::Assignment* take() { return std::exchange(newest_, nullptr); }
+
+ private:
+  const bool no_barrier_;
+  const agent::Assignment* newest_ = nullptr;
+  std::uint64_t number_ = 0;
+  std::vector<std::unique_ptr<const agent::Assignment>> alive_;
+};
+
+// One process of the agent. The parts are those of program/worker.cc and program/agent.cc.
+struct NodeAgent::Worker {
+  Worker(NodeAgent& agent, std::uint64_t seed)
+      : watch{agent.client_,
+              agent.machine_.clock,
+              {.node = agent.machine_.name, .lease = operator_lease(), .seed = seed},
+              [this] { news = true; }},
+        core{agent.machine_.clock, reports, counters},
+        sink{agent.breaks_.is(Break::kNoBarrier)},
+        policy{agent.machine_.name, agent::JournalFile{agent.journal_path_}, agent.boot_id(),
+               agent.machine_.kernel, sink},
+        status{agent.client_, agent.machine_.clock, watch, waker} {}
+
+  struct Timer {
+    agent::NodeWatch::NamedStep step;
+    Time at;
+  };
+
+  bool news = true;
+  agent::ReportRing reports;
+  agent::SwitchCounters counters;
+  kube::Waker waker;
+  agent::NodeWatch watch;
+  agent::SwitchCore core;
+  Sink sink;
+  agent::NodePolicy policy;
+  agent::StatusWriter status;
+  agent::Journal before;
+  std::optional<agent::LeaseWatch> lease;
+  std::optional<agent::LeaseReading> last_lease;
+  agent::Inputs inputs;
+  std::vector<Timer> timers;  // "confirm" and "lease"
+  Time policy_at{0};
+  Time status_at = kNoTime;
+  Time told_at{0};
+  std::uint64_t overlap_before = 0;
+  bool stopping = false;
+};
+
+NodeAgent::NodeAgent(Machine& machine, devcluster::ApiServer& server, const Time& now,
+                     const Breaks& breaks, Tally& tally, std::string journal, std::uint64_t seed)
+    : machine_{machine},
+      now_{now},
+      breaks_{breaks},
+      tally_{tally},
+      journal_path_{std::move(journal)},
+      prng_{seed},
+      link_{server, now, breaks, tally, "agent-" + machine.name, seed + 1},
+      client_{link_, machine.clock, sleeper_, client_options(2)} {
+  (void)std::remove(journal_path_.c_str());
+}
+
+NodeAgent::~NodeAgent() {
+  end_worker();
+  (void)std::remove(journal_path_.c_str());
+}
+
+void NodeAgent::start_worker() {
+  starts_at_ = kNoTime;
+  thaws_at_ = kNoTime;
+  if (!std::exchange(supervisor_, true)) alive_since_ = now_;
+  worker_since_ = now_;
+  worker_ = std::make_unique<Worker>(*this, prng_.next());
+  worker_->before = worker_->policy.adopt().journal;
+  worker_->lease.emplace(worker_->before.lease, machine_.clock.monotonic());
+  worker_->inputs.lease = worker_->lease->seen();
+  for (agent::NodeWatch::NamedStep& step : worker_->watch.steps()) {
+    if (step.name == "lease" || step.name == "confirm") {
+      worker_->timers.push_back({std::move(step), now_});
+    } else {
+      link_.add_feed([run = std::move(step.step)] { return run({}); });
+    }
+  }
+  worker_->policy_at = now_;
+}
+
+void NodeAgent::end_worker() {
+  if (!worker_) return;
+  overlap_micros_ += worker_->counters.overlap_micros.load() - worker_->overlap_before;
+  link_.drop_feeds();
+  worker_.reset();
+  hung_since_ = kNoTime;
+  stopping_back_at_.reset();
+}
+
+void NodeAgent::kill_worker() {
+  if (!worker_) return;
+  end_worker();
+  ++tally_.faults["agent's worker killed"];
+  // SIGCHLD wakes the supervisor.
+  thaws_at_ = now_ + milliseconds{static_cast<std::int64_t>(prng_.below(20))};
+  starts_at_ = thaws_at_ + kWorkerStarts;
+}
+
+void NodeAgent::hang_worker() {
+  if (!worker_ || hung_since_ != kNoTime) return;
+  ++tally_.faults["agent's worker hung"];
+  hung_since_ = now_;
+}
+
+void NodeAgent::kill_all(Time back_at) {
+  if (!machine_.is_on) return;
+  end_worker();
+  supervisor_ = false;
+  thaws_at_ = kNoTime;
+  starts_at_ = back_at;
+  ++tally_.faults["agent's container killed"];
+}
+
+void NodeAgent::stop(Time back_at) {
+  if (!worker_ || hung_since_ != kNoTime) return;
+  worker_->stopping = true;
+  worker_->policy_at = now_;
+  stopping_back_at_ = back_at;
+  ++tally_.faults["agent stopped"];
+}
+
+void NodeAgent::power_off() {
+  end_worker();
+  supervisor_ = false;
+  thaws_at_ = starts_at_ = kNoTime;
+  (void)std::remove(journal_path_.c_str());
+}
+
+void NodeAgent::tear_journal() {
+  const std::string text = read_file(journal_path_);
+  if (text.size() < 2) return;
+  write_file(journal_path_, text.substr(0, 1 + prng_.below(text.size() - 1)));
+  ++tally_.faults["journal torn"];
+}
+
+bool NodeAgent::is_working() const {
+  return worker_ != nullptr && hung_since_ == kNoTime && now_ >= no_cpu_until_;
+}
+
+bool NodeAgent::failed_open() const {
+  return worker_ != nullptr && worker_->inputs.failed_open;
+}
+
+bool NodeAgent::everything_runs() const {
+  return worker_ != nullptr && worker_->policy.everything_runs();
+}
+
+std::shared_ptr<const kube::NodeTimetable> NodeAgent::obeyed() const {
+  return worker_ == nullptr ? nullptr : worker_->policy.timetable();
+}
+
+Time NodeAgent::next() const {
+  Time next = std::min({starts_at_, thaws_at_, journal_late_at_});
+  if (!worker_) return next;
+  if (hung_since_ != kNoTime) {
+    return std::min(next, hung_since_ + agent::kHangAfter + kSupervisorLooks);
+  }
+  if (now_ < no_cpu_until_) return std::min(next, no_cpu_until_);
+  next = std::min({next, link_.next_feed(), worker_->policy_at, worker_->status_at});
+  if (worker_->news || !worker_->sink.caught_up()) return now_;
+  for (const Worker::Timer& timer : worker_->timers) next = std::min(next, timer.at);
+  const agent::SwitchWake wake = worker_->core.next_wake();
+  if (wake.look) next = std::min(next, machine_.clock.when_monotonic(*wake.look));
+  if (wake.boundary) next = std::min(next, machine_.clock.when_wall(*wake.boundary));
+  return std::max(next, now_);
+}
+
+void NodeAgent::thaw_journaled() {
+  thaws_at_ = kNoTime;
+  const auto journal = agent::JournalFile{journal_path_}.read(boot_id());
+  if (!journal) return;  // damaged: the next worker asks the API server
+  for (const agent::PodIdentity& pod : journal->pods) machine_.kernel.thaw(pod.uid);
+}
+
+void NodeAgent::step() {
+  if (now_ >= journal_late_at_) {
+    journal_late_at_ = kNoTime;
+    write_file(journal_path_, *std::exchange(journal_late_, std::nullopt));
+  }
+  if (now_ >= thaws_at_) thaw_journaled();
+  if (!worker_ && machine_.is_on && now_ >= starts_at_) start_worker();
+  if (!worker_) return;
+  if (hung_since_ != kNoTime) {
+    if (now_ >= hung_since_ + agent::kHangAfter + kSupervisorLooks) {
+      end_worker();
+      thaw_journaled();
+      starts_at_ = now_ + kWorkerStarts;
+    }
+    return;
+  }
+  if (now_ < no_cpu_until_) return;
+  link_.run_feeds();
+  run_timers();
+  if (std::exchange(worker_->news, false) || now_ >= worker_->policy_at) step_policy();
+  step_switch();
+  if (worker_->status_at <= now_) {
+    const base::Duration wait = worker_->status.step();
+    worker_->status_at = now_ + std::max<base::Duration>(wait, milliseconds{1});
+  }
+  if (!stopping_back_at_) return;
+  const bool done = worker_->policy.everything_runs() && worker_->policy.all_thawed();
+  if (done || now_ >= *stopping_back_at_ - kThawWithin) {
+    if (done) step_policy();
+    const Time back_at = *stopping_back_at_;
+    end_worker();
+    supervisor_ = false;
+    starts_at_ = back_at;
+  } else {
+    worker_->policy_at = std::min(worker_->policy_at, now_ + milliseconds{5});
+  }
+}
+
+void NodeAgent::run_timers() {
+  for (Worker::Timer& timer : worker_->timers) {
+    if (now_ < timer.at) continue;
+    timer.at = now_ + std::max<base::Duration>(timer.step.step({}), milliseconds{1});
+  }
+}
+
+// What Agent::step does, without the log and the metrics.
+void NodeAgent::step_policy() {
+  Worker& w = *worker_;
+  w.inputs.wall = machine_.clock.wall();
+  w.inputs.monotonic = machine_.clock.monotonic();
+  w.inputs.stopping = w.stopping;
+  const base::Duration open_before = w.inputs.settings.fail_open_after;
+  w.watch.read(w.inputs, w.before.rules);
+  for (Worker::Timer& timer : w.timers) {  // as its waker does
+    const bool changed = open_before != w.inputs.settings.fail_open_after;
+    if (changed && timer.step.name == "lease") timer.at = now_;
+  }
+  if (const auto lease = w.watch.lease(); lease != w.last_lease) {
+    w.last_lease = lease;
+    w.lease->read(lease->renew_time, lease->at);
+    w.inputs.lease = w.lease->seen();
+  }
+  const base::Duration open_after = w.inputs.settings.fail_open_after;
+  w.inputs.failed_open = w.lease->failed_open(w.inputs.monotonic, open_after);
+  w.inputs.cpu_ids = "0-7";
+  agent::Inputs told = w.inputs;
+  break_inputs(told);
+  const bool late = breaks_.is(Break::kJournalAfterFreeze);
+  const std::string before = late ? read_file(journal_path_) : "";
+  const std::optional<base::Duration> next = w.policy.step(told);
+  if (late && machine_.is_on) {
+    const std::string after = read_file(journal_path_);
+    if (after != before) {
+      journal_late_ = after;
+      journal_late_at_ = now_ + kJournalLate;
+      write_file(journal_path_, before);
+    }
+  }
+  const bool confirm = w.policy.needs_confirmation();
+  w.watch.confirm_timetable(confirm);
+  for (Worker::Timer& timer : w.timers) {
+    if (timer.step.name != "confirm") continue;
+    timer.at = !confirm ? kNoTime : timer.at == kNoTime ? now_ : timer.at;
+  }
+  w.policy_at = now_ + kStepMax;
+  if (next) w.policy_at = std::min(w.policy_at, machine_.clock.when_monotonic(*next));
+  if (!w.inputs.failed_open) {
+    w.policy_at =
+        std::min(w.policy_at, machine_.clock.when_monotonic(w.lease->fails_open_at(open_after)));
+  }
+  w.policy_at = std::max(w.policy_at, now_ + base::Duration{1});
+  offer_report();
+}
+
+void NodeAgent::break_inputs(agent::Inputs& inputs) const {
+  if (breaks_.is(Break::kNeverFailsOpen)) inputs.failed_open = false;
+  if (breaks_.is(Break::kStaleObeyed)) inputs.confirmed = inputs.timetable;
+  for (auto& [key, facts] : inputs.pods) {
+    if (breaks_.is(Break::kFrozenUnsettled)) facts.settled_at = base::Instant{};
+    if (breaks_.is(Break::kDeletedStaysFrozen)) facts.ending_within.reset();
+  }
+}
+
+void NodeAgent::offer_report() {
+  Worker& w = *worker_;
+  w.status.offer({.pods = w.policy.pods(),
+                  .in_force = w.policy.timetable(),
+                  .verdict = w.policy.last_verdict(),
+                  .timetable_complaint = w.policy.timetable_complaint(),
+                  .ignored = w.policy.offers_ignored(),
+                  .undecodable = w.inputs.timetable_undecodable,
+                  .journal_error = w.policy.journal_error(),
+                  .failed_open = w.inputs.failed_open,
+                  .kill_switch = w.inputs.kill_switch,
+                  .clock = {.synchronised = true, .error_max = base::Duration{1}},
+                  .topology = topology()});
+  w.status_at = std::min(w.status_at, std::max(now_, w.told_at + kTellEvery));
+  w.told_at = std::max(now_, w.told_at);
+}
+
+std::optional<kube::NodeTopology> NodeAgent::topology() const {
+  return kube::NodeTopology{
+      .sockets = 1, .cores_per_socket = 8, .threads_per_core = 1, .cpu_ids = "0-7"};
+}
+
+void NodeAgent::step_switch() {
+  Worker& w = *worker_;
+  if (const agent::Assignment* newest = w.sink.take()) w.core.obey(*newest);
+  w.core.step();
+  if (w.core.take_changed()) w.news = true;
+  while (w.reports.pop()) {
+  }
+}
+
+}  // namespace simulation

@@ -1,0 +1,93 @@
+// The real agent of one node without its threads and its process: NodeWatch, NodePolicy,
+// SwitchCore, journal on a real (memory) file system, StatusWriter. Its supervisor is a model: it
+// thaws what the journal names when the worker ends or hangs, as survival/supervisor.h says.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kube/client.h"
+#include "node-agent/policy/node_policy.h"
+#include "node-agent/program/node_watch.h"
+#include "node-agent/program/status_writer.h"
+#include "node-agent/switching/switch_core.h"
+#include "simulation/link.h"
+#include "simulation/machine.h"
+
+namespace simulation {
+
+class NodeAgent {
+ public:
+  NodeAgent(Machine& machine, devcluster::ApiServer& server, const Time& now, const Breaks& breaks,
+            Tally& tally, std::string journal, std::uint64_t seed);
+  ~NodeAgent();
+
+  Time next() const;
+  void step();
+
+  // --- faults ---
+  void kill_worker();           // the supervisor thaws and starts it again
+  void hang_worker();           // it stands still until the supervisor notices
+  void kill_all(Time back_at);  // supervisor too: nothing thaws until it is back
+  void stop(Time back_at);      // SIGTERM: thaws, and ends; a new one comes
+  void power_off();             // with the machine; the journal is on a tmpfs
+  void power_on(Time at) { starts_at_ = at; }
+  void tear_journal();
+  void lose_cpu(Time until) { no_cpu_until_ = until; }
+
+  // --- what checkers look at ---
+  bool is_alive() const { return worker_ != nullptr || supervisor_; }
+  // Since when supervisor or worker has been there without a gap.
+  Time alive_since() const { return alive_since_; }
+  Time worker_since() const { return worker_since_; }
+  // The worker is there and is stepped.
+  bool is_working() const;
+  bool failed_open() const;
+  bool everything_runs() const;
+  std::shared_ptr<const kube::NodeTimetable> obeyed() const;
+  std::uint64_t overlap_micros() const { return overlap_micros_; }
+  const std::string& journal_path() const { return journal_path_; }
+  Link& link() { return link_; }
+  std::optional<kube::NodeTopology> topology() const;
+
+ private:
+  class Sink;
+  struct Worker;
+
+  void start_worker();
+  void end_worker();
+  void thaw_journaled();
+  void step_policy();
+  void step_switch();
+  void offer_report();
+  void break_inputs(agent::Inputs& inputs) const;
+  void run_timers();
+  std::string boot_id() const { return machine_.name + "-" + std::to_string(machine_.boots); }
+
+  Machine& machine_;
+  const Time& now_;
+  const Breaks& breaks_;
+  Tally& tally_;
+  const std::string journal_path_;
+  base::Prng prng_;
+  Link link_;
+  NoSleep sleeper_;
+  kube::Client client_;
+  bool supervisor_ = true;
+  Time starts_at_{0};        // of the worker, while there is none
+  Time thaws_at_ = kNoTime;  // the supervisor, after the worker has ended
+  Time hung_since_ = kNoTime;
+  Time no_cpu_until_{0};
+  Time alive_since_{0};
+  Time worker_since_{0};
+  std::optional<Time> stopping_back_at_;
+  std::uint64_t overlap_micros_ = 0;
+  // Break::kJournalAfterFreeze: what the disk gets later.
+  std::optional<std::string> journal_late_;
+  Time journal_late_at_ = kNoTime;
+  std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace simulation

@@ -1,0 +1,305 @@
+#include "simulation/operator_host.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
+
+namespace simulation {
+namespace {
+
+using nlohmann::json;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Time kComesBackAfter = seconds{1};
+constexpr Time kLongestWait = seconds{10};
+constexpr std::uint64_t kWriteMicrosMax = 10'000;
+constexpr std::uint64_t kLoopMicrosMax = 5'000;
+constexpr Time kVolatileFor = seconds{2};
+
+// A write of a status or a timetable that was not done.
+bool is_failure(const control::Outcome& outcome) {
+  return std::visit(
+      [](const auto& one) {
+        if constexpr (requires { one.result.ok(); }) {
+          return !one.result.ok();
+        } else if constexpr (requires { one.status.ok(); }) {
+          return !one.status.ok();
+        } else {
+          return false;
+        }
+      },
+      outcome);
+}
+
+Time some(base::Prng& prng, std::uint64_t micros_max) {
+  return microseconds{1 + static_cast<std::int64_t>(prng.below(micros_max + 1))};
+}
+
+}  // namespace
+
+// Takes effects; each reaches the API server after a while, and its outcome the loop after another.
+class OperatorHost::SlowWriter final : public control::Writer {
+ public:
+  explicit SlowWriter(OperatorHost& host) : host_{host} {}
+
+  void submit(control::Effect effect) override {
+    const bool slow = host_.now_ < host_.slow_until_;
+    const auto most =
+        slow ? static_cast<std::uint64_t>(host_.write_delay_max_.count()) : kWriteMicrosMax;
+    effects.push_back({std::move(effect), host_.now_ + some(host_.prng_, most)});
+    if (slow) ++host_.tally_.faults["write slow"];
+  }
+  int at_once() const override { return 16; }
+
+  struct OnItsWay {
+    control::Effect effect;
+    Time at;
+  };
+  struct Answer {
+    control::Outcome outcome;
+    Time at;
+  };
+  std::vector<OnItsWay> effects;
+  std::deque<Answer> answers;
+
+ private:
+  OperatorHost& host_;
+};
+
+struct OperatorHost::Process {
+  explicit Process(OperatorHost& host)
+      : elector{
+            host.lease_client_,
+            host.clock_,
+            {.lease = operator_lease(),
+             .identity = host.name_ + "-" + std::to_string(++host.incarnation_),
+             .seed = host.prng_.next()},
+            {.on_started = [&host](std::int32_t transitions) { host.begin_to_lead(transitions); },
+             .on_lost = [&host] { host.ends_at_ = host.now_; }}} {}
+
+  kube::LeaderElector elector;
+  Time elector_at{0};
+};
+
+struct OperatorHost::Leading {
+  Leading(OperatorHost& host, std::int32_t transitions)
+      : inbox{waker},
+        writer{host},
+        actuator{host.client_},
+        informers{host.client_, host.clock_, inbox, templates,
+                  [](std::string_view, const base::Error&) {}},
+        loop{host.clock_,
+             inbox,
+             writer,
+             templates,
+             {.log =
+                  [&host](const std::string& message, const std::string& fields) {
+                    if (host.log_) host.log_(host.name_ + ": " + message + " " + fields);
+                  },
+              .warn =
+                  [&host](const std::string& message, const std::string& fields) {
+                    if (host.log_) host.log_(host.name_ + ": WARN " + message + " " + fields);
+                  },
+              .event = {},
+              .fenced = [&host](std::int64_t) { host.ends_at_ = host.now_; }}} {
+    loop.lead(transitions);
+    for (auto& [name, step] : informers.steps()) {
+      host.link_.add_feed([run = step] { return run({}); });
+    }
+  }
+
+  kube::Waker waker;
+  control::Inbox inbox;
+  control::TemplateBook templates;
+  SlowWriter writer;
+  control::Actuator actuator;
+  control::Informers informers;
+  control::ControlLoop loop;
+  Time loop_at = kNoTime;
+};
+
+OperatorHost::OperatorHost(std::string name, devcluster::ApiServer& server, const Time& now,
+                           const Breaks& breaks, Tally& tally, std::uint64_t seed, Log log)
+    : name_{std::move(name)},
+      now_{now},
+      breaks_{breaks},
+      tally_{tally},
+      log_{std::move(log)},
+      prng_{seed},
+      clock_{now},
+      server_{server},
+      link_{server, now, breaks, tally, name_, seed + 1},
+      client_{link_, clock_, sleeper_, client_options(2)},
+      lease_client_{link_, clock_, sleeper_, client_options(2)} {}
+
+OperatorHost::~OperatorHost() = default;
+
+void OperatorHost::start() {
+  starts_at_ = kNoTime;
+  process_ = std::make_unique<Process>(*this);
+  process_->elector_at = now_;
+}
+
+void OperatorHost::begin_to_lead(std::int32_t transitions) {
+  leading_ = std::make_unique<Leading>(*this, transitions);
+  if (log_) log_(name_ + ": leads, transitions " + std::to_string(transitions));
+}
+
+// What it decided and has not sent is lost with it; so is every answer.
+void OperatorHost::end(Time back_at) {
+  if (!process_) return;
+  link_.drop_feeds();
+  leading_.reset();
+  process_.reset();
+  starts_at_ = back_at;
+  ends_at_ = kNoTime;
+  paused_until_ = Time{0};
+  kill_in_.reset();
+  forget_the_volatile();
+  if (log_) log_(name_ + ": ended");
+}
+
+void OperatorHost::kill(Time back_at) {
+  if (!process_) return;
+  ++tally_.faults["operator killed"];
+  end(back_at);
+}
+
+void OperatorHost::kill_at_write(int count, bool after, Time down_for) {
+  kill_in_ = count;
+  kill_after_ = after;
+  kill_down_for_ = down_for;
+}
+
+void OperatorHost::pause(Time until) {
+  if (!process_) return;
+  ++tally_.faults[leading_ ? "leader paused" : "stand-by paused"];
+  paused_until_ = until;
+}
+
+void OperatorHost::slow_writes(Time until, Time delay_max) {
+  slow_until_ = until;
+  write_delay_max_ = delay_max;
+}
+
+bool OperatorHost::has_writes_under_way() const {
+  return leading_ && (!leading_->writer.effects.empty() || !leading_->writer.answers.empty());
+}
+
+Time OperatorHost::next() const {
+  if (!process_) return starts_at_;
+  Time next = kNoTime;
+  if (leading_) {
+    for (const auto& effect : leading_->writer.effects) next = std::min(next, effect.at);
+  }
+  if (now_ < paused_until_) return std::min(next, paused_until_);
+  next = std::min({next, ends_at_, process_->elector_at});
+  if (leading_) {
+    next = std::min({next, link_.next_feed(), leading_->loop_at});
+    for (const auto& answer : leading_->writer.answers) next = std::min(next, answer.at);
+  }
+  return std::max(next, now_);
+}
+
+void OperatorHost::step() {
+  if (!process_ && now_ >= starts_at_) start();
+  if (!process_) return;
+  if (leading_) step_writes();  // also of a paused one: they have left the machine
+  if (!process_ || now_ < paused_until_) return;
+  if (now_ >= process_->elector_at) {
+    process_->elector_at =
+        now_ + std::max<base::Duration>(process_->elector.step(), milliseconds{1});
+  }
+  if (now_ >= ends_at_) return end(now_ + kComesBackAfter);
+  if (!leading_) return;
+  if (link_.run_feeds())
+    leading_->loop_at = std::min(leading_->loop_at, now_ + some(prng_, kLoopMicrosMax));
+  if (now_ < leading_->loop_at || !leading_->informers.have_synced()) return;
+  const base::Instant due = leading_->loop.step();
+  if (now_ >= ends_at_) return end(now_ + kComesBackAfter);
+  leading_->loop_at =
+      std::max(std::min(clock_.when_wall(due), now_ + kLongestWait), now_ + base::Duration{1});
+}
+
+void OperatorHost::step_writes() {
+  SlowWriter& writer = leading_->writer;
+  for (std::size_t i = 0; i < writer.effects.size();) {
+    if (writer.effects[i].at > now_) {
+      ++i;
+      continue;
+    }
+    control::Effect effect = std::move(writer.effects[i].effect);
+    writer.effects.erase(writer.effects.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!carry_out(std::move(effect))) return;
+  }
+  if (now_ < paused_until_) return;
+  while (!writer.answers.empty() && writer.answers.front().at <= now_) {
+    leading_->inbox.completed(std::move(writer.answers.front().outcome));
+    writer.answers.pop_front();
+    leading_->loop_at = now_;
+  }
+}
+
+// False: it was killed at this write.
+bool OperatorHost::carry_out(control::Effect effect) {
+  // A writer's thread looks before it sends (process.cc); what a paused process had sent is under
+  // way and arrives.
+  const bool sent_by_paused = now_ < paused_until_;
+  if (!sent_by_paused && !process_->elector.is_leader()) return true;
+  const bool dies = kill_in_ && --*kill_in_ <= 0;
+  if (dies && !kill_after_) {
+    ++tally_.faults["operator killed before a write"];
+    end(now_ + kill_down_for_);
+    return false;
+  }
+  remember_before(effect);
+  control::Outcome outcome = leading_->actuator.carry_out(effect);
+  if (dies) {
+    ++tally_.faults["operator killed after a write"];
+    end(now_ + kill_down_for_);
+    return false;
+  }
+  if (breaks_.is(Break::kOutcomeLost) && is_failure(outcome)) return true;
+  const Time at =
+      std::max(now_ + some(prng_, kWriteMicrosMax),
+               leading_->writer.answers.empty() ? Time{0} : leading_->writer.answers.back().at);
+  leading_->writer.answers.push_back({std::move(outcome), at});
+  return true;
+}
+
+// Break::k…NotStored: what is acknowledged is lost when the operator dies soon after it, as if what
+// follows from the commit had not waited for it.
+void OperatorHost::remember_before(const control::Effect& effect) {
+  const auto* patch = std::get_if<control::PatchStatus<kube::Job>>(&effect);
+  if (patch == nullptr) return;
+  const bool lost =
+      (patch->point == control::WritePoint::kStart && breaks_.is(Break::kStartNotStored)) ||
+      (patch->point == control::WritePoint::kEnding && breaks_.is(Break::kEndingNotStored));
+  if (!lost) return;
+  devcluster::ApiRequest get;
+  get.http.path = "/apis/kubegang.io/v1alpha1/namespaces/" + patch->from->metadata.ns + "/jobs/" +
+                  patch->from->metadata.name;
+  const kube::Response before = server_.handle(get).response;
+  if (before.status != 200) return;
+  volatile_.push_back({now_ + kVolatileFor, get.http.path + "/status", before.body});
+}
+
+void OperatorHost::forget_the_volatile() {
+  while (!volatile_.empty()) {
+    const Volatile one = std::move(volatile_.back());
+    volatile_.pop_back();
+    if (one.until < now_) continue;
+    json object = json::parse(one.body, nullptr, false);
+    object["metadata"].erase("resourceVersion");
+    devcluster::ApiRequest put;
+    put.http.method = kube::Method::kPut;
+    put.http.path = one.path;
+    put.http.body = object.dump();
+    (void)server_.handle(put);
+  }
+}
+
+}  // namespace simulation

@@ -1,0 +1,92 @@
+// One replica of the operator without its threads: the real informers, control loop, actuator and
+// leader election, as operator/process/process.cc puts them together. Its process can be killed at
+// any instant and before or after any write, and can be paused with writes on their way.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kube/client.h"
+#include "kube/leader_elector.h"
+#include "operator/loop/control_loop.h"
+#include "operator/loop/informers.h"
+#include "operator/write/actuator.h"
+#include "simulation/link.h"
+
+namespace simulation {
+
+class OperatorHost {
+ public:
+  // `log` gets a line per decision, for people; may be absent.
+  using Log = std::function<void(const std::string& line)>;
+
+  OperatorHost(std::string name, devcluster::ApiServer& server, const Time& now,
+               const Breaks& breaks, Tally& tally, std::uint64_t seed, Log log);
+  ~OperatorHost();
+
+  Time next() const;
+  void step();
+
+  // --- faults ---
+  void kill(Time back_at);
+  // At its write number `count` from now, before it is sent or after it was done.
+  void kill_at_write(int count, bool after, Time down_for);
+  // SIGSTOP until then: nothing of it moves, but for what is on the network already.
+  void pause(Time until);
+  // Its writes take up to so long on the network.
+  void slow_writes(Time until, Time delay_max);
+
+  bool leads() const { return leading_ != nullptr; }
+  bool is_running() const { return process_ != nullptr && now_ >= paused_until_; }
+  bool has_writes_under_way() const;
+  Link& link() { return link_; }
+  HostClock& clock() { return clock_; }
+
+ private:
+  class SlowWriter;
+  struct Process;
+  struct Leading;
+  // A commit that was acknowledged and is not on the disk of etcd yet (Break::k…NotStored).
+  struct Volatile {
+    Time until;
+    std::string path, body;  // what was there before
+  };
+
+  void start();
+  void end(Time back_at);
+  void begin_to_lead(std::int32_t transitions);
+  void step_writes();
+  bool carry_out(control::Effect effect);
+  void remember_before(const control::Effect& effect);
+  void forget_the_volatile();
+
+  const std::string name_;
+  const Time& now_;
+  const Breaks& breaks_;
+  Tally& tally_;
+  const Log log_;
+  base::Prng prng_;
+  HostClock clock_;
+  devcluster::ApiServer& server_;
+  Link link_;
+  NoSleep sleeper_;
+  kube::Client client_;
+  kube::Client lease_client_;
+  int incarnation_ = 0;
+  Time starts_at_{0};
+  Time paused_until_{0};
+  Time slow_until_{0};
+  Time write_delay_max_{0};
+  std::optional<int> kill_in_;
+  bool kill_after_ = false;
+  Time kill_down_for_{0};
+  Time ends_at_ = kNoTime;  // it has lost the Lease, or was fenced
+  std::vector<Volatile> volatile_;
+  std::unique_ptr<Process> process_;
+  std::unique_ptr<Leading> leading_;
+};
+
+}  // namespace simulation

@@ -1,0 +1,152 @@
+#include "simulation/plan.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/prng.h"
+
+namespace simulation {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr Time kFaultsEnd = seconds{60};
+
+struct Kind {
+  Act act;
+  std::string_view name;
+  std::int64_t length_min_ms = 0, length_max_ms = 0;
+};
+
+constexpr std::array kUsers{
+    Kind{Act::kSubmit, "submit"},
+    Kind{Act::kDelete, "delete the job"},
+    Kind{Act::kCancel, "cancel the job"},
+    Kind{Act::kSuspend, "suspend the job", 1'000, 15'000},
+    Kind{Act::kRequeue, "requeue the job"},
+    Kind{Act::kEdit, "edit the job"},
+    Kind{Act::kResubmit, "delete and resubmit the job"},
+};
+constexpr std::array kFaults{
+    Kind{Act::kChangeSlice, "change the slice"},
+    Kind{Act::kChangeShare, "change the partition's share"},
+    Kind{Act::kKillSwitch, "kill switch", 1'000, 15'000},
+    Kind{Act::kKillOperator, "kill the operator", 100, 10'000},
+    Kind{Act::kKillOperatorAtWrite, "kill the operator at a write", 100, 5'000},
+    Kind{Act::kNoOperator, "no operator", 10'000, 55'000},
+    Kind{Act::kPauseOperator, "pause the operator", 1'000, 30'000},
+    Kind{Act::kSlowWrites, "slow writes", 500, 15'000},
+    Kind{Act::kKillWorker, "kill the agent's worker"},
+    Kind{Act::kHangWorker, "hang the agent's worker"},
+    Kind{Act::kKillAgent, "kill the agent's container", 500, 25'000},
+    Kind{Act::kStopAgent, "stop the agent", 2'000, 15'000},
+    Kind{Act::kTearJournal, "tear the journal", 500, 5'000},
+    Kind{Act::kLoseCpu, "no CPU for the agent", 100, 4'500},
+    Kind{Act::kPartition, "partition", 500, 40'000},
+    Kind{Act::kBadAnswers, "bad answers", 1'000, 20'000},
+    Kind{Act::kDelayWatches, "delay watches", 1'000, 20'000},
+    Kind{Act::kDuplicateWatches, "duplicate watch events", 1'000, 20'000},
+    Kind{Act::kBreakWatches, "break watches off"},
+    Kind{Act::kCompact, "compact"},
+    Kind{Act::kRestore, "restore etcd", 500, 15'000},
+    Kind{Act::kStepClock, "step a clock", 10, 30'000},
+    Kind{Act::kDriftClock, "drift a clock"},
+    Kind{Act::kPowerOff, "power off", 1'000, 30'000},
+    Kind{Act::kReplaceNode, "replace the node", 2'000, 20'000},
+    Kind{Act::kStuckTask, "a task that does not freeze", 1, 5'000},
+    Kind{Act::kRestartKubelet, "restart kubelet"},
+    Kind{Act::kRefusePods, "kubelet refuses pods"},
+    Kind{Act::kSlowKubelet, "slow kubelet", 2'000, 20'000},
+    Kind{Act::kKillProgram, "kill a program"},
+    Kind{Act::kLosePod, "lose a pod"},
+};
+
+Time between(base::Prng& prng, std::int64_t min_ms, std::int64_t max_ms) {
+  return milliseconds{min_ms + static_cast<std::int64_t>(
+                                   prng.below(static_cast<std::uint64_t>(max_ms - min_ms + 1)))};
+}
+
+Event event_of(base::Prng& prng, const Kind& kind, Time from, Time until) {
+  Event event{.at = between(prng, from / milliseconds{1}, until / milliseconds{1}),
+              .act = kind.act,
+              .target = prng.next() >> 8U,
+              .length = between(prng, kind.length_min_ms, kind.length_max_ms),
+              .amount = prng.next() >> 8U};
+  event.length = std::min(event.length, kFaultsEnd - event.at);
+  return event;
+}
+
+void add_users(base::Prng& prng, Plan& plan) {
+  for (std::size_t i = 0; i < plan.jobs.size(); ++i) {
+    plan.events.push_back(
+        {.at = between(prng, 0, i == 0 ? 1'000 : 45'000), .act = Act::kSubmit, .target = i});
+  }
+  const std::uint64_t meddling = prng.below(4);
+  for (std::uint64_t i = 0; i < meddling; ++i) {
+    const Kind& kind = kUsers[1 + prng.below(kUsers.size() - 1)];
+    plan.events.push_back(event_of(prng, kind, seconds{2}, seconds{55}));
+  }
+}
+
+// A few kinds of faults in each round, so that rare combinations come about and each is also seen
+// without the others.
+void add_faults(base::Prng& prng, Plan& plan) {
+  std::vector<Kind> kinds;
+  for (const Kind& kind : kFaults) {
+    if (prng.below(4) == 0) kinds.push_back(kind);
+  }
+  if (kinds.empty()) return;
+  const std::uint64_t count = 2 + prng.below(12);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const Kind& kind = kinds[prng.below(kinds.size())];
+    plan.events.push_back(event_of(prng, kind, seconds{1}, seconds{58}));
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Act act) {
+  for (const Kind& kind : kUsers) {
+    if (kind.act == act) return kind.name;
+  }
+  for (const Kind& kind : kFaults) {
+    if (kind.act == act) return kind.name;
+  }
+  return "?";
+}
+
+std::string to_string(const Event& event) {
+  return std::to_string(event.at / milliseconds{1}) + " ms: " + std::string{to_string(event.act)} +
+         " (target " + std::to_string(event.target) + ", " +
+         std::to_string(event.length / milliseconds{1}) + " ms)";
+}
+
+Plan plan_of(std::uint64_t seed, bool calm) {
+  base::Prng prng{
+      base::Prng{seed}.next()};  // not seed itself: its neighbours' draws would be alike
+  Plan plan{.seed = seed, .nodes = 2 + static_cast<int>(prng.below(3)), .faults_end = kFaultsEnd};
+  constexpr std::array kSlices{seconds{1}, seconds{2}, seconds{4}};
+  constexpr std::array<Time, 3> kFailOpen{seconds{10}, seconds{20}, minutes{15}};
+  constexpr std::array kModes{"Suspend", "Suspend", "Requeue", "Cancel"};
+  plan.slice = kSlices[prng.below(kSlices.size())];
+  plan.fail_open_after = kFailOpen[prng.below(kFailOpen.size())];
+  plan.preempt_mode = kModes[prng.below(kModes.size())];
+  const std::uint64_t jobs = 2 + prng.below(4);
+  for (std::uint64_t i = 0; i < jobs; ++i) {
+    JobPlan job{.name = "job-" + std::to_string(i),
+                .nodes = 1 + static_cast<int>(prng.below(static_cast<std::uint64_t>(plan.nodes))),
+                .work = between(prng, 3'000, 15'000)};
+    if (prng.below(10) == 0) job.exit_code = 1;
+    job.high = prng.below(4) == 0;
+    plan.jobs.push_back(job);
+  }
+  add_users(prng, plan);
+  if (!calm) add_faults(prng, plan);
+  std::stable_sort(plan.events.begin(), plan.events.end(),
+                   [](const Event& a, const Event& b) { return a.at < b.at; });
+  return plan;
+}
+
+}  // namespace simulation

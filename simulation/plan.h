@@ -1,0 +1,95 @@
+// What is going to happen in a round, worked out from its seed before it begins: the cluster, what
+// its users do, and the faults. Events can be left out one by one, which is how a finding is made
+// short.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulation/clock.h"
+
+namespace simulation {
+
+enum class Act {
+  // users
+  kSubmit,
+  kDelete,
+  kCancel,
+  kSuspend,  // and resume `length` later
+  kRequeue,
+  kEdit,      // the nodes of a job that waits, the time limit of one that runs
+  kResubmit,  // delete and submit under the same name at once
+  // administrators
+  kChangeSlice,
+  kChangeShare,
+  kKillSwitch,
+  // the operator's replicas
+  kKillOperator,
+  kKillOperatorAtWrite,
+  kNoOperator,  // all replicas are down
+  kPauseOperator,
+  kSlowWrites,
+  // agents
+  kKillWorker,
+  kHangWorker,
+  kKillAgent,
+  kStopAgent,
+  kTearJournal,  // and kill it
+  kLoseCpu,
+  // the network and the API server; of one process each
+  kPartition,
+  kBadAnswers,
+  kDelayWatches,
+  kDuplicateWatches,
+  kBreakWatches,
+  kCompact,
+  kRestore,
+  // machines
+  kStepClock,
+  kDriftClock,
+  kPowerOff,     // and on `length` later
+  kReplaceNode,  // off, its Node deleted, a new one under the same name `length` later
+  kStuckTask,
+  // kubelets
+  kRestartKubelet,
+  kRefusePods,
+  kSlowKubelet,
+  kKillProgram,
+  kLosePod,  // its object is deleted by force
+};
+
+std::string_view to_string(Act act);
+
+struct Event {
+  Time at{};
+  Act act = Act::kSubmit;
+  std::uint64_t target = 0;  // number of the job, the node, the process; modulo how many there are
+  Time length{};             // for how long, or how far
+  std::uint64_t amount = 0;
+};
+std::string to_string(const Event& event);
+
+struct JobPlan {
+  std::string name;
+  int nodes = 1;
+  Time work{};
+  int exit_code = 0;
+  bool high = false;  // in the partition of the higher tier
+};
+
+struct Plan {
+  std::uint64_t seed = 0;
+  int nodes = 3;
+  Time slice{};
+  Time fail_open_after{};
+  std::string preempt_mode;
+  std::vector<JobPlan> jobs;
+  std::vector<Event> events;  // by time
+  Time faults_end{};
+};
+
+// `calm`: users only, nothing goes wrong.
+Plan plan_of(std::uint64_t seed, bool calm);
+
+}  // namespace simulation

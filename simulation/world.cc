@@ -1,0 +1,334 @@
+#include "simulation/world.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "simulation/paths.h"
+
+namespace simulation {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr Time kSampleEvery = milliseconds{100};
+constexpr Time kClusterEvery = seconds{1};
+constexpr Time kNotReadyAfter = seconds{5};
+constexpr Time kAllEndsWithin = minutes{15};  // after the last fault
+constexpr Time kQuietBegins = seconds{110};   // after the last job has ended
+constexpr Time kQuietLasts = seconds{40};
+constexpr int kStepsAtOnceMax = 20'000;
+
+// The kinds of kubegang, read from the files once in a process.
+std::shared_ptr<const devcluster::ApiServer::Backup> empty_cluster() {
+  static const auto kBackup = [] {
+    const kube::ManualClock clock;
+    devcluster::ApiServer server{clock};
+    const base::Status loaded = server.load_crds(KUBEGANG_SOURCE_DIR "/crds");
+    CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);
+    return server.back_up();
+  }();
+  return kBackup;
+}
+
+std::string in_seconds(Time time) {
+  return std::to_string(time / seconds{1}) + "s";
+}
+
+}  // namespace
+
+World::World(Plan plan, Breaks breaks, Tally& tally, const std::string& directory, Trace trace)
+    : plan_{std::move(plan)},
+      breaks_{breaks},
+      tally_{tally},
+      directory_{directory},
+      trace_{std::move(trace)},
+      server_clock_{now_},
+      server_{server_clock_, {.seed = plan_.seed + 1}},
+      ledger_{server_, now_, plan_, tally} {
+  server_.restore(*empty_cluster());
+  furnish();
+}
+
+World::~World() = default;
+
+void World::trace(const std::string& line) {
+  if (trace_) trace_(std::to_string(now_ / milliseconds{1}) + " ms  " + line);
+}
+
+json World::call(kube::Method method, const std::string& path, const json& body) {
+  devcluster::ApiRequest request;
+  request.http.method = method;
+  request.http.path = path;
+  if (!body.is_null()) request.http.body = body.dump();
+  if (method == kube::Method::kPatch) request.http.content_type = "application/merge-patch+json";
+  request.user_agent = "user";
+  const kube::Response answer = server_.handle(request).response;
+  if (answer.status >= 400) trace("refused: " + path + " " + answer.body.substr(0, 200));
+  return json::parse(answer.body, nullptr, false);
+}
+
+void World::furnish() {
+  for (const char* name : {paths::kNamespace, "kubegang-system"}) {
+    call(kube::Method::kPost, "/api/v1/namespaces",
+         {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", name}}}});
+  }
+  const json spec{{"select", {{"type", "Linear"}, {"memory", false}}},
+                  {"timeSlice", in_seconds(plan_.slice)},
+                  {"preemptMode", plan_.preempt_mode},
+                  {"requeue", {{"delay", "2s"}, {"maxBatch", 100}}},
+                  {"killWait", "3s"},
+                  {"timetable", {{"failOpenAfter", in_seconds(plan_.fail_open_after)}}}};
+  call(kube::Method::kPost, paths::kConfigs,
+       {{"apiVersion", "kubegang.io/v1alpha1"},
+        {"kind", "SchedulerConfig"},
+        {"metadata", {{"name", "default"}}},
+        {"spec", spec}});
+  const std::string hosts = "n[1-" + std::to_string(plan_.nodes) + "]";
+  const auto partition = [&](const char* name, bool low) {
+    json one{{"nodes", {{"hostlist", hosts}}},
+             {"overSubscribe", {{"policy", "Force"}, {"maxShare", low ? 3 : 1}}}};
+    if (low) one["default"] = true;
+    if (!low) one["priorityTier"] = 2;
+    call(kube::Method::kPost, paths::kPartitions,
+         {{"apiVersion", "kubegang.io/v1alpha1"},
+          {"kind", "Partition"},
+          {"metadata", {{"name", name}}},
+          {"spec", one}});
+  };
+  partition("low", true);
+  partition("high", false);
+  base::Prng prng{plan_.seed + 2};
+  nodes_.reserve(static_cast<std::size_t>(plan_.nodes));
+  for (int i = 1; i <= plan_.nodes; ++i) make_node("n" + std::to_string(i), prng.next());
+  for (const char* name : {"operator-a", "operator-b"}) {
+    operators_.push_back(std::make_unique<OperatorHost>(
+        name, server_, now_, breaks_, tally_, prng.next(),
+        trace_ ? [this](const std::string& line) { trace(line); } : OperatorHost::Log{}));
+  }
+}
+
+void World::make_node(const std::string& name, std::uint64_t seed) {
+  const std::size_t index = nodes_.size();
+  Node& node = nodes_.emplace_back();
+  node.machine = std::make_unique<Machine>(name, now_, [this, index](const std::string& uid) {
+    if (nodes_[index].agent) ledger_.thawed(nodes_[index], uid);
+  });
+  node.kubelet =
+      std::make_unique<Kubelet>(*node.machine, server_, now_, breaks_, tally_, ledger_, seed);
+  node.agent = std::make_unique<NodeAgent>(*node.machine, server_, now_, breaks_, tally_,
+                                           directory_ + "/journal-" + name, seed + 7);
+  create_node_object(name);
+}
+
+void World::create_node_object(const std::string& name) {
+  const json resources{{"cpu", "8"}, {"memory", "16Gi"}, {"pods", "110"}};
+  const json status{{"capacity", resources},
+                    {"allocatable", resources},
+                    {"conditions", json::array({{{"type", "Ready"},
+                                                 {"status", "True"},
+                                                 {"reason", "KubeletReady"},
+                                                 {"message", "ready"}}})}};
+  call(kube::Method::kPost, paths::kNodes,
+       {{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", name}}}});
+  call(kube::Method::kPatch, std::string{paths::kNodes} + "/" + name + "/status",
+       {{"status", status}});
+  node_ready_[name] = true;
+}
+
+// --- the run ---
+
+Outcome World::run() {
+  ++tally_.rounds;
+  run_until([] { return false; }, plan_.faults_end);
+  heal();
+  run_until(
+      [this] { return event_ == plan_.events.size() && later_.empty() && ledger_.all_final(); },
+      now_ + kAllEndsWithin);
+  if (!ledger_.finding()) {
+    ++tally_.looked["all end"];
+    if (!ledger_.all_final()) ledger_.find("all end", ledger_.unfinished());
+  }
+  if (!ledger_.finding()) quiet();
+  if (!ledger_.finding()) ledger_.check_end();
+  tally_.virtual_seconds += now_ / seconds{1};
+  return {ledger_.finding(), now_};
+}
+
+// A system with nothing to do writes nothing but its leaders' Lease.
+void World::quiet() {
+  run_until([] { return false; }, now_ + kQuietBegins);
+  const base::Instant since = server_clock_.wall();
+  run_until([] { return false; }, now_ + kQuietLasts);
+  ++tally_.looked["quiet"];
+  for (const devcluster::WriteRecord& write : server_.writes_since(since)) {
+    if (write.kind.resource == "leases") continue;
+    ledger_.find("quiet",
+                 "a quiet system: " + write.kind.verb + " " + write.kind.resource + " " +
+                     write.name + " by " + write.kind.user_agent + " at " +
+                     std::to_string((write.at - kube::ManualClock::kStart) / milliseconds{1}) +
+                     " ms");
+  }
+}
+
+void World::run_until(const std::function<bool()>& done, Time limit) {
+  int steps = 0;
+  while (!ledger_.finding() && now_ < limit && !done()) {
+    const Time to = std::min(next(), limit);
+    steps = to > now_ ? 0 : steps + 1;
+    if (steps > kStepsAtOnceMax) return ledger_.find("comes to rest", "it does not");
+    now_ = std::max(now_, to);
+    step();
+  }
+}
+
+Time World::next() const {
+  Time next = std::min(sample_at_, cluster_at_);
+  if (event_ < plan_.events.size()) next = std::min(next, plan_.events[event_].at);
+  for (const Later& later : later_) next = std::min(next, later.at);
+  for (const auto& one : operators_) next = std::min(next, one->next());
+  for (const Node& node : nodes_) {
+    if (!node.machine->is_on) continue;
+    next = std::min({next, node.kubelet->next(), node.agent->next()});
+  }
+  return next;
+}
+
+void World::step() {
+  while (event_ < plan_.events.size() && plan_.events[event_].at <= now_) {
+    perform(plan_.events[event_++]);
+  }
+  for (std::size_t i = 0; i < later_.size();) {
+    if (later_[i].at > now_) {
+      ++i;
+      continue;
+    }
+    const auto act = std::move(later_[i].act);
+    later_.erase(later_.begin() + static_cast<std::ptrdiff_t>(i));
+    act();
+  }
+  for (auto& one : operators_) {
+    if (one->next() <= now_) one->step();
+  }
+  for (Node& node : nodes_) {
+    if (!node.machine->is_on) continue;
+    if (node.kubelet->next() <= now_) node.kubelet->step();
+    if (node.agent->next() <= now_) node.agent->step();
+  }
+  if (cluster_at_ <= now_) step_cluster();
+  if (const std::int64_t version = server_.resource_version(); version != looked_at_) {
+    looked_at_ = version;
+    ledger_.look();
+    for (auto& one : operators_) one->link().look();
+    for (Node& node : nodes_) {
+      if (!node.machine->is_on) continue;
+      node.kubelet->link().look();
+      node.agent->link().look();
+    }
+  }
+  if (sample_at_ <= now_) {
+    sample_at_ = now_ + kSampleEvery;
+    if (!operator_is_well()) well_since_ = now_;
+    ledger_.sample(nodes_, now_ >= well_since_ + seconds{5});
+  }
+}
+
+bool World::operator_is_well() const {
+  return std::any_of(operators_.begin(), operators_.end(), [&](const auto& one) {
+    return one->leads() && one->is_running() && one->link().was_whole_for(seconds{3}) &&
+           one->link().is_up_to_date() && !one->has_writes_under_way();
+  });
+}
+
+// What other controllers of a cluster do: nodes that are not heard of are not ready, pods of nodes
+// that do not exist are deleted.
+void World::step_cluster() {
+  cluster_at_ = now_ + kClusterEvery;
+  const bool restores = std::any_of(plan_.events.begin(), plan_.events.end(),
+                                    [](const Event& one) { return one.act == Act::kRestore; });
+  if (restores && now_ < plan_.faults_end) backups_.push_back({now_, server_.back_up()});
+  for (Node& node : nodes_) {
+    const std::string& name = node.machine->name;
+    const bool heard = node.machine->is_on && !node.kubelet->link().is_partitioned();
+    const json object = call(kube::Method::kGet, std::string{paths::kNodes} + "/" + name, nullptr);
+    if (heard && object.value("kind", "") != "Node") {  // kubelet registers it
+      create_node_object(name);
+      continue;
+    }
+    if (heard == node_ready_[name]) continue;
+    node_ready_[name] = heard;
+    call(kube::Method::kPatch, std::string{paths::kNodes} + "/" + name + "/status",
+         {{"status",
+           {{"conditions", json::array({{{"type", "Ready"},
+                                         {"status", heard ? "True" : "Unknown"},
+                                         {"reason", "NodeStatus"},
+                                         {"message", ""}}})}}}});
+  }
+  if (now_ / kClusterEvery % 5 != 0) return;
+  const json pods = call(kube::Method::kGet, paths::kAllPods, nullptr);
+  for (const json& pod : pods.value("items", json::array())) {
+    const std::string node = pod["spec"].value("nodeName", "");
+    const json object = call(kube::Method::kGet, std::string{paths::kNodes} + "/" + node, nullptr);
+    if (object.value("kind", "") == "Node") continue;
+    call(kube::Method::kDelete, std::string{paths::kPods} + "/" + pod["metadata"].value("name", ""),
+         {{"gracePeriodSeconds", 0}});
+  }
+}
+
+// Faults are over: links and processes heal by the plan's own times; clocks are set right, and
+// users let go what they hold.
+void World::heal() {
+  for (Node& node : nodes_) {
+    node.machine->clock.drift(0);
+    node.machine->clock.step(-node.machine->clock.offset());
+    for (const auto& [uid, cgroup] : node.machine->kernel.all()) {
+      node.machine->kernel.set_freeze_takes(uid, std::chrono::microseconds{60});
+    }
+  }
+  for (auto& one : operators_) {
+    one->clock().drift(0);
+    one->clock().step(-one->clock().offset());
+  }
+  release_held();
+}
+
+void World::release_held() {
+  const json jobs = call(kube::Method::kGet, paths::kJobs, nullptr);
+  for (const json& job : jobs.value("items", json::array())) {
+    if (!job.contains("status") || !job["status"].contains("held")) continue;
+    const std::int64_t released =
+        job["spec"].value("control", json::object()).value("releaseRequest", std::int64_t{0});
+    call(kube::Method::kPatch, std::string{paths::kJobs} + "/" + job["metadata"].value("name", ""),
+         {{"spec", {{"control", {{"releaseRequest", released + 1}}}}}});
+  }
+  if (!ledger_.all_final()) later(seconds{20}, [this] { release_held(); });
+}
+
+void World::later(Time after, std::function<void()> act) {
+  later_.push_back({now_ + after, std::move(act)});
+}
+
+std::string World::dump() {
+  std::string text;
+  for (const char* path : {paths::kJobs, paths::kTables}) {
+    const json list = call(kube::Method::kGet, path, nullptr);
+    for (const json& item : list.value("items", json::array())) {
+      text += item["metadata"].value("name", "") + " spec " +
+              (std::string_view{path} == paths::kJobs ? "" : item["spec"].dump()) + " status " +
+              item.value("status", json::object()).dump() + "\n";
+    }
+  }
+  const json pods = call(kube::Method::kGet, paths::kAllPods, nullptr);
+  for (const json& pod : pods.value("items", json::array())) {
+    text += "pod " + pod["metadata"].value("name", "") + " on " +
+            pod["spec"].value("nodeName", "") + " " +
+            pod.value("status", json::object()).value("phase", "") +
+            (pod["metadata"].contains("deletionTimestamp") ? " (being deleted)" : "") + "\n";
+  }
+  return text;
+}
+
+}  // namespace simulation

@@ -1,0 +1,94 @@
+// A round: the whole system in one process and in virtual time, from a plan to a finding or none.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulation/breaks.h"
+#include "simulation/ledger.h"
+#include "simulation/operator_host.h"
+#include "simulation/plan.h"
+
+namespace simulation {
+
+struct Outcome {
+  std::optional<Finding> finding;
+  Time ended_at{};
+};
+
+class World {
+ public:
+  using Trace = std::function<void(const std::string& line)>;
+
+  // `directory`: of the journals; on a file system in memory. `trace` may be absent.
+  World(Plan plan, Breaks breaks, Tally& tally, const std::string& directory, Trace trace);
+  ~World();
+
+  // To the end of the plan, until everything has ended, and a while of quiet.
+  Outcome run();
+
+  // Everything that is stored, for people.
+  std::string dump();
+
+ private:
+  // Something that is done later, outside the plan: a resume, a machine that comes back.
+  struct Later {
+    Time at;
+    std::function<void()> act;
+  };
+
+  void furnish();
+  void make_node(const std::string& name, std::uint64_t seed);
+  void create_node_object(const std::string& name);
+  void heal();
+  void run_until(const std::function<bool()>& done, Time limit);
+  Time next() const;
+  void step();
+  void step_cluster();
+  bool operator_is_well() const;
+  void quiet();
+
+  void perform(const Event& event);
+  void perform_user(const Event& event);
+  void perform_administrator(const Event& event);
+  void perform_operator(const Event& event);
+  void perform_agent(const Event& event);
+  void perform_link(const Event& event);
+  void perform_machine(const Event& event);
+  void perform_kubelet(const Event& event);
+  void submit(const JobPlan& job);
+  void later(Time after, std::function<void()> act);
+  void restore(Time as_of);
+  void power_off(Node& node, bool replaced, Time length);
+  void release_held();
+  Link& link_of(std::uint64_t target);
+  Node& node_of(const Event& event) { return nodes_[event.target % nodes_.size()]; }
+  OperatorHost& operator_of(const Event& event);
+  void trace(const std::string& line);
+  nlohmann::json call(kube::Method method, const std::string& path, const nlohmann::json& body);
+
+  const Plan plan_;
+  const Breaks breaks_;
+  Tally& tally_;
+  const std::string directory_;
+  const Trace trace_;
+  Time now_{0};
+  HostClock server_clock_;
+  devcluster::ApiServer server_;
+  Ledger ledger_;
+  std::vector<Node> nodes_;
+  std::vector<std::unique_ptr<OperatorHost>> operators_;
+  std::deque<Later> later_;
+  std::size_t event_ = 0;  // the next one
+  Time sample_at_{0};
+  Time cluster_at_{0};
+  Time well_since_{0};
+  std::int64_t looked_at_ = -1;  // resourceVersion
+  std::vector<std::pair<Time, std::shared_ptr<const devcluster::ApiServer::Backup>>> backups_;
+  std::map<std::string, bool> node_ready_;
+};
+
+}  // namespace simulation

@@ -1,0 +1,302 @@
+// The events of a plan, carried out.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "simulation/paths.h"
+#include "simulation/world.h"
+
+namespace simulation {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+json control(const json& what) {
+  return {{"spec", {{"control", what}}}};
+}
+
+}  // namespace
+
+void World::perform(const Event& event) {
+  trace("--- " + to_string(event));
+  switch (event.act) {
+    case Act::kSubmit:
+    case Act::kDelete:
+    case Act::kCancel:
+    case Act::kSuspend:
+    case Act::kRequeue:
+    case Act::kEdit:
+    case Act::kResubmit:
+      return perform_user(event);
+    case Act::kChangeSlice:
+    case Act::kChangeShare:
+    case Act::kKillSwitch:
+      return perform_administrator(event);
+    case Act::kKillOperator:
+    case Act::kKillOperatorAtWrite:
+    case Act::kNoOperator:
+    case Act::kPauseOperator:
+    case Act::kSlowWrites:
+      return perform_operator(event);
+    case Act::kKillWorker:
+    case Act::kHangWorker:
+    case Act::kKillAgent:
+    case Act::kStopAgent:
+    case Act::kTearJournal:
+    case Act::kLoseCpu:
+      return perform_agent(event);
+    case Act::kPartition:
+    case Act::kBadAnswers:
+    case Act::kDelayWatches:
+    case Act::kDuplicateWatches:
+    case Act::kBreakWatches:
+    case Act::kCompact:
+    case Act::kRestore:
+      return perform_link(event);
+    case Act::kStepClock:
+    case Act::kDriftClock:
+    case Act::kPowerOff:
+    case Act::kReplaceNode:
+    case Act::kStuckTask:
+      return perform_machine(event);
+    case Act::kRestartKubelet:
+    case Act::kRefusePods:
+    case Act::kSlowKubelet:
+    case Act::kKillProgram:
+    case Act::kLosePod:
+      return perform_kubelet(event);
+  }
+}
+
+void World::submit(const JobPlan& job) {
+  const json notes{{"simulation/work-ms", std::to_string(job.work / milliseconds{1})},
+                   {"simulation/exit-code", std::to_string(job.exit_code)}};
+  const json containers = json::array(
+      {{{"name", "main"}, {"image", "busybox"}, {"command", json::array({"sleep", "300"})}}});
+  json spec{{"resources", {{"nodes", {{"min", job.nodes}}}}},
+            {"template",
+             {{"metadata", {{"annotations", notes}}}, {"spec", {{"containers", containers}}}}}};
+  if (job.high) spec["partitions"] = json::array({"high"});
+  call(kube::Method::kPost, paths::kJobs,
+       {{"apiVersion", "kubegang.io/v1alpha1"},
+        {"kind", "Job"},
+        {"metadata", {{"name", job.name}, {"namespace", "team-a"}}},
+        {"spec", spec}});
+}
+
+void World::perform_user(const Event& event) {
+  const JobPlan& job = plan_.jobs[event.target % plan_.jobs.size()];
+  const std::string path = std::string{paths::kJobs} + "/" + job.name;
+  if (event.act != Act::kSubmit) ++tally_.faults["user: " + std::string{to_string(event.act)}];
+  const auto patch = [&](const json& body) { call(kube::Method::kPatch, path, body); };
+  if (event.act == Act::kSubmit) {
+    submit(job);
+  } else if (event.act == Act::kDelete || event.act == Act::kResubmit) {
+    ledger_.user_deletes(job.name);
+    call(kube::Method::kDelete, path, nullptr);
+    if (event.act == Act::kResubmit) submit(job);
+  } else if (event.act == Act::kCancel) {
+    ledger_.user_ends(job.name);
+    patch(control({{"cancel", true}}));
+  } else if (event.act == Act::kSuspend) {
+    patch(control({{"suspend", true}}));
+    later(event.length, [this, path] {
+      call(kube::Method::kPatch, path, control({{"suspend", false}}));
+    });
+  } else if (event.act == Act::kRequeue) {
+    patch(control({{"requeueRequest", static_cast<std::int64_t>(now_.count())}}));
+  } else if (event.amount % 2 == 0) {
+    patch({{"spec", {{"schedule", {{"timeLimit", "10m"}}}}}});
+  } else {
+    patch({{"spec", {{"resources", {{"nodes", {{"min", 1}}}}}}}});
+  }
+}
+
+void World::perform_administrator(const Event& event) {
+  ledger_.fault();
+  ++tally_.faults[std::string{to_string(event.act)}];
+  if (event.act == Act::kChangeSlice) {
+    const std::string slice = std::to_string(1 + event.amount % 4) + "s";
+    call(kube::Method::kPatch, paths::kConfig, {{"spec", {{"timeSlice", slice}}}});
+  } else if (event.act == Act::kChangeShare) {
+    const json share{{"policy", "Force"}, {"maxShare", 1 + event.amount % 4}};
+    call(kube::Method::kPatch, paths::kLow, {{"spec", {{"overSubscribe", share}}}});
+  } else {
+    const std::string path = std::string{paths::kNodes} + "/" + node_of(event).machine->name;
+    const auto set = [this, path](const json& value) {
+      call(kube::Method::kPatch, path,
+           {{"metadata", {{"annotations", {{"kubegang.io/freeze", value}}}}}});
+    };
+    set("disabled");
+    later(event.length, [set] { set(nullptr); });
+  }
+}
+
+// Mostly the leader.
+OperatorHost& World::operator_of(const Event& event) {
+  const auto leader = std::find_if(operators_.begin(), operators_.end(),
+                                   [](const auto& one) { return one->leads(); });
+  if (leader == operators_.end() || event.target % 5 == 0) {
+    return *operators_[event.target % operators_.size()];
+  }
+  return **leader;
+}
+
+void World::perform_operator(const Event& event) {
+  ledger_.fault();
+  OperatorHost& one = operator_of(event);
+  if (event.act == Act::kKillOperator) {
+    one.kill(now_ + event.length);
+  } else if (event.act == Act::kKillOperatorAtWrite) {
+    one.kill_at_write(static_cast<int>(1 + event.amount % 12), event.amount / 16 % 2 == 0,
+                      event.length);
+  } else if (event.act == Act::kNoOperator) {
+    for (auto& replica : operators_) replica->kill(now_ + event.length);
+  } else if (event.act == Act::kPauseOperator) {
+    one.pause(now_ + event.length);
+  } else {
+    one.slow_writes(now_ + event.length, event.length);
+  }
+}
+
+void World::perform_agent(const Event& event) {
+  ledger_.fault();
+  Node& node = node_of(event);
+  if (!node.machine->is_on) return;
+  NodeAgent& agent = *node.agent;
+  if (event.act == Act::kKillWorker) {
+    agent.kill_worker();
+  } else if (event.act == Act::kHangWorker) {
+    agent.hang_worker();
+  } else if (event.act == Act::kKillAgent) {
+    agent.kill_all(now_ + event.length);
+  } else if (event.act == Act::kStopAgent) {
+    agent.stop(now_ + event.length);
+  } else if (event.act == Act::kTearJournal) {
+    agent.kill_all(now_ + event.length);
+    agent.tear_journal();
+  } else {
+    ++tally_.faults["agent without CPU"];
+    agent.lose_cpu(now_ + event.length);
+  }
+}
+
+Link& World::link_of(std::uint64_t target) {
+  const std::uint64_t which = target % (operators_.size() + 2 * nodes_.size());
+  if (which < operators_.size()) return operators_[which]->link();
+  Node& node = nodes_[(which - operators_.size()) / 2];
+  return which % 2 == 0 ? node.kubelet->link() : node.agent->link();
+}
+
+void World::perform_link(const Event& event) {
+  ledger_.fault();
+  Weather& weather = link_of(event.target).weather;
+  const Time until = now_ + event.length;
+  if (event.act == Act::kPartition) {
+    weather.partitioned_until = until;
+  } else if (event.act == Act::kBadAnswers) {
+    weather.bad_until = until;
+    weather.bad_per_mille = 50 + event.amount % 500;
+  } else if (event.act == Act::kDelayWatches) {
+    weather.delayed_until = until;
+    weather.delay_max = event.length;
+  } else if (event.act == Act::kDuplicateWatches) {
+    weather.duplicated_until = until;
+  } else if (event.act == Act::kBreakWatches) {
+    weather.breaks_off += static_cast<int>(1 + event.amount % 8);
+  } else if (event.act == Act::kCompact) {
+    server_.compact();
+    server_.reset_watches();
+    looked_at_ = -1;
+  } else {
+    restore(now_ - event.length);
+  }
+}
+
+void World::restore(Time as_of) {
+  const auto found = std::find_if(backups_.rbegin(), backups_.rend(),
+                                  [&](const auto& backup) { return backup.first <= as_of; });
+  if (found == backups_.rend()) return;
+  ++tally_.faults["etcd restored"];
+  server_.restore(*found->second);
+  ledger_.restored();
+  looked_at_ = -1;
+  // Who restores etcd restarts the operator: what a leader knows is newer than what is stored.
+  for (auto& one : operators_) one->kill(now_ + seconds{1});
+}
+
+void World::perform_machine(const Event& event) {
+  ledger_.fault();
+  Node& node = node_of(event);
+  Machine& machine = *node.machine;
+  const bool back = event.amount % 2 == 0;
+  const bool operators_clock = event.target % 7 == 0;
+  HostClock& clock = operators_clock ? operator_of(event).clock() : machine.clock;
+  if (event.act == Act::kStepClock) {
+    ++tally_.faults[event.length > milliseconds{100} ? "clock stepped far" : "clock stepped"];
+    clock.step(back ? -event.length : event.length);
+  } else if (event.act == Act::kDriftClock) {
+    ++tally_.faults["clock drifts"];
+    const auto ppm = static_cast<std::int64_t>(event.amount % 8'000);
+    clock.drift(back ? -ppm : ppm);
+  } else if (event.act == Act::kStuckTask) {
+    const auto& cgroups = machine.kernel.all();
+    if (cgroups.empty()) return;
+    const auto which =
+        std::next(cgroups.begin(), static_cast<std::ptrdiff_t>(event.amount % cgroups.size()));
+    ++tally_.faults["task that does not freeze"];
+    machine.kernel.set_freeze_takes(which->first, event.length);
+  } else {
+    power_off(node, event.act == Act::kReplaceNode, event.length);
+  }
+}
+
+void World::power_off(Node& node, bool replaced, Time length) {
+  if (!node.machine->is_on) return;
+  ++tally_.faults[replaced ? "node replaced" : "node off"];
+  Machine& machine = *node.machine;
+  node.kubelet->power_off();
+  node.agent->power_off();
+  machine.is_on = false;
+  const std::string path = std::string{paths::kNodes} + "/" + machine.name;
+  if (replaced) {
+    ledger_.node_suffers(machine.name);
+    later(length / 2, [this, path] { call(kube::Method::kDelete, path, nullptr); });
+  }
+  later(length, [this, &node, replaced] {
+    node.machine->is_on = true;
+    ++node.machine->boots;
+    if (replaced) create_node_object(node.machine->name);
+    node.kubelet->power_on();
+    node.agent->power_on(now_ + seconds{3});
+  });
+}
+
+void World::perform_kubelet(const Event& event) {
+  ledger_.fault();
+  Node& node = node_of(event);
+  if (!node.machine->is_on) return;
+  Kubelet& kubelet = *node.kubelet;
+  if (event.act == Act::kRestartKubelet) {
+    kubelet.restart();
+  } else if (event.act == Act::kRefusePods) {
+    kubelet.refuse_next(static_cast<int>(1 + event.amount % 3));
+  } else if (event.act == Act::kSlowKubelet) {
+    kubelet.be_slow(now_ + event.length);
+  } else if (event.act == Act::kKillProgram) {
+    if (kubelet.kill_one(event.amount)) ++tally_.faults["program killed"];
+  } else {
+    const auto& programs = kubelet.programs();
+    if (programs.empty()) return;
+    const auto which =
+        std::next(programs.begin(), static_cast<std::ptrdiff_t>(event.amount % programs.size()));
+    ++tally_.faults["pod object lost"];
+    ledger_.pod_lost(which->second.name);
+    call(kube::Method::kDelete, std::string{paths::kPods} + "/" + which->second.name,
+         {{"gracePeriodSeconds", 0}});
+  }
+}
+
+}  // namespace simulation
