@@ -163,6 +163,25 @@ TEST_P(HeldWorkerTest, ItsPodsAreThawedWithin6SecondsAndItsEndIsWaitedFor) {
   EXPECT_THAT(log_text(), HasSubstr("hung and was killed"));
 }
 
+// The container died, and its worker holds the run directory until the kernel lets it go.
+TEST_P(HeldWorkerTest, ToldToStopWhileTheWorkerBeforeStillEndsItThawsWhatThatOneFroze) {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  node_->start();
+  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  const std::optional<pid_t> worker = node_->worker();
+  ASSERT_TRUE(worker.has_value());
+  hold(*worker);
+  kill_container();
+  node_->start();
+  ASSERT_TRUE(has_begun());
+  node_->signal(SIGTERM);
+  EXPECT_EQ(node_->wait_for_end(milliseconds{300}), std::nullopt);
+  let_go();
+  EXPECT_EQ(node_->wait_for_end(seconds{10}), 0);
+  EXPECT_TRUE(all_run());
+}
+
 TEST_P(HeldWorkerTest, AStopThawsItsPodsWithin2Seconds) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);

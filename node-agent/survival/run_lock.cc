@@ -1,16 +1,13 @@
 #include "node-agent/survival/run_lock.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/file.h>
-#include <time.h>
 
 #include <cerrno>
 #include <utility>
 
-#include "linux/clock.h"
 #include "linux/system_error.h"
-#include "node-agent/survival/wait_for_signal.h"
+#include "node-agent/switching/switch_clock.h"
 
 namespace agent {
 namespace {
@@ -31,15 +28,16 @@ bool RunLock::try_take() {
 }
 
 base::Status RunLock::take_within(base::Duration within) {
-  const base::Duration give_up = os::read_clock(CLOCK_BOOTTIME) + within;
+  RealSwitchClock clock;
+  const base::Duration give_up = clock.monotonic() + within;
   while (!try_take()) {
-    if (wait_for_signal({SIGTERM, SIGINT}, kRetryAfter) ||
-        os::read_clock(CLOCK_BOOTTIME) >= give_up) {
+    if (clock.monotonic() >= give_up) {
       return base::Error{base::Code::kAlreadyExists,
                          "run directory " + run_directory_ +
                              ": another kubegang-agent uses it: stop it, or give this one its own "
                              "with --run-dir"};
     }
+    clock.pause(kRetryAfter);
   }
   return {};
 }
