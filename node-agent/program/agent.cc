@@ -192,7 +192,7 @@ void Agent::log_changes(const std::vector<PodView>& pods) {
     states[pod.name] = state + pod.note + pod.cpu_note;
     const auto before = logged_pods_.find(pod.name);
     if (before != logged_pods_.end() && before->second == states[pod.name]) continue;
-    spdlog::info("pod={} state={} cgroup={} note=\"{}\" cpus=\"{}\"", pod.name, state, pod.path,
+    spdlog::info("pod={} state={} cgroup={} note=\"{}\" cpu_note=\"{}\"", pod.name, state, pod.path,
                  pod.note, pod.cpu_note);
   }
   for (const auto& [name, state] : logged_pods_) {

@@ -8,6 +8,7 @@
 
 #include "base/time.h"
 #include "node-agent/survival/exit_message.h"
+#include "node-agent/survival/give_back_text.h"
 #include "node-agent/survival/heartbeat.h"
 #include "node-agent/survival/wait_for_signal.h"
 #include "node-agent/survival/worker_watch.h"
@@ -90,6 +91,7 @@ int run_guard(const AgentPlaces& places, RunLock& lock) {
       Heartbeat::create(places.run_directory + "/" + kHeartbeatName);
   if (!heartbeat) return fail_with(heartbeat.error());
   spdlog::info("guarding run_dir={} cgroup_root={}", places.run_directory, places.cgroup_root);
+  give_back_text();
   return Guard{places, lock, *std::move(heartbeat)}.run();
 }
 

@@ -3,22 +3,18 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <optional>
-#include <string_view>
 
 #include "node-agent/survival/exit_message.h"
+#include "node-agent/survival/give_back_text.h"
 #include "node-agent/survival/heartbeat.h"
 #include "node-agent/survival/wait_for_signal.h"
 #include "node-agent/survival/worker_watch.h"
@@ -42,22 +38,6 @@ constexpr base::Duration kDeadLookEvery = std::chrono::milliseconds{2};
 // Returns one of the signals that matter here; nullopt if none came within the time.
 std::optional<int> wait_for_news(base::Duration timeout) {
   return wait_for_signal({SIGTERM, SIGINT, SIGCHLD}, timeout);
-}
-
-// Drops the code pages touched during start-up (OpenSSL and library initializers) from our resident
-// set; the few that are still needed are faulted in again. Only code, which is never changed in
-// memory.
-void give_back_text() {
-  std::ifstream maps{"/proc/self/maps"};
-  for (std::string line; std::getline(maps, line);) {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    char rights[5] = {};
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &begin, &end, rights) != 3)
-      continue;
-    if (std::string_view{rights} != "r-xp" || line.find('/') == std::string::npos) continue;
-    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-  }
 }
 
 class Supervisor {

@@ -123,7 +123,7 @@ TEST_F(Rotation, TheContainerRuntimeRestartsWhilePodsAreFrozen) {
   expect_nobody_noticed();
 }
 
-// Its pods stay as they were until the container is back; then it goes on by its journal.
+// And the guard with it: whichever container kubelet starts first takes care of the pods.
 TEST_F(Rotation, AnAgentsContainerThatIsKilledTakesItsPodsUpAgain) {
   const json before = agent_on(node(3));
   ASSERT_TRUE(before.is_object());

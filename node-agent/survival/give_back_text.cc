@@ -1,0 +1,27 @@
+#include "node-agent/survival/give_back_text.h"
+
+#include <sys/mman.h>
+
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+namespace agent {
+
+void give_back_text() {
+  std::ifstream maps{"/proc/self/maps"};
+  for (std::string line; std::getline(maps, line);) {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    char rights[5] = {};
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &begin, &end, rights) != 3)
+      continue;
+    if (std::string_view{rights} != "r-xp" || line.find('/') == std::string::npos) continue;
+    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+}
+
+}  // namespace agent
