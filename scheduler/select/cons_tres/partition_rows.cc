@@ -94,13 +94,25 @@ void PartitionRows::add(JobId id, std::vector<RankCores> nodes, int cpus) {
   if (!used_.empty()) {
     for (const RankCores& node : job.nodes) used_[at(node.rank)] |= node.cores;
   }
-  jobs_.emplace(id, std::move(job));
+  list(jobs_.emplace(id, std::move(job)).first->second);
+}
+
+void PartitionRows::list(RowJob& job) {
+  job.place = flat_.size();
+  flat_.push_back(&job);
+}
+
+void PartitionRows::unlist(const RowJob& job) {
+  flat_.back()->place = job.place;
+  flat_[job.place] = flat_.back();
+  flat_.pop_back();
 }
 
 // The hole that the job leaves may let others move into lower rows: that is left to pack().
 std::vector<RankCores> PartitionRows::remove(JobId id) {
   const auto found = jobs_.find(id);
   CHECK(found != jobs_.end(), to_string(id));
+  unlist(found->second);
   RowJob job = std::move(found->second);
   jobs_.erase(found);
   Row& row = row_of(job);
@@ -149,10 +161,10 @@ void PartitionRows::pack() {
   using Key = std::tuple<int, int, int, std::size_t, std::int64_t>;
   std::vector<std::pair<Key, RowJob*>> order;
   order.reserve(jobs_.size());
-  for (auto& [id, job] : jobs_) {
-    const auto row = static_cast<std::size_t>(&row_of(job) - rows_.data());
-    const RankCores& first = job.nodes.front();
-    order.push_back({{first.rank, first.cores.next(0), job.cpus, row, job.sequence}, &job});
+  for (RowJob* const job : flat_) {
+    const auto row = static_cast<std::size_t>(&row_of(*job) - rows_.data());
+    const RankCores& first = job->nodes.front();
+    order.push_back({{first.rank, first.cores.next(0), job->cpus, row, job->sequence}, job});
   }
   std::sort(order.begin(), order.end());
   std::vector<Row> before = std::move(rows_);  // 3
@@ -246,6 +258,8 @@ void PartitionRows::end_trial() {
   if (saved_) {
     const std::vector<Row> in_trial = std::exchange(rows_, std::move(saved_->rows));
     jobs_ = std::move(saved_->jobs);
+    flat_.clear();
+    for (auto& [id, job] : jobs_) list(job);
     outside = saved_->removed_count;
     tell_changes(in_trial);
     saved_.reset();
@@ -255,7 +269,7 @@ void PartitionRows::end_trial() {
     count_job(job, +1);
     if (i < outside) {
       put(job, row_of(job));
-      jobs_.emplace(id, job);
+      list(jobs_.emplace(id, job).first->second);
     }
   }
   for (const auto& [id, job] : removed_) refresh_used(job);

@@ -76,6 +76,7 @@ class PartitionRows {
     int cores_count = 0;
     int row = 0;                // Row::id
     std::int64_t sequence = 0;  // order of arrival in the row
+    std::size_t place = 0;      // in flat_
   };
   struct Row {
     int id = 0;
@@ -96,6 +97,8 @@ class PartitionRows {
   void refresh_used(const RowJob& job);
   bool stacked() const;
   void save_for_trial();
+  void list(RowJob& job);
+  void unlist(const RowJob& job);
 
   // Calls changed_ for each node of which a row holds other cores than the row of its id in
   // `before`.
@@ -109,6 +112,7 @@ class PartitionRows {
   std::vector<Row> rows_;
   std::vector<std::vector<CoreSet>> spare_;  // cores of rows that are no more, for the next packing
   Jobs jobs_;
+  std::vector<RowJob*> flat_;  // all of jobs_ in no order: packing walks over them
   std::vector<CoreSet> used_;  // by rank; kept only while there are several rows
   std::vector<std::uint16_t> jobs_on_;
   std::int64_t next_sequence_ = 0;
