@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "e2e/devcluster/kubelet/pod_spec.h"
+#include "e2e/devcluster/kubelet/pod_facts.h"
 #include "kube/transport.h"
 
 namespace devcluster {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "e2e/devcluster/kubelet/pod_spec.h"
+#include "e2e/devcluster/kubelet/pod_facts.h"
 #include "e2e/devcluster/kubelet/spawn.h"
 
 namespace devcluster {

@@ -7,7 +7,7 @@
 
 #include "base/time.h"
 #include "e2e/devcluster/kubelet/pod_machine.h"
-#include "e2e/devcluster/kubelet/pod_spec.h"
+#include "e2e/devcluster/kubelet/pod_facts.h"
 
 namespace devcluster {
 

@@ -1,4 +1,4 @@
-#include "e2e/devcluster/kubelet/pod_spec.h"
+#include "e2e/devcluster/kubelet/pod_facts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
