@@ -79,12 +79,11 @@ Result<devcluster::DevclusterConfig> config_of(const Options& options) {
   Result<std::vector<std::string>> names = slurm::expand_hostlist(options.nodes);
   if (!names.ok()) return names.error().with_context("--nodes " + options.nodes);
   for (const std::string& name : *names) {
-    config.nodes.push_back(
-        {.name = name,
-         .cpu = devcluster::MilliCpu{static_cast<std::int64_t>(options.cpus * 1000)},
-         .sockets = options.sockets,
-         .memory = devcluster::MemoryBytes{
-             static_cast<std::int64_t>(options.memory_gib * 1024 * 1024 * 1024)}});
+    config.nodes.push_back({.name = name,
+                            .cpu = kube::MilliCpu{static_cast<std::int64_t>(options.cpus * 1000)},
+                            .sockets = options.sockets,
+                            .memory = kube::Bytes{static_cast<std::int64_t>(options.memory_gib *
+                                                                            1024 * 1024 * 1024)}});
   }
   if (options.cgroup == "v1") config.cgroup_version = os::CgroupVersion::kV1;
   if (options.cgroup == "v2") config.cgroup_version = os::CgroupVersion::kV2;

@@ -69,7 +69,7 @@ void Scenario::start(const ClusterOptions& options) {
           operator_spec(std::string{devcluster::kOperator}, options.operator_environment)};
   for (std::int32_t i = 0; i < options.nodes_count; ++i) {
     config.nodes.push_back({.name = node(i),
-                            .cpu = devcluster::MilliCpu{std::int64_t{options.cpus} * 1000},
+                            .cpu = kube::MilliCpu{std::int64_t{options.cpus} * 1000},
                             .sockets = options.sockets});
   }
   auto cluster = devcluster::Devcluster::start(clock_, std::move(config));

@@ -17,7 +17,16 @@ struct FieldRef {
 };
 struct EnvVarSource {
   std::optional<FieldRef> field_ref;
+  std::optional<KeySelector> config_map_key_ref;
+  std::optional<KeySelector> secret_key_ref;
 };
+
+template <typename Io>
+void visit(Io& io, Like<KeySelector> auto& s) {
+  io.field("name", s.name);
+  io.field("key", s.key);
+  io.field("optional", s.optional);
+}
 
 template <typename Io>
 void visit(Io& io, Like<FieldRef> auto& s) {
@@ -27,6 +36,8 @@ void visit(Io& io, Like<FieldRef> auto& s) {
 template <typename Io>
 void visit(Io& io, Like<EnvVarSource> auto& s) {
   io.field("fieldRef", s.field_ref);
+  io.field("configMapKeyRef", s.config_map_key_ref);
+  io.field("secretKeyRef", s.secret_key_ref);
 }
 
 template <typename Io>
@@ -35,11 +46,18 @@ void visit(Io& io, Like<EnvVar> auto& s) {
   io.field("value", s.value);
   std::optional<EnvVarSource> source;
   if constexpr (!Io::kDecoding) {
-    if (s.field_path) source = EnvVarSource{FieldRef{*s.field_path}};
+    if (s.field_path || s.config_map_key || s.secret_key) {
+      source = EnvVarSource{{}, s.config_map_key, s.secret_key};
+      if (s.field_path) source->field_ref = FieldRef{*s.field_path};
+    }
   }
   io.field("valueFrom", source);
   if constexpr (Io::kDecoding) {
-    if (source && source->field_ref) s.field_path = source->field_ref->field_path;
+    if (source) {
+      if (source->field_ref) s.field_path = source->field_ref->field_path;
+      s.config_map_key = std::move(source->config_map_key_ref);
+      s.secret_key = std::move(source->secret_key_ref);
+    }
   }
 }
 

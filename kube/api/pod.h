@@ -38,10 +38,22 @@ struct ResourceRequirements {
   friend bool operator==(const ResourceRequirements&, const ResourceRequirements&) = default;
 };
 
+// A key of a ConfigMap or a Secret in the pod's namespace.
+struct KeySelector {
+  std::string name{};  // of the object
+  std::string key{};
+  bool optional = false;  // the variable is left out if there is no such key
+
+  friend bool operator==(const KeySelector&, const KeySelector&) = default;
+};
+
+// At most one of the last three, which are members of valueFrom, is present: else `value` counts.
 struct EnvVar {
   std::string name{};
   std::string value{};
   std::optional<std::string> field_path{};  // valueFrom.fieldRef.fieldPath
+  std::optional<KeySelector> config_map_key{};
+  std::optional<KeySelector> secret_key{};
 
   friend bool operator==(const EnvVar&, const EnvVar&) = default;
 };

@@ -16,7 +16,8 @@
 #include <system_error>
 
 #include "e2e/devcluster/kubelet/api_calls.h"
-#include "e2e/devcluster/kubelet/pod_feed.h"
+#include "kube/api/node.h"
+#include "kube/informer.h"
 
 namespace devcluster {
 namespace {
@@ -35,9 +36,9 @@ constexpr std::string_view kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
 constexpr std::string_view kUnpullableImage = "invalid:";
 
 // As long as a container id of containerd, and unique: pod UID and position.
-std::string container_id(const PodSpec& spec, ContainerIndex index) {
+std::string container_id(const kube::Pod& pod, ContainerIndex index) {
   std::string id;
-  for (const char c : spec.uid) {
+  for (const char c : pod.metadata.uid) {
     if (std::isxdigit(static_cast<unsigned char>(c)) != 0) id.push_back(c);
   }
   id += std::to_string(index.value());
@@ -45,15 +46,19 @@ std::string container_id(const PodSpec& spec, ContainerIndex index) {
   return id;
 }
 
-std::string log_file(const std::string& log_directory, const PodSpec& spec,
+std::string log_file(const std::string& log_directory, const kube::Pod& pod,
                      const std::string& container) {
-  return log_directory + "/" + spec.namespace_name + "_" + spec.name + "_" + spec.uid + "/" +
-         container + ".log";
+  const kube::ObjectMeta& meta = pod.metadata;
+  return log_directory + "/" + meta.ns + "_" + meta.name + "_" + meta.uid + "/" + container +
+         ".log";
 }
 
-// "1.5", as quantities are spelled in kubelet's messages.
-std::string plain(std::int64_t value) {
-  return std::to_string(value);
+// Each request once: what fails stays due (flush), and step() must not stand still for long.
+kube::ClientOptions client_options() {
+  return {.rate = {.per_second = 1000, .burst = 1000},
+          .in_flight_max = 100,
+          .call = {.attempts_max = 1},
+          .field_manager = "kubelet"};
 }
 
 }  // namespace
@@ -65,9 +70,12 @@ struct Kubelet::Node {
 };
 
 struct Kubelet::Pod {
-  explicit Pod(std::shared_ptr<const PodSpec> the_spec) : spec{the_spec}, machine{*the_spec} {}
+  explicit Pod(std::shared_ptr<const kube::Pod> the_object)
+      : object{std::move(the_object)}, machine{object} {}
 
-  std::shared_ptr<const PodSpec> spec;
+  std::string node() const { return node_of(*object); }
+
+  std::shared_ptr<const kube::Pod> object;  // as it was when the kubelet took it
   PodMachine machine;
   DownwardFacts facts;
   std::shared_ptr<std::atomic<bool>> log_ended = std::make_shared<std::atomic<bool>>(false);
@@ -82,7 +90,7 @@ struct Kubelet::Pod {
 
 Kubelet::Kubelet(const kube::Clock& clock, kube::Transport& transport, KubeletConfig config)
     : clock_{clock},
-      transport_{transport},
+      client_{transport, clock, sleeper_, client_options()},
       config_{std::move(config)},
       wake_fd_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
   std::int32_t number = 0;
@@ -106,25 +114,31 @@ base::Status Kubelet::register_nodes() {
       if (!status.ok()) return status;
     }
     const base::Status status =
-        create_or_adopt_node(transport_, node_object(node.spec, clock_.wall()));
+        create_or_adopt_node(client_, node_object(node.spec, clock_.wall()));
     if (!status.ok()) return status.error().with_context("register node " + name);
   }
   return {};
 }
 
 void Kubelet::follow_pods(std::stop_token stop) {
-  PodFeed feed{transport_,
-               {.seen =
-                    [this](const json& object) {
-                      base::Result<PodSpec> spec = parse_pod(object);
-                      if (!spec.ok()) return config_.log(spec.error().message);
-                      if (!nodes_.contains(spec->node)) return;
-                      post(PodSeen{std::make_shared<const PodSpec>(std::move(spec).value()),
-                                   deletion_grace(object)});
-                    },
-                .gone = [this](const std::string& uid) { post(PodGone{uid}); },
-                .listed = [this](const std::set<std::string>& uids) { post(PodsListed{uids}); }}};
-  feed.follow(std::move(stop));
+  using Pointer = kube::Informer<kube::Pod>::Pointer;
+  const auto seen = [this](const Pointer& pod) {
+    if (nodes_.contains(node_of(*pod))) post(PodSeen{pod});
+  };
+  kube::Informer<kube::Pod> informer{
+      client_,
+      clock_,
+      {.backoff = {.first = kRetryPause, .max = kRetryPause}},
+      {.on_add = seen,
+       .on_update =
+           [&](const Pointer& before, const Pointer& now) {
+             // Deleted, and another one made under its name.
+             if (before->metadata.uid != now->metadata.uid) post(PodGone{before->metadata.uid});
+             seen(now);
+           },
+       .on_delete = [this](const Pointer& last) { post(PodGone{last->metadata.uid}); },
+       .on_undecodable = [this](const kube::Undecodable& pod) { config_.log(pod.error.message); }}};
+  while (!stop.stop_requested()) (void)sleeper_.sleep(informer.step(stop), stop);
 }
 
 void Kubelet::post(Event event) {
@@ -157,7 +171,7 @@ void Kubelet::step(base::Duration wait_max) {
   reap_children();
   const Now at = now();
   for (const auto& [uid, pod] : pods_) {
-    if (nodes_.find(pod->spec->node)->second.fault != NodeFault::kPoweredOff) {
+    if (nodes_.find(pod->node())->second.fault != NodeFault::kPoweredOff) {
       carry_out(*pod, pod->machine.tick(at));
     }
   }
@@ -169,20 +183,21 @@ void Kubelet::step(base::Duration wait_max) {
   collect_garbage();
 }
 
-void Kubelet::handle(PodSeen event) {
-  auto found = pods_.find(event.spec->uid);
+void Kubelet::handle(const PodSeen& event) {
+  const std::string& uid = event.pod->metadata.uid;
+  const bool unreachable = nodes_.find(node_of(*event.pod))->second.fault.has_value();
+  const std::optional<base::Duration> grace = deletion_grace(*event.pod);
+  const auto found = pods_.find(uid);
   if (found == pods_.end()) {
-    auto pod = std::make_unique<Pod>(event.spec);
-    found = pods_.emplace(event.spec->uid, std::move(pod)).first;
-    found->second->deletion_grace = event.deletion_grace;
-    if (!nodes_.find(event.spec->node)->second.fault) admit(*found->second);
+    Pod& pod = *pods_.emplace(uid, std::make_unique<Pod>(event.pod)).first->second;
+    pod.deletion_grace = grace;
+    if (!unreachable) admit(pod);
     return;
   }
+  if (!grace) return;
   Pod& pod = *found->second;
-  if (!event.deletion_grace) return;
-  pod.deletion_grace = event.deletion_grace;
-  if (nodes_.find(pod.spec->node)->second.fault) return;
-  carry_out(pod, pod.machine.delete_requested(*event.deletion_grace, now()));
+  pod.deletion_grace = grace;
+  if (!unreachable) carry_out(pod, pod.machine.delete_requested(*grace, now()));
 }
 
 void Kubelet::handle(const PodGone& event) {
@@ -190,16 +205,8 @@ void Kubelet::handle(const PodGone& event) {
   if (found == pods_.end()) return;
   Pod& pod = *found->second;
   pod.object_gone = true;
-  if (nodes_.find(pod.spec->node)->second.fault) return;
+  if (nodes_.find(pod.node())->second.fault) return;
   carry_out(pod, pod.machine.delete_requested(kForcedGrace, now()));
-}
-
-void Kubelet::handle(const PodsListed& event) {
-  std::vector<std::string> missing;
-  for (const auto& [uid, pod] : pods_) {
-    if (!event.uids.contains(uid)) missing.push_back(uid);
-  }
-  for (const std::string& uid : missing) handle(PodGone{uid});
 }
 
 void Kubelet::handle(const NodeFails& event) {
@@ -218,7 +225,7 @@ void Kubelet::handle(const NodeRestored& event) {
   found->second.fault.reset();
   write_node_ready(event.node, true);
   for (const auto& [uid, pod] : pods_) {
-    if (pod->spec->node != event.node) continue;
+    if (pod->node() != event.node) continue;
     if (pod->facts.pod_ip.empty()) {
       admit(*pod);
     } else if (rebooted) {
@@ -233,20 +240,21 @@ void Kubelet::handle(const NodeRestored& event) {
 }
 
 void Kubelet::admit(Pod& pod) {
-  const Node& node = nodes_.find(pod.spec->node)->second;
+  const Node& node = nodes_.find(pod.node())->second;
   const std::uint32_t number = pods_started_++;
   pod.facts.host_ip = kHostIp;
   pod.facts.pod_ip = "127." + std::to_string(64 + node.number % 128) + "." +
                      std::to_string(number / 250 % 250) + "." + std::to_string(number % 250 + 1);
   {
     const std::lock_guard lock{mutex_};
-    log_owners_[pod.spec->namespace_name + "/" + pod.spec->name] = {pod.spec, pod.log_ended};
+    log_owners_[to_string(kube::key_of(pod.object->metadata))] = {pod.object, pod.log_ended};
   }
   if (pod.deletion_grace) {
     carry_out(pod, pod.machine.delete_requested(*pod.deletion_grace, now()));
-  } else if (pod.spec->phase == "Succeeded" || pod.spec->phase == "Failed") {
+  } else if (const auto phase = pod.object->status.phase;
+             phase == kube::PodPhase::kSucceeded || phase == kube::PodPhase::kFailed) {
     return;  // ended before this kubelet began: nothing to run, nothing to report
-  } else if (const auto why = refusal(*pod.spec)) {
+  } else if (const auto why = refusal(*pod.object)) {
     carry_out(pod, pod.machine.refuse(why->first, why->second, now()));
   } else {
     pod.event_is_due = true;
@@ -255,41 +263,37 @@ void Kubelet::admit(Pod& pod) {
 }
 
 // Why kubelet's admission says no: reason and message as kubelet words them.
-std::optional<std::pair<std::string, std::string>> Kubelet::refusal(const PodSpec& spec) const {
-  if (spec.restart_policy != "Never") {
+std::optional<std::pair<std::string, std::string>> Kubelet::refusal(const kube::Pod& pod) const {
+  const std::string policy = pod.spec.restart_policy.value_or("Always");
+  if (policy != "Never") {
     return std::pair{"UnsupportedRestartPolicy",
-                     "spec.restartPolicy is " + spec.restart_policy +
+                     "spec.restartPolicy is " + policy +
                          ": the process kubelet runs each container once; set Never"};
   }
-  const NodeSpec& node = nodes_.find(spec.node)->second.spec;
-  std::int64_t cpu = 0;
-  std::int64_t memory = 0;
+  const NodeSpec& node = nodes_.find(node_of(pod))->second.spec;
+  Resources used;
   std::int32_t count = 0;
   for (const auto& [uid, other] : pods_) {
-    const PodPhase phase = other->machine.phase();
-    if (uid == spec.uid || other->spec->node != spec.node || phase == PodPhase::kFailed ||
-        phase == PodPhase::kSucceeded) {
-      continue;
-    }
-    const Resources used = pod_requests(*other->spec);
-    cpu += used.cpu->value();
-    memory += used.memory->value();
+    if (uid == pod.metadata.uid || other->node() != node.name || other->machine.ended()) continue;
+    const Resources one = pod_requests(*other->object);
+    used.cpu += one.cpu;
+    used.memory += one.memory;
     ++count;
   }
-  const Resources wanted = pod_requests(spec);
-  const auto no = [](const char* reason, const char* what, std::int64_t requested,
-                     std::int64_t used, std::int64_t capacity) {
-    return std::pair{std::string{"OutOf"} + reason,
-                     std::string{"Node didn't have enough resource: "} + what +
-                         ", requested: " + plain(requested) + ", used: " + plain(used) +
-                         ", capacity: " + plain(capacity)};
+  const Resources wanted = pod_requests(pod);
+  const auto no = [](const char* what, std::int64_t requested, std::int64_t in_use,
+                     std::int64_t capacity) {
+    return std::pair{std::string{"OutOf"} + what,
+                     std::string{"Node didn't have enough resource: "} + what + ", requested: " +
+                         std::to_string(requested) + ", used: " + std::to_string(in_use) +
+                         ", capacity: " + std::to_string(capacity)};
   };
-  if (count + 1 > node.pods_max) return no("pods", "pods", 1, count, node.pods_max);
-  if (cpu + wanted.cpu->value() > node.cpu.value()) {
-    return no("cpu", "cpu", wanted.cpu->value(), cpu, node.cpu.value());
+  if (count + 1 > node.pods_max) return no("pods", 1, count, node.pods_max);
+  if (used.cpu + wanted.cpu > node.cpu) {
+    return no("cpu", wanted.cpu.value(), used.cpu.value(), node.cpu.value());
   }
-  if (memory + wanted.memory->value() > node.memory.value()) {
-    return no("memory", "memory", wanted.memory->value(), memory, node.memory.value());
+  if (used.memory + wanted.memory > node.memory) {
+    return no("memory", wanted.memory.value(), used.memory.value(), node.memory.value());
   }
   return std::nullopt;
 }
@@ -305,40 +309,42 @@ void Kubelet::carry_out(Pod& pod, Actions actions) {
       const auto child = pod.children.find(signal->container);
       if (child != pod.children.end()) ::kill(child->second.pid, signal->signal);
     } else if (std::holds_alternative<KillPod>(action)) {
-      os::kill_below(config_.cgroup.version, pod_directory(*pod.spec));
+      os::kill_below(config_.cgroup.version, pod_directory(*pod.object));
     } else if (std::holds_alternative<WriteStatus>(action)) {
       pod.status_is_due = true;
     } else if (std::holds_alternative<RemovePod>(action)) {
       pod.removal_is_due = true;
     }
   }
-  const PodPhase phase = pod.machine.phase();
-  const bool ended = phase == PodPhase::kSucceeded || phase == PodPhase::kFailed;
-  pod.log_ended->store((ended || pod.removal_is_due) && !pod.machine.anything_runs());
-  if ((ended || pod.removal_is_due) && pod.cgroup_made && !pod.machine.anything_runs()) {
+  const bool over = (pod.machine.ended() || pod.removal_is_due) && !pod.machine.anything_runs();
+  pod.log_ended->store(over);
+  if (over && pod.cgroup_made) {
     pod.cgroup_made = false;
-    garbage_.insert(pod_directory(*pod.spec));
+    garbage_.insert(pod_directory(*pod.object));
   }
 }
 
 // Where the command of the container comes from, or why it cannot run. kInvalidArgument and
 // kNotFound are errors of the pod's configuration.
 base::Result<SpawnSpec> Kubelet::container_command(Pod& pod, ContainerIndex index) {
-  const ContainerSpec& container = pod.machine.container(index);
+  const kube::Container& container = pod.machine.container(index);
   if (container.command.empty() && container.args.empty()) {
     return base::invalid_argument("no command specified: images are ignored here, so container " +
                                   container.name + " needs a command");
   }
+  const kube::ObjectMeta& meta = pod.object->metadata;
   const std::map<std::string, std::string> identity{
-      {"NAMESPACE", pod.spec->namespace_name}, {"POD", pod.spec->name}, {"NODE", pod.spec->node}};
+      {"NAMESPACE", meta.ns}, {"POD", meta.name}, {"NODE", pod.node()}};
   std::map<std::string, std::string> merged{
-      {"PATH", std::string{kPath}}, {"HOME", "/root"}, {"HOSTNAME", pod.spec->hostname}};
+      {"PATH", std::string{kPath}},
+      {"HOME", "/root"},
+      {"HOSTNAME", pod.object->spec.hostname.value_or(meta.name)}};
   for (const auto& [name, value] : config_.environment) {
     merged[name] = expand_references(value, identity);
   }
-  ApiKeyLookup lookup{transport_};
+  ApiKeyLookup lookup{client_};
   base::Result<std::vector<std::string>> environment = container_environment(
-      *pod.spec, container, pod.facts, {merged.begin(), merged.end()}, lookup);
+      *pod.object, container, pod.facts, {merged.begin(), merged.end()}, lookup);
   if (!environment.ok()) return environment.error();
   std::map<std::string, std::string> known;
   for (const std::string& entry : *environment) {
@@ -350,13 +356,13 @@ base::Result<SpawnSpec> Kubelet::container_command(Pod& pod, ContainerIndex inde
     for (const std::string& word : *words) out.argv.push_back(expand_references(word, known));
   }
   if (!container.working_dir.empty()) out.working_dir = container.working_dir;
-  out.output_path = log_file(config_.log_directory, *pod.spec, container.name);
+  out.output_path = log_file(config_.log_directory, *pod.object, container.name);
   return out;
 }
 
 Actions Kubelet::start_container(Pod& pod, ContainerIndex index) {
   if (pod.machine.deleting()) return {};
-  const ContainerSpec& container = pod.machine.container(index);
+  const kube::Container& container = pod.machine.container(index);
   if (container.image.starts_with(kUnpullableImage)) {
     return pod.machine.start_blocked(index, "ErrImagePull",
                                      "failed to pull and unpack image \"" + container.image +
@@ -367,8 +373,8 @@ Actions Kubelet::start_container(Pod& pod, ContainerIndex index) {
   if (!command.ok()) {
     return pod.machine.start_blocked(index, "CreateContainerConfigError", command.error().message);
   }
-  const std::string id = container_id(*pod.spec, index);
-  command->cgroup = os::CgroupRoot{config_.cgroup.version, pod_directory(*pod.spec) + "/" + id};
+  const std::string id = container_id(*pod.object, index);
+  command->cgroup = os::CgroupRoot{config_.cgroup.version, pod_directory(*pod.object) + "/" + id};
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path{command->output_path}.parent_path(),
                                       error);
@@ -396,9 +402,9 @@ void Kubelet::reap_children() {
       it = pod->children.erase(it);
       // Whatever the container's first process leaves behind ends with it.
       const std::string directory =
-          pod_directory(*pod->spec) + "/" + container_id(*pod->spec, index);
+          pod_directory(*pod->object) + "/" + container_id(*pod->object, index);
       if (os::cgroup_exists(directory)) garbage_.insert(directory);
-      if (nodes_.find(pod->spec->node)->second.fault == NodeFault::kPoweredOff) continue;
+      if (nodes_.find(pod->node())->second.fault == NodeFault::kPoweredOff) continue;
       carry_out(*pod, pod->machine.exited(index, *exit, now()));
     }
   }
@@ -406,11 +412,13 @@ void Kubelet::reap_children() {
 
 // Writes what is due. What fails stays due.
 void Kubelet::flush(Pod& pod) {
-  if (nodes_.find(pod.spec->node)->second.fault) return;
+  if (nodes_.find(pod.node())->second.fault) return;
   if (pod.status_is_due && !pod.object_gone) {
-    const base::Status status = write_status(pod);
+    const base::Status status =
+        patch_pod_status(client_, *pod.object, pod_status_patch(pod.machine, pod.facts));
     if (!status.ok() && status.error().code != Code::kNotFound) {
-      return config_.log(status.error().with_context("write status of " + pod.spec->name).message);
+      return config_.log(
+          status.error().with_context("write status of " + pod.object->metadata.name).message);
     }
   }
   pod.status_is_due = false;
@@ -418,9 +426,10 @@ void Kubelet::flush(Pod& pod) {
   pod.event_is_due = false;
   if (!pod.removal_is_due) return;
   if (!pod.object_gone) {
-    const base::Status status = remove_object(pod);
+    const base::Status status = delete_pod_now(client_, *pod.object);
     if (!status.ok() && status.error().code != Code::kNotFound) {
-      return config_.log(status.error().with_context("remove " + pod.spec->name).message);
+      return config_.log(
+          status.error().with_context("remove " + pod.object->metadata.name).message);
     }
   }
   pod.removal_is_due = false;
@@ -453,26 +462,20 @@ void Kubelet::wait_for_work(base::Duration wait_max) {
   (void)!::read(wake_fd_.get(), &count, sizeof count);
 }
 
-base::Status Kubelet::write_status(const Pod& pod) {
-  return patch_pod_status(transport_, *pod.spec, pod_status_patch(pod.machine, pod.facts));
-}
-
-base::Status Kubelet::remove_object(const Pod& pod) {
-  return delete_pod_now(transport_, *pod.spec);
-}
-
 void Kubelet::write_image_event(const Pod& pod) {
   const base::Status status = create_pod_event(
-      transport_, *pod.spec, "ImageIgnored",
+      client_, *pod.object, "ImageIgnored",
       "the devcluster runs the command as a local process and ignores the image \"" +
-          pod.spec->containers.front().image + "\"",
+          pod.object->spec.containers.front().image + "\"",
       clock_.wall());
-  if (!status.ok()) config_.log(status.error().with_context("event of " + pod.spec->name).message);
+  if (!status.ok())
+    config_.log(status.error().with_context("event of " + pod.object->metadata.name).message);
 }
 
 void Kubelet::write_node_ready(const std::string& node, bool ready) {
   const base::Status status =
-      patch_node_status(transport_, node, node_ready_patch(ready, clock_.wall()));
+      client_.patch_status<kube::Node>({.name = node}, node_ready_patch(ready, clock_.wall()))
+          .status();
   if (!status.ok()) config_.log(status.error().with_context("status of node " + node).message);
 }
 
@@ -480,16 +483,16 @@ std::string Kubelet::node_cgroup(std::string_view node) const {
   return config_.cgroup.path + "/" + std::string{node};
 }
 
-std::string Kubelet::pod_directory(const PodSpec& pod) const {
-  return node_cgroup(pod.node) + "/" + pod_cgroup(qos_class(pod), pod.uid);
+std::string Kubelet::pod_directory(const kube::Pod& pod) const {
+  return node_cgroup(node_of(pod)) + "/" + pod_cgroup(qos_class(pod), pod.metadata.uid);
 }
 
 std::vector<PodPlace> Kubelet::places() const {
   const std::lock_guard lock{mutex_};
   std::vector<PodPlace> out;
   for (const auto& [key, owner] : log_owners_) {
-    const PodSpec& spec = *owner.spec;
-    out.push_back({spec.namespace_name, spec.name, spec.node, pod_directory(spec)});
+    const kube::ObjectMeta& meta = owner.pod->metadata;
+    out.push_back({meta.ns, meta.name, node_of(*owner.pod), pod_directory(*owner.pod)});
   }
   return out;
 }
@@ -510,14 +513,14 @@ base::Result<LogFile> Kubelet::find_log(const std::string& namespace_name, const
     const auto found = log_owners_.find(namespace_name + "/" + pod);
     if (found != log_owners_.end()) owner = found->second;
   }
-  if (!owner.spec) {
+  if (!owner.pod) {
     return Error{Code::kNotFound, "pod " + namespace_name + "/" + pod + " is not here"};
   }
-  const std::string name = container.empty() ? owner.spec->containers.front().name : container;
-  for (const auto* containers : {&owner.spec->containers, &owner.spec->init_containers}) {
-    for (const ContainerSpec& entry : *containers) {
+  const std::string name = container.empty() ? owner.pod->spec.containers.front().name : container;
+  for (const auto* containers : {&owner.pod->spec.containers, &owner.pod->spec.init_containers}) {
+    for (const kube::Container& entry : *containers) {
       if (entry.name != name) continue;
-      return LogFile{log_file(config_.log_directory, *owner.spec, name), owner.ended};
+      return LogFile{log_file(config_.log_directory, *owner.pod, name), owner.ended};
     }
   }
   return Error{Code::kNotFound, "container " + name + " is not in pod " + pod};

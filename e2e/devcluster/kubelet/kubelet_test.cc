@@ -36,7 +36,7 @@ class KubeletTest : public testing::TestWithParam<os::CgroupVersion> {
     directory_ = pattern;
     kubelet_ = std::make_unique<Kubelet>(
         clock_, transport_,
-        KubeletConfig{.nodes = {{.name = "n1"}, {.name = "n2", .cpu = MilliCpu{1000}}},
+        KubeletConfig{.nodes = {{.name = "n1"}, {.name = "n2", .cpu = kube::MilliCpu{1000}}},
                       .cgroup = root_,
                       .log_directory = directory_,
                       .environment = {{"WHERE", "$(NODE)/$(POD)"}}});

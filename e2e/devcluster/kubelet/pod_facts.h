@@ -1,11 +1,8 @@
-// What the process kubelet needs of a Pod object, as plain values, and what kubelet derives from
-// it: the QoS class, the cgroup it belongs into, the environment of its containers. Thread-safe:
-// values and pure functions.
+// What kubelet derives from a Pod: the QoS class, the cgroup it belongs into, the environment of
+// its containers. Thread-safe: pure functions.
 #pragma once
 
-#include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,74 +10,33 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/strong_int.h"
 #include "base/time.h"
+#include "kube/api/pod.h"
 
 namespace devcluster {
 
-using MilliCpu = base::StrongInt<struct MilliCpuTag, std::int64_t>;
-using MemoryBytes = base::StrongInt<struct MemoryBytesTag, std::int64_t>;
-
-// Requests or limits. Absent = not set.
+// CPU and memory of a pod or node.
 struct Resources {
-  std::optional<MilliCpu> cpu;
-  std::optional<MemoryBytes> memory;
+  kube::MilliCpu cpu{};
+  kube::Bytes memory{};
   friend bool operator==(const Resources&, const Resources&) = default;
 };
 
-// Where a variable's value comes from.
-struct EnvVar {
-  enum class Source { kValue, kField, kConfigMap, kSecret };
-  std::string name;
-  Source source = Source::kValue;
-  std::string value;  // kValue: the text; kField: the field path; else the object's name
-  std::string key;    // kConfigMap, kSecret
-  bool optional = false;
-  friend bool operator==(const EnvVar&, const EnvVar&) = default;
-};
+// spec.nodeName, "" before the pod is bound.
+std::string node_of(const kube::Pod& pod);
+// For how long a pod that is being deleted may go on; nullopt if it is not.
+std::optional<base::Duration> deletion_grace(const kube::Pod& pod);
 
-struct ContainerSpec {
-  std::string name;
-  std::string image;
-  std::vector<std::string> command;
-  std::vector<std::string> args;
-  std::string working_dir;
-  std::vector<EnvVar> environment;
-  Resources requests;
-  Resources limits;
-};
-
+// By the CPU and memory of all containers, where a limit without a request is the request too.
 // SOURCE: kubernetes.io "Pod Quality of Service Classes".
-enum class QosClass { kGuaranteed, kBurstable, kBestEffort };
-std::string_view to_string(QosClass qos);
-
-struct PodSpec {
-  std::string namespace_name;
-  std::string name;
-  std::string uid;
-  std::string node;
-  std::string hostname;  // spec.hostname, else the name
-  std::string service_account;
-  std::string restart_policy = "Always";
-  std::map<std::string, std::string> labels;
-  std::map<std::string, std::string> annotations;
-  std::vector<ContainerSpec> init_containers;  // run one after the other, before the containers
-  std::vector<ContainerSpec> containers;
-  base::Duration grace = std::chrono::seconds{30};  // terminationGracePeriodSeconds
-  std::string phase;                                // of the status that the object already has
-};
-
-// kInvalidArgument names the field. Reads leniently what an API server has let through.
-base::Result<PodSpec> parse_pod(const nlohmann::json& pod);
-
-QosClass qos_class(const PodSpec& pod);
+kube::QosClass qos_class(const kube::Pod& pod);
 
 // Sum over containers, or the largest init container if that is more (as kubelet admits).
-Resources pod_requests(const PodSpec& pod);
+Resources pod_requests(const kube::Pod& pod);
 
 // Below the node's cgroup root, with the cgroupfs driver's names: "kubepods/burstable/pod<uid>"
 // (Guaranteed: "kubepods/pod<uid>"). SOURCE: freezer.md 3 "Paths".
-std::string pod_cgroup(QosClass qos, std::string_view uid);
+std::string pod_cgroup(kube::QosClass qos, std::string_view uid);
 
 // What the downward API can say about a pod that runs.
 struct DownwardFacts {
@@ -90,16 +46,17 @@ struct DownwardFacts {
 
 // A key of a ConfigMap or Secret; kNotFound says what is missing.
 struct KeyLookup {
+  enum class Kind { kConfigMap, kSecret };
   virtual ~KeyLookup() = default;
-  virtual base::Result<std::string> find(EnvVar::Source source, const std::string& namespace_name,
-                                         const std::string& object, const std::string& key) = 0;
+  virtual base::Result<std::string> find(Kind kind, const std::string& ns,
+                                         const kube::KeySelector& key) = 0;
 };
 
 // NAME=value entries: `base_environment`, then the container's own, later ones winning, with
 // $(NAME) references to earlier ones expanded as kubelet does. kInvalidArgument: a field path that
 // is not supported; kNotFound: a ConfigMap or Secret is missing.
 base::Result<std::vector<std::string>> container_environment(
-    const PodSpec& pod, const ContainerSpec& container, const DownwardFacts& facts,
+    const kube::Pod& pod, const kube::Container& container, const DownwardFacts& facts,
     const std::vector<std::pair<std::string, std::string>>& base_environment, KeyLookup& lookup);
 
 // "$(NAME)" replaced by its value, "$$" by "$", an unknown name left as it is.

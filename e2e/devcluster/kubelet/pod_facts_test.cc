@@ -12,10 +12,9 @@ using nlohmann::json;
 using testing::ElementsAre;
 
 struct FakeLookup final : KeyLookup {
-  base::Result<std::string> find(EnvVar::Source, const std::string&, const std::string& object,
-                                 const std::string& key) override {
-    if (object == "there") return "value of " + key;
-    return base::Error{base::Code::kNotFound, "configmap \"" + object + "\" not found"};
+  base::Result<std::string> find(Kind, const std::string&, const kube::KeySelector& key) override {
+    if (key.name == "there") return "value of " + key.key;
+    return base::Error{base::Code::kNotFound, "configmap \"" + key.name + "\" not found"};
   }
 };
 
@@ -30,47 +29,48 @@ json pod_json(json containers) {
        {{"nodeName", "n12"}, {"restartPolicy", "Never"}, {"containers", std::move(containers)}}}};
 }
 
-PodSpec parsed(json containers) {
-  return parse_pod(pod_json(std::move(containers))).value();
+kube::Pod parsed(json containers) {
+  return kube::decode<kube::Pod>(pod_json(std::move(containers))).value();
 }
 
-TEST(PodSpec, ReadsWhatTheKubeletNeeds) {
-  const PodSpec pod = parsed(json::parse(R"([{"name":"main","image":"busybox",
-      "command":["sh","-c"],"args":["true"],"workingDir":"/tmp",
-      "resources":{"requests":{"cpu":"5m","memory":"64Mi"},"limits":{"cpu":"2"}}}])"));
-  EXPECT_EQ(pod.name, "a-0");
-  EXPECT_EQ(pod.node, "n12");
-  EXPECT_EQ(pod.hostname, "a-0");
-  EXPECT_EQ(pod.grace, std::chrono::seconds{30});
-  ASSERT_EQ(pod.containers.size(), 1U);
-  EXPECT_THAT(pod.containers[0].command, ElementsAre("sh", "-c"));
-  EXPECT_EQ(pod.containers[0].working_dir, "/tmp");
-  EXPECT_EQ(pod.containers[0].requests, (Resources{MilliCpu{5}, MemoryBytes{64 << 20}}));
-  EXPECT_EQ(pod.containers[0].limits.cpu, MilliCpu{2000});
+TEST(PodRequests, AreTheSumOfTheContainersOrTheLargestInitContainer) {
+  kube::Pod pod = parsed(json::parse(R"([
+      {"name":"a","resources":{"requests":{"cpu":"5m","memory":"64Mi"},"limits":{"cpu":"2"}}},
+      {"name":"b","resources":{"limits":{"cpu":"1"}}}])"));
+  EXPECT_EQ(pod_requests(pod), (Resources{kube::MilliCpu{1005}, kube::Bytes{64 << 20}}));
+  pod.spec.init_containers = parsed(json::parse(R"([
+      {"name":"i","resources":{"requests":{"cpu":"3"}}},
+      {"name":"j","resources":{"requests":{"cpu":"1"}}}])"))
+                                 .spec.containers;
+  EXPECT_EQ(pod_requests(pod), (Resources{kube::MilliCpu{3000}, kube::Bytes{64 << 20}}));
 }
 
-TEST(PodSpec, RefusesAPodWithoutContainers) {
-  EXPECT_FALSE(parse_pod(pod_json(json::array())).ok());
-  EXPECT_FALSE(parse_pod(json::object()).ok());
+TEST(DeletionGrace, IsThatOfTheDeletion) {
+  kube::Pod pod = parsed(json::parse(R"([{"name":"a"}])"));
+  EXPECT_EQ(deletion_grace(pod), std::nullopt);
+  pod.metadata.deletion_timestamp = base::Instant{};
+  EXPECT_EQ(deletion_grace(pod), std::chrono::seconds{30});
+  pod.metadata.deletion_grace_period_seconds = 2;
+  EXPECT_EQ(deletion_grace(pod), std::chrono::seconds{2});
 }
 
 TEST(QosClass, FollowsRequestsAndLimits) {
-  EXPECT_EQ(qos_class(parsed(json::parse(R"([{"name":"a"}])"))), QosClass::kBestEffort);
+  EXPECT_EQ(qos_class(parsed(json::parse(R"([{"name":"a"}])"))), kube::QosClass::kBestEffort);
   EXPECT_EQ(
       qos_class(parsed(json::parse(R"([{"name":"a","resources":{"requests":{"cpu":"1m"}}}])"))),
-      QosClass::kBurstable);
+      kube::QosClass::kBurstable);
   EXPECT_EQ(qos_class(parsed(
                 json::parse(R"([{"name":"a","resources":{"limits":{"cpu":1,"memory":"1Gi"}}}])"))),
-            QosClass::kGuaranteed);
+            kube::QosClass::kGuaranteed);
   EXPECT_EQ(qos_class(parsed(json::parse(
                 R"([{"name":"a","resources":{"limits":{"cpu":1,"memory":"1Gi"}}},{"name":"b"}])"))),
-            QosClass::kBurstable);
+            kube::QosClass::kBurstable);
 }
 
 TEST(PodCgroup, HasTheNamesOfTheCgroupfsDriver) {
-  EXPECT_EQ(pod_cgroup(QosClass::kGuaranteed, "x"), "kubepods/podx");
-  EXPECT_EQ(pod_cgroup(QosClass::kBurstable, "x"), "kubepods/burstable/podx");
-  EXPECT_EQ(pod_cgroup(QosClass::kBestEffort, "x"), "kubepods/besteffort/podx");
+  EXPECT_EQ(pod_cgroup(kube::QosClass::kGuaranteed, "x"), "kubepods/podx");
+  EXPECT_EQ(pod_cgroup(kube::QosClass::kBurstable, "x"), "kubepods/burstable/podx");
+  EXPECT_EQ(pod_cgroup(kube::QosClass::kBestEffort, "x"), "kubepods/besteffort/podx");
 }
 
 TEST(ExpandReferences, ReplacesKnownNamesOnly) {
@@ -79,7 +79,7 @@ TEST(ExpandReferences, ReplacesKnownNamesOnly) {
 }
 
 TEST(ContainerEnvironment, HasFieldsKeysAndReferencesToEarlierOnes) {
-  const PodSpec pod = parsed(json::parse(R"json([{"name":"a","env":[
+  const kube::Pod pod = parsed(json::parse(R"json([{"name":"a","env":[
       {"name":"NODE","valueFrom":{"fieldRef":{"fieldPath":"spec.nodeName"}}},
       {"name":"JOB","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['kubegang.io/job']"}}},
       {"name":"KEY","valueFrom":{"configMapKeyRef":{"name":"there","key":"k"}}},
@@ -87,18 +87,18 @@ TEST(ContainerEnvironment, HasFieldsKeysAndReferencesToEarlierOnes) {
       {"name":"ALL","value":"$(JOB)@$(NODE)"}]}])json"));
   FakeLookup lookup;
   const auto environment =
-      container_environment(pod, pod.containers[0], {}, {{"PATH", "/bin"}}, lookup);
+      container_environment(pod, pod.spec.containers[0], {}, {{"PATH", "/bin"}}, lookup);
   ASSERT_TRUE(environment.ok());
   EXPECT_THAT(*environment,
               ElementsAre("ALL=a@n12", "JOB=a", "KEY=value of k", "NODE=n12", "PATH=/bin"));
 }
 
 TEST(ContainerEnvironment, SaysWhichConfigMapIsMissing) {
-  const PodSpec pod = parsed(json::parse(
+  const kube::Pod pod = parsed(json::parse(
       R"([{"name":"a","env":[{"name":"X",
             "valueFrom":{"configMapKeyRef":{"name":"no","key":"k"}}}]}])"));
   FakeLookup lookup;
-  const auto environment = container_environment(pod, pod.containers[0], {}, {}, lookup);
+  const auto environment = container_environment(pod, pod.spec.containers[0], {}, {}, lookup);
   ASSERT_FALSE(environment.ok());
   EXPECT_EQ(environment.error().message, "configmap \"no\" not found");
 }

@@ -10,6 +10,7 @@
 namespace devcluster {
 namespace {
 
+using kube::PodPhase;
 using State = ContainerRecord::State;
 
 constexpr int kExitCodeStartError = 128;  // what containerd reports when exec failed
@@ -28,33 +29,19 @@ bool failed(const ContainerRecord& record) {
 
 }  // namespace
 
-std::string_view to_string(PodPhase phase) {
-  switch (phase) {
-    case PodPhase::kPending:
-      return "Pending";
-    case PodPhase::kRunning:
-      return "Running";
-    case PodPhase::kSucceeded:
-      return "Succeeded";
-    case PodPhase::kFailed:
-      return "Failed";
-  }
-  return "";
-}
-
-PodMachine::PodMachine(PodSpec spec)
-    : spec_{std::move(spec)},
-      records_(spec_.init_containers.size() + spec_.containers.size()),
+PodMachine::PodMachine(std::shared_ptr<const kube::Pod> pod)
+    : pod_{std::move(pod)},
+      records_(pod_->spec.init_containers.size() + pod_->spec.containers.size()),
       asked_(records_.size(), false) {
   for (std::size_t i = init_count(); init_count() > 0 && i < records_.size(); ++i) {
     records_[i].reason = "PodInitializing";
   }
 }
 
-const ContainerSpec& PodMachine::container(ContainerIndex index) const {
+const kube::Container& PodMachine::container(ContainerIndex index) const {
   CHECK(index.index() < records_.size());
-  return is_init(index) ? spec_.init_containers[index.index()]
-                        : spec_.containers[index.index() - init_count()];
+  return is_init(index) ? pod_->spec.init_containers[index.index()]
+                        : pod_->spec.containers[index.index() - init_count()];
 }
 
 ContainerRecord& PodMachine::record(ContainerIndex index) {
@@ -91,6 +78,10 @@ PodPhase PodMachine::phase() const {
   const bool one_waits = std::any_of(
       mains, records_.end(), [](const auto& record) { return record.state == State::kWaiting; });
   return !initialized() || one_waits ? PodPhase::kPending : PodPhase::kRunning;
+}
+
+bool PodMachine::ended() const {
+  return phase() == PodPhase::kSucceeded || phase() == PodPhase::kFailed;
 }
 
 // What follows from the records now: the next init container, the containers, or the end.

@@ -10,14 +10,16 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "base/strong_int.h"
 #include "base/time.h"
-#include "e2e/devcluster/kubelet/pod_facts.h"
 #include "e2e/devcluster/kubelet/spawn.h"
+#include "kube/api/pod.h"
 
 namespace devcluster {
 
@@ -64,12 +66,9 @@ struct ContainerRecord {
   ExitStatus exit;
 };
 
-enum class PodPhase { kPending, kRunning, kSucceeded, kFailed };
-std::string_view to_string(PodPhase phase);
-
 class PodMachine {
  public:
-  explicit PodMachine(PodSpec spec);
+  explicit PodMachine(std::shared_ptr<const kube::Pod> pod);
 
   // The kubelet has taken the pod.
   Actions admit(Now now);
@@ -91,11 +90,12 @@ class PodMachine {
   // On the monotonic clock.
   std::optional<base::Duration> deadline() const { return deadline_; }
 
-  const PodSpec& spec() const { return spec_; }
-  const ContainerSpec& container(ContainerIndex index) const;
-  std::size_t init_count() const { return spec_.init_containers.size(); }
+  const kube::Pod& pod() const { return *pod_; }
+  const kube::Container& container(ContainerIndex index) const;
+  std::size_t init_count() const { return pod_->spec.init_containers.size(); }
   const std::vector<ContainerRecord>& records() const { return records_; }
-  PodPhase phase() const;
+  kube::PodPhase phase() const;  // never kUnknown
+  bool ended() const;            // Succeeded or Failed
   bool initialized() const;
   bool deleting() const { return deleting_; }
   bool anything_runs() const;
@@ -111,7 +111,7 @@ class PodMachine {
   bool init_failed() const;
   void abandon_waiting();
 
-  const PodSpec spec_;
+  const std::shared_ptr<const kube::Pod> pod_;
   std::vector<ContainerRecord> records_;
   std::vector<bool> asked_;  // StartContainer was given out
   base::Instant admitted_at_{};

@@ -7,6 +7,7 @@
 namespace devcluster {
 namespace {
 
+using kube::PodPhase;
 using std::chrono::seconds;
 using testing::ElementsAre;
 
@@ -17,11 +18,11 @@ Now at(int second) {
   return {base::Instant{seconds{1000 + second}}, base::Duration{seconds{second}}};
 }
 
-PodSpec pod(std::size_t init_count, std::size_t containers_count) {
-  PodSpec spec{.namespace_name = "default", .name = "a-0", .uid = "u"};
-  spec.init_containers.resize(init_count);
-  spec.containers.resize(containers_count);
-  return spec;
+std::shared_ptr<const kube::Pod> pod(std::size_t init_count, std::size_t containers_count) {
+  kube::Pod out{.metadata = {.name = "a-0", .ns = "default", .uid = "u"}};
+  out.spec.init_containers.resize(init_count);
+  out.spec.containers.resize(containers_count);
+  return std::make_shared<const kube::Pod>(std::move(out));
 }
 
 TEST(PodMachine, RunsInitContainersOneAfterTheOtherThenAllContainersAtOnce) {

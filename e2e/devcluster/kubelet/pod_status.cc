@@ -46,7 +46,7 @@ json container_state(const ContainerRecord& record) {
 }
 
 json container_status(const PodMachine& pod, std::size_t index) {
-  const ContainerSpec& spec = pod.container(ContainerIndex{static_cast<std::int32_t>(index)});
+  const kube::Container& spec = pod.container(ContainerIndex{static_cast<std::int32_t>(index)});
   const ContainerRecord& record = pod.records()[index];
   const bool init = index < pod.init_count();
   const bool running = record.state == State::kRunning;
@@ -80,12 +80,11 @@ base::Instant latest_change(const PodMachine& pod) {
 }
 
 json conditions(const PodMachine& pod) {
-  const PodPhase phase = pod.phase();
-  const bool ended = phase == PodPhase::kSucceeded || phase == PodPhase::kFailed;
-  const char* not_ready = phase == PodPhase::kSucceeded ? "PodCompleted"
-                          : phase == PodPhase::kFailed  ? "PodFailed"
-                                                        : "ContainersNotReady";
-  const bool ready = phase == PodPhase::kRunning && !ended;
+  const kube::PodPhase phase = pod.phase();
+  const char* not_ready = phase == kube::PodPhase::kSucceeded ? "PodCompleted"
+                          : phase == kube::PodPhase::kFailed  ? "PodFailed"
+                                                              : "ContainersNotReady";
+  const bool ready = phase == kube::PodPhase::kRunning;
   const base::Instant since = latest_change(pod);
   return json::array(
       {condition("PodScheduled", true, "", pod.admitted_at()),
@@ -121,7 +120,7 @@ std::string rfc3339_seconds(base::Instant time) {
 json pod_status_patch(const PodMachine& pod, const DownwardFacts& facts) {
   json status{{"phase", to_string(pod.phase())},
               {"startTime", rfc3339_seconds(pod.admitted_at())},
-              {"qosClass", to_string(qos_class(pod.spec()))}};
+              {"qosClass", to_string(qos_class(pod.pod()))}};
   if (!pod.reason().empty()) {
     status["reason"] = pod.reason();
     status["message"] = pod.message();
@@ -139,7 +138,7 @@ json pod_status_patch(const PodMachine& pod, const DownwardFacts& facts) {
     if (!init.empty()) status["initContainerStatuses"] = std::move(init);
     status["containerStatuses"] = std::move(mains);
   }
-  return {{"metadata", {{"uid", pod.spec().uid}}}, {"status", std::move(status)}};
+  return {{"status", std::move(status)}};
 }
 
 json node_object(const NodeSpec& node, base::Instant now) {

@@ -6,25 +6,24 @@
 #include <string>
 
 #include "base/time.h"
-#include "e2e/devcluster/kubelet/pod_machine.h"
 #include "e2e/devcluster/kubelet/pod_facts.h"
+#include "e2e/devcluster/kubelet/pod_machine.h"
 
 namespace devcluster {
 
 // "2026-01-01T00:00:00Z".
 std::string rfc3339_seconds(base::Instant time);
 
-// Merge patch for the status subresource. `uid` in it makes the server refuse it for another pod of
-// the same name.
+// Merge patch for the status subresource.
 nlohmann::json pod_status_patch(const PodMachine& pod, const DownwardFacts& facts);
 
 struct NodeSpec {
   std::string name;
-  MilliCpu cpu{8000};
+  kube::MilliCpu cpu{8000};
   std::int32_t sockets = 1;  // that its CPUs are spread over evenly
-  MemoryBytes memory{std::int64_t{16} << 30};
+  kube::Bytes memory{std::int64_t{16} << 30};
   std::int32_t pods_max = 110;
-  MemoryBytes disk{std::int64_t{64} << 30U};  // ephemeral storage: said, never measured
+  kube::Bytes disk{std::int64_t{64} << 30U};  // ephemeral storage: said, never measured
   std::map<std::string, std::string> labels;
 };
 
