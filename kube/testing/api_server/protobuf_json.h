@@ -1,6 +1,6 @@
-// kubectl sends a few commands' objects (create namespace, configmap, secret, serviceaccount; auth
-// can-i; drain) as protobuf whatever the server says it understands. These, and no others, are
-// turned into JSON here.
+// kubectl sends the objects of a few commands as protobuf whatever the server says it understands.
+// `kubectl create namespace`, which users need to begin with, is understood here, and nothing else:
+// all other objects come from files, as JSON.
 #pragma once
 
 #include <string_view>
