@@ -166,10 +166,20 @@ bool is_compared(const Scenario& scenario) {
   return has_slice;
 }
 
+// With own timing that is refused (docs/design/differences.md).
+bool holds_a_running_job(const Happening& happening,
+                         const std::map<std::string, std::set<sched::JobId>>& jobs_on_nodes) {
+  const auto* command = std::get_if<simulate::Command>(&happening);
+  if (command == nullptr || command->kind != simulate::CommandKind::kHold) return false;
+  return std::ranges::any_of(jobs_on_nodes,
+                             [&](const auto& of) { return of.second.contains(command->job); });
+}
+
 struct Duel {
   int slices = 0;      // compared
   int suspended = 0;   // lines of suspended jobs among what was compared
   bool apart = false;  // jobs grew together that had been turned apart: nothing more is compared
+  bool held = false;   // a job that runs was held: nothing more is compared
   std::string difference;  // empty = none
 };
 
@@ -181,7 +191,7 @@ Duel duel(const Scenario& scenario) {
   std::map<sched::JobId, sched::JobId> groups;  // as of the last slice
   const auto compare = [&](base::Instant now, const std::string& when) {
     result.apart = result.apart || grew_together(groups, groups_of(told.jobs_on_nodes(now)));
-    if (result.apart) return;
+    if (result.apart || result.held) return;
     const std::string wanted = told.show(now);
     const std::string got = own.show(now);
     result.suspended += static_cast<int>(std::count(wanted.begin(), wanted.end(), 'S'));
@@ -196,6 +206,7 @@ Duel duel(const Scenario& scenario) {
     for (std::size_t i = 0; i < between.size(); ++i) {
       const base::Instant now = begin + slice * static_cast<std::int64_t>(i + 1) /
                                             static_cast<std::int64_t>(between.size() + 1);
+      result.held = result.held || holds_a_running_job(between[i], told.jobs_on_nodes(now));
       told.happen(now, between[i]);
       own.happen(now, between[i]);
       compare(now, "slot " + std::to_string(result.slices) + ", input " + std::to_string(i));

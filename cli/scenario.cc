@@ -42,7 +42,11 @@ class Reader {
   Status read_conf(const YAML::Node& map);
   Status read_partitions(const YAML::Node& list);
   Status read_qos(const YAML::Node& list);
+  Status read_accounting(const YAML::Node& value);
+  Status read_accounts(const YAML::Node& list);
   Status read_users(const YAML::Node& list);
+  Status read_user(const YAML::Node& map);
+  void begin_accounting();
   Status read_inputs(const YAML::Node& list);
   Status check_partitions(const Place& where) const;
   Status check_configuration(const YAML::Node& partitions);
@@ -60,9 +64,9 @@ class Reader {
 base::Result<Scenario> Reader::read(const YAML::Node& root) {
   const base::Result<Entries> all = file_.entries(root, "a scenario");
   if (!all) return all.error();
-  constexpr std::array<std::string_view, 10> kKeys = {
-      "name",  "description", "nodes",    "conf", "partitions",
-      "users", "qos",         "topology", "end",  "inputs"};
+  constexpr std::array<std::string_view, 12> kKeys = {
+      "name",  "description", "nodes", "conf",     "partitions", "accounting",
+      "users", "accounts",    "qos",   "topology", "end",        "inputs"};
   std::map<std::string, const Entry*> by_key;
   for (const Entry& entry : *all) {
     if (std::find(kKeys.begin(), kKeys.end(), entry.key) == kKeys.end()) {
@@ -79,10 +83,12 @@ base::Result<Scenario> Reader::read(const YAML::Node& root) {
   if (!head) return head.error();
   // Later sections refer to earlier ones.
   using Section = Status (Reader::*)(const YAML::Node&);
-  constexpr std::array<std::pair<const char*, Section>, 6> kSections = {
+  constexpr std::array<std::pair<const char*, Section>, 8> kSections = {
       {{"nodes", &Reader::read_nodes},
        {"conf", &Reader::read_conf},
        {"qos", &Reader::read_qos},
+       {"accounting", &Reader::read_accounting},
+       {"accounts", &Reader::read_accounts},
        {"users", &Reader::read_users},
        {"partitions", &Reader::read_partitions},
        {"inputs", &Reader::read_inputs}}};
@@ -291,12 +297,86 @@ Status Reader::read_qos(const YAML::Node& list) {
   return {};
 }
 
+// The recordings have, beside what the scenario names, an account acct for jobs of root, and root
+// is a user of the root account too.
+void Reader::begin_accounting() {
+  sched::Configuration& configuration = scenario_.configuration;
+  if (!configuration.accounts.empty()) return;
+  configuration.accounts.push_back({.name = "acct"});
+  configuration.users.push_back({.name = "root", .account = "acct"});
+  configuration.users.push_back({.name = "root", .account = sched::kRootAccount});
+}
+
+Status Reader::read_accounting(const YAML::Node& value) {
+  if (value.IsScalar() && value.Scalar() == "true") {
+    begin_accounting();
+    return {};
+  }
+  return at(file_.place(value), "accounting: must be true, or left out");
+}
+
+Status Reader::read_accounts(const YAML::Node& list) {
+  if (!list.IsSequence()) return at(file_.place(list), "accounts: must be a list");
+  begin_accounting();
+  std::vector<sched::AccountConfig>& accounts = scenario_.configuration.accounts;
+  for (const YAML::Node& map : list) {
+    const base::Result<std::vector<slurm::KeyValue>> keys = file_.key_values(map, "an account", {});
+    if (!keys) return keys.error();
+    base::Result<sched::AccountConfig> account = slurm::read_account_keys(*keys);
+    if (!account) return at(file_.place(map), account.error());
+    const auto named = [&](const std::string& name) {
+      return std::any_of(accounts.begin(), accounts.end(),
+                         [&](const sched::AccountConfig& each) { return each.name == name; });
+    };
+    if (named(account->name)) {
+      return at(file_.place(map), "account " + slurm::in_quotes(account->name) + " is there twice");
+    }
+    if (!account->parent.empty() && account->parent != sched::kRootAccount &&
+        !named(account->parent)) {
+      return at(file_.place(map), "account " + slurm::in_quotes(account->name) +
+                                      ": there is no account " + slurm::in_quotes(account->parent) +
+                                      " above it");
+    }
+    accounts.push_back(std::move(account).value());
+  }
+  return {};
+}
+
+Status Reader::read_user(const YAML::Node& map) {
+  const base::Result<std::vector<slurm::KeyValue>> keys = file_.key_values(map, "a user", {});
+  if (!keys) return keys.error();
+  base::Result<sched::UserConfig> user = slurm::read_user_keys(*keys);
+  if (!user) return at(file_.place(map), user.error());
+  begin_accounting();
+  if (user->account.empty()) user->account = "acct";
+  const auto& accounts = scenario_.configuration.accounts;
+  const bool known = user->account == sched::kRootAccount ||
+                     std::any_of(accounts.begin(), accounts.end(), [&](const auto& account) {
+                       return account.name == user->account;
+                     });
+  if (!known) {
+    return at(file_.place(map), "user " + slurm::in_quotes(user->name) + ": there is no account " +
+                                    slurm::in_quotes(user->account));
+  }
+  users_->insert(user->name);
+  scenario_.configuration.users.push_back(std::move(user).value());
+  return {};
+}
+
 Status Reader::read_users(const YAML::Node& list) {
-  if (!list.IsSequence()) return at(file_.place(list), "users: must be a list of names");
+  if (!list.IsSequence()) return at(file_.place(list), "users: must be a list");
   users_ = std::set<std::string>{"root"};
-  for (const YAML::Node& name : list) {
-    if (!name.IsScalar()) return at(file_.place(name), "users: must be a list of names");
-    users_->insert(name.Scalar());
+  for (const YAML::Node& user : list) {
+    if (user.IsMap()) {
+      if (const Status status = read_user(user); !status) return status;
+    } else if (user.IsScalar()) {
+      users_->insert(user.Scalar());
+      if (!scenario_.configuration.accounts.empty()) {
+        scenario_.configuration.users.push_back({.name = user.Scalar(), .account = "acct"});
+      }
+    } else {
+      return at(file_.place(user), "users: must be names, or maps of a name and its account");
+    }
   }
   return {};
 }

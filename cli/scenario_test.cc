@@ -59,7 +59,7 @@ TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"nodes: []\npartitions: []\ninput: []\n",
        "f:3: key \"input\": unknown; allowed are name, description, nodes, conf, partitions, "
-       "users, qos, topology, end and inputs"},
+       "accounting, users, accounts, qos, topology, end and inputs"},
       {"nodes: []\npartitions: []\ninputs: []\n",
        "f:1: nodes: must be a list of at least one node"},
       {"nodes: 1\npartitions: []\n", "f:1: inputs: is missing"},
@@ -89,6 +89,27 @@ TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
       {"nodes: [\n", "f:2: end of sequence flow not found"},
   };
   for (const auto& [text, want] : cases) EXPECT_EQ(refusal(text), want);
+}
+
+// Beside what the file names there are the account acct, whose jobs root submits, and root itself.
+TEST(ScenarioFile, ReadsAccountsAndTheirUsers) {
+  const std::string head =
+      "nodes:\n- {name: n1}\npartitions:\n- {name: p}\ninputs: []\naccounts:\n";
+  const base::Result<simulate::Scenario> read =
+      read_scenario(head +
+                        "- {name: a, fairshare: 5}\n- {name: b, parent: a, GrpJobs: 2}\n"
+                        "users:\n- {name: ada, account: b}\n- bob\n",
+                    "f");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const sched::Configuration& configuration = read->configuration;
+  ASSERT_EQ(configuration.accounts.size(), 3U);
+  EXPECT_EQ(configuration.accounts[2].parent, "a");
+  EXPECT_EQ(configuration.accounts[2].limits.group_jobs, 2);
+  ASSERT_EQ(configuration.users.size(), 4U);
+  EXPECT_EQ(configuration.users[2].account, "b");
+  EXPECT_EQ(configuration.users[3].account, "acct");
+  EXPECT_EQ(refusal(head + "- {name: b, parent: c}\n"),
+            "f:7: account \"b\": there is no account \"c\" above it");
 }
 
 TEST(ScenarioFile, NamesWhatIsWrongWithAnInput) {

@@ -61,4 +61,16 @@ void Scheduler::restore_from_published(base::Instant now, std::vector<RestoredJo
   engine_->restore_from_published(now, std::move(jobs), std::move(published));
 }
 
+UsageState Scheduler::usage() const {
+  return engine_->usage();
+}
+
+base::Instant Scheduler::usage_as_of() const {
+  return engine_->usage_as_of();
+}
+
+void Scheduler::restore_usage(const UsageState& state) {
+  engine_->restore_usage(state);
+}
+
 }  // namespace sched

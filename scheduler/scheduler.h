@@ -27,6 +27,7 @@
 #include "scheduler/event.h"
 #include "scheduler/options.h"
 #include "scheduler/plan.h"
+#include "scheduler/priority/usage_state.h"
 
 namespace sched {
 
@@ -125,6 +126,15 @@ class Scheduler {
   // Also one that was removed, or that this scheduler has never heard of (it counts as removed):
   // jobs that run in it are restored all the same.
   PartitionIndex known_partition(const std::string& name);
+
+  // --- usage (9.2): what fair share is worked out from; with PriorityType multifactor alone ---
+  // All that has to be kept for the next scheduler, which goes on as this one would. It changes
+  // when a period ends (usage_as_of) and when a job does.
+  UsageState usage() const;
+  // When the last period ended.
+  base::Instant usage_as_of() const;
+  // REQUIRES: after restore_from_published, or before any job.
+  void restore_usage(const UsageState& state);
 
   // Empty, or which invariant is broken (6.13; shares, memory, all or nothing). Cost:
   // O(everything); for tests.

@@ -34,6 +34,11 @@ base::Result<std::vector<sched::NodeSpec>> read_node_keys(std::span<const KeyVal
 // Flags and limits.
 base::Result<sched::QosConfig> read_qos_keys(std::span<const KeyValue> keys);
 
+// One account, or one user in an account, as sacctmgr has them: Name, Parent or Account, Fairshare,
+// Priority and limits.
+base::Result<sched::AccountConfig> read_account_keys(std::span<const KeyValue> keys);
+base::Result<sched::UserConfig> read_user_keys(std::span<const KeyValue> keys);
+
 struct SlurmConf {
   sched::Configuration configuration;
   std::vector<sched::NodeSpec> nodes;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "slurm/conf_actions.h"
+#include "slurm/conf_priority.h"
 #include "slurm/limits.h"
 #include "slurm/quantities.h"
 
@@ -198,7 +199,6 @@ constexpr std::array kClusterKeys = {
     ClusterKey{"DefMemPerNode", default_memory_per_node<ClusterParameters>},
     ClusterKey{"MaxMemPerCPU", max_memory_per_cpu<ClusterParameters>},
     ClusterKey{"MaxMemPerNode", max_memory_per_node<ClusterParameters>},
-    ClusterKey{"PriorityType", absent_feature<ClusterParameters>},
     ClusterKey{"TopologyPlugin", absent_feature<ClusterParameters>},
     ClusterKey{"Licenses", absent_feature<ClusterParameters>},
     ClusterKey{"GresTypes", absent_feature<ClusterParameters>},
@@ -279,7 +279,13 @@ base::Status select_parameters(ClusterParameters& c, std::string_view value) {
 base::Result<sched::ClusterParameters> read_cluster_keys(std::span<const KeyValue> keys) {
   sched::ClusterParameters cluster;
   cluster.task_affinity = false;  // Slurm's default: task/none
-  const base::Status status = apply_keys(cluster, keys, kClusterKeys, "slurm.conf");
+  std::vector<KeyValue> of_priority;
+  std::vector<KeyValue> others;
+  for (const KeyValue& key : keys) {
+    (is_priority_key(key.key) ? of_priority : others).push_back(key);
+  }
+  base::Status status = read_priority_keys(cluster.priority, of_priority);
+  if (status) status = apply_keys(cluster, others, kClusterKeys, "slurm.conf");
   if (!status) return status.error();
   std::string_view parameters =
       cluster.select == sched::SelectType::kLinear ? "" : "CR_Core_Memory";

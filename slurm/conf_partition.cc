@@ -8,6 +8,7 @@
 #include "slurm/hostlist.h"
 #include "slurm/limits.h"
 #include "slurm/quantities.h"
+#include "slurm/tres.h"
 
 namespace slurm {
 namespace {
@@ -166,6 +167,12 @@ constexpr std::array kPartitionKeys = {
     PartitionKey{"OverTimeLimit", partition_over_time_limit},
     PartitionKey{"LLN", boolean_key<&PartitionConfig::least_loaded>},
     PartitionKey{"QOS", string_key<&PartitionConfig::qos>},
+    PartitionKey{"TRESBillingWeights",
+                 [](PartitionConfig& p, std::string_view key, std::string_view value) {
+                   const base::Result<sched::TresWeights> read = parse_billing_weights(key, value);
+                   if (read) p.billing_weights_micro = *read;
+                   return read.status();
+                 }},
     PartitionKey{"AllowQos", names_key<&PartitionConfig::allow_qos>},
     PartitionKey{"DenyQos", names_key<&PartitionConfig::deny_qos>},
 };

@@ -5,12 +5,15 @@
 #include <array>
 
 #include "slurm/conf_actions.h"
+#include "slurm/limit_actions.h"
 #include "slurm/limits.h"
 #include "slurm/quantities.h"
+#include "slurm/tres.h"
 
 namespace slurm {
 namespace {
 
+using sched::Limits;
 using sched::QosConfig;
 
 base::Status qos_flags(QosConfig& q, std::string_view key, std::string_view value) {
@@ -37,20 +40,6 @@ base::Status qos_flags(QosConfig& q, std::string_view key, std::string_view valu
   return {};
 }
 
-// "cpu=8" or "node=2": one kind of resource per key is known.
-template <std::optional<int> QosConfig::*field>
-base::Status tres_limit(QosConfig& q, std::string_view key, std::string_view value,
-                        std::string_view resource) {
-  const auto [name, count] = split_option(value);
-  if (!same_word(name, resource)) {
-    return base::invalid_argument(std::string{key} + " " + in_quotes(value) + ": only " +
-                                  std::string{resource} + "=N is supported");
-  }
-  const base::Result<std::int64_t> read = parse_integer(key, count, {.min = 0});
-  if (read) q.*field = static_cast<int>(*read);
-  return read.status();
-}
-
 base::Status qos_preempt_mode(QosConfig& q, std::string_view key, std::string_view value) {
   const base::Result<PreemptModes> modes = parse_preempt_modes(key, value);
   if (!modes) return modes.error();
@@ -71,27 +60,16 @@ base::Status qos_exempt_time(QosConfig& q, std::string_view key, std::string_vie
   return {};
 }
 
-base::Status qos_max_wall(QosConfig& q, std::string_view key, std::string_view value) {
-  const base::Result<std::optional<base::Duration>> time = parse_limit(key, value);
-  if (!time) return time.error();
-  q.max_time = *time;
+base::Status usage_factor(QosConfig& q, std::string_view key, std::string_view value) {
+  const base::Result<std::int64_t> read = parse_millionths(key, value);
+  if (!read) return read.error();
+  q.usage_factor_milli = *read / 1000;
   return {};
 }
 
-base::Status qos_max_jobs(QosConfig& q, std::string_view key, std::string_view value) {
-  const base::Result<std::int64_t> read = parse_integer(key, value, {.min = 0});
-  if (read) q.max_jobs_per_user = static_cast<int>(*read);
-  return read.status();
-}
-
-base::Status max_cpus_per_user(QosConfig& q, std::string_view key, std::string_view value) {
-  return tres_limit<&QosConfig::max_cpus_per_user>(q, key, value, "cpu");
-}
-base::Status max_nodes_per_job(QosConfig& q, std::string_view key, std::string_view value) {
-  return tres_limit<&QosConfig::max_nodes_per_job>(q, key, value, "node");
-}
-base::Status group_cpus(QosConfig& q, std::string_view key, std::string_view value) {
-  return tres_limit<&QosConfig::group_cpus>(q, key, value, "cpu");
+template <auto action>
+base::Status of_qos(QosConfig& q, std::string_view key, std::string_view value) {
+  return action(q.limits, key, value);
 }
 
 using QosKey = ConfKey<QosConfig>;
@@ -110,14 +88,36 @@ constexpr std::array kQosKeys = {
     QosKey{"PreemptExemptTime", qos_exempt_time},
     QosKey{"GraceTime", seconds_key<&QosConfig::grace_time>},
     QosKey{"Flags", qos_flags},
-    QosKey{"MaxJobsPerUser", qos_max_jobs},
-    QosKey{"MaxJobsPU", qos_max_jobs},
-    QosKey{"MaxTRESPerUser", max_cpus_per_user},
-    QosKey{"MaxTRESPU", max_cpus_per_user},
-    QosKey{"MaxTRESPerJob", max_nodes_per_job},
-    QosKey{"MaxTRES", max_nodes_per_job},
-    QosKey{"GrpTRES", group_cpus},
-    QosKey{"MaxWall", qos_max_wall},
+    QosKey{"UsageFactor", usage_factor},
+    QosKey{"GrpTRES", of_qos<tres_limit<&Limits::group_tres>>},
+    QosKey{"GrpJobs", of_qos<count_limit<&Limits::group_jobs>>},
+    QosKey{"GrpSubmitJobs", of_qos<count_limit<&Limits::group_submit>>},
+    QosKey{"GrpSubmit", of_qos<count_limit<&Limits::group_submit>>},
+    QosKey{"GrpWall", of_qos<wall_limit<&Limits::group_wall>>},
+    QosKey{"MaxTRESPerJob", of_qos<tres_limit<&Limits::job_tres>>},
+    QosKey{"MaxTRES", of_qos<tres_limit<&Limits::job_tres>>},
+    QosKey{"MaxTRESPJ", of_qos<tres_limit<&Limits::job_tres>>},
+    QosKey{"MaxTRESPerNode", of_qos<tres_limit<&Limits::node_tres>>},
+    QosKey{"MaxTRESPN", of_qos<tres_limit<&Limits::node_tres>>},
+    QosKey{"MaxWallDurationPerJob", of_qos<wall_limit<&Limits::job_wall>>},
+    QosKey{"MaxWall", of_qos<wall_limit<&Limits::job_wall>>},
+    QosKey{"MaxWallPJ", of_qos<wall_limit<&Limits::job_wall>>},
+    QosKey{"MinTRESPerJob", of_qos<tres_limit<&Limits::min_tres>>},
+    QosKey{"MinTRES", of_qos<tres_limit<&Limits::min_tres>>},
+    QosKey{"MaxJobsPerUser", of_qos<count_limit<&Limits::user_jobs>>},
+    QosKey{"MaxJobsPU", of_qos<count_limit<&Limits::user_jobs>>},
+    QosKey{"MaxSubmitJobsPerUser", of_qos<count_limit<&Limits::user_submit>>},
+    QosKey{"MaxSubmitJobsPU", of_qos<count_limit<&Limits::user_submit>>},
+    QosKey{"MaxSubmitPU", of_qos<count_limit<&Limits::user_submit>>},
+    QosKey{"MaxTRESPerUser", of_qos<tres_limit<&Limits::user_tres>>},
+    QosKey{"MaxTRESPU", of_qos<tres_limit<&Limits::user_tres>>},
+    QosKey{"MaxJobsPerAccount", of_qos<count_limit<&Limits::account_jobs>>},
+    QosKey{"MaxJobsPA", of_qos<count_limit<&Limits::account_jobs>>},
+    QosKey{"MaxSubmitJobsPerAccount", of_qos<count_limit<&Limits::account_submit>>},
+    QosKey{"MaxSubmitJobsPA", of_qos<count_limit<&Limits::account_submit>>},
+    QosKey{"MaxSubmitPA", of_qos<count_limit<&Limits::account_submit>>},
+    QosKey{"MaxTRESPerAccount", of_qos<tres_limit<&Limits::account_tres>>},
+    QosKey{"MaxTRESPA", of_qos<tres_limit<&Limits::account_tres>>},
 };
 
 }  // namespace

@@ -120,8 +120,12 @@ TEST(ClusterKeys, RefusesWithASentence) {
        "SchedulerTimeSlice \"4\": must be from 5 to 65533 seconds"},  // C18
       {{{"DefMemPerCPU", "1"}, {"DefMemPerNode", "1"}},
        "DefMemPerNode: the same limit is given per CPU and per node; say one"},  // C16
-      {{{"PriorityType", "priority/multifactor"}},
-       "PriorityType=priority/multifactor: not supported yet; leave it out"},
+      {{{"PriorityFlags", "DEPTH_OBLIVIOUS"}},
+       "PriorityFlags DEPTH_OBLIVIOUS: not supported yet; leave it out"},
+      {{{"PriorityUsageResetPeriod", "NOW"}},
+       "PriorityUsageResetPeriod NOW: is a command, not a period; say NONE"},
+      {{{"PriorityWeightTRES", "CPU=10,gres/gpu=5"}},
+       "PriorityWeightTRES gres/gpu: not supported yet; leave it out"},
       {{{"TopologyPlugin", "topology/tree"}},
        "TopologyPlugin=topology/tree: not supported yet; leave it out"},
       {{{"Licenses", "foo:2"}}, "Licenses=foo:2: not supported yet; leave it out"},
@@ -302,11 +306,64 @@ TEST(QosKeys, ReadsEachKey) {
   want.grace_time = seconds{5};
   want.deny_on_limit = true;
   want.no_reserve = true;
-  want.max_cpus_per_user = 8;
-  want.max_time = minutes{10};
+  want.limits.user_tres[sched::Tres::kCpu] = 8;
+  want.limits.job_wall = minutes{10};
   const base::Result<sched::QosConfig> read = read_qos_keys(keys);
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(*read, want);
+}
+
+TEST(ClusterKeys, ReadsPriorities) {
+  const base::Result<sched::ClusterParameters> read =
+      read_cluster_keys(Keys{{"PriorityType", "priority/multifactor"},
+                             {"PriorityWeightFairshare", "1000"},
+                             {"PriorityWeightTRES", "CPU=10,Mem=5"},
+                             {"PriorityMaxAge", "1-0"},
+                             {"PriorityDecayHalfLife", "0"},
+                             {"PriorityCalcPeriod", "2"},
+                             {"PriorityUsageResetPeriod", "WEEKLY"},
+                             {"PriorityFavorSmall", "YES"},
+                             {"FairShareDampeningFactor", "3"},
+                             {"PriorityFlags", "NO_FAIR_TREE,NO_NORMAL_ALL,ACCRUE_ALWAYS"}});
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  sched::PriorityParameters want;
+  want.type = sched::PriorityType::kMultifactor;
+  want.weight_fair_share = 1000;
+  want.weight_tres[sched::Tres::kCpu] = 10;
+  want.weight_tres[sched::Tres::kMemory] = 5;
+  want.max_age = std::chrono::hours{24};
+  want.decay_half_life = base::Duration{0};
+  want.calc_period = minutes{2};
+  want.usage_reset = sched::UsageReset::kWeekly;
+  want.favor_small = want.accrue_always = true;
+  want.dampening = 3;
+  want.fair_tree = false;
+  want.normal_assoc = want.normal_partition = want.normal_qos = want.normal_tres = false;
+  EXPECT_TRUE(read->priority == want);
+}
+
+TEST(AccountKeys, ReadSharesAndLimits) {
+  const base::Result<sched::AccountConfig> account =
+      read_account_keys(Keys{{"name", "lab"},
+                             {"parent", "university"},
+                             {"fairshare", "50"},
+                             {"GrpTRES", "cpu=8,mem=2G,node=-1"},
+                             {"MaxJobs", "3"},
+                             {"MaxWall", "1:30"}});
+  ASSERT_TRUE(account.ok()) << account.error().message;
+  EXPECT_EQ(account->parent, "university");
+  EXPECT_EQ(account->shares.count, 50);
+  EXPECT_EQ(account->limits.group_tres[sched::Tres::kCpu], 8);
+  EXPECT_EQ(account->limits.group_tres[sched::Tres::kMemory], 2048);
+  EXPECT_EQ(account->limits.group_tres[sched::Tres::kNode], std::nullopt);
+  EXPECT_EQ(account->limits.user_jobs, 3);
+  EXPECT_EQ(account->limits.job_wall, base::Duration{minutes{2}});
+  const base::Result<sched::UserConfig> user =
+      read_user_keys(Keys{{"name", "ada"}, {"account", "lab"}, {"Fairshare", "parent"}});
+  ASSERT_TRUE(user.ok()) << user.error().message;
+  EXPECT_TRUE(user->shares.of_parent);
+  const auto unknown = read_user_keys(Keys{{"name", "ada"}, {"GrpTRES", "gres/gpu=1"}});
+  EXPECT_EQ(unknown.error().message, "GrpTRES gres/gpu: not supported yet; leave it out");
 }
 
 TEST(SlurmConf, ReadsAFileWithDefaultsCommentsAndContinuations) {

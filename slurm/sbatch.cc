@@ -51,6 +51,11 @@ struct SbatchOptionActions {
     return {};
   }
 
+  static base::Status account(Self self, Text, Text value, bool) {
+    self.options_.request.account = std::string{value};
+    return {};
+  }
+
   static base::Status nodes(Self self, Text name, Text value, bool) {
     const std::size_t dash = value.find('-');
     base::Status status = count<1>(self.min_nodes_, name, value.substr(0, dash));
@@ -270,7 +275,7 @@ constexpr std::array kOptions = {
     Option{"requeue", 0, Takes::kNothing, A::requeue<true>},
     Option{"no-requeue", 0, Takes::kNothing, A::requeue<false>},
     Option{"job-name", 'J', Takes::kValue, A::word<&R::name>},
-    Option{"account", 'A', Takes::kValue, A::unused},
+    Option{"account", 'A', Takes::kValue, A::account},
     Option{"chdir", 'D', Takes::kValue, A::text_of<&BatchOptions::working_directory>},
     Option{"wrap", 0, Takes::kValue, A::text_of<&BatchOptions::wrap>},
     Option{"output", 'o', Takes::kValue, A::output},

@@ -22,6 +22,7 @@ Json step_json(const simulate::Scenario& scenario, const simulate::Step& step) {
     out["preempt"].push_back(
         {{"job", label(victim.job)}, {"mode", victim.requeued ? "requeue" : "cancel"}});
   }
+  if (step.priority) out["priority"] = step.priority->value();
   out["suspended"] = Json::array();
   for (const sched::JobId id : step.suspended) out["suspended"].push_back(label(id));
   return out;

@@ -65,11 +65,11 @@ sched::QosConfig translate_qos(const std::string& name, const kube::QosSpec& spe
     }
   }
   if (spec.limits) {
-    qos.max_jobs_per_user = spec.limits->max_jobs_per_namespace;
-    qos.max_cpus_per_user = spec.limits->max_cpus_per_namespace;
-    qos.max_nodes_per_job = spec.limits->max_nodes_per_job;
-    qos.group_cpus = spec.limits->group_cpus;
-    qos.max_time = spec.limits->max_time;
+    qos.limits.user_jobs = spec.limits->max_jobs_per_namespace;
+    qos.limits.user_tres[sched::Tres::kCpu] = spec.limits->max_cpus_per_namespace;
+    qos.limits.job_tres[sched::Tres::kNode] = spec.limits->max_nodes_per_job;
+    qos.limits.group_tres[sched::Tres::kCpu] = spec.limits->group_cpus;
+    qos.limits.job_wall = spec.limits->max_time;
   }
   return qos;
 }

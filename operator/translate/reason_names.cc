@@ -4,37 +4,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "scheduler/model/reason_names.h"
 
 namespace control {
 namespace {
-
-using sched::Reason;
-
-constexpr auto kReasons = std::to_array<std::pair<Reason, std::string_view>>({
-    {Reason::kNone, ""},
-    {Reason::kPriority, "Priority"},
-    {Reason::kResources, "Resources"},
-    {Reason::kBeginTime, "BeginTime"},
-    {Reason::kJobHeldUser, "JobHeldUser"},
-    {Reason::kJobHeldAdmin, "JobHeldAdmin"},
-    {Reason::kJobHoldMaxRequeue, "JobHoldMaxRequeue"},
-    {Reason::kLaunchFailedRequeuedHeld, "LaunchFailedRequeuedHeld"},
-    {Reason::kPartitionTimeLimit, "PartitionTimeLimit"},
-    {Reason::kPartitionNodeLimit, "PartitionNodeLimit"},
-    {Reason::kPartitionDown, "PartitionDown"},
-    {Reason::kPartitionInactive, "PartitionInactive"},
-    {Reason::kPartitionConfig, "PartitionConfig"},
-    {Reason::kQosNotAllowed, "QOSNotAllowed"},
-    {Reason::kInvalidQos, "InvalidQOS"},
-    {Reason::kQosLimit, "QOSLimit"},
-    {Reason::kReqNodeNotAvail, "ReqNodeNotAvail"},
-    {Reason::kBadConstraints, "BadConstraints"},
-    {Reason::kMaxMemPerLimit, "MaxMemPerLimit"},
-    {Reason::kDeadline, "DeadLine"},
-    {Reason::kTimeslice, "Timeslice"},
-    {Reason::kPreempted, "Preempted"},
-    {Reason::kUser, "User"},
-});
 
 constexpr auto kStates = std::to_array<std::pair<sched::JobState, kube::JobState>>({
     {sched::JobState::kPending, kube::JobState::kPending},
@@ -52,18 +25,12 @@ constexpr auto kStates = std::to_array<std::pair<sched::JobState, kube::JobState
 
 }  // namespace
 
-std::string_view reason_name(Reason reason) {
-  for (const auto& [value, name] : kReasons) {
-    if (value == reason) return name;
-  }
-  return "";
+std::string_view reason_name(sched::Reason reason) {
+  return reason == sched::Reason::kNone ? std::string_view{} : sched::name_of(reason);
 }
 
-std::optional<Reason> parse_reason(std::string_view name) {
-  for (const auto& [value, known] : kReasons) {
-    if (known == name) return value;
-  }
-  return std::nullopt;
+std::optional<sched::Reason> parse_reason(std::string_view name) {
+  return name.empty() ? sched::Reason::kNone : sched::parse_reason(name);
 }
 
 kube::JobState state_of(sched::JobState state) {

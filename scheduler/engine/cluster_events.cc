@@ -9,6 +9,9 @@ void Engine::on(const Configure& event) {
   cluster_.configure(*event.configuration);
   cluster_.settle();
   topology_version_ = cluster_.topology_version();
+  priorities_.configure();
+  resource_limits_.recount();
+  priorities_.begin(now_);
   rebuild();
   admission_.release_bad_constraints(now_);
   turns_->configure();

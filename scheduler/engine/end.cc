@@ -75,6 +75,7 @@ void Engine::about_to_end(Job& job) {
   limits_.disarm(job);
   turns_->charge(job);
   turns_->set_phase(job, JobClock::Phase::kIdle);
+  priorities_.charge(job);
   waiting_resumes_.erase(job.id);
 }
 
@@ -82,6 +83,7 @@ void Engine::about_to_end(Job& job) {
 void Engine::to_pending(Job& job) {
   const QueueParameters& parameters = cluster_.parameters().queue;
   job.clock = JobClock{.as_of = now_};
+  job.charged = base::Duration{0};
   ++job.restarts;
   job.start_time.reset();
   job.submit_time = now_;

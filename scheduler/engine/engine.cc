@@ -10,8 +10,10 @@ Engine::Engine(Options options)
       books_{cluster_},
       turns_{gang::make_turns(options, cluster_, books_, *this)},
       limits_{cluster_, books_, *turns_, timing_.wakes},
+      priorities_{cluster_, books_, *turns_},
+      resource_limits_{cluster_, books_, priorities_.usage()},
       admission_{cluster_, books_, timing_.wakes},
-      pass_{cluster_, groups_, books_, admission_, *this},
+      pass_{cluster_, groups_, books_, resource_limits_, admission_, *this},
       pass_schedule_{cluster_, books_, admission_.queue(), pass_} {
   books_.on_begin([this](Job& job) { begun(job); });
   books_.on_end([this](Job& job) { about_to_end(job); });
@@ -31,6 +33,7 @@ void Engine::step(base::Instant now, const Event& event) {
       std::holds_alternative<NodeUpdate>(event) || std::holds_alternative<NodeRemove>(event);
   if (!about_nodes) {  // many nodes are settled once
     settle();
+    if (!timing_.wakes) end_told_periods();
     fire_timers();
   }
   std::visit([this](const auto& each) { on(each); }, event);

@@ -22,13 +22,14 @@
 #include "scheduler/gang/turns.h"
 #include "scheduler/jobs/job_books.h"
 #include "scheduler/jobs/node_usage.h"
+#include "scheduler/limits/resource_limits.h"
 #include "scheduler/limits/time_limits.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/pass/main_pass.h"
 #include "scheduler/pass/pass_schedule.h"
 #include "scheduler/place/node_groups.h"
+#include "scheduler/priority/priorities.h"
 #include "scheduler/queue/admission.h"
-#include "scheduler/queue/priority.h"
 #include "scheduler/scheduler.h"
 
 namespace sched {
@@ -49,6 +50,9 @@ class Engine final : private PassActions, private gang::TurnEvents {
   std::vector<JobRun> open_runs() { return turns_->open_runs(); }
   base::Instant when_has_run(JobId id, base::Duration work, base::Instant until);
   const Cluster& cluster() const { return cluster_; }
+  UsageState usage() const { return priorities_.save_usage(); }
+  base::Instant usage_as_of() const { return priorities_.usage().period_began(); }
+  void restore_usage(const UsageState& state) { priorities_.restore_usage(state, now_); }
   PartitionIndex known_partition(const std::string& name) { return cluster_.known_partition(name); }
   // Empty, or what is inconsistent; for tests. Cost: O(everything).
   std::string check_invariants();
@@ -129,6 +133,11 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // --- time ---
   void fire_timers();
   void retry_resumes();
+  // Priorities: a period of theirs is over.
+  void end_period(base::Instant at);
+  void end_told_periods();
+  // Own timing; nullopt = there is no job whose priority or usage it would change.
+  std::optional<base::Instant> period_due() const;
   void time_out(Job& job);
 
   const Timing timing_;
@@ -140,6 +149,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   const std::unique_ptr<gang::Turns> turns_;
   TimeLimits limits_;
   Priorities priorities_;
+  ResourceLimits resource_limits_;
   Admission admission_;
   MainPass pass_;
   PassSchedule pass_schedule_;

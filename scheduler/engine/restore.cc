@@ -19,8 +19,10 @@ void Engine::restore_job(const RestoredJob& from) {
     if (!job.held && from.request.hold) job.held = Reason::kJobHeldUser;
     hold_if_suspended(job);
   }
-  job.priority = from.priority ? *from.priority : priorities_.next(job.request);
-  priorities_.restore(job.request, job.priority);
+  job.priority = from.priority ? *from.priority : priorities_.next_basic(job.request);
+  priorities_.restore_basic(job.request, job.priority);
+  job.association = priorities_.association_of(job.request);
+  resource_limits_.submitted(job, 1);
   if (from.eligible_time) job.eligible_time = *from.eligible_time;
   if (!from.partition || !from.allocation) {
     job.state = JobState::kPending;

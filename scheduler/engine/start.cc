@@ -12,6 +12,7 @@ void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
   books_.begin(job, partition, std::move(fits.allocation), fits.sharing, now_);
   job.time_limit = limits_.limit_of(job, partition, now_);
   job.clock = JobClock{.as_of = now_};
+  job.charged = base::Duration{0};
   if (!timing_.tells_ready) become_ready(job);
 }
 

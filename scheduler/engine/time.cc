@@ -8,11 +8,36 @@ namespace sched {
 void Engine::on(const Wake&) {
   if (!timing_.wakes) return;
   turns_->wake();
+  if (const auto due = period_due(); due && *due <= now_) end_period(now_);
   limits_.fire(now_, [this](Job& job) { time_out(job); });
   retry_resumes();
   if (!pass_schedule_.is_due(now_)) return;
   turns_->play();  // the pass looks at which nodes have running jobs (R4.4)
   pass_schedule_.run(now_);
+}
+
+// A job whose priority changed takes its new place in the queue, and a pass looks at it again.
+void Engine::end_period(base::Instant at) {
+  bool changed = false;
+  priorities_.end_period(at, [&](Job& job, base::Instant now) {
+    if (!priorities_.set(job, now)) return;
+    changed = true;
+    if (job.pending()) admission_.reorder(job);
+  });
+  if (changed) books_.changed();
+}
+
+std::optional<base::Instant> Engine::period_due() const {
+  if (books_.allocated().empty() && admission_.queue().size() == 0) return std::nullopt;
+  return priorities_.next_due();
+}
+
+// Told timing: at their instants, since there are no wakes.
+void Engine::end_told_periods() {
+  while (const auto due = priorities_.next_due()) {
+    if (*due > now_) return;
+    end_period(*due);
+  }
 }
 
 void Engine::on(const Pass& event) {
@@ -38,6 +63,7 @@ std::optional<base::Instant> Engine::next_due() {
   if (const auto at = pass_schedule_.next_due(now_)) take(*at);
   if (!waiting_resumes_.empty() && resumes_version_ != books_.version()) take(now_);
   if (const auto at = admission_.next_due()) take(*at);
+  if (const auto at = period_due()) take(*at);
   if (!grace_timers_.empty()) take(grace_timers_.begin()->first);
   if (const auto at = limits_.next_due()) take(*at);
   if (due && *due == now_) return due;  // more may happen at this instant

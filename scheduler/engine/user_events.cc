@@ -6,14 +6,20 @@ namespace sched {
 void Engine::on(const Submit& event) {
   if (books_.find(event.request.id) != nullptr) return;
   const bool held = event.request.hold || event.request.suspend;
-  const Priority priority = held ? Priority{} : priorities_.next(event.request);
-  if (auto refusal = admission_.refused_at_submit(event.request)) {
+  const Priority priority = held ? Priority{} : priorities_.next_basic(event.request);
+  auto refusal = admission_.refused_at_submit(event.request);
+  if (!refusal) refusal = resource_limits_.refused_at_submit(event.request);
+  if (refusal) {
     books_.decide(SubmitRefused{event.request.id, *std::move(refusal)});
     return;
   }
   Job& job = books_.add(event.request);
   job.submit_time = event.request.submit_time;
   job.priority = priority;
+  job.eligible_time = job.submit_time;
+  job.association = priorities_.association_of(job.request);
+  priorities_.set(job, now_);
+  resource_limits_.submitted(job, 1);
   if (event.request.hold) job.held = Reason::kJobHeldUser;
   hold_if_suspended(job);
   admission_.admit(job, now_);
@@ -28,7 +34,10 @@ void Engine::on(const Update& event) {
   const int nice_before = job->request.nice;
   if (job->pending()) {
     admission_.withdraw(*job);
+    resource_limits_.submitted(*job, -1);
     books_.set_request(*job, event.request);
+    job->association = priorities_.association_of(job->request);
+    resource_limits_.submitted(*job, 1);
   } else {
     books_.set_request(*job, event.request);
     job->time_limit = limits_.limit_of(*job, *job->partition, now_);
@@ -36,7 +45,8 @@ void Engine::on(const Update& event) {
   }
   job->priority = event.request.priority
                       ? *event.request.priority
-                      : Priorities::with_nice(job->priority, nice_before, event.request.nice);
+                      : BasicPriorities::with_nice(job->priority, nice_before, event.request.nice);
+  priorities_.set(*job, now_);
   if (job->pending()) {
     const bool is_held = job->held == Reason::kJobHeldAdmin || job->held == Reason::kJobHeldUser;
     if (reprioritised && is_held && !job->held_by_suspend && !event.request.hold) {
@@ -54,22 +64,24 @@ void Engine::on(const Update& event) {
 void Engine::on(const Hold& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
-  if (!job->pending()) {  // 13.2
+  if (!job->pending() && !turns_->set_held(*job, true)) {  // 13.2
     books_.decide(CommandRefused{job->id, "a job that runs cannot be held: suspend it"});
     return;
   }
   job->held = event.by_admin ? Reason::kJobHeldAdmin : Reason::kJobHeldUser;
   job->held_by_suspend = false;
-  admission_.admit(*job, now_);
+  if (job->pending()) admission_.admit(*job, now_);
 }
 
 void Engine::on(const Release& event) {
   Job* job = books_.find(event.job);
-  if (job == nullptr || !job->pending() || !job->held) return;
+  if (job == nullptr || is_terminal(job->state) || !job->held) return;
+  if (!job->pending()) turns_->set_held(*job, false);
   job->held.reset();
   job->held_by_suspend = job->request.suspend = false;
-  job->priority = priorities_.next(job->request);  // 13.2: it is computed anew
-  admission_.admit(*job, now_);
+  job->priority = priorities_.next_basic(job->request);  // 13.2: it is computed anew
+  priorities_.set(*job, now_);
+  if (job->pending()) admission_.admit(*job, now_);
 }
 
 void Engine::on(const Cancel& event) {

@@ -33,6 +33,7 @@ class OwnTurns final : public Turns {
   void leave(Job& job) override;
   bool hold(Job& /*job*/) override { return false; }  // a job that waits for its turn is suspended
   void unhold(Job& job) override;
+  bool set_held(Job& /*job*/, bool /*held*/) override { return false; }
   void charge(Job& job) override;
   void set_phase(Job& job, JobClock::Phase phase) override;
   void mark_nodes(const Job& job) override { components_.mark(job, now_); }

@@ -43,6 +43,11 @@ void ToldTurns::unhold(Job& job) {
   apply();
 }
 
+bool ToldTurns::set_held(Job& job, bool held) {
+  if (job.in_gang) lists_->set_held(job.id, held);
+  return true;
+}
+
 void ToldTurns::charge(Job& job) {
   if (job.in_gang && now_ > job.clock.as_of) job.clock.to(job.clock.phase, now_);
 }

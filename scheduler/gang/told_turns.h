@@ -27,6 +27,7 @@ class ToldTurns final : public Turns {
   void leave(Job& job) override;
   bool hold(Job& job) override;
   void unhold(Job& job) override;
+  bool set_held(Job& job, bool held) override;
   void charge(Job& job) override;
   void set_phase(Job& job, JobClock::Phase phase) override { job.clock.to(phase, now_); }
   void mark_nodes(const Job& /*job*/) override {}

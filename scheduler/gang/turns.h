@@ -63,6 +63,9 @@ class Turns {
   virtual bool hold(Job& job) = 0;
   // REQUIRES: hold() returned true.
   virtual void unhold(Job& job) = 0;
+  // R6.3a: a job that is held keeps its place and gets no turn until it is released. A turn that it
+  // has goes on to its end. Returns false if this kind does not do it.
+  virtual bool set_held(Job& job, bool held) = 0;
   // Takes the job's run time up to now over into its clock.
   virtual void charge(Job& job) = 0;
   // What its clock counts from now on, outside the gang.

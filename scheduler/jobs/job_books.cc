@@ -19,7 +19,10 @@ JobBooks::JobBooks(const Cluster& cluster) : cluster_{cluster}, usage_{cluster} 
 
 void JobBooks::erase(Job& job) {
   CHECK(!job.allocated() && job.queued_in.empty(), to_string(job.id));
-  if (!is_terminal(job.state)) changed();  // its end would have been a change already
+  if (!is_terminal(job.state)) {
+    changed();  // its end would have been a change already
+    for (const Listener& listener : over_listeners_) listener(job);
+  }
   table_.erase(job.id);
 }
 
@@ -197,6 +200,7 @@ void JobBooks::finish(Job& job, JobState state) {
   CHECK(!job.allocated(), to_string(job.id));
   changed();
   set_state(job, state);
+  for (const Listener& listener : over_listeners_) listener(job);
   job.reason = state == JobState::kDeadline ? Reason::kDeadline : Reason::kNone;
   job.message.clear();
   decide(StateChange{.job = job.id,

@@ -57,6 +57,9 @@ class JobBooks {
   // The job is about to lose it; nothing has changed yet.
   void on_end(Listener listener) { end_listeners_.push_back(std::move(listener)); }
 
+  // The job is over: its state is terminal, or its record is about to be erased before it was.
+  void on_over(Listener listener) { over_listeners_.push_back(std::move(listener)); }
+
   // --- records ---
   // A pending job. REQUIRES: no job with this id.
   Job& add(const JobRequest& request) { return table_.add(request); }
@@ -149,6 +152,7 @@ class JobBooks {
   std::vector<Decision> decisions_;
   std::vector<Listener> begin_listeners_;
   std::vector<Listener> end_listeners_;
+  std::vector<Listener> over_listeners_;
 
   struct Said {
     Reason reason;

@@ -67,6 +67,13 @@ struct SharingStatus {
   friend bool operator==(const SharingStatus&, const SharingStatus&) = default;
 };
 
+// The priority of a job in one of its partitions.
+struct PartitionPriority {
+  PartitionIndex partition{};
+  Priority priority{};
+  friend bool operator==(const PartitionPriority&, const PartitionPriority&) = default;
+};
+
 // Each section of a job has the writers that its heading names. All others read.
 struct Job {
   // --- JobBooks ---
@@ -90,6 +97,11 @@ struct Job {
   int exit_code = 0;
   std::vector<NodeIndex> avoid_nodes;  // StartRefused
   base::Instant avoid_until{};
+
+  // --- Priorities ---
+  std::optional<AssociationIndex> association;
+  std::vector<PartitionPriority> priority_in;  // multifactor, and the job names several partitions
+  base::Duration charged{};                    // so much of its run time
 
   // --- Admission ---
   std::vector<QueueRecord> queued_in;  // one per partition; empty = not queued

@@ -2,13 +2,19 @@
 
 #include <algorithm>
 
+#include "scheduler/limits/job_limits.h"
+
 namespace sched {
 
 std::optional<base::Duration> TimeLimits::limit_of(const Job& job, PartitionIndex partition,
                                                    base::Instant now) const {
   const PartitionConfig& config = cluster_.partition(partition).config;
   std::optional<base::Duration> limit = job.request.time_limit;
-  if (!limit) limit = config.default_time ? config.default_time : config.max_time;
+  if (!limit) {
+    limit = config.default_time ? config.default_time : config.max_time;
+    const auto most = max_wall(limit_scope(cluster_, job.request, partition));
+    if (most) limit = std::min(limit.value_or(*most), *most);
+  }
   if (!job.request.deadline) return limit;
   const base::Duration left = std::max<base::Duration>(
       *job.request.deadline - job.start_time.value_or(now), base::Duration{0});

@@ -48,6 +48,7 @@ base::Status valid_shape(const NodeSpec& spec) {
 void Cluster::configure(const Configuration& configuration) {
   parameters_ = configuration.cluster;
   qos_ = configuration.qos;
+  accounts_ = AccountTree{configuration.accounts, configuration.users};
   for (Partition& partition : partitions_) partition.order = -1;
   partition_order_.clear();
   default_partition_.reset();

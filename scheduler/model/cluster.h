@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "scheduler/model/account_tree.h"
 #include "scheduler/model/config.h"
 #include "scheduler/model/ids.h"
 #include "scheduler/model/node.h"
@@ -107,6 +108,7 @@ class Cluster {
   const QosConfig& qos(QosIndex index) const { return qos_[index.index()]; }
   // Whether a job of QOS a may take a job of QOS b: `preempt` of a names b (7.2).
   bool qos_may_preempt(QosIndex a, QosIndex b) const;
+  const AccountTree& accounts() const { return accounts_; }
 
  private:
   struct Node {
@@ -124,6 +126,7 @@ class Cluster {
   std::map<std::string, PartitionIndex, std::less<>> partition_by_name_;
   std::optional<PartitionIndex> default_partition_;
   std::vector<QosConfig> qos_;  // in the order of the configuration
+  AccountTree accounts_;
   std::vector<NodeIndex> vacant_;
   bool settled_ = true;
   std::uint64_t topology_version_ = 1;

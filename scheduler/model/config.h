@@ -1,7 +1,7 @@
-// What the administrator configured: the cluster's parameters (1.1), partitions (1.2) and QOS
-// (1.4). Plain values; defaults are Slurm's unless a comment says otherwise. Whether a combination
-// is legal (1.6) is decided by scheduler/model/legality.h before a configuration reaches the
-// scheduler.
+// What the administrator configured: the cluster's parameters (1.1), partitions (1.2), QOS
+// (1.4), accounts and users (9.1). Plain values; defaults are Slurm's unless a comment says
+// otherwise. Whether a combination is legal (1.6) is decided by scheduler/model/legality.h before a
+// configuration reaches the scheduler.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "base/time.h"
+#include "scheduler/model/accounts.h"
 #include "scheduler/model/ids.h"
+#include "scheduler/model/limits.h"
+#include "scheduler/model/tres.h"
 
 namespace sched {
 
@@ -50,6 +53,33 @@ struct QueueParameters {  // 3.9
   friend bool operator==(const QueueParameters&, const QueueParameters&) = default;
 };
 
+enum class PriorityType { kBasic, kMultifactor };
+enum class UsageReset { kNever, kDaily, kWeekly, kMonthly, kQuarterly, kYearly };
+
+// Chapter 9; everything but `type` has a meaning with kMultifactor alone.
+struct PriorityParameters {
+  PriorityType type = PriorityType::kBasic;
+  // PriorityWeight…
+  std::uint32_t weight_age = 0, weight_assoc = 0, weight_fair_share = 0, weight_job_size = 0,
+                weight_partition = 0, weight_qos = 0;
+  TresWeights weight_tres;
+  base::Duration max_age = std::chrono::hours{7 * 24};
+  bool favor_small = false;
+  base::Duration decay_half_life = std::chrono::hours{7 * 24};  // 0 = usage does not decay
+  base::Duration calc_period = std::chrono::minutes{5};
+  UsageReset usage_reset = UsageReset::kNever;
+  int dampening = 1;  // FairShareDampeningFactor
+  // PriorityFlags
+  bool accrue_always = false;
+  bool calculate_running = false;
+  bool fair_tree = true;  // false: NO_FAIR_TREE
+  bool increase_only = false;
+  bool max_tres = false;  // MAX_TRES: a job is billed for its dearest resource, not for the sum
+  bool normal_assoc = true, normal_partition = true, normal_qos = true, normal_tres = true;
+  bool small_relative_to_time = false;
+  friend bool operator==(const PriorityParameters&, const PriorityParameters&) = default;
+};
+
 struct ClusterParameters {
   SelectType select = SelectType::kConsTres;
   SelectUnit unit = SelectUnit::kCore;
@@ -75,6 +105,7 @@ struct ClusterParameters {
   std::optional<base::Duration> over_time_limit = base::Duration{0};  // nothing = UNLIMITED
   EnforcePartLimits enforce_part_limits = EnforcePartLimits::kNone;
   SchedulerType scheduler = SchedulerType::kBackfill;
+  PriorityParameters priority;
   QueueParameters queue;
   MemoryLimit default_memory;                               // DefMemPerCPU, DefMemPerNode
   MemoryLimit max_memory;                                   // MaxMemPerCPU, MaxMemPerNode
@@ -108,6 +139,8 @@ struct PartitionConfig {
   std::optional<base::Duration> over_time_limit;
   bool least_loaded = false;
   std::string qos;  // partition QOS
+  // TRESBillingWeights in millionths; nothing = the CPUs are billed. Memory is billed by the MiB.
+  std::optional<TresWeights> billing_weights_micro;
   // Users (namespaces) and QOS that may use it; nothing = all. Allow wins over deny.
   std::optional<std::vector<std::string>> allow_users, deny_users, allow_qos, deny_qos;
   friend bool operator==(const PartitionConfig&, const PartitionConfig&) = default;
@@ -128,9 +161,8 @@ struct QosConfig {
   bool partition_time_limit = false;
   bool over_part_qos = false;
   bool no_reserve = false;
-  // Limits; nothing = none.
-  std::optional<int> max_jobs_per_user, max_cpus_per_user, max_nodes_per_job, group_cpus;
-  std::optional<base::Duration> max_time;
+  Limits limits;
+  std::int64_t usage_factor_milli = 1000;  // UsageFactor: what usage of its jobs counts
   friend bool operator==(const QosConfig&, const QosConfig&) = default;
 };
 
@@ -139,6 +171,9 @@ struct Configuration {
   ClusterParameters cluster;
   std::vector<PartitionConfig> partitions;
   std::vector<QosConfig> qos;
+  // Nothing in both: there are no associations, and users are not told apart by shares.
+  std::vector<AccountConfig> accounts;
+  std::vector<UserConfig> users;
   friend bool operator==(const Configuration&, const Configuration&) = default;
 };
 

@@ -13,6 +13,7 @@ namespace sched {
 using NodeIndex = base::StrongInt<struct NodeIndexTag, std::int32_t>;
 using PartitionIndex = base::StrongInt<struct PartitionIndexTag, std::int32_t>;
 using QosIndex = base::StrongInt<struct QosIndexTag, std::int32_t>;
+using AssociationIndex = base::StrongInt<struct AssociationIndexTag, std::int32_t>;
 
 // The job's number, as SLURM_JOB_ID: dense, given by the caller, never reused.
 using JobId = base::StrongInt<struct JobIdTag, std::int64_t>;

@@ -30,8 +30,9 @@ using MemoryRequest =
 
 struct JobRequest {  // 1.5
   JobId id{};
-  std::string name;  // for people
-  std::string user;  // Slurm's user; the namespace in Kubernetes
+  std::string name;     // for people
+  std::string user;     // Slurm's user; the namespace in Kubernetes
+  std::string account;  // empty = the user's default
   base::Instant submit_time{};
   std::vector<std::string> partitions;  // empty = the default partition
   int min_nodes = 1;
@@ -128,7 +129,6 @@ enum class Reason {
   kPartitionConfig,
   kQosNotAllowed,
   kInvalidQos,
-  kQosLimit,  // a limit of the QOS (QOSMax…)
   kReqNodeNotAvail,
   kBadConstraints,
   kMaxMemPerLimit,
@@ -136,6 +136,50 @@ enum class Reason {
   kTimeslice,  // suspended: it is others' turn
   kPreempted,  // suspended in the shadow of a higher tier
   kUser,       // suspended by its user
+  // Limits of an account, of a user in it, or of a QOS (limits/); the names say which.
+  kAssocGrpCpuLimit,
+  kAssocGrpMemLimit,
+  kAssocGrpNodeLimit,
+  kAssocGrpBilling,
+  kAssocGrpJobsLimit,
+  kAssocGrpWallLimit,
+  kAssocMaxCpuPerJobLimit,
+  kAssocMaxMemPerJob,
+  kAssocMaxNodePerJobLimit,
+  kAssocMaxBillingPerJob,
+  kAssocMaxCpuPerNode,
+  kAssocMaxMemPerNode,
+  kAssocMaxBillingPerNode,
+  kAssocMaxJobsLimit,
+  kAssocMaxWallDurationPerJobLimit,
+  kQosGrpCpuLimit,
+  kQosGrpMemLimit,
+  kQosGrpNodeLimit,
+  kQosGrpBilling,
+  kQosGrpJobsLimit,
+  kQosGrpWallLimit,
+  kQosMaxCpuPerJobLimit,
+  kQosMaxMemoryPerJob,
+  kQosMaxNodePerJobLimit,
+  kQosMaxBillingPerJob,
+  kQosMaxCpuPerNode,
+  kQosMaxMemoryPerNode,
+  kQosMaxBillingPerNode,
+  kQosMaxCpuPerUserLimit,
+  kQosMaxMemoryPerUser,
+  kQosMaxNodePerUserLimit,
+  kQosMaxBillingPerUser,
+  kQosMaxJobsPerUserLimit,
+  kQosMaxWallDurationPerJobLimit,
+  kQosMinCpuNotSatisfied,
+  kQosMinMemory,
+  kQosMinNode,
+  kQosMinBilling,
+  kMaxCpuPerAccount,
+  kMaxMemoryPerAccount,
+  kMaxNodePerAccount,
+  kMaxBillingPerAccount,
+  kMaxJobsPerAccount,
 };
 
 }  // namespace sched

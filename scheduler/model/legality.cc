@@ -249,10 +249,25 @@ class Check {
     if (q.preempt_exempt_time && q.preempt_exempt_time->count() < 0) {
       error(here, "range", "PreemptExemptTime", "must not be negative");
     }
-    for (const auto& limit :
-         {q.max_jobs_per_user, q.max_cpus_per_user, q.max_nodes_per_job, q.group_cpus}) {
-      if (limit && *limit < 1) error(here, "range", "limits", "must be at least 1, or absent");
+    limits(here, q.limits);
+    if (q.usage_factor_milli < 0) error(here, "range", "UsageFactor", "must not be negative");
+  }
+
+  // A limit of 0 of jobs closes a QOS or an account; below that there is nothing to allow.
+  void limits(const Where& here, const Limits& l) {
+    bool negative = false;
+    for (const auto* each :
+         {&l.group_tres, &l.job_tres, &l.node_tres, &l.min_tres, &l.user_tres, &l.account_tres}) {
+      for (const auto& limit : each->values) negative = negative || (limit && *limit < 0);
     }
+    for (const auto& limit : {l.group_jobs, l.group_submit, l.user_jobs, l.user_submit,
+                              l.account_jobs, l.account_submit}) {
+      negative = negative || (limit && *limit < 0);
+    }
+    for (const auto& limit : {l.group_wall, l.job_wall}) {
+      negative = negative || (limit && limit->count() < 0);
+    }
+    if (negative) error(here, "range", "limits", "must not be negative");
   }
 
   // C10: the gang suspends for a QOS only within a partition or for a higher tier.

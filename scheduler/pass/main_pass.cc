@@ -185,7 +185,7 @@ void MainPass::on(State& pass, Job& job, PartitionIndex, Never verdict) {
 }
 
 void MainPass::on(State&, Job& job, PartitionIndex, OverLimit verdict) {
-  books_.set_reason(job, Reason::kQosLimit, std::move(verdict.message));
+  books_.set_reason(job, verdict.reason, std::move(verdict.message));
 }
 
 // 10. Partition failure; a job that names all the nodes that it needs withholds only those (a).

@@ -41,14 +41,14 @@ class PassActions {
 class MainPass {
  public:
   // The arguments must outlive this object.
-  MainPass(const Cluster& cluster, const NodeGroups& groups, JobBooks& books, Admission& admission,
-           PassActions& actions)
+  MainPass(const Cluster& cluster, const NodeGroups& groups, JobBooks& books,
+           const ResourceLimits& limits, Admission& admission, PassActions& actions)
       : cluster_{cluster},
         groups_{groups},
         books_{books},
         admission_{admission},
         actions_{actions},
-        attempt_{cluster, groups, books} {}
+        attempt_{cluster, groups, books, limits} {}
 
   // `depth`: tries so many records at most; nullopt = all. Returns true if another pass could start
   // more jobs: a job that had blocked a partition was itself started in a different one.

@@ -15,9 +15,8 @@ StartAttempt::Answer StartAttempt::run(const Job& job, PartitionIndex partition,
                        std::to_string(available.in_partition) +
                        " are left; the others are down, drained or kept for jobs ahead of it"}};
   }
-  const int cpus = tasks_of(job.request, counts.min) * job.request.cpus_per_task;
-  if (std::string over = limits_.over(job.request, partition, cpus); !over.empty()) {
-    return {OverLimit{std::move(over)}};
+  if (auto over = limits_.over_before(job, partition)) {
+    return {OverLimit{over->reason, std::move(over->message)}};
   }
   PlacementOutcome outcome = placement_.place(
       books_.selector(),
@@ -33,6 +32,9 @@ Verdict StartAttempt::verdict_of(const Job& job, PartitionIndex partition,
     case PlacementResult::kFits:
       break;
     case PlacementResult::kBusy:
+      if (auto over = limits_.over_as_asked(job, partition)) {
+        return OverLimit{over->reason, std::move(over->message)};
+      }
       return Busy{std::move(outcome.message)};
     case PlacementResult::kNotAvailable:
       return NotAvailable{std::move(outcome.message)};
@@ -42,11 +44,9 @@ Verdict StartAttempt::verdict_of(const Job& job, PartitionIndex partition,
   const bool waits = std::any_of(outcome.victims.begin(), outcome.victims.end(),
                                  [](const Candidate& victim) { return victim.must_end(); });
   if (waits) return NeedsVictims{*std::move(outcome.allocation), std::move(outcome.victims)};
-  // 3.5 step 6: the limits once more, with the CPUs that it really gets.
-  int cpus = 0;
-  for (const NodeAllocation& use : outcome.allocation->nodes) cpus += use.cpus;
-  if (std::string over = limits_.over(job.request, partition, cpus); !over.empty()) {
-    return OverLimit{std::move(over)};
+  // 3.5 step 6: the limits on resources, with those that it really gets.
+  if (auto over = limits_.over(job, partition, *outcome.allocation)) {
+    return OverLimit{over->reason, std::move(over->message)};
   }
   return Fits{*std::move(outcome.allocation), outcome.sharing};
 }

@@ -9,7 +9,7 @@
 
 #include "base/time.h"
 #include "scheduler/jobs/job_books.h"
-#include "scheduler/limits/qos_limits.h"
+#include "scheduler/limits/resource_limits.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/pass/availability.h"
 #include "scheduler/place/node_groups.h"
@@ -44,8 +44,9 @@ struct NotAvailable {
 struct Never {
   std::string message;
 };
-// A limit of a QOS forbids the start.
+// A limit of a QOS, an account or a user forbids the start.
 struct OverLimit {
+  Reason reason;
   std::string message;
 };
 using Verdict = std::variant<Fits, NeedsVictims, TooFewLeft, Busy, NotAvailable, Never, OverLimit>;
@@ -53,11 +54,12 @@ using Verdict = std::variant<Fits, NeedsVictims, TooFewLeft, Busy, NotAvailable,
 class StartAttempt {
  public:
   // The arguments must outlive this object.
-  StartAttempt(const Cluster& cluster, const NodeGroups& groups, JobBooks& books)
+  StartAttempt(const Cluster& cluster, const NodeGroups& groups, JobBooks& books,
+               const ResourceLimits& limits)
       : cluster_{cluster},
         books_{books},
         placement_{cluster, groups, books.usage(), books.allocated()},
-        limits_{cluster, books} {}
+        limits_{limits} {}
 
   struct Answer {
     Verdict verdict;
@@ -74,7 +76,7 @@ class StartAttempt {
   const Cluster& cluster_;
   JobBooks& books_;
   Placement placement_;
-  QosLimits limits_;
+  const ResourceLimits& limits_;
 };
 
 }  // namespace sched

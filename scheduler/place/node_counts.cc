@@ -2,12 +2,25 @@
 
 #include <algorithm>
 
-#include "scheduler/model/qos_order.h"
+#include "scheduler/limits/limit_scope.h"
 
 namespace sched {
 namespace {
 
 constexpr int kNodesMax = 500'000;  // a job that names no maximum (4.1)
+
+// MaxTRES=node of the QOS or of the account: a range of node counts ends there (4.1).
+std::optional<std::int64_t> max_nodes(const Cluster& cluster, const JobRequest& request,
+                                      const QosConfig* qos, PartitionIndex partition) {
+  const LimitScope scope{
+      .cluster = cluster,
+      .qos = qos_order(cluster, qos, partition),
+      .association = cluster.accounts().find_user(request.user, request.account)};
+  if (scope.is_empty()) return std::nullopt;
+  return scope.first(
+      [](const Limits& of) -> const auto& { return of.job_tres[Tres::kNode]; }, true,
+      [](const LimitHolder&, std::int64_t most) { return std::optional{most}; });
+}
 
 }  // namespace
 
@@ -26,9 +39,8 @@ NodeCounts node_counts(const Cluster& cluster, const JobRequest& request,
   if (config.max_nodes && !(qos && qos->partition_max_nodes)) {
     counts.max = std::min(counts.max, *config.max_nodes);
   }
-  if (const QosConfig* limits =
-          qos_with(qos_order(cluster, qos, partition), &QosConfig::max_nodes_per_job)) {
-    counts.max = std::min(counts.max, *limits->max_nodes_per_job);
+  if (const auto most = max_nodes(cluster, request, qos, partition)) {
+    counts.max = static_cast<int>(std::min<std::int64_t>(counts.max, *most));
   }
   const bool explicit_max =
       request.nodes_given && request.max_nodes.has_value() && !request.use_min_nodes;

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "base/utc.h"
-#include "scheduler/model/qos_order.h"
-#include "scheduler/place/node_counts.h"
 
 namespace sched {
 namespace {
@@ -32,31 +30,8 @@ std::optional<base::Instant> latest_start(const JobRequest& request) {
   return *request.deadline - limit.value_or(base::Duration{0});
 }
 
-// DenyOnLimit (1.4): what the job asks for that its QOS never allow in this partition.
-std::optional<std::string> Admission::denied_by_qos(const JobRequest& request,
-                                                    PartitionIndex partition) const {
-  const QosOrder order = qos_order(cluster_, request.qos, partition);
-  const bool denies = std::ranges::any_of(
-      order, [](const QosConfig* qos) { return qos != nullptr && qos->deny_on_limit; });
-  if (!denies) return std::nullopt;
-  if (auto refusal = refused_by_partition(cluster_, request, partition)) {
-    if (refusal->reason != Reason::kQosLimit) return std::nullopt;
-    return std::move(refusal->message);
-  }
-  const int nodes_count = node_counts(cluster_, request, partition).min;
-  const int cpus = tasks_of(request, nodes_count) * request.cpus_per_task;
-  for (const auto limit : {&QosConfig::max_cpus_per_user, &QosConfig::group_cpus}) {
-    const QosConfig* const qos = qos_with(order, limit);
-    if (qos == nullptr || cpus <= *(qos->*limit)) continue;
-    return "asks for " + std::to_string(cpus) + " CPUs; QOS " + qos->name + " allows " +
-           std::to_string(*(qos->*limit));
-  }
-  return std::nullopt;
-}
-
 // 1. Partitions that drain or are inactive take no new jobs (1.2.1).
-// 2. DenyOnLimit: all its partitions are denied by a QOS.
-// 3. EnforcePartLimits: a limit of the partition turns the job away instead of letting it wait.
+// 2. EnforcePartLimits: a limit of the partition turns the job away instead of letting it wait.
 std::optional<std::string> Admission::refused_at_submit(const JobRequest& request) const {
   const std::vector<PartitionIndex> partitions = partitions_of(cluster_, request);
   const auto takes_none = [&](PartitionIndex partition) {
@@ -68,17 +43,9 @@ std::optional<std::string> Admission::refused_at_submit(const JobRequest& reques
     return "partition " + config.name + " takes no new jobs: it is " +
            (config.state == PartitionState::kDrain ? "draining" : "inactive");
   }
-  std::string message;
-  std::size_t denied = 0;
-  for (const PartitionIndex partition : partitions) {
-    const auto why = denied_by_qos(request, partition);
-    if (!why) continue;
-    ++denied;
-    message = *why + ", and DenyOnLimit is set: ask for less";
-  }
-  if (denied > 0 && denied == partitions.size()) return message;
   const EnforcePartLimits enforce = cluster_.parameters().enforce_part_limits;
   if (enforce == EnforcePartLimits::kNone) return std::nullopt;
+  std::string message;
   std::size_t failed = 0;
   for (const PartitionIndex partition : partitions) {
     const auto refusal = refused_by_partition(cluster_, request, partition);
@@ -105,13 +72,25 @@ QueueRecord Admission::record_of(Job& job, PartitionIndex partition) const {
             .partition = partition,
             .record = &job};
   }
+  Priority priority = job.priority;
+  for (const PartitionPriority& each : job.priority_in) {
+    if (each.partition == partition) priority = each.priority;
+  }
   return {.tier = where.tier(),
-          .priority = job.priority,
+          .priority = priority,
           .submit_time = job.submit_time,
           .job = job.id,
           .partition_order = order,
           .partition = partition,
           .record = &job};
+}
+
+void Admission::reorder(Job& job) {
+  for (QueueRecord& record : job.queued_in) {
+    queue_.erase(record, cluster_);
+    record = record_of(job, record.partition);
+    queue_.insert(record, cluster_);
+  }
 }
 
 void Admission::withdraw(Job& job) {

@@ -36,6 +36,8 @@ class Admission {
 
   // Decides anew whether and where the job waits. REQUIRES: it is pending.
   void admit(Job& job, base::Instant now);
+  // Its priority changed: its records take their new places.
+  void reorder(Job& job);
   // Takes its records out of the queue.
   void withdraw(Job& job);
   // A change of nodes or configuration may make the impossible possible (2.4): jobs that no node
@@ -58,8 +60,6 @@ class Admission {
 
  private:
   std::optional<Refusal> refused_by_job(const Job& job, base::Instant now) const;
-  std::optional<std::string> denied_by_qos(const JobRequest& request,
-                                           PartitionIndex partition) const;
   std::string held_message(const Job& job) const;
   QueueRecord record_of(Job& job, PartitionIndex partition) const;
 

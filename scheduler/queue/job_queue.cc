@@ -32,6 +32,7 @@ std::vector<std::vector<bool>> reachable(const Cluster& cluster) {
 
 bool is_fifo(const Cluster& cluster) {
   if (cluster.parameters().scheduler != SchedulerType::kBuiltin) return false;
+  if (cluster.parameters().priority.type != PriorityType::kBasic) return false;
   const std::vector<PartitionIndex>& partitions = cluster.partitions();
   return std::all_of(partitions.begin(), partitions.end(), [&](PartitionIndex partition) {
     return cluster.partition(partition).tier() == cluster.partition(partitions.front()).tier();

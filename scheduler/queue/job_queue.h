@@ -23,8 +23,8 @@
 
 namespace sched {
 
-// With sched/builtin and one tier for all partitions Slurm does not sort: jobs are tried in
-// job-table order, whatever their priorities are (recordings queue_priority_builtin and
+// With sched/builtin, priority/basic and one tier for all partitions Slurm does not sort: jobs are
+// tried in job-table order, whatever their priorities are (recordings queue_priority_builtin and
 // queue_tier_order).
 bool is_fifo(const Cluster& cluster);
 

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cstdint>
 
+#include "scheduler/limits/job_limits.h"
 #include "scheduler/model/qos_order.h"
 #include "scheduler/place/node_counts.h"
+#include "scheduler/priority/billing.h"
 
 namespace sched {
 
@@ -28,6 +30,7 @@ namespace {
 struct Entry {
   const Cluster& cluster;
   const JobRequest& request;
+  PartitionIndex partition;
   const PartitionConfig& config;
   const QosConfig* qos;  // the job's; null = none, or it does not exist
   QosOrder order;
@@ -92,25 +95,22 @@ std::optional<Refusal> partition_time_limit(const Entry& entry) {
                                                   " allows " + minutes(*entry.config.max_time)};
 }
 
-std::optional<Refusal> qos_time_limit(const Entry& entry) {
-  const QosConfig* const qos = qos_with(entry.order, &QosConfig::max_time);
-  const base::Duration asked = entry.request.time_limit.value_or(base::Duration::zero());
-  if (qos == nullptr || asked <= *qos->max_time) return std::nullopt;
-  return Refusal{Reason::kQosLimit, "asks for " + minutes(asked) + "; QOS " + qos->name +
-                                        " allows " + minutes(*qos->max_time)};
-}
-
 int required_count(const Entry& entry) {
   return static_cast<int>(entry.request.required_nodes.size());
 }
 
-std::optional<Refusal> qos_nodes(const Entry& entry) {
-  const QosConfig* const qos = qos_with(entry.order, &QosConfig::max_nodes_per_job);
-  const int least = std::max(entry.counts.min, required_count(entry));
-  if (qos == nullptr || least <= *qos->max_nodes_per_job) return std::nullopt;
-  return Refusal{Reason::kQosLimit, "asks for " + std::to_string(least) + " nodes; QOS " +
-                                        qos->name + " allows " +
-                                        std::to_string(*qos->max_nodes_per_job)};
+std::optional<Refusal> limits_on_each_job(const Entry& entry) {
+  const LimitScope scope{
+      .cluster = entry.cluster,
+      .qos = entry.order,
+      .association = entry.cluster.accounts().find_user(entry.request.user, entry.request.account)};
+  if (scope.is_empty()) return std::nullopt;
+  TresCounts asked = requested(entry.cluster, entry.request, entry.partition);
+  asked[Tres::kNode] = std::max<std::int64_t>(asked[Tres::kNode], required_count(entry));
+  asked[Tres::kBilling] = billing_milli(entry.cluster, entry.partition, asked) / 1000;
+  auto hit = over_job_limits(scope, asked, entry.request.time_limit);
+  if (!hit) return std::nullopt;
+  return Refusal{hit->reason, std::move(hit->message)};
 }
 
 // A range that reaches beyond MaxNodes is refused too, though its lower end fits.
@@ -176,8 +176,8 @@ std::optional<Refusal> memory_per_node(const Entry& entry) {
 // In the order in which their reasons count.
 using Gate = std::optional<Refusal> (*)(const Entry& entry);
 constexpr Gate kGates[] = {
-    qos_exists,     state_allows, open_to_user,    open_to_qos,     partition_time_limit,
-    qos_time_limit, qos_nodes,    partition_nodes, memory_per_node,
+    qos_exists,           state_allows,       open_to_user,    open_to_qos,
+    partition_time_limit, limits_on_each_job, partition_nodes, memory_per_node,
 };
 
 }  // namespace
@@ -187,6 +187,7 @@ std::optional<Refusal> refused_by_partition(const Cluster& cluster, const JobReq
   const QosConfig* const qos = qos_named(cluster, request.qos);
   const Entry entry{.cluster = cluster,
                     .request = request,
+                    .partition = partition,
                     .config = cluster.partition(partition).config,
                     .qos = qos,
                     .order = qos_order(cluster, qos, partition),

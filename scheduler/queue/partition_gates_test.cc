@@ -85,11 +85,11 @@ TEST_F(PartitionGates, TheTimeLimitOfThePartitionCountsUnlessTheQosWaivesIt) {
 
 TEST_F(PartitionGates, TheQosLimitsTimeAndNodes) {
   QosConfig& small = qos("small");
-  small.max_time = std::chrono::minutes{5};
+  small.limits.job_wall = std::chrono::minutes{5};
   request_.time_limit = std::chrono::minutes{6};
   EXPECT_EQ(refusal(), "asks for 6 minutes; QOS small allows 5 minutes");
   request_.time_limit.reset();
-  small.max_nodes_per_job = 1;
+  small.limits.job_tres[Tres::kNode] = 1;
   request_.min_nodes = 2;
   EXPECT_EQ(refusal(), "asks for 2 nodes; QOS small allows 1");
 }

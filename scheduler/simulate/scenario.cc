@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "scheduler/model/reason_names.h"
+
 namespace simulate {
 
 bool Scenario::timing_is_told() const {
@@ -71,56 +73,7 @@ std::string_view state_code(sched::JobState state) {
 }
 
 std::string_view reason_name(sched::Reason reason) {
-  using sched::Reason;
-  switch (reason) {
-    case Reason::kNone:
-      return "None";
-    case Reason::kPriority:
-      return "Priority";
-    case Reason::kResources:
-      return "Resources";
-    case Reason::kBeginTime:
-      return "BeginTime";
-    case Reason::kJobHeldUser:
-      return "JobHeldUser";
-    case Reason::kJobHeldAdmin:
-      return "JobHeldAdmin";
-    case Reason::kJobHoldMaxRequeue:
-      return "JobHoldMaxRequeue";
-    case Reason::kLaunchFailedRequeuedHeld:
-      return "LaunchFailedRequeuedHeld";
-    case Reason::kPartitionTimeLimit:
-      return "PartitionTimeLimit";
-    case Reason::kPartitionNodeLimit:
-      return "PartitionNodeLimit";
-    case Reason::kPartitionDown:
-      return "PartitionDown";
-    case Reason::kPartitionInactive:
-      return "PartitionInactive";
-    case Reason::kPartitionConfig:
-      return "PartitionConfig";
-    case Reason::kQosNotAllowed:
-      return "QOSNotAllowed";
-    case Reason::kInvalidQos:
-      return "InvalidQOS";
-    case Reason::kQosLimit:
-      return "QOSLimit";
-    case Reason::kReqNodeNotAvail:
-      return "ReqNodeNotAvail";
-    case Reason::kBadConstraints:
-      return "BadConstraints";
-    case Reason::kMaxMemPerLimit:
-      return "MaxMemPerLimit";
-    case Reason::kDeadline:
-      return "DeadLine";
-    case Reason::kTimeslice:
-      return "Timeslice";
-    case Reason::kPreempted:
-      return "Preempted";
-    case Reason::kUser:
-      return "User";
-  }
-  return "Unknown";
+  return sched::name_of(reason);
 }
 
 std::string cpu_ids(const sched::NodeSpec& node, const sched::CoreSet& cores) {

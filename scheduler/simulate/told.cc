@@ -19,11 +19,13 @@ class ToldRun {
   ToldReport run() && {
     for (const Input& input : scenario_.inputs) {
       now_ = input.at;
-      report_.steps.push_back({.at = now_, .started = {}, .victims = {}, .suspended = {}});
+      report_.steps.push_back(
+          {.at = now_, .started = {}, .victims = {}, .suspended = {}, .priority = {}});
       if (input.happening) {
         driver_.apply(now_, *input.happening);
         if (const auto* submit = std::get_if<SubmitJob>(&*input.happening)) {
           outcome(submit->job).submitted = true;
+          note_priority(submit->job);
         }
         settle();
       }
@@ -83,6 +85,14 @@ class ToldRun {
   void note(const sched::Waits&) {}
   void note(const sched::SubmitRefused&) {}
   void note(const sched::CommandRefused&) {}
+
+  void note_priority(sched::JobId id) {
+    const auto& rule = scenario_.configuration.cluster.priority;
+    if (rule.type != sched::PriorityType::kMultifactor) return;
+    if (const auto job = driver_.scheduler().job(id, now_)) {
+      report_.steps.back().priority = job->priority;
+    }
+  }
 
   void note_suspended() {
     for (std::size_t i = 0; i < report_.outcomes.size(); ++i) {

@@ -2,6 +2,7 @@
 // compared with what a real Slurm decided on the same inputs (scheduler/testdata/conformance).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct Step {
   std::vector<StartedJob> started;      // in the order of the decisions
   std::vector<Victim> victims;          // that have to end; a suspended victim is in `suspended`
   std::vector<sched::JobId> suspended;  // after the step, by whom does not matter
+  // Multifactor: what the job got that this step submitted.
+  std::optional<sched::Priority> priority;
   friend bool operator==(const Step&, const Step&) = default;
 };
 

@@ -92,7 +92,7 @@ void randomise_qos(base::Prng& prng, Configuration& c) {
     }
     if (chance(prng, 4)) qos.preempt_exempt_time = seconds(30);
     if (chance(prng, 4)) qos.grace_time = seconds(15);
-    if (chance(prng, 6)) qos.max_jobs_per_user = 2;
+    if (chance(prng, 6)) qos.limits.user_jobs = 2;
     qos.preempt_within =
         !c.cluster.gang && c.cluster.preempt_type == PreemptType::kQos && chance(prng, 4);
     lower.push_back(name);

@@ -228,7 +228,8 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
     const Reason its = scheduler_.job(other.first, now)->reason;
     const bool in_one_of_them = its == Reason::kReqNodeNotAvail || its == Reason::kBadConstraints;
     if (other.second.request.partitions.size() > 1 && in_one_of_them) return true;
-    return its == Reason::kResources || its == Reason::kQosLimit || its == Reason::kPriority;
+    return its == Reason::kResources || its == Reason::kQosMaxJobsPerUserLimit ||
+           its == Reason::kPriority;
   };
   std::string others = "waits for nobody's turn:";
   for (const auto& [other, book] : books_) {

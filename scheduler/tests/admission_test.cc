@@ -15,7 +15,7 @@ TEST_F(Admission, R1_2_ThePartitionsQosLimitsNodes) {
   Configuration c = whole_nodes({closed("p", four)});
   c.qos.resize(1);
   c.qos[0].name = "of_p";
-  c.qos[0].max_nodes_per_job = 2;
+  c.qos[0].limits.job_tres[Tres::kNode] = 2;
   c.partitions[0].qos = "of_p";
   Driver driver{c, four, kToldTiming};
   submit_and_pass(driver, 0, job(1, 3, "p"));
@@ -31,10 +31,10 @@ TEST_F(Admission, R1_2_ThePartitionsQosComesBeforeTheJobs) {
     Configuration c = whole_nodes({closed("p", four), closed("q", four)});
     c.qos.resize(2);
     c.qos[0].name = "of_p";
-    c.qos[0].max_jobs_per_user = 1;
-    c.qos[0].max_time = seconds(60);
+    c.qos[0].limits.user_jobs = 1;
+    c.qos[0].limits.job_wall = seconds(60);
     c.qos[1].name = "own";
-    c.qos[1].max_jobs_per_user = 2;
+    c.qos[1].limits.user_jobs = 2;
     c.qos[1].over_part_qos = over;
     c.partitions[0].qos = "of_p";
     Driver driver{c, four, kToldTiming};
@@ -51,7 +51,7 @@ TEST_F(Admission, R1_2_ThePartitionsQosComesBeforeTheJobs) {
     request = job(4, 1, "p");
     request.time_limit = seconds(120);
     submit_and_pass(driver, 3, request);
-    EXPECT_EQ(driver.view(4).reason, Reason::kQosLimit);
+    EXPECT_EQ(driver.view(4).reason, Reason::kQosMaxWallDurationPerJobLimit);
   }
 }
 
@@ -63,8 +63,8 @@ TEST_F(Admission, R1_4_DenyOnLimitRefusesTheSubmission) {
     c.qos.resize(1);
     c.qos[0].name = "small";
     c.qos[0].deny_on_limit = denies;
-    c.qos[0].max_time = seconds(60);
-    c.qos[0].group_cpus = 2;
+    c.qos[0].limits.job_wall = seconds(60);
+    c.qos[0].limits.group_tres[Tres::kCpu] = 2;
     Driver driver{c, four, kToldTiming};
     JobRequest request = job(1, 1);
     request.qos = "small";

@@ -207,12 +207,12 @@ TEST_F(Reasons, MaxMemPerNodeOfARequestPerCpu) {
 TEST_F(Reasons, QosNodeLimit) {
   QosConfig small;
   small.name = "small";
-  small.max_nodes_per_job = 2;
+  small.limits.job_tres[Tres::kNode] = 2;
   c.qos = {small};
   JobRequest request = job(1, 3);
   request.qos = "small";
   EXPECT_EQ(told({request}, 1), "asks for 3 nodes; QOS small allows 2");
-  EXPECT_EQ(reason, Reason::kQosLimit);
+  EXPECT_EQ(reason, Reason::kQosMaxNodePerJobLimit);
   request.min_nodes = 1;  // -N1-3 gets what it may
   told({request}, 1);
   EXPECT_EQ(reason, Reason::kNone);
@@ -281,7 +281,7 @@ TEST_F(Reasons, Access) {
   EXPECT_EQ(reason, Reason::kInvalidQos);
   QosConfig gold;
   gold.name = "gold";
-  gold.max_jobs_per_user = 1;
+  gold.limits.user_jobs = 1;
   c.qos = {gold};
   c.partitions[0].deny_qos = {{"gold"}};
   EXPECT_EQ(told({request}, 1), "partition p is not open to QOS gold");
@@ -291,7 +291,7 @@ TEST_F(Reasons, Access) {
   second.id = JobId{2};
   EXPECT_EQ(told({request, second}, 2),
             "QOS gold allows 1 jobs per user; with this job it would be 2");
-  EXPECT_EQ(reason, Reason::kQosLimit);
+  EXPECT_EQ(reason, Reason::kQosMaxJobsPerUserLimit);
 }
 
 TEST_F(Reasons, Deadline) {

@@ -1,19 +1,19 @@
-#include "scheduler/queue/priority.h"
+#include "scheduler/priority/basic.h"
 
 #include <gtest/gtest.h>
 
 namespace sched {
 namespace {
 
-TEST(Priorities, EachJobGetsOneLessThanTheJobBefore) {
-  Priorities priorities;
+TEST(BasicPriorities, EachJobGetsOneLessThanTheJobBefore) {
+  BasicPriorities priorities;
   const Priority first = priorities.next({});
   EXPECT_EQ(priorities.next({}).value(), first.value() - 1);
   EXPECT_EQ(priorities.next({}).value(), first.value() - 2);
 }
 
-TEST(Priorities, NiceAndAGivenPriorityCountForTheirOwnJobAlone) {
-  Priorities priorities;
+TEST(BasicPriorities, NiceAndAGivenPriorityCountForTheirOwnJobAlone) {
+  BasicPriorities priorities;
   const Priority first = priorities.next({});
   JobRequest nice;
   nice.nice = 100;
@@ -24,15 +24,15 @@ TEST(Priorities, NiceAndAGivenPriorityCountForTheirOwnJobAlone) {
   EXPECT_EQ(priorities.next({}).value(), first.value() - 2);
 }
 
-TEST(Priorities, NoJobGetsZeroWhichMeansHeld) {
-  Priorities priorities;
+TEST(BasicPriorities, NoJobGetsZeroWhichMeansHeld) {
+  BasicPriorities priorities;
   priorities.restore({}, Priority{1});
   EXPECT_EQ(priorities.next({}), Priority{1});
-  EXPECT_EQ(Priorities::with_nice(Priority{5}, 0, 10), Priority{1});
+  EXPECT_EQ(BasicPriorities::with_nice(Priority{5}, 0, 10), Priority{1});
 }
 
-TEST(Priorities, ALaterJobGetsLessThanAnyThatWasRestored) {
-  Priorities priorities;
+TEST(BasicPriorities, ALaterJobGetsLessThanAnyThatWasRestored) {
+  BasicPriorities priorities;
   priorities.restore({}, Priority{500});
   priorities.restore({}, Priority{900});
   JobRequest given;
@@ -41,10 +41,10 @@ TEST(Priorities, ALaterJobGetsLessThanAnyThatWasRestored) {
   EXPECT_EQ(priorities.next({}), Priority{499});
 }
 
-TEST(Priorities, AChangeOfNiceMovesThePriorityByTheDifference) {
-  EXPECT_EQ(Priorities::with_nice(Priority{100}, 10, 0), Priority{110});
-  EXPECT_EQ(Priorities::with_nice(Priority{100}, 0, 30), Priority{70});
-  EXPECT_EQ(Priorities::with_nice(Priority{0}, 0, -30), Priority{0});  // held stays held
+TEST(BasicPriorities, AChangeOfNiceMovesThePriorityByTheDifference) {
+  EXPECT_EQ(BasicPriorities::with_nice(Priority{100}, 10, 0), Priority{110});
+  EXPECT_EQ(BasicPriorities::with_nice(Priority{100}, 0, 30), Priority{70});
+  EXPECT_EQ(BasicPriorities::with_nice(Priority{0}, 0, -30), Priority{0});  // held stays held
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "scheduler/queue/priority.h"
+#include "scheduler/priority/basic.h"
 
 #include <algorithm>
 
@@ -13,17 +13,17 @@ Priority clamped(std::int64_t value) {
 
 }  // namespace
 
-Priority Priorities::next(const JobRequest& request) {
+Priority BasicPriorities::next(const JobRequest& request) {
   if (request.priority) return *request.priority;
   lowest_ = clamped(std::int64_t{lowest_.value()} - 1);
   return clamped(std::int64_t{lowest_.value()} - request.nice);
 }
 
-void Priorities::restore(const JobRequest& request, Priority priority) {
+void BasicPriorities::restore(const JobRequest& request, Priority priority) {
   if (!request.priority) lowest_ = std::min(lowest_, priority);
 }
 
-Priority Priorities::with_nice(Priority priority, int before, int after) {
+Priority BasicPriorities::with_nice(Priority priority, int before, int after) {
   if (before == after || priority.value() == 0) return priority;
   return clamped(std::int64_t{priority.value()} + before - after);
 }

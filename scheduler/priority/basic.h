@@ -8,7 +8,7 @@
 
 namespace sched {
 
-class Priorities {
+class BasicPriorities {
  public:
   // The priority of a job that is submitted or released. A priority that the request names counts
   // for this job alone, and so does its nice: later jobs do not get less because of it (R9.2,

@@ -1,0 +1,147 @@
+#include "scheduler/limits/job_limits.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace sched {
+namespace {
+
+struct ReasonRow {
+  LimitKind limit;
+  PerTres<Reason> of_qos;          // by resource
+  PerTres<Reason> of_association;  // None: associations have no such limit
+};
+constexpr Reason kNo = Reason::kNone;
+constexpr std::array<ReasonRow, 6> kReasons = {{
+    {LimitKind::kGroup,
+     {{Reason::kQosGrpCpuLimit, Reason::kQosGrpMemLimit, Reason::kQosGrpNodeLimit,
+       Reason::kQosGrpBilling}},
+     {{Reason::kAssocGrpCpuLimit, Reason::kAssocGrpMemLimit, Reason::kAssocGrpNodeLimit,
+       Reason::kAssocGrpBilling}}},
+    {LimitKind::kJob,
+     {{Reason::kQosMaxCpuPerJobLimit, Reason::kQosMaxMemoryPerJob, Reason::kQosMaxNodePerJobLimit,
+       Reason::kQosMaxBillingPerJob}},
+     {{Reason::kAssocMaxCpuPerJobLimit, Reason::kAssocMaxMemPerJob,
+       Reason::kAssocMaxNodePerJobLimit, Reason::kAssocMaxBillingPerJob}}},
+    {LimitKind::kNode,
+     {{Reason::kQosMaxCpuPerNode, Reason::kQosMaxMemoryPerNode, kNo,
+       Reason::kQosMaxBillingPerNode}},
+     {{Reason::kAssocMaxCpuPerNode, Reason::kAssocMaxMemPerNode, kNo,
+       Reason::kAssocMaxBillingPerNode}}},
+    {LimitKind::kMin,
+     {{Reason::kQosMinCpuNotSatisfied, Reason::kQosMinMemory, Reason::kQosMinNode,
+       Reason::kQosMinBilling}},
+     {{kNo, kNo, kNo, kNo}}},
+    {LimitKind::kUser,
+     {{Reason::kQosMaxCpuPerUserLimit, Reason::kQosMaxMemoryPerUser,
+       Reason::kQosMaxNodePerUserLimit, Reason::kQosMaxBillingPerUser}},
+     {{kNo, kNo, kNo, kNo}}},
+    {LimitKind::kAccount,
+     {{Reason::kMaxCpuPerAccount, Reason::kMaxMemoryPerAccount, Reason::kMaxNodePerAccount,
+       Reason::kMaxBillingPerAccount}},
+     {{kNo, kNo, kNo, kNo}}},
+}};
+
+std::string minutes(base::Duration time) {
+  return std::to_string(std::chrono::ceil<std::chrono::minutes>(time).count()) + " minutes";
+}
+
+std::string asks(std::int64_t wanted, Tres kind, const char* each) {
+  return "asks for " + std::to_string(wanted) + " " + unit_of(kind) + each + "; ";
+}
+
+using Hit = std::optional<LimitHit>;
+
+Hit over_max_wall(const LimitScope& scope, std::optional<base::Duration> wall) {
+  if (!wall) return std::nullopt;
+  return scope.first(
+      [](const Limits& limits) -> const auto& { return limits.job_wall; }, true,
+      [&](const LimitHolder& holder, base::Duration limit) -> Hit {
+        if (*wall <= limit) return std::nullopt;
+        return LimitHit{holder.qos != nullptr ? Reason::kQosMaxWallDurationPerJobLimit
+                                              : Reason::kAssocMaxWallDurationPerJobLimit,
+                        "asks for " + minutes(*wall) + "; " + holder.name(scope.cluster) +
+                            " allows " + minutes(limit)};
+      });
+}
+
+Hit over_max(const LimitScope& scope, LimitKind which, TresLimits Limits::*limits, Tres kind,
+             std::int64_t wanted, const char* each) {
+  return scope.first(
+      [&](const Limits& of) -> const auto& { return (of.*limits)[kind]; }, true,
+      [&](const LimitHolder& holder, std::int64_t limit) -> Hit {
+        if (wanted <= limit) return std::nullopt;
+        return LimitHit{tres_reason(which, kind, holder.qos != nullptr),
+                        asks(wanted, kind, each) + holder.name(scope.cluster) + " allows " +
+                            std::to_string(limit)};
+      });
+}
+
+Hit under_min(const LimitScope& scope, Tres kind, std::int64_t wanted) {
+  return scope.first(
+      [&](const Limits& of) -> const auto& { return of.min_tres[kind]; }, false,
+      [&](const LimitHolder& holder, std::int64_t limit) -> Hit {
+        if (wanted >= limit) return std::nullopt;
+        return LimitHit{tres_reason(LimitKind::kMin, kind, true),
+                        asks(wanted, kind, "") + holder.name(scope.cluster) + " wants at least " +
+                            std::to_string(limit)};
+      });
+}
+
+}  // namespace
+
+const char* unit_of(Tres kind) {
+  switch (kind) {
+    case Tres::kCpu:
+      return "CPUs";
+    case Tres::kMemory:
+      return "MiB";
+    case Tres::kNode:
+      return "nodes";
+    case Tres::kBilling:
+      return "billing units";
+  }
+  return "";
+}
+
+Reason tres_reason(LimitKind limit, Tres kind, bool of_qos) {
+  for (const ReasonRow& row : kReasons) {
+    if (row.limit == limit) return of_qos ? row.of_qos[kind] : row.of_association[kind];
+  }
+  return Reason::kNone;
+}
+
+std::optional<LimitHit> over_job_limits(const LimitScope& scope, const TresCounts& counts,
+                                        std::optional<base::Duration> wall) {
+  if (auto hit = over_max_wall(scope, wall)) return hit;
+  for (const Tres kind : kAllTres) {
+    const std::int64_t wanted = counts[kind];
+    if (auto hit = over_max(scope, LimitKind::kJob, &Limits::job_tres, kind, wanted, "")) {
+      return hit;
+    }
+    if (auto hit = under_min(scope, kind, wanted)) return hit;
+  }
+  return std::nullopt;
+}
+
+std::optional<LimitHit> over_limits_with_nodes(const LimitScope& scope, const TresCounts& counts) {
+  if (auto hit = over_job_limits(scope, counts, std::nullopt)) return hit;
+  const std::int64_t nodes_count = std::max<std::int64_t>(counts[Tres::kNode], 1);
+  for (const Tres kind : {Tres::kCpu, Tres::kMemory, Tres::kBilling}) {
+    const std::int64_t wanted = counts[kind] / nodes_count;
+    if (auto hit =
+            over_max(scope, LimitKind::kNode, &Limits::node_tres, kind, wanted, " per node")) {
+      return hit;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<base::Duration> max_wall(const LimitScope& scope) {
+  return scope.first(
+      [](const Limits& limits) -> const auto& { return limits.job_wall; }, true,
+      [](const LimitHolder&, base::Duration limit) { return std::optional{limit}; });
+}
+
+}  // namespace sched

@@ -1,0 +1,93 @@
+#include "scheduler/model/reason_names.h"
+
+#include <array>
+#include <utility>
+
+namespace sched {
+namespace {
+
+constexpr auto kNames = std::to_array<std::pair<Reason, std::string_view>>({
+    {Reason::kNone, "None"},
+    {Reason::kPriority, "Priority"},
+    {Reason::kResources, "Resources"},
+    {Reason::kBeginTime, "BeginTime"},
+    {Reason::kJobHeldUser, "JobHeldUser"},
+    {Reason::kJobHeldAdmin, "JobHeldAdmin"},
+    {Reason::kJobHoldMaxRequeue, "JobHoldMaxRequeue"},
+    {Reason::kLaunchFailedRequeuedHeld, "LaunchFailedRequeuedHeld"},
+    {Reason::kPartitionTimeLimit, "PartitionTimeLimit"},
+    {Reason::kPartitionNodeLimit, "PartitionNodeLimit"},
+    {Reason::kPartitionDown, "PartitionDown"},
+    {Reason::kPartitionInactive, "PartitionInactive"},
+    {Reason::kPartitionConfig, "PartitionConfig"},
+    {Reason::kQosNotAllowed, "QOSNotAllowed"},
+    {Reason::kInvalidQos, "InvalidQOS"},
+    {Reason::kReqNodeNotAvail, "ReqNodeNotAvail"},
+    {Reason::kBadConstraints, "BadConstraints"},
+    {Reason::kMaxMemPerLimit, "MaxMemPerLimit"},
+    {Reason::kDeadline, "DeadLine"},
+    {Reason::kTimeslice, "Timeslice"},
+    {Reason::kPreempted, "Preempted"},
+    {Reason::kUser, "User"},
+    {Reason::kAssocGrpCpuLimit, "AssocGrpCpuLimit"},
+    {Reason::kAssocGrpMemLimit, "AssocGrpMemLimit"},
+    {Reason::kAssocGrpNodeLimit, "AssocGrpNodeLimit"},
+    {Reason::kAssocGrpBilling, "AssocGrpBilling"},
+    {Reason::kAssocGrpJobsLimit, "AssocGrpJobsLimit"},
+    {Reason::kAssocGrpWallLimit, "AssocGrpWallLimit"},
+    {Reason::kAssocMaxCpuPerJobLimit, "AssocMaxCpuPerJobLimit"},
+    {Reason::kAssocMaxMemPerJob, "AssocMaxMemPerJob"},
+    {Reason::kAssocMaxNodePerJobLimit, "AssocMaxNodePerJobLimit"},
+    {Reason::kAssocMaxBillingPerJob, "AssocMaxBillingPerJob"},
+    {Reason::kAssocMaxCpuPerNode, "AssocMaxCpuPerNode"},
+    {Reason::kAssocMaxMemPerNode, "AssocMaxMemPerNode"},
+    {Reason::kAssocMaxBillingPerNode, "AssocMaxBillingPerNode"},
+    {Reason::kAssocMaxJobsLimit, "AssocMaxJobsLimit"},
+    {Reason::kAssocMaxWallDurationPerJobLimit, "AssocMaxWallDurationPerJobLimit"},
+    {Reason::kQosGrpCpuLimit, "QOSGrpCpuLimit"},
+    {Reason::kQosGrpMemLimit, "QOSGrpMemLimit"},
+    {Reason::kQosGrpNodeLimit, "QOSGrpNodeLimit"},
+    {Reason::kQosGrpBilling, "QOSGrpBilling"},
+    {Reason::kQosGrpJobsLimit, "QOSGrpJobsLimit"},
+    {Reason::kQosGrpWallLimit, "QOSGrpWallLimit"},
+    {Reason::kQosMaxCpuPerJobLimit, "QOSMaxCpuPerJobLimit"},
+    {Reason::kQosMaxMemoryPerJob, "QOSMaxMemoryPerJob"},
+    {Reason::kQosMaxNodePerJobLimit, "QOSMaxNodePerJobLimit"},
+    {Reason::kQosMaxBillingPerJob, "QOSMaxBillingPerJob"},
+    {Reason::kQosMaxCpuPerNode, "QOSMaxCpuPerNode"},
+    {Reason::kQosMaxMemoryPerNode, "QOSMaxMemoryPerNode"},
+    {Reason::kQosMaxBillingPerNode, "QOSMaxBillingPerNode"},
+    {Reason::kQosMaxCpuPerUserLimit, "QOSMaxCpuPerUserLimit"},
+    {Reason::kQosMaxMemoryPerUser, "QOSMaxMemoryPerUser"},
+    {Reason::kQosMaxNodePerUserLimit, "QOSMaxNodePerUserLimit"},
+    {Reason::kQosMaxBillingPerUser, "QOSMaxBillingPerUser"},
+    {Reason::kQosMaxJobsPerUserLimit, "QOSMaxJobsPerUserLimit"},
+    {Reason::kQosMaxWallDurationPerJobLimit, "QOSMaxWallDurationPerJobLimit"},
+    {Reason::kQosMinCpuNotSatisfied, "QOSMinCpuNotSatisfied"},
+    {Reason::kQosMinMemory, "QOSMinMemory"},
+    {Reason::kQosMinNode, "QOSMinNode"},
+    {Reason::kQosMinBilling, "QOSMinBilling"},
+    {Reason::kMaxCpuPerAccount, "MaxCpuPerAccount"},
+    {Reason::kMaxMemoryPerAccount, "MaxMemoryPerAccount"},
+    {Reason::kMaxNodePerAccount, "MaxNodePerAccount"},
+    {Reason::kMaxBillingPerAccount, "MaxBillingPerAccount"},
+    {Reason::kMaxJobsPerAccount, "MaxJobsPerAccount"},
+});
+
+}  // namespace
+
+std::string_view name_of(Reason reason) {
+  for (const auto& [value, name] : kNames) {
+    if (value == reason) return name;
+  }
+  return "Unknown";
+}
+
+std::optional<Reason> parse_reason(std::string_view name) {
+  for (const auto& [value, known] : kNames) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sched

@@ -1,0 +1,16 @@
+// The names of reasons, as squeue shows them (2.4).
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "scheduler/model/job.h"
+
+namespace sched {
+
+// "JobHeldUser".
+std::string_view name_of(Reason reason);
+// nullopt = no reason has that name.
+std::optional<Reason> parse_reason(std::string_view name);
+
+}  // namespace sched

@@ -1,0 +1,38 @@
+// Trackable resources (TRES): what limits are on, what usage is counted in, and what priorities can
+// be weighted by. Slurm's names; GRES, licenses and energy are not counted here.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace sched {
+
+enum class Tres { kCpu, kMemory, kNode, kBilling };
+inline constexpr std::size_t kTresCount = 4;
+inline constexpr std::array<Tres, kTresCount> kAllTres = {Tres::kCpu, Tres::kMemory, Tres::kNode,
+                                                          Tres::kBilling};
+
+// One value for each kind: CPUs, MiB, nodes, billing units.
+template <typename T>
+struct PerTres {
+  std::array<T, kTresCount> values{};
+
+  T& operator[](Tres kind) { return values[static_cast<std::size_t>(kind)]; }
+  const T& operator[](Tres kind) const { return values[static_cast<std::size_t>(kind)]; }
+  friend bool operator==(const PerTres&, const PerTres&) = default;
+};
+
+using TresCounts = PerTres<std::int64_t>;
+using TresLimits = PerTres<std::optional<std::int64_t>>;  // nothing = unlimited
+using TresWeights = PerTres<std::int64_t>;
+
+constexpr bool is_limited(const TresLimits& limits) {
+  for (const auto& limit : limits.values) {
+    if (limit) return true;
+  }
+  return false;
+}
+
+}  // namespace sched

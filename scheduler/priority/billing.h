@@ -1,0 +1,24 @@
+// What a job asks for or holds, in trackable resources, and what it is billed for that.
+#pragma once
+
+#include <cstdint>
+
+#include "scheduler/model/cluster.h"
+#include "scheduler/model/job.h"
+#include "scheduler/model/tres.h"
+
+namespace sched {
+
+// What the job asks for in the partition at least: CPUs of its tasks, nodes, memory. Without a
+// request and without defaults its memory is that of whole nodes (1.8). `billing` is left at 0.
+TresCounts requested(const Cluster& cluster, const JobRequest& request, PartitionIndex partition);
+
+// What the allocation holds; `billing` in whole units, rounded down.
+TresCounts held_by(const Cluster& cluster, const Allocation& allocation, PartitionIndex partition);
+
+// Thousandths of billing units for these resources: TRESBillingWeights of the partition, summed,
+// or with MAX_TRES the dearest kind; without weights the CPUs.
+std::int64_t billing_milli(const Cluster& cluster, PartitionIndex partition,
+                           const TresCounts& counts);
+
+}  // namespace sched

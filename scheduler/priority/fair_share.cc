@@ -1,0 +1,137 @@
+#include "scheduler/priority/fair_share.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "scheduler/priority/fixed_point.h"
+
+namespace sched {
+
+void FairShare::configure() {
+  const std::vector<Association>& all = cluster_.accounts().all();
+  children_.assign(all.size(), {});
+  children_shares_.assign(all.size(), 0);
+  shares_ppb_.assign(all.size(), kBillion);
+  tree_factor_ppb_.assign(all.size(), kBillion);
+  effective_ppb_.assign(all.size(), std::nullopt);
+  users_count_ = 0;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (all[i].is_user) ++users_count_;
+    if (all[i].shares.of_parent && !all[i].is_user) continue;
+    const std::size_t under = all[i].shares_under->index();
+    children_[under].push_back(AssociationIndex{static_cast<std::int32_t>(i)});
+    if (!all[i].shares.of_parent) children_shares_[under] += all[i].shares.count;
+  }
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const std::size_t under = all[i].shares_under->index();
+    const std::int64_t part =
+        all[i].shares.of_parent ? kBillion : ppb(all[i].shares.count, children_shares_[under]);
+    shares_ppb_[i] = times_ppb(part, shares_ppb_[under]);
+  }
+  before_charging();
+  after_charging();
+}
+
+std::int64_t FairShare::usage_ppb(AssociationIndex index) const {
+  return ppb(usage_.of(index).billed, usage_.of(AssociationIndex{0}).billed);
+}
+
+// Of an account: its usage, plus the part of what its parent's usage exceeds it by that its shares
+// among its siblings make up.
+std::int64_t FairShare::effective_usage_ppb(AssociationIndex index) {
+  std::optional<std::int64_t>& known = effective_ppb_[index.index()];
+  if (known) return *known;
+  const Association& association = at(index);
+  const std::int64_t own = usage_ppb(index);
+  known = own;
+  if (!association.parent) return *known;
+  const AssociationIndex under = *association.shares_under;
+  if (association.shares.of_parent) return *(known = effective_usage_ppb(under));
+  if (under.value() == 0) return *known;
+  const std::int64_t excess = effective_usage_ppb(under) - own;
+  known = own + excess / 1000 * ppb(association.shares.count, children_shares_[under.index()]) /
+                    (kBillion / 1000);
+  return *known;
+}
+
+void FairShare::before_charging() {
+  if (cluster_.accounts().empty() || cluster_.parameters().priority.fair_tree) return;
+  effective_ppb_.assign(effective_ppb_.size(), std::nullopt);
+  const std::vector<Association>& all = cluster_.accounts().all();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].is_user) effective_usage_ppb(AssociationIndex{static_cast<std::int32_t>(i)});
+  }
+}
+
+void FairShare::after_charging() {
+  if (cluster_.accounts().empty() || !cluster_.parameters().priority.fair_tree) return;
+  Rank from{.next = users_count_, .current = users_count_};
+  rank(children_[0], false, from);
+}
+
+double FairShare::level(AssociationIndex index) const {
+  const Association& association = at(index);
+  const AssociationIndex under = *association.shares_under;
+  if (association.shares.of_parent) {  // a user who counts as its account
+    return under.value() == 0 ? std::numeric_limits<double>::infinity() : level(under);
+  }
+  if (association.shares.count == 0) return 0;
+  if (usage_.of(index).billed == 0) return std::numeric_limits<double>::infinity();
+  std::int64_t usage = 0;
+  for (const AssociationIndex sibling : children_[under.index()])
+    usage += usage_.of(sibling).billed;
+  return static_cast<double>(association.shares.count) /
+         static_cast<double>(children_shares_[under.index()]) /
+         (static_cast<double>(usage_.of(index).billed) / static_cast<double>(usage));
+}
+
+// 1. Siblings are ordered by their level, the best served last; users come before accounts of the
+//    same level.
+// 2. A user gets the next rank, or that of the user before it if their levels are equal.
+// 3. An account hands the ranks on to its children. The children of accounts of one level are
+//    ranked together, as if they were siblings.
+void FairShare::rank(std::vector<AssociationIndex> siblings, bool tied, Rank& ranks) {
+  struct Placed {
+    double level;
+    bool is_account;
+    AssociationIndex index;
+  };
+  std::vector<Placed> order;
+  for (const AssociationIndex index : siblings) {
+    order.push_back({level(index), !at(index).is_user, index});
+  }
+  std::sort(order.begin(), order.end(), [](const Placed& a, const Placed& b) {  // 1
+    if (a.level != b.level) return a.level > b.level;
+    if (a.is_account != b.is_account) return !a.is_account;
+    return a.index < b.index;
+  });
+  for (std::size_t i = 0; i < order.size();) {
+    const bool same = i > 0 ? order[i].level == order[i - 1].level : tied;
+    if (!order[i].is_account) {  // 2
+      if (!same) ranks.current = ranks.next;
+      tree_factor_ppb_[order[i].index.index()] = ppb(ranks.current, users_count_);
+      --ranks.next;
+      ++i;
+      continue;
+    }
+    std::vector<AssociationIndex> children;  // 3
+    const std::size_t first = i;
+    for (; i < order.size() && order[i].level == order[first].level; ++i) {
+      const std::vector<AssociationIndex>& of = children_[order[i].index.index()];
+      children.insert(children.end(), of.begin(), of.end());
+    }
+    rank(std::move(children), same, ranks);
+  }
+}
+
+std::int64_t FairShare::factor_ppb(AssociationIndex user) {
+  const PriorityParameters& parameters = cluster_.parameters().priority;
+  if (parameters.fair_tree) return tree_factor_ppb_[user.index()];
+  const std::int64_t shares = shares_ppb(user);
+  if (shares <= 0) return 0;
+  const double used = static_cast<double>(effective_usage_ppb(user)) / static_cast<double>(shares) /
+                      static_cast<double>(parameters.dampening);
+  return static_cast<std::int64_t>(half_to_the(std::max(used, 0.0)) * 1e9);
+}
+
+}  // namespace sched

@@ -1,0 +1,136 @@
+#include "scheduler/priority/multifactor.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "scheduler/model/qos_order.h"
+#include "scheduler/priority/billing.h"
+#include "scheduler/priority/fixed_point.h"
+
+namespace sched {
+namespace {
+
+constexpr std::int64_t kPriorityMax = 0xffffffffLL;
+// Terms are summed in millionths: eight of them, each of a 32-bit weight, are far from overflow.
+constexpr std::int64_t kMillion = 1'000'000;
+
+// `normal`: the part of the greatest; else the value itself.
+std::int64_t part_or_value(std::int64_t value, std::int64_t greatest, bool normal) {
+  return normal ? ppb(value, greatest) : std::min(value, kPriorityMax) * kBillion;
+}
+
+// 0 = without a limit of its own or of the partition.
+std::int64_t minutes_of(const JobRequest& request, const PartitionConfig& partition) {
+  const auto limit = request.time_limit ? request.time_limit : partition.max_time;
+  if (!limit) return 0;
+  return std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::minutes>(*limit).count());
+}
+
+// Large jobs first: the mean of its parts of all nodes and of all CPUs; with PriorityFavorSmall
+// what is missing from the whole. SMALL_RELATIVE_TO_TIME: the greater of the two parts, divided by
+// its minutes.
+std::int64_t job_size(const Cluster& cluster, const PriorityTotals& totals,
+                      const JobRequest& request, PartitionIndex partition,
+                      const TresCounts& asked) {
+  const PriorityParameters& parameters = cluster.parameters().priority;
+  if (totals.nodes_count == 0 || totals.cpus_count == 0) return 0;
+  std::int64_t size = 0;
+  if (parameters.small_relative_to_time) {
+    const std::int64_t minutes = minutes_of(request, cluster.partition(partition).config);
+    const std::int64_t part = std::max(ppb(asked[Tres::kCpu], totals.cpus_count),
+                                       ppb(asked[Tres::kNode], totals.nodes_count));
+    size = minutes == 0 ? 0 : part / minutes;
+  } else {
+    size =
+        (ppb(asked[Tres::kNode], totals.nodes_count) + ppb(asked[Tres::kCpu], totals.cpus_count)) /
+        2;
+  }
+  size = std::min(size, kBillion);
+  return parameters.favor_small ? kBillion - size : size;
+}
+
+std::int64_t term(std::int64_t weight, std::int64_t factor_ppb) {
+  const std::int64_t most = (kPriorityMax + 1) * kMillion;
+  const std::int64_t per_million = factor_ppb / (kBillion / kMillion);
+  if (weight == 0 || per_million <= 0) return 0;
+  return per_million > most / weight ? most : weight * per_million;
+}
+
+}  // namespace
+
+PriorityTotals::PriorityTotals(const Cluster& cluster) {
+  nodes_count = cluster.node_count();
+  for (const NodeIndex node : cluster.order()) cpus_count += cluster.node(node).cpus;
+  of_partition.resize(static_cast<std::size_t>(cluster.partition_slots()));
+  for (const PartitionIndex index : cluster.partitions()) {
+    const Partition& partition = cluster.partition(index);
+    partition_factor_max =
+        std::max<std::int64_t>(partition_factor_max, partition.config.priority_job_factor);
+    TresCounts& counts = of_partition[index.index()];
+    counts[Tres::kNode] = static_cast<std::int64_t>(partition.nodes_ranked.size());
+    for (const NodeIndex node : partition.nodes_ranked) {
+      counts[Tres::kCpu] += cluster.node(node).cpus;
+      counts[Tres::kMemory] += cluster.node(node).memory.value();
+    }
+    counts[Tres::kBilling] = billing_milli(cluster, index, counts) / 1000;
+  }
+  for (const QosConfig& qos : cluster.qos()) {
+    qos_priority_max = std::max<std::int64_t>(qos_priority_max, qos.priority);
+  }
+  for (const Association& each : cluster.accounts().all()) {
+    association_priority_max = std::max<std::int64_t>(association_priority_max, each.priority);
+  }
+}
+
+PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& totals,
+                                 const JobRequest& request, PartitionIndex partition,
+                                 base::Duration waited, std::int64_t fair_share_ppb,
+                                 std::uint32_t association_priority) {
+  const PriorityParameters& parameters = cluster.parameters().priority;
+  PriorityFactors factors;
+  if (parameters.weight_age > 0) {
+    const base::Duration counted =
+        std::clamp(waited, base::Duration{0}, std::max(parameters.max_age, base::Duration{0}));
+    factors.age =
+        parameters.max_age.count() > 0
+            ? static_cast<std::int64_t>(static_cast<double>(counted.count()) /
+                                        static_cast<double>(parameters.max_age.count()) * 1e9)
+            : kBillion;
+  }
+  factors.association =
+      part_or_value(association_priority, totals.association_priority_max, parameters.normal_assoc);
+  factors.fair_share = fair_share_ppb;
+  const bool by_tres = parameters.weight_tres != TresWeights{};
+  if (parameters.weight_job_size > 0 || by_tres) {
+    TresCounts asked = requested(cluster, request, partition);
+    factors.job_size = job_size(cluster, totals, request, partition, asked);
+    asked[Tres::kBilling] = billing_milli(cluster, partition, asked) / 1000;
+    for (const Tres kind : kAllTres) {
+      factors.tres[kind] = part_or_value(asked[kind], totals.of_partition[partition.index()][kind],
+                                         parameters.normal_tres);
+    }
+  }
+  factors.partition = part_or_value(cluster.partition(partition).config.priority_job_factor,
+                                    totals.partition_factor_max, parameters.normal_partition);
+  if (const QosConfig* const qos = qos_named(cluster, request.qos)) {
+    factors.qos = part_or_value(qos->priority, totals.qos_priority_max, parameters.normal_qos);
+  }
+  return factors;
+}
+
+Priority weighted_sum(const PriorityParameters& parameters, const PriorityFactors& factors,
+                      std::int32_t nice) {
+  std::int64_t sum = term(parameters.weight_age, factors.age) +
+                     term(parameters.weight_assoc, factors.association) +
+                     term(parameters.weight_fair_share, factors.fair_share) +
+                     term(parameters.weight_job_size, factors.job_size) +
+                     term(parameters.weight_partition, factors.partition) +
+                     term(parameters.weight_qos, factors.qos);
+  for (const Tres kind : kAllTres) {
+    sum += term(parameters.weight_tres[kind], factors.tres[kind]);
+  }
+  const std::int64_t value = (sum - std::int64_t{nice} * kMillion) / kMillion;
+  return Priority{static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 1, kPriorityMax))};
+}
+
+}  // namespace sched

@@ -1,0 +1,122 @@
+#include "scheduler/priority/priorities.h"
+
+#include <algorithm>
+
+#include "scheduler/queue/partition_gates.h"
+
+namespace sched {
+
+void Priorities::configure() {
+  totals_version_ = 0;
+  usage_.configure();
+  fair_share_.configure();
+  for (const auto& [order, job] : books_.table().all()) {
+    job->association = association_of(job->request);
+  }
+}
+
+const PriorityTotals& Priorities::totals() {
+  if (totals_version_ != cluster_.configuration_version()) totals_ = PriorityTotals{cluster_};
+  totals_version_ = cluster_.configuration_version();
+  return totals_;
+}
+
+std::optional<AssociationIndex> Priorities::association_of(const JobRequest& request) const {
+  return cluster_.accounts().find_user(request.user, request.account);
+}
+
+std::int64_t Priorities::fair_share_of(const Job& job) {
+  const bool counts = cluster_.parameters().priority.weight_fair_share > 0 && job.association;
+  return counts ? fair_share_.factor_ppb(*job.association) : 0;
+}
+
+// Age counts from when the job could have started, or from its submission (ACCRUE_ALWAYS).
+PriorityFactors Priorities::factors(const Job& job, PartitionIndex partition, base::Instant now) {
+  base::Instant since = job.submit_time;
+  if (!cluster_.parameters().priority.accrue_always) {
+    since = std::max({since, job.eligible_time, job.request.begin_time.value_or(since),
+                      job.not_before.value_or(since)});
+  }
+  const std::uint32_t association_priority =
+      job.association ? cluster_.accounts()[*job.association].priority : 0;
+  return priority_factors(cluster_, totals(), job.request, partition, now - since,
+                          fair_share_of(job), association_priority);
+}
+
+bool Priorities::set(Job& job, base::Instant now) {
+  if (!is_multifactor() || job.request.priority) return false;
+  const PriorityParameters& parameters = cluster_.parameters().priority;
+  const std::vector<PartitionIndex> partitions = partitions_of(cluster_, job.request);
+  const Priority before = job.priority;
+  std::vector<PartitionPriority> each;
+  for (const PartitionIndex partition : partitions) {
+    const Priority priority =
+        weighted_sum(parameters, factors(job, partition, now), job.request.nice);
+    each.push_back({partition, priority});
+  }
+  Priority first = each.empty() ? Priority{1} : each.front().priority;
+  if (parameters.increase_only) first = std::max(first, before);
+  job.priority = first;
+  if (each.size() < 2) each.clear();
+  const bool changed = first != before || each != job.priority_in;
+  job.priority_in = std::move(each);
+  return changed;
+}
+
+void Priorities::charge(Job& job) {
+  if (is_multifactor()) usage_.charge(job, job.clock.run);
+}
+
+std::optional<base::Instant> Priorities::next_due() const {
+  if (!is_multifactor()) return std::nullopt;
+  return period_end_;
+}
+
+void Priorities::begin(base::Instant now) {
+  if (!is_multifactor()) return;
+  if (usage_.period_began() == base::Instant{}) usage_.begin_at(now);
+  const base::Duration period =
+      std::max<base::Duration>(cluster_.parameters().priority.calc_period, std::chrono::seconds{1});
+  period_end_ = base::boundary_at_or_after(usage_.period_began() + base::Duration{1}, period);
+}
+
+// 1. All usage decays.
+// 2. The classic rule looks at what accounts had used before running jobs are charged; the fair
+//    tree at what they have used after that.
+// 3. Every waiting job gets its priority.
+void Priorities::end_period(base::Instant now, const Change& change) {
+  usage_.end_period(now);
+  fair_share_.before_charging();
+  turns_.project();
+  for (const auto& [order, job] : books_.allocated()) {
+    usage_.charge(*job, turns_.run_time(*job, now));
+  }
+  fair_share_.after_charging();
+  begin(now);
+  const bool running_too = cluster_.parameters().priority.calculate_running;
+  for (const auto& [order, job] : books_.table().all()) {
+    if (job->pending() ? !job->held.has_value() : running_too && job->allocated()) {
+      change(*job, now);
+    }
+  }
+}
+
+UsageState Priorities::save_usage() const {
+  std::vector<const Job*> jobs;
+  for (const auto& [order, job] : books_.allocated()) jobs.push_back(job);
+  return usage_.save(jobs);
+}
+
+void Priorities::restore_usage(const UsageState& state, base::Instant now) {
+  usage_.restore(state);
+  for (const JobCharged& charged : state.jobs) {
+    if (Job* const job = books_.find(charged.job)) job->charged = charged.run;
+  }
+  fair_share_.configure();
+  begin(now);
+  for (const auto& [order, job] : books_.table().all()) {
+    if (job->pending() && !job->held) set(*job, now);
+  }
+}
+
+}  // namespace sched

@@ -1,0 +1,90 @@
+// Priorities: the priority of every job (chapter 9), by the rule that PriorityType names.
+//
+//   basic        each new job gets one less than the job before it, and keeps that (R9.2).
+//   multifactor  worked out from age, size, partition, QOS and fair share (R9.3), anew for all
+//                waiting jobs once in a period (PriorityCalcPeriod).
+//
+// A priority that the request names is kept as it is (R9.1). It also owns the usage that fair share
+// and GrpWall are about, and charges jobs for it.
+//
+// Threads: none. Cost: a job O(its partitions); a period O(associations + allocated jobs + waiting
+// jobs).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+#include "scheduler/gang/turns.h"
+#include "scheduler/jobs/job_books.h"
+#include "scheduler/model/cluster.h"
+#include "scheduler/priority/basic.h"
+#include "scheduler/priority/fair_share.h"
+#include "scheduler/priority/multifactor.h"
+#include "scheduler/priority/usage.h"
+
+namespace sched {
+
+class Priorities {
+ public:
+  Priorities(const Cluster& cluster, JobBooks& books, gang::Turns& turns)
+      : cluster_{cluster},
+        books_{books},
+        turns_{turns},
+        usage_{cluster},
+        fair_share_{cluster, usage_} {}
+
+  // The configuration changed, or nodes came or went.
+  void configure();
+  // The number that a new job gets under `basic`; under both rules it is used up.
+  Priority next_basic(const JobRequest& request) { return basic_.next(request); }
+  void restore_basic(const JobRequest& request, Priority priority) {
+    basic_.restore(request, priority);
+  }
+  bool is_multifactor() const {
+    return cluster_.parameters().priority.type == PriorityType::kMultifactor;
+  }
+
+  // Which association the job is of; nullopt = accounts are not configured, or its user is in none.
+  std::optional<AssociationIndex> association_of(const JobRequest& request) const;
+  // Works the job's priority out: Job::priority and Job::priority_in. With `basic` it does nothing.
+  // Returns whether it changed.
+  bool set(Job& job, base::Instant now);
+  // The factors of the job in that partition.
+  PriorityFactors factors(const Job& job, PartitionIndex partition, base::Instant now);
+
+  // --- usage ---
+  // Charges the job for what it ran. REQUIRES: its clock is as of now.
+  void charge(Job& job);
+  // The end of the period, nullopt = nothing to work out then.
+  std::optional<base::Instant> next_due() const;
+  // The first period begins, unless one has.
+  void begin(base::Instant now);
+  // Ends the period: usage decays, running jobs are charged, and `change` is called for every job
+  // whose priority may be another now.
+  using Change = std::function<void(Job&, base::Instant now)>;
+  void end_period(base::Instant now, const Change& change);
+  const UsageLedger& usage() const { return usage_; }
+  FairShare& fair_share() { return fair_share_; }
+  UsageState save_usage() const;
+  // REQUIRES: the jobs are in the books.
+  void restore_usage(const UsageState& state, base::Instant now);
+
+ private:
+  const PriorityTotals& totals();
+  std::int64_t fair_share_of(const Job& job);
+
+  const Cluster& cluster_;
+  JobBooks& books_;
+  gang::Turns& turns_;
+  BasicPriorities basic_;
+  UsageLedger usage_;
+  FairShare fair_share_;
+  PriorityTotals totals_;
+  std::uint64_t totals_version_ = 0;
+  std::optional<base::Instant> period_end_;
+};
+
+}  // namespace sched

@@ -1,0 +1,354 @@
+// Limits of QOS, accounts and users (1.4, 2.4): each of them makes a job wait with its own reason,
+// and lets it start when it no longer stands in the way.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "scheduler/model/reason_names.h"
+#include "scheduler/testing/rule_test.h"
+
+namespace sched::testing {
+namespace {
+
+// Four nodes of four CPUs and 1000 MiB; users ada and bob in account lab, which is below
+// university, cyd in account lab2; all jobs are of QOS gold.
+class LimitsTest : public RuleTest {
+ protected:
+  LimitsTest() {
+    for (NodeSpec& spec : four_) spec.memory = MemoryMiB{1000};
+    c_ = gang_linear({partition("p", four_, OverSubscribe::kNo)});
+    c_.cluster.gang = false;
+    c_.cluster.select = SelectType::kConsTres;
+    c_.cluster.unit = SelectUnit::kCore;
+    c_.cluster.memory = true;
+    c_.cluster.default_memory.per_cpu = MemoryMiB{100};
+    c_.accounts = {
+        {.name = "university"}, {.name = "lab", .parent = "university"}, {.name = "lab2"}};
+    c_.users = {{.name = "ada", .account = "lab"},
+                {.name = "bob", .account = "lab"},
+                {.name = "cyd", .account = "lab2"}};
+    c_.qos = {QosConfig{.name = "gold"}};
+  }
+  Limits& gold() { return c_.qos[0].limits; }
+  Limits& university() { return c_.accounts[0].limits; }
+  Limits& lab() { return c_.accounts[1].limits; }
+  Limits& ada() { return c_.users[0].limits; }
+
+  JobRequest tasks(std::int64_t id, int tasks_count, const std::string& user = "ada") {
+    JobRequest request = with_tasks(job(id, 1), tasks_count);
+    request.nodes_given = false;
+    request.max_nodes.reset();
+    request.user = user;
+    request.qos = "gold";
+    return request;
+  }
+  JobRequest on_nodes(std::int64_t id, int nodes_count, const std::string& user = "ada") {
+    JobRequest request = job(id, nodes_count);
+    request.user = user;
+    request.qos = "gold";
+    return request;
+  }
+  void submit(const JobRequest& request) {
+    if (!driver_) driver_ = std::make_unique<Driver>(c_, four_, kToldTiming);
+    submit_and_pass(*driver_, ++clock_, request);
+  }
+  // Why it waits, or that it does not.
+  std::string word(std::int64_t id) {
+    const auto view = driver_->scheduler().job(JobId{id}, at(clock_));
+    if (!view) return "refused";
+    if (view->state != JobState::kPending) return "started";
+    return std::string{name_of(view->reason)};
+  }
+  void end(std::int64_t id) {
+    driver_->step(at(++clock_), JobGone{JobId{id}});
+    driver_->step(at(++clock_), Pass{});
+  }
+
+  std::vector<NodeSpec> four_ = nodes("n", 1, 4);
+  double clock_ = 0;
+};
+
+// --- what jobs hold together ---
+
+TEST_F(LimitsTest, GroupsOfAQos) {
+  gold().group_tres[Tres::kCpu] = 5;
+  submit(tasks(1, 3));
+  submit(tasks(2, 3, "cyd"));
+  EXPECT_EQ(word(2), "QOSGrpCpuLimit");
+  submit(tasks(3, 2, "bob"));
+  EXPECT_EQ(word(3), "started") << "a job that is over a limit blocks nobody";
+  end(1);
+  EXPECT_EQ(word(2), "started");
+}
+
+TEST_F(LimitsTest, GroupsOfAQosInOtherResources) {
+  gold().group_tres[Tres::kMemory] = 250;
+  submit(tasks(1, 2));
+  submit(tasks(2, 1, "cyd"));
+  EXPECT_EQ(word(2), "QOSGrpMemLimit");
+  gold().group_tres = {};
+  gold().group_tres[Tres::kBilling] = 2;
+  driver_.reset();
+  submit(tasks(1, 2));
+  submit(tasks(2, 1, "cyd"));
+  EXPECT_EQ(word(2), "QOSGrpBilling");
+  gold().group_tres = {};
+  gold().group_jobs = 1;
+  driver_.reset();
+  submit(tasks(1, 2));
+  submit(tasks(2, 1, "cyd"));
+  EXPECT_EQ(word(2), "QOSGrpJobsLimit");
+}
+
+TEST_F(LimitsTest, ANodeCountsOnceForAGroup) {
+  gold().group_tres[Tres::kNode] = 1;
+  submit(tasks(1, 2));
+  submit(tasks(2, 2, "cyd"));
+  EXPECT_EQ(word(2), "started") << "on the same node";
+  submit(tasks(3, 1));
+  EXPECT_EQ(word(3), "QOSGrpNodeLimit");
+}
+
+TEST_F(LimitsTest, GroupsOfAnAccountAndOfThoseAboveIt) {
+  university().group_tres[Tres::kCpu] = 5;
+  lab().group_tres[Tres::kCpu] = 4;
+  submit(tasks(1, 3));
+  submit(tasks(2, 2, "bob"));
+  EXPECT_EQ(word(2), "AssocGrpCpuLimit");
+  submit(tasks(3, 4, "cyd"));
+  EXPECT_EQ(word(3), "started") << "another account";
+}
+
+TEST_F(LimitsTest, GroupsOfAnAccountInOtherResources) {
+  const std::vector<std::pair<std::function<void(Limits&)>, std::string>> rows = {
+      {[](Limits& l) { l.group_tres[Tres::kMemory] = 250; }, "AssocGrpMemLimit"},
+      {[](Limits& l) { l.group_tres[Tres::kBilling] = 2; }, "AssocGrpBilling"},
+      {[](Limits& l) { l.group_jobs = 1; }, "AssocGrpJobsLimit"}};
+  for (const auto& [set, reason] : rows) {
+    lab() = {};
+    set(lab());
+    driver_.reset();
+    submit(tasks(1, 2));
+    submit(tasks(2, 1, "bob"));
+    EXPECT_EQ(word(2), reason);
+    end(1);
+    EXPECT_EQ(word(2), "started") << reason;
+  }
+  lab() = {};
+  lab().group_tres[Tres::kNode] = 1;
+  driver_.reset();
+  submit(tasks(1, 4));
+  submit(tasks(2, 1, "bob"));
+  EXPECT_EQ(word(2), "AssocGrpNodeLimit");
+}
+
+TEST_F(LimitsTest, AQosThatSetsALimitOnGroupsReplacesThoseOfAccounts) {
+  lab().group_jobs = 1;
+  gold().group_jobs = 2;
+  submit(tasks(1, 1));
+  submit(tasks(2, 1, "bob"));
+  EXPECT_EQ(word(2), "started");
+}
+
+// --- users and accounts in a QOS ---
+
+TEST_F(LimitsTest, UsersInAQos) {
+  const std::vector<std::pair<std::function<void(Limits&)>, std::string>> rows = {
+      {[](Limits& l) { l.user_tres[Tres::kCpu] = 4; }, "QOSMaxCpuPerUserLimit"},
+      {[](Limits& l) { l.user_tres[Tres::kMemory] = 400; }, "QOSMaxMemoryPerUser"},
+      {[](Limits& l) { l.user_tres[Tres::kNode] = 1; }, "QOSMaxNodePerUserLimit"},
+      {[](Limits& l) { l.user_tres[Tres::kBilling] = 4; }, "QOSMaxBillingPerUser"},
+      {[](Limits& l) { l.user_jobs = 1; }, "QOSMaxJobsPerUserLimit"}};
+  for (const auto& [set, reason] : rows) {
+    gold() = {};
+    set(gold());
+    driver_.reset();
+    submit(tasks(1, 4));
+    submit(tasks(2, 1));
+    EXPECT_EQ(word(2), reason);
+    submit(tasks(3, 1, "bob"));
+    EXPECT_EQ(word(3), "started") << reason;
+    end(1);
+    EXPECT_EQ(word(2), "started") << reason;
+  }
+}
+
+TEST_F(LimitsTest, AccountsInAQos) {
+  const std::vector<std::pair<std::function<void(Limits&)>, std::string>> rows = {
+      {[](Limits& l) { l.account_tres[Tres::kCpu] = 4; }, "MaxCpuPerAccount"},
+      {[](Limits& l) { l.account_tres[Tres::kMemory] = 400; }, "MaxMemoryPerAccount"},
+      {[](Limits& l) { l.account_tres[Tres::kNode] = 1; }, "MaxNodePerAccount"},
+      {[](Limits& l) { l.account_tres[Tres::kBilling] = 4; }, "MaxBillingPerAccount"},
+      {[](Limits& l) { l.account_jobs = 1; }, "MaxJobsPerAccount"}};
+  for (const auto& [set, reason] : rows) {
+    gold() = {};
+    set(gold());
+    driver_.reset();
+    submit(tasks(1, 4));
+    submit(tasks(2, 1, "bob"));
+    EXPECT_EQ(word(2), reason);
+    submit(tasks(3, 1, "cyd"));
+    EXPECT_EQ(word(3), "started") << reason;
+  }
+}
+
+TEST_F(LimitsTest, MaxJobsOfAnAccountIsForEachOfItsUsers) {
+  lab().user_jobs = 1;
+  submit(tasks(1, 1));
+  submit(tasks(2, 1, "bob"));
+  EXPECT_EQ(word(2), "started");
+  submit(tasks(3, 1));
+  EXPECT_EQ(word(3), "AssocMaxJobsLimit");
+}
+
+// --- each job ---
+
+TEST_F(LimitsTest, EachJob) {
+  struct Row {
+    std::function<void(Limits&)> set;
+    std::string of_qos;
+    std::string of_association;  // empty: associations have no such limit
+  };
+  const std::vector<Row> rows = {
+      {[](Limits& l) { l.job_tres[Tres::kCpu] = 2; }, "QOSMaxCpuPerJobLimit",
+       "AssocMaxCpuPerJobLimit"},
+      {[](Limits& l) { l.job_tres[Tres::kMemory] = 200; }, "QOSMaxMemoryPerJob",
+       "AssocMaxMemPerJob"},
+      {[](Limits& l) { l.job_tres[Tres::kBilling] = 2; }, "QOSMaxBillingPerJob",
+       "AssocMaxBillingPerJob"},
+      {[](Limits& l) { l.node_tres[Tres::kCpu] = 2; }, "QOSMaxCpuPerNode", "AssocMaxCpuPerNode"},
+      {[](Limits& l) { l.node_tres[Tres::kMemory] = 200; }, "QOSMaxMemoryPerNode",
+       "AssocMaxMemPerNode"},
+      {[](Limits& l) { l.node_tres[Tres::kBilling] = 2; }, "QOSMaxBillingPerNode",
+       "AssocMaxBillingPerNode"},
+      {[](Limits& l) { l.job_wall = seconds(60); }, "QOSMaxWallDurationPerJobLimit",
+       "AssocMaxWallDurationPerJobLimit"},
+      {[](Limits& l) { l.min_tres[Tres::kCpu] = 4; }, "QOSMinCpuNotSatisfied", ""},
+      {[](Limits& l) { l.min_tres[Tres::kMemory] = 400; }, "QOSMinMemory", ""},
+      {[](Limits& l) { l.min_tres[Tres::kNode] = 2; }, "QOSMinNode", ""},
+      {[](Limits& l) { l.min_tres[Tres::kBilling] = 4; }, "QOSMinBilling", ""}};
+  JobRequest request = tasks(1, 3);
+  request.time_limit = seconds(120);
+  for (const Row& row : rows) {
+    gold() = ada() = {};
+    row.set(gold());
+    driver_.reset();
+    submit(request);
+    EXPECT_EQ(word(1), row.of_qos);
+    submit(tasks(2, 1));  // with MinTRES it waits too, but it blocks nobody
+    if (row.of_association.empty()) continue;
+    EXPECT_EQ(word(2), "started") << row.of_qos;
+    std::swap(gold(), ada());
+    driver_.reset();
+    submit(request);
+    EXPECT_EQ(word(1), row.of_association);
+  }
+}
+
+TEST_F(LimitsTest, NodesOfEachJob) {
+  gold().job_tres[Tres::kNode] = 1;
+  submit(on_nodes(1, 2));
+  EXPECT_EQ(word(1), "QOSMaxNodePerJobLimit");
+  gold() = {};
+  university().job_tres[Tres::kNode] = 1;
+  driver_.reset();
+  submit(on_nodes(1, 2));
+  EXPECT_EQ(word(1), "AssocMaxNodePerJobLimit") << "inherited";
+  ada().job_tres[Tres::kNode] = 2;
+  driver_.reset();
+  submit(on_nodes(1, 2));
+  EXPECT_EQ(word(1), "started") << "the nearest limit counts";
+}
+
+// --- wall time that a group has used ---
+
+TEST_F(LimitsTest, WallTimeOfAGroup) {
+  c_.cluster.priority.type = PriorityType::kMultifactor;
+  for (const bool of_qos : {true, false}) {
+    gold() = lab() = {};
+    (of_qos ? gold() : lab()).group_wall = seconds(60);
+    driver_.reset();
+    clock_ = 0;
+    submit(tasks(1, 1));
+    clock_ = 59;
+    end(1);
+    submit(tasks(2, 1));
+    EXPECT_EQ(word(2), "started") << "59 s are used";
+    clock_ += 10;
+    end(2);
+    submit(tasks(3, 1, "bob"));
+    EXPECT_EQ(word(3), of_qos ? "QOSGrpWallLimit" : "AssocGrpWallLimit");
+  }
+}
+
+// --- at the submission ---
+
+TEST_F(LimitsTest, SubmittedJobs) {
+  using Set = std::function<void(Limits&, Limits&)>;  // of the QOS, of the account
+  const std::vector<Set> rows = {[](Limits& qos, Limits&) { qos.group_submit = 2; },
+                                 [](Limits& qos, Limits&) { qos.user_submit = 2; },
+                                 [](Limits& qos, Limits&) { qos.account_submit = 2; },
+                                 [](Limits&, Limits& account) { account.group_submit = 2; },
+                                 [](Limits&, Limits& account) { account.user_submit = 2; }};
+  for (const auto& set : rows) {
+    gold() = lab() = {};
+    set(gold(), lab());
+    driver_.reset();
+    submit(tasks(1, 4));
+    submit(tasks(2, 4));
+    submit(tasks(3, 1));
+    EXPECT_EQ(word(3), "refused");
+    end(1);
+    submit(tasks(4, 1));
+    EXPECT_EQ(word(4), "started");
+  }
+}
+
+TEST_F(LimitsTest, DenyOnLimitRefusesWhatAccountsNeverAllowToo) {
+  lab().group_tres[Tres::kCpu] = 2;
+  for (const bool denies : {false, true}) {
+    c_.qos[0].deny_on_limit = denies;
+    driver_.reset();
+    submit(tasks(1, 3));
+    EXPECT_EQ(word(1), denies ? "refused" : "AssocGrpCpuLimit");
+  }
+}
+
+// A change of the configuration, or of the request, does not lose count.
+TEST_F(LimitsTest, AJobThatChangesItsQosCountsThere) {
+  c_.qos.push_back(QosConfig{.name = "silver"});
+  gold().user_submit = 1;
+  submit(tasks(1, 4));
+  JobRequest request = tasks(2, 1);
+  request.qos = "silver";
+  request.hold = true;
+  submit(request);
+  submit(tasks(3, 1));
+  EXPECT_EQ(word(3), "refused");
+  end(1);
+  request.qos = "gold";
+  driver_->step(at(++clock_), Update{request});
+  submit(tasks(4, 1));
+  EXPECT_EQ(word(4), "refused");
+  gold().user_submit = 2;
+  driver_->step(at(++clock_), Configure{std::make_shared<const Configuration>(c_)});
+  submit(tasks(5, 1));
+  EXPECT_EQ(word(5), "started");
+}
+
+// Of a job without a limit of time MaxWall is the limit.
+TEST_F(LimitsTest, MaxWallIsTheLimitOfAJobWithoutOne) {
+  gold().job_wall = seconds(60);
+  driver_ = std::make_unique<Driver>(c_, four_);
+  driver_->step(at(1), Submit{tasks(1, 1)});
+  driver_->run_until(at(30));
+  EXPECT_EQ(driver_->view(1).state, JobState::kRunning);
+  driver_->run_until(at(90));
+  EXPECT_EQ(driver_->view(1).state, JobState::kTimeout);
+}
+
+}  // namespace
+}  // namespace sched::testing

@@ -1,0 +1,229 @@
+// Multifactor priorities and usage (chapter 9) in the whole scheduler.
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "scheduler/priority/usage.h"
+#include "scheduler/testing/rule_test.h"
+
+namespace sched::testing {
+namespace {
+
+// Two nodes, one partition; ada and bob have an account each, of equal shares.
+class PriorityTest : public RuleTest {
+ protected:
+  PriorityTest() {
+    c_ = gang_linear({partition("p", two_, OverSubscribe::kNo)});
+    c_.cluster.gang = false;
+    c_.cluster.priority.type = PriorityType::kMultifactor;
+    c_.cluster.priority.calc_period = seconds(60);
+    c_.accounts = {{.name = "a"}, {.name = "b"}};
+    c_.users = {{.name = "ada", .account = "a"}, {.name = "bob", .account = "b"}};
+  }
+  Driver& driver() {
+    if (!driver_) driver_ = std::make_unique<Driver>(c_, two_, options_);
+    return *driver_;
+  }
+  static JobRequest of(const std::string& user, std::int64_t id, int nodes_count) {
+    JobRequest request = job(id, nodes_count, "p");
+    request.user = user;
+    return request;
+  }
+  std::uint32_t priority(std::int64_t id) { return driver().view(id).priority.value(); }
+
+  std::vector<NodeSpec> two_ = nodes("n", 1, 2);
+  Options options_;
+};
+
+// R9.3: the mean of half the nodes and of two of eight CPUs; nice is subtracted, 1 is the least.
+TEST_F(PriorityTest, SumsItsWeightedFactors) {
+  c_.cluster.priority.weight_job_size = 1000;
+  JobRequest request = with_tasks(of("ada", 1, 1), 2);
+  driver().step(at(1), Submit{request});
+  EXPECT_EQ(priority(1), 375U);
+  request.id = JobId{2};
+  request.nice = 75;
+  driver().step(at(1), Submit{request});
+  EXPECT_EQ(priority(2), 300U);
+  request.id = JobId{3};
+  request.nice = 1000;
+  driver().step(at(1), Submit{request});
+  EXPECT_EQ(priority(3), 1U);
+  request.id = JobId{4};
+  request.priority = Priority{7};
+  driver().step(at(1), Submit{request});
+  EXPECT_EQ(priority(4), 7U) << "R9.1";
+}
+
+// R9.3: it grows until PriorityMaxAge, from when the job may start.
+TEST_F(PriorityTest, GrowsWithAgeOnceInAPeriod) {
+  c_.cluster.priority.weight_age = 1000;
+  c_.cluster.priority.max_age = seconds(300);
+  driver().step(at(0), Submit{of("ada", 1, 2)});
+  driver().step(at(0), Submit{of("ada", 2, 2)});
+  JobRequest later = of("ada", 3, 2);
+  later.begin_time = at(60);
+  driver().step(at(0), Submit{later});
+  driver().run_until(at(59));
+  EXPECT_EQ(priority(2), 1U);
+  driver().run_until(at(120));
+  EXPECT_EQ(priority(2), 400U);
+  EXPECT_EQ(priority(3), 200U);
+  driver().run_until(at(600));
+  EXPECT_EQ(priority(2), 1000U);
+}
+
+// A job of ada's is the first in the queue, until her usage counts: then bob's comes before it.
+TEST_F(PriorityTest, APeriodChangesTheOrderOfTheQueue) {
+  c_.cluster.priority.weight_fair_share = 1000;
+  driver().step(at(1), Submit{of("ada", 1, 2)});
+  driver().run_until(at(1));
+  driver().step(at(2), Submit{of("ada", 2, 2)});
+  driver().step(at(3), Submit{of("bob", 3, 2)});
+  driver().run_until(at(59));
+  EXPECT_EQ(priority(2), priority(3));
+  driver().run_until(at(60));
+  EXPECT_LT(priority(2), priority(3));
+  driver().step(at(61), JobGone{JobId{1}});
+  driver().run_until(at(61));
+  EXPECT_EQ(driver().view(3).state, JobState::kRunning);
+  EXPECT_EQ(driver().view(2).state, JobState::kPending);
+}
+
+// R9.4: after a half-life half of it is left.
+TEST_F(PriorityTest, UsageDecaysAndIsResetAtMidnight) {
+  c_.cluster.priority.decay_half_life = seconds(600);
+  driver().step(at(0), Submit{of("ada", 1, 1)});
+  driver().run_until(at(0));
+  driver().step(at(60), JobGone{JobId{1}});
+  const std::int64_t used = driver().scheduler().usage().users.at(0).used.billed;
+  EXPECT_NEAR(static_cast<double>(used), 4 * 60 * 1000 * 0.933, 1000);  // four CPUs, 2^(-60/600)
+  driver().step(at(600), Submit{of("bob", 2, 2)});
+  driver().run_until(at(660));
+  const UsageState later = driver().scheduler().usage();
+  EXPECT_EQ(later.as_of, at(660));
+  EXPECT_NEAR(static_cast<double>(later.users.at(0).used.billed) / static_cast<double>(used), 0.5,
+              0.04);
+
+  c_.cluster.priority.usage_reset = UsageReset::kDaily;
+  driver_.reset();
+  driver().step(at(86'000), Submit{of("ada", 1, 1)});
+  driver().run_until(at(86'000));
+  driver().step(at(86'100), JobGone{JobId{1}});
+  EXPECT_EQ(driver().scheduler().usage().users.size(), 1U);
+  driver().step(at(86'300), Submit{of("bob", 2, 2)});
+  driver().run_until(at(86'400));
+  const UsageState reset = driver().scheduler().usage();
+  for (const UserUsage& user : reset.users) EXPECT_EQ(user.user, "bob");
+}
+
+TEST(UsageReset, IsAtTheBeginOfAPeriodOfTheCalendar) {
+  using std::chrono::days;
+  const auto date = [](int y, unsigned m, unsigned d) {
+    return base::Instant{
+        std::chrono::sys_days{std::chrono::year{y} / std::chrono::month{m} / std::chrono::day{d}}};
+  };
+  const base::Instant friday = date(2026, 11, 20) + seconds(5000);
+  EXPECT_EQ(next_reset(UsageReset::kNever, friday), std::nullopt);
+  EXPECT_EQ(next_reset(UsageReset::kDaily, friday), date(2026, 11, 21));
+  EXPECT_EQ(next_reset(UsageReset::kWeekly, friday), date(2026, 11, 22));  // a Sunday
+  EXPECT_EQ(next_reset(UsageReset::kMonthly, friday), date(2026, 12, 1));
+  EXPECT_EQ(next_reset(UsageReset::kQuarterly, friday), date(2027, 1, 1));
+  EXPECT_EQ(next_reset(UsageReset::kYearly, friday), date(2027, 1, 1));
+}
+
+// R9.4: two gangs that take turns for 100 s have run for 100 s together, not for 200.
+TEST_F(PriorityTest, TimeInSuspensionIsNotCharged) {
+  c_.cluster.gang = true;
+  c_.cluster.time_slice = seconds(10);
+  c_.cluster.priority.decay_half_life = base::Duration{0};
+  c_.partitions[0].over_subscribe = OverSubscribe::kForce;
+  driver().step(at(0), Submit{of("ada", 1, 2)});
+  driver().step(at(0), Submit{of("bob", 2, 2)});
+  driver().run_until(at(100));
+  driver().step(at(100), JobGone{JobId{1}});
+  driver().step(at(100), JobGone{JobId{2}});
+  std::int64_t sum = 0;
+  for (const UserUsage& user : driver().scheduler().usage().users) sum += user.used.billed;
+  EXPECT_EQ(sum, 8 * 100 * 1000);
+}
+
+// UsageFactor: what a QOS makes cheaper, or free.
+TEST_F(PriorityTest, AQosMayMakeUsageCheaper) {
+  c_.qos = {QosConfig{.name = "half", .usage_factor_milli = 500}};
+  c_.cluster.priority.decay_half_life = base::Duration{0};
+  JobRequest request = of("ada", 1, 1);
+  request.qos = "half";
+  driver().step(at(0), Submit{request});
+  driver().run_until(at(0));
+  driver().step(at(10), JobGone{JobId{1}});
+  EXPECT_EQ(driver().scheduler().usage().users.at(0).used.billed, 4 * 5 * 1000);
+}
+
+// A scheduler that is given the usage of the one before it goes on as that one does.
+TEST_F(PriorityTest, UsageThatIsKeptIsGoneOnWith) {
+  c_.cluster.priority.weight_fair_share = 1000;
+  c_.cluster.priority.fair_tree = false;
+  c_.cluster.priority.decay_half_life = seconds(500);
+  driver().step(at(1), Submit{of("ada", 1, 1)});
+  driver().step(at(1), Submit{of("bob", 2, 1)});
+  driver().run_until(at(10));
+  driver().step(at(10), JobGone{JobId{2}});
+  driver().run_until(at(75));
+  const UsageState kept = driver().scheduler().usage();
+  ASSERT_EQ(kept.jobs.size(), 1U);
+
+  Driver next{c_, two_};
+  RestoredJob running;
+  running.request = of("ada", 1, 1);
+  running.state = JobState::kRunning;
+  running.partition = next.scheduler().find_partition("p");
+  running.allocation = *driver().view(1).allocation;
+  running.allocated_at = at(1);
+  running.ready = true;
+  running.start_time = at(1);
+  running.run_time = seconds(74);
+  running.times_as_of = at(75);
+  next.scheduler().restore_from_published(at(75), {running}, {});
+  next.scheduler().restore_usage(kept);
+  EXPECT_EQ(next.scheduler().usage(), kept);
+  for (Driver* each : {&driver(), &next}) {
+    each->run_until(at(200));
+    each->step(at(200), Submit{of("ada", 5, 2)});
+    each->step(at(200), Submit{of("bob", 6, 2)});
+    each->run_until(at(300));
+  }
+  EXPECT_EQ(next.scheduler().usage(), driver().scheduler().usage());
+  for (const std::int64_t id : {5, 6})
+    EXPECT_EQ(next.view(id).priority, driver().view(id).priority);
+}
+
+// 13.2, R6.3a (recording rnd_linear_114): a job that runs may be held; it gets no turn until it is
+// released.
+TEST_F(PriorityTest, AHeldJobGetsNoTurnUntilItIsReleased) {
+  c_.cluster.gang = true;
+  c_.partitions[0].over_subscribe = OverSubscribe::kForce;
+  options_ = kToldTiming;
+  driver().step(at(0), Submit{of("ada", 1, 2)});
+  driver().step(at(0), Submit{of("bob", 2, 2)});
+  driver().step(at(1), Pass{});
+  driver().step(at(2), Hold{JobId{1}});
+  EXPECT_EQ(priority(1), 0U);
+  EXPECT_EQ(driver().view(1).state, JobState::kRunning) << "its turn goes on";
+  for (int tick = 1; tick < 6; ++tick) driver().step(at(2 + tick), SliceEnd{});
+  EXPECT_EQ(driver().view(1).state, JobState::kSuspended);
+  EXPECT_EQ(driver().view(2).state, JobState::kRunning);
+  driver().step(at(8), Release{JobId{1}});
+  EXPECT_GT(priority(1), 0U);
+  driver().step(at(9), SliceEnd{});
+  driver().step(at(10), SliceEnd{});
+  driver().step(at(11), SliceEnd{});
+  bool ran = driver().view(1).state == JobState::kRunning;
+  driver().step(at(12), SliceEnd{});
+  ran = ran || driver().view(1).state == JobState::kRunning;
+  EXPECT_TRUE(ran);
+}
+
+}  // namespace
+}  // namespace sched::testing

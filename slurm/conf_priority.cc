@@ -1,0 +1,127 @@
+// Cluster-wide keys of priorities (chapter 9).
+#include "slurm/conf_priority.h"
+
+#include <array>
+
+#include "slurm/limits.h"
+#include "slurm/tres.h"
+
+namespace slurm {
+namespace {
+
+using sched::PriorityParameters;
+
+base::Status priority_type(PriorityParameters& p, std::string_view key, std::string_view value) {
+  return choose(p.type, key, value,
+                {{"priority/basic", sched::PriorityType::kBasic},
+                 {"priority/multifactor", sched::PriorityType::kMultifactor}});
+}
+
+template <std::uint32_t PriorityParameters::*field>
+base::Status weight(PriorityParameters& p, std::string_view key, std::string_view value) {
+  return set_integer(p.*field, key, value, {.min = 0, .max = kUint32Max});
+}
+
+base::Status weight_tres(PriorityParameters& p, std::string_view key, std::string_view value) {
+  const base::Result<sched::TresWeights> read = parse_tres_weights(key, value);
+  if (!read) return read.error();
+  p.weight_tres = *read;
+  return {};
+}
+
+template <base::Duration PriorityParameters::*field>
+base::Status time(PriorityParameters& p, std::string_view key, std::string_view value) {
+  const base::Result<std::optional<base::Duration>> read = parse_time(key, value);
+  if (!read) return read.error();
+  p.*field = read->value_or(kUnlimited);
+  return {};
+}
+
+base::Status usage_reset(PriorityParameters& p, std::string_view key, std::string_view value) {
+  using sched::UsageReset;
+  if (same_word(value, "NOW")) {
+    return base::invalid_argument(std::string{key} + " NOW: is a command, not a period; say NONE");
+  }
+  return choose(p.usage_reset, key, value,
+                {{"NONE", UsageReset::kNever},
+                 {"DAILY", UsageReset::kDaily},
+                 {"WEEKLY", UsageReset::kWeekly},
+                 {"MONTHLY", UsageReset::kMonthly},
+                 {"QUARTERLY", UsageReset::kQuarterly},
+                 {"YEARLY", UsageReset::kYearly}});
+}
+
+base::Status flags(PriorityParameters& p, std::string_view key, std::string_view value) {
+  struct Flag {
+    std::string_view name;
+    bool PriorityParameters::*field;
+    bool set_to;
+  };
+  constexpr std::array<Flag, 10> kFlags = {
+      {{"ACCRUE_ALWAYS", &PriorityParameters::accrue_always, true},
+       {"CALCULATE_RUNNING", &PriorityParameters::calculate_running, true},
+       {"INCR_ONLY", &PriorityParameters::increase_only, true},
+       {"MAX_TRES", &PriorityParameters::max_tres, true},
+       {"NO_FAIR_TREE", &PriorityParameters::fair_tree, false},
+       {"NO_NORMAL_ASSOC", &PriorityParameters::normal_assoc, false},
+       {"NO_NORMAL_PART", &PriorityParameters::normal_partition, false},
+       {"NO_NORMAL_QOS", &PriorityParameters::normal_qos, false},
+       {"NO_NORMAL_TRES", &PriorityParameters::normal_tres, false},
+       {"SMALL_RELATIVE_TO_TIME", &PriorityParameters::small_relative_to_time, true}}};
+  for (const std::string& word : split(value, ',')) {
+    if (same_word(word, "NO_NORMAL_ALL")) {
+      p.normal_assoc = p.normal_partition = p.normal_qos = p.normal_tres = false;
+      continue;
+    }
+    if (same_word(word, "DEPTH_OBLIVIOUS")) {
+      return not_supported(std::string{key} + " " + word);
+    }
+    bool known = false;
+    std::vector<std::string_view> names = {"NO_NORMAL_ALL"};
+    for (const Flag& flag : kFlags) {
+      names.push_back(flag.name);
+      if (!same_word(flag.name, word)) continue;
+      p.*(flag.field) = flag.set_to;
+      known = true;
+    }
+    if (!known) return unknown_word(key, word, names);
+  }
+  return {};
+}
+
+using Key = ConfKey<PriorityParameters>;
+constexpr std::array kKeys = {
+    Key{"PriorityType", priority_type},
+    Key{"PriorityWeightAge", weight<&PriorityParameters::weight_age>},
+    Key{"PriorityWeightAssoc", weight<&PriorityParameters::weight_assoc>},
+    Key{"PriorityWeightFairshare", weight<&PriorityParameters::weight_fair_share>},
+    Key{"PriorityWeightJobSize", weight<&PriorityParameters::weight_job_size>},
+    Key{"PriorityWeightPartition", weight<&PriorityParameters::weight_partition>},
+    Key{"PriorityWeightQOS", weight<&PriorityParameters::weight_qos>},
+    Key{"PriorityWeightTRES", weight_tres},
+    Key{"PriorityMaxAge", time<&PriorityParameters::max_age>},
+    Key{"PriorityFavorSmall", boolean_key<&PriorityParameters::favor_small>},
+    Key{"PriorityDecayHalfLife", time<&PriorityParameters::decay_half_life>},
+    Key{"PriorityCalcPeriod", time<&PriorityParameters::calc_period>},
+    Key{"PriorityUsageResetPeriod", usage_reset},
+    Key{"FairShareDampeningFactor",
+        [](PriorityParameters& p, std::string_view key, std::string_view value) {
+          return set_integer(p.dampening, key, value, {.min = 1, .max = kUint16Max});
+        }},
+    Key{"PriorityFlags", flags},
+};
+
+}  // namespace
+
+bool is_priority_key(std::string_view key) {
+  for (const Key& row : kKeys) {
+    if (same_word(row.name, key)) return true;
+  }
+  return false;
+}
+
+base::Status read_priority_keys(PriorityParameters& parameters, std::span<const KeyValue> keys) {
+  return apply_keys(parameters, keys, kKeys, "slurm.conf");
+}
+
+}  // namespace slurm

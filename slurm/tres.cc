@@ -1,0 +1,118 @@
+#include "slurm/tres.h"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "slurm/conf_actions.h"
+#include "slurm/limits.h"
+#include "slurm/quantities.h"
+
+namespace slurm {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, sched::Tres>, 4> kNames = {
+    {{"cpu", sched::Tres::kCpu},
+     {"mem", sched::Tres::kMemory},
+     {"node", sched::Tres::kNode},
+     {"billing", sched::Tres::kBilling}}};
+
+// Calls set(kind, value) for each "kind=value".
+template <typename Set>
+base::Status for_each_tres(std::string_view what, std::string_view text, const Set& set) {
+  for (const std::string& item : split(text, ',')) {
+    const auto [name, value] = split_option(item);
+    bool known = false;
+    for (const auto& [word, kind] : kNames) {
+      if (!same_word(word, name)) continue;
+      known = true;
+      if (const base::Status status = set(kind, value); !status) return status;
+    }
+    if (known) continue;
+    if (name.find('/') != std::string_view::npos || same_word(name, "energy")) {
+      return not_supported(std::string{what} + " " + std::string{name});
+    }
+    return unknown_word(what, name, {"cpu", "mem", "node", "billing"});
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<sched::TresLimits> parse_tres_limits(std::string_view what, std::string_view text) {
+  sched::TresLimits limits;
+  const base::Status status =
+      for_each_tres(what, text, [&](sched::Tres kind, std::string_view value) -> base::Status {
+        limits[kind].reset();
+        if (value == "-1") return {};
+        if (kind == sched::Tres::kMemory) {
+          const base::Result<sched::MemoryMiB> memory = parse_memory(what, value);
+          if (!memory) return memory.error();
+          limits[kind] = memory->value();
+          return {};
+        }
+        const base::Result<std::int64_t> count = parse_integer(what, value, {.min = 0});
+        if (!count) return count.error();
+        limits[kind] = *count;
+        return {};
+      });
+  if (!status) return status.error();
+  return limits;
+}
+
+base::Result<sched::TresWeights> parse_tres_weights(std::string_view what, std::string_view text) {
+  sched::TresWeights weights;
+  const base::Status status =
+      for_each_tres(what, text, [&](sched::Tres kind, std::string_view value) -> base::Status {
+        const base::Result<std::int64_t> weight =
+            parse_integer(what, value, {.min = 0, .max = kUint32Max});
+        if (!weight) return weight.error();
+        weights[kind] = *weight;
+        return {};
+      });
+  if (!status) return status.error();
+  return weights;
+}
+
+base::Result<std::int64_t> parse_millionths(std::string_view what, std::string_view text) {
+  const std::size_t point = text.find('.');
+  std::string digits{text.substr(0, point)};
+  std::string after = point == std::string_view::npos ? "" : std::string{text.substr(point + 1)};
+  if (digits.empty()) digits = "0";
+  constexpr std::size_t kPlaces = 6;
+  if (after.size() > kPlaces) after.resize(kPlaces);
+  after.resize(kPlaces, '0');
+  const base::Result<std::int64_t> whole =
+      parse_integer(what, digits, {.min = 0, .max = 1'000'000'000});
+  if (!whole) return whole.error();
+  const base::Result<std::int64_t> part = parse_integer(what, after, {.min = 0, .max = 999'999});
+  if (!part) return part.error();
+  return *whole * 1'000'000 + *part;
+}
+
+base::Result<sched::TresWeights> parse_billing_weights(std::string_view what,
+                                                       std::string_view text) {
+  sched::TresWeights weights;
+  const base::Status status =
+      for_each_tres(what, text, [&](sched::Tres kind, std::string_view value) -> base::Status {
+        std::int64_t multiply = 1;
+        std::int64_t divide = 1;
+        if (kind == sched::Tres::kMemory && !value.empty()) {
+          const char unit = value.back();
+          if (unit == 'K' || unit == 'k') multiply = 1024;
+          if (unit == 'G' || unit == 'g') divide = 1024;
+          if (unit == 'T' || unit == 't') divide = 1024 * 1024;
+          if (std::string_view{"KkMmGgTt"}.find(unit) != std::string_view::npos) {
+            value.remove_suffix(1);
+          }
+        }
+        const base::Result<std::int64_t> weight = parse_millionths(what, value);
+        if (!weight) return weight.error();
+        weights[kind] = *weight * multiply / divide;
+        return {};
+      });
+  if (!status) return status.error();
+  return weights;
+}
+
+}  // namespace slurm
