@@ -2,17 +2,29 @@
 
 #include <ctime>
 
-#include "kube/clock.h"
-
 namespace cli {
+namespace {
 
-slurm::Now local_now() {
-  const base::Instant now = kube::SystemClock{}.wall();
-  const std::time_t seconds =
-      std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
+std::time_t seconds_of(base::Instant instant) {
+  return std::chrono::floor<std::chrono::seconds>(instant.time_since_epoch()).count();
+}
+
+// Of a local time that occurs twice or not at all, as the clocks are changed, mktime chooses one.
+base::Duration zone_at(base::Instant local) {
+  const std::time_t as_utc = seconds_of(local);
+  std::tm fields{};
+  if (gmtime_r(&as_utc, &fields) == nullptr) return base::Duration{0};
+  fields.tm_isdst = -1;  // mktime finds out
+  return std::chrono::seconds{as_utc - std::mktime(&fields)};
+}
+
+}  // namespace
+
+slurm::Now local_time(base::Instant now) {
+  const std::time_t seconds_count = seconds_of(now);
   std::tm local{};
-  if (localtime_r(&seconds, &local) == nullptr) return {.instant = now};
-  return {.instant = now, .zone = std::chrono::seconds{local.tm_gmtoff}};
+  if (localtime_r(&seconds_count, &local) == nullptr) return {.instant = now};
+  return {.instant = now, .zone = std::chrono::seconds{local.tm_gmtoff}, .zone_at = zone_at};
 }
 
 }  // namespace cli

@@ -1,10 +1,12 @@
-// The wall clock and the local zone: what a person at the keyboard means by "14:30".
+// The local zone: what a person at the keyboard means by "14:30", today and after the clocks are
+// changed.
 #pragma once
 
 #include "slurm/quantities.h"
 
 namespace cli {
 
-slurm::Now local_now();
+// Of this process's zone (TZ, /etc/localtime).
+slurm::Now local_time(base::Instant now);
 
 }  // namespace cli

@@ -13,6 +13,7 @@
 #include "cli/local_zone.h"
 #include "cli/man_page.h"
 #include "cli/simulate_command.h"
+#include "kube/clock.h"
 
 namespace cli {
 namespace {
@@ -159,7 +160,7 @@ int on_session(const WithSession& with_session, const ConnectOptions& connect,
 
 // submit's options are sbatch's, which follow other rules than kubectl's (-n is --ntasks).
 int submit(std::span<const std::string> words, const WithSession& with_session, Output output) {
-  const slurm::Now now = local_now();
+  const slurm::Now now = local_time(kube::SystemClock{}.wall());
   const base::Result<SubmitArguments> arguments = read_submit_arguments(words, now);
   if (!arguments) return usage(output, "submit", arguments.error());
   if (arguments->help) {

@@ -131,15 +131,18 @@ std::optional<base::Instant> read_instant(std::string_view text, Now now) {
     if (!offset) return std::nullopt;
     return now.instant + *offset;
   }
+  const auto utc = [&now](base::Instant local) {
+    return local - (now.zone_at ? now.zone_at(local) : now.zone);
+  };
   const base::Instant local = now.instant + now.zone;
   const base::Instant midnight{std::chrono::floor<days>(local)};
-  if (same_word(text, "today")) return midnight - now.zone;
-  if (same_word(text, "tomorrow")) return midnight + days{1} - now.zone;
+  if (same_word(text, "today")) return utc(midnight);
+  if (same_word(text, "tomorrow")) return utc(midnight + days{1});
   if (const std::optional<base::Duration> time = read_time_of_day(text)) {
     const base::Instant at = midnight + *time;
-    return (at < local ? at + days{1} : at) - now.zone;
+    return utc(at < local ? at + days{1} : at);
   }
-  if (const std::optional<base::Instant> date = read_date(text)) return *date - now.zone;
+  if (const std::optional<base::Instant> date = read_date(text)) return utc(*date);
   return std::nullopt;
 }
 

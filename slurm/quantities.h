@@ -1,6 +1,7 @@
 // Slurm's spellings of times and sizes (slurm-semantics.md 1.7; sbatch(1), slurm.conf(5)). Pure.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,10 +30,13 @@ base::Result<base::Duration> parse_seconds(std::string_view what, std::string_vi
 
 // An instant as --begin and --deadline take it: now, now+N[seconds|minutes|hours|days|weeks],
 // HH:MM[:SS] (the next such time of day), midnight, noon, today, tomorrow,
-// YYYY-MM-DD[THH:MM[:SS]]. `zone` is the local time's distance from UTC.
+// YYYY-MM-DD[THH:MM[:SS]]; times and dates are local ones.
 struct Now {
   base::Instant instant{};
-  base::Duration zone{0};
+  base::Duration zone{0};  // the local time's distance from UTC now
+  // The same at another local time, written as if it were UTC: summer time comes and goes. Empty:
+  // always `zone`.
+  std::function<base::Duration(base::Instant local)> zone_at{};
 };
 base::Result<base::Instant> parse_instant(std::string_view what, std::string_view text, Now now);
 
