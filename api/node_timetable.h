@@ -63,6 +63,7 @@ struct PodReference {
 
 struct NodeTimetableStatus {
   std::optional<std::int64_t> observed_generation{};  // of the object that is obeyed
+  std::optional<std::int64_t> observed_term{};
   std::optional<std::int64_t> observed_revision{};
   std::optional<NodeTopology> topology{};
   std::vector<PodReference> stuck{};    // pods that do not freeze or thaw

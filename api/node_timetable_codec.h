@@ -56,6 +56,7 @@ void visit(Io& io, Like<PodReference> auto& s) {
 template <typename Io>
 void visit(Io& io, Like<NodeTimetableStatus> auto& s) {
   io.field("observedGeneration", s.observed_generation);
+  io.field("observedTerm", s.observed_term);
   io.field("observedRevision", s.observed_revision);
   io.field("topology", s.topology);
   io.field("stuck", s.stuck);

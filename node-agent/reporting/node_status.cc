@@ -102,9 +102,11 @@ kube::Condition granted_condition(const AgentReport& report) {
 kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
                                       const AgentReport& report, base::Instant now) {
   kube::NodeTimetableStatus status = before;
+  status.observed_term.reset();
   status.observed_revision.reset();
   status.observed_generation.reset();
   if (report.in_force) {
+    status.observed_term = report.in_force->spec.term;
     status.observed_revision = report.in_force->spec.revision;
     status.observed_generation = report.in_force->metadata.generation;
   }

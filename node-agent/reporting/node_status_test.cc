@@ -22,6 +22,7 @@ constexpr base::Instant kNow{seconds{1'767'225'600}};
 
 AgentReport good() {
   auto timetable = std::make_shared<kube::NodeTimetable>();
+  timetable->spec.term = 3;
   timetable->spec.revision = 17;
   timetable->spec.timetable.slice = seconds{30};
   return {.in_force = timetable,
@@ -32,6 +33,7 @@ AgentReport good() {
 
 TEST(NodeStatus, SaysWhatIsInForce) {
   const kube::NodeTimetableStatus status = node_status({}, good(), kNow);
+  EXPECT_EQ(status.observed_term, 3);
   EXPECT_EQ(status.observed_revision, 17);
   EXPECT_EQ(status.topology->cpu_ids, "0-1");
   EXPECT_EQ(status.clock_error_micros, 1000);

@@ -10,6 +10,20 @@
 #include "operator/translate/node_translation.h"
 
 namespace control {
+namespace {
+
+TimetableVersion published_version(const kube::NodeTimetable& table) {
+  return {table.spec.term, table.spec.revision};
+}
+
+// An agent of an older version says no term.
+std::optional<TimetableVersion> observed_version(const kube::NodeTimetable& table) {
+  if (!table.status.observed_revision) return std::nullopt;
+  return TimetableVersion{table.status.observed_term.value_or(table.spec.term),
+                          *table.status.observed_revision};
+}
+
+}  // namespace
 
 void ControlLoop::observe(const Changes<kube::Node>& changes) {
   for (const auto& [key, object] : changes) {
@@ -62,7 +76,7 @@ void ControlLoop::observe(const Changes<kube::NodeTimetable>& changes) {
     if (object == nullptr) {
       lag_.forget(node);
     } else {
-      lag_.see(node, object->spec.revision, object->status.observed_revision, now_);
+      lag_.see(node, published_version(*object), observed_version(*object), now_);
       if (restored_ && object->spec.term > term_) return be_fenced(object->spec.term);
     }
     timetables_.observe(node, object.get());

@@ -4,17 +4,17 @@
 
 namespace control {
 
-void ObservedLag::see(const std::string& node, std::int64_t published,
-                      std::optional<std::int64_t> observed, base::Instant now) {
-  if (observed && *observed >= published) {
+void ObservedLag::see(const std::string& node, TimetableVersion published,
+                      std::optional<TimetableVersion> observed, base::Instant now) {
+  if (observed == published) {
     behind_.erase(node);
     return;
   }
   const auto [found, is_new] = behind_.try_emplace(node, Waiting{published, now});
   if (is_new) return;
   Waiting& waiting = found->second;
-  const bool reached = observed && *observed >= waiting.revision;
-  const bool recreated = published < waiting.revision;
+  const bool reached = observed && waiting.version <= *observed && *observed < published;
+  const bool recreated = published < waiting.version;
   if (reached || recreated) waiting = {published, now};
 }
 

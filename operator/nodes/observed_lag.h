@@ -1,7 +1,9 @@
 // How long nodes have not obeyed what was published for them: for the metric and its alert, nothing
-// is decided by it.
+// is decided by it. A node that obeys a newer timetable than the published one is behind, too:
+// after etcd was restored from a backup, agents may hold what the API server has lost.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,22 +14,29 @@
 
 namespace control {
 
+struct TimetableVersion {
+  std::int64_t term = 0;
+  std::int64_t revision = 0;
+  friend auto operator<=>(const TimetableVersion&, const TimetableVersion&) = default;
+};
+
 // Belongs to one thread. Remembers only nodes that are behind.
 class ObservedLag {
  public:
-  // Of a NodeTimetable as seen: the revision that is published, the one that its agent obeys.
-  void see(const std::string& node, std::int64_t published, std::optional<std::int64_t> observed,
-           base::Instant now);
+  // Of a NodeTimetable as seen: the version that is published, the one that its agent obeys.
+  void see(const std::string& node, TimetableVersion published,
+           std::optional<TimetableVersion> observed, base::Instant now);
   void forget(const std::string& node) { behind_.erase(node); }
 
-  // Since when the longest waiting revision of a node that `counts` waits to be obeyed; zero when
-  // none does. A node that follows, however late, starts anew with each revision that it reaches.
+  // Returns for how long the longest waiting version of a node that `counts` has waited to be
+  // obeyed; zero if none does. A node that follows, however late, starts anew with each version
+  // that it reaches.
   base::Duration oldest(base::Instant now,
                         const std::function<bool(const std::string&)>& counts) const;
 
  private:
   struct Waiting {
-    std::int64_t revision = 0;
+    TimetableVersion version;
     base::Instant since{};
   };
   std::map<std::string, Waiting> behind_;

@@ -14,25 +14,25 @@ bool any(const std::string&) {
 
 TEST(ObservedLag, CountsFromTheFirstRevisionThatIsNotObeyed) {
   ObservedLag lag;
-  lag.see("n1", 7, 7, kStart);
+  lag.see("n1", {1, 7}, TimetableVersion{1, 7}, kStart);
   EXPECT_EQ(lag.oldest(kStart + seconds{5}, any), seconds{0});
-  lag.see("n1", 8, 7, kStart + seconds{10});
-  lag.see("n1", 9, 7, kStart + seconds{20});
+  lag.see("n1", {1, 8}, TimetableVersion{1, 7}, kStart + seconds{10});
+  lag.see("n1", {1, 9}, TimetableVersion{1, 7}, kStart + seconds{20});
   EXPECT_EQ(lag.oldest(kStart + seconds{30}, any), seconds{20});
 }
 
 TEST(ObservedLag, StartsAnewWithEachRevisionThatIsReached) {
   ObservedLag lag;
-  lag.see("n1", 8, 7, kStart);
-  lag.see("n1", 9, 8, kStart + seconds{5});
+  lag.see("n1", {1, 8}, TimetableVersion{1, 7}, kStart);
+  lag.see("n1", {1, 9}, TimetableVersion{1, 8}, kStart + seconds{5});
   EXPECT_EQ(lag.oldest(kStart + seconds{6}, any), seconds{1});
-  lag.see("n1", 9, 9, kStart + seconds{7});
+  lag.see("n1", {1, 9}, TimetableVersion{1, 9}, kStart + seconds{7});
   EXPECT_EQ(lag.oldest(kStart + seconds{60}, any), seconds{0});
 }
 
 TEST(ObservedLag, AgentThatHasSaidNothingIsBehind) {
   ObservedLag lag;
-  lag.see("n1", 1, std::nullopt, kStart);
+  lag.see("n1", {1, 1}, std::nullopt, kStart);
   EXPECT_EQ(lag.oldest(kStart + seconds{3}, any), seconds{3});
   lag.forget("n1");
   EXPECT_EQ(lag.oldest(kStart + seconds{3}, any), seconds{0});
@@ -40,15 +40,33 @@ TEST(ObservedLag, AgentThatHasSaidNothingIsBehind) {
 
 TEST(ObservedLag, TimetableThatWasMadeAnewIsAnotherOne) {
   ObservedLag lag;
-  lag.see("n1", 40, 39, kStart);
-  lag.see("n1", 1, std::nullopt, kStart + seconds{10});
+  lag.see("n1", {1, 40}, TimetableVersion{1, 39}, kStart);
+  lag.see("n1", {1, 1}, std::nullopt, kStart + seconds{10});
   EXPECT_EQ(lag.oldest(kStart + seconds{11}, any), seconds{1});
+}
+
+// etcd was restored: the agent obeys what the API server does not know any more.
+TEST(ObservedLag, AgentThatObeysANewerOneIsBehind) {
+  ObservedLag lag;
+  lag.see("n1", {5, 900}, TimetableVersion{5, 1000}, kStart);
+  EXPECT_EQ(lag.oldest(kStart + seconds{3}, any), seconds{3});
+  lag.see("n1", {6, 901}, TimetableVersion{5, 1000}, kStart + seconds{3});
+  lag.see("n1", {6, 902}, TimetableVersion{5, 1000}, kStart + seconds{9});
+  EXPECT_EQ(lag.oldest(kStart + seconds{13}, any), seconds{10});
+  lag.see("n1", {6, 902}, TimetableVersion{6, 902}, kStart + seconds{13});
+  EXPECT_EQ(lag.oldest(kStart + seconds{60}, any), seconds{0});
+}
+
+TEST(ObservedLag, TheSameRevisionOfAnotherTermIsAnotherOne) {
+  ObservedLag lag;
+  lag.see("n1", {6, 901}, TimetableVersion{5, 901}, kStart);
+  EXPECT_EQ(lag.oldest(kStart + seconds{3}, any), seconds{3});
 }
 
 TEST(ObservedLag, OnlyNodesThatCount) {
   ObservedLag lag;
-  lag.see("down", 2, 1, kStart);
-  lag.see("up", 2, 1, kStart + seconds{4});
+  lag.see("down", {1, 2}, TimetableVersion{1, 1}, kStart);
+  lag.see("up", {1, 2}, TimetableVersion{1, 1}, kStart + seconds{4});
   EXPECT_EQ(lag.oldest(kStart + seconds{5}, [](const std::string& node) { return node == "up"; }),
             seconds{1});
 }

@@ -246,7 +246,8 @@ void FakeNode::report() {
   if (!news) return;
   (void)client_.patch_status<kube::NodeTimetable>(
       {"", options_.name}, {{"status",
-                             {{"observedRevision", table_->spec.revision},
+                             {{"observedTerm", table_->spec.term},
+                              {"observedRevision", table_->spec.revision},
                               {"topology",
                                {{"sockets", 1},
                                 {"coresPerSocket", options_.cpus},
