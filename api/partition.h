@@ -113,12 +113,24 @@ struct PartitionJobCounts {
   friend bool operator==(const PartitionJobCounts&, const PartitionJobCounts&) = default;
 };
 
+// Nodes that take no new jobs, for the same reason.
+struct UnusableNodes {
+  std::string reason{};   // a word in CamelCase
+  std::string message{};  // with the node as its subject: "is cordoned"
+  std::int32_t nodes = 0;
+  std::string hostlist{};  // as many of them as fit
+
+  friend bool operator==(const UnusableNodes&, const UnusableNodes&) = default;
+};
+
 struct PartitionStatus {
   std::optional<std::int64_t> observed_generation{};  // newest spec that was judged
   std::optional<PartitionSpec> accepted{};            // the last legal spec
   std::optional<PreemptMode> preempt_mode{};          // in force
   std::optional<std::int32_t> nodes{};
   std::optional<std::int32_t> cpus{};
+  std::optional<std::int32_t> unusable_nodes{};  // how many of them take no new jobs
+  std::vector<UnusableNodes> unusable{};         // which, and why; the largest group first
   std::optional<PartitionJobCounts> jobs{};
   Conditions conditions{};  // Accepted
 

@@ -72,12 +72,22 @@ void visit(Io& io, Like<PartitionJobCounts> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<UnusableNodes> auto& s) {
+  io.field("reason", s.reason);
+  io.field("message", s.message);
+  io.always("nodes", s.nodes);
+  io.field("hostlist", s.hostlist);
+}
+
+template <typename Io>
 void visit(Io& io, Like<PartitionStatus> auto& s) {
   io.field("observedGeneration", s.observed_generation);
   io.field("accepted", s.accepted);
   io.field("preemptMode", s.preempt_mode);
   io.field("nodes", s.nodes);
   io.field("cpus", s.cpus);
+  io.field("unusableNodes", s.unusable_nodes);
+  io.field("unusable", s.unusable);
   io.field("jobs", s.jobs);
   io.field("conditions", s.conditions);
 }

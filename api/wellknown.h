@@ -17,6 +17,14 @@ inline constexpr std::string_view kLabelTask = "kubegang.io/task";  // index of 
 // Which start of the job the pod belongs to (Job.status.starts).
 inline constexpr std::string_view kLabelStart = "kubegang.io/start";
 
+// Labels of the operator's and the agents' own pods, as the chart makes them, and the agent's
+// container.
+inline constexpr std::string_view kLabelName = "app.kubernetes.io/name";
+inline constexpr std::string_view kLabelNameValue = "kubegang";
+inline constexpr std::string_view kLabelComponent = "app.kubernetes.io/component";
+inline constexpr std::string_view kComponentAgent = "agent";
+inline constexpr std::string_view kAgentContainer = "agent";
+
 // Label of a Node: lower is used first.
 inline constexpr std::string_view kLabelWeight = "kubegang.io/weight";
 // Taint of a Node whose partition says taintNodes.
@@ -41,6 +49,17 @@ inline constexpr std::string_view kNeverFrozen = "NeverFrozen";
 // Reasons of an agent's condition Ready, of a NodeTimetable: everything runs on that node.
 inline constexpr std::string_view kAgentKillSwitch = "KillSwitch";
 inline constexpr std::string_view kAgentFailedOpen = "FailedOpen";
+inline constexpr std::string_view kAgentStopped = "Stopped";  // its last word
+
+// Reasons why a node takes no new jobs, in Partition.status.unusable.
+inline constexpr std::string_view kNodeNotReady = "NotReady";
+inline constexpr std::string_view kNodeCordoned = "Cordoned";
+inline constexpr std::string_view kNodeBeingDeleted = "BeingDeleted";
+inline constexpr std::string_view kNodeTainted = "Tainted";
+inline constexpr std::string_view kNodeHasOrphans = "PodsOfDeletedJobs";
+inline constexpr std::string_view kNodeNoAgent = "NoAgent";
+inline constexpr std::string_view kNodeAgentNotReady = "AgentNotReady";
+inline constexpr std::string_view kNodeClock = "ClockNotSynchronized";
 
 // Reasons of an ending that undoes a start; a new leader knows by them how to go on.
 inline constexpr std::string_view kStartUndone = "StartUndone";

@@ -92,6 +92,8 @@ void add_info(CLI::App& app, Commands& commands, Output output) {
   CLI::App& command = *app.add_subcommand("info", "Show partitions and nodes, as sinfo does.");
   add_connection(command, commands.connect);
   add_json(command, commands.info.json);
+  command.add_flag("-R,--list-reasons", commands.info.reasons,
+                   "which nodes take no new jobs, and why");
   command.callback([&commands, output] {
     commands.on_cluster = [&commands, output](const Session& session) {
       return run_info(session, commands.info, output);

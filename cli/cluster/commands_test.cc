@@ -343,6 +343,52 @@ TEST_F(ClusterCommands, InfoShowsPartitionsAndNodeStates) {
             "batch*       up   infinite      1   idle n2\n");
 }
 
+// Goal: a node that is Ready to Kubernetes and gets no jobs is not shown as idle, and both commands
+// say why.
+TEST_F(ClusterCommands, InfoAndExplainSayWhyNodesTakeNoJobs) {
+  kube::Partition partition;
+  partition.metadata.name = "batch";
+  partition.spec.nodes.hostlist = "n[1-3]";
+  const auto created = client_.create(partition);
+  ASSERT_TRUE(created.ok());
+  kube::Partition said = *created;
+  said.status.nodes = 3;
+  said.status.unusable_nodes = 2;
+  said.status.unusable = {{"AgentNotReady", "has an agent that says Stopped", 2, "n[1-2]"}};
+  ASSERT_TRUE(client_.patch_status_from(*created, said).ok());
+  for (const char* name : {"n1", "n2", "n3"}) {
+    const nlohmann::json node = {{"apiVersion", "v1"},
+                                 {"kind", "Node"},
+                                 {"metadata", {{"name", name}}},
+                                 {"status",
+                                  {{"allocatable", {{"cpu", "8"}}},
+                                   {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
+    ASSERT_TRUE(client_.create_json<kube::Node>("", node).ok());
+  }
+  add_job("default", "runs", {},
+          {.state = kube::JobState::kRunning,
+           .allocation = on("n[2-3]"),
+           .partition = "batch",
+           .conditions = ready()});
+  add_job("default", "waits", {}, {.state = kube::JobState::kPending, .partition = "batch"});
+  EXPECT_EQ(run({"info"}).out,
+            "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+            "batch        up   infinite      1  alloc n3\n"
+            "batch        up   infinite      1  drain n1\n"
+            "batch        up   infinite      1   drng n2\n");
+  EXPECT_EQ(run({"info", "-R"}).out,
+            "REASON               PARTITION  NODES NODELIST             MESSAGE\n"
+            "AgentNotReady        batch          2 n[1-2]               has an agent that says "
+            "Stopped\n");
+  EXPECT_EQ(nlohmann::json::parse(run({"info", "-R", "-o", "json"}).out)[0]["hostlist"], "n[1-2]");
+  EXPECT_THAT(run({"explain", "waits"}).out,
+              HasSubstr("Unusable    2 of 3 nodes of batch take no new jobs: n[1-2] "
+                        "has an agent that\n"
+                        "            says Stopped (AgentNotReady)\n"));
+  EXPECT_THAT(run({"explain", "runs"}).out,
+              HasSubstr("Unusable    n2 has an agent that says Stopped (AgentNotReady)\n"));
+}
+
 TEST_F(ClusterCommands, InfoShowsThatARefusedPartitionIsNotThere) {
   kube::Partition partition;
   partition.metadata.name = "second";

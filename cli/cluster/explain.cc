@@ -1,9 +1,12 @@
 #include "cli/cluster/explain.h"
 
 #include <algorithm>
+#include <set>
+#include <sstream>
 
 #include "cli/cluster/read.h"
 #include "kube/api/time_format.h"
+#include "slurm/hostlist.h"
 #include "slurm/quantities.h"
 
 namespace cli {
@@ -49,9 +52,40 @@ std::string ending_text(const kube::JobEnding& ending) {
   return text;
 }
 
+// What is wrong with the nodes that the job has, or that it might get.
+void add_unusable(std::string& out, const kube::Job& job, const kube::Partition& partition) {
+  std::set<std::string> own;
+  if (job.status.allocation) {
+    const auto names = slurm::expand_hostlist(job.status.allocation->hostlist);
+    if (names) own.insert(names->begin(), names->end());
+  }
+  for (const kube::UnusableNodes& group : partition.status.unusable) {
+    std::string which = std::to_string(group.nodes) + " of " +
+                        std::to_string(partition.status.nodes.value_or(0)) + " nodes of " +
+                        partition.metadata.name + " take no new jobs: " + group.hostlist;
+    if (job.status.allocation) {
+      auto names = slurm::expand_hostlist(group.hostlist);
+      if (!names) continue;
+      std::erase_if(*names, [&](const std::string& name) { return !own.contains(name); });
+      if (names->empty()) continue;
+      which = slurm::compress_hostlist(*names);
+    }
+    add(out, "Unusable", which + " " + group.message + " (" + group.reason + ")");
+  }
+}
+
+// A job that waits for several lists them with commas.
+std::vector<std::string> partitions_of(const kube::Job& job) {
+  std::vector<std::string> names;
+  std::istringstream list{job.status.partition};
+  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  return names;
+}
+
 }  // namespace
 
 std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
+                        const std::vector<kube::Partition>& partitions,
                         const std::vector<kube::Event>& events, base::Instant now) {
   const JobMoment moment = job_moment(job, timetable_of, now);
   const kube::JobStatus& status = job.status;
@@ -73,6 +107,10 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
   }
   if (!status.allocation || moment.code == "S") add(out, "Reason", status.reason);
   add(out, "Message", status.message);
+  const bool has_ended = status.state && kube::is_final(*status.state);
+  for (const kube::Partition& partition : partitions) {
+    if (!has_ended) add_unusable(out, job, partition);
+  }
   if (status.held) add(out, "Held", status.held->reason + "; kubectl gang release ends that");
   if (job.spec.control.hold.value_or(false))
     add(out, "Held", "by its user; kubectl gang release ends that");
@@ -110,6 +148,12 @@ int run_explain(const Session& session, const std::string& name, Output output) 
   };
   const base::Result<kube::Job> job = find_job(session, name, output);
   if (!job) return fail(job.error());
+  std::vector<kube::Partition> partitions;
+  for (const std::string& partition_name : partitions_of(*job)) {
+    // Without the right to read it the rest is still worth showing.
+    auto partition = session.client.get<kube::Partition>({"", partition_name});
+    if (partition) partitions.push_back(std::move(*partition));
+  }
   base::Result<kube::ObjectList<kube::Event>> events = session.client.list<kube::Event>(
       {.ns = session.ns, .field_selector = "involvedObject.name=" + job->metadata.name});
   if (!events) return fail(events.error());
@@ -121,7 +165,8 @@ int run_explain(const Session& session, const std::string& name, Output output) 
     return a.last_timestamp < b.last_timestamp;
   });
   TimetableReader timetables{session, output};
-  const std::string text = explanation(*job, timetables.lookup(), of_job, session.clock.wall());
+  const std::string text =
+      explanation(*job, timetables.lookup(), partitions, of_job, session.clock.wall());
   if (!timetables.status()) return fail(timetables.status().error());
   output.out << text;
   return kExitOk;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "api/partition.h"
 #include "cli/cluster/job_time.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
@@ -11,8 +12,9 @@
 
 namespace cli {
 
-// For people; lines of at most 80 columns where names allow it.
+// For people; lines of at most 80 columns where names allow it. `partitions`: the job's own.
 std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
+                        const std::vector<kube::Partition>& partitions,
                         const std::vector<kube::Event>& events, base::Instant now);
 
 int run_explain(const Session& session, const std::string& job, Output output);

@@ -36,9 +36,19 @@ std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>&
   return cpus;
 }
 
-std::string node_state(const kube::Node& node, std::int64_t allocated) {
+// The nodes of which the operator says that they take no new jobs.
+std::set<std::string> unusable_nodes(const kube::Partition& partition) {
+  std::set<std::string> all;
+  for (const kube::UnusableNodes& group : partition.status.unusable) {
+    const base::Result<std::vector<std::string>> names = slurm::expand_hostlist(group.hostlist);
+    if (names) all.insert(names->begin(), names->end());
+  }
+  return all;
+}
+
+std::string node_state(const kube::Node& node, bool is_unusable, std::int64_t allocated) {
   if (!kube::is_true(node.status.conditions, "Ready")) return "down";
-  if (node.spec.unschedulable) return allocated > 0 ? "drng" : "drain";
+  if (node.spec.unschedulable || is_unusable) return allocated > 0 ? "drng" : "drain";
   if (allocated == 0) return "idle";
   const auto cpus = node.status.allocatable.find("cpu");
   const bool full = cpus == node.status.allocatable.end() || allocated >= cpus->second.units();
@@ -99,12 +109,15 @@ std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
           slurm::expand_hostlist(*spec.nodes.hostlist);
       if (names) listed.insert(names->begin(), names->end());
     }
+    const std::set<std::string> unusable = unusable_nodes(*partition);
     std::map<std::string, std::vector<std::string>> by_state;
     for (const kube::Node& node : nodes) {
       if (!has_node(spec, listed, node)) continue;
       const auto cpus = allocated.find(node.metadata.name);
-      by_state[node_state(node, cpus == allocated.end() ? 0 : cpus->second)].push_back(
-          node.metadata.name);
+      const std::string& name = node.metadata.name;
+      by_state[node_state(node, unusable.contains(name),
+                          cpus == allocated.end() ? 0 : cpus->second)]
+          .push_back(name);
     }
     if (by_state.empty()) by_state["n/a"] = {};
     for (auto& [state, names] : by_state) {
@@ -136,6 +149,42 @@ std::string format_info(const std::vector<InfoLine>& lines) {
   return format_table(columns, rows);
 }
 
+std::string format_reasons(const std::vector<kube::Partition>& partitions) {
+  const std::array<Column, 5> columns = {Column{"REASON", 20, true}, Column{"PARTITION", 9, true},
+                                         Column{"NODES", 6}, Column{"NODELIST", 20, true},
+                                         Column{"MESSAGE", 0, true}};
+  std::vector<std::vector<std::string>> rows;
+  for (const kube::Partition& partition : partitions) {
+    for (const kube::UnusableNodes& group : partition.status.unusable) {
+      rows.push_back({group.reason, partition.metadata.name, std::to_string(group.nodes),
+                      group.hostlist, group.message});
+    }
+  }
+  return format_table(columns, rows);
+}
+
+namespace {
+
+void print_reasons(const std::vector<kube::Partition>& partitions, bool as_json, Output output) {
+  if (!as_json) {
+    output.out << format_reasons(partitions);
+    return;
+  }
+  Json json = Json::array();
+  for (const kube::Partition& partition : partitions) {
+    for (const kube::UnusableNodes& group : partition.status.unusable) {
+      json.push_back({{"reason", group.reason},
+                      {"partition", partition.metadata.name},
+                      {"nodes", group.nodes},
+                      {"hostlist", group.hostlist},
+                      {"message", group.message}});
+    }
+  }
+  output.out << json.dump(2) << "\n";
+}
+
+}  // namespace
+
 int run_info(const Session& session, const InfoOptions& options, Output output) {
   const auto fail = [&](const base::Error& error) {
     output.err << "kubectl-gang info: " << error.message << "\n";
@@ -143,6 +192,10 @@ int run_info(const Session& session, const InfoOptions& options, Output output) 
   };
   const auto partitions = list_all<kube::Partition>(session, "", output);
   if (!partitions) return fail(partitions.error());
+  if (options.reasons) {
+    print_reasons(*partitions, options.json, output);
+    return kExitOk;
+  }
   const auto nodes = list_all<kube::Node>(session, "", output);
   if (!nodes) return fail(nodes.error());
   const auto jobs = list_all<kube::Job>(session, "", output);

@@ -16,7 +16,7 @@ struct InfoLine {
   std::string partition;  // with '*' behind the default one
   std::string available;  // up, down, drain, inact
   std::string time_limit;
-  std::string state;  // idle, mix, alloc, down, drain, drng
+  std::string state;  // idle, mix, alloc, down, drain, drng (takes no new jobs, has some)
   std::vector<std::string> nodes;
   friend bool operator==(const InfoLine&, const InfoLine&) = default;
 };
@@ -29,8 +29,13 @@ std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
 
 std::string format_info(const std::vector<InfoLine>& lines);
 
+// Nodes that take no new jobs, by partition and reason, as the operator says it (up to a minute
+// ago).
+std::string format_reasons(const std::vector<kube::Partition>& partitions);
+
 struct InfoOptions {
   bool json = false;
+  bool reasons = false;  // instead of the nodes' states
 };
 int run_info(const Session& session, const InfoOptions& options, Output output);
 

@@ -69,7 +69,8 @@ struct PodWritesTest : testing::Test {
   TemplateBook templates;
   PodIndex places;
   JobBook jobs{now, templates, places};
-  NodeBook nodes{report};
+  const AgentPods agents;
+  NodeBook nodes{agents, report};
   PolicyBook policy;
   bool is_stored = true;
   const CommitGate gate{{.is_stored = [this](const std::string&) { return is_stored; },

@@ -36,6 +36,7 @@
 #include "operator/loop/inbox.h"
 #include "operator/loop/report.h"
 #include "operator/loop/scheduler_driver.h"
+#include "operator/nodes/agent_pods.h"
 #include "operator/nodes/node_book.h"
 #include "operator/nodes/node_taints.h"
 #include "operator/nodes/observed_lag.h"
@@ -62,6 +63,9 @@ class ControlLoop {
 
   // Of the election that made this process the leader. Before the first step.
   void lead(std::int32_t lease_transitions) { lease_transitions_ = lease_transitions; }
+
+  // Agents are pods of this namespace. Before the first step.
+  void expect_agents_in(std::string ns) { agents_.expect_in(std::move(ns)); }
 
   // Does everything that is due. Returns when to be called again at the latest (wall clock).
   // REQUIRES at the first call: the Inbox has complete first lists of all kinds.
@@ -101,6 +105,9 @@ class ControlLoop {
   void tell_nodes();
   void count_nodes();
   void choose_taints();
+  // Of the node, or of all.
+  void note_slicing(const std::string& node);
+  void note_slicing();
   void count_unsliced();
   void take_plans();
   std::optional<ListedJob> listed_job(sched::JobId id);
@@ -145,7 +152,8 @@ class ControlLoop {
 
   // What is known.
   PolicyBook policy_;
-  NodeBook nodes_{report_};
+  AgentPods agents_;
+  NodeBook nodes_{agents_, report_};
   PodIndex pods_;
   JobBook jobs_;
   JobCounts counts_;

@@ -47,6 +47,7 @@ void ControlLoop::tell_nodes() {
 void ControlLoop::count_nodes() {
   const base::Duration slice = policy_.configuration().cluster.time_slice;
   if (nodes_.is_uncounted()) {
+    counts_changed_ = true;
     if (nodes_.count(policy_.configuration())) wishes_.judge_waiting();
     choose_taints();
     timetables_.ensure_all(slice, now_);
@@ -69,10 +70,7 @@ void ControlLoop::observe(const Changes<kube::NodeTimetable>& changes) {
   for (const auto& [key, object] : changes) {
     const std::string& node = key.name;
     nodes_.observe_agent(node, object);
-    if (unsliced_.observe(node, object.get())) {
-      report_.log(unsliced_.slices(node) ? "node slices again" : "node does not slice",
-                  "node=" + node);
-    }
+    note_slicing(node);
     if (object == nullptr) {
       lag_.forget(node);
     } else {
@@ -101,6 +99,10 @@ void ControlLoop::observe(const Changes<kube::Pod>& changes) {
 
 void ControlLoop::index_pod(const kube::ObjectKey& key,
                             const std::shared_ptr<const kube::Pod>& pod) {
+  if (const auto node = agents_.observe(key, pod.get())) {
+    nodes_.observe_agent_pod(*node);
+    note_slicing(*node);
+  }
   const auto [before, after] = pods_.observe(key, pod);
   if (before) {
     nodes_.erase_pod(before->node, key);
@@ -141,9 +143,24 @@ void ControlLoop::decide_policy() {
                     " qos=" + std::to_string(configuration.qos.size()));
     scheduler_.tell(sched::Configure{std::make_shared<const sched::Configuration>(configuration)});
     nodes_.observe_policy();
+    note_slicing();
   }
   choose_taints();
   counts_changed_ = true;
+}
+
+// Where jobs take no turns agents are not needed, and their pods say nothing. Before the restore
+// not all is known: it looks at all nodes.
+void ControlLoop::note_slicing(const std::string& node) {
+  if (!restored_) return;
+  const bool needs_agent = policy_.configuration().cluster.gang;
+  const auto agent_pod = needs_agent ? agents_.on(node) : std::nullopt;
+  if (!unsliced_.observe(node, is_unsliced(nodes_.table(node), agent_pod))) return;
+  report_.log(unsliced_.slices(node) ? "node slices again" : "node does not slice", "node=" + node);
+}
+
+void ControlLoop::note_slicing() {
+  for (const kube::Node* node : nodes_.objects()) note_slicing(node->metadata.name);
 }
 
 void ControlLoop::count_unsliced() {
@@ -202,6 +219,9 @@ void ControlLoop::show_counts() {
     const auto capacity = nodes_.capacity().find(partition.name);
     wanted.nodes = capacity == nodes_.capacity().end() ? 0 : capacity->second.nodes;
     wanted.cpus = nodes_.cpus_of(partition.name);
+    wanted.unusable = nodes_.unusable_in(partition.name);
+    wanted.unusable_nodes = 0;
+    for (const kube::UnusableNodes& group : wanted.unusable) *wanted.unusable_nodes += group.nodes;
     show(*mirror, std::move(wanted));
   }
   for (auto& [name, entry] : policy_.entries<kube::Qos>()) {

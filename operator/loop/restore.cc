@@ -53,6 +53,7 @@ void ControlLoop::restore() {
   const std::size_t jobs_count = restored.size();
   restored_ = counts_changed_ = true;
   jobs_.restored();
+  note_slicing();
   timetables_.ensure_all(policy_.configuration().cluster.time_slice, now_);
   scheduler_.restore(std::move(restored), published_plans());
   restore_unsliced();

@@ -46,6 +46,10 @@ void NodeBook::observe_agent(const std::string& name,
   if (!same || record.node == nullptr) changed_.insert(name);
 }
 
+void NodeBook::observe_agent_pod(const std::string& name) {
+  if (nodes_.contains(name)) changed_.insert(name);
+}
+
 void NodeBook::put_foreign(const std::string& name, const kube::ObjectKey& pod,
                            kube::Bytes memory) {
   nodes_[name].foreign[pod] = memory;
@@ -109,12 +113,13 @@ NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
   return news;
 }
 
-sched::NodeSpec NodeBook::judge(const std::string& name, const Record& record,
+sched::NodeSpec NodeBook::judge(const std::string& name, Record& record,
                                 const sched::Configuration& configuration,
-                                const OperatorParameters& parameters) const {
+                                const OperatorParameters& parameters) {
   NodeFacts facts;
   facts.node = record.node.get();
   facts.agent = record.table != nullptr ? &record.table->status : nullptr;
+  facts.agent_pod = agents_.on(name);
   for (const auto& [key, memory] : record.foreign) facts.foreign_memory += memory;
   facts.foreign_pods = static_cast<int>(record.foreign.size());
   facts.has_orphans = !record.orphans.empty();
@@ -122,10 +127,12 @@ sched::NodeSpec NodeBook::judge(const std::string& name, const Record& record,
   facts.gang = configuration.cluster.gang;
   facts.clock = parameters.clock;
   NodeVerdict verdict = translate_node(facts);
-  if (verdict.spec.state != record.told.state || record.told.name.empty()) {
-    report_.log("node", "node=" + name + " usable=" + (verdict.why.empty() ? "true" : "false") +
-                            (verdict.why.empty() ? "" : " why=\"" + verdict.why + "\"") +
+  if (verdict.problem != record.problem || record.told.name.empty()) {
+    report_.log("node", "node=" + name + " usable=" + (verdict.problem ? "false" : "true") +
+                            (verdict.problem ? " why=\"" + verdict.problem->message + "\"" : "") +
                             " cpus=" + std::to_string(verdict.spec.cpus));
+    record.problem = std::move(verdict.problem);
+    is_uncounted_ = true;
   }
   return std::move(verdict.spec);
 }
@@ -135,10 +142,12 @@ bool NodeBook::count(const sched::Configuration& configuration) {
   facts_.reset();
   const auto before = std::exchange(capacity_, {});
   cpus_.clear();
+  unusable_.clear();
   for (auto& [name, record] : nodes_) record.in_partition = false;
   for (const auto& partition : configuration.partitions) {
     PartitionCapacity& capacity = capacity_[partition.name];
     std::int32_t& cpus = cpus_[partition.name];
+    std::map<NodeProblem, std::vector<std::string>> unusable;
     for (const std::string& name : partition.nodes) {
       const auto found = nodes_.find(name);
       if (found == nodes_.end() || found->second.node == nullptr) continue;
@@ -146,7 +155,9 @@ bool NodeBook::count(const sched::Configuration& configuration) {
       ++capacity.nodes;
       capacity.cpus_per_node_max = std::max(capacity.cpus_per_node_max, found->second.told.cpus);
       cpus += found->second.told.cpus;
+      if (found->second.problem) unusable[*found->second.problem].push_back(name);
     }
+    unusable_[partition.name] = group_unusable(std::move(unusable));
   }
   return std::exchange(selects_anew_, false) || capacity_ != before;
 }
@@ -154,6 +165,12 @@ bool NodeBook::count(const sched::Configuration& configuration) {
 std::int32_t NodeBook::cpus_of(const std::string& partition) const {
   const auto found = cpus_.find(partition);
   return found == cpus_.end() ? 0 : found->second;
+}
+
+const std::vector<kube::UnusableNodes>& NodeBook::unusable_in(const std::string& partition) const {
+  static const std::vector<kube::UnusableNodes> kNone;
+  const auto found = unusable_.find(partition);
+  return found == unusable_.end() ? kNone : found->second;
 }
 
 bool NodeBook::in_partition(const std::string& name) const {

@@ -18,6 +18,8 @@
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
 #include "operator/loop/report.h"
+#include "operator/nodes/agent_pods.h"
+#include "operator/nodes/unusable_nodes.h"
 #include "operator/translate/config_acceptance.h"
 #include "operator/translate/job_translation.h"
 #include "scheduler/event.h"
@@ -30,7 +32,7 @@ namespace control {
 // said.
 class NodeBook {
  public:
-  explicit NodeBook(const Report& report) : report_{report} {}
+  NodeBook(const AgentPods& agents, const Report& report) : agents_{agents}, report_{report} {}
 
   // --- what is seen ---
   struct Change {
@@ -42,6 +44,8 @@ class NodeBook {
   Change observe(const std::string& name, std::shared_ptr<const kube::Node> node);
   // Its NodeTimetable, in which its agent reports; null: there is none.
   void observe_agent(const std::string& name, std::shared_ptr<const kube::NodeTimetable> table);
+  // AgentPods may say something else of it than before.
+  void observe_agent_pod(const std::string& name);
   // A pod that is none of ours and has not finished, with the memory that it requests.
   void put_foreign(const std::string& name, const kube::ObjectKey& pod, kube::Bytes memory);
   // A pod of ours whose job is gone.
@@ -70,6 +74,8 @@ class NodeBook {
   // --- as of the last count() ---
   const std::map<std::string, PartitionCapacity>& capacity() const { return capacity_; }
   std::int32_t cpus_of(const std::string& partition) const;
+  // Its nodes that take no new jobs; their number may be greater than that of the names.
+  const std::vector<kube::UnusableNodes>& unusable_in(const std::string& partition) const;
   bool in_partition(const std::string& name) const;
   // The nodes of all partitions. Valid until the next observe() or count(). Cost: all nodes, once
   // after these.
@@ -94,6 +100,7 @@ class NodeBook {
     std::shared_ptr<const kube::Node> node;            // null: gone
     std::shared_ptr<const kube::NodeTimetable> table;  // newest seen; null: none
     sched::NodeSpec told;                              // its name is empty before it is told
+    std::optional<NodeProblem> problem;                // why it takes no new jobs
     bool in_partition = false;
     std::map<kube::ObjectKey, kube::Bytes> foreign;
     std::set<kube::ObjectKey> orphans;
@@ -106,18 +113,21 @@ class NodeBook {
   };
 
   const Record* find(const std::string& name) const;
-  sched::NodeSpec judge(const std::string& name, const Record& record,
+  // Updates record.problem.
+  sched::NodeSpec judge(const std::string& name, Record& record,
                         const sched::Configuration& configuration,
-                        const OperatorParameters& parameters) const;
+                        const OperatorParameters& parameters);
 
+  const AgentPods& agents_;
   const Report& report_;
   std::map<std::string, Record> nodes_;
   std::set<std::string> changed_;
   bool is_uncounted_ = false;
   bool selects_anew_ = false;  // waiting jobs have to be judged again
   std::map<std::string, PartitionCapacity> capacity_;
-  std::map<std::string, std::int32_t> cpus_;                     // by partition
-  mutable std::optional<std::vector<NodeSelectorFacts>> facts_;  // as they are, or nothing
+  std::map<std::string, std::int32_t> cpus_;                          // by partition
+  std::map<std::string, std::vector<kube::UnusableNodes>> unusable_;  // by partition
+  mutable std::optional<std::vector<NodeSelectorFacts>> facts_;       // as they are, or nothing
 };
 
 }  // namespace control

@@ -44,7 +44,8 @@ std::string text(const std::vector<sched::Event>& events) {
 
 struct NodeBookTest : testing::Test {
   const Report report{{}};
-  NodeBook book{report};
+  const AgentPods agents;
+  NodeBook book{agents, report};
   sched::Configuration configuration = partitions({{.name = "all", .nodes = {"n1", "n2"}}});
 
   std::string told() { return text(book.take_news(configuration, {}).events); }

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "api/wellknown.h"
+#include "operator/translate/node_translation.h"
 #include "timetable/timetable.h"
 
 namespace control {
@@ -11,13 +12,10 @@ namespace {
 
 constexpr base::Duration kCountEvery = std::chrono::seconds{10};
 
-// Since when the node does not slice; nothing while it does.
+// Since when the node does not slice, by the agent's own word; nullopt if that says nothing of it.
 std::optional<base::Instant> unsliced_since(const kube::NodeTimetable* table) {
-  if (table == nullptr) return std::nullopt;
+  if (!is_unsliced(table, std::nullopt)) return std::nullopt;
   const kube::Condition* ready = kube::find_condition(table->status.conditions, kube::kReady);
-  if (ready == nullptr || ready->status != kube::ConditionStatus::kFalse) return std::nullopt;
-  if (ready->reason != kube::kAgentKillSwitch && ready->reason != kube::kAgentFailedOpen)
-    return std::nullopt;
   return ready->last_transition_time.value_or(base::kNever);
 }
 
@@ -37,8 +35,7 @@ base::Duration time_off(const kube::NodeTimetableSpec& spec, const std::string& 
 
 }  // namespace
 
-bool UnslicedTime::observe(const std::string& node, const kube::NodeTimetable* table) {
-  const bool unsliced = unsliced_since(table).has_value();
+bool UnslicedTime::observe(const std::string& node, bool unsliced) {
   const bool changed = unsliced ? nodes_.insert(node).second : nodes_.erase(node) > 0;
   if (changed) counted_at_ = base::Instant{};  // at once
   return changed;

@@ -1,7 +1,7 @@
 // UnslicedTime: on a node that does not slice all pods run, also those that are off by the
 // timetable, and that counts as run time of their jobs (architecture.md 3). A job whose nodes
-// differ counts as running when one of them does not slice. Agents say it in their NodeTimetable's
-// condition Ready; the scheduler's clock follows the timetable and does not know.
+// differ counts as running when one of them does not slice. is_unsliced() says which nodes those
+// are; the scheduler's clock follows the timetable and does not know.
 #pragma once
 
 #include <functional>
@@ -28,8 +28,8 @@ class UnslicedTime {
     std::function<void(const std::string& uid, base::Duration more)> ran;
   };
 
-  // What its agent says now (null: nothing). Returns whether it slices again, or does not any more.
-  bool observe(const std::string& node, const kube::NodeTimetable* table);
+  // What is_unsliced() says now. Returns true if it is another than before.
+  bool observe(const std::string& node, bool unsliced);
   bool slices(const std::string& node) const { return !nodes_.contains(node); }
   const std::set<std::string>& nodes() const { return nodes_; }
 

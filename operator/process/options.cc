@@ -57,6 +57,9 @@ ParsedOptions parse_options(std::vector<std::string> arguments) {
   app.add_option("--context", options.context, "context of the kubeconfig (default: its current)");
   app.add_option("--namespace", options.ns, "namespace of the Lease")->capture_default_str();
   app.add_option("--lease-name", options.lease_name, "name of the Lease")->capture_default_str();
+  app.add_option("--agents-namespace", options.agents_namespace,
+                 "namespace of the agents' pods: a node without a ready one takes no new jobs "
+                 "(default: agents are no pods, only their own word counts)");
   app.add_option("--identity", options.identity, "name in the Lease (default: unique)");
   app.add_flag("--leader-elect,!--no-leader-elect", options.leader_elect,
                "wait for the Lease before doing anything (default: true)");

@@ -15,7 +15,8 @@ struct Options {
   std::string context;
   std::string ns = "kubegang-system";
   std::string lease_name = "kubegang-operator";
-  std::string identity;  // "" = host name, process and start time
+  std::string agents_namespace;  // of the agents' pods; "" = they are no pods
+  std::string identity;          // "" = host name, process and start time
   bool leader_elect = true;
   base::Duration lease_duration = std::chrono::seconds{15};
   base::Duration renew_deadline = std::chrono::seconds{10};

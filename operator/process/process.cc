@@ -87,7 +87,9 @@ class Process {
                    [](std::string_view kind, const base::Error& error) {
                      spdlog::warn("watch failed kind={} error=\"{}\"", kind, error.message);
                    }},
-        loop_{clock_, inbox_, writer_, templates_, hooks()} {}
+        loop_{clock_, inbox_, writer_, templates_, hooks()} {
+    if (!options.agents_namespace.empty()) loop_.expect_agents_in(options.agents_namespace);
+  }
 
   int run() {
     auto health = serve_health();

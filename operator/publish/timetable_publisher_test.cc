@@ -48,7 +48,8 @@ struct TimetablePublisherTest : testing::Test {
   }
 
   const Report report{{}};
-  NodeBook nodes{report};
+  const AgentPods agents;
+  NodeBook nodes{agents, report};
   bool is_stored = true;
   const CommitGate gate{{.is_stored = [this](const std::string&) { return is_stored; },
                          .is_published = [](const std::string&) { return true; }}};

@@ -51,6 +51,51 @@ void FakeNode::create() {
   const auto patched =
       client_.patch_status<kube::Node>({"", options_.name}, {{"status", node["status"]}});
   CHECK(patched.ok(), patched.error().message);
+  create_agent_pod();
+}
+
+// As the DaemonSet's controller makes it, and kubelet reports it.
+void FakeNode::create_agent_pod() {
+  if (options_.agents_namespace.empty()) return;
+  const json pod{
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata",
+       {{"name", "agent-" + options_.name},
+        {"namespace", options_.agents_namespace},
+        {"labels",
+         {{"app.kubernetes.io/name", "kubegang"}, {"app.kubernetes.io/component", "agent"}}}}},
+      {"spec",
+       {{"nodeName", options_.name},
+        {"containers", json::array({{{"name", "agent"}, {"image", "x"}}})}}}};
+  CHECK(client_.create_json<kube::Pod>(options_.agents_namespace, pod).ok());
+  const json status{
+      {"phase", "Running"},
+      {"conditions", json::array({{{"type", "Ready"}, {"status", "True"}}})},
+      {"containerStatuses", json::array({{{"name", "agent"},
+                                          {"ready", true},
+                                          {"restartCount", 0},
+                                          {"image", "x"},
+                                          {"imageID", ""},
+                                          {"state", {{"running", json::object()}}}}})}};
+  CHECK(client_
+            .patch_status<kube::Pod>({options_.agents_namespace, "agent-" + options_.name},
+                                     {{"status", status}})
+            .ok());
+}
+
+void FakeNode::remove_agent(bool with_last_word) {
+  has_agent_ = false;
+  if (with_last_word) open("Stopped");
+  if (options_.agents_namespace.empty()) return;
+  (void)client_.remove<kube::Pod>({options_.agents_namespace, "agent-" + options_.name},
+                                  {.grace_period = seconds{0}});
+}
+
+void FakeNode::return_agent() {
+  has_agent_ = true;
+  create_agent_pod();
+  open("");
 }
 
 void FakeNode::set_ready(bool ready) {
@@ -92,6 +137,7 @@ void FakeNode::step(std::int64_t server_version) {
       [&](const json& item) {
         const auto pod = kube::decode<kube::Pod>(item);
         CHECK(pod.ok(), pod.ok() ? "" : pod.error().message);
+        if (pod->metadata.ns == options_.agents_namespace) return;
         seen[pod->metadata.uid] = true;
         annotations_[pod->metadata.uid] = pod->metadata.annotations;
         look_at(*pod);
@@ -192,7 +238,7 @@ void FakeNode::finish(Process& process, int exit_code, const std::string& reason
 
 // A listed pod that has settled runs when the timetable says so; others run.
 bool FakeNode::is_frozen(const Process& process, base::Instant t) const {
-  if (!table_ || !process.started_at || !open_reason_.empty()) return false;
+  if (!has_agent_ || !table_ || !process.started_at || !open_reason_.empty()) return false;
   if (t < *process.started_at + kSettle) return false;
   const auto& pods = table_->spec.pods;
   const auto listed = std::find_if(pods.begin(), pods.end(), [&](const kube::TimetablePod& pod) {
@@ -220,7 +266,8 @@ void FakeNode::pass_time(base::Instant from, base::Instant to) {
     const int exit_code = code.empty() ? 0 : std::stoi(code);
     finish(process, exit_code, exit_code == 0 ? "Completed" : "Error");
   }
-  for (std::size_t i = 1; i < running.size() && open_reason_.empty(); ++i) {
+  const bool slices = has_agent_ && open_reason_.empty();
+  for (std::size_t i = 1; i < running.size() && slices; ++i) {
     if (running[i]->job_uid == running[0]->job_uid || to == from) continue;
     overlaps_.push_back(kube::format_micro_time(from) + ": " + running[0]->name + " and " +
                         running[i]->name + " ran together on " + options_.name);
@@ -229,6 +276,7 @@ void FakeNode::pass_time(base::Instant from, base::Instant to) {
 
 // What the agent does with its NodeTimetable.
 void FakeNode::report() {
+  if (!has_agent_) return;
   auto table = client_.get<kube::NodeTimetable>({"", options_.name});
   if (!table.ok()) {
     table_.reset();

@@ -20,6 +20,7 @@ struct FakeNodeOptions {
   int cpus = 8;
   std::string memory = "16Gi";
   int pods = 110;
+  std::string agents_namespace;  // of the agent's pod; "" = the agent is no pod
   base::Duration start_delay = std::chrono::milliseconds{300};  // until a pod's container runs
 };
 
@@ -41,6 +42,11 @@ class FakeNode {
   // The machine is off: nothing happens on it any more, and kubelet is not heard.
   void power_off() { is_on_ = false; }
   void set_ready(bool ready);
+  // The agent is gone, and what it had frozen is thawed; an agent that is told to stop says so
+  // last.
+  void remove_agent(bool with_last_word);
+  // It is back, and says so.
+  void return_agent();
   // The agent slices no more, for this reason of its condition Ready; "": it does again.
   void open(const std::string& reason);
 
@@ -68,6 +74,7 @@ class FakeNode {
   void pass_time(base::Instant from, base::Instant to);
   bool is_frozen(const Process& process, base::Instant t) const;
   void report();
+  void create_agent_pod();
   nlohmann::json agent_condition() const;
   void patch_status(const Process& process, const nlohmann::json& status);
 
@@ -75,6 +82,7 @@ class FakeNode {
   const kube::Clock& clock_;
   const FakeNodeOptions options_;
   bool is_on_ = true;
+  bool has_agent_ = true;
   base::Instant last_{};
   std::int64_t seen_ = -1;
   std::map<std::string, Process> processes_;         // by pod UID

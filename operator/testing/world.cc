@@ -19,6 +19,7 @@ constexpr kube::ClientOptions kFast{.rate = {.per_second = 1'000'000, .burst = 1
 constexpr int kPumpRoundsMax = 2'000;
 constexpr std::size_t kLogTail = 60;
 constexpr const char* kNamespace = "team-a";
+constexpr const char* kSystemNamespace = "kubegang-system";
 
 }  // namespace
 
@@ -94,13 +95,18 @@ World::World(Options options)
       client_{transport_, clock_, sleeper_, kFast} {
   const auto loaded = server_.load_crds(KUBEGANG_SOURCE_DIR "/crds");
   EXPECT_TRUE(loaded.ok());
-  kube::Namespace ns;
-  ns.metadata.name = kNamespace;
-  EXPECT_TRUE(client_.create(ns).ok());
+  for (const char* name : {kNamespace, kSystemNamespace}) {
+    kube::Namespace ns;
+    ns.metadata.name = name;
+    EXPECT_TRUE(client_.create(ns).ok());
+  }
   for (const std::string& name : options_.nodes) {
     nodes_.push_back(std::make_unique<FakeNode>(
         client_, clock_,
-        FakeNodeOptions{.name = name, .cpus = options_.cpus, .pods = options_.pods_per_node}));
+        FakeNodeOptions{.name = name,
+                        .cpus = options_.cpus,
+                        .pods = options_.pods_per_node,
+                        .agents_namespace = options_.agent_pods ? kSystemNamespace : ""}));
     nodes_.back()->create();
   }
   restart_operator();
@@ -111,6 +117,7 @@ void World::restart_operator() {
   process_ = std::make_unique<OperatorProcess>(
       server_, clock_, options_.seed * 1'000 + static_cast<std::uint64_t>(transitions_),
       transitions_, log_);
+  if (options_.agent_pods) process_->expect_agents_in(kSystemNamespace);
   process_->writer().crash_at_random(options_.crash_per_mille);
   ++transitions_;
 }

@@ -25,6 +25,7 @@ class OperatorProcess {
  public:
   OperatorProcess(devcluster::ApiServer& server, kube::ManualClock& clock, std::uint64_t seed,
                   std::int32_t lease_transitions, std::vector<std::string>& log);
+  void expect_agents_in(const std::string& ns) { loop_.expect_agents_in(ns); }
 
   // Everything that can be done now. Returns false when it crashed.
   bool pump();
@@ -60,6 +61,7 @@ class World {
     int cpus = 8;
     int pods_per_node = 110;
     int crash_per_mille = 0;
+    bool agent_pods = false;  // else agents are no pods
   };
   explicit World(Options options);
 

@@ -85,25 +85,51 @@ int pods_for_jobs(const NodeFacts& facts) {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, kListedMax));
 }
 
-// Why no new job may start there, or "".
-std::string why_drained(const NodeFacts& facts) {
+std::optional<NodeProblem> problem(std::string_view reason, std::string message) {
+  return NodeProblem{std::string{reason}, std::move(message)};
+}
+
+// kubelet's word comes first: it is the newer one when an agent has died.
+std::optional<NodeProblem> agent_problem(const NodeFacts& facts) {
+  switch (facts.agent_pod.value_or(AgentPod::kReady)) {
+    case AgentPod::kMissing:
+      return problem(kube::kNodeNoAgent, "has no pod of the agent");
+    case AgentPod::kNotRunning:
+      return problem(kube::kNodeAgentNotReady, "has an agent whose container does not run");
+    case AgentPod::kNotReady:
+      return problem(kube::kNodeAgentNotReady, "has an agent whose pod is not ready");
+    case AgentPod::kReady:
+      break;
+  }
+  if (facts.agent == nullptr) return problem(kube::kNodeNoAgent, "has no agent yet");
+  const kube::Condition* ready = kube::find_condition(facts.agent->conditions, kube::kReady);
+  if (ready == nullptr) return problem(kube::kNodeNoAgent, "has no agent yet");
+  if (ready->status == kube::ConditionStatus::kTrue) return std::nullopt;
+  return problem(kube::kNodeAgentNotReady, "has an agent that says " + ready->reason);
+}
+
+// Why no new job may start there.
+std::optional<NodeProblem> why_drained(const NodeFacts& facts) {
   const kube::Node& node = *facts.node;
-  if (node.spec.unschedulable) return "is cordoned";
-  if (node.metadata.deletion_timestamp) return "is being deleted";
+  if (node.spec.unschedulable) return problem(kube::kNodeCordoned, "is cordoned");
+  if (node.metadata.deletion_timestamp) {
+    return problem(kube::kNodeBeingDeleted, "is being deleted");
+  }
   for (const kube::Taint& taint : node.spec.taints) {
     const bool lifecycle = taint.key.starts_with("node.kubernetes.io/");
-    if (lifecycle && taint.effect != "PreferNoSchedule") return "is tainted " + taint.key;
+    if (lifecycle && taint.effect != "PreferNoSchedule") {
+      return problem(kube::kNodeTainted, "is tainted " + taint.key);
+    }
   }
-  if (facts.has_orphans) return "has pods of a deleted job";
+  if (facts.has_orphans) return problem(kube::kNodeHasOrphans, "has pods of a deleted job");
   if (facts.gang) {
-    if (facts.agent == nullptr) return "has no agent yet";
-    if (!kube::is_true(facts.agent->conditions, "Ready")) return "has an agent that is not ready";
+    if (auto found = agent_problem(facts)) return found;
   }
   if (facts.clock == kube::ClockPolicy::kRequire &&
       (facts.agent == nullptr || !kube::is_true(facts.agent->conditions, "ClockSynchronized"))) {
-    return "has a clock that is not synchronised";
+    return problem(kube::kNodeClock, "has a clock that is not synchronized");
   }
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace
@@ -141,12 +167,22 @@ NodeVerdict translate_node(const NodeFacts& facts) {
   spec.features = features_of(facts.node->metadata.labels);
   if (!is_ready(*facts.node)) {
     spec.state = sched::NodeState::kDown;
-    verdict.why = "is not ready";
+    verdict.problem = problem(kube::kNodeNotReady, "is not ready");
     return verdict;
   }
-  verdict.why = why_drained(facts);
-  spec.state = verdict.why.empty() ? sched::NodeState::kUp : sched::NodeState::kDrain;
+  verdict.problem = why_drained(facts);
+  spec.state = verdict.problem ? sched::NodeState::kDrain : sched::NodeState::kUp;
   return verdict;
+}
+
+bool is_unsliced(const kube::NodeTimetable* table, std::optional<AgentPod> agent_pod) {
+  const kube::Condition* ready =
+      table == nullptr ? nullptr : kube::find_condition(table->status.conditions, kube::kReady);
+  if (ready == nullptr) return false;
+  if (agent_pod && *agent_pod <= AgentPod::kNotRunning) return true;
+  return ready->status == kube::ConditionStatus::kFalse &&
+         (ready->reason == kube::kAgentKillSwitch || ready->reason == kube::kAgentFailedOpen ||
+          ready->reason == kube::kAgentStopped);
 }
 
 bool is_ready(const kube::Node& node) {

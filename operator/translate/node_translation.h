@@ -18,9 +18,23 @@ namespace control {
 // Succeeded or Failed.
 kube::Bytes memory_request(const kube::Pod& pod);
 
+// What the pods on a node say of its agent, the best last.
+enum class AgentPod {
+  kMissing,     // there is none
+  kNotRunning,  // its container does not run: nothing switches the node's pods
+  kNotReady,    // it runs, but starts, stops, or does not answer its probe
+  kReady,
+};
+
+// Returns true if nothing is frozen on the node, whatever its timetable says: its agent said so, or
+// is gone, after which what it had frozen is thawed. `table` null: no agent was ever there, and
+// nothing is frozen that would have to be counted.
+bool is_unsliced(const kube::NodeTimetable* table, std::optional<AgentPod> agent_pod);
+
 struct NodeFacts {
   const kube::Node* node = nullptr;
   const kube::NodeTimetableStatus* agent = nullptr;  // null: no agent has reported yet
+  std::optional<AgentPod> agent_pod{};               // nullopt: agents are no pods here
   kube::Bytes foreign_memory{0};                     // of all foreign pods on it
   int foreign_pods = 0;                              // of them those that are not finished
   // Pods of ours are on it whose job does not exist any more: nothing new until they are gone.
@@ -30,15 +44,23 @@ struct NodeFacts {
   kube::ClockPolicy clock = kube::ClockPolicy::kWarn;
 };
 
+// Why a node takes no new jobs.
+struct NodeProblem {
+  std::string reason;   // a word in CamelCase (api/wellknown.h)
+  std::string message;  // with the node as its subject: "is cordoned"; it names no single node
+  friend auto operator<=>(const NodeProblem&, const NodeProblem&) = default;
+};
+
 struct NodeVerdict {
   sched::NodeSpec spec;
-  std::string why;  // why it is not kUp, for the log; empty when it is
+  std::optional<NodeProblem> problem;  // nullopt: it is kUp
 };
 
 // A node takes no new jobs (kDrain) while it is cordoned, tainted by its own lifecycle, its agent
-// is not Ready where gangs need it, or orphans of ours are on it; it is kDown while its kubelet is
-// not Ready. CPUs come from the agent's topology, flat from allocatable until it is known. Memory
-// is allocatable − foreign requests − the reserve, the number of pods allocatable − foreign pods.
+// is not Ready where gangs need it (by its pod, or by its own word), or orphans of ours are on it;
+// it is kDown while its kubelet is not Ready. CPUs come from the agent's topology, flat from
+// allocatable until it is known. Memory is allocatable − foreign requests − the reserve, the number
+// of pods allocatable − foreign pods.
 NodeVerdict translate_node(const NodeFacts& facts);
 
 // Why the node counts as lost for good: somebody tainted it out-of-service.

@@ -68,6 +68,28 @@ TEST(NodeTranslation, TopologyAndWeightComeFromAgentAndLabel) {
   EXPECT_EQ(verdict.spec.weight, 5U);
 }
 
+// kubelet's word is the newer one when an agent has died.
+TEST(NodeTranslation, TakesNothingNewWithoutAReadyAgentByItsPodOrItsWord) {
+  const auto agent = ready_agent();
+  auto stopped = ready_agent();
+  stopped.conditions[0].status = kube::ConditionStatus::kFalse;
+  stopped.conditions[0].reason = "Stopped";
+  const kube::Node node = ready_node();
+  const auto problem = [&](const kube::NodeTimetableStatus& said, std::optional<AgentPod> pod) {
+    const auto found = translate_node({.node = &node, .agent = &said, .agent_pod = pod}).problem;
+    return found ? found->reason + ": " + found->message : "";
+  };
+  EXPECT_EQ(problem(agent, std::nullopt), "");
+  EXPECT_EQ(problem(agent, AgentPod::kReady), "");
+  EXPECT_EQ(problem(agent, AgentPod::kMissing), "NoAgent: has no pod of the agent");
+  EXPECT_EQ(problem(agent, AgentPod::kNotRunning),
+            "AgentNotReady: has an agent whose container does not run");
+  EXPECT_EQ(problem(agent, AgentPod::kNotReady),
+            "AgentNotReady: has an agent whose pod is not ready");
+  EXPECT_EQ(problem(stopped, AgentPod::kReady), "AgentNotReady: has an agent that says Stopped");
+  EXPECT_EQ(problem(stopped, std::nullopt), "AgentNotReady: has an agent that says Stopped");
+}
+
 TEST(NodeTranslation, TakesNothingNewWithoutAgentCordonedOrTainted) {
   const auto agent = ready_agent();
   const kube::Node plain = ready_node();

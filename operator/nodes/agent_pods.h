@@ -1,0 +1,37 @@
+// AgentPods: which nodes have an agent, by the pods of the agents' DaemonSet. What the agent itself
+// said last stands in the NodeTimetable; a dead one says nothing any more, but kubelet does.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "kube/api/meta.h"
+#include "kube/api/pod.h"
+#include "operator/translate/node_translation.h"
+
+namespace control {
+
+// What the pod says of the agent in it; nullopt if it has ended. Pure.
+std::optional<AgentPod> agent_in(const kube::Pod& pod);
+
+// Belongs to the loop's thread. Cost: the logarithm of the number of agents. Before the first
+// complete list of pods has been observed all nodes seem to have none.
+class AgentPods {
+ public:
+  // Agents are pods of this namespace, labelled as the chart labels them. Until it is called they
+  // are no pods, and nothing is known of them but what they say themselves.
+  void expect_in(std::string ns) { ns_ = std::move(ns); }
+
+  // Null: the pod is gone. Returns the node whose agent may be another now, or nullopt.
+  std::optional<std::string> observe(const kube::ObjectKey& key, const kube::Pod* pod);
+  // The best of the pods on the node; nullopt if agents are no pods.
+  std::optional<AgentPod> on(const std::string& node) const;
+
+ private:
+  std::optional<std::string> ns_;
+  std::map<kube::ObjectKey, std::string> node_of_;
+  std::map<std::string, std::map<kube::ObjectKey, AgentPod>> by_node_;
+};
+
+}  // namespace control
