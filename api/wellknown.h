@@ -46,6 +46,9 @@ inline constexpr std::string_view kJobFailed = "Failed";
 // Its pods are left out of the rotation: a webhook gave them what a frozen pod cannot have.
 inline constexpr std::string_view kNeverFrozen = "NeverFrozen";
 
+// Condition of a pod whose job is suspended for long, by its user or by jobs of higher priority.
+inline constexpr std::string_view kPodSuspended = "kubegang.io/Suspended";
+
 // Reasons of an agent's condition Ready, of a NodeTimetable: everything runs on that node.
 inline constexpr std::string_view kAgentKillSwitch = "KillSwitch";
 inline constexpr std::string_view kAgentFailedOpen = "FailedOpen";

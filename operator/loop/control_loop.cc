@@ -93,9 +93,11 @@ void ControlLoop::note_change(const std::string& job_uid) {
   if (const JobRecord* job = jobs_.peek(job_uid)) {
     counts_.observe(*job);
     run_times_.observe(*job);
+    notes_.observe(job_uid, suspension_of(*job), now_);
   } else {
     counts_.forget(job_uid);
     run_times_.forget(job_uid);
+    notes_.forget(job_uid);
   }
 }
 
@@ -145,6 +147,11 @@ void ControlLoop::write_due_informing() {
   writer_.submit_all(statuses_.due_informing_policies(now_));
   const auto find_job = [this](const std::string& uid) { return jobs_.peek(uid); };
   writer_.submit_all(trials_.due(budget_, find_job, policy_.configuration()));
+  const auto pods_of = [this](const std::string& uid) -> const SuspensionNotes::Pods* {
+    const JobRecord* job = jobs_.peek(uid);
+    return job == nullptr ? nullptr : &job->pods;
+  };
+  writer_.submit_all(notes_.due(budget_, now_, pods_of));
   writer_.submit_all(statuses_.due_informing_jobs(now_, term_));
 }
 
@@ -164,8 +171,9 @@ void ControlLoop::count() {
 base::Instant ControlLoop::next_due() const {
   return std::min({scheduler_.next_due(), jobs_.next_due(), statuses_.next_due(now_),
                    timetables_.next_due(now_), budget_.next_due(now_), numbers_.next_due(now_),
-                   trials_.next_due(now_), run_times_.next_due(), time_to_live_.next_due(),
-                   taints_.next_due(now_), orphans_.next_due(), unsliced_.next_due()});
+                   trials_.next_due(now_), notes_.next_due(now_), run_times_.next_due(),
+                   time_to_live_.next_due(), taints_.next_due(now_), orphans_.next_due(),
+                   unsliced_.next_due()});
 }
 
 void ControlLoop::be_fenced(std::int64_t by_term) {

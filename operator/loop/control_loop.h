@@ -29,6 +29,7 @@
 #include "operator/jobs/pod_trials.h"
 #include "operator/jobs/pod_writes.h"
 #include "operator/jobs/run_times.h"
+#include "operator/jobs/suspension_notes.h"
 #include "operator/jobs/template_book.h"
 #include "operator/jobs/time_to_live.h"
 #include "operator/jobs/wishes.h"
@@ -124,6 +125,7 @@ class ControlLoop {
   void answered(PodTried&& outcome) { wishes_.answered(std::move(outcome)); }
   void answered(IdsReserved&& outcome);
   void answered(TaintsSet&& outcome);
+  void answered(PodNoted&& outcome) { notes_.answered(outcome, now_); }
   void answered(JobDeleted&& outcome);
   void answered(OrphanDeleted&&) {}  // the watch tells
   void count_end(WriteEnd end);
@@ -175,6 +177,7 @@ class ControlLoop {
   GangRunner gangs_;
   RunTimes run_times_;
   TimeToLive time_to_live_;
+  SuspensionNotes notes_;
 
   // What converges beside the jobs.
   NodeTaints taints_;

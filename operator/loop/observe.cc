@@ -111,6 +111,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   }
   if (!after) return;
   const bool is_foreign = after->job_uid.empty();
+  if (!is_foreign) notes_.observe_pod(after->job_uid, *pod, now_);
   if (!is_foreign && jobs_.put_pod(key, *after)) return;
   if (is_finished(*pod)) return;
   if (is_foreign) {

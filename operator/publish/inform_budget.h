@@ -36,6 +36,7 @@ class InformBudget {
   void refill(base::Instant now, bool busy);
   bool has_one() const { return tokens_ >= 1; }
   void spend_one() { tokens_ -= 1; }
+  double tokens() const { return tokens_; }
 
   // The job's turn comes in that order, not before `at`. Whether there is still something to say is
   // for the caller to see then.

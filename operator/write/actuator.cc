@@ -3,11 +3,21 @@
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
+#include "kube/api/time_format.h"
+#include "kube/resource_path.h"
 
 namespace control {
 namespace {
 
 using nlohmann::json;
+
+json encode_note(const kube::Condition& note) {
+  return {{"type", note.type},
+          {"status", kube::to_string(note.status)},
+          {"reason", note.reason},
+          {"message", note.message},
+          {"lastTransitionTime", kube::format_time(note.last_transition_time.value())}};
+}
 
 struct PointOf {
   template <typename T>
@@ -22,6 +32,7 @@ struct PointOf {
   WritePoint operator()(const TryPod&) const { return WritePoint::kPodTry; }
   WritePoint operator()(const ReserveIds&) const { return WritePoint::kJobIds; }
   WritePoint operator()(const SetTaints&) const { return WritePoint::kTaint; }
+  WritePoint operator()(const NotePod&) const { return WritePoint::kPodNote; }
   WritePoint operator()(const DeleteJob&) const { return WritePoint::kJobDelete; }
   WritePoint operator()(const DeleteOrphan&) const { return WritePoint::kOrphanDelete; }
 };
@@ -157,6 +168,34 @@ class CarryOut {
     return TaintsSet{effect.node, client_.patch<kube::Node>({.ns = "", .name = effect.node},
                                                             {{"spec", {{"taints", taints}}}},
                                                             {.resource_version = effect.version})};
+  }
+
+  // A merge patch replaces lists as a whole, so the other conditions are written as they were read,
+  // also fields that we do not know, and under that version.
+  Outcome operator()(const NotePod& effect) const {
+    PodNoted outcome{effect.uid, effect.job_uid, {}};
+    const auto pod = client_.call_json(
+        kube::Method::kGet, kube::object_path(kube::Pod::kResource, effect.pod), nullptr);
+    if (!pod.ok()) {
+      outcome.status = pod.status();
+      return outcome;
+    }
+    const json& metadata = (*pod)["metadata"];
+    if (metadata.value("uid", "") != effect.uid) return outcome;
+    const json before = pod->value("status", json::object()).value("conditions", json::array());
+    json conditions = json::array();
+    for (const json& condition : before) {
+      if (condition.value("type", "") != kube::kPodSuspended) conditions.push_back(condition);
+    }
+    if (effect.note) conditions.push_back(encode_note(*effect.note));
+    if (conditions == before) return outcome;
+    outcome.status =
+        client_
+            .patch_status<kube::Pod>(
+                effect.pod, {{"status", {{"conditions", conditions}}}},
+                {.resource_version = metadata.value("resourceVersion", ""), .uid = effect.uid})
+            .status();
+    return outcome;
   }
 
   Outcome operator()(const DeleteJob& effect) const {

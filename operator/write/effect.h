@@ -170,6 +170,21 @@ struct TaintsSet {
   base::Result<kube::Node> result;
 };
 
+// The condition kubegang.io/Suspended of a pod, as `note` has it; nullopt: it is removed. Nothing
+// is written if the pod is so already.
+struct NotePod {
+  kube::ObjectKey pod;
+  std::string uid;
+  std::string job_uid;
+  std::optional<kube::Condition> note{};
+  friend bool operator==(const NotePod&, const NotePod&) = default;
+};
+struct PodNoted {
+  std::string uid;
+  std::string job_uid;
+  base::Status status;
+};
+
 struct DeleteJob {
   kube::ObjectKey key;
   std::string uid;
@@ -191,11 +206,11 @@ struct OrphanDeleted {
 
 using Effect = PolicyKinds::Variant<PatchStatus, PatchStatus<kube::Job>, PutTimetable, ReadTemplate,
                                     CreatePod, DeletePod, CreateService, TryPod, ReserveIds,
-                                    SetTaints, DeleteJob, DeleteOrphan>;
+                                    SetTaints, NotePod, DeleteJob, DeleteOrphan>;
 
 using Outcome = PolicyKinds::Variant<StatusPatched, StatusPatched<kube::Job>, TimetablePut,
                                      TemplateRead, PodCreated, PodDeleted, ServiceCreated, PodTried,
-                                     IdsReserved, TaintsSet, JobDeleted, OrphanDeleted>;
+                                     IdsReserved, TaintsSet, PodNoted, JobDeleted, OrphanDeleted>;
 
 WritePoint point_of(const Effect& effect);
 

@@ -8,7 +8,7 @@
 namespace control {
 namespace {
 
-constexpr std::array<std::pair<WritePoint, std::string_view>, 20> kNames{{
+constexpr std::array<std::pair<WritePoint, std::string_view>, 21> kNames{{
     {WritePoint::kStart, "start"},
     {WritePoint::kReady, "ready"},
     {WritePoint::kClaim, "claim"},
@@ -26,6 +26,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 20> kNames{{
     {WritePoint::kJobDelete, "job-delete"},
     {WritePoint::kOrphanDelete, "orphan-delete"},
     {WritePoint::kTaint, "taint"},
+    {WritePoint::kPodNote, "pod-note"},
     {WritePoint::kPartitionStatus, "partition-status"},
     {WritePoint::kQosStatus, "qos-status"},
     {WritePoint::kConfigStatus, "config-status"},

@@ -26,6 +26,7 @@ enum class WritePoint {
   kJobDelete,
   kOrphanDelete,
   kTaint,
+  kPodNote,
   kPartitionStatus,
   kQosStatus,
   kConfigStatus,

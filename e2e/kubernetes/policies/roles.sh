@@ -22,6 +22,13 @@ YAML
 }
 on_n1='nodeName: n1'
 allow "the operator makes its pod" with_token "$operator" create -f <(pod one-0 "$on_n1")
+stands_still() { # STATUS
+  with_token "$operator" patch pod one-0 -n team-a --subresource=status --type=merge -p "{\"status\": $1}"
+}
+note_only="nothing of a pod but the condition kubegang.io/Suspended"
+allow "the operator says that a pod stands still" stands_still '{"conditions": [{"type": "kubegang.io/Suspended", "status": "True", "reason": "User"}]}'
+deny "the operator says that a pod is ready" "$note_only" stands_still '{"conditions": [{"type": "Ready", "status": "True"}]}'
+deny "the operator gives a pod an address" "$note_only" stands_still '{"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]}'
 allow "the operator makes its Service" with_token "$operator" create -f <(service one 'clusterIP: None')
 allow "the operator deletes its pod" with_token "$operator" delete pod one-0 -n team-a --wait=false
 allow "the operator takes the Lease" with_token "$operator" create -n kubegang-system -f - <<YAML

@@ -1,0 +1,98 @@
+#include "operator/jobs/suspension_notes.h"
+
+#include <gtest/gtest.h>
+
+#include "api/wellknown.h"
+
+namespace control {
+namespace {
+
+using std::chrono::seconds;
+
+class SuspensionNotesTest : public testing::Test {
+ protected:
+  static constexpr base::Instant kSuspendedAt{seconds{1'000}};
+  static constexpr base::Instant kLong = kSuspendedAt + SuspensionNotes::kNotedAfter;
+
+  SuspensionNotesTest() {
+    for (const char* name : {"a", "b"}) put(name, {});
+  }
+  void put(const std::string& name, const std::string& note) {
+    kube::Pod pod;
+    pod.metadata.name = name;
+    pod.metadata.uid = "uid-" + name;
+    if (!note.empty()) {
+      pod.status.conditions.push_back({.type = std::string{kube::kPodSuspended},
+                                       .status = kube::ConditionStatus::kTrue,
+                                       .reason = note});
+    }
+    pods_[name] = std::make_shared<const kube::Pod>(std::move(pod));
+    notes_.observe_pod("job", *pods_[name], kLong);
+  }
+  void suspend(const std::string& reason) {
+    notes_.observe("job", Suspension{reason, "it is suspended"}, kSuspendedAt);
+  }
+  // "+a -b": what is written at that instant.
+  std::string written(base::Instant now) {
+    InformBudget budget;
+    budget.restore(now - seconds{1});
+    budget.refill(now, false);
+    std::string text;
+    for (const Effect& one : notes_.due(budget, now, [this](const auto&) { return &pods_; })) {
+      const auto& effect = std::get<NotePod>(one);
+      text += (text.empty() ? "" : " ") + std::string{effect.note ? "+" : "-"} + effect.pod.name;
+      if (effect.note) text += ":" + effect.note->reason;
+    }
+    return text;
+  }
+  void stored(const std::string& name, const base::Status& status) {
+    notes_.answered({.uid = "uid-" + name, .job_uid = "job", .status = status}, kLong);
+  }
+  SuspensionNotes notes_;
+  SuspensionNotes::Pods pods_;
+};
+
+TEST_F(SuspensionNotesTest, PodsSayThatTheirJobIsSuspendedForLong) {
+  suspend("User");
+  EXPECT_EQ(notes_.next_due(kSuspendedAt), kLong);
+  EXPECT_EQ(written(kLong - seconds{1}), "");
+  EXPECT_EQ(written(kLong), "+a:User +b:User");
+  EXPECT_EQ(written(kLong + seconds{1}), "") << "both are under way";
+  stored("a", {});
+  stored("b", {});
+  put("a", "User");
+  put("b", "User");
+  EXPECT_EQ(written(kLong + seconds{2}), "");
+  EXPECT_EQ(notes_.next_due(kSuspendedAt), base::kNever);
+  notes_.observe("job", std::nullopt, kLong + seconds{60});
+  EXPECT_EQ(written(kLong + seconds{60}), "-a -b");
+}
+
+TEST_F(SuspensionNotesTest, AShortSuspensionCostsNothing) {
+  suspend("Preempted");
+  notes_.observe("job", std::nullopt, kSuspendedAt + seconds{20});
+  EXPECT_EQ(written(kLong), "");
+  EXPECT_EQ(notes_.next_due(kSuspendedAt), base::kNever);
+}
+
+TEST_F(SuspensionNotesTest, WhatFailsIsTriedAgain) {
+  suspend("User");
+  EXPECT_EQ(written(kLong), "+a:User +b:User");
+  stored("a", base::Error{base::Code::kUnavailable, "test"});
+  stored("b", {});
+  put("b", "User");
+  EXPECT_EQ(written(kLong + seconds{1}), "");
+  EXPECT_EQ(written(kLong + seconds{10}), "+a:User");
+}
+
+// As a new leader finds it: its predecessor wrote the note, and the job was resumed since.
+TEST_F(SuspensionNotesTest, ANoteOfAJobThatRunsIsTakenAway) {
+  put("b", "User");
+  EXPECT_EQ(written(kLong), "-b");
+  stored("b", {});
+  notes_.forget("job");
+  EXPECT_EQ(written(kLong + seconds{60}), "");
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,83 @@
+// Pods that stand still for long say so.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/wellknown.h"
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using std::chrono::seconds;
+
+class SuspendedPods : public ::testing::Test {
+ protected:
+  SuspendedPods() : world_{{}} {
+    world_.apply(linear_config("4s"));
+    world_.apply(partition("batch", force()));
+    world_.apply(gang_job("job", 5, ""));
+    world_.run_for(seconds{10});
+  }
+  // The reason that all pods of the job give; "" if none does.
+  std::string note() {
+    std::string reason;
+    int count = 0;
+    for (const kube::Pod& pod : world_.pods_of("job")) {
+      const auto* note = kube::find_condition(pod.status.conditions, kube::kPodSuspended);
+      if (note == nullptr) continue;
+      ++count;
+      reason = note->reason;
+      EXPECT_NE(kube::find_condition(pod.status.conditions, "Initialized"), nullptr)
+          << "conditions of others stay";
+    }
+    EXPECT_TRUE(count == 0 || count == 5) << count;
+    return reason;
+  }
+  void set_other_condition() {
+    for (const kube::Pod& pod : world_.pods_of("job")) {
+      const nlohmann::json status{
+          {"conditions", nlohmann::json::array({{{"type", "Initialized"}, {"status", "True"}}})}};
+      EXPECT_TRUE(world_.client()
+                      .patch_status<kube::Pod>(kube::key_of(pod.metadata), {{"status", status}})
+                      .ok());
+    }
+  }
+  World world_;
+};
+
+TEST_F(SuspendedPods, SaySoWhenTheirUserSuspendsTheJob) {
+  set_other_condition();
+  world_.patch_job("job", {{"control", {{"suspend", true}}}});
+  world_.run_for(seconds{20});
+  EXPECT_EQ(world_.state("job"), "Suspended");
+  EXPECT_EQ(note(), "") << "it may be short";
+  world_.run_for(seconds{15});
+  EXPECT_EQ(note(), "User") << world_.log_tail();
+  world_.patch_job("job", {{"control", {{"suspend", false}}}});
+  world_.run_for(seconds{5});
+  EXPECT_EQ(note(), "") << world_.log_tail();
+}
+
+TEST_F(SuspendedPods, SayNothingOfTurns) {
+  world_.apply(gang_job("other", 5, ""));
+  world_.run_for(seconds{120});
+  EXPECT_NE(world_.job("job").status.suspend_time->elapsed, base::Duration{0});
+  EXPECT_EQ(note(), "");
+}
+
+TEST_F(SuspendedPods, AreSetRightByANewLeader) {
+  set_other_condition();
+  world_.patch_job("job", {{"control", {{"suspend", true}}}});
+  world_.run_for(seconds{40});
+  EXPECT_EQ(note(), "User");
+  world_.take_process().reset();
+  world_.patch_job("job", {{"control", {{"suspend", false}}}});
+  world_.restart_operator();
+  world_.run_for(seconds{5});
+  EXPECT_EQ(world_.state("job"), "Running");
+  EXPECT_EQ(note(), "") << world_.log_tail();
+}
+
+}  // namespace
+}  // namespace control
