@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "operator/gang/pod_pin.h"
 #include "operator/translate/freeze_hazards.h"
 
 namespace control {
@@ -159,7 +160,7 @@ class Observer {
     const std::string& reason = pod.status.reason;
     const bool started = ever_started(pod);
     if (!started && (reason.starts_with("OutOf") || contains(kAdmissionReasons, reason))) {
-      add_launch({.refused_by_kubelet = true,
+      add_launch({.node_is_at_fault = true,
                   .node = slot.node,
                   .message = "node " + slot.node + " refused the pod: " +
                              (pod.status.message.empty() ? reason : pod.status.message)});
@@ -199,6 +200,12 @@ class Observer {
   }
 
   void look_at_waiting(const PodSlot& slot, const kube::Pod& pod) {
+    if (const auto problem = binding_problem(pod)) {
+      return note_failing(pod, {.node_is_at_fault = !problem->about_claims,
+                                .node = slot.node,
+                                .message = "kube-scheduler cannot bind " + pod_text(pod) +
+                                           " to node " + slot.node + ": " + problem->message});
+    }
     const kube::ContainerStatus* stuck = stuck_container(pod);
     if (stuck == nullptr) return;
     const kube::ContainerWaiting& waiting = *stuck->state.waiting;
@@ -260,7 +267,7 @@ SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : pod{std::move(that)} {
   has_succeeded = pod->status.phase == kube::PodPhase::kSucceeded;
   const bool is_troubled = pod->status.phase == kube::PodPhase::kFailed ||
                            pod->metadata.deletion_timestamp.has_value() ||
-                           stuck_container(*pod) != nullptr;
+                           stuck_container(*pod) != nullptr || binding_problem(*pod);
   is_calm = (has_succeeded || !is_troubled) && !why_never_frozen(pod->spec);
   const auto& statuses = pod->status.container_statuses;
   bool all_started = !statuses.empty() && statuses.size() >= pod->spec.containers.size();

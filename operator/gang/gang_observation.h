@@ -17,7 +17,8 @@
 
 namespace control {
 
-// A container that cannot be started is given that long before the start is given up.
+// A container that cannot be started, or a pod that cannot be bound, is given that long before the
+// start is given up.
 inline constexpr base::Duration kLaunchPatience = std::chrono::seconds{60};
 // startedAt is in whole seconds: the container started somewhere in the second after it.
 inline constexpr base::Duration kStartedAtResolution = std::chrono::seconds{1};
@@ -34,7 +35,9 @@ struct GangFailure {
 
 // Nothing came to life because of the start itself.
 struct LaunchFailure {
-  bool refused_by_kubelet = false;  // otherwise the pod is at fault: requeue and hold
+  // kubelet refused the pod, or kube-scheduler cannot bind it there: others may take it. Otherwise
+  // the pod is at fault: requeue and hold.
+  bool node_is_at_fault = false;
   std::string node;
   std::string message;
 };

@@ -129,7 +129,7 @@ TEST_F(GangObservationTest, KubeletsRefusalIsNoFailureOfTheJob) {
     const auto seen = observe();
     EXPECT_FALSE(seen.failure.has_value()) << reason;
     ASSERT_TRUE(seen.launch.has_value()) << reason;
-    EXPECT_TRUE(seen.launch->refused_by_kubelet) << reason;
+    EXPECT_TRUE(seen.launch->node_is_at_fault) << reason;
     EXPECT_EQ(seen.launch->node, "n2");
   }
 }

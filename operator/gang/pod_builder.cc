@@ -7,6 +7,7 @@
 
 #include "api/wellknown.h"
 #include "kube/api/pod.h"
+#include "operator/gang/pod_pin.h"
 #include "operator/translate/units.h"
 
 namespace control {
@@ -196,7 +197,11 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   pod["kind"] = "Pod";
   set_metadata(pod, job, slot);
   Json& spec = pod["spec"];
-  spec["nodeName"] = slot.node;
+  if (has_claims(spec)) {
+    spec["affinity"] = affinity_to_node(slot.node);
+  } else {
+    spec["nodeName"] = slot.node;
+  }
   spec["restartPolicy"] = "Never";
   if (!spec.contains("terminationGracePeriodSeconds")) {
     spec["terminationGracePeriodSeconds"] = whole_seconds_up(options.kill_wait);

@@ -61,12 +61,12 @@ void GangRunner::run_started(JobRecord& job) {
   const bool was_ready = is_ready(job);
   if (seen.launch) {
     return undo_start(
-        job, {.avoid_nodes = seen.launch->refused_by_kubelet
-                                 ? std::vector<std::string>{seen.launch->node}
-                                 : std::vector<std::string>{},
-              .avoid_for = seen.launch->refused_by_kubelet ? kAvoidNode : base::Duration{0},
-              .hold = !seen.launch->refused_by_kubelet,
-              .message = seen.launch->message});
+        job,
+        {.avoid_nodes = seen.launch->node_is_at_fault ? std::vector<std::string>{seen.launch->node}
+                                                      : std::vector<std::string>{},
+         .avoid_for = seen.launch->node_is_at_fault ? kAvoidNode : base::Duration{0},
+         .hold = !seen.launch->node_is_at_fault,
+         .message = seen.launch->message});
   }
   if (!was_ready && (seen.all_finished || seen.failure) && seen.first_started) {
     // It ends without having been ready: its times come from its containers.

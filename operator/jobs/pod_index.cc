@@ -1,6 +1,7 @@
 #include "operator/jobs/pod_index.h"
 
 #include "api/job.h"
+#include "operator/gang/pod_pin.h"
 
 namespace control {
 
@@ -17,9 +18,12 @@ PodIndex::Change PodIndex::observe(const kube::ObjectKey& key,
                                    const std::shared_ptr<const kube::Pod>& pod) {
   Change change;
   if (const auto known = places_.extract(key)) change.before = std::move(known.mapped());
-  if (pod == nullptr || !pod->spec.node_name) return change;
+  if (pod == nullptr) return change;
   std::string uid = job_uid_of(*pod);
-  PodPlace place{*pod->spec.node_name, uid, uid.empty() ? nullptr : pod};
+  // One of ours that kube-scheduler has yet to bind is there already.
+  auto node = uid.empty() ? pod->spec.node_name : node_of(*pod);
+  if (!node) return change;
+  PodPlace place{std::move(*node), uid, uid.empty() ? nullptr : pod};
   change.after = places_.emplace(key, std::move(place)).first->second;
   return change;
 }

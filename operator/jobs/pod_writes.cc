@@ -5,6 +5,7 @@
 
 #include "api/wellknown.h"
 #include "operator/gang/pod_builder.h"
+#include "operator/gang/pod_pin.h"
 #include "operator/jobs/job_report.h"
 #include "operator/translate/units.h"
 
@@ -160,7 +161,7 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
 void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
                         std::optional<base::Instant> kill_at) {
   const std::string& uid = pod.metadata.uid;
-  const bool lost = nodes_.is_lost(pod.spec.node_name.value_or(""));
+  const bool lost = nodes_.is_lost(node_of(pod).value_or(""));
   if (is_finished(pod) && job.wanted().ending) return;  // its log stays until the next start
   if (pod.metadata.deletion_timestamp && !lost) return;
   if (!job.deleting.insert(uid).second) return;
@@ -189,8 +190,7 @@ void PodWrites::end_stale_pods(JobRecord& job) {
 
 bool PodWrites::has_pods_left(const JobRecord& job) const {
   return std::any_of(job.pods.begin(), job.pods.end(), [&](const auto& entry) {
-    return !is_finished(*entry.second) &&
-           !nodes_.is_lost(entry.second->spec.node_name.value_or(""));
+    return !is_finished(*entry.second) && !nodes_.is_lost(node_of(*entry.second).value_or(""));
   });
 }
 

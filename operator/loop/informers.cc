@@ -26,7 +26,7 @@ void drop_common(kube::ObjectMeta& metadata) {
   metadata.annotations.clear();
 }
 
-// Keeps what memory_request and observe_gang read.
+// Keeps what memory_request, node_of and observe_gang read.
 void slim_pod(kube::Pod& pod) {
   const bool ours = pod.metadata.labels.contains(std::string{kube::kLabelJob});
   drop_common(pod.metadata);
@@ -45,7 +45,7 @@ void slim_pod(kube::Pod& pod) {
     }
   }
   pod.spec.tolerations.clear();
-  pod.spec.affinity = {};
+  if (!ours || pod.spec.node_name) pod.spec.affinity = {};  // what pins one that is not bound yet
   pod.spec.topology_spread_constraints = {};
   pod.spec.scheduling_gates = {};
 }

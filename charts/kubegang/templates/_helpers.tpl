@@ -163,8 +163,11 @@ which may ask about the namespace, as match conditions cannot.
     (request.operation == 'DELETE' ? oldObject : object).metadata.?ownerReferences.orValue([])
     .exists(o, o.?controller.orValue(false) && o.kind == 'Job' && o.apiVersion.startsWith('kubegang.io/'))
   message: the kubegang operator creates and deletes only pods that are controlled by a kubegang Job
-- expression: "request.operation == 'DELETE' || object.spec.?nodeName.orValue('') != ''"
-  message: the kubegang operator creates only pods that name their node
+- expression: >-
+    request.operation == 'DELETE' || object.spec.?nodeName.orValue('') != ''
+    || object.spec.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([])
+    .map(t, t.?matchFields.orValue([]).exists(f, f.key == 'metadata.name' && f.operator == 'In' && f.?values.orValue([]).size() == 1)) == [true]
+  message: the kubegang operator creates only pods that name their node, or are pinned to it by node affinity
 - expression: "!(request.namespace in ['kube-system', '{{ .Release.Namespace }}'])"
   message: the kubegang operator creates and deletes no pods in kube-system and in its own namespace
 {{- if .Values.admissionPolicies.jobNamespaceLabels }}

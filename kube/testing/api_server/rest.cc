@@ -17,6 +17,9 @@ Outcome<RestResult> Rest::handle(const RestRequest& request) {
   if (info.subresource == "eviction" && type.plural == "pods" && !type.custom) {
     return info.verb == "create" ? evict(request) : Outcome<RestResult>{method_not_allowed()};
   }
+  if (info.subresource == "binding" && type.plural == "pods" && !type.custom) {
+    return info.verb == "create" ? bind(request) : Outcome<RestResult>{method_not_allowed()};
+  }
   const bool status = info.subresource == "status" && type.has_status;
   if (!info.subresource.empty() && !status) {
     if (type.custom || type.plural != "pods") return no_such_path();

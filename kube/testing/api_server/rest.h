@@ -99,6 +99,7 @@ class Rest {
   Outcome<RestResult> remove(const RestRequest& request);
   Outcome<RestResult> remove_collection(const RestRequest& request);
   Outcome<RestResult> evict(const RestRequest& request);
+  Outcome<RestResult> bind(const RestRequest& request);
   Outcome<DeleteOptions> delete_options(const RestRequest& request) const;
   // Deletes or begins to delete; returns the object's last or present state.
   ObjectPtr remove_object(const ResourceType& type, const ObjectKey& key,

@@ -289,6 +289,48 @@ void Rest::after_write(const ResourceType& type, const ObjectKey& key) {
   collect_garbage();
 }
 
+// What kube-scheduler writes: the pod gets its node.
+Outcome<RestResult> Rest::bind(const RestRequest& request) {
+  const ResourceType& type = *request.type;
+  const ObjectKey key = key_of(request);
+  const ObjectPtr current = store_.find(type.storage(), key);
+  if (!current) return not_found(type.group_resource(), key.name);
+  std::vector<std::string> duplicates;
+  const auto binding =
+      parse_object(request.api.http.body, request.api.http.content_type, duplicates);
+  if (!binding.ok()) return binding.error();
+  const std::string node = binding->value("target", json::object()).value("name", "");
+  if (node.empty()) return bad_request("target.name: Required value");
+  json pod = *current;
+  if (pod["metadata"].contains("deletionTimestamp")) {
+    return conflict(type.group_resource(), key.name,
+                    "pod " + key.name + " is being deleted, cannot be assigned to a host");
+  }
+  if (const std::string before = pod["spec"].value("nodeName", ""); !before.empty()) {
+    return conflict(type.group_resource(), key.name,
+                    "pod " + key.name + " is already assigned to node \"" + before + "\"");
+  }
+  pod["spec"]["nodeName"] = node;
+  json conditions = json::array();
+  for (const json& condition : pod["status"].value("conditions", json::array())) {
+    if (condition.value("type", "") != "PodScheduled") conditions.push_back(condition);
+  }
+  conditions.push_back({{"type", "PodScheduled"},
+                        {"status", "True"},
+                        {"lastProbeTime", nullptr},
+                        {"lastTransitionTime", kube::format_time(clock_.wall())}});
+  pod["status"]["conditions"] = std::move(conditions);
+  commit({type.storage(), key}, std::move(pod));
+  RestResult result;
+  result.code = 201;
+  result.verbatim = std::make_shared<const json>(json{{"kind", "Status"},
+                                                      {"apiVersion", "v1"},
+                                                      {"metadata", json::object()},
+                                                      {"status", "Success"},
+                                                      {"code", 201}});
+  return result;
+}
+
 Outcome<RestResult> Rest::replace(const RestRequest& request) {
   if (request.api.http.body.size() > kBodyBytesMax) return too_large();
   const ObjectPtr current = store_.find(request.type->storage(), key_of(request));
