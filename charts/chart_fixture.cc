@@ -63,6 +63,7 @@ std::vector<std::string> all_switches() {
       "schedulerConfig.manage=true",
       "schedulerConfig.spec.timeSlice=5s",
       "rbac.bindLookToAuthenticated=false",
+      "rbac.lookersReadTimetables=false",
       "rbac.bindUseToAuthenticated=false",
       "rbac.aggregate=false",
       "admissionPolicies.enabled=false",

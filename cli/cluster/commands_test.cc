@@ -86,6 +86,19 @@ TEST_F(ClusterCommands, QueueShowsExactStatesFromTheTimetables) {
             "       2     batch   second   team-b  R       0:15      2 n[12-13]\n");
 }
 
+// With rbac.lookersReadTimetables: false.
+TEST_F(ClusterCommands, QueueWithoutTheRightToTimetablesShowsWhatTheStatusesSay) {
+  add_two_gangs();
+  server_.fail_next("get", "nodetimetables", 403);
+  const Ran ran = run({"queue", "-A"});
+  EXPECT_EQ(ran.code, kExitOk);
+  EXPECT_THAT(ran.err, HasSubstr("timetables may not be read, so turns are not shown"));
+  EXPECT_EQ(ran.out,
+            "   JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
+            "       1     batch    first   team-a  R       0:40      2 n[12-13]\n"
+            "       2     batch   second   team-b  R       0:00      2 n[12-13]\n");
+}
+
 // squeue's default format: %.9P %.8j %.8u.
 TEST_F(ClusterCommands, QueueCutsNamesWhereTheTerminalIsTooNarrow) {
   add_job("team-a", "weather-model-2026-11", {.partitions = {"batch-of-the-institute"}},

@@ -30,8 +30,20 @@ void TimetableReader::read_one(const std::string& node) {
   } else if (one.error().code == base::Code::kNotFound) {
     read_[node] = std::nullopt;
   } else {
-    status_ = one.error();
+    fail(one.error());
   }
+}
+
+// Not all clusters let everybody read timetables: without them states are those of the jobs' own
+// statuses, which do not follow the turns.
+void TimetableReader::fail(const base::Error& error) {
+  if (error.code != base::Code::kPermissionDenied) {
+    status_ = error;
+    return;
+  }
+  has_all_ = true;
+  output_.err << "kubectl-gang: timetables may not be read, so turns are not shown: "
+              << error.message << "\n";
 }
 
 // What has been read stays: callers hold pointers to it.
@@ -39,7 +51,7 @@ void TimetableReader::read_all() {
   base::Result<std::vector<kube::NodeTimetable>> list =
       list_all<kube::NodeTimetable>(session_, "", output_);
   if (!list) {
-    status_ = list.error();
+    fail(list.error());
     return;
   }
   has_all_ = true;

@@ -32,7 +32,8 @@ class TimetableReader {
 
   // For job_moment(); valid as long as this. Null after an error, too.
   TimetableOf lookup();
-  // The first error that reading met.
+  // The first error that reading met. Without the right to read timetables there are none, and
+  // stderr is told so.
   const base::Status& status() const { return status_; }
 
  private:
@@ -41,6 +42,7 @@ class TimetableReader {
   const kube::NodeTimetable* find(const std::string& node);
   void read_one(const std::string& node);
   void read_all();
+  void fail(const base::Error& error);
 
   const Session& session_;
   const Output output_;
