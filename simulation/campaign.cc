@@ -21,10 +21,23 @@ namespace {
 
 // Every checker has to look at something in a campaign.
 constexpr std::array kCheckers{
-    "all end", "barrier",     "commit",      "fail open",
-    "frozen",  "gang agrees", "job numbers", "lost",
-    "obeys",   "overlap",     "quiet",       "started twice",
-    "time",    "timetable",   "verdict",     "verdict at the end",
+    "all end",
+    "barrier",
+    "commit",
+    "deleted",
+    "fail open",
+    "frozen",
+    "gang agrees",
+    "job numbers",
+    "lost",
+    "obeys",
+    "overlap",
+    "quiet",
+    "started twice",
+    "time",
+    "timetable",
+    "verdict",
+    "verdict at the end",
 };
 
 thread_local std::uint64_t round_of_this_thread = 0;

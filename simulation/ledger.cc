@@ -17,6 +17,7 @@ using std::chrono::seconds;
 
 // Bounds that are promised (docs/design/faults.md), and how long explanations hold.
 constexpr Time kFrozenMax = seconds{6};
+constexpr Time kThawedWithin = seconds{1};
 constexpr Time kOverlapMax = milliseconds{300};
 constexpr Time kHearsWithin = seconds{3};
 constexpr Time kObeysWithin = seconds{15};
@@ -323,6 +324,8 @@ void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
   for (Node& node : nodes) {
     sample_overlaps(node);
     sample_frozen(node);
+    sample_fail_open(node);
+    sample_deleted(node);
     sample_obedience(node);
   }
   sample_gangs(nodes, operator_is_well);
@@ -391,14 +394,34 @@ void Ledger::sample_frozen(Node& node) {
     if (since > kFrozenMax) {
       find("frozen", program.name + " is frozen for " + text_of(since) + " beyond its turn");
     }
-    // Nobody leads, or is not heard: the node fails open.
-    const Time open_after = plan_.fail_open_after * 3 / 2 + seconds{15};
-    const bool nobody_leads = now_ > lease_seen_at_ + open_after &&
-                              now_ > node.agent->alive_since() + open_after &&
-                              now_ > node.agent->worker_since() + seconds{5};
-    if (nobody_leads) {
-      ++tally_.looked["fail open"];
-      if (node.agent->is_working()) find("fail open", program.name + " is frozen, nobody leads");
+  }
+}
+
+// Nobody leads, or is not heard: the node fails open.
+void Ledger::sample_fail_open(Node& node) {
+  const Time after = plan_.fail_open_after * 3 / 2 + seconds{15};
+  const bool nobody_leads = now_ > lease_seen_at_ + after &&
+                            now_ > node.agent->alive_since() + after &&
+                            now_ > node.agent->worker_since() + seconds{5};
+  if (!nobody_leads || !node.machine->is_on || !node.agent->is_working()) return;
+  for (const auto& [uid, program] : node.kubelet->programs()) {
+    if (!program.running) continue;
+    ++tally_.looked["fail open"];
+    if (node.machine->kernel.is_asked_frozen(uid)) {
+      find("fail open", program.name + " is frozen, nobody leads");
+    }
+  }
+}
+
+// A pod that is being deleted goes on at once, so that its program hears SIGTERM.
+void Ledger::sample_deleted(Node& node) {
+  const bool excused = is_excused(node);
+  for (const auto& [uid, program] : node.kubelet->programs()) {
+    if (!program.running || !program.terminated_at || excused) continue;
+    ++tally_.looked["deleted"];
+    const Time since = streak("deleted " + uid, node.machine->kernel.is_asked_frozen(uid));
+    if (since > kThawedWithin) {
+      find("deleted", program.name + " is being deleted and frozen for " + text_of(since));
     }
   }
 }

@@ -97,6 +97,8 @@ class Ledger final : public ProgramObserver {
   bool obeys(const Node& node) const;
   void sample_overlaps(Node& node);
   void sample_frozen(Node& node);
+  void sample_fail_open(Node& node);
+  void sample_deleted(Node& node);
   void sample_obedience(Node& node);
   void sample_gangs(std::vector<Node>& nodes, bool operator_is_well);
   void sample_times(std::vector<Node>& nodes);

@@ -222,6 +222,7 @@ void World::restore(Time as_of) {
   ++tally_.faults["etcd restored"];
   server_.restore(*found->second);
   ledger_.restored();
+  for (const Node& node : nodes_) node_ready_[node.machine->name] = !node.machine->is_on;
   looked_at_ = -1;
   // Who restores etcd restarts the operator: what a leader knows is newer than what is stored.
   for (auto& one : operators_) one->kill(now_ + seconds{1});
@@ -237,6 +238,7 @@ void World::perform_machine(const Event& event) {
   if (event.act == Act::kStepClock) {
     ++tally_.faults[event.length > milliseconds{100} ? "clock stepped far" : "clock stepped"];
     clock.step(back ? -event.length : event.length);
+    machine.clock_wrong_until = now_ + seconds{3};
   } else if (event.act == Act::kDriftClock) {
     ++tally_.faults["clock drifts"];
     const auto ppm = static_cast<std::int64_t>(event.amount % 8'000);
