@@ -404,10 +404,9 @@ void Ledger::sample_fail_open(Node& node) {
                             now_ > node.agent->alive_since() + after &&
                             now_ > node.agent->worker_since() + seconds{5};
   if (!nobody_leads || !node.machine->is_on || !node.agent->is_working()) return;
+  ++tally_.looked["fail open"];
   for (const auto& [uid, program] : node.kubelet->programs()) {
-    if (!program.running) continue;
-    ++tally_.looked["fail open"];
-    if (node.machine->kernel.is_asked_frozen(uid)) {
+    if (program.running && node.machine->kernel.is_asked_frozen(uid)) {
       find("fail open", program.name + " is frozen, nobody leads");
     }
   }
