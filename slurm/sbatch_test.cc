@@ -8,7 +8,7 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr Now kNow{.instant = base::Instant{seconds{1'000}}};
+const Now kNow{.instant = base::Instant{seconds{1'000}}};
 
 sched::JobRequest read(std::string_view line) {
   const base::Result<BatchOptions> options = read_sbatch_line(line, kNow);
