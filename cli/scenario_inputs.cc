@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "cli/scenario.h"
 #include "slurm/conf.h"
@@ -163,8 +164,9 @@ base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job)
     if (!text) return text.error();
     const base::Result<std::string> line = with_job_ids(*text);
     if (!line) return at(args->second.place, line.error());
-    base::Result<slurm::BatchOptions> options =
-        slurm::read_sbatch_line(*line, {.instant = input.at});
+    // sbatch reckons in whole seconds: "now+10" may be a little less than that.
+    base::Result<slurm::BatchOptions> options = slurm::read_sbatch_line(
+        *line, {.instant = std::chrono::floor<std::chrono::seconds>(input.at)});
     if (!options) return at(args->second.place, options.error().with_context("args"));
     job.request = std::move(options->request);
   }
@@ -288,9 +290,9 @@ base::Result<simulate::Happening> ScenarioInputs::node_state(const RawInput& inp
   if (!wanted) return wanted.error();
   simulate::SetNodeState change{.nodes = *names, .state = sched::NodeState::kUp};
   const base::Status chosen = slurm::choose(change.state, "state", *wanted,
-                                     {{"DOWN", sched::NodeState::kDown},
-                                      {"DRAIN", sched::NodeState::kDrain},
-                                      {"RESUME", sched::NodeState::kUp}});
+                                            {{"DOWN", sched::NodeState::kDown},
+                                             {"DRAIN", sched::NodeState::kDrain},
+                                             {"RESUME", sched::NodeState::kUp}});
   if (!chosen) return at(state->second.place, chosen.error());
   return simulate::Happening{std::move(change)};
 }

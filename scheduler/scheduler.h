@@ -44,6 +44,10 @@ struct JobView {
   const Allocation* allocation = nullptr;   // valid until the next step
   base::Instant eligible_time{};
   std::optional<base::Instant> start_time;
+  // Of a pending job that the last pass of the backfill reached: when and on which nodes it is
+  // expected to start.
+  std::optional<base::Instant> expected_start;
+  std::vector<NodeIndex> planned_nodes;
   std::optional<base::Instant> preempt_eligible_time;
   base::Duration run_time{};  // as of the instant asked for
   base::Duration suspend_time{};

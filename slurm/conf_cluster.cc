@@ -5,6 +5,7 @@
 #include <array>
 
 #include "slurm/conf_actions.h"
+#include "slurm/conf_backfill.h"
 #include "slurm/conf_priority.h"
 #include "slurm/limits.h"
 #include "slurm/quantities.h"
@@ -124,8 +125,7 @@ base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
   }
   if (same_word(name, "sched_interval")) return set_seconds(queue.sched_interval, what, value);
   if (same_word(name, "requeue_delay")) return set_seconds(queue.requeue_delay, what, value);
-  if (same_word(name, "bf_interval")) return set_seconds(queue.backfill_interval, what, value);
-  if (same_word(name.substr(0, 3), "bf_")) return not_supported(what);
+  if (same_word(name.substr(0, 3), "bf_")) return read_backfill_option(c.backfill, key, option);
   return unknown_word(key, name,
                       {"bf_interval", "default_queue_depth", "defer", "partition_job_depth",
                        "preempt_reorder_count", "preempt_strict_order", "preempt_youngest_first",
@@ -279,6 +279,8 @@ base::Status select_parameters(ClusterParameters& c, std::string_view value) {
 base::Result<sched::ClusterParameters> read_cluster_keys(std::span<const KeyValue> keys) {
   sched::ClusterParameters cluster;
   cluster.task_affinity = false;  // Slurm's default: task/none
+  cluster.backfill.keeps_time_min = true;
+  cluster.backfill.exact_starts = false;
   std::vector<KeyValue> of_priority;
   std::vector<KeyValue> others;
   for (const KeyValue& key : keys) {

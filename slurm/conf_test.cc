@@ -19,6 +19,8 @@ std::string cluster_refusal(const Keys& keys) {
 TEST(ClusterKeys, AbsentOnesHaveSlurmsDefaults) {
   sched::ClusterParameters want;
   want.task_affinity = false;  // TaskPlugin defaults to task/none
+  want.backfill.keeps_time_min = true;
+  want.backfill.exact_starts = false;
   const base::Result<sched::ClusterParameters> read = read_cluster_keys({});
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(*read, want);
@@ -36,7 +38,8 @@ TEST(ClusterKeys, ReadsEachKey) {
       {"SchedulerParameters",
        "sched_interval=3,batch_sched_delay=1,requeue_delay=5,preempt_strict_order,"
        "preempt_youngest_first,default_queue_depth=7,partition_job_depth=2,defer,bf_interval=2,"
-       "sched_max_job_start=8"},
+       "sched_max_job_start=8,bf_resolution=5,bf_window=10,bf_max_job_test=9,bf_max_job_user=2,"
+       "bf_min_age_reserve=30,bf_min_prio_reserve=4,bf_continue,bf_yield_sleep=1"},
       {"SchedulerTimeSlice", "7"},
       {"TaskPlugin", "task/affinity,task/cgroup"},
       {"KillWait", "3"},
@@ -67,8 +70,17 @@ TEST(ClusterKeys, ReadsEachKey) {
                 .sched_interval = seconds{3},
                 .requeue_delay = seconds{5},
                 .max_batch_requeue = 2,
-                .defer = true,
-                .backfill_interval = seconds{2}};
+                .defer = true};
+  want.backfill.interval = seconds{2};
+  want.backfill.resolution = seconds{5};
+  want.backfill.window = seconds{600};
+  want.backfill.max_job_test = 9;
+  want.backfill.max_job_user = 2;
+  want.backfill.min_age_reserve = seconds{30};
+  want.backfill.min_prio_reserve = sched::Priority{4};
+  want.backfill.continues = true;
+  want.backfill.keeps_time_min = true;
+  want.backfill.exact_starts = false;
   want.time_slice = seconds{7};
   want.kill_wait = seconds{3};
   want.message_timeout = seconds{4};
@@ -129,8 +141,10 @@ TEST(ClusterKeys, RefusesWithASentence) {
       {{{"TopologyPlugin", "topology/tree"}},
        "TopologyPlugin=topology/tree: not supported yet; leave it out"},
       {{{"Licenses", "foo:2"}}, "Licenses=foo:2: not supported yet; leave it out"},
-      {{{"SchedulerParameters", "bf_window=5"}},
-       "SchedulerParameters bf_window: not supported yet; leave it out"},
+      {{{"SchedulerParameters", "bf_licenses"}},
+       "SchedulerParameters bf_licenses: not supported yet; leave it out"},
+      {{{"SchedulerParameters", "bf_window=0"}},
+       "SchedulerParameters bf_window \"0\": must be from 1 to 43200"},
       {{{"JobRequeue", "perhaps"}}, "JobRequeue \"perhaps\": say YES or NO"},
   };
   for (const auto& [keys, want] : cases) EXPECT_EQ(cluster_refusal(keys), want);

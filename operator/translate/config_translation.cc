@@ -137,6 +137,7 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
 
 sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec) {
   sched::ClusterParameters cluster;
+  cluster.backfill.interval = seconds{-1};  // a SchedulerConfig cannot ask for it yet
   translate_select(spec.select.value_or(kube::SelectConfig{}), cluster);
   cluster.gang = spec.gang.value_or(true);
   cluster.preempt_type =

@@ -155,6 +155,96 @@ BENCHMARK(blocked_pass_unchanged)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 
+// --- backfill ---
+
+// A full cluster of so many nodes: two jobs on each, which end within a day; and waiting jobs of
+// one to four nodes.
+Setup planned_setup(int nodes) {
+  Setup made = setup(nodes, SelectType::kConsTres, {partition("p")});
+  made.configuration.cluster.scheduler = SchedulerType::kBackfill;
+  return made;
+}
+
+std::vector<JobId> fill_and_queue(World& world, int nodes, int waiting) {
+  base::Prng prng{5};
+  const auto minutes = [&](std::uint64_t most) {
+    return std::chrono::minutes{static_cast<std::int64_t>(1 + prng.below(most))};
+  };
+  std::vector<JobId> running;
+  for (int i = 0; i < 2 * nodes; ++i) {
+    JobRequest request = tasks_job(kCoresPerNode / 2);
+    request.min_nodes = 1;
+    request.max_nodes = 1;
+    request.time_limit = std::chrono::minutes{600} + minutes(840);
+    running.push_back(world.submit(request));
+  }
+  world.pass();
+  world.settle();
+  for (int i = 0; i < waiting; ++i) {
+    const int count = 1 + static_cast<int>(prng.below(4));
+    JobRequest request = nodes_job(count);
+    request.tasks_per_node = 1 << prng.below(5);
+    request.tasks = count * *request.tasks_per_node;
+    request.time_limit = minutes(240);
+    world.submit(request);
+  }
+  return running;
+}
+
+// A plan for 1,000 of 4,000 waiting jobs from scratch.
+void backfill(benchmark::State& state) {
+  constexpr int kPlanned = 1000;
+  const auto nodes = static_cast<int>(state.range(0));
+  Setup made = planned_setup(nodes);
+  made.configuration.cluster.backfill.max_job_test = kPlanned;
+  World world{made, Timing::kTold};
+  fill_and_queue(world, nodes, 4 * nodes);
+  Stopwatch stopwatch{state};
+  for (auto _ : state) {
+    world.configure();  // so that nothing of the last pass holds
+    world.take();
+    stopwatch.measure([&] {
+      world.step(Pass{.main = false, .backfill = true});
+      benchmark::DoNotOptimize(world.take());
+    });
+  }
+  state.SetItemsProcessed(state.iterations() * kPlanned);
+}
+BENCHMARK(backfill)->Name("Backfill")->Arg(1000)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+// Under its own timing, with ten jobs waiting for each node: an interval passes, and nothing has
+// changed; or a job has ended early, and the plan is brought up to date.
+void backfill_interval(benchmark::State& state, bool changes) {
+  const auto nodes = static_cast<int>(state.range(0));
+  World world{planned_setup(nodes), Timing::kOwn};
+  std::vector<JobId> running = fill_and_queue(world, nodes, 10 * nodes);
+  world.settle();
+  world.advance(std::chrono::seconds{31});
+  world.settle();
+  Stopwatch stopwatch{state};
+  for (auto _ : state) {
+    world.advance(std::chrono::seconds{31});
+    if (changes) {
+      world.step(JobGone{running.back()});
+      running.pop_back();
+    }
+    stopwatch.measure([&] { world.settle(); });
+    world.settle();
+  }
+}
+BENCHMARK_CAPTURE(backfill_interval, unchanged, false)
+    ->Name("BackfillUnchanged")
+    ->Arg(10000)
+    ->UseManualTime()
+    ->Iterations(10)
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(backfill_interval, churn, true)
+    ->Name("BackfillChurn")
+    ->Arg(10000)
+    ->UseManualTime()
+    ->Iterations(10)
+    ->Unit(benchmark::kMillisecond);
+
 // --- gang ---
 
 // So many jobs, stacked four deep on a quarter as many nodes.

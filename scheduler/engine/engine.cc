@@ -14,7 +14,9 @@ Engine::Engine(Options options)
       resource_limits_{cluster_, books_, priorities_.usage()},
       admission_{cluster_, books_, timing_.wakes},
       pass_{cluster_, groups_, books_, resource_limits_, admission_, *this},
-      pass_schedule_{cluster_, books_, admission_.queue(), pass_} {
+      pass_schedule_{cluster_, books_, admission_.queue(), pass_},
+      backfill_{cluster_, groups_, books_, resource_limits_, admission_, limits_, *turns_, *this},
+      backfill_schedule_{cluster_, books_, admission_.queue(), backfill_} {
   books_.on_begin([this](Job& job) { begun(job); });
   books_.on_end([this](Job& job) { about_to_end(job); });
   rebuild();
@@ -63,6 +65,10 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
   view.allocation = job->allocated() ? &job->allocation : nullptr;
   view.eligible_time = job->eligible_time;
   view.start_time = job->start_time;
+  if (job->pending() && job->plan) {
+    view.expected_start = job->plan->start;
+    view.planned_nodes = job->plan->nodes;
+  }
   if (job->start_time) {
     view.preempt_eligible_time = *job->start_time;
     if (job->allocated()) {

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/backfill/backfill_pass.h"
+#include "scheduler/backfill/backfill_schedule.h"
 #include "scheduler/decision.h"
 #include "scheduler/engine/timing.h"
 #include "scheduler/event.h"
@@ -153,6 +155,8 @@ class Engine final : private PassActions, private gang::TurnEvents {
   Admission admission_;
   MainPass pass_;
   PassSchedule pass_schedule_;
+  BackfillPass backfill_;
+  BackfillSchedule backfill_schedule_;
 
   std::set<std::pair<base::Instant, JobId>> grace_timers_;
   std::set<JobId> waiting_resumes_;      // their users resumed them; no row is free yet

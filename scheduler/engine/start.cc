@@ -10,7 +10,8 @@ namespace sched {
 // The job's records stay in the queue until the pass has walked it.
 void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
   books_.begin(job, partition, std::move(fits.allocation), fits.sharing, now_);
-  job.time_limit = limits_.limit_of(job, partition, now_);
+  job.plan.reset();
+  job.time_limit = fits.time_limit ? fits.time_limit : limits_.limit_of(job, partition, now_);
   job.clock = JobClock{.as_of = now_};
   job.charged = base::Duration{0};
   if (!timing_.tells_ready) become_ready(job);
@@ -29,7 +30,9 @@ void Engine::on(const JobReady& event) {
 // The gang start 6.9, and with it start time, time limit and exempt time (architecture.md 2).
 void Engine::become_ready(Job& job) {
   books_.set_ready(job, now_);
-  if (job.request.deadline) job.time_limit = limits_.limit_of(job, *job.partition, now_);
+  if (job.request.deadline && job.time_limit) {
+    job.time_limit = std::min(*job.time_limit, *limits_.limit_of(job, *job.partition, now_));
+  }
   turns_->mark_nodes(job);
   if (job.user_suspended) return;
   turns_->set_phase(job, JobClock::Phase::kRunning);

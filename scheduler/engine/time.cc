@@ -1,5 +1,6 @@
 // Time goes on: wakes, passes, slices and time limits.
 #include <algorithm>
+#include <limits>
 
 #include "scheduler/engine/engine.h"
 
@@ -11,9 +12,14 @@ void Engine::on(const Wake&) {
   if (const auto due = period_due(); due && *due <= now_) end_period(now_);
   limits_.fire(now_, [this](Job& job) { time_out(job); });
   retry_resumes();
-  if (!pass_schedule_.is_due(now_)) return;
-  turns_->play();  // the pass looks at which nodes have running jobs (R4.4)
-  pass_schedule_.run(now_);
+  // A pass looks at which nodes have running jobs (R4.4). The backfill waits for the main pass.
+  if (pass_schedule_.is_due(now_)) {
+    turns_->play();
+    pass_schedule_.run(now_);
+  } else if (backfill_schedule_.is_due(now_)) {
+    turns_->play();
+    backfill_schedule_.run(now_);
+  }
 }
 
 // A job whose priority changed takes its new place in the queue, and a pass looks at it again.
@@ -41,7 +47,15 @@ void Engine::end_told_periods() {
 }
 
 void Engine::on(const Pass& event) {
-  if (event.main || event.backfill) pass_.run(now_, std::nullopt);
+  if (event.main) pass_.run(now_, std::nullopt);
+  if (!event.backfill) return;
+  if (cluster_.parameters().scheduler == SchedulerType::kBuiltin) {  // it has none
+    if (!event.main) pass_.run(now_, std::nullopt);
+    return;
+  }
+  backfill_.begin(now_);
+  while (!backfill_.step(now_, std::numeric_limits<int>::max())) {
+  }
 }
 
 // A user's resume that found no free row is tried again when something changed.
@@ -61,6 +75,7 @@ std::optional<base::Instant> Engine::next_due() {
     due = due ? std::min(*due, at) : at;
   };
   if (const auto at = pass_schedule_.next_due(now_)) take(*at);
+  if (const auto at = backfill_schedule_.next_due(now_)) take(*at);
   if (!waiting_resumes_.empty() && resumes_version_ != books_.version()) take(now_);
   if (const auto at = admission_.next_due()) take(*at);
   if (const auto at = period_due()) take(*at);

@@ -229,6 +229,16 @@ base::Instant OwnTurns::when_has_run(const Job& job, base::Duration work, base::
   return until == base::kNever ? until : until + left;
 }
 
+base::Instant OwnTurns::expected_end(const Job& job, base::Duration limit, base::Instant until) {
+  if (job.component != nullptr) {
+    components_.project_stale();
+    components_.ensure_seen({&job});
+    return components_.ever_runs(job) ? when_has_run(job, limit, until) : base::kNever;
+  }
+  const base::Duration left = limit - job.clock.run;
+  return (job.ready ? job.clock.as_of : now_) + left;
+}
+
 // A job that does not run now gets there in its next turn at the earliest. It is looked at once in
 // a slice, so that only a turn that is near has to be found exactly.
 std::optional<base::Instant> OwnTurns::earliest(const Job& job, base::Duration more) {

@@ -47,6 +47,7 @@ class OwnTurns final : public Turns {
   base::Duration run_time(const Job& job, base::Instant t) override;
   base::Duration suspend_time(const Job& job, base::Instant t) override;
   base::Instant when_has_run(const Job& job, base::Duration work, base::Instant until) override;
+  base::Instant expected_end(const Job& job, base::Duration limit, base::Instant until) override;
   std::optional<base::Instant> earliest(const Job& job, base::Duration more) override;
 
   std::vector<NodePlan> take_plans(base::Instant now) override;

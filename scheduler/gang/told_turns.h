@@ -43,6 +43,10 @@ class ToldTurns final : public Turns {
   base::Duration run_time(const Job& job, base::Instant t) override;
   base::Duration suspend_time(const Job& job, base::Instant t) override;
   base::Instant when_has_run(const Job& job, base::Duration work, base::Instant until) override;
+  base::Instant expected_end(const Job& job, base::Duration limit,
+                             base::Instant /*until*/) override {
+    return job.clock.as_of + (limit - job.clock.run);
+  }
   std::optional<base::Instant> earliest(const Job& /*job*/, base::Duration more) override {
     return now_ + more;
   }

@@ -96,6 +96,9 @@ class Turns {
   // When the job will have run for `work` in all, if that is by `until` and nothing happens before;
   // otherwise an instant after `until` before which it cannot be.
   virtual base::Instant when_has_run(const Job& job, base::Duration work, base::Instant until) = 0;
+  // When the job is expected to have run for `limit` in all: exact by `until` as far as its
+  // rotation is known; where turns are told, as if it ran from its last turn on.
+  virtual base::Instant expected_end(const Job& job, base::Duration limit, base::Instant until) = 0;
   // An instant before which the job cannot run for `more`; exact if that is less than a slice away.
   // nullopt if it never runs.
   virtual std::optional<base::Instant> earliest(const Job& job, base::Duration more) = 0;

@@ -132,6 +132,14 @@ void JobBooks::clear_claim(Job& job, bool tell, base::Instant now) {
   if (tell) decide(Claim{job.id, std::nullopt, now});
 }
 
+void JobBooks::expire_claims(base::Instant now) {
+  const std::set<JobId> claimants = claimants_;
+  for (const JobId id : claimants) {
+    Job& job = *find(id);
+    if (now >= job.claim_until) clear_claim(job, true, now);
+  }
+}
+
 void JobBooks::suspend(Job& job, Reason why) {
   restore_turn(job, false, why);
   decide(Suspend{job.id, why});

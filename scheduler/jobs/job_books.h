@@ -94,6 +94,8 @@ class JobBooks {
   void restore_claim(Job& job, Allocation claim, base::Instant until);
   // `tell`: decides that it was given up; false when another decision of the job says so.
   void clear_claim(Job& job, bool tell, base::Instant now);
+  // A claim holds until its victims must have been gone; then the job competes anew.
+  void expire_claims(base::Instant now);
 
   // --- state and reason ---
   // The gang stops the job, or lets it go on. Decides Suspend or Resume. Neither counts as a

@@ -106,6 +106,14 @@ struct Job {
   // --- Admission ---
   std::vector<QueueRecord> queued_in;  // one per partition; empty = not queued
 
+  // --- BackfillPass: what its last pass promised to it, while it is pending ---
+  struct Plan {
+    base::Instant start;
+    std::vector<NodeIndex> nodes;
+    friend bool operator==(const Plan&, const Plan&) = default;
+  };
+  std::optional<Plan> plan;
+
   // --- JobBooks: a claim of a preemptor that waits for its victims (P14) ---
   std::optional<Allocation> claim;
   base::Instant claim_until{};

@@ -49,7 +49,6 @@ struct QueueParameters {  // 3.9
   base::Duration requeue_delay = std::chrono::seconds{120};
   int max_batch_requeue = 5;
   bool defer = false;  // as it always is: a submission starts nothing by itself (recordings)
-  base::Duration backfill_interval = std::chrono::seconds{30};
   friend bool operator==(const QueueParameters&, const QueueParameters&) = default;
 };
 
@@ -80,6 +79,33 @@ struct PriorityParameters {
   friend bool operator==(const PriorityParameters&, const PriorityParameters&) = default;
 };
 
+// What sched/backfill plans, and for how far (8.2). Of the numbers of jobs 0 = any number.
+struct BackfillParameters {
+  base::Duration interval = std::chrono::seconds{30};  // < 0: no backfill
+  base::Duration resolution = std::chrono::seconds{60};
+  base::Duration window = std::chrono::minutes{1440};
+  int max_job_test = 500;  // records of the queue, in one pass; at least 1
+  int max_job_start = 0;   // in one pass
+  int max_job_part = 0, max_job_user = 0, max_job_user_part = 0;  // tried in one pass, of each
+  // Jobs that are younger or of a lower priority get no promise: they start now or not at all.
+  base::Duration min_age_reserve{0};
+  Priority min_prio_reserve{};
+  int job_part_count_reserve = 0;  // so many jobs of each partition get a promise
+  int node_space_size = 0;         // entries of the plan; 0 = max_job_test
+  base::Duration window_linear{0};
+  // A job with a least time limit (--time-min) gets no more than that, as in Slurm 22.05
+  // (recorded); otherwise as much of its limit as delays no promise that was made before its start.
+  bool keeps_time_min = false;
+  // An estimate is the end of the job that is waited for; in Slurm 22.05 it is the end of the last
+  // of those that end about then.
+  bool exact_starts = true;
+  bool continues = false;            // bf_continue: goes on although something changed meanwhile
+  bool busy_nodes = false;           // a promise takes nodes that are in use first
+  bool one_resv_per_job = false;     // also of a job that waits in several partitions
+  bool running_job_reserve = false;  // nodes that a running job has as a whole are promised to it
+  friend bool operator==(const BackfillParameters&, const BackfillParameters&) = default;
+};
+
 struct ClusterParameters {
   SelectType select = SelectType::kConsTres;
   SelectUnit unit = SelectUnit::kCore;
@@ -107,6 +133,7 @@ struct ClusterParameters {
   SchedulerType scheduler = SchedulerType::kBackfill;
   PriorityParameters priority;
   QueueParameters queue;
+  BackfillParameters backfill;
   MemoryLimit default_memory;                               // DefMemPerCPU, DefMemPerNode
   MemoryLimit max_memory;                                   // MaxMemPerCPU, MaxMemPerNode
   base::Duration timetable_lead = std::chrono::seconds{3};  // 0 where timing is told

@@ -65,7 +65,7 @@ struct MainPass::State {
 // 5. Stop when the depth or the number of starts is reached, or no partition is left that takes
 //    jobs. Jobs behind that point wait for priority (7).
 bool MainPass::run(base::Instant now, std::optional<int> depth) {
-  expire_claims(now);
+  books_.expire_claims(now);
   const std::uint64_t version = books_.version();
   if (passed_version_ == version && now < passed_until_ && !depth) return false;
   State pass{groups_, cluster_, admission_.queue(), now};
@@ -99,15 +99,6 @@ bool MainPass::run(base::Instant now, std::optional<int> depth) {
   return pass.blocker_started;
 }
 
-// P14: a claim holds until its victims must have been gone; then the job competes anew.
-void MainPass::expire_claims(base::Instant now) {
-  const std::set<JobId> claimants = books_.claimants();
-  for (const JobId id : claimants) {
-    Job& job = *books_.find(id);
-    if (now >= job.claim_until) books_.clear_claim(job, true, now);
-  }
-}
-
 // The steps of 3.4 from the third on.
 void MainPass::try_record(State& pass, const QueueRecord& record) {
   Job& job = *record.record;
@@ -127,6 +118,9 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
     pass.done.push_back(&job);
     return;
   }
+  if (auto refusal = needs_backfill(job, partition)) {
+    return books_.set_reason(job, refusal->reason, std::move(refusal->message));
+  }
   // 8 and 9. Are enough nodes left, and does it fit there?
   StartAttempt::Answer answer =
       attempt_.run(job, partition, pass.available.view(job, partition), pass.now);
@@ -135,6 +129,15 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
   if (!job.pending()) return;
   pass.tried.insert(job.id);
   admission_.unexplained().note(job.id, books_.table().size());
+}
+
+// A job whose least time limit alone is allowed in the partition waits there for the backfill,
+// which can cut its limit (recorded).
+std::optional<Refusal> MainPass::needs_backfill(const Job& job, PartitionIndex partition) const {
+  if (!job.request.time_min) return std::nullopt;
+  JobRequest whole = job.request;
+  whole.time_min.reset();
+  return refused_by_partition(cluster_, whole, partition);
 }
 
 void MainPass::on(State& pass, Job& job, PartitionIndex partition, Fits verdict) {
@@ -159,6 +162,7 @@ void MainPass::on(State& pass, Job& job, PartitionIndex partition, NeedsVictims 
 // The partition fails even if the job names the nodes that it waits for (Slurm 22.05, recorded).
 void MainPass::on(State& pass, Job& job, PartitionIndex partition, TooFewLeft verdict) {
   books_.set_reason(job, Reason::kResources, std::move(verdict.message));
+  if (holds_up_no_other(pass, job)) return;
   pass.fail(partition, job.id);
   pass.available.withhold(cluster_.partition(partition).nodes);
 }
@@ -188,8 +192,19 @@ void MainPass::on(State&, Job& job, PartitionIndex, OverLimit verdict) {
   books_.set_reason(job, verdict.reason, std::move(verdict.message));
 }
 
+// 10c: a job that is too young, or of too low a priority, for a promise of the backfill.
+bool MainPass::holds_up_no_other(State& pass, const Job& job) const {
+  const BackfillParameters& parameters = cluster_.parameters().backfill;
+  if (job.priority < parameters.min_prio_reserve) return true;
+  const base::Instant old = job.eligible_time + parameters.min_age_reserve;
+  if (pass.now >= old) return false;
+  pass.valid_until = std::min(pass.valid_until, old);
+  return true;
+}
+
 // 10. Partition failure; a job that names all the nodes that it needs withholds only those (a).
 void MainPass::fail_partition(State& pass, const Job& job, PartitionIndex partition) {
+  if (holds_up_no_other(pass, job)) return;
   const NodeCounts counts = node_counts(cluster_, job.request, partition);
   if (static_cast<int>(job.request.required_nodes.size()) >= counts.min) {
     pass.available.withhold(cluster_.named(job.request.required_nodes));

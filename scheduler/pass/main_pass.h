@@ -26,6 +26,7 @@
 #include "scheduler/pass/start_attempt.h"
 #include "scheduler/place/node_groups.h"
 #include "scheduler/queue/admission.h"
+#include "scheduler/queue/partition_gates.h"
 
 namespace sched {
 
@@ -61,7 +62,6 @@ class MainPass {
 
  private:
   struct State;
-  void expire_claims(base::Instant now);
   void try_record(State& pass, const QueueRecord& record);
   void on(State& pass, Job& job, PartitionIndex partition, Fits verdict);
   void on(State& pass, Job& job, PartitionIndex partition, NeedsVictims verdict);
@@ -70,6 +70,8 @@ class MainPass {
   void on(State& pass, Job& job, PartitionIndex partition, NotAvailable verdict);
   void on(State& pass, Job& job, PartitionIndex partition, Never verdict);
   void on(State& pass, Job& job, PartitionIndex partition, OverLimit verdict);
+  std::optional<Refusal> needs_backfill(const Job& job, PartitionIndex partition) const;
+  bool holds_up_no_other(State& pass, const Job& job) const;
   void fail_partition(State& pass, const Job& job, PartitionIndex partition);
   void wait_for_priority(Job& job);
   void wait_for_priority_behind(const State& pass);

@@ -24,28 +24,21 @@ void PassSchedule::run(base::Instant now) {
   const int depth = cluster_.parameters().queue.default_queue_depth;
   const bool again = pass_.run(now, full ? std::nullopt : std::optional{depth});
   if (!again) seen_version_ = books_.version();
-  if (full && full_interval().count() > 0) next_full_ = now + full_interval();
+  const base::Duration interval = cluster_.parameters().queue.sched_interval;
+  if (full && interval.count() > 0) next_full_ = now + interval;
 }
 
-// sched_interval -1 disables it. Then only the backfill's passes are left, which are as good as
-// main passes here; sched/builtin has none.
+// sched_interval -1 disables it. Then only the backfill starts jobs.
 bool PassSchedule::has_main_loop() const {
   return cluster_.parameters().queue.sched_interval.count() >= 0;
-}
-
-base::Duration PassSchedule::full_interval() const {
-  const ClusterParameters& parameters = cluster_.parameters();
-  if (has_main_loop()) return parameters.queue.sched_interval;
-  const bool backfills = parameters.scheduler == SchedulerType::kBackfill;
-  return backfills ? parameters.queue.backfill_interval : base::Duration{0};
 }
 
 // A full pass is needed only if the last pass did not reach the end of the queue, or if what it saw
 // has changed and no event pass looks at it.
 base::Instant PassSchedule::full_due() const {
-  if (full_interval().count() <= 0) return base::kNever;
+  if (cluster_.parameters().queue.sched_interval.count() <= 0) return base::kNever;
   if (pass_.passed_version() != books_.version()) return next_full_;
-  return has_main_loop() ? base::kNever : std::max(next_full_, pass_.passed_until());
+  return base::kNever;
 }
 
 }  // namespace sched

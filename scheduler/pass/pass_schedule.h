@@ -29,7 +29,6 @@ class PassSchedule {
 
  private:
   bool has_main_loop() const;
-  base::Duration full_interval() const;
   base::Instant full_due() const;
 
   const Cluster& cluster_;

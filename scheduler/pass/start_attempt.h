@@ -22,6 +22,7 @@ namespace sched {
 struct Fits {
   Allocation allocation;
   SharingStatus sharing;
+  std::optional<base::Duration> time_limit{};  // less than it asked for, if backfill says so
 };
 // It can start there when these victims have ended.
 struct NeedsVictims {

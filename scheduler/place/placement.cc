@@ -40,6 +40,7 @@ struct Placement::Attempt {
   std::vector<Candidate> candidates;
   SelectMode mode = SelectMode::kRunNow;
   bool offers_victims = false;
+  const WillRunRequest* will_run = nullptr;
 };
 
 // What the nodes of one choice are for: the job, or its part on nodes of a counted feature.
@@ -83,6 +84,25 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
   }
   classify(attempt);
   return std::move(attempt.outcome);
+}
+
+std::optional<Allocation> Placement::will_run(Selector& selector, const WillRunRequest& asked) {
+  find_base(asked.job, asked.partition);
+  const PlacementRequest request{
+      .job = asked.job, .partition = asked.partition, .available = asked.nodes, .now = asked.now};
+  Attempt attempt{request, selector, cluster_, base_};
+  attempt.outcome.sharing = asked.sharing;
+  attempt.counts = node_counts(cluster_, asked.job.request, asked.partition);
+  attempt.mode = SelectMode::kWillRun;
+  attempt.will_run = &asked;
+  const NodeSet usable = base_.nodes & asked.nodes;
+  const bool all_there =
+      static_cast<int>(asked.job.request.required_nodes.size()) == base_.required_count;
+  if (!all_there || !usable.contains(base_.required) || usable.count() < attempt.counts.min ||
+      !try_all(attempt, usable)) {
+    return std::nullopt;
+  }
+  return std::move(attempt.outcome.allocation);
 }
 
 namespace {
@@ -279,7 +299,7 @@ bool Placement::pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet
     const bool last = i + 1 == groups.size();
     found |= groups[i].nodes & usable;
     // Step 4g: victims are offered on the last set only, never just to use cheap nodes.
-    if (!last && (!linear || attempt.offers_victims || attempt.mode == SelectMode::kTestOnly ||
+    if (!last && (!linear || attempt.offers_victims || attempt.mode != SelectMode::kRunNow ||
                   groups[i].sample.weight == groups[i + 1].sample.weight)) {
       continue;
     }
@@ -326,7 +346,7 @@ NodeSet Placement::overfilled(const Attempt& attempt) const {
 
 // How many pods a job of a pod per task has on a node is known when the selector has chosen.
 bool Placement::select(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const {
-  if (!attempt.request.job.request.pod_per_task || attempt.mode == SelectMode::kTestOnly) {
+  if (!attempt.request.job.request.pod_per_task || attempt.mode != SelectMode::kRunNow) {
     return select_from(attempt, wish, nodes);
   }
   NodeSet left = nodes;
@@ -354,6 +374,10 @@ bool Placement::select_from(Attempt& attempt, const Wish& wish, const NodeSet& n
                         .max_share = sharing.max_share,
                         .candidates = {}};
   if (attempt.offers_victims) request.candidates = attempt.candidates;
+  if (attempt.will_run != nullptr) {
+    request.takes_extra_row = attempt.will_run->takes_extra_row;
+    request.idle_last = attempt.will_run->idle_last;
+  }
   SelectOutcome selected = attempt.selector.select(request);
   if (!selected.allocation) return false;
   attempt.outcome.result = PlacementResult::kFits;
@@ -378,13 +402,13 @@ void Placement::classify(Attempt& attempt) {
   // 3.5 step 3: a required node that does not exist, or is none of the partition's, can never run.
   const bool all_there =
       static_cast<int>(job.request.required_nodes.size()) == base_.required_count;
-  usable_.assign_and(attempt.base, groups_.up());
+  usable_.assign_and(attempt.base, attempt.request.available);
   if (all_there && could_run(usable_)) {
     outcome.result = PlacementResult::kBusy;
     outcome.message = describe_busy(attempt);
   } else if (all_there && could_run(attempt.base)) {
     outcome.result = PlacementResult::kNotAvailable;
-    outcome.message = "nodes that it needs are down or drained";
+    outcome.message = "nodes that it needs are down, drained or kept for jobs ahead of it";
   } else {
     outcome.result = PlacementResult::kNever;
     outcome.message = "no " + std::to_string(attempt.counts.min) + " nodes of partition " +

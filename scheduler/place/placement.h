@@ -58,6 +58,18 @@ struct PlacementRequest {
   base::Instant now;
 };
 
+// Whether the job would fit on these nodes with the selector's books as they are: in a trial, as
+// they would be then (WILL_RUN: 3.8). The caller has left out nodes that are not for the job.
+struct WillRunRequest {
+  const Job& job;
+  PartitionIndex partition;
+  const NodeSet& nodes;
+  base::Instant now;
+  SharingStatus sharing;
+  bool takes_extra_row = false;        // SelectRequest
+  const NodeSet* idle_last = nullptr;  // likewise
+};
+
 class Placement {
  public:
   Placement(const Cluster& cluster, const NodeGroups& groups, const NodeUsage& usage,
@@ -65,6 +77,14 @@ class Placement {
       : cluster_{cluster}, groups_{groups}, usage_{usage}, allocated_{allocated} {}
 
   PlacementOutcome place(Selector& selector, const PlacementRequest& request);
+  // The base: step 1. Valid until the next call.
+  const NodeSet& could_ever_use(const Job& job, PartitionIndex partition) {
+    find_base(job, partition);
+    return base_.nodes;
+  }
+  // No victims are looked for, and nothing is asked of jobs that keep their nodes to themselves but
+  // by the selector.
+  std::optional<Allocation> will_run(Selector& selector, const WillRunRequest& asked);
 
  private:
   struct Attempt;

@@ -35,7 +35,9 @@ struct SelectJob {
   std::optional<base::Instant> exempt_until{};
 };
 
-enum class SelectMode { kTestOnly, kRunNow };  // 3.8
+// 3.8. kWillRun: as kRunNow, of books that a trial may have changed, and without a choice that is
+// only for jobs that start at once.
+enum class SelectMode { kTestOnly, kRunNow, kWillRun };
 
 // A possible victim, in the order of 7.4, with its effective mode (7.1).
 struct Candidate {
@@ -61,6 +63,10 @@ struct SelectRequest {
   bool may_stack = false;  // units may be shared with max_share − 1 others
   int max_share = 1;
   std::span<const Candidate> candidates;  // empty = no preemption in this call (3.6 step 4g)
+  // kWillRun: the job preempts others by suspending them (preempt/qos), so the extra row is its
+  // (7.6.3); and the nodes that are taken last (bf_busy_nodes), or null.
+  bool takes_extra_row = false;
+  const NodeSet* idle_last = nullptr;
 };
 
 struct SelectOutcome {
@@ -102,6 +108,9 @@ class Selector {
     virtual ~Trial() = default;
     // REQUIRES: the job was added, and not yet removed in this trial.
     virtual void remove(const SelectJob& job, Keep keep) = 0;
+    // Puts the job back that was removed last. False if that cannot be done any more; then nothing
+    // changed, and a new trial has to begin. REQUIRES: a job is removed.
+    virtual bool put_back() = 0;
   };
   // REQUIRES: no other trial lives. Until it ends the selector is asked nothing but select()
   // without candidates.

@@ -84,6 +84,16 @@ TEST_P(Trials, KeepTheMemoryOfAJobThatWouldBeSuspended) {
   EXPECT_FALSE(fits(8000));
 }
 
+TEST_P(Trials, PutBackTheJobThatWasRemovedLast) {
+  const auto trial = selector_->begin_trial();
+  for (int round = 0; round < 3; ++round) {
+    trial->remove(holder_, Selector::Trial::Keep::kNothing);
+    EXPECT_TRUE(fits(8000));
+    ASSERT_TRUE(trial->put_back());
+    EXPECT_FALSE(fits(100));
+  }
+}
+
 TEST_P(Trials, FollowOneAnother) {
   for (int round = 0; round < 3; ++round) {
     const auto trial = selector_->begin_trial();

@@ -38,6 +38,7 @@ Configuration gang_linear(std::vector<PartitionConfig> partitions) {
   configuration.cluster.gang = true;
   configuration.cluster.timetable_lead = base::Duration{0};
   configuration.cluster.queue.requeue_delay = base::Duration{0};
+  configuration.cluster.backfill.interval = seconds(-1);
   configuration.partitions = std::move(partitions);
   if (!configuration.partitions.empty()) configuration.partitions.front().is_default = true;
   return configuration;

@@ -24,7 +24,7 @@ std::vector<NodeSpec> nodes(const std::string& prefix, int first, int last, int 
 PartitionConfig partition(const std::string& name, const std::vector<NodeSpec>& nodes,
                           OverSubscribe over_subscribe = OverSubscribe::kForce, int max_share = 4,
                           std::uint16_t tier = 1);
-// select/linear with GANG, slice 30 s, lead 0, no preemption, requeue delay 0.
+// select/linear with GANG, slice 30 s, lead 0, no preemption, requeue delay 0, no backfill.
 Configuration gang_linear(std::vector<PartitionConfig> partitions);
 JobRequest job(std::int64_t id, int nodes_count, const std::string& partition = {});
 

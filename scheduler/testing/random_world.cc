@@ -105,6 +105,15 @@ void randomise_rest(base::Prng& prng, ClusterParameters& cluster) {
   cluster.timetable_lead = seconds(any(prng, std::array{0.0, 3.0, 12.0}));
   cluster.queue.requeue_delay = seconds(any(prng, std::array{0.0, 10.0}));
   if (chance(prng, 4)) cluster.over_time_limit = seconds(60);
+  BackfillParameters& backfill = cluster.backfill;
+  backfill.interval = seconds(any(prng, std::array{-1.0, 5.0, 30.0}));
+  backfill.resolution = seconds(any(prng, std::array{1.0, 60.0}));
+  backfill.window = seconds(any(prng, std::array{300.0, 86'400.0}));
+  backfill.continues = chance(prng, 2);
+  backfill.busy_nodes = chance(prng, 4);
+  backfill.running_job_reserve = chance(prng, 4);
+  if (chance(prng, 4)) backfill.min_age_reserve = seconds(20);
+  if (chance(prng, 8)) backfill.max_job_test = 3;
 }
 
 void check_legal(const Configuration& configuration) {

@@ -17,7 +17,7 @@ TEST_F(MainPassRules, R3_1_WithoutTheMainLoopOnlyTheBackfillStarts) {
   const auto two = nodes("n", 1, 2);
   Configuration c = whole_nodes({closed("p", two)});
   c.cluster.queue.sched_interval = seconds(-1);
-  c.cluster.queue.backfill_interval = seconds(20);
+  c.cluster.backfill.interval = seconds(20);
   Driver driver{c, two};
   submit(driver, 0, job(1, 1));  // the first pass
   submit(driver, 1, job(2, 1));

@@ -106,7 +106,8 @@ std::vector<Chosen> Attempt::choose_from(const Offer& offer, const CoreView& vie
                         .occupancy = occupancy_,
                         .view = view,
                         .required = request_.required,
-                        .any_required = any_required_});
+                         .any_required = any_required_,
+                         .idle_last = request_.idle_last});
 }
 
 // --- the tests (4.5.2) ---

@@ -187,6 +187,22 @@ std::vector<Chosen> best_fit(const Offer& offer, const ChoiceRequest& request) {
   return std::move(taker).result();
 }
 
+// bf_busy_nodes: nodes in use first, in node order, whatever runs of neighbours there are.
+std::vector<Chosen> busy_first(const Offer& offer, const ChoiceRequest& request) {
+  Taker taker{offer, request};
+  for (int rank = request.required.next(0); rank >= 0; rank = request.required.next(rank + 1)) {
+    taker.take(rank);
+  }
+  for (const bool idle : {false, true}) {
+    for (int rank = offer.nodes().next(0); rank >= 0; rank = offer.nodes().next(rank + 1)) {
+      if (!taker.may_take() || taker.complete()) break;
+      if (request.idle_last->test(rank) == idle && !request.required.test(rank)) taker.take(rank);
+    }
+  }
+  if (!taker.complete() && !taker.acceptable()) return {};
+  return std::move(taker).result();
+}
+
 struct Load {
   int rank;
   std::uint32_t weight;
@@ -231,6 +247,7 @@ bool can_hold(const Offer& offer, const ChoiceRequest& request) {
 
 std::vector<Chosen> choose_once(const Offer& offer, const ChoiceRequest& request) {
   if (!can_hold(offer, request)) return {};
+  if (request.idle_last != nullptr && !request.shape.contiguous) return busy_first(offer, request);
   return request.shape.least_loaded ? least_loaded(offer, request) : best_fit(offer, request);
 }
 

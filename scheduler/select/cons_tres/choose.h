@@ -17,10 +17,11 @@ struct Chosen {
 
 struct ChoiceRequest {
   const Shape& shape;
-  const Occupancy& occupancy;  // for the nodes' hardware and weights
-  const CoreView& view;        // what the offer was made of: the least loaded has most free
-  const NodeSet& required;     // --nodelist
-  bool any_required;           // `required` is not empty
+  const Occupancy& occupancy;          // for the nodes' hardware and weights
+  const CoreView& view;                // what the offer was made of: the least loaded has most free
+  const NodeSet& required;             // --nodelist
+  bool any_required;                   // `required` is not empty
+  const NodeSet* idle_last = nullptr;  // bf_busy_nodes: other nodes are taken before these
 };
 
 // By ascending rank; empty = the offer does not hold the job. Cost: O(nodes / 64 + runs × rounds),

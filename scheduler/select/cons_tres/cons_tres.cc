@@ -24,7 +24,7 @@ class ConsTresSelector final : public Selector {
       outcome.allocation = attempt.test_only();
       return outcome;
     }
-    outcome.allocation = attempt.run({});
+    outcome.allocation = attempt.run({.takes_extra_row = request.takes_extra_row});
     if (outcome.allocation) return outcome;
     if (!request.candidates.empty()) {
       outcome = VictimSearch{cluster_, occupancy_, attempt, request}.search();

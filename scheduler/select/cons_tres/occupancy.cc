@@ -226,10 +226,25 @@ void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep kee
     if (rows != nullptr && rows->holds(job.id)) {
       const std::vector<RankCores> nodes = rows->remove(job.id);
       for (const RankCores& node : nodes) refresh(node.rank);
+      step.in_row = true;
     }
   }
   if (step.memory) charge_memory(job, -1);
   trial_.push_back(step);
+}
+
+bool Occupancy::put_back_in_trial() {
+  CHECK(in_trial_ && !trial_.empty());
+  const TrialStep step = trial_.back();
+  if (step.in_row && !rows(step.job->partition)->put_back(step.job->id)) return false;
+  trial_.pop_back();
+  if (step.memory) charge_memory(*step.job, +1);
+  if (step.cores) {
+    count_class(*step.job, +1);
+    for_each_rank(cluster_, *step.job->allocation,
+                  [&](int rank, const NodeAllocation&) { refresh(rank); });
+  }
+  return true;
 }
 
 void Occupancy::end_trial() {

@@ -74,6 +74,7 @@ class Occupancy {
   friend class OccupancyTrial;
   void begin_trial();
   void remove_for_trial(const SelectJob& job, Selector::Trial::Keep keep);
+  bool put_back_in_trial();
   void end_trial();
 
   struct Node {
@@ -85,6 +86,7 @@ class Occupancy {
   struct TrialStep {
     const SelectJob* job;
     bool cores, memory;
+    bool in_row = false;
   };
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
   std::vector<RankCores> cores_of(const SelectJob& job) const;
@@ -121,6 +123,7 @@ class OccupancyTrial final : public Selector::Trial {
   OccupancyTrial& operator=(const OccupancyTrial&) = delete;
 
   void remove(const SelectJob& job, Keep keep) override { occupancy_.remove_for_trial(job, keep); }
+  bool put_back() override { return occupancy_.put_back_in_trial(); }
 
  private:
   Occupancy& occupancy_;

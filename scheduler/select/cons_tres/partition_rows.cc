@@ -248,6 +248,21 @@ void PartitionRows::save_for_trial() {
   if (in_trial_ && !saved_) saved_ = Layout{rows_, jobs_, removed_.size()};
 }
 
+bool PartitionRows::put_back(JobId id) {
+  CHECK(in_trial_ && !removed_.empty() && removed_.back().first == id, to_string(id));
+  if (saved_) return false;
+  RowJob job = std::move(removed_.back().second);
+  removed_.pop_back();
+  count_job(job, +1);
+  put(job, row_of(job));
+  if (!used_.empty()) {
+    for (const RankCores& node : job.nodes) used_[at(node.rank)] |= node.cores;
+  }
+  list(jobs_.emplace(id, std::move(job)).first->second);
+  if (removed_.empty()) unpacked_ = false;
+  return true;
+}
+
 // A packing within the trial has changed rows and jobs altogether: then the saved layout comes
 // back, from which jobs removed before it was saved are missing. Removed jobs go back into the rows
 // that they were in.

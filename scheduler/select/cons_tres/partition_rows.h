@@ -67,6 +67,9 @@ class PartitionRows {
   void sort_densest_first();
 
   void begin_trial();
+  // Puts the job back that was removed last in this trial. False, and nothing changed, if the rows
+  // were packed meanwhile.
+  bool put_back(JobId id);
   void end_trial();
 
  private:

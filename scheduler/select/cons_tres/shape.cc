@@ -75,6 +75,9 @@ Shape make_shape(const Cluster& cluster, const SelectRequest& request) {
   Shape shape;
   shape.partition = request.job->partition;
   shape.node_class = class_of(partition, asked);
+  if (!request.may_stack && !partition.force && shape.node_class == NodeClass::kShared) {
+    shape.node_class = NodeClass::kOneRow;  // it may share, and is tried as if it did not
+  }
   shape.unit = parameters.unit;
   shape.whole_nodes = request.whole_nodes || shape.node_class == NodeClass::kReserved;
   shape.contiguous = asked.contiguous;

@@ -251,7 +251,10 @@ SelectOutcome Linear::select(const SelectRequest& request) {
     return outcome;
   }
   std::optional<Ranks> chosen;
-  if (cluster_.parameters().placement == PlacementPolicy::kMinimisePreemption) {
+  if (request.mode == SelectMode::kWillRun) {  // R8.3
+    const NodeSet eligible = count(request, request.nodes, share_of(request) - 1, kUnlimited);
+    if (eligible.count() >= request.min_nodes) chosen = fit(request, eligible);
+  } else if (cluster_.parameters().placement == PlacementPolicy::kMinimisePreemption) {
     chosen = cheapest(request, outcome.victims);
   } else {
     chosen = run_now(request, request.nodes);

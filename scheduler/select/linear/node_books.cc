@@ -86,11 +86,16 @@ void NodeBooks::Trial::remove(const SelectJob& job, Keep keep) {
   removed_.push_back({&job, keep});
 }
 
+bool NodeBooks::Trial::put_back() {
+  const Removed removed = removed_.back();
+  removed_.pop_back();
+  if (!removed.job->user_suspended) books_.count_running(*removed.job, +1);
+  if (removed.keep == Keep::kNothing) books_.count_presence(*removed.job, +1);
+  return true;
+}
+
 NodeBooks::Trial::~Trial() {
-  for (const Removed& removed : removed_) {
-    if (!removed.job->user_suspended) books_.count_running(*removed.job, +1);
-    if (removed.keep == Keep::kNothing) books_.count_presence(*removed.job, +1);
-  }
+  while (!removed_.empty()) put_back();
 }
 
 }  // namespace sched::linear

@@ -51,6 +51,7 @@ class NodeBooks {
     Trial(const Trial&) = delete;
     Trial& operator=(const Trial&) = delete;
     void remove(const SelectJob& job, Keep keep) override;
+    bool put_back() override;
 
    private:
     struct Removed {

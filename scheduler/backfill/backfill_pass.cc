@@ -1,0 +1,325 @@
+#include "scheduler/backfill/backfill_pass.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include "scheduler/model/allocation_nodes.h"
+#include "scheduler/model/qos_order.h"
+#include "scheduler/place/node_counts.h"
+#include "scheduler/preempt/rules.h"
+
+namespace sched {
+namespace {
+
+// The nodes that have cores enough for the job by an instant that only gets later.
+class Ripe {
+ public:
+  // `ripening` may be null: then nothing is known.
+  Ripe(const Lookahead::Ripening* ripening, NodeSet none)
+      : ripening_{ripening}, ripe_{std::move(none)} {}
+
+  bool suffice(const NodeSet& nodes, int count, std::optional<base::Instant> until) {
+    if (ripening_ == nullptr) return true;
+    for (; next_ < ripening_->order.size(); ++next_) {
+      const int rank = ripening_->order[next_];
+      if (until && ripening_->at[static_cast<std::size_t>(rank)] > *until) break;
+      ripe_.set(rank);
+    }
+    return ripe_.count_and(nodes) >= count;
+  }
+  // The books have changed.
+  void forget() { ripening_ = nullptr; }
+
+ private:
+  const Lookahead::Ripening* ripening_;
+  NodeSet ripe_;
+  std::size_t next_ = 0;
+};
+
+base::Instant whole_seconds(base::Instant at) {
+  return std::chrono::floor<std::chrono::seconds>(at);
+}
+
+}  // namespace
+
+base::Instant BackfillPass::round_down(base::Instant at) const {
+  const base::Duration resolution = cluster_.parameters().backfill.resolution;
+  return base::slot_begin(base::slot_of(at, resolution), resolution);
+}
+
+base::Instant BackfillPass::round_up(base::Instant at) const {
+  return base::boundary_at_or_after(at, cluster_.parameters().backfill.resolution);
+}
+
+// The order of the queue is that of this instant (8.1 step 1).
+void BackfillPass::begin(base::Instant now) {
+  const BackfillParameters& parameters = cluster_.parameters().backfill;
+  books_.expire_claims(now);
+  lookahead_.changed();
+  const base::Instant begun = whole_seconds(now);
+  plan_.emplace(cluster_.node_count(), begun, begun + parameters.window);
+  plan_->version = books_.version();
+  plan_->configuration = cluster_.configuration_version();
+  admission_.queue().walk([&](const QueueRecord& record) {
+    plan_->records.push_back({record.job, record.partition});
+    const auto count = static_cast<int>(plan_->records.size());
+    return count <= parameters.max_job_test;  // one more than it says (recorded)
+  });
+  if (parameters.running_job_reserve) promise_running_jobs();
+}
+
+bool BackfillPass::step(base::Instant now, int records) {
+  Plan& plan = *plan_;
+  const bool changed = plan.version != books_.version();
+  if ((changed && !cluster_.parameters().backfill.continues) ||
+      plan.configuration != cluster_.configuration_version()) {
+    plan.complete = false;
+    return finish();
+  }
+  plan.now = whole_seconds(now);
+  plan.version = books_.version();
+  available_.reset();
+  lookahead_.begin(plan.now);
+  bool goes_on = true;
+  for (; goes_on && records > 0 && plan.next < plan.records.size(); --records) {
+    goes_on = try_record(plan.records[plan.next++], now);
+  }
+  lookahead_.end();
+  if (!goes_on || plan.next == plan.records.size()) return finish();
+  return false;
+}
+
+bool BackfillPass::finish() {
+  passed_until_ = plan_->valid_until;
+  const bool unchanged = plan_->complete && plan_->started == 0;
+  passed_version_ = unchanged ? books_.version() : 0;
+  for (std::size_t i = 0; i < plan_->next; ++i) {
+    Job* const job = books_.find(plan_->records[i].job);
+    if (job == nullptr) continue;
+    const auto expected = plan_->expected.find(job->id);
+    job->plan.reset();
+    if (expected != plan_->expected.end()) job->plan = expected->second;
+  }
+  plan_.reset();
+  return true;
+}
+
+// The limits of 8.2 on how many records of a user and a partition are tried.
+bool BackfillPass::count_try(const Job& job, PartitionIndex partition) {
+  const BackfillParameters& parameters = cluster_.parameters().backfill;
+  const std::string& user = job.request.user;
+  const auto counts = [](int most, int& tried) { return most == 0 || ++tried <= most; };
+  return counts(parameters.max_job_part, plan_->tried_in[partition]) &&
+         counts(parameters.max_job_user, plan_->tried_of[user]) &&
+         counts(parameters.max_job_user_part, plan_->tried_of_in[{user, partition}]);
+}
+
+// 8.1 step 3c.
+bool BackfillPass::gets_no_promise(const Job& job, PartitionIndex partition,
+                                   base::Instant now) const {
+  const BackfillParameters& parameters = cluster_.parameters().backfill;
+  if (job.priority < parameters.min_prio_reserve) return true;
+  if (now < job.eligible_time + parameters.min_age_reserve) return true;
+  if (parameters.one_resv_per_job && plan_->expected.contains(job.id)) return true;
+  const auto promised = plan_->promised_in.find(partition);
+  return parameters.job_part_count_reserve > 0 && promised != plan_->promised_in.end() &&
+         promised->second >= parameters.job_part_count_reserve;
+}
+
+// The steps of 8.1 from 3b on.
+bool BackfillPass::try_record(const Record& record, base::Instant now) {
+  Job* const job = books_.find(record.job);
+  if (job == nullptr || !job->pending() || job->held) return true;
+  const auto waits_there = [&](const QueueRecord& each) {
+    return each.partition == record.partition;
+  };
+  if (std::none_of(job->queued_in.begin(), job->queued_in.end(), waits_there)) return true;
+  if (!count_try(*job, record.partition)) return true;
+  if (admission_.end_if_too_late(*job, now)) {
+    admission_.withdraw(*job);
+    return true;
+  }
+  Try tried{.job = *job, .partition = record.partition};
+  tried.now_only = gets_no_promise(*job, record.partition, now);
+  if (const base::Instant old = job->eligible_time + cluster_.parameters().backfill.min_age_reserve;
+      now < old) {
+    plan_->valid_until = std::min(plan_->valid_until, old);
+  }
+  tried.full_limit = limits_.limit_of(*job, record.partition, now).value_or(kUnlimitedTime);
+  if (const auto& most = cluster_.partition(record.partition).config.max_time) {
+    tried.full_limit = std::min(tried.full_limit, *most);
+  }
+  tried.limit = tried.full_limit;
+  const QosConfig* const qos = qos_named(cluster_, job->request.qos);
+  if (qos != nullptr && qos->no_reserve && preempt::enabled(cluster_)) {
+    tried.limit = std::chrono::minutes{1};
+    tried.now_only = true;
+  } else if (job->request.time_min) {
+    tried.limit = std::min(tried.limit, *job->request.time_min);
+  }
+  return place(tried, now);
+}
+
+// Nodes that the job could ever use and that are not kept for others; which of them are promised is
+// another matter.
+NodeSet BackfillPass::open_nodes(const Try& tried, base::Instant now) {
+  if (!available_) {
+    available_.emplace(cluster_, groups_.up());
+    for (const JobId id : books_.claimants()) available_->add_claim(*books_.find(id));
+  }
+  NodeSet nodes = available_->view(tried.job, tried.partition).nodes;
+  nodes &= lookahead_.could_ever_use(tried.job, tried.partition);
+  const bool exclusive_user = cluster_.partition(tried.partition).config.exclusive_user ||
+                              tried.job.request.sharing == Sharing::kUser;
+  books_.usage().restrict_to_user(tried.job, exclusive_user, nodes);
+  if (now < tried.job.avoid_until) {
+    plan_->valid_until = std::min(plan_->valid_until, tried.job.avoid_until);
+    for (const NodeIndex node : tried.job.avoid_nodes) {
+      if (cluster_.exists(node)) nodes.reset(cluster_.rank(node));
+    }
+  }
+  return nodes;
+}
+
+// When the job may start, beginning with now: the nodes that are free of promises from then on for
+// as long as its limit, and when enough of them come free of running jobs. If that is later than
+// more nodes come free of promises, it is tried again from then on.
+bool BackfillPass::place(const Try& tried, base::Instant now) {
+  Plan& plan = *plan_;
+  const BackfillParameters& parameters = cluster_.parameters().backfill;
+  const NodeSet required = cluster_.named(tried.job.request.required_nodes);
+  const int nodes_min = node_counts(cluster_, tried.job.request, tried.partition).min;
+  Promises::Sweep sweep{plan.promises, open_nodes(tried, now), tried.limit};
+  Ripe ripe{lookahead_.ripening(tried.job, tried.partition), cluster_.no_nodes()};
+  std::optional<base::Instant> from = plan.now;
+  while (from && *from < plan.end) {
+    const NodeSet& nodes = sweep.at(*from);
+    std::optional<base::Instant> later = plan.promises.next_free(*from);
+    if (tried.now_only) later.reset();
+    std::optional<base::Instant> until;  // a start is rounded down before it is compared
+    if (later) until = *later + parameters.resolution - base::Duration{1};
+    if (nodes.count() < nodes_min || !nodes.contains(required) ||
+        !ripe.suffice(nodes, nodes_min, until)) {
+      from = later;
+      continue;
+    }
+    Lookahead::Answer answer = lookahead_.will_run({.job = tried.job,
+                                                    .partition = tried.partition,
+                                                    .nodes = nodes,
+                                                    .now_only = tried.now_only,
+                                                    .until = until});
+    if (answer.kind == Lookahead::Answer::Kind::kNever) return true;
+    if (answer.kind == Lookahead::Answer::Kind::kLater) {
+      from = later;
+      continue;
+    }
+    base::Instant start = std::max(*from, answer.start);
+    if (start <= plan.now && answer.nodes.intersects(books_.usage().completing())) {
+      start = plan.now + kShortestTime;
+      later.reset();
+    }
+    if (start <= plan.now) {
+      const Started started = start_now(tried, nodes, now);
+      if (started != Started::kNo) return goes_on();
+      ripe.forget();
+      later.reset();
+    }
+    if (later && round_down(start) > *later) {
+      from = later;
+      continue;
+    }
+    if (tried.now_only || start > plan.end) return true;
+    if (plan.promises.changes() >= space_size()) return false;
+    if (promise(tried, answer.nodes, start)) return true;
+    from = start > *from ? start : *from + parameters.resolution;
+  }
+  return true;
+}
+
+int BackfillPass::space_size() const {
+  const BackfillParameters& parameters = cluster_.parameters().backfill;
+  return parameters.node_space_size > 0 ? parameters.node_space_size : parameters.max_job_test;
+}
+
+bool BackfillPass::goes_on() const {
+  const int most = cluster_.parameters().backfill.max_job_start;
+  return most == 0 || plan_->started < most;
+}
+
+// 8.1 step 3i. kSkipped: it cannot be said when it could start.
+BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& nodes,
+                                              base::Instant now) {
+  Job& job = tried.job;
+  lookahead_.release();
+  const Availability::View view{nodes, nodes.count_and(cluster_.partition(tried.partition).nodes)};
+  StartAttempt::Answer answer = attempt_.run(job, tried.partition, view, now);
+  plan_->valid_until = std::min(plan_->valid_until, answer.valid_until);
+  if (auto* const fits = std::get_if<Fits>(&answer.verdict)) {
+    limit_to_promises(tried, *fits);
+    actions_.start(job, tried.partition, std::move(*fits));
+    admission_.withdraw(job);
+    lookahead_.started(job);
+    ++plan_->started;
+    plan_->version = books_.version();
+    available_.reset();
+    return Started::kYes;
+  }
+  if (auto* const needs = std::get_if<NeedsVictims>(&answer.verdict)) {
+    if (!job.claim || now >= job.claim_until) {
+      actions_.preempt_for(job, std::move(*needs));
+      lookahead_.changed();
+      plan_->version = books_.version();
+      plan_->complete = false;
+      available_.reset();
+    }
+    return Started::kNo;
+  }
+  return std::holds_alternative<OverLimit>(answer.verdict) ? Started::kSkipped : Started::kNo;
+}
+
+// A job with a least time limit gets as much of its limit as delays no promise, in whole minutes.
+void BackfillPass::limit_to_promises(const Try& tried, Fits& fits) const {
+  if (!tried.job.request.time_min) return;
+  NodeSet nodes = cluster_.no_nodes();
+  for_each_rank(cluster_, fits.allocation,
+                [&](int rank, const NodeAllocation&) { nodes.set(rank); });
+  const auto next = plan_->promises.next_begin(nodes, plan_->now);
+  const bool keeps = cluster_.parameters().backfill.keeps_time_min;
+  fits.time_limit = keeps ? tried.limit : tried.full_limit;
+  if (keeps || !next) return;
+  const base::Duration left = std::chrono::floor<std::chrono::minutes>(*next - plan_->now);
+  fits.time_limit = std::clamp(left, tried.limit, tried.full_limit);
+}
+
+// 8.1 step 3k. False if the nodes are promised to others in that time.
+bool BackfillPass::promise(const Try& tried, const NodeSet& nodes, base::Instant start) {
+  const base::Instant begin = round_down(start), end = round_up(start + tried.limit);
+  if (plan_->promises.overlaps(nodes, begin, end)) return false;
+  plan_->promises.add(nodes, begin, end);
+  ++plan_->promised_in[tried.partition];
+  plan_->valid_until = std::min(plan_->valid_until, start);
+  Job::Plan expected{.start = start, .nodes = {}};
+  for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
+    expected.nodes.push_back(cluster_.node_at(rank));
+  }
+  const auto [known, first] = plan_->expected.emplace(tried.job.id, expected);
+  if (!first && start < known->second.start) known->second = std::move(expected);
+  return true;
+}
+
+// bf_running_job_reserve: a job that has its nodes as a whole, and cannot be preempted.
+void BackfillPass::promise_running_jobs() {
+  for (const auto& [order, job] : books_.allocated()) {
+    if (!job->running() || job->completing() || !job->allocation.whole_nodes) continue;
+    if (preempt::effective_mode(cluster_, *job) != PreemptMode::kOff) continue;
+    if (plan_->promises.changes() >= space_size()) return;
+    NodeSet nodes = cluster_.no_nodes();
+    for_each_rank(cluster_, job->allocation,
+                  [&](int rank, const NodeAllocation&) { nodes.set(rank); });
+    plan_->promises.add(nodes, plan_->now, round_up(lookahead_.expected_end(*job)));
+  }
+}
+
+}  // namespace sched

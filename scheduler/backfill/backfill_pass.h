@@ -1,0 +1,130 @@
+// BackfillPass: a walk over the queue that lets jobs start behind others that wait, as long as
+// those are not delayed (8.1). It works out for each job when and where it can start, given what
+// the jobs before it were promised:
+//
+//   now     it starts, or its victims are told to end; the verdict is StartAttempt's, as it is in
+//           the main pass, on the nodes that are not promised to others during the job's limit.
+//   later   its nodes are promised to it from then on for as long as its limit.
+//
+// So a job that starts here holds no node that a job before it needs while it may run (R8.2).
+//
+// The work is done in steps, so that nothing else has to wait for it: begin(), then step() until it
+// returns true. Between two steps other events may come. When they changed what a waiting job could
+// start on, the pass ends early, unless bf_continue is set: its promises were made for another
+// state.
+//
+// Cost: O(records tried × (promises + Lookahead::will_run)).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "scheduler/backfill/lookahead.h"
+#include "scheduler/backfill/promises.h"
+#include "scheduler/jobs/job_books.h"
+#include "scheduler/limits/time_limits.h"
+#include "scheduler/pass/availability.h"
+#include "scheduler/pass/main_pass.h"
+#include "scheduler/pass/start_attempt.h"
+#include "scheduler/queue/admission.h"
+
+namespace sched {
+
+class BackfillPass {
+ public:
+  // The arguments must outlive this object.
+  BackfillPass(const Cluster& cluster, const NodeGroups& groups, JobBooks& books,
+               const ResourceLimits& resource_limits, Admission& admission,
+               const TimeLimits& limits, gang::Turns& turns, PassActions& actions)
+      : cluster_{cluster},
+        groups_{groups},
+        books_{books},
+        admission_{admission},
+        limits_{limits},
+        actions_{actions},
+        attempt_{cluster, groups, books, resource_limits},
+        lookahead_{cluster, groups, books, turns} {}
+
+  void begin(base::Instant now);
+  bool active() const { return plan_.has_value(); }
+  // Tries the next `records` records of the queue at most. Returns whether the pass has ended.
+  // REQUIRES: active().
+  bool step(base::Instant now, int records);
+
+  // Until when a pass over the same state would find the same: version() of the books when the last
+  // pass ended, and an instant.
+  std::uint64_t passed_version() const { return passed_version_; }
+  base::Instant passed_until() const { return passed_until_; }
+
+ private:
+  struct Record {
+    JobId job;
+    PartitionIndex partition;
+  };
+  // A pass under way.
+  struct Plan {
+    Plan(int node_count, base::Instant begun, base::Instant window_end)
+        : now{begun}, promises{node_count, window_end}, end{window_end} {}
+
+    base::Instant now;  // in whole seconds, as all instants of the plan are
+    Promises promises;
+    base::Instant end;
+    std::vector<Record> records;
+    std::size_t next = 0;
+    int started = 0;
+    std::map<PartitionIndex, int> tried_in, promised_in;
+    std::map<std::string, int> tried_of;
+    std::map<std::pair<std::string, PartitionIndex>, int> tried_of_in;
+    std::map<JobId, Job::Plan> expected;  // of each job that has a promise, the earliest one
+    std::uint64_t version = 0;            // of the books, when the pass last looked at them
+    std::uint64_t configuration = 0;      // of the cluster: what a rank and a partition are
+    base::Instant valid_until = base::kNever;
+    bool complete = true;
+  };
+  // A record that is tried.
+  struct Try {
+    Job& job;
+    PartitionIndex partition;
+    base::Duration limit{};       // that the plan reckons with
+    base::Duration full_limit{};  // that it asked for
+    bool now_only = false;
+  };
+
+  bool finish();
+  // False if the pass has to end here.
+  bool try_record(const Record& record, base::Instant now);
+  bool count_try(const Job& job, PartitionIndex partition);
+  bool gets_no_promise(const Job& job, PartitionIndex partition, base::Instant now) const;
+  bool place(const Try& tried, base::Instant now);
+  NodeSet open_nodes(const Try& tried, base::Instant now);
+  enum class Started { kYes, kNo, kSkipped };
+  Started start_now(const Try& tried, const NodeSet& nodes, base::Instant now);
+  void limit_to_promises(const Try& tried, Fits& fits) const;
+  bool promise(const Try& tried, const NodeSet& nodes, base::Instant start);
+  void promise_running_jobs();
+  int space_size() const;
+  bool goes_on() const;  // no limit of the pass is reached
+  base::Instant round_down(base::Instant at) const;
+  base::Instant round_up(base::Instant at) const;
+
+  const Cluster& cluster_;
+  const NodeGroups& groups_;
+  JobBooks& books_;
+  Admission& admission_;
+  const TimeLimits& limits_;
+  PassActions& actions_;
+  StartAttempt attempt_;
+  Lookahead lookahead_;
+  std::optional<Plan> plan_;
+  std::optional<Availability> available_;  // of this step, until claims change
+  std::uint64_t passed_version_ = 0;
+  base::Instant passed_until_{};
+};
+
+}  // namespace sched

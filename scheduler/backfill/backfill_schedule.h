@@ -1,0 +1,39 @@
+// BackfillSchedule: when a pass of the backfill is made under the scheduler's own timing: every
+// bf_interval, if anything may have changed. A pass is made in steps; between two of them the
+// caller gets to do what is more urgent.
+#pragma once
+
+#include <optional>
+
+#include "base/time.h"
+#include "scheduler/backfill/backfill_pass.h"
+#include "scheduler/jobs/job_books.h"
+#include "scheduler/queue/job_queue.h"
+
+namespace sched {
+
+class BackfillSchedule {
+ public:
+  // The arguments must outlive this object.
+  BackfillSchedule(const Cluster& cluster, const JobBooks& books, const JobQueue& queue,
+                   BackfillPass& pass)
+      : cluster_{cluster}, books_{books}, queue_{queue}, pass_{pass} {}
+
+  // When the next step is due, not before now; nullopt = none is unless something changes.
+  std::optional<base::Instant> next_due(base::Instant now) const;
+  bool is_due(base::Instant now) const {
+    const std::optional<base::Instant> due = next_due(now);
+    return due && *due <= now;
+  }
+  // One step. REQUIRES: it is due.
+  void run(base::Instant now);
+
+ private:
+  const Cluster& cluster_;
+  const JobBooks& books_;
+  const JobQueue& queue_;
+  BackfillPass& pass_;
+  base::Instant next_{base::Instant::min()};  // no pass begins before
+};
+
+}  // namespace sched

@@ -1,0 +1,448 @@
+#include "scheduler/backfill/lookahead.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "scheduler/model/allocation_nodes.h"
+#include "scheduler/place/node_counts.h"
+#include "scheduler/place/sharing.h"
+
+namespace sched {
+namespace {
+
+using Keep = Selector::Trial::Keep;
+using Kind = Lookahead::Answer::Kind;
+
+constexpr base::Duration kFirstWindow = std::chrono::seconds{30};
+
+}  // namespace
+
+// What a job needs at least, in cores.
+struct Lookahead::Needs {
+  Needs(const Cluster& cluster, const Job& job, PartitionIndex index) {
+    const JobRequest& asked = job.request;
+    const NodeCounts counts = node_counts(cluster, asked, index);
+    const Partition& partition = cluster.partition(index);
+    whole = resolve_sharing(cluster.parameters().select, partition, asked.sharing).whole_nodes;
+    nodes = counts.min;
+    int threads = 1;
+    for (const NodeIndex node : partition.nodes_ranked) {
+      const NodeSpec& spec = cluster.node(node);
+      threads = std::max(threads, spec.cpus / std::max(1, spec.cores()));
+    }
+    const int of_task = asked.overcommit ? 1 : std::max(1, asked.cpus_per_task);
+    const std::int64_t cpus =
+        asked.overcommit ? counts.min : std::int64_t{tasks_of(asked, counts.min)} * of_task;
+    cores = (cpus + threads - 1) / threads;
+    const int tasks = asked.overcommit ? 1 : std::max(1, asked.tasks_per_node.value_or(1));
+    of_node = std::max(1, (of_task * tasks + threads - 1) / threads);
+    if (counts.max == 1) of_node = static_cast<int>(std::max<std::int64_t>(of_node, cores));
+  }
+
+  bool whole = false;  // all cores of each node
+  int of_node = 1;     // else so many
+  int nodes = 1;
+  std::int64_t cores = 1;  // in all
+};
+
+// What the nodes in question have free, as jobs leave. A job that does not fit by this count does
+// not fit.
+struct Lookahead::Count {
+  Count(const Lookahead& lookahead, const Question& question)
+      : cluster{lookahead.cluster_},
+        nodes{question.nodes},
+        needs{lookahead.cluster_, question.job, question.partition},
+        free{lookahead.free_cores_} {
+    for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
+      const int here = free[static_cast<std::size_t>(rank)];
+      total += here;
+      if (here >= needed_on(rank)) ++ready;
+    }
+  }
+
+  int needed_on(int rank) const {
+    return needs.whole ? cluster.spec_at(rank).cores() : needs.of_node;
+  }
+  // The job leaves its nodes.
+  void add(const Job& job) {
+    if (job.user_suspended) return;  // its cores are free already
+    for_each_rank(cluster, job.allocation, [&](int rank, const NodeAllocation& use) {
+      if (!nodes.test(rank)) return;
+      int& here = free[static_cast<std::size_t>(rank)];
+      const int needed = needed_on(rank), cores = use.cores.count();
+      if (here < needed && here + cores >= needed) ++ready;
+      here += cores;
+      total += cores;
+    });
+  }
+  bool may_fit() const { return ready >= needs.nodes && total >= needs.cores; }
+
+  const Cluster& cluster;
+  const NodeSet& nodes;
+  const Needs needs;
+  std::vector<int> free;   // cores by rank
+  int ready = 0;           // nodes that have what is needed on each
+  std::int64_t total = 0;  // free cores
+};
+
+// One will_run, for one way of sharing.
+struct Lookahead::Search {
+  const Question& question;
+  const SharingStatus& sharing;
+  std::optional<Count> count;  // nothing where cores cannot be counted
+  bool has_victims = false;    // some of ends_ are marked, and taken away from the beginning
+  bool takes_extra_row = false;
+  bool is_future = false;
+};
+
+// Expected ends that do not depend on turns stay as they are while the books do.
+void Lookahead::begin(base::Instant now) {
+  end();
+  if (std::exchange(now_, now) != now) ripenings_.clear();  // an overdue job's end is guessed
+  const bool same = ends_version_ == books_.version() && !cluster_.parameters().gang;
+  has_ends_ = has_ends_ && same;
+}
+
+void Lookahead::end() {
+  release();
+}
+
+void Lookahead::release() {
+  trial_.reset();
+  gone_ = 0;
+}
+
+void Lookahead::changed() {
+  has_ends_ = false;
+}
+
+void Lookahead::started(const Job& job) {
+  ends_version_ = books_.version();
+  ripenings_.clear();
+  if (!has_ends_ || !counts_cores_) return changed();
+  const End end{.at = expected_end(job), .job = &job};
+  const auto after = std::upper_bound(ends_.begin(), ends_.end(), end, ends_before);
+  ends_.insert(after, end);
+  count_free(job, -1);
+}
+
+// By their ends; those that end together in the order of the job table.
+bool Lookahead::ends_before(const End& a, const End& b) {
+  return a.at != b.at ? a.at < b.at : a.job->table_order < b.job->table_order;
+}
+
+void Lookahead::count_free(const Job& job, int sign) {
+  if (job.user_suspended) return;
+  for_each_rank(cluster_, job.allocation, [&](int rank, const NodeAllocation& use) {
+    free_cores_[static_cast<std::size_t>(rank)] += sign * use.cores.count();
+  });
+}
+
+base::Instant Lookahead::expected_end(const Job& job) {
+  const base::Duration limit = job.time_limit.value_or(kUnlimitedTime);
+  base::Instant at = turns_.expected_end(job, limit, now_ + cluster_.parameters().backfill.window);
+  if (job.ending) at = std::min(at, job.ending->grace_end);
+  at = std::min(at, now_ + 2 * kUnlimitedTime);  // one that never runs ends after all others
+  return std::chrono::floor<std::chrono::seconds>(at);
+}
+
+// Cores are counted where no two jobs share one.
+bool Lookahead::counts_cores() const {
+  const auto& partitions = cluster_.partitions();
+  return !cluster_.parameters().gang &&
+         std::all_of(partitions.begin(), partitions.end(), [&](PartitionIndex partition) {
+           return cluster_.partition(partition).max_share <= 1;
+         });
+}
+
+// Jobs that are completing have given their cores back already.
+void Lookahead::read_ends() {
+  if (std::exchange(has_ends_, true)) return;
+  ends_version_ = books_.version();
+  ends_.clear();
+  ripenings_.clear();
+  counts_cores_ = counts_cores();
+  free_cores_.resize(static_cast<std::size_t>(cluster_.node_count()));
+  for (int rank = 0; rank < cluster_.node_count(); ++rank) {
+    free_cores_[static_cast<std::size_t>(rank)] = cluster_.spec_at(rank).cores();
+  }
+  for (const auto& [order, job] : books_.allocated()) {
+    if (job->completing()) continue;
+    ends_.push_back({.at = expected_end(*job), .job = job});
+    count_free(*job, -1);
+  }
+  std::sort(ends_.begin(), ends_.end(), ends_before);
+}
+
+// Marks the jobs that the one in question may preempt (7.3).
+bool Lookahead::has_candidates(Search& search) {
+  if (!preempt::enabled(cluster_)) return false;
+  std::vector<const Job*> allocated;
+  for (const auto& [order, job] : books_.allocated()) allocated.push_back(job);
+  const preempt::CandidateList list = preempt::candidates(cluster_, allocated, search.question.job,
+                                                          search.question.partition, now_);
+  if (list.candidates.empty()) return false;
+  trial_.reset();
+  gone_ = 0;
+  trial_ = books_.selector().begin_trial();
+  for (const Candidate& candidate : list.candidates) {
+    const auto end = std::find_if(ends_.begin(), ends_.end(), [&](const End& each) {
+      return &each.job->select == candidate.job;
+    });
+    if (end == ends_.end()) continue;
+    end->is_victim = true;
+    search.has_victims = true;
+    const bool suspends = candidate.mode == PreemptMode::kSuspend;
+    trial_->remove(*candidate.job, suspends ? Keep::kMemory : Keep::kNothing);
+    if (suspends && cluster_.parameters().preempt_type == PreemptType::kQos) {
+      search.takes_extra_row = true;
+    }
+    if (search.count) search.count->add(*end->job);
+  }
+  return search.has_victims;
+}
+
+// Leaves the books without the first `count` of ends_ (and without victims).
+void Lookahead::take_away(std::size_t count) {
+  while (gone_ > count) {
+    if (trial_->put_back()) {
+      --gone_;
+    } else {
+      trial_.reset();
+      gone_ = 0;
+    }
+  }
+  if (!trial_ && gone_ < count) trial_ = books_.selector().begin_trial();
+  for (; gone_ < count; ++gone_) {
+    if (!ends_[gone_].is_victim) trial_->remove(ends_[gone_].job->select, Keep::kNothing);
+  }
+}
+
+// Whether the job fits when so many jobs are gone; then it starts at `start`.
+std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone,
+                                                base::Instant start) {
+  if (search.count && !search.count->may_fit()) return std::nullopt;
+  take_away(gone);
+  return question_selector(search, search.question.nodes, start);
+}
+
+// Whether the job fits on these nodes with the books as they are in the trial.
+std::optional<Lookahead::Answer> Lookahead::question_selector(const Search& search,
+                                                              const NodeSet& nodes,
+                                                              base::Instant start) {
+  const bool busy_first = cluster_.parameters().backfill.busy_nodes && search.is_future;
+  const std::optional<Allocation> found = placement_.will_run(
+      books_.selector(), {.job = search.question.job,
+                          .partition = search.question.partition,
+                          .nodes = nodes,
+                          .now = now_,
+                          .sharing = search.sharing,
+                          .takes_extra_row = search.takes_extra_row,
+                          .idle_last = busy_first ? &books_.usage().idle() : nullptr});
+  if (!found) return std::nullopt;
+  Answer answer{.kind = Kind::kStarts, .start = start, .nodes = cluster_.no_nodes()};
+  for_each_rank(cluster_, *found, [&](int rank, const NodeAllocation&) { answer.nodes.set(rank); });
+  return answer;
+}
+
+Lookahead::Ripening Lookahead::ripen(int needed, bool whole) const {
+  Ripening made;
+  std::vector<int> free = free_cores_;
+  made.at.assign(free.size(), base::kNever);
+  const auto needed_on = [&](int rank) { return whole ? cluster_.spec_at(rank).cores() : needed; };
+  for (int rank = 0; rank < cluster_.node_count(); ++rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    if (free[index] < needed_on(rank)) continue;
+    made.at[index] = now_;
+    made.order.push_back(rank);
+  }
+  for (const End& end : ends_) {
+    if (end.job->user_suspended) continue;
+    const base::Instant at = guess_end(end);
+    for_each_rank(cluster_, end.job->allocation, [&](int rank, const NodeAllocation& use) {
+      const auto index = static_cast<std::size_t>(rank);
+      free[index] += use.cores.count();
+      if (made.at[index] != base::kNever || free[index] < needed_on(rank)) return;
+      made.at[index] = at;
+      made.order.push_back(rank);
+    });
+  }
+  return made;
+}
+
+const Lookahead::Ripening* Lookahead::ripening(const Job& job, PartitionIndex partition) {
+  read_ends();
+  if (!counts_cores_ || preempt::enabled(cluster_)) return nullptr;
+  if (!cluster_.parameters().backfill.exact_starts) return nullptr;
+  const Needs needs{cluster_, job, partition};
+  const int key = needs.whole ? 0 : needs.of_node;
+  auto found = ripenings_.find(key);
+  if (found == ripenings_.end()) found = ripenings_.emplace(key, ripen(key, needs.whole)).first;
+  return &found->second;
+}
+
+// The books without the jobs that end by then on the nodes that are ripe.
+std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, const Ripening& ripening,
+                                                     base::Instant at) {
+  NodeSet nodes = cluster_.no_nodes();
+  std::map<std::int64_t, const Job*> gone;  // by table order
+  for (const int rank : ripening.order) {
+    if (ripening.at[static_cast<std::size_t>(rank)] > at) break;
+    if (!search.question.nodes.test(rank)) continue;
+    nodes.set(rank);
+    for (const Job* const job : books_.usage().jobs_on(cluster_.node_at(rank))) {
+      if (job->completing() || guess_end({.at = expected_end(*job), .job = job}) > at) continue;
+      gone.emplace(job->table_order, job);
+    }
+  }
+  release();
+  trial_ = books_.selector().begin_trial();
+  for (const auto& [order, job] : gone) trial_->remove(job->select, Keep::kNothing);
+  auto answer = question_selector(search, nodes, at);
+  release();
+  return answer;
+}
+
+// Exact starts where cores can be counted: the job cannot start before so many nodes are ripe as it
+// needs, and mostly it can then.
+Lookahead::Answer Lookahead::when_ripe(Search& search, const Ripening& ripening) {
+  int missing = Needs{cluster_, search.question.job, search.question.partition}.nodes;
+  auto at = base::kNever;
+  for (const int rank : ripening.order) {
+    if (!search.question.nodes.test(rank) || --missing > 0) continue;
+    at = ripening.at[static_cast<std::size_t>(rank)];
+    break;
+  }
+  if (at == base::kNever) return {};
+  if (at > now_ && search.question.now_only) return {.kind = Kind::kLater};
+  if (search.question.until && at > *search.question.until) return {.kind = Kind::kLater};
+  search.is_future = at > now_;
+  if (auto answer = ask_ripe(search, ripening, at)) return *std::move(answer);
+  if (search.question.now_only) return {.kind = Kind::kLater};
+  search.count.emplace(*this, search.question);
+  std::size_t from = 0;
+  for (; from < ends_.size() && guess_end(ends_[from]) <= at; ++from) {
+    search.count->add(*ends_[from].job);
+  }
+  return after_ends(search, from);
+}
+
+// The expected end of a job that should have ended already.
+base::Instant Lookahead::guess_end(const End& last) const {
+  if (last.at > now_) return last.at;
+  const ClusterParameters& parameters = cluster_.parameters();
+  base::Instant guess = now_;
+  if (parameters.select != SelectType::kLinear) {
+    const auto& own = cluster_.partition(*last.job->partition).config.over_time_limit;
+    const auto over = own ? own : parameters.over_time_limit;
+    guess = over ? last.at + parameters.kill_wait + *over : now_ + kUnlimitedTime;
+  }
+  return std::max(guess, now_ + kShortestTime);
+}
+
+// The jobs from here on that end within the window after the first of them, as far as they have
+// nodes in question.
+Lookahead::Batch Lookahead::add_batch(Search& search, std::size_t from,
+                                      base::Duration window) const {
+  const bool single = cluster_.parameters().select == SelectType::kLinear;
+  Batch batch{.begin = from, .end = from};
+  std::optional<base::Instant> limit;
+  for (std::size_t i = from; i < ends_.size(); ++i) {
+    if (limit && ends_[i].at > *limit) break;
+    if (ends_[i].is_victim ||
+        !has_node_in(cluster_, ends_[i].job->allocation, search.question.nodes)) {
+      continue;
+    }
+    if (!limit) {
+      batch.first = ends_[i].at;
+      limit = ends_[i].at + window;
+    }
+    batch.end = i + 1;
+    if (search.count) {
+      search.count->add(*ends_[i].job);
+      if (!batch.possible && search.count->may_fit()) batch.possible = i + 1;
+    }
+    if (single) break;
+  }
+  return batch;
+}
+
+// The job fits at the end of the batch; if that is asked for, the first end in it that is enough.
+Lookahead::Answer Lookahead::narrow(Search& search, const Batch& batch, Answer found) {
+  if (!cluster_.parameters().backfill.exact_starts) return found;
+  search.count.reset();  // it counts the whole batch
+  std::size_t enough = batch.end;
+  std::size_t too_few = batch.possible ? *batch.possible - 1 : batch.begin;
+  for (std::size_t next = too_few + 1; too_few + 1 < enough;) {
+    if (auto answer = ask(search, next, guess_end(ends_[next - 1]))) {
+      found = *std::move(answer);
+      enough = next;
+    } else {
+      too_few = next;
+    }
+    next = too_few + (enough - too_few) / 2;
+  }
+  return found;
+}
+
+Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
+  const BackfillParameters& parameters = cluster_.parameters().backfill;
+  base::Duration window = kFirstWindow;
+  search.is_future = true;
+  while (from < ends_.size()) {
+    const Batch batch = add_batch(search, from, window);
+    if (batch.end == from) break;  // the others have no nodes in question
+    const base::Instant start = guess_end(ends_[batch.end - 1]);
+    const base::Instant earliest = parameters.exact_starts ? batch.first : start;
+    if (search.question.until && earliest > *search.question.until) return {.kind = Kind::kLater};
+    if (auto answer = ask(search, batch.end, start)) {
+      return narrow(search, batch, *std::move(answer));
+    }
+    from = batch.end;
+    window = parameters.window_linear.count() > 0 ? window + parameters.window_linear : window * 2;
+  }
+  return {};
+}
+
+Lookahead::Answer Lookahead::try_with(const Question& question, const SharingStatus& sharing) {
+  Search search{.question = question, .sharing = sharing, .count = {}};
+  const Ripening* const exact = ripening(question.job, question.partition);
+  if (exact != nullptr) return when_ripe(search, *exact);
+  if (counts_cores_) search.count.emplace(*this, question);
+  if (auto answer = ask(search, 0, now_)) return *std::move(answer);  // 1
+  const auto search_on = [&]() -> Answer {
+    if (has_candidates(search)) {  // 2
+      if (auto answer = ask(search, 0, now_)) return *std::move(answer);
+    }
+    if (question.now_only) return {.kind = Kind::kLater};
+    return after_ends(search, 0);  // 3
+  };
+  Answer answer = search_on();
+  if (search.has_victims) {
+    trial_.reset();
+    gone_ = 0;
+    for (End& end : ends_) end.is_victim = false;
+  }
+  return answer;
+}
+
+// First as if the job shared its nodes with no other, and if it cannot start at once, as it may
+// (8.1 step 3h).
+Lookahead::Answer Lookahead::will_run(const Question& question) {
+  read_ends();
+  const Partition& partition = cluster_.partition(question.partition);
+  const SelectType select = cluster_.parameters().select;
+  const SharingStatus own = resolve_sharing(select, partition, question.job.request.sharing);
+  if (own.may_stack && (select == SelectType::kLinear || !partition.force)) {
+    SharingStatus alone = own;
+    alone.may_stack = false;
+    alone.max_share = 1;
+    Answer answer = try_with(question, alone);
+    if (answer.kind == Kind::kStarts && answer.start <= now_) return answer;
+  }
+  return try_with(question, own);
+}
+
+}  // namespace sched

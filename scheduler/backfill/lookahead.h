@@ -1,0 +1,147 @@
+// Lookahead: when and where a waiting job could start, if the allocated jobs end when their time
+// limits say (WILL_RUN: 3.8, R8.3). It asks the selector about books from which jobs are taken away
+// in the order of their expected ends; nothing is changed.
+//
+// A question is answered so:
+//   1. Does the job fit now?
+//   2. Does it fit when the jobs that it may preempt are gone? That counts as now: their endings
+//      are for whoever starts it to begin.
+//   3. Take away the other jobs in the order of their ends, with select/linear one by one,
+//   otherwise
+//      in batches of those that end close together, and ask after each batch. The windows of the
+//      batches grow, so that a day takes a dozen of them. The start is the end of the batch, or,
+//      with BackfillParameters::exact_starts, the first end in it that is enough.
+//
+// Between questions the books stay as the last one left them, with so many jobs taken away (a trial
+// of the selector), and the next one moves on from there. Before it asks the selector it counts
+// free cores, which is cheap, and refuses most of what cannot fit.
+//
+// Threads: none. Cost: begin O(allocated jobs × log); will_run O(allocated jobs that end before the
+// job's start) in additions, and the selector's for the few books that may hold the job.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+#include "scheduler/gang/turns.h"
+#include "scheduler/jobs/job_books.h"
+#include "scheduler/model/cluster.h"
+#include "scheduler/place/placement.h"
+#include "scheduler/preempt/rules.h"
+#include "scheduler/select/selector.h"
+
+namespace sched {
+
+// What a job without a time limit is reckoned with, and the least time that can be told apart.
+inline constexpr base::Duration kUnlimitedTime = std::chrono::hours{365 * 24};
+inline constexpr base::Duration kShortestTime = std::chrono::seconds{1};
+
+class Lookahead {
+ public:
+  // The arguments must outlive this object.
+  Lookahead(const Cluster& cluster, const NodeGroups& groups, JobBooks& books, gang::Turns& turns)
+      : cluster_{cluster},
+        books_{books},
+        turns_{turns},
+        placement_{cluster, groups, books.usage(), books.allocated()} {}
+
+  // Questions until end() are as of this instant. REQUIRES: the books do not change, except after
+  // release().
+  void begin(base::Instant now);
+  void end();
+  // The books are about to change. The next question sees how they are then, if one of these tells
+  // what happened: this job has started; or anything else.
+  void release();
+  void started(const Job& job);
+  void changed();
+
+  struct Question {
+    const Job& job;
+    PartitionIndex partition;
+    const NodeSet& nodes;  // that it may use
+    bool now_only = false;
+    // A start after this instant is of no use; nullopt = any is.
+    std::optional<base::Instant> until;
+  };
+  struct Answer {
+    enum class Kind { kStarts, kLater, kNever };  // kLater: after Question::until, or not now
+    Kind kind = Kind::kNever;
+    base::Instant start{};
+    NodeSet nodes;
+  };
+  // REQUIRES: the job is pending.
+  Answer will_run(const Question& question);
+
+  // When each node alone has the cores that the job needs on it at least; kNever = it never has.
+  struct Ripening {
+    std::vector<base::Instant> at;  // by rank
+    std::vector<int> order;         // ranks, the first to be ripe first
+  };
+  // Null where cores cannot be counted, jobs may preempt others, or starts are not exact. Valid
+  // until the books change.
+  const Ripening* ripening(const Job& job, PartitionIndex partition);
+
+  // Nodes of the partition that fit the job's shape and constraint. Valid until the next call.
+  const NodeSet& could_ever_use(const Job& job, PartitionIndex partition) {
+    return placement_.could_ever_use(job, partition);
+  }
+  // A job's expected end: start + time limit, a year if it has none (8.1). Time that it does not
+  // run while others have their turn is added as far as it is known.
+  base::Instant expected_end(const Job& job);
+
+ private:
+  struct End {
+    base::Instant at;
+    const Job* job;
+    bool is_victim = false;  // of the job in question
+  };
+  struct Needs;
+  // Free cores of each node, counted as jobs leave.
+  struct Count;
+  struct Search;
+
+  void read_ends();
+  static bool ends_before(const End& a, const End& b);
+  void count_free(const Job& job, int sign);
+  Answer try_with(const Question& question, const SharingStatus& sharing);
+  Answer after_ends(Search& search, std::size_t from);
+  Answer when_ripe(Search& search, const Ripening& ripening);
+  std::optional<Answer> ask_ripe(const Search& search, const Ripening& ripening, base::Instant at);
+  std::optional<Answer> question_selector(const Search& search, const NodeSet& nodes,
+                                          base::Instant start);
+  struct Batch {
+    std::size_t begin, end;                 // of ends_
+    base::Instant first{};                  // end in it that matters
+    std::optional<std::size_t> possible{};  // by the count of cores, with so many jobs gone
+  };
+  Batch add_batch(Search& search, std::size_t from, base::Duration window) const;
+  Answer narrow(Search& search, const Batch& batch, Answer found);
+  std::optional<Answer> ask(Search& search, std::size_t gone, base::Instant start);
+  void take_away(std::size_t count);
+  bool has_candidates(Search& search);
+  base::Instant guess_end(const End& last) const;
+  Ripening ripen(int needed, bool whole) const;
+  bool counts_cores() const;
+
+  const Cluster& cluster_;
+  JobBooks& books_;
+  gang::Turns& turns_;
+  Placement placement_;
+  base::Instant now_{};
+  bool has_ends_ = false;
+  std::uint64_t ends_version_ = 0;  // of the books, that ends_ are of
+  bool counts_cores_ = false;
+  std::vector<End> ends_;              // in their order
+  std::vector<int> free_cores_;        // by rank, now
+  std::map<int, Ripening> ripenings_;  // by the cores needed on a node; 0 = all of them
+  std::unique_ptr<Selector::Trial> trial_;
+  std::size_t gone_ = 0;  // so many of ends_ are taken away in the trial
+};
+
+}  // namespace sched

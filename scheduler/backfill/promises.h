@@ -1,0 +1,68 @@
+// Promises: which nodes are kept for which waiting jobs, from when to when (8.1). A promise is of
+// whole nodes, whatever part of them its job needs (R8.1).
+//
+// Cost: add O(promises + nodes of the job); overlaps O(promises of these nodes); a Sweep as a whole
+// O(nodes of all promises), however often its start moves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/time.h"
+#include "scheduler/model/node_set.h"
+
+namespace sched {
+
+class Promises {
+ public:
+  // `window_end`: nothing is promised from then on.
+  Promises(int node_count, base::Instant window_end);
+
+  void add(const NodeSet& nodes, base::Instant begin, base::Instant end);
+  // Whether one of the nodes is promised at an instant in [begin, end).
+  bool overlaps(const NodeSet& nodes, base::Instant begin, base::Instant end) const;
+  // When the next promise of one of the nodes begins after this instant.
+  std::optional<base::Instant> next_begin(const NodeSet& nodes, base::Instant after) const;
+  // When nodes come free of promises next after this instant, within the window.
+  std::optional<base::Instant> next_free(base::Instant after) const;
+  // How many instants at which the promised nodes change there are, as Slurm counts them for
+  // bf_node_space_size.
+  int changes() const { return static_cast<int>(changes_.size()) + 1; }
+
+  // The nodes that are free of promises during [start, start + length], both ends included, while
+  // the start moves on. No promise may be added meanwhile.
+  class Sweep {
+   public:
+    Sweep(const Promises& promises, NodeSet nodes, base::Duration length);
+    // REQUIRES: not before the last one.
+    const NodeSet& at(base::Instant start);
+
+   private:
+    const Promises& promises_;
+    const NodeSet nodes_;
+    const base::Duration length_;
+    NodeSet free_;
+    std::vector<std::uint16_t> blocked_;  // by rank: promises in the way
+    std::size_t entered_ = 0, left_ = 0;  // so many of by_begin_ and by_end_
+  };
+
+ private:
+  struct Promise {
+    base::Instant begin, end;
+    std::vector<int> ranks;
+  };
+  struct Span {
+    base::Instant begin, end;
+  };
+
+  const base::Instant window_end_;
+  std::vector<Promise> promises_;
+  std::vector<std::size_t> by_begin_, by_end_;  // into promises_
+  std::vector<std::vector<Span>> of_node_;      // by rank
+  std::set<base::Instant> changes_;
+};
+
+}  // namespace sched

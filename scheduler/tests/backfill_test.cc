@@ -1,0 +1,177 @@
+// What the backfill starts and when, and what it promises to jobs that wait (chapter 8); the
+// recordings bf_* and rnd_backfill_* show more.
+#include "scheduler/testing/rule_test.h"
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace sched::testing {
+namespace {
+
+class BackfillRules : public RuleTest {
+ protected:
+  BackfillRules() {
+    c_.cluster.scheduler = SchedulerType::kBackfill;
+    c_.cluster.backfill.resolution = seconds(1);
+  }
+  static JobRequest limited(std::int64_t id, int nodes_count, int minutes,
+                            const std::string& partition = {}) {
+    JobRequest request = job(id, nodes_count, partition);
+    request.time_limit = std::chrono::minutes{minutes};
+    return request;
+  }
+  void submit(double t, const JobRequest& request) { driver_->step(at(t), Submit{request}); }
+  void pass(double t) { driver_->step(at(t), Pass{.main = true, .backfill = true}); }
+  bool runs(std::int64_t id) const { return state(id) == JobState::kRunning; }
+};
+
+// 1 runs on two of four nodes, 2 waits for all of them, 3 and 4 fit on the others.
+TEST_F(BackfillRules, R8_2_AJobStartsBeforeOthersIfItDelaysNone) {
+  const auto four = nodes("n", 1, 4);
+  add("p", four);
+  begin(four);
+  submit(0, limited(1, 2, 2));
+  pass(0);
+  submit(1, limited(2, 4, 1));
+  submit(1, limited(3, 2, 3));
+  submit(1, limited(4, 2, 1));
+  pass(2);
+  EXPECT_FALSE(runs(2));
+  EXPECT_FALSE(runs(3));  // would run when 1 is expected to end
+  EXPECT_TRUE(runs(4));
+  driver_->step(at(62), JobGone{JobId{4}});
+  driver_->step(at(119), JobGone{JobId{1}});
+  pass(119);
+  EXPECT_TRUE(runs(2));
+}
+
+// sched/builtin has no such pass.
+TEST_F(BackfillRules, R8_3_BuiltinStartsNoneBeforeOthers) {
+  const auto four = nodes("n", 1, 4);
+  c_.cluster.scheduler = SchedulerType::kBuiltin;
+  add("p", four);
+  begin(four);
+  for (const JobRequest& request : {limited(1, 2, 2), limited(2, 4, 1), limited(3, 2, 1)}) {
+    submit(0, request);
+  }
+  pass(1);
+  EXPECT_FALSE(runs(3));
+}
+
+// The whole node is kept for the job that waits for a part of it.
+TEST_F(BackfillRules, R8_1_APromiseIsOfWholeNodes) {
+  const auto one = nodes("n", 1, 1);
+  c_.cluster.select = SelectType::kConsTres;
+  add("p", one);
+  begin(one);
+  submit(0, with_tasks(limited(1, 1, 2), 3));
+  pass(0);
+  submit(1, with_tasks(limited(2, 1, 2), 2));  // gets 2 of 4 cores when 1 ends
+  submit(1, with_tasks(limited(3, 1, 3), 1));  // would be beside both of them
+  submit(1, with_tasks(limited(4, 1, 1), 1));  // is gone by then
+  pass(2);
+  EXPECT_FALSE(runs(2));
+  EXPECT_FALSE(runs(3));
+  EXPECT_TRUE(runs(4));
+}
+
+// The main pass stops at the first job that has to wait, the backfill ends others for a job behind.
+TEST_F(BackfillRules, R8_1_3i_TheBackfillBeginsPreemption) {
+  const auto two = nodes("n", 1, 2);
+  preempt_by_tier(PreemptMode::kCancel, two);
+  begin(two);
+  submit(0, on(limited(1, 1, 5, "low"), {"n1"}));
+  submit(0, on(limited(2, 1, 5, "high"), {"n2"}));
+  pass(0);
+  submit(1, limited(3, 2, 1, "high"));  // waits for 2
+  submit(1, on(limited(4, 1, 1, "mid"), {"n1"}));
+  driver_->step(at(2), Pass{});
+  EXPECT_TRUE(ends().empty());
+  pass(3);
+  ASSERT_EQ(ends().size(), 1U);
+  driver_->step(at(4), JobGone{JobId{1}});
+  pass(4);
+  EXPECT_TRUE(runs(4));
+  EXPECT_FALSE(runs(3));
+}
+
+// A job with a least time limit is planned with it, and gets what is left before the next promise.
+TEST_F(BackfillRules, R8_1_3d_TimeMinIsStretchedAsFarAsNoPromiseIsDelayed) {
+  const auto two = nodes("n", 1, 2);
+  add("p", two);
+  begin(two);
+  submit(0, limited(1, 1, 10));
+  pass(0);
+  submit(1, limited(2, 2, 1));  // promised both nodes at 600
+  JobRequest request = limited(3, 1, 30);
+  request.time_min = std::chrono::minutes{2};
+  submit(1, request);
+  pass(60);
+  ASSERT_TRUE(runs(3));
+  driver_->step(at(61), JobGone{JobId{1}});
+  submit(61, limited(4, 1, 8));  // job 3 ends at 600, so this one may not run beyond it either
+  pass(62);
+  EXPECT_TRUE(runs(4));
+}
+
+// A young job gets no promise, and no job has to wait for it, neither here nor in the main pass.
+TEST_F(BackfillRules, R8_2_YoungJobsGetNoPromise) {
+  const auto two = nodes("n", 1, 2);
+  c_.cluster.backfill.min_age_reserve = seconds(20);
+  add("p", two);
+  begin(two);
+  submit(0, limited(1, 1, 1));
+  pass(0);
+  submit(10, limited(2, 2, 1));
+  submit(12, limited(3, 1, 5));
+  driver_->step(at(20), Pass{});
+  EXPECT_TRUE(runs(3));
+  driver_->step(at(21), JobGone{JobId{3}});
+  submit(31, limited(4, 1, 5));
+  pass(31);
+  EXPECT_FALSE(runs(4));  // job 2 is old enough now
+}
+
+// bf_max_job_test and the limits for each user count the records that are tried.
+TEST_F(BackfillRules, R8_2_APassTriesSoManyJobs) {
+  const auto two = nodes("n", 1, 2);
+  c_.cluster.backfill.max_job_user = 1;
+  add("p", two);
+  begin(two);
+  submit(0, limited(1, 1, 5));
+  pass(0);
+  JobRequest request = limited(2, 2, 1);
+  request.user = "a";
+  submit(1, request);
+  request = limited(3, 1, 1);
+  request.user = "a";
+  submit(1, request);
+  request = limited(4, 1, 1);
+  request.user = "b";
+  submit(1, request);
+  pass(2);
+  EXPECT_FALSE(runs(3));
+  EXPECT_TRUE(runs(4));
+}
+
+// Its own timing: a pass every bf_interval while something changes, none when nothing does.
+TEST_F(BackfillRules, R8_1_APassIsMadeEveryInterval) {
+  const auto two = nodes("n", 1, 2);
+  Configuration c = whole_nodes({closed("p", two)});
+  c.cluster.backfill.interval = seconds(30);
+  Driver driver{c, two};
+  driver.step(at(0), Submit{limited(1, 1, 10)});
+  driver.step(at(0), Submit{limited(2, 2, 10)});
+  driver.run_until(at(5));
+  driver.step(at(5), Submit{limited(3, 1, 5)});
+  driver.run_until(at(29));
+  EXPECT_EQ(driver.state(3), "PD");
+  driver.run_until(at(31));
+  EXPECT_EQ(driver.state(3), "R(1)");
+  driver.run_until(at(61));  // finds nothing more to do
+  EXPECT_EQ(driver.scheduler().next_due(), at(330));  // the time limit of job 3
+}
+
+}  // namespace
+}  // namespace sched::testing
