@@ -49,34 +49,64 @@ if(KUBEGANG_SANITIZE)
   target_link_options(kubegang_flags INTERFACE -fsanitize=${KUBEGANG_SANITIZE})
 endif()
 
+# What is tested is compiled as it is shipped; the tests themselves gain nothing from -O2 but the wait.
+function(kubegang_optimize_less name)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
+endfunction()
+
+# What nearly every file includes, compiled once for the libraries and once for the tests: without it
+# the compiler reads the standard library, the JSON library and GoogleTest anew for each file, which
+# takes several seconds.
+foreach(headers library_headers test_headers)
+  add_library(${headers} OBJECT ${CMAKE_SOURCE_DIR}/cmake/headers.cc)
+  target_link_libraries(${headers} PRIVATE kubegang_flags nlohmann_json::nlohmann_json)
+endforeach()
+target_precompile_headers(library_headers PRIVATE
+  <algorithm> <array> <atomic> <charconv> <chrono> <cstdint> <deque> <filesystem> <fstream> <functional>
+  <map> <memory> <mutex> <optional> <set> <span> <sstream> <string> <string_view> <thread> <utility>
+  <variant> <vector> <nlohmann/json.hpp>)
+target_precompile_headers(test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp>)
+target_link_libraries(test_headers PRIVATE GTest::gtest GTest::gmock)
+kubegang_optimize_less(test_headers)
+
+function(kubegang_reuse name headers)
+  target_precompile_headers(${name} REUSE_FROM ${headers})
+  target_compile_options(${name} PRIVATE  # ccache needs to see the name of the header
+    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+endfunction()
+
+# The libraries' files get those headers only in unity builds, where a missing include is not seen
+# anyway; file by file (preset dev) it is.
+function(kubegang_as_shipped name)
+  if(CMAKE_UNITY_BUILD)
+    kubegang_reuse(${name} library_headers)
+  endif()
+endfunction()
+
+function(kubegang_as_a_test name)
+  kubegang_optimize_less(${name})
+  kubegang_reuse(${name} test_headers)
+endfunction()
+
 function(kubegang_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC kubegang_flags ${arg_DEPS})
-endfunction()
-
-# What is tested is compiled as it is shipped; the tests themselves gain nothing from -O2 but the wait.
-function(kubegang_as_a_test name)
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
+  kubegang_as_shipped(${name})
 endfunction()
 
 function(kubegang_test_library name)
-  kubegang_library(${name} ${ARGN})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC kubegang_flags ${arg_DEPS})
   kubegang_as_a_test(${name})
 endfunction()
-
-# What nearly every test includes, compiled once: without it each of the test programs reads GoogleTest
-# and the JSON library anew, two to three seconds of compiler per file.
-add_library(test_headers OBJECT ${CMAKE_SOURCE_DIR}/cmake/test_headers.cc)
-target_link_libraries(test_headers PRIVATE
-  kubegang_flags GTest::gtest GTest::gmock nlohmann_json::nlohmann_json)
-target_precompile_headers(test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp>)
-kubegang_as_a_test(test_headers)
 
 function(kubegang_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE kubegang_flags ${arg_DEPS})
+  kubegang_as_shipped(${name})
   add_dependencies(programs ${name})
 endfunction()
 
@@ -85,9 +115,6 @@ function(kubegang_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE kubegang_flags ${arg_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   kubegang_as_a_test(${name})
-  target_precompile_headers(${name} REUSE_FROM test_headers)
-  target_compile_options(${name} PRIVATE  # ccache needs to see the name of the header
-    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_compile_definitions(${name} PRIVATE KUBEGANG_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                              KUBEGANG_BINARY_DIR="${CMAKE_BINARY_DIR}")
