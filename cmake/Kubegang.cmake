@@ -99,7 +99,7 @@ function(kubegang_test_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC kubegang_flags ${arg_DEPS})
-  kubegang_as_a_test(${name})
+  kubegang_optimize_less(${name})
 endfunction()
 
 function(kubegang_program name)
