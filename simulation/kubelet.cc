@@ -166,7 +166,8 @@ void Kubelet::take(const kube::Pod& pod) {
   const bool told_of = pod.status.phase && *pod.status.phase != kube::PodPhase::kPending;
   const bool told_end =
       pod.status.phase == kube::PodPhase::kSucceeded || pod.status.phase == kube::PodPhase::kFailed;
-  if (!program.reported.empty() && (program.over ? !told_end : !told_of)) {
+  const bool forgotten = program.over ? !told_end : !told_of;
+  if (program.report.empty() && !program.reported.empty() && forgotten) {
     program.report = std::exchange(program.reported, "");
     program.report_at = now_ + kReportRetry;
   }
@@ -270,13 +271,12 @@ void Kubelet::finish(Program& program, int exit_code, const std::string& reason,
 void Kubelet::report(Program& program) {
   if (now_ < program.report_at) return;
   const kube::ObjectKey key{program.ns, program.name};
-  const auto is_settled = [](base::Code code) {
-    return code == base::Code::kNotFound || code == base::Code::kConflict;
-  };
+  // A conflict may be a passing one; of a pod that is another by now the watch tells.
+  const auto is_gone = [](const base::Error& error) { return error.code == base::Code::kNotFound; };
   if (!program.report.empty()) {
     const auto done = client_.patch_status<kube::Pod>(
         key, {{"status", json::parse(program.report)}}, {.uid = program.uid});
-    if (!done.ok() && !is_settled(done.error().code)) {
+    if (!done.ok() && !is_gone(done.error())) {
       program.report_at = now_ + kReportRetry;
       return;
     }
@@ -286,7 +286,7 @@ void Kubelet::report(Program& program) {
   const base::Status removed =
       client_.remove<kube::Pod>(key, {.uid = program.uid, .grace_period = seconds{0}});
   program.report_at = now_ + kReportRetry;
-  if (!removed.ok() && !is_settled(removed.error().code)) return;
+  if (!removed.ok() && !is_gone(removed.error())) return;
   // The watch tells that it is gone, or that it was not.
   program.report_at = now_ + seconds{5};
 }

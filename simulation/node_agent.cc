@@ -92,6 +92,7 @@ struct NodeAgent::Worker {
   Time status_at = kNoTime;
   Time told_at{0};
   std::uint64_t overlap_before = 0;
+  bool confirming = false;  // the timetable is asked for, as the waker says
   bool stopping = false;
 };
 
@@ -308,8 +309,10 @@ void NodeAgent::step_policy() {
   w.watch.confirm_timetable(confirm);
   for (Worker::Timer& timer : w.timers) {
     if (timer.step.name != "confirm") continue;
-    timer.at = !confirm ? kNoTime : timer.at == kNoTime ? now_ : timer.at;
+    if (!confirm) timer.at = kNoTime;
+    if (confirm && !w.confirming) timer.at = now_;
   }
+  w.confirming = confirm;
   w.policy_at = now_ + kStepMax;
   if (next) w.policy_at = std::min(w.policy_at, machine_.clock.when_monotonic(*next));
   if (!w.inputs.failed_open) {

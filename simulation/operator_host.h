@@ -34,6 +34,8 @@ class OperatorHost {
   void kill(Time back_at);
   // At its write number `count` from now, before it is sent or after it was done.
   void kill_at_write(int count, bool after, Time down_for);
+  // Such a write has not come and does not count any more.
+  void disarm() { kill_in_.reset(); }
   // SIGSTOP until then: nothing of it moves, but for what is on the network already.
   void pause(Time until);
   // Its writes take up to so long on the network.

@@ -38,6 +38,16 @@ std::string in_seconds(Time time) {
   return std::to_string(time / seconds{1}) + "s";
 }
 
+// Whether a Node is stored as ready.
+bool says_ready(const json& node) {
+  const json none = json::array();
+  const json status = node.value("status", json::object());
+  for (const json& condition : status.value("conditions", none)) {
+    if (condition.value("type", "") == "Ready") return condition.value("status", "") == "True";
+  }
+  return false;
+}
+
 }  // namespace
 
 World::World(Plan plan, Breaks breaks, Tally& tally, const std::string& directory, Trace trace)
@@ -136,7 +146,6 @@ void World::create_node_object(const std::string& name) {
        {{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", name}}}});
   call(kube::Method::kPatch, std::string{paths::kNodes} + "/" + name + "/status",
        {{"status", status}});
-  node_ready_[name] = true;
 }
 
 // --- the run ---
@@ -254,12 +263,11 @@ void World::step_cluster() {
     const std::string& name = node.machine->name;
     const bool heard = node.machine->is_on && !node.kubelet->link().is_partitioned();
     const json object = call(kube::Method::kGet, std::string{paths::kNodes} + "/" + name, nullptr);
-    if (heard && object.value("kind", "") != "Node") {  // kubelet registers it
-      create_node_object(name);
+    if (object.value("kind", "") != "Node") {
+      if (heard) create_node_object(name);  // kubelet registers it
       continue;
     }
-    if (heard == node_ready_[name]) continue;
-    node_ready_[name] = heard;
+    if (heard == says_ready(object)) continue;
     call(kube::Method::kPatch, std::string{paths::kNodes} + "/" + name + "/status",
          {{"status",
            {{"conditions", json::array({{{"type", "Ready"},
@@ -292,6 +300,7 @@ void World::heal() {
     one->clock().drift(0);
     one->clock().step(-one->clock().offset());
   }
+  for (auto& one : operators_) one->disarm();
   release_held();
 }
 

@@ -88,7 +88,6 @@ class World {
   Time well_since_{0};
   std::int64_t looked_at_ = -1;  // resourceVersion
   std::vector<std::pair<Time, std::shared_ptr<const devcluster::ApiServer::Backup>>> backups_;
-  std::map<std::string, bool> node_ready_;
 };
 
 }  // namespace simulation

@@ -222,7 +222,6 @@ void World::restore(Time as_of) {
   ++tally_.faults["etcd restored"];
   server_.restore(*found->second);
   ledger_.restored();
-  for (const Node& node : nodes_) node_ready_[node.machine->name] = !node.machine->is_on;
   looked_at_ = -1;
   // Who restores etcd restarts the operator: what a leader knows is newer than what is stored.
   for (auto& one : operators_) one->kill(now_ + seconds{1});

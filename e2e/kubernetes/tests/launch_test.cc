@@ -146,15 +146,19 @@ class LaunchRefusedByKubelet : public Launch {
     return list("/api/v1/pods?fieldSelector=spec.nodeName=" + node(1) +
                 ",status.phase!=Succeeded,status.phase!=Failed");
   }
-  // The sum of their containers' requests.
+  // The sum of their containers' requests, sidecars among them.
   static std::int64_t requested(const std::string& resource) {
+    const json::json_pointer request{"/resources/requests/" + resource};
     std::int64_t milli = 0;
+    const auto add = [&](const json& container) {
+      const auto quantity = kube::parse_quantity(container.value(request, "0"));
+      EXPECT_TRUE(quantity.ok());
+      if (quantity.ok()) milli += quantity->milli();
+    };
     for (const json& pod : pods_of_first_node()) {
-      for (const json& container : pod["spec"]["containers"]) {
-        const auto quantity = kube::parse_quantity(
-            container.value(json::json_pointer{"/resources/requests/" + resource}, "0"));
-        EXPECT_TRUE(quantity.ok());
-        if (quantity.ok()) milli += quantity->milli();
+      for (const json& container : pod["spec"]["containers"]) add(container);
+      for (const json& container : pod["spec"].value("initContainers", json::array())) {
+        if (container.value("restartPolicy", "") == "Always") add(container);
       }
     }
     return milli;
