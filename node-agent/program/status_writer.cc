@@ -23,9 +23,10 @@ void StatusWriter::offer(AgentReport report) {
   waker_.wake();
 }
 
-kube::NodeTimetable StatusWriter::as_written(const kube::NodeTimetable& seen) const {
-  kube::NodeTimetable object = seen;
-  if (written_.uid == seen.metadata.uid && written_.at) object.status = written_.status;
+kube::NodeTimetable StatusWriter::as_written(
+    const std::shared_ptr<const kube::NodeTimetable>& seen) const {
+  kube::NodeTimetable object = *seen;
+  if (written_.seen == seen) object.status = written_.status;
   return object;
 }
 
@@ -38,7 +39,7 @@ base::Duration StatusWriter::step() {
   }
   const std::lock_guard writing{writing_};
   if (!object || !report || stopped_) return kIdle;
-  const kube::NodeTimetable from = as_written(*object);
+  const kube::NodeTimetable from = as_written(object);
   kube::NodeTimetable to = from;
   to.status = node_status(from.status, *report, clock_.wall());
   if (!worth_a_write(from.status, to.status)) return kIdle;
@@ -57,7 +58,7 @@ base::Duration StatusWriter::step() {
     return kStatusWriteInterval;
   }
   written_.status = to.status;
-  written_.uid = from.metadata.uid;
+  written_.seen = object;
   return kIdle;
 }
 
@@ -75,7 +76,7 @@ void StatusWriter::say_stopped(const kube::Client& client, base::Duration limit)
   // end, as after a kill.
   const base::Duration until = clock_.monotonic() + limit;
   const bool alone = writing.try_lock_for(limit / 3);
-  const kube::NodeTimetable from = alone ? as_written(*object) : *object;
+  const kube::NodeTimetable from = alone ? as_written(object) : *object;
   if (alone) stopped_ = true;
   kube::NodeTimetable to = from;
   to.status = node_status(from.status, report, clock_.wall());

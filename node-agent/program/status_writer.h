@@ -3,6 +3,7 @@
 // any.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -33,10 +34,11 @@ class StatusWriter {
   struct Written {
     std::optional<base::Duration> at{};  // monotonic
     kube::NodeTimetableStatus status{};
-    std::string uid{};
+    std::shared_ptr<const kube::NodeTimetable> seen{};  // what the watch had then
   };
-  // What we wrote last, if the watch has not brought it back yet.
-  kube::NodeTimetable as_written(const kube::NodeTimetable& seen) const;
+  // What we wrote last, as long as the watch has brought nothing since; then what it brought: a
+  // restored etcd may have forgotten what we wrote.
+  kube::NodeTimetable as_written(const std::shared_ptr<const kube::NodeTimetable>& seen) const;
 
   kube::Client client_;
   const kube::Clock& clock_;
