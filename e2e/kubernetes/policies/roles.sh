@@ -22,6 +22,10 @@ YAML
 }
 on_n1='nodeName: n1'
 allow "the operator makes its pod" with_token "$operator" create -f <(pod one-0 "$on_n1")
+# kubectl reads a subresource before it patches it; the operator does not, and has no right to.
+k create clusterrole reads-pod-status --verb=get --resource=pods/status >/dev/null
+k create clusterrolebinding reads-pod-status --clusterrole=reads-pod-status \
+  --serviceaccount=kubegang-system:kubegang-operator >/dev/null
 stands_still() { # STATUS
   with_token "$operator" patch pod one-0 -n team-a --subresource=status --type=merge -p "{\"status\": $1}"
 }
