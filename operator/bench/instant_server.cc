@@ -141,6 +141,11 @@ Outcome InstantServer::carry_out(const SetTaints& effect) {
   return TaintsSet{effect.node, store(std::move(node))};
 }
 
+// Nothing here looks at a pod's conditions.
+Outcome InstantServer::carry_out(const NotePod& effect) {
+  return PodNoted{effect.uid, effect.job_uid, {}};
+}
+
 Outcome InstantServer::carry_out(const DeleteJob& effect) {
   remove<kube::Job>(effect.key);
   return JobDeleted{effect.key, {}};
