@@ -15,16 +15,16 @@ namespace control {
 void Decisions::apply(const sched::Decision& decision) {
   std::visit(
       [this](const auto& one) {
-        JobRecord* job = jobs_.find(one.job);
+        JobRecord* job = parts_.jobs.find(one.job);
         if (job == nullptr) return;
         on(one, *job);
-        jobs_.touch(job->uid);
+        parts_.jobs.touch(job->uid);
       },
       decision);
 }
 
 DecisionContext Decisions::decision_context(const JobRecord& job) const {
-  return {.now = now_,
+  return {.now = parts_.now,
           .generation = job.object->metadata.generation,
           .node_name = [this](sched::NodeIndex node) -> const std::string& {
             return scheduler_.names().node_name(node);
@@ -33,7 +33,7 @@ DecisionContext Decisions::decision_context(const JobRecord& job) const {
 
 void Decisions::take(JobRecord& job, StatusAfter after) {
   job.wanted() = std::move(after.status);
-  jobs_.mark(job, after.urgency);
+  parts_.jobs.mark(job, after.urgency);
 }
 
 void Decisions::on(const sched::Start& start, JobRecord& job) {
@@ -42,86 +42,89 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
   job.clear_start();
   if (!std::exchange(job.pod_warning, {}).empty()) wishes_.show_accepted(job);
   job.start_refusal.clear();
-  show_times(job, scheduler_, now_);
+  show_times(job, scheduler_, parts_.now);
   DecisionContext context = decision_context(job);
   context.partition = scheduler_.names().partition_name(start.partition);
   take(job, status_after(start, std::move(job.wanted()), context));
   take_slots(job);
   const kube::JobStatus& wanted = job.wanted();
-  report_.log("start", job_fields(job) + " partition=" + wanted.partition +
-                           " nodes=" + wanted.allocation->hostlist +
-                           " starts=" + std::to_string(*wanted.starts));
-  tell_event(report_, job, false, "Started",
+  parts_.report.log("start", job_fields(job) + " partition=" + wanted.partition +
+                                 " nodes=" + wanted.allocation->hostlist +
+                                 " starts=" + std::to_string(*wanted.starts));
+  tell_event(parts_.report, job, false, "Started",
              "on " + wanted.allocation->hostlist + " in partition " + wanted.partition);
 }
 
 void Decisions::on(const sched::Suspend& suspend, JobRecord& job) {
-  show_times(job, scheduler_, now_);
+  show_times(job, scheduler_, parts_.now);
   StatusAfter after = status_after(suspend, std::move(job.wanted()), decision_context(job));
   const bool is_told = after.urgency != WriteUrgency::kInforms;
   take(job, std::move(after));
   if (!is_told) return;
   const std::string& reason = job.wanted().reason;
-  report_.log("suspend", job_fields(job) + " reason=" + reason);
-  tell_event(report_, job, false, "Suspended", "reason " + reason);
+  parts_.report.log("suspend", job_fields(job) + " reason=" + reason);
+  tell_event(parts_.report, job, false, "Suspended", "reason " + reason);
 }
 
 void Decisions::on(const sched::Resume& resume, JobRecord& job) {
-  show_times(job, scheduler_, now_);
+  show_times(job, scheduler_, parts_.now);
   StatusAfter after = status_after(resume, std::move(job.wanted()), decision_context(job));
   const bool is_told = after.urgency != WriteUrgency::kInforms;
   take(job, std::move(after));
   if (!is_told) return;
-  report_.log("resume", job_fields(job));
-  tell_event(report_, job, false, "Resumed", "it runs again");
+  parts_.report.log("resume", job_fields(job));
+  tell_event(parts_.report, job, false, "Resumed", "it runs again");
 }
 
 void Decisions::on(const sched::End& end, JobRecord& job) {
   DecisionContext context = decision_context(job);
   if (end.preemptor) {
-    if (const JobRecord* preemptor = jobs_.find(*end.preemptor)) {
+    if (const JobRecord* preemptor = parts_.jobs.find(*end.preemptor)) {
       context.preemptor = kube::JobReference{
           .ns = preemptor->key.ns, .name = preemptor->key.name, .uid = preemptor->uid};
     }
   }
-  show_times(job, scheduler_, now_);
+  show_times(job, scheduler_, parts_.now);
   take(job, status_after(end, std::move(job.wanted()), context));
   job.start.undo.reset();  // another reason ends it now
   job.start.commit_after = end.preemptor;
   const kube::JobEnding& ending = *job.wanted().ending;
   const std::string verdict{kube::to_string(ending.verdict)};
   const std::string by = ending.by ? kube::to_string(*ending.by) : "";
-  report_.log("end", job_fields(job) + " verdict=" + verdict + (by.empty() ? "" : " by=" + by));
-  tell_event(report_, job, false, "Ending", verdict + (by.empty() ? "" : ", preempted by " + by));
+  parts_.report.log("end",
+                    job_fields(job) + " verdict=" + verdict + (by.empty() ? "" : " by=" + by));
+  tell_event(parts_.report, job, false, "Ending",
+             verdict + (by.empty() ? "" : ", preempted by " + by));
 }
 
 void Decisions::on(const sched::Claim& claim, JobRecord& job) {
   take(job, status_after(claim, std::move(job.wanted()), decision_context(job)));
   const auto& stored = job.wanted().claim;
-  report_.log("claim", job_fields(job) + " nodes=" + (stored ? stored->hostlist : "none"));
+  parts_.report.log("claim", job_fields(job) + " nodes=" + (stored ? stored->hostlist : "none"));
 }
 
 void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   DecisionContext context = decision_context(job);
-  context.partition = partition_names(job.basis, policy_.configuration());
+  context.partition = partition_names(job.basis, parts_.policy.configuration());
   context.end_message = job.start.end_message;
   const bool requeued = change.restarts != job.wanted().restarts.value_or(0);
-  show_times(job, scheduler_, now_);
+  show_times(job, scheduler_, parts_.now);
   take(job, status_after(change, std::move(job.wanted()), context));
   leave_nodes(job);
   const std::string state{kube::to_string(*job.wanted().state)};
   if (is_terminal(change.state)) {
     const bool failed =
         change.state != sched::JobState::kCompleted && change.state != sched::JobState::kCancelled;
-    tell_event(report_, job, failed, state,
+    tell_event(parts_.report, job, failed, state,
                context.end_message.empty() ? "the job has ended" : context.end_message);
   } else {
     job.clear_start();
     if (requeued)
-      tell_event(report_, job, false, "Requeued", "restart " + std::to_string(change.restarts));
+      tell_event(parts_.report, job, false, "Requeued",
+                 "restart " + std::to_string(change.restarts));
   }
-  report_.log("state", job_fields(job) + " state=" + state +
-                           " exit_code=" + std::to_string(change.exit_code));
+  parts_.report.log("state", job_fields(job) + " state=" + state +
+                                 " exit_code=" + std::to_string(change.exit_code));
 }
 
 void Decisions::on(const sched::Waits& waits, JobRecord& job) {
@@ -138,8 +141,8 @@ void Decisions::on(const sched::SubmitRefused& refused, JobRecord& job) {
 
 void Decisions::on(const sched::CommandRefused& refused, JobRecord& job) {
   take(job, status_after(refused, std::move(job.wanted()), decision_context(job)));
-  report_.log("refused", job_fields(job) + " message=\"" + refused.message + "\"");
-  tell_event(report_, job, true, "RequestRefused", refused.message);
+  parts_.report.log("refused", job_fields(job) + " message=\"" + refused.message + "\"");
+  tell_event(parts_.report, job, true, "RequestRefused", refused.message);
 }
 
 // The pods of its present start, from the allocation that is to be stored.
@@ -150,17 +153,17 @@ void Decisions::take_slots(JobRecord& job) {
       pod_slots({job.key.name, job.uid, job.wanted().starts.value_or(0)}, *job.wanted().allocation,
                 job.object->spec.pod_policy.value_or(kube::PodPolicy::kPerNode));
   if (!slots.ok()) {
-    report_.warn("allocation cannot be read",
-                 job_fields(job) + " error=\"" + slots.error().message + "\"");
+    parts_.report.warn("allocation cannot be read",
+                       job_fields(job) + " error=\"" + slots.error().message + "\"");
     return;
   }
   job.take_slots(std::move(*slots));
-  for (const std::string& node : job.start.nodes) nodes_.enter(node, job.uid);
+  for (const std::string& node : job.start.nodes) parts_.nodes.enter(node, job.uid);
 }
 
 void Decisions::leave_nodes(JobRecord& job) {
   for (const std::string& node : job.start.nodes) {
-    nodes_.leave(node, job.uid);
+    parts_.nodes.leave(node, job.uid);
     timetables_.look_again(node);
   }
 }

@@ -2,15 +2,11 @@
 // (status_after.h), the pods and nodes of its start, and what is told of it.
 #pragma once
 
-#include "base/time.h"
-#include "operator/jobs/job_book.h"
+#include "operator/jobs/job_parts.h"
 #include "operator/jobs/status_after.h"
 #include "operator/jobs/wishes.h"
 #include "operator/loop/counters.h"
-#include "operator/loop/report.h"
 #include "operator/loop/scheduler_driver.h"
-#include "operator/nodes/node_book.h"
-#include "operator/policy/policy_book.h"
 #include "operator/publish/timetable_publisher.h"
 
 namespace control {
@@ -19,27 +15,13 @@ namespace control {
 // and its start.
 class Decisions {
  public:
-  struct Parts {
-    const base::Instant& now;  // of the present step
-    JobBook& jobs;
-    NodeBook& nodes;
-    TimetablePublisher& timetables;
-    const PolicyBook& policy;
-    SchedulerDriver& scheduler;
-    Wishes& wishes;
-    const Report& report;
-    LoopCounters& counters;
-  };
-  explicit Decisions(const Parts& parts)
-      : now_{parts.now},
-        jobs_{parts.jobs},
-        nodes_{parts.nodes},
-        timetables_{parts.timetables},
-        policy_{parts.policy},
-        scheduler_{parts.scheduler},
-        wishes_{parts.wishes},
-        report_{parts.report},
-        counters_{parts.counters} {}
+  Decisions(const JobParts& parts, SchedulerDriver& scheduler, TimetablePublisher& timetables,
+            Wishes& wishes, LoopCounters& counters)
+      : parts_{parts},
+        scheduler_{scheduler},
+        timetables_{timetables},
+        wishes_{wishes},
+        counters_{counters} {}
 
   // A job that is not known any more is left.
   void apply(const sched::Decision& decision);
@@ -60,14 +42,10 @@ class Decisions {
   void take(JobRecord& job, StatusAfter after);
   void leave_nodes(JobRecord& job);
 
-  const base::Instant& now_;
-  JobBook& jobs_;
-  NodeBook& nodes_;
-  TimetablePublisher& timetables_;
-  const PolicyBook& policy_;
+  const JobParts parts_;
   SchedulerDriver& scheduler_;
+  TimetablePublisher& timetables_;
   Wishes& wishes_;
-  const Report& report_;
   LoopCounters& counters_;
 };
 

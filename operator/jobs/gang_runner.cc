@@ -35,7 +35,7 @@ void GangRunner::run(JobRecord& job) {
 
 bool GangRunner::may_requeue(const JobRecord& job) const {
   return job.object->spec.lifecycle.requeue.value_or(
-      policy_.configuration().cluster.requeue_default);
+      parts_.policy.configuration().cluster.requeue_default);
 }
 
 void GangRunner::run_ending(JobRecord& job) {
@@ -51,7 +51,7 @@ void GangRunner::run_ending(JobRecord& job) {
 
 void GangRunner::run_started(JobRecord& job) {
   for (const std::string& node : job.start.nodes) {
-    if (!nodes_.is_lost(node)) continue;
+    if (!parts_.nodes.is_lost(node)) continue;
     return end_by_itself(job, {.state = sched::JobState::kNodeFail,
                                .lost_member = true,
                                .message = "node " + node + " is gone"});
@@ -71,13 +71,13 @@ void GangRunner::run_started(JobRecord& job) {
   if (!was_ready && (seen.all_finished || seen.failure) && seen.first_started) {
     // It ends without having been ready: its times come from its containers.
     job.wanted().start_time = seen.first_started;
-    const base::Instant end = seen.last_finished.value_or(now_);
+    const base::Instant end = seen.last_finished.value_or(parts_.now);
     job.wanted().run_time =
         kube::RunTime{std::max(end - *seen.first_started, base::Duration{0}), end};
   }
   if (seen.failure) return end_by_itself(job, *seen.failure);
   if (seen.all_succeeded) {
-    show_times(job, scheduler_, now_);  // the scheduler forgets it with the next line
+    show_times(job, scheduler_, parts_.now);  // the scheduler forgets it with the next line
     scheduler_.tell(
         sched::JobGone{.job = job.id, .verdict = sched::JobState::kCompleted, .exit_code = 0});
     return;
@@ -92,7 +92,7 @@ void GangRunner::run_started(JobRecord& job) {
   }
   if (!seen.missing.empty()) return pods_.launch(job, seen.missing);
   if (!seen.settled_at) return;
-  if (*seen.settled_at > now_) return jobs_.set_timer(job, *seen.settled_at);
+  if (*seen.settled_at > parts_.now) return parts_.jobs.set_timer(job, *seen.settled_at);
   become_ready(job);
 }
 
@@ -101,7 +101,7 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
   GangView view{.slots = job.start.slots,
                 .pods = job.start.slot_pods,
                 .failing_since = &job.start.failing_since,
-                .settle = policy_.parameters().settle,
+                .settle = parts_.policy.parameters().settle,
                 .ready = is_ready(job)};
   const kube::Condition* ready_condition =
       kube::find_condition(job.wanted().conditions, kube::kReady);
@@ -110,14 +110,14 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
     view.start_deadline =
         *ready_condition->last_transition_time + *job.object->spec.lifecycle.start_timeout;
   }
-  const GangObservation seen = observe_gang(view, now_);
+  const GangObservation seen = observe_gang(view, parts_.now);
   std::map<std::string, base::Instant> failing;
   for (const std::string& name : seen.failing) {
     const auto since = job.start.failing_since.find(name);
-    failing[name] = since == job.start.failing_since.end() ? now_ : since->second;
+    failing[name] = since == job.start.failing_since.end() ? parts_.now : since->second;
   }
   job.start.failing_since = std::move(failing);
-  if (seen.look_again) jobs_.set_timer(job, *seen.look_again);
+  if (seen.look_again) parts_.jobs.set_timer(job, *seen.look_again);
   if (seen.never_frozen && !job.start.never_frozen) leave_rotation(job, *seen.never_frozen);
   return seen;
 }
@@ -133,28 +133,29 @@ void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
                               "added it. The job's pods are never frozen; who shares their nodes "
                               "runs at the same time";
   if (!job.set_condition(kube::kNeverFrozen, kube::ConditionStatus::kTrue, "ChangedByWebhook",
-                         message, now_)) {
+                         message, parts_.now)) {
     return;  // a new leader finds what its predecessor has said
   }
-  jobs_.mark(job, WriteUrgency::kUrgent);
-  report_.warn("never frozen", job_fields(job) + " why=\"" + why + "\"");
-  tell_event(report_, job, true, "NeverFrozen", message);
+  parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  parts_.report.warn("never frozen", job_fields(job) + " why=\"" + why + "\"");
+  tell_event(parts_.report, job, true, "NeverFrozen", message);
 }
 
 void GangRunner::become_ready(JobRecord& job) {
   kube::JobStatus& wanted = job.wanted();
   job.set_condition(kube::kReady, kube::ConditionStatus::kTrue, "Settled", "all its pods run",
-                    now_);
-  wanted.start_time = now_;
+                    parts_.now);
+  wanted.start_time = parts_.now;
   job.api_refusals = 0;
-  jobs_.mark(job, WriteUrgency::kCommit);
-  report_.log("ready", job_fields(job));
+  parts_.jobs.mark(job, WriteUrgency::kCommit);
+  parts_.report.log("ready", job_fields(job));
   scheduler_.tell(sched::JobReady{job.id});
-  show_times(job, scheduler_, now_);
+  show_times(job, scheduler_, parts_.now);
 }
 
 void GangRunner::end_by_itself(JobRecord& job, const GangFailure& failure) {
-  show_times(job, scheduler_, now_);  // its time ends here, not when the last of its pods is gone
+  show_times(job, scheduler_,
+             parts_.now);  // its time ends here, not when the last of its pods is gone
   sched::JobState state = failure.state;
   const bool requeue = failure.lost_member && may_requeue(job);
   if (requeue) state = sched::JobState::kNodeFail;  // the scheduler requeues it then
@@ -166,15 +167,15 @@ void GangRunner::end_by_itself(JobRecord& job, const GangFailure& failure) {
   ending.reason = failure.lost_member ? "LostMember" : "NonZeroExitCode";
   if (state == sched::JobState::kOutOfMemory) ending.reason = "OutOfMemory";
   ending.exit_code = failure.exit_code;
-  ending.since = now_;
+  ending.since = parts_.now;
   job.wanted().ending = ending;
   job.wanted().message = job.start.end_message = failure.message;
-  show_completing(job, now_);
-  jobs_.mark(job, WriteUrgency::kCommit);
-  report_.log("job ends", job_fields(job) +
-                              " verdict=" + std::string{kube::to_string(ending.verdict)} +
-                              " why=\"" + failure.message + "\"");
-  tell_event(report_, job, true, "Ending", failure.message);
+  show_completing(job, parts_.now);
+  parts_.jobs.mark(job, WriteUrgency::kCommit);
+  parts_.report.log("job ends", job_fields(job) +
+                                    " verdict=" + std::string{kube::to_string(ending.verdict)} +
+                                    " why=\"" + failure.message + "\"");
+  tell_event(parts_.report, job, true, "Ending", failure.message);
   scheduler_.tell(
       sched::JobEnding{.job = job.id, .verdict = state, .exit_code = failure.exit_code});
 }
@@ -186,14 +187,14 @@ void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
   kube::JobEnding ending;
   ending.verdict = kube::EndingVerdict::kRequeue;
   ending.reason = std::string{undo.hold ? kube::kLaunchFailed : kube::kStartUndone};
-  ending.since = now_;
+  ending.since = parts_.now;
   job.wanted().ending = ending;
   job.wanted().message = undo.message;
   job.start.undo = std::move(undo);
-  show_completing(job, now_);
-  jobs_.mark(job, WriteUrgency::kCommit);
-  report_.warn("start undone", job_fields(job) + " why=\"" + job.start.undo->message + "\"");
-  tell_event(report_, job, true, "StartUndone", job.start.undo->message);
+  show_completing(job, parts_.now);
+  parts_.jobs.mark(job, WriteUrgency::kCommit);
+  parts_.report.warn("start undone", job_fields(job) + " why=\"" + job.start.undo->message + "\"");
+  tell_event(parts_.report, job, true, "StartUndone", job.start.undo->message);
 }
 
 void GangRunner::finish_undo(JobRecord& job) {

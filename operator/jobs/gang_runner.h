@@ -5,14 +5,10 @@
 
 #include <string>
 
-#include "base/time.h"
 #include "operator/gang/gang_observation.h"
-#include "operator/jobs/job_book.h"
+#include "operator/jobs/job_parts.h"
 #include "operator/jobs/pod_writes.h"
-#include "operator/loop/report.h"
 #include "operator/loop/scheduler_driver.h"
-#include "operator/nodes/node_book.h"
-#include "operator/policy/policy_book.h"
 #include "operator/publish/timetable_publisher.h"
 
 namespace control {
@@ -21,25 +17,9 @@ namespace control {
 // its wanted status says of it.
 class GangRunner {
  public:
-  struct Parts {
-    const base::Instant& now;  // of the present step
-    JobBook& jobs;
-    const NodeBook& nodes;
-    TimetablePublisher& timetables;
-    const PolicyBook& policy;
-    SchedulerDriver& scheduler;
-    PodWrites& pods;
-    const Report& report;
-  };
-  explicit GangRunner(const Parts& parts)
-      : now_{parts.now},
-        jobs_{parts.jobs},
-        nodes_{parts.nodes},
-        timetables_{parts.timetables},
-        policy_{parts.policy},
-        scheduler_{parts.scheduler},
-        pods_{parts.pods},
-        report_{parts.report} {}
+  GangRunner(const JobParts& parts, SchedulerDriver& scheduler, TimetablePublisher& timetables,
+             PodWrites& pods)
+      : parts_{parts}, scheduler_{scheduler}, timetables_{timetables}, pods_{pods} {}
 
   // REQUIRES: the job is allocated, and no commit point of it is outstanding. Cost: its pods.
   void run(JobRecord& job);
@@ -57,14 +37,10 @@ class GangRunner {
   void finish_undo(JobRecord& job);
   bool may_requeue(const JobRecord& job) const;
 
-  const base::Instant& now_;
-  JobBook& jobs_;
-  const NodeBook& nodes_;
-  TimetablePublisher& timetables_;
-  const PolicyBook& policy_;
+  const JobParts parts_;
   SchedulerDriver& scheduler_;
+  TimetablePublisher& timetables_;
   PodWrites& pods_;
-  const Report& report_;
 };
 
 }  // namespace control

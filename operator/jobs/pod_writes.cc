@@ -58,7 +58,8 @@ void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
                                            missing.begin(), missing.end());
   if (job.deleted || job.start.launching || all_under_way) return;
   if (!gate_.may_create_pods(job.uid, job.start.nodes)) return;
-  if (!job.start.pod_tries.may_begin(now_)) return jobs_.set_timer(job, job.start.pod_tries.due());
+  if (!job.start.pod_tries.may_begin(parts_.now))
+    return parts_.jobs.set_timer(job, job.start.pod_tries.due());
   if (!job.start.launch_template.empty()) {
     kube::Job source = *job.object;
     source.spec.pod_template = std::exchange(job.start.launch_template, {});
@@ -70,12 +71,12 @@ void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
 }
 
 void PodWrites::answered(TemplateRead&& outcome) {
-  JobRecord* job = jobs_.find(outcome.uid);
+  JobRecord* job = parts_.jobs.find(outcome.uid);
   if (job == nullptr) return;
   job->start.launching = false;
-  jobs_.touch(job->uid);
+  parts_.jobs.touch(job->uid);
   if (!outcome.result.ok()) {
-    job->start.pod_tries.failed(now_);
+    job->start.pod_tries.failed(parts_.now);
     return;
   }
   if (outcome.result->metadata.uid == job->uid && job->is_allocated() && !job->wanted().ending) {
@@ -84,7 +85,7 @@ void PodWrites::answered(TemplateRead&& outcome) {
 }
 
 void PodWrites::keep_template(const kube::Job& answer) {
-  JobRecord* job = jobs_.find(answer.metadata.uid);
+  JobRecord* job = parts_.jobs.find(answer.metadata.uid);
   if (job == nullptr || !job->is_allocated() || job->wanted().ending) return;
   if (!job->pods.empty() || !job->start.creating.empty()) return;
   job->start.launch_template = answer.spec.pod_template;
@@ -93,7 +94,7 @@ void PodWrites::keep_template(const kube::Job& answer) {
 void PodWrites::create_pods(JobRecord& job, const kube::Job& object) {
   kube::Job source = object;
   source.status = job.wanted();
-  const PodOptions options{.kill_wait = policy_.configuration().cluster.kill_wait};
+  const PodOptions options{.kill_wait = parts_.policy.configuration().cluster.kill_wait};
   ensure_service(job);
   const Shared<GangLayout> gang{gang_layout(job.start.slots)};
   const Shared<kube::Job> shared{std::move(source)};
@@ -107,13 +108,14 @@ void PodWrites::ensure_service(JobRecord& job) {
   GangStart& start = job.start;
   if (start.has_service || !needs_service(*job.object, start.slots.size())) return;
   if (start.service_tries.is_under_way()) return;
-  if (!start.service_tries.may_begin(now_)) return jobs_.set_timer(job, start.service_tries.due());
+  if (!start.service_tries.may_begin(parts_.now))
+    return parts_.jobs.set_timer(job, start.service_tries.due());
   start.service_tries.begin();
   writer_.submit(CreateService{build_service(*job.object), job.uid});
 }
 
 void PodWrites::answered(ServiceCreated&& outcome) {
-  JobRecord* job = jobs_.find(outcome.job_uid);
+  JobRecord* job = parts_.jobs.find(outcome.job_uid);
   if (job == nullptr) return;
   GangStart& start = job->start;
   if (outcome.status.ok()) {
@@ -122,21 +124,21 @@ void PodWrites::answered(ServiceCreated&& outcome) {
     return;
   }
   ++counters_.write_failures;
-  start.service_tries.failed(now_);
-  jobs_.touch(job->uid);
+  start.service_tries.failed(parts_.now);
+  parts_.jobs.touch(job->uid);
   const std::string& why = outcome.status.error().message;
   if (std::exchange(start.service_problem, why) == why) return;  // it has been said
-  report_.warn("service not made", job_fields(*job) + " error=\"" + why + "\"");
-  tell_event(report_, *job, true, "ServiceNotMade", why);
+  parts_.report.warn("service not made", job_fields(*job) + " error=\"" + why + "\"");
+  tell_event(parts_.report, *job, true, "ServiceNotMade", why);
 }
 
 std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
   const base::Result<kube::Pod>& result = outcome.result;
-  JobRecord* job = jobs_.find(outcome.job_uid);
+  JobRecord* job = parts_.jobs.find(outcome.job_uid);
   // Of a start that is over nothing follows: its pod, if there is one, is a stale one.
   if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return std::nullopt;
   job->start.creating.erase(outcome.slot.index);
-  jobs_.touch(job->uid);
+  parts_.jobs.touch(job->uid);
   if (outcome.was_built && result.ok() && job_uid_of(*result) == job->uid) {
     job->start.pod_tries.succeeded();
     return std::nullopt;
@@ -151,8 +153,8 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
         .message = "a pod named " + outcome.slot.name + " exists and is not this job's; delete it"};
   }
   ++counters_.write_failures;
-  if (!is_refusal(result.error().code) || lacks_account_still(*job, result.error(), now_)) {
-    job->start.pod_tries.failed(now_);
+  if (!is_refusal(result.error().code) || lacks_account_still(*job, result.error(), parts_.now)) {
+    job->start.pod_tries.failed(parts_.now);
     return std::nullopt;
   }
   return StartUndo{.api_refused = true, .message = result.error().message};
@@ -161,7 +163,7 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
 void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
                         std::optional<base::Instant> kill_at) {
   const std::string& uid = pod.metadata.uid;
-  const bool lost = nodes_.is_lost(node_of(pod).value_or(""));
+  const bool lost = parts_.nodes.is_lost(node_of(pod).value_or(""));
   if (is_finished(pod) && job.wanted().ending) return;  // its log stays until the next start
   if (pod.metadata.deletion_timestamp && !lost) return;
   if (!job.deleting.insert(uid).second) return;
@@ -171,7 +173,7 @@ void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
   } else if (kill_at && !is_finished(pod)) {
     // Zero would remove the record of a process that may still run.
     grace_period =
-        std::chrono::seconds{std::max<std::int64_t>(whole_seconds_up(*kill_at - now_), 1)};
+        std::chrono::seconds{std::max<std::int64_t>(whole_seconds_up(*kill_at - parts_.now), 1)};
   }
   writer_.submit(DeletePod{kube::key_of(pod.metadata), uid, job.uid, grace_period});
 }
@@ -190,18 +192,19 @@ void PodWrites::end_stale_pods(JobRecord& job) {
 
 bool PodWrites::has_pods_left(const JobRecord& job) const {
   return std::any_of(job.pods.begin(), job.pods.end(), [&](const auto& entry) {
-    return !is_finished(*entry.second) && !nodes_.is_lost(node_of(*entry.second).value_or(""));
+    return !is_finished(*entry.second) &&
+           !parts_.nodes.is_lost(node_of(*entry.second).value_or(""));
   });
 }
 
 void PodWrites::answered(PodDeleted&& outcome) {
-  JobRecord* job = jobs_.find(outcome.job_uid);
+  JobRecord* job = parts_.jobs.find(outcome.job_uid);
   if (job == nullptr || outcome.status.ok()) return;
   const auto code = outcome.status.error().code;
   if (code == base::Code::kNotFound || code == base::Code::kConflict) return;
   ++counters_.write_failures;
   job->deleting.erase(outcome.uid);
-  jobs_.set_timer(*job, now_ + kPodDeleteRetry);
+  parts_.jobs.set_timer(*job, parts_.now + kPodDeleteRetry);
 }
 
 }  // namespace control

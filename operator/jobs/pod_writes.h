@@ -7,11 +7,8 @@
 #include <vector>
 
 #include "base/time.h"
-#include "operator/jobs/job_book.h"
+#include "operator/jobs/job_parts.h"
 #include "operator/loop/counters.h"
-#include "operator/loop/report.h"
-#include "operator/nodes/node_book.h"
-#include "operator/policy/policy_book.h"
 #include "operator/publish/commit_gate.h"
 #include "operator/write/writer.h"
 
@@ -21,25 +18,9 @@ namespace control {
 // start that are under way, and the pods that it asked to end.
 class PodWrites {
  public:
-  struct Parts {
-    const base::Instant& now;  // of the present step
-    JobBook& jobs;
-    const NodeBook& nodes;
-    const PolicyBook& policy;
-    const CommitGate& gate;
-    CountedWriter& writer;
-    const Report& report;
-    LoopCounters& counters;
-  };
-  explicit PodWrites(const Parts& parts)
-      : now_{parts.now},
-        jobs_{parts.jobs},
-        nodes_{parts.nodes},
-        policy_{parts.policy},
-        gate_{parts.gate},
-        writer_{parts.writer},
-        report_{parts.report},
-        counters_{parts.counters} {}
+  PodWrites(const JobParts& parts, const CommitGate& gate, CountedWriter& writer,
+            LoopCounters& counters)
+      : parts_{parts}, gate_{gate}, writer_{writer}, counters_{counters} {}
 
   // Makes the pods of these slots as soon as they may be made.
   void launch(JobRecord& job, const std::vector<int>& missing);
@@ -66,13 +47,9 @@ class PodWrites {
  private:
   void create_pods(JobRecord& job, const kube::Job& object);
 
-  const base::Instant& now_;
-  JobBook& jobs_;
-  const NodeBook& nodes_;
-  const PolicyBook& policy_;
+  const JobParts parts_;
   const CommitGate& gate_;
   CountedWriter& writer_;
-  const Report& report_;
   LoopCounters& counters_;
 };
 

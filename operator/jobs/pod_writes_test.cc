@@ -77,7 +77,7 @@ struct PodWritesTest : testing::Test {
                          .is_published = [](const std::string&) { return true; }}};
   CollectingWriter writer;
   CountedWriter counted{writer, counters};
-  PodWrites pods{{now, jobs, nodes, policy, gate, counted, report, counters}};
+  PodWrites pods{{now, jobs, nodes, policy, report}, gate, counted, counters};
   JobRecord* job = nullptr;
 };
 

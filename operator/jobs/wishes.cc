@@ -32,16 +32,16 @@ void Wishes::judge(JobRecord& job) {
       job.judge_again = true;
       return;
     }
-    jobs_.set_id(job, *id);
+    parts_.jobs.set_id(job, *id);
     job.wanted().job_id = job.id.value();
   }
   if (!job.wanted().submit_time) {
-    job.wanted().submit_time = job.object->metadata.creation_timestamp.value_or(now_);
+    job.wanted().submit_time = job.object->metadata.creation_timestamp.value_or(parts_.now);
   }
-  const auto& facts = nodes_.selector_facts();
+  const auto& facts = parts_.nodes.selector_facts();
   JobVerdict verdict =
       translate_job(*job.object, *job.pod_template, job.id, *job.wanted().submit_time,
-                    {policy_.configuration(), nodes_.capacity(), facts});
+                    {parts_.policy.configuration(), parts_.nodes.capacity(), facts});
   if (job.submitted) {
     auto changes = check_change(job.basis, job.object->spec, job.is_allocated());
     if (job.is_allocated() && !job.pod_template->problems.empty()) {
@@ -81,15 +81,15 @@ void Wishes::refuse(JobRecord& job, const std::vector<std::string>& problems) {
   const std::string message = joined(problems);
   kube::JobStatus& wanted = job.wanted();
   wanted.observed_generation = job.object->metadata.generation;
-  const bool changed =
-      job.set_condition(kube::kAccepted, kube::ConditionStatus::kFalse, "Invalid", message, now_);
+  const bool changed = job.set_condition(kube::kAccepted, kube::ConditionStatus::kFalse, "Invalid",
+                                         message, parts_.now);
   if (!changed && wanted.message == message) return;
   wanted.state = kube::JobState::kPending;
   wanted.reason = "NotAccepted";
   wanted.message = message;
-  jobs_.mark(job, WriteUrgency::kUrgent);
-  report_.log("job refused", job_fields(job) + " message=\"" + message + "\"");
-  tell_event(report_, job, true, "Refused", message);
+  parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  parts_.report.log("job refused", job_fields(job) + " message=\"" + message + "\"");
+  tell_event(parts_.report, job, true, "Refused", message);
 }
 
 // The job goes on as it was.
@@ -97,20 +97,20 @@ void Wishes::refuse_change(JobRecord& job, const std::vector<std::string>& probl
   const std::string message = joined(problems) + "; the job goes on as it was";
   job.wanted().observed_generation = job.object->metadata.generation;
   if (!job.set_condition(kube::kAccepted, kube::ConditionStatus::kFalse, "ChangeRefused", message,
-                         now_)) {
+                         parts_.now)) {
     return;
   }
-  jobs_.mark(job, WriteUrgency::kUrgent);
-  report_.log("change refused", job_fields(job) + " message=\"" + message + "\"");
-  tell_event(report_, job, true, "ChangeRefused", message);
+  parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  parts_.report.log("change refused", job_fields(job) + " message=\"" + message + "\"");
+  tell_event(parts_.report, job, true, "ChangeRefused", message);
 }
 
 // squeue's PARTITION of a job that waits. The first write of its status carries it.
 void Wishes::show_partitions(JobRecord& job) {
-  std::string names = partition_names(job.object->spec, policy_.configuration());
+  std::string names = partition_names(job.object->spec, parts_.policy.configuration());
   if (names == job.wanted().partition) return;
   job.wanted().partition = std::move(names);
-  jobs_.mark(job, WriteUrgency::kInforms);
+  parts_.jobs.mark(job, WriteUrgency::kInforms);
 }
 
 void Wishes::show_accepted(JobRecord& job) {
@@ -121,10 +121,10 @@ void Wishes::show_accepted(JobRecord& job) {
           warns ? "the job is in the queue; the API server would refuse its pods now: " +
                       job.pod_warning
                 : "the job is in the queue",
-          now_)) {
+          parts_.now)) {
     return;
   }
-  jobs_.mark(job, WriteUrgency::kInforms);
+  parts_.jobs.mark(job, WriteUrgency::kInforms);
 }
 
 void Wishes::submit(JobRecord& job, sched::JobRequest request) {
@@ -140,9 +140,9 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request) {
                                         job.object->spec.control.release_request.value_or(0)};
   }
   show_accepted(job);
-  jobs_.mark(job, WriteUrgency::kUrgent);
+  parts_.jobs.mark(job, WriteUrgency::kUrgent);
   trials_.add(job.uid);
-  report_.log("job submitted", job_fields(job));
+  parts_.report.log("job submitted", job_fields(job));
   scheduler_.tell(sched::Submit{job.request});
 }
 
@@ -167,36 +167,36 @@ void Wishes::tell_commands(JobRecord& job) {
   kube::JobObserved& observed = *job.wanted().observed;
   if (const auto wish = spec.control.requeue_request.value_or(0); wish > observed.requeue_request) {
     observed.requeue_request = wish;
-    jobs_.mark(job, WriteUrgency::kUrgent);
+    parts_.jobs.mark(job, WriteUrgency::kUrgent);
     scheduler_.tell(sched::Requeue{job.id});
   }
   if (const auto wish = spec.control.release_request.value_or(0); wish > observed.release_request) {
     observed.release_request = wish;
     job.wanted().held.reset();
-    jobs_.mark(job, WriteUrgency::kUrgent);
+    parts_.jobs.mark(job, WriteUrgency::kUrgent);
     scheduler_.tell(sched::Release{job.id});
   }
 }
 
 void Wishes::judge_waiting() {
-  jobs_.for_each_unfinished([this](JobRecord& job) {
+  parts_.jobs.for_each_unfinished([this](JobRecord& job) {
     if (job.is_final() || job.is_allocated() || job.deleted) return;
     job.judge_again = true;
-    jobs_.touch(job.uid);
+    parts_.jobs.touch(job.uid);
   });
 }
 
 void Wishes::answered(PodTried&& outcome) {
   const std::string warning = refusal_of(outcome);
   for (const std::string& uid : trials_.answered(outcome)) {
-    JobRecord* job = jobs_.peek(uid);
+    JobRecord* job = parts_.jobs.peek(uid);
     if (job == nullptr || job->is_final() || job->is_allocated()) continue;
     if (warning == job->pod_warning) continue;
     job->pod_warning = warning;
     show_accepted(*job);
     // One event for all that are alike: thousands would push out what else there is to say.
     if (warning.empty() || uid != outcome.uid) continue;
-    tell_event(report_, *job, true, "PodsWouldBeRefused", warning);
+    tell_event(parts_.report, *job, true, "PodsWouldBeRefused", warning);
   }
 }
 

@@ -6,14 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "base/time.h"
-#include "operator/jobs/job_book.h"
 #include "operator/jobs/job_numbers.h"
+#include "operator/jobs/job_parts.h"
 #include "operator/jobs/pod_trials.h"
-#include "operator/loop/report.h"
 #include "operator/loop/scheduler_driver.h"
-#include "operator/nodes/node_book.h"
-#include "operator/policy/policy_book.h"
 #include "operator/write/effect.h"
 
 namespace control {
@@ -22,25 +18,8 @@ namespace control {
 // was told of the job, and of which spec.
 class Wishes {
  public:
-  struct Parts {
-    const base::Instant& now;  // of the present step
-    JobBook& jobs;
-    JobNumbers& numbers;
-    PodTrials& trials;
-    const NodeBook& nodes;
-    const PolicyBook& policy;
-    SchedulerDriver& scheduler;
-    const Report& report;
-  };
-  explicit Wishes(const Parts& parts)
-      : now_{parts.now},
-        jobs_{parts.jobs},
-        numbers_{parts.numbers},
-        trials_{parts.trials},
-        nodes_{parts.nodes},
-        policy_{parts.policy},
-        scheduler_{parts.scheduler},
-        report_{parts.report} {}
+  Wishes(const JobParts& parts, SchedulerDriver& scheduler, JobNumbers& numbers, PodTrials& trials)
+      : parts_{parts}, scheduler_{scheduler}, numbers_{numbers}, trials_{trials} {}
 
   // Tells the scheduler what changed. A job that is not legal, or has no number yet, is not
   // submitted. REQUIRES: the job has not ended. Cost: the number of nodes, if it is judged.
@@ -63,14 +42,10 @@ class Wishes {
   // Everything in the spec that is a command rather than a property.
   void tell_commands(JobRecord& job);
 
-  const base::Instant& now_;
-  JobBook& jobs_;
+  const JobParts parts_;
+  SchedulerDriver& scheduler_;
   JobNumbers& numbers_;
   PodTrials& trials_;
-  const NodeBook& nodes_;
-  const PolicyBook& policy_;
-  SchedulerDriver& scheduler_;
-  const Report& report_;
 };
 
 }  // namespace control

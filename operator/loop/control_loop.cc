@@ -30,11 +30,10 @@ ControlLoop::ControlLoop(const kube::Clock& clock, Inbox& inbox, Writer& writer,
                  },
              .is_published =
                  [this](const std::string& node) { return timetables_.is_published(node); }}},
-      wishes_{{now_, jobs_, numbers_, trials_, nodes_, policy_, scheduler_, report_}},
-      decisions_{
-          {now_, jobs_, nodes_, timetables_, policy_, scheduler_, wishes_, report_, counters_}},
-      pod_writes_{{now_, jobs_, nodes_, policy_, gate_, writer_, report_, counters_}},
-      gangs_{{now_, jobs_, nodes_, timetables_, policy_, scheduler_, pod_writes_, report_}} {}
+      wishes_{parts_, scheduler_, numbers_, trials_},
+      decisions_{parts_, scheduler_, timetables_, wishes_, counters_},
+      pod_writes_{parts_, gate_, writer_, counters_},
+      gangs_{parts_, scheduler_, timetables_, pod_writes_} {}
 
 base::Instant ControlLoop::step() {
   if (fenced_) return base::kNever;

@@ -25,6 +25,7 @@
 #include "operator/jobs/job_book.h"
 #include "operator/jobs/job_counts.h"
 #include "operator/jobs/job_numbers.h"
+#include "operator/jobs/job_parts.h"
 #include "operator/jobs/pod_index.h"
 #include "operator/jobs/pod_trials.h"
 #include "operator/jobs/pod_writes.h"
@@ -169,6 +170,7 @@ class ControlLoop {
   StatusPublisher statuses_{{jobs_, policy_, gate_, budget_}};
 
   // What is done about a job.
+  const JobParts parts_{now_, jobs_, nodes_, policy_, report_};
   JobNumbers numbers_;
   PodTrials trials_;
   Wishes wishes_;
