@@ -1,0 +1,171 @@
+// The transport over TLS: which server it trusts, and which certificate it shows.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "kube/http_transport.h"
+#include "kube/testing/test_certificates.h"
+#include "kube/testing/tls_fixture.h"
+
+namespace kube {
+namespace {
+
+using base::Code;
+
+class TlsTest : public TlsFixture {};
+
+TEST_F(TlsTest, TrustsTheAuthorityOfTheConfiguration) {
+  serve({});
+  const auto response = get(config());
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->status, 200);
+}
+
+// A create cannot be repeated, so it must not be sent into a connection that has ended meanwhile.
+TEST_F(TlsTest, ConnectionThatTheServerClosedIsNotUsedAgain) {
+  serve({});
+  const auto transport = transport_to(config());
+  ASSERT_TRUE(transport->send({.path = "/"}).ok());
+  const int port = server_->port();
+  server_.reset();
+  serve({}, nullptr, port);
+  const auto response = transport->send({.method = Method::kPost, .path = "/", .body = "{}"});
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->status, 200);
+}
+
+TEST_F(TlsTest, UnknownAuthorityIsRefusedUnlessAskedToSkip) {
+  serve({});
+  TransportConfig other = config();
+  other.ca_pem = TestAuthority{}.certificate();
+  const auto response = get(other);
+  ASSERT_FALSE(response.ok());
+  EXPECT_EQ(response.error().code, Code::kUnauthenticated);
+  EXPECT_NE(response.error().message.find("is not trusted"), std::string::npos)
+      << response.error().message;
+  other.insecure_skip_tls_verify = true;
+  EXPECT_TRUE(get(other).ok());
+}
+
+TEST_F(TlsTest, ExpiredServerCertificateSaysSo) {
+  serve({.valid_from = -std::chrono::hours{2}, .valid_until = -std::chrono::hours{1}});
+  const auto response = get(config());
+  ASSERT_FALSE(response.ok());
+  EXPECT_EQ(response.error(),
+            (base::Error{Code::kUnauthenticated,
+                         "the certificate of the server " + server_->url("https") +
+                             " is not trusted: certificate has expired (kubeconfig test)"}));
+}
+
+TEST_F(TlsTest, CertificateForAnotherHostIsRefused) {
+  serve({.common_name = "elsewhere", .host = "DNS:elsewhere"});
+  const auto response = get(config());
+  ASSERT_FALSE(response.ok());
+  EXPECT_NE(response.error().message.find("it is not for the host 127.0.0.1"), std::string::npos)
+      << response.error().message;
+}
+
+TEST_F(TlsTest, ClientCertificateIsPresented) {
+  const TestAuthority clients;
+  serve({}, &clients);
+  const PemPair pair = clients.issue({.common_name = "admin", .organization = "system:masters"});
+  TransportConfig with = config();
+  with.client_certificate_pem = pair.certificate;
+  with.client_key_pem = pair.key;
+  const auto response = get(with);
+  ASSERT_TRUE(response.ok()) << response.error().message;
+}
+
+TEST_F(TlsTest, ClientCertificateThatTheServerRefusesIsNotAuthenticated) {
+  const TestAuthority clients;
+  serve({}, &clients);
+  const PemPair pair = TestAuthority{}.issue({.common_name = "stranger"});
+  TransportConfig with = config();
+  with.client_certificate_pem = pair.certificate;
+  with.client_key_pem = pair.key;
+  // The server's reset may overtake its alert; then it is one more broken connection.
+  auto response = get(with);
+  for (int i = 0; i < 50 && response.error().code == Code::kUnavailable; ++i) response = get(with);
+  EXPECT_EQ(response.error().code, Code::kUnauthenticated) << response.error().message;
+  EXPECT_NE(response.error().message.find("alert"), std::string::npos);
+}
+
+TEST_F(TlsTest, CertificateOfAPluginIsPresented) {
+  const TestAuthority clients;
+  serve({}, &clients);
+  const PemPair pair = clients.issue({.common_name = "anna"});
+  const nlohmann::json answer{
+      {"apiVersion", "client.authentication.k8s.io/v1"},
+      {"kind", "ExecCredential"},
+      {"status", {{"clientCertificateData", pair.certificate}, {"clientKeyData", pair.key}}}};
+  TransportConfig with_plugin = config();
+  with_plugin.exec = ExecPlugin{.api_version = "client.authentication.k8s.io/v1",
+                                .command = "printf",
+                                .arguments = {"%s", answer.dump()},
+                                .interactive = ExecPlugin::Interactive::kNever};
+  const auto response = get(with_plugin);
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->status, 200);
+  EXPECT_FALSE(get(config()).ok()) << "the server asks for a certificate";
+}
+
+// The client knows the server by a name that is in no DNS, and reaches it at its address.
+TEST_F(TlsTest, TlsServerNameIsWhatTheCertificateHasToSay) {
+  serve({.host = "DNS:api.internal"});
+  EXPECT_EQ(get(config()).error().code, Code::kUnauthenticated);
+  TransportConfig named = config();
+  named.tls_server_name = "api.internal";
+  const auto response = get(named);
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->status, 200);
+  named.tls_server_name = "api.external";
+  EXPECT_EQ(get(named).error().message,
+            "the certificate of the server " + config().server +
+                " is not trusted: it is not for the host api.external (kubeconfig test)");
+}
+
+TEST(HttpTransportCreate, ExpiredClientCertificateIsASentence) {
+  const SystemClock clock;
+  const TestAuthority authority;
+  const PemPair pair = authority.issue(
+      {.valid_from = -std::chrono::hours{2}, .valid_until = -std::chrono::hours{1}});
+  const auto transport = HttpTransport::create({.server = "https://127.0.0.1:1",
+                                                .client_certificate_pem = pair.certificate,
+                                                .client_key_pem = pair.key,
+                                                .origin = "kubeconfig /x, context dev"},
+                                               clock);
+  ASSERT_FALSE(transport.ok());
+  EXPECT_EQ(transport.error().code, Code::kUnauthenticated);
+  EXPECT_NE(
+      transport.error().message.find("kubeconfig /x, context dev: client certificate: expired at "),
+      std::string::npos)
+      << transport.error().message;
+}
+
+TEST(HttpTransportCreate, BrokenCertificatesAndKeysAreRefused) {
+  const SystemClock clock;
+  const TestAuthority authority;
+  const PemPair a = authority.issue({});
+  const PemPair b = authority.issue({});
+  const auto message = [&](const TransportConfig& config) {
+    const auto transport = HttpTransport::create(config, clock);
+    return transport.ok() ? std::string{} : transport.error().message;
+  };
+  const std::string url = "https://127.0.0.1:1";
+  EXPECT_EQ(message({.server = url, .ca_pem = "nonsense"}),
+            "certificate authority: not a PEM certificate");
+  EXPECT_EQ(message({.server = url, .client_certificate_pem = "x", .client_key_pem = a.key}),
+            "client certificate: not a PEM certificate");
+  EXPECT_EQ(
+      message({.server = url, .client_certificate_pem = a.certificate, .client_key_pem = "x"}),
+      "client key: not a PEM private key without a password");
+  EXPECT_EQ(
+      message({.server = url, .client_certificate_pem = a.certificate, .client_key_pem = b.key}),
+      "client key: it is not the key of the client certificate");
+}
+
+}  // namespace
+}  // namespace kube
