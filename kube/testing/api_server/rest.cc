@@ -1,10 +1,23 @@
 #include "kube/testing/api_server/rest.h"
 
+#include <memory>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 namespace devcluster {
+
+RestResult created_by_subresource() {
+  RestResult result;
+  result.code = 201;
+  result.verbatim =
+      std::make_shared<const nlohmann::json>(nlohmann::json{{"kind", "Status"},
+                                                            {"apiVersion", "v1"},
+                                                            {"metadata", nlohmann::json::object()},
+                                                            {"status", "Success"},
+                                                            {"code", 201}});
+  return result;
+}
 
 Rest::Rest(const kube::Clock& clock, const ApiServerOptions& options)
     : clock_{clock}, options_{options}, prng_{options.seed}, store_{options.history_changes_max} {}

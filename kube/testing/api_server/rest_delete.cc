@@ -134,14 +134,7 @@ Outcome<RestResult> Rest::remove_collection(const RestRequest& request) {
 Outcome<RestResult> Rest::evict(const RestRequest& request) {
   auto removed = remove(request);
   if (!removed.ok()) return removed.error();
-  RestResult result;
-  result.code = 201;
-  result.verbatim = std::make_shared<const json>(json{{"kind", "Status"},
-                                                      {"apiVersion", "v1"},
-                                                      {"metadata", json::object()},
-                                                      {"status", "Success"},
-                                                      {"code", 201}});
-  return result;
+  return created_by_subresource();
 }
 
 // A pod on a node lives on until its kubelet deletes it with grace period 0.

@@ -321,14 +321,7 @@ Outcome<RestResult> Rest::bind(const RestRequest& request) {
                         {"lastTransitionTime", kube::format_time(clock_.wall())}});
   pod["status"]["conditions"] = std::move(conditions);
   commit({type.storage(), key}, std::move(pod));
-  RestResult result;
-  result.code = 201;
-  result.verbatim = std::make_shared<const json>(json{{"kind", "Status"},
-                                                      {"apiVersion", "v1"},
-                                                      {"metadata", json::object()},
-                                                      {"status", "Success"},
-                                                      {"code", 201}});
-  return result;
+  return created_by_subresource();
 }
 
 Outcome<RestResult> Rest::replace(const RestRequest& request) {
