@@ -1,4 +1,7 @@
 // Accounts and users, as sacctmgr has them (9.1).
+#include <algorithm>
+#include <array>
+
 #include "slurm/conf.h"
 #include "slurm/conf_actions.h"
 #include "slurm/limit_actions.h"
@@ -31,70 +34,49 @@ base::Status of_association(T& t, std::string_view key, std::string_view value) 
   return action(t.limits, key, value);
 }
 
-constexpr std::array kAccountKeys = {
+// What accounts and users have in common: their shares and their limits.
+template <typename T>
+constexpr std::array kAssociationKeys = {
+    ConfKey<T>{"Fairshare", shares<T>},
+    ConfKey<T>{"Share", shares<T>},
+    ConfKey<T>{"Priority", priority<T>},
+    ConfKey<T>{"GrpTRES", of_association<T, tres_limit<&Limits::group_tres>>},
+    ConfKey<T>{"GrpJobs", of_association<T, count_limit<&Limits::group_jobs>>},
+    ConfKey<T>{"GrpSubmitJobs", of_association<T, count_limit<&Limits::group_submit>>},
+    ConfKey<T>{"GrpSubmit", of_association<T, count_limit<&Limits::group_submit>>},
+    ConfKey<T>{"GrpWall", of_association<T, wall_limit<&Limits::group_wall>>},
+    ConfKey<T>{"MaxTRESPerJob", of_association<T, tres_limit<&Limits::job_tres>>},
+    ConfKey<T>{"MaxTRES", of_association<T, tres_limit<&Limits::job_tres>>},
+    ConfKey<T>{"MaxTRESPJ", of_association<T, tres_limit<&Limits::job_tres>>},
+    ConfKey<T>{"MaxTRESPerNode", of_association<T, tres_limit<&Limits::node_tres>>},
+    ConfKey<T>{"MaxTRESPN", of_association<T, tres_limit<&Limits::node_tres>>},
+    ConfKey<T>{"MaxWallDurationPerJob", of_association<T, wall_limit<&Limits::job_wall>>},
+    ConfKey<T>{"MaxWall", of_association<T, wall_limit<&Limits::job_wall>>},
+    ConfKey<T>{"MaxJobs", of_association<T, count_limit<&Limits::user_jobs>>},
+    ConfKey<T>{"MaxSubmitJobs", of_association<T, count_limit<&Limits::user_submit>>},
+    ConfKey<T>{"MaxSubmit", of_association<T, count_limit<&Limits::user_submit>>},
+};
+
+// The keys of its own, then those.
+template <typename T, std::size_t count>
+constexpr auto with_association_keys(const std::array<ConfKey<T>, count>& own) {
+  constexpr std::size_t kAssociationCount = kAssociationKeys<T>.size();
+  std::array<ConfKey<T>, count + kAssociationCount> all{};
+  std::copy(own.begin(), own.end(), all.begin());
+  std::copy(kAssociationKeys<T>.begin(), kAssociationKeys<T>.end(), all.begin() + count);
+  return all;
+}
+
+constexpr auto kAccountKeys = with_association_keys(std::array{
     ConfKey<AccountConfig>{"Name", string_key<&AccountConfig::name>},
     ConfKey<AccountConfig>{"Parent", string_key<&AccountConfig::parent>},
-    ConfKey<AccountConfig>{"Fairshare", shares<AccountConfig>},
-    ConfKey<AccountConfig>{"Share", shares<AccountConfig>},
-    ConfKey<AccountConfig>{"Priority", priority<AccountConfig>},
     ConfKey<AccountConfig>{"Description", ignored<AccountConfig>},
     ConfKey<AccountConfig>{"Organization", ignored<AccountConfig>},
-    ConfKey<AccountConfig>{"GrpTRES",
-                           of_association<AccountConfig, tres_limit<&Limits::group_tres>>},
-    ConfKey<AccountConfig>{"GrpJobs",
-                           of_association<AccountConfig, count_limit<&Limits::group_jobs>>},
-    ConfKey<AccountConfig>{"GrpSubmitJobs",
-                           of_association<AccountConfig, count_limit<&Limits::group_submit>>},
-    ConfKey<AccountConfig>{"GrpSubmit",
-                           of_association<AccountConfig, count_limit<&Limits::group_submit>>},
-    ConfKey<AccountConfig>{"GrpWall",
-                           of_association<AccountConfig, wall_limit<&Limits::group_wall>>},
-    ConfKey<AccountConfig>{"MaxTRESPerJob",
-                           of_association<AccountConfig, tres_limit<&Limits::job_tres>>},
-    ConfKey<AccountConfig>{"MaxTRES", of_association<AccountConfig, tres_limit<&Limits::job_tres>>},
-    ConfKey<AccountConfig>{"MaxTRESPJ",
-                           of_association<AccountConfig, tres_limit<&Limits::job_tres>>},
-    ConfKey<AccountConfig>{"MaxTRESPerNode",
-                           of_association<AccountConfig, tres_limit<&Limits::node_tres>>},
-    ConfKey<AccountConfig>{"MaxTRESPN",
-                           of_association<AccountConfig, tres_limit<&Limits::node_tres>>},
-    ConfKey<AccountConfig>{"MaxWallDurationPerJob",
-                           of_association<AccountConfig, wall_limit<&Limits::job_wall>>},
-    ConfKey<AccountConfig>{"MaxWall", of_association<AccountConfig, wall_limit<&Limits::job_wall>>},
-    ConfKey<AccountConfig>{"MaxJobs",
-                           of_association<AccountConfig, count_limit<&Limits::user_jobs>>},
-    ConfKey<AccountConfig>{"MaxSubmitJobs",
-                           of_association<AccountConfig, count_limit<&Limits::user_submit>>},
-    ConfKey<AccountConfig>{"MaxSubmit",
-                           of_association<AccountConfig, count_limit<&Limits::user_submit>>},
-};
-constexpr std::array kUserKeys = {
+});
+constexpr auto kUserKeys = with_association_keys(std::array{
     ConfKey<UserConfig>{"Name", string_key<&UserConfig::name>},
     ConfKey<UserConfig>{"Account", string_key<&UserConfig::account>},
-    ConfKey<UserConfig>{"Fairshare", shares<UserConfig>},
-    ConfKey<UserConfig>{"Share", shares<UserConfig>},
-    ConfKey<UserConfig>{"Priority", priority<UserConfig>},
-    ConfKey<UserConfig>{"GrpTRES", of_association<UserConfig, tres_limit<&Limits::group_tres>>},
-    ConfKey<UserConfig>{"GrpJobs", of_association<UserConfig, count_limit<&Limits::group_jobs>>},
-    ConfKey<UserConfig>{"GrpSubmitJobs",
-                        of_association<UserConfig, count_limit<&Limits::group_submit>>},
-    ConfKey<UserConfig>{"GrpSubmit",
-                        of_association<UserConfig, count_limit<&Limits::group_submit>>},
-    ConfKey<UserConfig>{"GrpWall", of_association<UserConfig, wall_limit<&Limits::group_wall>>},
-    ConfKey<UserConfig>{"MaxTRESPerJob", of_association<UserConfig, tres_limit<&Limits::job_tres>>},
-    ConfKey<UserConfig>{"MaxTRES", of_association<UserConfig, tres_limit<&Limits::job_tres>>},
-    ConfKey<UserConfig>{"MaxTRESPJ", of_association<UserConfig, tres_limit<&Limits::job_tres>>},
-    ConfKey<UserConfig>{"MaxTRESPerNode",
-                        of_association<UserConfig, tres_limit<&Limits::node_tres>>},
-    ConfKey<UserConfig>{"MaxTRESPN", of_association<UserConfig, tres_limit<&Limits::node_tres>>},
-    ConfKey<UserConfig>{"MaxWallDurationPerJob",
-                        of_association<UserConfig, wall_limit<&Limits::job_wall>>},
-    ConfKey<UserConfig>{"MaxWall", of_association<UserConfig, wall_limit<&Limits::job_wall>>},
-    ConfKey<UserConfig>{"MaxJobs", of_association<UserConfig, count_limit<&Limits::user_jobs>>},
-    ConfKey<UserConfig>{"MaxSubmitJobs",
-                        of_association<UserConfig, count_limit<&Limits::user_submit>>},
-    ConfKey<UserConfig>{"MaxSubmit", of_association<UserConfig, count_limit<&Limits::user_submit>>},
-};
+});
 
 }  // namespace
 

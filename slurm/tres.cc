@@ -1,6 +1,8 @@
 #include "slurm/tres.h"
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,16 +19,19 @@ constexpr std::array<std::pair<std::string_view, sched::Tres>, 4> kNames = {
      {"node", sched::Tres::kNode},
      {"billing", sched::Tres::kBilling}}};
 
-// Calls set(kind, value) for each "kind=value".
-template <typename Set>
-base::Status for_each_tres(std::string_view what, std::string_view text, const Set& set) {
+// Of each "kind=value" what read(kind, value) returns, a Result.
+template <typename Values, typename Read>
+base::Result<Values> parse_each(std::string_view what, std::string_view text, const Read& read) {
+  Values values;
   for (const std::string& item : split(text, ',')) {
     const auto [name, value] = split_option(item);
     bool known = false;
     for (const auto& [word, kind] : kNames) {
       if (!same_word(word, name)) continue;
       known = true;
-      if (const base::Status status = set(kind, value); !status) return status;
+      const auto one = read(kind, value);
+      if (!one) return one.error();
+      values[kind] = *one;
     }
     if (known) continue;
     if (name.find('/') != std::string_view::npos || same_word(name, "energy")) {
@@ -34,44 +39,31 @@ base::Status for_each_tres(std::string_view what, std::string_view text, const S
     }
     return unknown_word(what, name, {"cpu", "mem", "node", "billing"});
   }
-  return {};
+  return values;
 }
 
 }  // namespace
 
 base::Result<sched::TresLimits> parse_tres_limits(std::string_view what, std::string_view text) {
-  sched::TresLimits limits;
-  const base::Status status =
-      for_each_tres(what, text, [&](sched::Tres kind, std::string_view value) -> base::Status {
-        limits[kind].reset();
-        if (value == "-1") return {};
+  using Limit = base::Result<std::optional<std::int64_t>>;
+  return parse_each<sched::TresLimits>(
+      what, text, [&](sched::Tres kind, std::string_view value) -> Limit {
+        if (value == "-1") return std::optional<std::int64_t>{};
         if (kind == sched::Tres::kMemory) {
           const base::Result<sched::MemoryMiB> memory = parse_memory(what, value);
           if (!memory) return memory.error();
-          limits[kind] = memory->value();
-          return {};
+          return std::optional{memory->value()};
         }
         const base::Result<std::int64_t> count = parse_integer(what, value, {.min = 0});
         if (!count) return count.error();
-        limits[kind] = *count;
-        return {};
+        return std::optional{*count};
       });
-  if (!status) return status.error();
-  return limits;
 }
 
 base::Result<sched::TresWeights> parse_tres_weights(std::string_view what, std::string_view text) {
-  sched::TresWeights weights;
-  const base::Status status =
-      for_each_tres(what, text, [&](sched::Tres kind, std::string_view value) -> base::Status {
-        const base::Result<std::int64_t> weight =
-            parse_integer(what, value, {.min = 0, .max = kUint32Max});
-        if (!weight) return weight.error();
-        weights[kind] = *weight;
-        return {};
-      });
-  if (!status) return status.error();
-  return weights;
+  return parse_each<sched::TresWeights>(what, text, [&](sched::Tres, std::string_view value) {
+    return parse_integer(what, value, {.min = 0, .max = kUint32Max});
+  });
 }
 
 base::Result<std::int64_t> parse_millionths(std::string_view what, std::string_view text) {
@@ -92,9 +84,8 @@ base::Result<std::int64_t> parse_millionths(std::string_view what, std::string_v
 
 base::Result<sched::TresWeights> parse_billing_weights(std::string_view what,
                                                        std::string_view text) {
-  sched::TresWeights weights;
-  const base::Status status =
-      for_each_tres(what, text, [&](sched::Tres kind, std::string_view value) -> base::Status {
+  return parse_each<sched::TresWeights>(
+      what, text, [&](sched::Tres kind, std::string_view value) -> base::Result<std::int64_t> {
         std::int64_t multiply = 1;
         std::int64_t divide = 1;
         if (kind == sched::Tres::kMemory && !value.empty()) {
@@ -108,11 +99,8 @@ base::Result<sched::TresWeights> parse_billing_weights(std::string_view what,
         }
         const base::Result<std::int64_t> weight = parse_millionths(what, value);
         if (!weight) return weight.error();
-        weights[kind] = *weight * multiply / divide;
-        return {};
+        return *weight * multiply / divide;
       });
-  if (!status) return status.error();
-  return weights;
 }
 
 }  // namespace slurm
