@@ -6,17 +6,17 @@
 #include "scheduler/model/qos_order.h"
 #include "scheduler/priority/billing.h"
 #include "scheduler/priority/fixed_point.h"
+#include "scheduler/priority/priority_range.h"
 
 namespace sched {
 namespace {
 
-constexpr std::int64_t kHighestPriority = 0xffffffffLL;
 // Terms are summed in millionths: eight of them, each of a 32-bit weight, are far from overflow.
 constexpr std::int64_t kMillion = 1'000'000;
 
 // `normal`: the part of the greatest; else the value itself.
 std::int64_t part_or_value(std::int64_t value, std::int64_t greatest, bool normal) {
-  return normal ? ppb(value, greatest) : std::min(value, kHighestPriority) * kBillion;
+  return normal ? ppb(value, greatest) : std::min(value, kPriorityMax) * kBillion;
 }
 
 // 0 = without a limit of its own or of the partition.
@@ -50,7 +50,7 @@ std::int64_t job_size(const Cluster& cluster, const PriorityTotals& totals,
 }
 
 std::int64_t term(std::int64_t weight, std::int64_t factor_ppb) {
-  const std::int64_t most = (kHighestPriority + 1) * kMillion;
+  const std::int64_t most = (kPriorityMax + 1) * kMillion;
   const std::int64_t per_million = factor_ppb / (kBillion / kMillion);
   if (weight == 0 || per_million <= 0) return 0;
   return per_million > most / weight ? most : weight * per_million;
@@ -130,7 +130,7 @@ Priority weighted_sum(const PriorityParameters& parameters, const PriorityFactor
     sum += term(parameters.weight_tres[kind], factors.tres[kind]);
   }
   const std::int64_t value = (sum - std::int64_t{nice} * kMillion) / kMillion;
-  return Priority{static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 1, kHighestPriority))};
+  return clamped_priority(value);
 }
 
 }  // namespace sched
