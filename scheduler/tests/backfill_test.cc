@@ -15,6 +15,12 @@ class BackfillRules : public RuleTest {
     c_.cluster.scheduler = SchedulerType::kBackfill;
     c_.cluster.backfill.resolution = seconds(1);
   }
+  // One partition of so many nodes of 4 CPUs.
+  void begin_with(int nodes_count) {
+    const auto all = nodes("n", 1, nodes_count);
+    add("p", all);
+    begin(all);
+  }
   static JobRequest limited(std::int64_t id, int nodes_count, int minutes,
                             const std::string& partition = {}) {
     JobRequest request = job(id, nodes_count, partition);
@@ -28,9 +34,7 @@ class BackfillRules : public RuleTest {
 
 // 1 runs on two of four nodes, 2 waits for all of them, 3 and 4 fit on the others.
 TEST_F(BackfillRules, R8_2_AJobStartsBeforeOthersIfItDelaysNone) {
-  const auto four = nodes("n", 1, 4);
-  add("p", four);
-  begin(four);
+  begin_with(4);
   submit(0, limited(1, 2, 2));
   pass(0);
   submit(1, limited(2, 4, 1));
@@ -48,10 +52,8 @@ TEST_F(BackfillRules, R8_2_AJobStartsBeforeOthersIfItDelaysNone) {
 
 // sched/builtin has no such pass.
 TEST_F(BackfillRules, R8_3_BuiltinStartsNoneBeforeOthers) {
-  const auto four = nodes("n", 1, 4);
   c_.cluster.scheduler = SchedulerType::kBuiltin;
-  add("p", four);
-  begin(four);
+  begin_with(4);
   for (const JobRequest& request : {limited(1, 2, 2), limited(2, 4, 1), limited(3, 2, 1)}) {
     submit(0, request);
   }
@@ -61,10 +63,8 @@ TEST_F(BackfillRules, R8_3_BuiltinStartsNoneBeforeOthers) {
 
 // The whole node is kept for the job that waits for a part of it.
 TEST_F(BackfillRules, R8_1_APromiseIsOfWholeNodes) {
-  const auto one = nodes("n", 1, 1);
   c_.cluster.select = SelectType::kConsTres;
-  add("p", one);
-  begin(one);
+  begin_with(1);
   submit(0, with_tasks(limited(1, 1, 2), 3));
   pass(0);
   submit(1, with_tasks(limited(2, 1, 2), 2));  // gets 2 of 4 cores when 1 ends
@@ -98,9 +98,7 @@ TEST_F(BackfillRules, R8_1_3i_TheBackfillBeginsPreemption) {
 
 // A job with a least time limit is planned with it, and gets what is left before the next promise.
 TEST_F(BackfillRules, R8_1_3d_TimeMinIsStretchedAsFarAsNoPromiseIsDelayed) {
-  const auto two = nodes("n", 1, 2);
-  add("p", two);
-  begin(two);
+  begin_with(2);
   submit(0, limited(1, 1, 10));
   pass(0);
   submit(1, limited(2, 2, 1));  // promised both nodes at 600
@@ -117,10 +115,8 @@ TEST_F(BackfillRules, R8_1_3d_TimeMinIsStretchedAsFarAsNoPromiseIsDelayed) {
 
 // A young job gets no promise, and no job has to wait for it, neither here nor in the main pass.
 TEST_F(BackfillRules, R8_2_YoungJobsGetNoPromise) {
-  const auto two = nodes("n", 1, 2);
   c_.cluster.backfill.min_age_reserve = seconds(20);
-  add("p", two);
-  begin(two);
+  begin_with(2);
   submit(0, limited(1, 1, 1));
   pass(0);
   submit(10, limited(2, 2, 1));
@@ -135,10 +131,8 @@ TEST_F(BackfillRules, R8_2_YoungJobsGetNoPromise) {
 
 // bf_max_job_test and the limits for each user count the records that are tried.
 TEST_F(BackfillRules, R8_2_APassTriesSoManyJobs) {
-  const auto two = nodes("n", 1, 2);
   c_.cluster.backfill.max_job_user = 1;
-  add("p", two);
-  begin(two);
+  begin_with(2);
   submit(0, limited(1, 1, 5));
   pass(0);
   JobRequest request = limited(2, 2, 1);
@@ -169,7 +163,7 @@ TEST_F(BackfillRules, R8_1_APassIsMadeEveryInterval) {
   EXPECT_EQ(driver.state(3), "PD");
   driver.run_until(at(31));
   EXPECT_EQ(driver.state(3), "R(1)");
-  driver.run_until(at(61));  // finds nothing more to do
+  driver.run_until(at(61));                           // finds nothing more to do
   EXPECT_EQ(driver.scheduler().next_due(), at(330));  // the time limit of job 3
 }
 
