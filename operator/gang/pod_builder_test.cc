@@ -7,24 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/gang/pod_slots.h"
+#include "operator/testing/job_of_spec.h"
 
 namespace control {
 namespace {
 
 using nlohmann::json;
 using std::chrono::seconds;
-
-kube::Job job_of_pods(const json& spec) {
-  json all{{"template", {{"spec", {{"containers", json::array({{{"name", "main"}}})}}}}}};
-  all.update(spec);
-  const auto job = kube::decode<kube::Job>(
-      {{"apiVersion", "kubegang.io/v1alpha1"},
-       {"kind", "Job"},
-       {"metadata", {{"name", "myload"}, {"namespace", "team-a"}, {"uid", "u-1"}}},
-       {"spec", all}});
-  EXPECT_TRUE(job.ok()) << (job.ok() ? "" : job.error().message);
-  return job.ok() ? *job : kube::Job{};
-}
 
 TEST(Pods, AreFoundByTheirNames) {
   const kube::Allocation allocation{.hostlist = "n[1-12]", .shares = {{.hostlist = "n[1-12]"}}};
@@ -59,7 +48,7 @@ TEST(Pods, OnePerNodeOrOnePerTask) {
 }
 
 TEST(Pods, CarryWhatTheOperatorDecided) {
-  kube::Job job = job_of_pods(
+  kube::Job job = job_of_spec(
       {{"resources", {{"cpusPerTask", 2}}},
        {"template",
         {{"metadata", {{"labels", {{"app", "x"}}}}},
@@ -108,7 +97,7 @@ TEST(Pods, CarryWhatTheOperatorDecided) {
 }
 
 TEST(Pods, AreToldOfEachOther) {
-  kube::Job job = job_of_pods(json::object());
+  kube::Job job = job_of_spec(json::object());
   job.status.allocation = kube::Allocation{.hostlist = "n[1-3]", .cpus = 8};
   job.status.allocation->shares = {{.hostlist = "n1", .cores = "0-3", .cpus = 4, .tasks = 2},
                                    {.hostlist = "n[2-3]", .cores = "0-1", .cpus = 2, .tasks = 1}};

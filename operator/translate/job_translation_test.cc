@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "operator/testing/job_of_spec.h"
 #include "operator/translate/job_check.h"
 #include "operator/translate/job_translation.h"
 #include "operator/translate/template_check.h"
@@ -15,18 +16,6 @@ namespace {
 
 using nlohmann::json;
 using std::chrono::seconds;
-
-kube::Job job_of(const json& spec) {
-  json all{{"template", {{"spec", {{"containers", json::array({{{"name", "main"}}})}}}}}};
-  all.update(spec);
-  const auto job = kube::decode<kube::Job>(
-      {{"apiVersion", "kubegang.io/v1alpha1"},
-       {"kind", "Job"},
-       {"metadata", {{"name", "myload"}, {"namespace", "team-a"}, {"uid", "u-1"}}},
-       {"spec", all}});
-  EXPECT_TRUE(job.ok()) << (job.ok() ? "" : job.error().message);
-  return job.ok() ? *job : kube::Job{};
-}
 
 // Partition batch (default) of five nodes of 8 CPUs, QOS high.
 struct Cluster {
@@ -51,7 +40,7 @@ struct BadJob {
 class BadJobs : public testing::TestWithParam<BadJob> {};
 
 TEST_P(BadJobs, AreRefusedWithASentenceThatNamesTheField) {
-  const JobVerdict verdict = Cluster{}.judge(job_of(GetParam().spec));
+  const JobVerdict verdict = Cluster{}.judge(job_of_spec(GetParam().spec));
   ASSERT_FALSE(verdict.problems.empty());
   EXPECT_FALSE(verdict.request.has_value());
   EXPECT_NE(verdict.problems.front().find(GetParam().says), std::string::npos)
@@ -107,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& one) { return std::string{one.param.name}; });
 
 TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
-  const JobVerdict verdict = Cluster{}.judge(job_of(
+  const JobVerdict verdict = Cluster{}.judge(job_of_spec(
       {{"partitions", {"batch"}},
        {"resources",
         {{"nodes", {{"min", 3}}}, {"tasks", 6}, {"cpusPerTask", 2}, {"memoryPerCPU", "512Mi"}}},
@@ -136,26 +125,26 @@ TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
 }
 
 TEST(JobTranslation, AllMemoryIsSlurmsZero) {
-  const JobVerdict verdict = Cluster{}.judge(job_of({{"resources", {{"allMemory", true}}}}));
+  const JobVerdict verdict = Cluster{}.judge(job_of_spec({{"resources", {{"allMemory", true}}}}));
   ASSERT_TRUE(verdict.request.has_value());
   EXPECT_EQ(verdict.request->memory,
             sched::MemoryRequest{sched::MemoryPerNode{sched::MemoryMiB{0}}});
 }
 
 TEST(JobTranslation, TellsTheSchedulerWhatItsNodesMustBeLike) {
-  const JobVerdict verdict = Cluster{}.judge(job_of({{"resources",
-                                                      {{"nodes", {{"min", 1}, {"max", 3}}},
-                                                       {"tasks", 99},
-                                                       {"tasksPerSocket", 2},
-                                                       {"tasksPerCore", 1},
-                                                       {"overcommit", true},
-                                                       {"useMinNodes", true}}},
-                                                     {"placement",
-                                                      {{"minCPUsPerNode", 4},
-                                                       {"socketsPerNode", 2},
-                                                       {"coresPerSocket", 3},
-                                                       {"threadsPerCore", 5},
-                                                       {"tmpDisk", "1Gi"}}}}));
+  const JobVerdict verdict = Cluster{}.judge(job_of_spec({{"resources",
+                                                           {{"nodes", {{"min", 1}, {"max", 3}}},
+                                                            {"tasks", 99},
+                                                            {"tasksPerSocket", 2},
+                                                            {"tasksPerCore", 1},
+                                                            {"overcommit", true},
+                                                            {"useMinNodes", true}}},
+                                                          {"placement",
+                                                           {{"minCPUsPerNode", 4},
+                                                            {"socketsPerNode", 2},
+                                                            {"coresPerSocket", 3},
+                                                            {"threadsPerCore", 5},
+                                                            {"tmpDisk", "1Gi"}}}}));
   ASSERT_TRUE(verdict.problems.empty()) << verdict.problems.front();
   sched::JobRequest want;
   want.id = sched::JobId{7};
@@ -195,7 +184,7 @@ TEST(JobTranslation, LeavesOutNodesThatTheTemplateCannotUse) {
 // Method: a spec with every field against an empty one; the CRD's rule compares each refused field,
 // or its group as a whole, and none of the others.
 TEST(CheckChange, RefusesTheSameFieldsAsTheRuleOfTheCrd) {
-  const kube::JobSpec full = job_of(json::parse(R"({
+  const kube::JobSpec full = job_of_spec(json::parse(R"({
         "partitions": ["a"], "podPolicy": "PerTask", "network": "None",
         "resources": {"nodes": {"min": 1}, "tasks": 1, "tasksPerNode": 1, "tasksPerSocket": 1,
                       "tasksPerCore": 1, "cpusPerTask": 1, "memoryPerCPU": "1Gi",
