@@ -10,8 +10,7 @@
 //   2. Pods are created only when the start is stored and the timetables of all its nodes are
 //      published. So no pod runs in another gang's turn.
 //   3. Pods are deleted only when the ending (or the requeue) is stored. So no job loses pods for
-//   an
-//      ending that a new leader would not know of.
+//      an ending that a new leader would not know of.
 //   4. The ending of a job that is preempted is written only when the claim, or the readiness, of
 //      the job that preempts it is stored. So no job is ended for one that a new leader would then
 //      place elsewhere.

@@ -66,7 +66,7 @@ class Mirror {
   void set_differs(bool differs) {
     urgency_ = differs ? WriteUrgency::kCommit : WriteUrgency::kClean;
   }
-  // What was marked needs not be written after all.
+  // What was marked need not be written after all.
   void unmark() { urgency_ = WriteUrgency::kClean; }
   WriteUrgency urgency() const { return urgency_; }
 
