@@ -16,19 +16,12 @@
 
 #include "node-agent/itest/agent_process_fixture.h"
 
-namespace agent {
+namespace agent::testing {
 namespace {
 
 namespace fs = std::filesystem;
 using std::chrono::seconds;
-using testing::AgentProcessFixture;
-using testing::CgroupVersion;
-using testing::eventually;
 using ::testing::HasSubstr;
-using testing::kSlice;
-using testing::moves;
-using testing::Progress;
-using testing::stands_still;
 
 constexpr base::Duration kStatusWithin = seconds{30};  // it is not written all the time
 
@@ -164,4 +157,4 @@ INSTANTIATE_TEST_SUITE_P(Real, AgentConfinementTest,
                          [](const auto& version) { return to_string(version.param); });
 
 }  // namespace
-}  // namespace agent
+}  // namespace agent::testing

@@ -12,15 +12,11 @@
 
 #include "node-agent/itest/agent_process_fixture.h"
 
-namespace agent {
+namespace agent::testing {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::AgentProcessFixture;
-using testing::CgroupVersion;
-using testing::eventually;
-using testing::kSlice;
 
 constexpr int kTimes = 5;
 
@@ -64,7 +60,7 @@ TEST_P(AgentLimitsTest, TheKillSwitchThawsEverythingWithin1Second) {
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
   node_->start();
   for (int i = 0; i < kTimes; ++i) {
-    ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+    ASSERT_TRUE(both_freeze());
     node_->set_kill_switch(true);
     took(time_until([&] { return all_run(); }));
     node_->set_kill_switch(false);
@@ -77,14 +73,10 @@ TEST_P(AgentLimitsTest, AStopThawsEverythingAndEndsWithin2Seconds) {
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
   for (int i = 0; i < kTimes; ++i) {
     node_->start();
-    ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
-    node_->signal(SIGTERM);
-    std::optional<int> code;
-    took(time_until([&] {
-      code = node_->wait_for_end(base::Duration{0});
-      return code.has_value();
-    }));
-    EXPECT_EQ(code, 0);
+    ASSERT_TRUE(both_freeze());
+    const Stop stop = stopped();
+    took(stop.time);
+    EXPECT_EQ(stop.code, 0);
     EXPECT_TRUE(all_run());
   }
   EXPECT_LE(usual(), seconds{2});
@@ -92,20 +84,13 @@ TEST_P(AgentLimitsTest, AStopThawsEverythingAndEndsWithin2Seconds) {
 
 // A worker that cannot stop is no reason to stay: its supervisor thaws.
 TEST_P(AgentLimitsTest, AStopOfAWorkerThatStandsStillEndsWithin2SecondsToo) {
-  two_gangs();
-  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
-  node_->start();
-  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  ASSERT_TRUE(two_frozen_gangs());
   const std::optional<pid_t> worker = node_->worker();
   ASSERT_TRUE(worker.has_value());
   ::kill(*worker, SIGSTOP);
-  node_->signal(SIGTERM);
-  std::optional<int> code;
-  took(time_until([&] {
-    code = node_->wait_for_end(base::Duration{0});
-    return code.has_value();
-  }));
-  EXPECT_EQ(code, 1);
+  const Stop stop = stopped();
+  took(stop.time);
+  EXPECT_EQ(stop.code, 1);
   EXPECT_TRUE(all_run());
   EXPECT_LE(usual(), seconds{2});
 }
@@ -115,10 +100,10 @@ TEST_P(AgentLimitsTest, ARestartedContainerRepairsWithin1Second) {
   for (int i = 0; i < kTimes; ++i) {
     node_->publish(1, 2 + 2 * i, {"a", "b"}, {{}}, kSlice);
     node_->start();
-    ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+    ASSERT_TRUE(both_freeze());
     kill_container();
     node_->publish(1, 3 + 2 * i, {"a", "b"}, {{0, 1}}, kSlice);
-    ASSERT_TRUE(frozen("a") && frozen("b"));  // nobody is there to thaw them
+    ASSERT_TRUE(both_frozen());  // nobody is there to thaw them
     node_->start();
     took(time_until([&] { return all_run(); }));
     kill_container();
@@ -131,4 +116,4 @@ INSTANTIATE_TEST_SUITE_P(Real, AgentLimitsTest,
                          [](const auto& version) { return to_string(version.param); });
 
 }  // namespace
-}  // namespace agent
+}  // namespace agent::testing

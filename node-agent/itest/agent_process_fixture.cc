@@ -44,6 +44,17 @@ void AgentProcessFixture::two_gangs() {
   node_->publish(1, 1, {"a", "b"}, {{0}, {1}}, kSlice);
 }
 
+bool AgentProcessFixture::two_frozen_gangs() {
+  two_gangs();
+  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
+  node_->start();
+  return both_freeze();
+}
+
+bool AgentProcessFixture::both_freeze() {
+  return eventually([&] { return both_frozen(); });
+}
+
 bool AgentProcessFixture::takes_turns() {
   const base::Instant now = clock_.wall();
   const base::Instant begin = base::slot_begin(base::slot_of(now, kSlice), kSlice);
@@ -99,6 +110,16 @@ void AgentProcessFixture::tell(const std::string& what, base::Duration since) {
   const std::int64_t millis = (clock_.monotonic() - since).count() / 1000;
   RecordProperty(what, std::to_string(millis));
   std::printf("%s: %lld\n", what.c_str(), static_cast<long long>(millis));
+}
+
+AgentProcessFixture::Stop AgentProcessFixture::stopped() {
+  Stop stop;
+  node_->signal(SIGTERM);
+  stop.time = time_until([&] {
+    stop.code = node_->wait_for_end(base::Duration{0});
+    return stop.code.has_value();
+  });
+  return stop;
 }
 
 void AgentProcessFixture::kill_container() {

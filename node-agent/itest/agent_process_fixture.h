@@ -23,7 +23,11 @@ class AgentProcessFixture : public ::testing::TestWithParam<CgroupVersion> {
 
   // Pods a and b of two jobs that take turns.
   void two_gangs();
+  // Neither of the two has a turn: started, the agent has frozen both.
+  bool two_frozen_gangs();
   bool frozen(const std::string& pod) { return node_->is_asked_frozen(pod); }
+  bool both_frozen() { return frozen("a") && frozen("b"); }
+  bool both_freeze();
   // Exactly one of a and b is frozen, and it is the one whose slot it is not. The switch may be
   // under way, so looks near a boundary do not count.
   bool takes_turns();
@@ -43,6 +47,12 @@ class AgentProcessFixture : public ::testing::TestWithParam<CgroupVersion> {
   // How long it took is told, not demanded: the machine may be busy.
   void tell(const std::string& what, base::Duration since);
 
+  // Told to stop: how long it took to end, and with which code; nothing if it did not.
+  struct Stop {
+    std::optional<base::Duration> time{};
+    std::optional<int> code{};
+  };
+  Stop stopped();
   void kill_container();
   // Until the program has begun: before that a signal meets the process that is to become it.
   bool has_begun();

@@ -13,19 +13,13 @@
 #include "kube/api/pod.h"
 #include "node-agent/itest/agent_process_fixture.h"
 
-namespace agent {
+namespace agent::testing {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::AgentProcessFixture;
-using testing::CgroupVersion;
-using testing::eventually;
 using ::testing::HasSubstr;
-using testing::kSlice;
-using testing::moves;
 using ::testing::Not;
-using testing::stands_still;
 using ::testing::StartsWith;
 
 // Rounds of random kills: 10, in `make check-long` 500.
@@ -110,10 +104,7 @@ TEST_P(AgentProcessTest, FreezesAPodAgainThatOutlivesItsGracePeriodOnV2) {
 }
 
 TEST_P(AgentProcessTest, StopsWithin2SecondsAndThawsEverything) {
-  two_gangs();
-  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
-  node_->start();
-  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  ASSERT_TRUE(two_frozen_gangs());
   const base::Duration told = clock_.monotonic();
   node_->signal(SIGTERM);
   EXPECT_EQ(node_->wait_for_end(seconds{10}), 0);
@@ -204,7 +195,7 @@ TEST_P(AgentProcessTest, ObeysNoInvalidTimetableAndSaysSoAndAnOlderOneIfItIsWhat
   node_->publish(2, 6, {"a", "b"}, {{}}, seconds{0});
   EXPECT_TRUE(goes_on());
   node_->publish(2, 4, {"a", "b"}, {{}}, kSlice);  // an older revision
-  EXPECT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  EXPECT_TRUE(both_freeze());
   node_->publish(1, 7, {"a", "b"}, {{0}, {1}}, kSlice);  // a lower term
   EXPECT_TRUE(takes_turns_soon());
   node_->publish(2, 7, {"a"}, {{0}}, kSlice);  // drops b, which comes on
@@ -221,7 +212,7 @@ TEST_P(AgentProcessTest, APlanInThePastOrTheFarFutureIsAsGoodAsAny) {
   constexpr std::chrono::hours kThousandYears{24 * 365'000};
   node_->publish(1, 3, {"a", "b"}, {{1}}, kSlice,
                  {{.until = clock_.wall() + kThousandYears, .run = {0}}});
-  EXPECT_TRUE(eventually([&] { return !frozen("a") && frozen("b"); }));
+  EXPECT_TRUE(eventually([&] { return !both_frozen(); }));
 }
 
 TEST_P(AgentProcessTest, GoesOnWithoutTheApiServerAlsoAfterARestart) {
@@ -299,14 +290,11 @@ TEST_P(AgentProcessTest, TheFailOpenLimitHoldsAfterARestartWithoutTheApiServer) 
 }
 
 TEST_P(AgentProcessTest, RepairsWithin1SecondOfARestartAndThawsWhatIsNotListedAnyMore) {
-  two_gangs();
-  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
-  node_->start();
-  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  ASSERT_TRUE(two_frozen_gangs());
   node_->signal(SIGKILL);
   ASSERT_TRUE(node_->wait_for_end(seconds{2}).has_value());
   std::this_thread::sleep_for(milliseconds{100});
-  EXPECT_TRUE(frozen("a") && frozen("b"));  // nobody is there to thaw them
+  EXPECT_TRUE(both_frozen());  // nobody is there to thaw them
   node_->publish(1, 3, {"a"}, {{0}}, kSlice);
   node_->start();
   const base::Duration since = clock_.monotonic();
@@ -320,7 +308,7 @@ TEST_P(AgentProcessTest, RepairsAfterARestartWithADamagedJournalAndLeavesForeign
   const std::string foreign = node_->cgroups().add_pod("foreign");
   node_->cgroups().set_frozen(foreign, true);
   node_->start();
-  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  ASSERT_TRUE(both_freeze());
   node_->signal(SIGKILL);
   ASSERT_TRUE(node_->wait_for_end(seconds{5}).has_value());
   std::ofstream{node_->run_directory() + "/journal"} << "not a journal";
@@ -377,7 +365,7 @@ TEST_P(AgentProcessTest, Uid0WithoutAnyCapabilityIsEnough) {
   EXPECT_EQ(effective_capabilities(node_->supervisor()), "0000000000000000");
   EXPECT_EQ(effective_capabilities(node_->worker().value()), "0000000000000000");
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
-  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  ASSERT_TRUE(both_freeze());
   node_->delete_pod("b");
   EXPECT_TRUE(eventually([&] { return !frozen("b"); }));
   ::kill(node_->worker().value(), SIGKILL);  // its supervisor thaws and starts another one
@@ -551,4 +539,4 @@ INSTANTIATE_TEST_SUITE_P(Real, AgentProcessTest,
                          [](const auto& version) { return to_string(version.param); });
 
 }  // namespace
-}  // namespace agent
+}  // namespace agent::testing

@@ -13,18 +13,13 @@
 #include "base/prng.h"
 #include "node-agent/itest/agent_process_fixture.h"
 
-namespace agent {
+namespace agent::testing {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::AgentProcessFixture;
-using testing::CgroupVersion;
-using testing::eventually;
 using ::testing::HasSubstr;
-using testing::kSlice;
 using ::testing::Not;
-using testing::RealCgroups;
 
 constexpr base::Duration kLimit = seconds{6};
 
@@ -83,12 +78,9 @@ TEST_P(GuardTest, DoesNothingWhileTheAgentTakesTurnsAlsoWhenItIsKilledItself) {
 
 // Both containers are killed, and kubelet brings the guard back first.
 TEST_P(GuardTest, ThawsAtItsStartWhatADeadAgentLeft) {
-  two_gangs();
-  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
-  node_->start();
-  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  ASSERT_TRUE(two_frozen_gangs());
   kill_container();
-  ASSERT_TRUE(frozen("a") && frozen("b"));
+  ASSERT_TRUE(both_frozen());
   node_->start_guard();
   EXPECT_TRUE(all_run_within(kLimit));
 }
@@ -110,7 +102,7 @@ TEST_P(GuardTest, ThawsBesideAnAgentThatStandsStillAndLetsItGoOn) {
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
   node_->start_guard();
   node_->start();
-  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  ASSERT_TRUE(both_freeze());
   std::this_thread::sleep_for(seconds{1});  // Both loops have beaten.
   const std::optional<pid_t> worker = node_->worker();
   ASSERT_TRUE(worker.has_value());
@@ -123,8 +115,8 @@ TEST_P(GuardTest, ThawsBesideAnAgentThatStandsStillAndLetsItGoOn) {
   ::kill(*worker, SIGCONT);
   node_->signal(SIGCONT);
   // Its audit finds that they run.
-  EXPECT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
-  EXPECT_FALSE(eventually([&] { return !frozen("a") || !frozen("b"); }, seconds{2}));
+  EXPECT_TRUE(both_freeze());
+  EXPECT_FALSE(eventually([&] { return !both_frozen(); }, seconds{2}));
   EXPECT_EQ(node_->worker(), worker);
 }
 
@@ -177,4 +169,4 @@ INSTANTIATE_TEST_SUITE_P(Real, GuardTest, ::testing::Values(CgroupVersion::kV2, 
                          [](const auto& version) { return to_string(version.param); });
 
 }  // namespace
-}  // namespace agent
+}  // namespace agent::testing

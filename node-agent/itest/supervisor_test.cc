@@ -11,18 +11,13 @@
 
 #include "node-agent/itest/agent_process_fixture.h"
 
-namespace agent {
+namespace agent::testing {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::AgentProcessFixture;
-using testing::CgroupVersion;
-using testing::eventually;
 using ::testing::HasSubstr;
-using testing::kSlice;
 using ::testing::Not;
-using testing::RealCgroups;
 
 constexpr base::Duration kStops = seconds{2};
 
@@ -36,6 +31,17 @@ class SupervisorTest : public AgentProcessFixture {
     std::this_thread::sleep_for(after);
     node_->signal(SIGTERM);
     return node_->wait_for_end(seconds{10});
+  }
+  // Another agent in the same run directory ends because the directory is taken, and thaws nothing.
+  // `then`: what a shell does to it, $p, after its start.
+  void expect_no_part_of_a_second_agent(const std::string& then) {
+    const os::testing::Output said =
+        run_program("--node-name n1 --kubeconfig " + node_->directory() + "/kubeconfig --run-dir " +
+                    node_->run_directory() + " --cgroup-root " + node_->cgroups().root() +
+                    " & p=$!; " + then + "; wait $p");
+    EXPECT_EQ(said.exit_code, kExitTaken);
+    EXPECT_THAT(said.text, Not(HasSubstr("thawed what the journal names")));
+    EXPECT_TRUE(both_frozen());
   }
   // Where a worker may be when it is told: not made yet, loading, starting, running.
   static constexpr base::Duration kMoments[] = {milliseconds{0},  milliseconds{1},
@@ -59,9 +65,9 @@ TEST_P(SupervisorTest, ToldToStopInItsFirstMomentsItThawsWhatTheOneBeforeHasFroz
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
   for (const base::Duration moment : kMoments) {
     node_->start();
-    ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+    ASSERT_TRUE(both_freeze());
     kill_container();
-    ASSERT_TRUE(frozen("a") && frozen("b"));
+    ASSERT_TRUE(both_frozen());
     EXPECT_EQ(stopped_after(moment), 0) << moment.count() << " us";
     EXPECT_TRUE(all_run());
   }
@@ -69,34 +75,16 @@ TEST_P(SupervisorTest, ToldToStopInItsFirstMomentsItThawsWhatTheOneBeforeHasFroz
 
 // While it waits for the run directory, which another one has.
 TEST_P(SupervisorTest, ASecondAgentThatIsToldToStopLeavesTheFirstOnesPodsAlone) {
-  two_gangs();
-  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
-  node_->start();
-  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
-  const os::testing::Output said =
-      run_program("--node-name n1 --kubeconfig " + node_->directory() + "/kubeconfig --run-dir " +
-                  node_->run_directory() + " --cgroup-root " + node_->cgroups().root() +
-                  " & sleep 1; kill $!; wait $!");
-  EXPECT_EQ(said.exit_code, kExitTaken);
-  EXPECT_THAT(said.text, Not(HasSubstr("thawed what the journal names")));
-  EXPECT_TRUE(frozen("a") && frozen("b"));
+  ASSERT_TRUE(two_frozen_gangs());
+  expect_no_part_of_a_second_agent("sleep 1; kill $p");
 }
 
 // It has no part in what the first one does, whatever is killed of it: nothing is thawed, and the
 // first one's beats are its own.
 TEST_P(SupervisorTest, ASecondAgentThatIsKilledLeavesTheFirstOnesPodsAlone) {
-  two_gangs();
-  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
-  node_->start();
-  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
-  const os::testing::Output said =
-      run_program("--node-name n1 --kubeconfig " + node_->directory() + "/kubeconfig --run-dir " +
-                  node_->run_directory() + " --cgroup-root " + node_->cgroups().root() +
-                  " & p=$!; sleep 1; kill -9 $(cat /proc/$p/task/$p/children) 2>&1; wait $p");
-  EXPECT_EQ(said.exit_code, kExitTaken);
-  EXPECT_THAT(said.text, Not(HasSubstr("thawed what the journal names")));
-  EXPECT_TRUE(frozen("a") && frozen("b"));
-  EXPECT_FALSE(eventually([&] { return !frozen("a") || !frozen("b"); }, seconds{1}));
+  ASSERT_TRUE(two_frozen_gangs());
+  expect_no_part_of_a_second_agent("sleep 1; kill -9 $(cat /proc/$p/task/$p/children) 2>&1");
+  EXPECT_FALSE(eventually([&] { return !both_frozen(); }, seconds{1}));
 }
 
 // A worker that the kernel holds: it stands still and does not die of SIGKILL. So does a process in
@@ -165,10 +153,7 @@ TEST_P(HeldWorkerTest, ItsPodsAreThawedWithin6SecondsAndItsEndIsWaitedFor) {
 
 // The container died, and its worker holds the run directory until the kernel lets it go.
 TEST_P(HeldWorkerTest, ToldToStopWhileTheWorkerBeforeStillEndsItThawsWhatThatOneFroze) {
-  two_gangs();
-  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
-  node_->start();
-  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  ASSERT_TRUE(two_frozen_gangs());
   const std::optional<pid_t> worker = node_->worker();
   ASSERT_TRUE(worker.has_value());
   hold(*worker);
@@ -183,22 +168,14 @@ TEST_P(HeldWorkerTest, ToldToStopWhileTheWorkerBeforeStillEndsItThawsWhatThatOne
 }
 
 TEST_P(HeldWorkerTest, AStopThawsItsPodsWithin2Seconds) {
-  two_gangs();
-  node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
-  node_->start();
-  ASSERT_TRUE(eventually([&] { return frozen("a") && frozen("b"); }));
+  ASSERT_TRUE(two_frozen_gangs());
   const std::optional<pid_t> worker = node_->worker();
   ASSERT_TRUE(worker.has_value());
   hold(*worker);
-  node_->signal(SIGTERM);
-  std::optional<int> code;
-  const std::optional<base::Duration> took = time_until([&] {
-    code = node_->wait_for_end(base::Duration{0});
-    return code.has_value();
-  });
-  ASSERT_TRUE(took.has_value());
-  EXPECT_LE(*took, kStops);
-  EXPECT_EQ(code, 1);  // it had to be made
+  const Stop stop = stopped();
+  ASSERT_TRUE(stop.time.has_value());
+  EXPECT_LE(*stop.time, kStops);
+  EXPECT_EQ(stop.code, 1);  // it had to be made
   EXPECT_TRUE(all_run());
 }
 
@@ -210,4 +187,4 @@ INSTANTIATE_TEST_SUITE_P(Real, HeldWorkerTest,
                          [](const auto& version) { return to_string(version.param); });
 
 }  // namespace
-}  // namespace agent
+}  // namespace agent::testing
