@@ -6,8 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "node-agent/program/policy_loop.h"
 #include "node-agent/reporting/agent_report.h"
-#include "node-agent/survival/lease_watch.h"
 #include "node-agent/survival/supervisor.h"
 #include "node-agent/survival/worker_watch.h"
 
@@ -19,7 +19,6 @@ using std::chrono::seconds;
 
 constexpr Time kSupervisorLooks = milliseconds{500};
 constexpr Time kWorkerStarts = milliseconds{300};
-constexpr Time kStepMax = seconds{5};
 constexpr Time kTellEvery = milliseconds{100};
 constexpr Time kThawWithin = milliseconds{1700};  // of a stop (program/worker.cc)
 constexpr Time kJournalLate = seconds{1};         // of the break
@@ -83,11 +82,8 @@ struct NodeAgent::Worker {
   Sink sink;
   agent::NodePolicy policy;
   agent::StatusWriter status;
-  agent::Journal before;
-  std::optional<agent::LeaseWatch> lease;
-  std::optional<agent::LeaseReading> last_lease;
-  agent::Inputs inputs;
-  std::vector<Timer> timers;  // "confirm" and "lease"
+  std::optional<agent::PolicyLoop> loop;  // once the journal is adopted
+  std::vector<Timer> timers;              // "confirm" and "lease"
   Time policy_at{0};
   Time status_at = kNoTime;
   Time told_at{0};
@@ -120,9 +116,8 @@ void NodeAgent::start_worker() {
   if (!std::exchange(supervisor_, true)) alive_since_ = now_;
   worker_since_ = now_;
   worker_ = std::make_unique<Worker>(*this, prng_.next());
-  worker_->before = worker_->policy.adopt().journal;
-  worker_->lease.emplace(worker_->before.lease, machine_.clock.monotonic());
-  worker_->inputs.lease = worker_->lease->seen();
+  const agent::Journal before = worker_->policy.adopt().journal;
+  worker_->loop.emplace(machine_.clock, worker_->watch, worker_->policy, before);
   for (agent::NodeWatch::NamedStep& step : worker_->watch.steps()) {
     if (step.name == "lease" || step.name == "confirm") {
       worker_->timers.push_back({std::move(step), now_});
@@ -193,7 +188,7 @@ bool NodeAgent::is_working() const {
 }
 
 bool NodeAgent::failed_open() const {
-  return worker_ != nullptr && worker_->inputs.failed_open;
+  return worker_ != nullptr && worker_->loop->inputs().failed_open;
 }
 
 bool NodeAgent::everything_runs() const {
@@ -275,28 +270,20 @@ void NodeAgent::run_timers() {
 // What Agent::step does, without the log and the metrics.
 void NodeAgent::step_policy() {
   Worker& w = *worker_;
-  w.inputs.wall = machine_.clock.wall();
-  w.inputs.monotonic = machine_.clock.monotonic();
-  w.inputs.stopping = w.stopping;
-  const base::Duration open_before = w.inputs.settings.fail_open_after;
-  w.watch.read(w.inputs, w.before.rules);
-  for (Worker::Timer& timer : w.timers) {  // as its waker does
-    const bool changed = open_before != w.inputs.settings.fail_open_after;
-    if (changed && timer.step.name == "lease") timer.at = now_;
+  agent::PolicyLoop& loop = *w.loop;
+  const base::Duration open_before = loop.inputs().settings.fail_open_after;
+  loop.read(w.stopping);
+  if (open_before != loop.inputs().settings.fail_open_after) {
+    for (Worker::Timer& timer : w.timers) {  // as its waker does
+      if (timer.step.name == "lease") timer.at = now_;
+    }
   }
-  if (const auto lease = w.watch.lease(); lease != w.last_lease) {
-    w.last_lease = lease;
-    w.lease->read(lease->renew_time, lease->at);
-    w.inputs.lease = w.lease->seen();
-  }
-  const base::Duration open_after = w.inputs.settings.fail_open_after;
-  w.inputs.failed_open = w.lease->failed_open(w.inputs.monotonic, open_after);
-  w.inputs.cpu_ids = "0-7";
-  agent::Inputs told = w.inputs;
+  loop.set_cpu_ids("0-7");
+  agent::Inputs told = loop.inputs();
   break_inputs(told);
   const bool late = breaks_.is(Break::kJournalAfterFreeze);
   const std::string before = late ? read_file(journal_path_) : "";
-  const std::optional<base::Duration> next = w.policy.step(told);
+  const base::Duration next = loop.decide(told);
   if (late && machine_.is_on) {
     const std::string after = read_file(journal_path_);
     if (after != before) {
@@ -306,20 +293,13 @@ void NodeAgent::step_policy() {
     }
   }
   const bool confirm = w.policy.needs_confirmation();
-  w.watch.confirm_timetable(confirm);
   for (Worker::Timer& timer : w.timers) {
     if (timer.step.name != "confirm") continue;
     if (!confirm) timer.at = kNoTime;
     if (confirm && !w.confirming) timer.at = now_;
   }
   w.confirming = confirm;
-  w.policy_at = now_ + kStepMax;
-  if (next) w.policy_at = std::min(w.policy_at, machine_.clock.when_monotonic(*next));
-  if (!w.inputs.failed_open) {
-    w.policy_at =
-        std::min(w.policy_at, machine_.clock.when_monotonic(w.lease->fails_open_at(open_after)));
-  }
-  w.policy_at = std::max(w.policy_at, now_ + base::Duration{1});
+  w.policy_at = std::max(machine_.clock.when_monotonic(next), now_ + base::Duration{1});
   offer_report();
 }
 
@@ -334,17 +314,10 @@ void NodeAgent::break_inputs(agent::Inputs& inputs) const {
 
 void NodeAgent::offer_report() {
   Worker& w = *worker_;
-  w.status.offer({.pods = w.policy.pods(),
-                  .in_force = w.policy.timetable(),
-                  .verdict = w.policy.last_verdict(),
-                  .timetable_complaint = w.policy.timetable_complaint(),
-                  .ignored = w.policy.offers_ignored(),
-                  .undecodable = w.inputs.timetable_undecodable,
-                  .journal_error = w.policy.journal_error(),
-                  .failed_open = w.inputs.failed_open,
-                  .kill_switch = w.inputs.kill_switch,
-                  .clock = {.synchronised = true, .error_max = base::Duration{1}},
-                  .topology = topology()});
+  agent::AgentReport report = w.loop->report();
+  report.clock = {.synchronised = true, .error_max = base::Duration{1}};
+  report.topology = topology();
+  w.status.offer(std::move(report));
   w.status_at = std::min(w.status_at, std::max(now_, w.told_at + kTellEvery));
   w.told_at = std::max(now_, w.told_at);
 }

@@ -8,8 +8,6 @@
 namespace agent {
 namespace {
 
-// Whatever changes wakes the loop, or has told when it will.
-constexpr base::Duration kStepMax = std::chrono::seconds{5};
 constexpr base::Duration kMachineReadEvery = std::chrono::seconds{10};
 constexpr base::Duration kFrozenReadEvery = std::chrono::seconds{10};
 constexpr base::Duration kSlowWarnEvery = std::chrono::minutes{1};  // of one pod
@@ -31,22 +29,14 @@ std::string short_state(const PodView& pod) {
 }  // namespace
 
 Agent::Agent(AgentParts parts, const Journal& before)
-    : parts_{std::move(parts)},
-      rules_before_{before.rules},
-      lease_watch_{before.lease, parts_.clock.monotonic()} {
-  inputs_.lease = lease_watch_.seen();
-}
+    : parts_{std::move(parts)}, loop_{parts_.clock, parts_.watch, parts_.policy, before} {}
 
 base::Duration Agent::step() {
-  inputs_.wall = parts_.clock.wall();
-  inputs_.monotonic = parts_.clock.monotonic();
-  inputs_.stopping = stopping_;
-  parts_.watch.read(inputs_, rules_before_);
-  look_at_lease();
+  loop_.read(stopping_);
   look_at_machine();
-  const std::optional<base::Duration> next = parts_.policy.step(inputs_);
-  parts_.watch.confirm_timetable(parts_.policy.needs_confirmation());
-  ready_ = inputs_.pods_known && inputs_.timetable_known && inputs_.rules_known;
+  const base::Duration next = loop_.decide(loop_.inputs());
+  const Inputs& inputs = loop_.inputs();
+  ready_ = inputs.pods_known && inputs.timetable_known && inputs.rules_known;
   switches_seen_ = parts_.switcher.counters().switches.load();
   while (const std::optional<SwitchReport> report = parts_.switcher.take_report()) {
     parts_.metrics.record(*report);
@@ -55,73 +45,49 @@ base::Duration Agent::step() {
                   (report->first_write - report->due).count(),
                   (report->last_write - report->first_write).count());
   }
-  const base::Duration until_told = tell();
-  const auto until = [&](base::Duration at) {
-    return std::max(at - parts_.clock.monotonic(), base::Duration{0});
-  };
-  const base::Duration until_next = next ? until(*next) : kStepMax;
-  const base::Duration until_open =
-      inputs_.failed_open ? kStepMax
-                          : until(lease_watch_.fails_open_at(inputs_.settings.fail_open_after));
-  return std::min({until_told, until_next, until_open, kStepMax});
-}
-
-void Agent::look_at_lease() {
-  if (const std::optional<LeaseReading> lease = parts_.watch.lease(); lease != last_lease_) {
-    last_lease_ = lease;
-    lease_watch_.read(lease->renew_time, lease->at);
-    inputs_.lease = lease_watch_.seen();
-  }
-  inputs_.failed_open =
-      lease_watch_.failed_open(inputs_.monotonic, inputs_.settings.fail_open_after);
+  const base::Duration tell_again = tell();
+  return std::max(std::min(next, tell_again) - parts_.clock.monotonic(), base::Duration{0});
 }
 
 // Its clock and its CPUs.
 void Agent::look_at_machine() {
-  if (machine_read_at_ && inputs_.monotonic - *machine_read_at_ < kMachineReadEvery) return;
-  machine_read_at_ = inputs_.monotonic;
+  const base::Duration now = loop_.inputs().monotonic;
+  if (machine_read_at_ && now - *machine_read_at_ < kMachineReadEvery) return;
+  machine_read_at_ = now;
   clock_reading_ = read_clock_state();
   topology_ = parts_.read_topology();
   grants_ = parts_.check_node(clock_reading_);
-  inputs_.cpu_ids = topology_ ? topology_->cpu_ids : "";
+  loop_.set_cpu_ids(topology_ ? topology_->cpu_ids : "");
 }
 
 bool Agent::stopped() const {
   return stopping_ && parts_.policy.everything_runs() && parts_.policy.all_thawed();
 }
 
-// At most every 100 ms, however fast the slices are. Returns when to step again for it.
+// At most every 100 ms, however fast the slices are. Returns when to step again for it (monotonic).
 base::Duration Agent::tell() {
   constexpr base::Duration kTellEvery = std::chrono::milliseconds{100};
-  if (told_at_ && inputs_.monotonic - *told_at_ < kTellEvery) {
-    return *told_at_ + kTellEvery - inputs_.monotonic;
-  }
-  told_at_ = inputs_.monotonic;
-  AgentReport report{.pods = parts_.policy.pods(),
-                     .in_force = parts_.policy.timetable(),
-                     .verdict = parts_.policy.last_verdict(),
-                     .timetable_complaint = parts_.policy.timetable_complaint(),
-                     .ignored = parts_.policy.offers_ignored(),
-                     .undecodable = inputs_.timetable_undecodable,
-                     .journal_error = parts_.policy.journal_error(),
-                     .failed_open = inputs_.failed_open,
-                     .kill_switch = inputs_.kill_switch,
-                     .clock = clock_reading_,
-                     .topology = topology_,
-                     .grants = grants_};
+  const base::Duration now = loop_.inputs().monotonic;
+  if (told_at_ && now - *told_at_ < kTellEvery) return *told_at_ + kTellEvery;
+  told_at_ = now;
+  AgentReport report = loop_.report();
+  report.clock = clock_reading_;
+  report.topology = topology_;
+  report.grants = grants_;
   log_changes(report.pods);
   log_slow_freezes(report.pods);
   parts_.metrics.update(report, parts_.switcher.counters());
   count_frozen(report.pods);
   parts_.report(std::move(report));
-  return kStepMax;
+  return base::Duration::max();
 }
 
 void Agent::count_frozen(const std::vector<PodView>& pods) {
-  if (counted_frozen_at_ && inputs_.monotonic - *counted_frozen_at_ < kFrozenReadEvery) return;
-  counted_frozen_at_ = inputs_.monotonic;
+  const base::Duration now = loop_.inputs().monotonic;
+  if (counted_frozen_at_ && now - *counted_frozen_at_ < kFrozenReadEvery) return;
+  counted_frozen_at_ = now;
   std::map<std::string, std::string> gangs;  // by UID of the pod
-  for (const auto& [key, pod] : inputs_.pods) {
+  for (const auto& [key, pod] : loop_.inputs().pods) {
     if (!pod.job_name.empty()) gangs[pod.uid] = key.ns + "/" + pod.job_name;
   }
   std::vector<FrozenPod> frozen;
@@ -137,20 +103,22 @@ void Agent::count_frozen(const std::vector<PodView>& pods) {
 
 // Of a pod that is stuck its state tells.
 void Agent::log_slow_freezes(const std::vector<PodView>& pods) {
+  const base::Duration now = loop_.inputs().monotonic;
   std::map<std::string, LoggedSlow> logged;
   for (const PodView& pod : pods) {
     if (pod.slow_freezes == 0) continue;
     LoggedSlow& one = logged[pod.uid] = logged_slow_[pod.uid];
-    const bool may = !one.at || inputs_.monotonic - *one.at >= kSlowWarnEvery;
+    const bool may = !one.at || now - *one.at >= kSlowWarnEvery;
     if (pod.slow_freezes == one.count || !may) continue;
     spdlog::warn("pod={} froze slowly: took_ms={} slow_freezes={}", pod.name,
                  pod.slow_freeze.count() / 1000, pod.slow_freezes);
-    one = {.count = pod.slow_freezes, .at = inputs_.monotonic};
+    one = {.count = pod.slow_freezes, .at = now};
   }
   logged_slow_ = std::move(logged);
 }
 
 void Agent::log_changes(const std::vector<PodView>& pods) {
+  const Inputs& inputs = loop_.inputs();
   if (const auto timetable = parts_.policy.timetable(); timetable != logged_timetable_) {
     logged_timetable_ = timetable;
     if (timetable) {
@@ -173,14 +141,14 @@ void Agent::log_changes(const std::vector<PodView>& pods) {
     logged_journal_error_ = error;
     if (!error.empty()) spdlog::error("cannot write the journal error=\"{}\"", error);
   }
-  if (inputs_.failed_open != std::exchange(logged_failed_open_, inputs_.failed_open)) {
+  if (inputs.failed_open != std::exchange(logged_failed_open_, inputs.failed_open)) {
     spdlog::warn("{} node={}",
-                 inputs_.failed_open ? "failed open: the operator's lease was not seen renewed"
-                                     : "slicing again: the operator's lease was renewed",
+                 inputs.failed_open ? "failed open: the operator's lease was not seen renewed"
+                                    : "slicing again: the operator's lease was renewed",
                  parts_.node);
   }
-  if (inputs_.kill_switch != std::exchange(logged_kill_switch_, inputs_.kill_switch)) {
-    spdlog::warn("kill switch on={} node={}", inputs_.kill_switch, parts_.node);
+  if (inputs.kill_switch != std::exchange(logged_kill_switch_, inputs.kill_switch)) {
+    spdlog::warn("kill switch on={} node={}", inputs.kill_switch, parts_.node);
   }
   const std::uint64_t steps = parts_.switcher.counters().clock_steps.load();
   if (steps != std::exchange(logged_clock_steps_, steps)) {

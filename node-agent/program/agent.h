@@ -10,6 +10,7 @@
 
 #include "node-agent/policy/node_policy.h"
 #include "node-agent/program/node_watch.h"
+#include "node-agent/program/policy_loop.h"
 #include "node-agent/reporting/agent_report.h"
 #include "node-agent/reporting/metrics.h"
 #include "node-agent/switching/switcher.h"
@@ -52,8 +53,6 @@ class Agent {
   std::vector<PodView> pods() const { return parts_.policy.pods(); }
 
  private:
-  void look_at_rules();
-  void look_at_lease();
   void look_at_machine();
   base::Duration tell();
   void count_frozen(const std::vector<PodView>& pods);
@@ -61,10 +60,7 @@ class Agent {
   void log_slow_freezes(const std::vector<PodView>& pods);
 
   AgentParts parts_;
-  const std::optional<Rules> rules_before_;
-  LeaseWatch lease_watch_;
-  std::optional<LeaseReading> last_lease_;
-  Inputs inputs_;
+  PolicyLoop loop_;
   ClockReading clock_reading_;
   std::optional<kube::NodeTopology> topology_;
   std::vector<Grant> grants_;

@@ -1,0 +1,60 @@
+#include "node-agent/program/policy_loop.h"
+
+#include <algorithm>
+
+namespace agent {
+namespace {
+
+// Whatever changes wakes the loop, or has told when it will.
+constexpr base::Duration kStepMax = std::chrono::seconds{5};
+
+}  // namespace
+
+PolicyLoop::PolicyLoop(const kube::Clock& clock, NodeWatch& watch, NodePolicy& policy,
+                       const Journal& before)
+    : clock_{clock},
+      watch_{watch},
+      policy_{policy},
+      rules_before_{before.rules},
+      lease_watch_{before.lease, clock.monotonic()} {
+  inputs_.lease = lease_watch_.seen();
+}
+
+void PolicyLoop::read(bool stopping) {
+  inputs_.wall = clock_.wall();
+  inputs_.monotonic = clock_.monotonic();
+  inputs_.stopping = stopping;
+  watch_.read(inputs_, rules_before_);
+  if (const std::optional<LeaseReading> lease = watch_.lease(); lease != last_lease_) {
+    last_lease_ = lease;
+    lease_watch_.read(lease->renew_time, lease->at);
+    inputs_.lease = lease_watch_.seen();
+  }
+  inputs_.failed_open =
+      lease_watch_.failed_open(inputs_.monotonic, inputs_.settings.fail_open_after);
+}
+
+base::Duration PolicyLoop::decide(const Inputs& told) {
+  const std::optional<base::Duration> next = policy_.step(told);
+  watch_.confirm_timetable(policy_.needs_confirmation());
+  base::Duration at = inputs_.monotonic + kStepMax;
+  if (next) at = std::min(at, *next);
+  if (!inputs_.failed_open) {
+    at = std::min(at, lease_watch_.fails_open_at(inputs_.settings.fail_open_after));
+  }
+  return at;
+}
+
+AgentReport PolicyLoop::report() const {
+  return {.pods = policy_.pods(),
+          .in_force = policy_.timetable(),
+          .verdict = policy_.last_verdict(),
+          .timetable_complaint = policy_.timetable_complaint(),
+          .ignored = policy_.offers_ignored(),
+          .undecodable = inputs_.timetable_undecodable,
+          .journal_error = policy_.journal_error(),
+          .failed_open = inputs_.failed_open,
+          .kill_switch = inputs_.kill_switch};
+}
+
+}  // namespace agent
