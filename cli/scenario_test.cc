@@ -156,8 +156,6 @@ TEST(ScenarioFile, NamesWhatIsWrongWithAnInput) {
        "UNLIMITED"},
       {file_with("- {t: 0, submit: A, args: --frobnicate}\n"),
        "f:8: args: --frobnicate: no such option of sbatch"},
-      {file_with("- {t: 0, submit: A, args: --exclusive --oversubscribe}\n"),
-       "f:8: args: --exclusive and --oversubscribe exclude each other"},
       {file_with(submit + "- {t: 1, suspend: B}\n"),
        "f:9: suspend \"B\": no such job was submitted before"},
       {file_with(submit + "- {t: 1, scontrol: 'update JobId={B} Priority=3'}\n"),

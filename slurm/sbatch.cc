@@ -113,13 +113,12 @@ struct SbatchOptionActions {
       return base::invalid_argument(std::string{name} + "=" + std::string{value} +
                                     ": not supported; --exclusive and --exclusive=user are");
     }
-    self.exclusive_ = true;
     self.options_.request.sharing = has_value ? sched::Sharing::kUser : sched::Sharing::kNode;
     return {};
   }
 
   static base::Status over_subscribe(Self self, Text, Text, bool) {
-    self.over_subscribe_ = true;
+    self.options_.request.sharing = sched::Sharing::kOverSubscribe;
     return {};
   }
 
@@ -446,11 +445,6 @@ base::Status SbatchReader::add_directives(std::string_view script) {
 base::Result<BatchOptions> SbatchReader::finish() const {
   BatchOptions options = options_;
   sched::JobRequest& request = options.request;
-  if (exclusive_ && over_subscribe_) {  // chapter 1.5
-    return base::invalid_argument("--exclusive and --oversubscribe exclude each other");
-  }
-  if (over_subscribe_) request.sharing = sched::Sharing::kOverSubscribe;
-
   request.nodes_given = min_nodes_.has_value();
   request.min_nodes = min_nodes_.value_or(1);
   request.max_nodes = max_nodes_;

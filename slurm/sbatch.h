@@ -64,8 +64,6 @@ class SbatchReader {
   BatchOptions options_;
   std::optional<int> min_nodes_;
   std::optional<int> max_nodes_;
-  bool exclusive_ = false;
-  bool over_subscribe_ = false;
   int place_ = 0;                    // the script, or the command line: what is read now
   std::optional<int> memory_place_;  // where --mem or --mem-per-cpu was given last
 };

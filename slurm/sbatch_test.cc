@@ -101,6 +101,8 @@ TEST(Sbatch, ReadsEveryOptionOfTheRequest) {
 TEST(Sbatch, ReadsTheRestOfItsSpellings) {
   EXPECT_EQ(read("-s").sharing, sched::Sharing::kOverSubscribe);
   EXPECT_EQ(read("--exclusive").sharing, sched::Sharing::kNode);
+  EXPECT_EQ(read("-s --exclusive").sharing, sched::Sharing::kNode);  // the last one wins
+  EXPECT_EQ(read("--exclusive -s").sharing, sched::Sharing::kOverSubscribe);
   EXPECT_EQ(read("--mem=0").memory,
             sched::MemoryRequest{sched::MemoryPerNode{sched::MemoryMiB{0}}});
   EXPECT_EQ(read("--nice").nice, 100);  // R9.6
@@ -136,7 +138,6 @@ TEST(Sbatch, RefusesWithASentence) {
       {"-N1 : -N2", ":: heterogeneous jobs are not supported"},  // P10
       {"-w n[1", "-w: hostlist \"n[1\": no ']' for the '[' at character 2"},
       {"-N1 -w n[1-2]", "--nodelist: names 2 nodes, but at most 1 are asked for"},
-      {"-s --exclusive", "--exclusive and --oversubscribe exclude each other"},
       {"--exclusive=mcs", "--exclusive=mcs: not supported; --exclusive and --exclusive=user are"},
       {"--mem=2G --mem-per-cpu=1G", "--mem and --mem-per-cpu exclude each other"},
       {"-p a,,b", "-p \"a,,b\": an empty partition name"},
