@@ -106,8 +106,8 @@ std::vector<Chosen> Attempt::choose_from(const Offer& offer, const CoreView& vie
                         .occupancy = occupancy_,
                         .view = view,
                         .required = request_.required,
-                         .any_required = any_required_,
-                         .idle_last = request_.idle_last});
+                        .any_required = any_required_,
+                        .idle_last = request_.idle_last});
 }
 
 // --- the tests (4.5.2) ---
@@ -228,11 +228,10 @@ std::optional<Attempt::Found> Attempt::test_rows(const CoreView& base) {
   if (qos && shape_.node_class != NodeClass::kShared) count = 1;
   for (int i = 0; i < count; ++i) {  // 3
     CoreView view = within;
-    const bool extra = i + 1 == wanted && options_.extra_row_taken != nullptr;
-    view.subtract(extra ? options_.extra_row_taken->data() : rows->row(i));
+    view.subtract(rows->row(i));
     const OfferMemo::Key key{.kind = OfferMemo::Kind::kRow, .row_id = rows->row_id(i)};
     std::vector<Chosen> nodes =
-        choose_from(remembers && !extra ? view_offer(key, view) : offer_of(view), view);
+        choose_from(remembers ? view_offer(key, view) : offer_of(view), view);
     if (!nodes.empty()) return Found{std::move(nodes), view};
   }
   return std::nullopt;

@@ -62,8 +62,6 @@ VictimCost victim_cost(const Cluster& cluster, const SelectJob& job);
 
 struct AttemptOptions {
   bool takes_extra_row = false;  // a QOS preemption (7.6.3)
-  // Of 7.6.3's last step: by rank, what the extra row may not give.
-  const std::vector<CoreSet>* extra_row_taken = nullptr;
 };
 
 class Attempt {

@@ -73,51 +73,21 @@ SelectOutcome VictimSearch::search() {
   return outcome.allocation ? std::move(outcome) : by_suspending();
 }
 
-// What the extra row may not give: cores of all rows but the victims', and what it holds already.
-std::vector<CoreSet> VictimSearch::extra_row_taken(
-    const std::vector<const SelectJob*>& victims) const {
-  std::vector<CoreSet> taken(static_cast<std::size_t>(occupancy_.node_count()));
-  PartitionRows* const rows = occupancy_.rows(request_.job->partition);
-  if (rows == nullptr) return taken;
-  rows->set_count(occupancy_.rows_count(request_.job->partition));
-  rows->pack();
-  const auto add_row = [&](int index) {
-    const CoreSet* const row = rows->row(index);
-    for (std::size_t rank = 0; row != nullptr && rank < taken.size(); ++rank) {
-      taken[rank] |= row[rank];
-    }
-  };
-  const int extra = occupancy_.rows_count(request_.job->partition) - 1;
-  for (int row = 0; row < rows->count(); ++row) {
-    if (row != extra) add_row(row);
-  }
-  for (const SelectJob* victim : victims) {
-    for_each_rank(cluster_, *victim->allocation, [&](int rank, const NodeAllocation& use) {
-      taken[static_cast<std::size_t>(rank)] -= use.cores;
-    });
-  }
-  add_row(extra);
-  return taken;
-}
-
-// 7.6.3: gang stops or slices the victims; the job starts at once, on idle cores or theirs.
+// 7.6.3: gang stops or slices the victims; the job starts at once, on whatever the extra row has
+// free, also on cores of jobs that it may not preempt: they take turns, too.
 SelectOutcome VictimSearch::by_suspending() {
-  std::vector<const SelectJob*> victims;
   bool fits = false;
   {
     OccupancyTrial trial{occupancy_};
     for (const Candidate& candidate : request_.candidates) {
       if (candidate.mode != PreemptMode::kSuspend || !intersects_nodes(*candidate.job)) continue;
       trial.remove(*candidate.job, Keep::kMemory);  // R5.4
-      victims.push_back(candidate.job);
       fits = attempt_.run({.takes_extra_row = true}).has_value();
       if (fits) break;
     }
   }
   SelectOutcome outcome;
-  if (!fits) return outcome;
-  const std::vector<CoreSet> taken = extra_row_taken(victims);
-  outcome.allocation = attempt_.run({.takes_extra_row = true, .extra_row_taken = &taken});
+  if (fits) outcome.allocation = attempt_.run({.takes_extra_row = true});
   return outcome;
 }
 

@@ -35,7 +35,6 @@ class VictimSearch {
   int nodes_shared(std::size_t candidate, const Allocation& allocation) const;
   bool intersects_nodes(const SelectJob& job) const;
   bool must_end(std::size_t candidate) const;
-  std::vector<CoreSet> extra_row_taken(const std::vector<const SelectJob*>& victims) const;
 
   const Cluster& cluster_;
   Occupancy& occupancy_;
