@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo reference dist bench check check-long cluster-up cluster-down campaign e2e-kubernetes bench-kubernetes format clean
+.PHONY: help deps build test dev demo reference dist bench check check-long cluster-up cluster-down campaign e2e-kubernetes e2e-target bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 SLICE ?= 2s
@@ -73,6 +73,12 @@ e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go; minutes the f
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target programs kubernetes_tests api_server_contract_test
 	@tools/as-root e2e/kubernetes/run-tests $(BUILD) $(if $(FILTER),'$(FILTER)')
+
+e2e-target: deps  ## the tests on two nodes as they are in the field, as guests of QEMU (root; Go; SUITES='gangs kills')
+	@tools/install-packages tools/packages-target.txt
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target programs kubegang-turns
+	@tools/as-root e2e/target/run-tests $(BUILD) $(SUITES)
 
 bench-kubernetes: deps  ## gangs, plain pods, batch Jobs on 1,000 KWOK nodes; many jobs (root; Go; NODES=50 SCALE=20 ONLY=shapes)
 	@tools/install-packages tools/packages-kubernetes.txt
