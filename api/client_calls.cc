@@ -1,6 +1,7 @@
 // The typed calls for the kinds of kubegang.io.
 #include "kube/client_calls.h"
 
+#include "api/account.h"
 #include "api/job.h"
 #include "api/node_timetable.h"
 #include "api/partition.h"
@@ -9,6 +10,7 @@
 
 namespace kube {
 
+KUBE_CLIENT_CALLS(Account);
 KUBE_CLIENT_CALLS(Job);
 KUBE_CLIENT_CALLS(NodeTimetable);
 KUBE_CLIENT_CALLS(Partition);

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "api/account_codec.h"
 #include "api/job_codec.h"
 #include "api/node_timetable_codec.h"
 #include "api/partition_codec.h"
@@ -168,6 +169,9 @@ void expect_same() {
           plural + ".status");
 }
 
+TEST(CrdDrift, Account) {
+  expect_same<Account>();
+}
 TEST(CrdDrift, Job) {
   expect_same<Job>();
 }

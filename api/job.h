@@ -140,6 +140,7 @@ struct JobSchedule {
   std::optional<base::Instant> begin_time{};
   std::optional<base::Instant> deadline{};
   std::optional<std::string> qos{};
+  std::optional<std::string> account{};    // absent = the namespace's default
   std::optional<std::int64_t> priority{};  // absent = computed
   std::optional<std::int32_t> nice{};
 

@@ -49,6 +49,7 @@ void visit(Io& io, Like<JobSchedule> auto& s) {
   io.micro_time("beginTime", s.begin_time);
   io.micro_time("deadline", s.deadline);
   io.field("qos", s.qos);
+  io.field("account", s.account);
   io.field("priority", s.priority);
   io.field("nice", s.nice);
 }

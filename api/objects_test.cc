@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/account.h"
 #include "api/job.h"
 #include "api/node_timetable.h"
 #include "api/partition.h"
@@ -208,10 +209,29 @@ TEST(Qos, ComesBackAsItWas) {
     "spec": {"priority": 100, "preempt": ["normal"], "preemptMode": "Requeue",
              "preemptWithin": true, "preemptPriority": false, "preemptExemptTime": "0s",
              "graceTime": "10s", "flags": ["DenyOnLimit", "OverPartQOS"],
-             "limits": {"maxJobsPerNamespace": 1, "maxCPUsPerNamespace": 2, "maxNodesPerJob": 3,
-                        "groupCPUs": 4, "maxTime": "1h"}},
+             "limits": {"group": {"resources": {"cpus": 8, "memory": "1Gi", "nodes": 2,
+                                                "billing": 9},
+                                  "jobs": 3, "submittedJobs": 4, "runTime": "100h"},
+                        "perJob": {"resources": {"nodes": 3}, "resourcesPerNode": {"cpus": 5},
+                                   "time": "1h"},
+                        "minPerJob": {"cpus": 2},
+                        "perNamespace": {"resources": {"cpus": 6}, "jobs": 1, "submittedJobs": 2},
+                        "perAccount": {"resources": {"cpus": 7}, "jobs": 0, "submittedJobs": 3}},
+             "usageFactorPercent": 150},
     "status": {"preemptMode": "Requeue", "running": 0, "pending": 0,
     "accepted": {"priority": 100}}})"));
+}
+
+TEST(Account, ComesBackAsItWas) {
+  expect_round_trip<Account>(json::parse(R"({
+    "apiVersion": "kubegang.io/v1alpha1", "kind": "Account", "metadata": {"name": "physics"},
+    "spec": {"parent": "science", "shares": 3, "sharesOfParent": false, "priority": 7,
+             "limits": {"group": {"jobs": 3}, "perJob": {"time": "1h"},
+                        "perNamespace": {"jobs": 1, "submittedJobs": 2}},
+             "namespaces": [{"name": "team-a", "default": true, "shares": 2,
+                             "sharesOfAccount": false, "priority": 1,
+                             "limits": {"group": {"submittedJobs": 5}}}]},
+    "status": {"observedGeneration": 1, "accepted": {"shares": 1}}})"));
 }
 
 TEST(SchedulerConfig, ComesBackAsItWas) {
@@ -230,7 +250,13 @@ TEST(SchedulerConfig, ComesBackAsItWas) {
       "enforcePartitionLimits": "None",
       "memory": {"defaultPerCPU": "1Gi", "maxPerCPU": "4Gi"}, "nodeReserve": {"memoryPercent": 5},
       "timetable": {"lead": "3s", "settle": "2s", "barrier": "20ms", "failOpenAfter": "15m",
-                    "clock": "Warn"}},
+                    "clock": "Warn"},
+      "priority": {"type": "Multifactor",
+                   "weights": {"age": 1, "account": 2, "fairShare": 3, "jobSize": 4, "partition": 5,
+                               "qos": 6, "cpus": 7, "memory": 8, "nodes": 9},
+                   "maxAge": "168h", "favorSmall": true, "fairShare": "Classic",
+                   "dampeningFactor": 2, "decayHalfLife": "30s", "usageResetPeriod": "Weekly",
+                   "calcPeriod": "5m", "flags": ["AccrueAlways", "MaxTRES"]}},
     "status": {"observedGeneration": 1, "preemptMode": "Cancel", "nextJobID": 2000,
     "accepted": {"gang": true}}})"));
 }

@@ -75,6 +75,15 @@ struct PartitionLimits {
   friend bool operator==(const PartitionLimits&, const PartitionLimits&) = default;
 };
 
+// What a job is billed for one second, in thousandths of billing units (TRESBillingWeights).
+struct BillingWeights {
+  std::optional<std::int64_t> milli_per_cpu{};
+  std::optional<std::int64_t> milli_per_gibibyte{};
+  std::optional<std::int64_t> milli_per_node{};
+
+  friend bool operator==(const BillingWeights&, const BillingWeights&) = default;
+};
+
 // A list that is absent says nothing; one that is present names at least one.
 struct AccessList {
   std::optional<std::vector<std::string>> namespaces{};
@@ -98,6 +107,8 @@ struct PartitionSpec {
   std::optional<base::Duration> over_time_limit{};
   std::optional<bool> least_loaded{};
   std::optional<std::string> qos{};
+  std::optional<std::int32_t> priority_job_factor{};
+  std::optional<BillingWeights> billing_weights{};
   std::optional<AccessList> allow{};
   std::optional<AccessList> deny{};
   std::optional<bool> taint_nodes{};

@@ -29,6 +29,13 @@ void visit(Io& io, Like<MemoryLimits> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<BillingWeights> auto& s) {
+  io.field("milliPerCPU", s.milli_per_cpu);
+  io.field("milliPerGiB", s.milli_per_gibibyte);
+  io.field("milliPerNode", s.milli_per_node);
+}
+
+template <typename Io>
 void visit(Io& io, Like<PartitionLimits> auto& s) {
   io.field("minNodes", s.min_nodes);
   io.field("maxNodes", s.max_nodes);
@@ -59,6 +66,8 @@ void visit(Io& io, Like<PartitionSpec> auto& s) {
   io.field("overTimeLimit", s.over_time_limit);
   io.field("leastLoaded", s.least_loaded);
   io.field("qos", s.qos);
+  io.field("priorityJobFactor", s.priority_job_factor);
+  io.field("billingWeights", s.billing_weights);
   io.field("allow", s.allow);
   io.field("deny", s.deny);
   io.field("taintNodes", s.taint_nodes);

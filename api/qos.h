@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/limits.h"
 #include "api/partition.h"
 #include "kube/api/meta.h"
 
@@ -30,11 +31,11 @@ constexpr auto names_of(std::type_identity<QosFlag>) {
 
 // Absent = no limit.
 struct QosLimits {
-  std::optional<std::int32_t> max_jobs_per_namespace{};
-  std::optional<std::int32_t> max_cpus_per_namespace{};
-  std::optional<std::int32_t> max_nodes_per_job{};
-  std::optional<std::int32_t> group_cpus{};
-  std::optional<base::Duration> max_time{};
+  std::optional<GroupLimits> group{};
+  std::optional<JobLimits> per_job{};
+  std::optional<ResourceAmounts> min_per_job{};
+  std::optional<HolderLimits> per_namespace{};
+  std::optional<HolderLimits> per_account{};
 
   friend bool operator==(const QosLimits&, const QosLimits&) = default;
 };
@@ -49,6 +50,7 @@ struct QosSpec {
   std::optional<base::Duration> grace_time{};
   std::vector<QosFlag> flags{};
   std::optional<QosLimits> limits{};
+  std::optional<std::int32_t> usage_factor_percent{};  // UsageFactor
 
   friend bool operator==(const QosSpec&, const QosSpec&) = default;
 };

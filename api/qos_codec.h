@@ -2,18 +2,18 @@
 // api: only .cc files may include it.
 #pragma once
 
+#include "api/limits_codec.h"
 #include "api/qos.h"
-#include "kube/api/meta_codec.h"
 
 namespace kube {
 
 template <typename Io>
 void visit(Io& io, Like<QosLimits> auto& s) {
-  io.field("maxJobsPerNamespace", s.max_jobs_per_namespace);
-  io.field("maxCPUsPerNamespace", s.max_cpus_per_namespace);
-  io.field("maxNodesPerJob", s.max_nodes_per_job);
-  io.field("groupCPUs", s.group_cpus);
-  io.field("maxTime", s.max_time);
+  io.field("group", s.group);
+  io.field("perJob", s.per_job);
+  io.field("minPerJob", s.min_per_job);
+  io.field("perNamespace", s.per_namespace);
+  io.field("perAccount", s.per_account);
 }
 
 template <typename Io>
@@ -27,6 +27,7 @@ void visit(Io& io, Like<QosSpec> auto& s) {
   io.field("graceTime", s.grace_time);
   io.field("flags", s.flags);
   io.field("limits", s.limits);
+  io.field("usageFactorPercent", s.usage_factor_percent);
 }
 
 template <typename Io>

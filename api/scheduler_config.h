@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/partition.h"
 #include "kube/api/meta.h"
@@ -101,6 +102,83 @@ struct TimetableConfig {
   friend bool operator==(const TimetableConfig&, const TimetableConfig&) = default;
 };
 
+enum class PriorityType { kBasic, kMultifactor };
+constexpr auto names_of(std::type_identity<PriorityType>) {
+  return std::to_array<EnumName<PriorityType>>(
+      {{PriorityType::kBasic, "Basic"}, {PriorityType::kMultifactor, "Multifactor"}});
+}
+
+enum class FairShareRule { kTree, kClassic };
+constexpr auto names_of(std::type_identity<FairShareRule>) {
+  return std::to_array<EnumName<FairShareRule>>(
+      {{FairShareRule::kTree, "Tree"}, {FairShareRule::kClassic, "Classic"}});
+}
+
+enum class UsageResetPeriod { kNever, kDaily, kWeekly, kMonthly, kQuarterly, kYearly };
+constexpr auto names_of(std::type_identity<UsageResetPeriod>) {
+  return std::to_array<EnumName<UsageResetPeriod>>({{UsageResetPeriod::kNever, "Never"},
+                                                    {UsageResetPeriod::kDaily, "Daily"},
+                                                    {UsageResetPeriod::kWeekly, "Weekly"},
+                                                    {UsageResetPeriod::kMonthly, "Monthly"},
+                                                    {UsageResetPeriod::kQuarterly, "Quarterly"},
+                                                    {UsageResetPeriod::kYearly, "Yearly"}});
+}
+
+// PriorityFlags, but for NO_FAIR_TREE, which is PriorityConfig::fair_share.
+enum class PriorityFlag {
+  kAccrueAlways,
+  kCalculateRunning,
+  kIncreaseOnly,
+  kMaxTres,
+  kNoNormalAccount,
+  kNoNormalPartition,
+  kNoNormalQos,
+  kNoNormalTres,
+  kSmallRelativeToTime
+};
+constexpr auto names_of(std::type_identity<PriorityFlag>) {
+  return std::to_array<EnumName<PriorityFlag>>(
+      {{PriorityFlag::kAccrueAlways, "AccrueAlways"},
+       {PriorityFlag::kCalculateRunning, "CalculateRunning"},
+       {PriorityFlag::kIncreaseOnly, "IncreaseOnly"},
+       {PriorityFlag::kMaxTres, "MaxTRES"},
+       {PriorityFlag::kNoNormalAccount, "NoNormalAccount"},
+       {PriorityFlag::kNoNormalPartition, "NoNormalPartition"},
+       {PriorityFlag::kNoNormalQos, "NoNormalQOS"},
+       {PriorityFlag::kNoNormalTres, "NoNormalTRES"},
+       {PriorityFlag::kSmallRelativeToTime, "SmallRelativeToTime"}});
+}
+
+// PriorityWeight…; the last three are PriorityWeightTRES.
+struct PriorityWeights {
+  std::optional<std::int64_t> age{};
+  std::optional<std::int64_t> account{};
+  std::optional<std::int64_t> fair_share{};
+  std::optional<std::int64_t> job_size{};
+  std::optional<std::int64_t> partition{};
+  std::optional<std::int64_t> qos{};
+  std::optional<std::int64_t> cpus{};
+  std::optional<std::int64_t> memory{};
+  std::optional<std::int64_t> nodes{};
+
+  friend bool operator==(const PriorityWeights&, const PriorityWeights&) = default;
+};
+
+struct PriorityConfig {
+  std::optional<PriorityType> type{};
+  std::optional<PriorityWeights> weights{};
+  std::optional<base::Duration> max_age{};
+  std::optional<bool> favor_small{};
+  std::optional<FairShareRule> fair_share{};
+  std::optional<std::int32_t> dampening_factor{};
+  std::optional<base::Duration> decay_half_life{};
+  std::optional<UsageResetPeriod> usage_reset_period{};
+  std::optional<base::Duration> calc_period{};
+  std::vector<PriorityFlag> flags{};
+
+  friend bool operator==(const PriorityConfig&, const PriorityConfig&) = default;
+};
+
 struct SchedulerConfigSpec {
   std::optional<SelectConfig> select{};
   std::optional<PreemptType> preempt_type{};
@@ -119,6 +197,7 @@ struct SchedulerConfigSpec {
   std::optional<MemoryLimits> memory{};
   std::optional<NodeReserve> node_reserve{};
   std::optional<TimetableConfig> timetable{};
+  std::optional<PriorityConfig> priority{};
 
   friend bool operator==(const SchedulerConfigSpec&, const SchedulerConfigSpec&) = default;
 };

@@ -48,6 +48,33 @@ void visit(Io& io, Like<TimetableConfig> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<PriorityWeights> auto& s) {
+  io.field("age", s.age);
+  io.field("account", s.account);
+  io.field("fairShare", s.fair_share);
+  io.field("jobSize", s.job_size);
+  io.field("partition", s.partition);
+  io.field("qos", s.qos);
+  io.field("cpus", s.cpus);
+  io.field("memory", s.memory);
+  io.field("nodes", s.nodes);
+}
+
+template <typename Io>
+void visit(Io& io, Like<PriorityConfig> auto& s) {
+  io.field("type", s.type);
+  io.field("weights", s.weights);
+  io.field("maxAge", s.max_age);
+  io.field("favorSmall", s.favor_small);
+  io.field("fairShare", s.fair_share);
+  io.field("dampeningFactor", s.dampening_factor);
+  io.field("decayHalfLife", s.decay_half_life);
+  io.field("usageResetPeriod", s.usage_reset_period);
+  io.field("calcPeriod", s.calc_period);
+  io.field("flags", s.flags);
+}
+
+template <typename Io>
 void visit(Io& io, Like<SchedulerConfigSpec> auto& s) {
   io.field("select", s.select);
   io.field("preemptType", s.preempt_type);
@@ -66,6 +93,7 @@ void visit(Io& io, Like<SchedulerConfigSpec> auto& s) {
   io.field("memory", s.memory);
   io.field("nodeReserve", s.node_reserve);
   io.field("timetable", s.timetable);
+  io.field("priority", s.priority);
 }
 
 template <typename Io>

@@ -25,6 +25,7 @@ std::string sentence_of(const sched::ConfigIssue& issue) {
   std::string where;
   if (issue.object == sched::IssueObject::kPartition) where = "partition ";
   if (issue.object == sched::IssueObject::kQos) where = "QOS ";
+  if (issue.object == sched::IssueObject::kAccount) where = "account ";
   if (!where.empty()) where += slurm::in_quotes(issue.name) + ": ";
   return where + issue.field + ": " + issue.message;
 }
@@ -253,6 +254,8 @@ Status Reader::check_configuration(const YAML::Node& partitions) {
         break;
       case sched::IssueObject::kQos:
         where = qos_places_.at(issue.name);
+        break;
+      case sched::IssueObject::kAccount:
         break;
     }
     return at(where, sentence_of(issue));

@@ -225,6 +225,7 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
   if (request.contiguous) spec.placement.contiguous = true;
   if (!request.constraint.empty()) spec.placement.constraint = request.constraint;
   if (!request.qos.empty()) spec.schedule.qos = request.qos;
+  if (!request.account.empty()) spec.schedule.account = request.account;
   if (request.priority) spec.schedule.priority = request.priority->value();
   if (request.nice != 0) spec.schedule.nice = request.nice;
   if (request.hold) spec.control.hold = true;
@@ -404,7 +405,7 @@ Options are sbatch's:
   --mincpus, --sockets-per-node, --cores-per-socket, --threads-per-core N
   -B, --extra-node-info S[:C[:T]]               --hint [no]multithread
   --tmp SIZE                   ephemeral disk   --use-min-nodes
-  -J, --job-name NAME          -q, --qos NAME   -H, --hold
+  -J, --job-name NAME          -q, --qos NAME   -A, --account NAME   -H, --hold
   --nice[=N], --priority N     --requeue, --no-requeue
   -D, --chdir DIRECTORY
 

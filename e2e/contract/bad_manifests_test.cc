@@ -15,7 +15,8 @@ class BadManifests : public ApiServerContract {
   void SetUp() override {
     ApiServerContract::SetUp();
     if (!server_) return;
-    for (const char* kind : {"partitions", "jobs", "qos", "schedulerconfigs", "nodetimetables"}) {
+    for (const char* kind :
+         {"partitions", "jobs", "qos", "accounts", "schedulerconfigs", "nodetimetables"}) {
       const auto documents = devcluster::read_yaml_file(std::string{KUBEGANG_SOURCE_DIR} +
                                                         "/crds/kubegang.io_" + kind + ".yaml");
       ASSERT_TRUE(documents.ok()) << documents.error().message;
@@ -32,6 +33,7 @@ class BadManifests : public ApiServerContract {
     if (kind == "Job") return root + "namespaces/" + ns_ + "/jobs";
     if (kind == "Partition") return root + "partitions";
     if (kind == "QOS") return root + "qos";
+    if (kind == "Account") return root + "accounts";
     if (kind == "SchedulerConfig") return root + "schedulerconfigs";
     return root + "nodetimetables";
   }

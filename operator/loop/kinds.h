@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "api/account.h"
 #include "api/job.h"
 #include "api/node_timetable.h"
 #include "api/partition.h"
@@ -42,7 +43,7 @@ template <typename... T, typename... U>
 Kinds<T..., U...> joined_kinds(Kinds<T...>, Kinds<U...>);
 
 // What administrators write: specs that are in force only if they are legal together.
-using PolicyKinds = Kinds<kube::Partition, kube::Qos, kube::SchedulerConfig>;
+using PolicyKinds = Kinds<kube::Partition, kube::Qos, kube::Account, kube::SchedulerConfig>;
 // In the order in which the loop takes their changes: what others are judged by comes first.
 using WatchedKinds = decltype(joined_kinds(
     PolicyKinds{}, Kinds<kube::NodeTimetable, kube::Node, kube::Job, kube::Pod>{}));

@@ -1,6 +1,6 @@
-// PolicyBook: SchedulerConfig, Partitions and QOS as they are stored, and the configuration in
-// force that follows from them: the newest specs if they are legal together, for the others the
-// last accepted ones. What became of each spec is said in its status.
+// PolicyBook: SchedulerConfig, Partitions, QOS and Accounts as they are stored, and the
+// configuration in force that follows from them: the newest specs if they are legal together, for
+// the others the last accepted ones. What became of each spec is said in its status.
 #pragma once
 
 #include <map>

@@ -54,6 +54,23 @@ struct PolicyKind<kube::Qos> {
   }
 };
 
+template <>
+struct PolicyKind<kube::Account> {
+  static constexpr const char* kThread = "watch-accounts";
+  static constexpr WritePoint kPoint = WritePoint::kAccountStatus;
+  static constexpr bool kFollowsNodes = false;
+  static bool counts(const kube::Account&) { return true; }
+  static std::vector<std::string> check(const kube::Account& object) {
+    return check_account(object);
+  }
+  static void translate(AcceptanceInput& input, SpecCandidate<kube::AccountSpec> candidate) {
+    input.accounts.push_back(std::move(candidate));
+  }
+  static const SpecVerdict& blame(const Acceptance& acceptance, std::size_t index) {
+    return acceptance.accounts[index];
+  }
+};
+
 // Only the one of a fixed name counts.
 template <>
 struct PolicyKind<kube::SchedulerConfig> {

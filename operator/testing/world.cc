@@ -137,6 +137,7 @@ void World::apply(const json& given) {
   } else {
     path += kind == "Partition"       ? "partitions"
             : kind == "QOS"           ? "qos"
+            : kind == "Account"       ? "accounts"
             : kind == "NodeTimetable" ? "nodetimetables"
                                       : "schedulerconfigs";
   }
@@ -219,6 +220,10 @@ std::string World::condition(const std::string& kind, const std::string& name,
   }
   if (kind == "QOS") {
     const auto object = client_.get<kube::Qos>({"", name});
+    if (object.ok()) conditions = object->status.conditions;
+  }
+  if (kind == "Account") {
+    const auto object = client_.get<kube::Account>({"", name});
     if (object.ok()) conditions = object->status.conditions;
   }
   if (kind == "SchedulerConfig") {

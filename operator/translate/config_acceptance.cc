@@ -1,6 +1,8 @@
 #include "operator/translate/config_acceptance.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 #include <span>
 #include <string_view>
@@ -81,12 +83,13 @@ class Acceptor {
     if (input.config) config_.emplace(*input.config);
     for (const auto& partition : input.partitions) partitions_.emplace_back(partition);
     for (const auto& qos : input.qos) qos_.emplace_back(qos);
+    for (const auto& account : input.accounts) accounts_.emplace_back(account);
   }
 
   Acceptance run() {
     // Each round gives up at least one spec, so it ends; the defaults alone are legal.
     for (;;) {
-      if (refuse_second_default()) continue;
+      if (refuse_second_default() || refuse_second_default_account()) continue;
       build();
       const auto issues = sched::check(out_.configuration);
       const auto error = std::find_if(issues.begin(), issues.end(), [](const auto& issue) {
@@ -102,6 +105,7 @@ class Acceptor {
     if (config_) out_.config = config_->finish();
     for (auto& trial : partitions_) out_.partitions.push_back(trial.finish());
     for (auto& trial : qos_) out_.qos.push_back(trial.finish());
+    for (auto& trial : accounts_) out_.accounts.push_back(trial.finish());
     return std::move(out_);
   }
 
@@ -123,6 +127,23 @@ class Acceptor {
         out_.configuration.qos.push_back(translate_qos(trial.candidate->name, *qos));
       }
     }
+    build_accounts();
+  }
+
+  // The first account of a user is the default of its jobs: those that say so come first.
+  void build_accounts() {
+    std::vector<sched::UserConfig> others;
+    for (const auto& trial : accounts_) {
+      const auto* account = trial.spec();
+      if (account == nullptr) continue;
+      const std::string& name = trial.candidate->name;
+      out_.configuration.accounts.push_back(translate_account(name, *account));
+      for (const kube::AccountNamespace& each : account->namespaces) {
+        auto& users = each.is_default.value_or(false) ? out_.configuration.users : others;
+        users.push_back(translate_namespace(name, each));
+      }
+    }
+    std::move(others.begin(), others.end(), std::back_inserter(out_.configuration.users));
   }
 
   // Two default partitions: the older one wins, ties by name; the other's spec is refused.
@@ -147,6 +168,37 @@ class Acceptor {
     });
   }
 
+  // Two default accounts of one namespace: the older account wins, ties by name.
+  bool refuse_second_default_account() {
+    std::map<std::string, const SpecCandidate<kube::AccountSpec>*> default_of;
+    const auto for_each_default = [](const auto& trial, const auto& visit) {
+      const auto* spec = trial.spec();
+      if (spec == nullptr) return false;
+      return std::any_of(spec->namespaces.begin(), spec->namespaces.end(), [&](const auto& each) {
+        return each.is_default.value_or(false) && visit(each.name);
+      });
+    };
+    for (const auto& trial : accounts_) {
+      const auto* other = trial.candidate;
+      (void)for_each_default(trial, [&](const std::string& name) {
+        const auto*& winner = default_of[name];
+        if (winner == nullptr ||
+            std::tie(other->created, other->name) < std::tie(winner->created, winner->name)) {
+          winner = other;
+        }
+        return false;
+      });
+    }
+    return std::any_of(accounts_.begin(), accounts_.end(), [&](auto& trial) {
+      return for_each_default(trial, [&](const std::string& name) {
+        return default_of[name] != trial.candidate &&
+               trial.retreat("spec.namespaces: account \"" + default_of[name]->name +
+                             "\" is the default of namespace \"" + name +
+                             "\" already and older; set default to false in one of the two");
+      });
+    });
+  }
+
   void add_warning(const std::string& partition, std::string sentence) {
     for (auto& trial : partitions_) {
       if (trial.candidate->name != partition) continue;
@@ -168,6 +220,11 @@ class Acceptor {
         break;
       case sched::IssueObject::kQos:
         for (auto& trial : qos_) {
+          if (trial.candidate->name == issue.name) trial.verdict.warnings.push_back(sentence);
+        }
+        break;
+      case sched::IssueObject::kAccount:
+        for (auto& trial : accounts_) {
           if (trial.candidate->name == issue.name) trial.verdict.warnings.push_back(sentence);
         }
         break;
@@ -222,6 +279,10 @@ class Acceptor {
         return std::any_of(qos_.begin(), qos_.end(), [&](auto& trial) {
           return trial.candidate->name == issue.name && try_one(trial);
         });
+      case sched::IssueObject::kAccount:
+        return std::any_of(accounts_.begin(), accounts_.end(), [&](auto& trial) {
+          return trial.candidate->name == issue.name && try_one(trial);
+        });
     }
     return false;
   }
@@ -229,7 +290,8 @@ class Acceptor {
   bool retreat_any_change(const std::string& sentence) {
     const auto try_one = [&](auto& trial) { return trial.is_change() && trial.retreat(sentence); };
     return std::any_of(partitions_.begin(), partitions_.end(), try_one) ||
-           std::any_of(qos_.begin(), qos_.end(), try_one);
+           std::any_of(qos_.begin(), qos_.end(), try_one) ||
+           std::any_of(accounts_.begin(), accounts_.end(), try_one);
   }
 
   static std::string sentence_of(const sched::ConfigIssue& issue) {
@@ -242,6 +304,9 @@ class Acceptor {
         break;
       case sched::IssueObject::kQos:
         where = "QOS \"" + issue.name + "\": ";
+        break;
+      case sched::IssueObject::kAccount:
+        where = "account \"" + issue.name + "\": ";
         break;
     }
     const std::string field = field_of(issue.field);
@@ -264,6 +329,7 @@ class Acceptor {
   std::optional<Weighing<kube::SchedulerConfigSpec>> config_;
   std::vector<Weighing<kube::PartitionSpec>> partitions_;
   std::vector<Weighing<kube::QosSpec>> qos_;
+  std::vector<Weighing<kube::AccountSpec>> accounts_;
   Acceptance out_;
 };
 

@@ -1,5 +1,6 @@
-// Which specs of SchedulerConfig, Partitions and QOS are in force: the newest ones if they are
-// legal together (C1-C20 of slurm-semantics.md 1.6), for the others the last accepted ones. Pure.
+// Which specs of SchedulerConfig, Partitions, QOS and Accounts are in force: the newest ones if
+// they are legal together (C1-C20 of slurm-semantics.md 1.6), for the others the last accepted
+// ones. Pure.
 #pragma once
 
 #include <optional>
@@ -7,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "api/account.h"
 #include "api/partition.h"
 #include "api/qos.h"
 #include "api/scheduler_config.h"
 #include "kube/api/node.h"
+#include "operator/translate/account_translation.h"
 #include "operator/translate/config_translation.h"
 #include "operator/translate/partition_translation.h"
 #include "operator/translate/qos_translation.h"
@@ -40,6 +43,7 @@ struct AcceptanceInput {
   // In the order in which they were created (it breaks ties).
   std::vector<SpecCandidate<kube::PartitionSpec>> partitions;
   std::vector<SpecCandidate<kube::QosSpec>> qos;
+  std::vector<SpecCandidate<kube::AccountSpec>> accounts;
   std::span<const kube::Node* const> nodes;
 };
 
@@ -49,6 +53,7 @@ struct Acceptance {
   SpecVerdict config;
   std::vector<SpecVerdict> partitions;  // as in the input
   std::vector<SpecVerdict> qos;
+  std::vector<SpecVerdict> accounts;
 };
 
 Acceptance accept(const AcceptanceInput& input);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "operator/translate/policy_values.h"
+#include "operator/translate/priority_translation.h"
 #include "operator/translate/spec_problems.h"
 #include "operator/translate/units.h"
 
@@ -111,6 +112,7 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   problems.not_negative("spec.overTimeLimit", spec.over_time_limit);
   problems.memory("spec.memory", spec.memory);
   check_conditions(spec, problems);
+  check_priority(spec.priority, problems);
   if (spec.requeue) {
     problems.not_negative("spec.requeue.delay", spec.requeue->delay);
     problems.range("spec.requeue.maxBatch", spec.requeue->max_batch, 0, 65'535);
@@ -167,6 +169,7 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
   cluster.enforce_part_limits =
       translate(spec.enforce_partition_limits.value_or(kube::EnforcePartitionLimits::kNone));
   translate_queue(spec, cluster);
+  cluster.priority = translate_priority(spec.priority);
   translate_memory(spec.memory, cluster.default_memory, cluster.max_memory);
   if (spec.timetable) {
     cluster.timetable_lead = spec.timetable->lead.value_or(cluster.timetable_lead);

@@ -176,6 +176,29 @@ void check_node_list(const sched::JobRequest& request, std::vector<std::string>&
   }
 }
 
+// An account that the job names has to list its namespace. Without a name it is of the default, or
+// of none.
+void check_account(const kube::Job& job, const sched::Configuration& configuration,
+                   std::vector<std::string>& problems) {
+  const std::string account = job.spec.schedule.account.value_or("");
+  if (account.empty()) return;
+  const auto& accounts = configuration.accounts;
+  if (std::none_of(accounts.begin(), accounts.end(),
+                   [&](const auto& each) { return each.name == account; })) {
+    problems.push_back("spec.schedule.account: there is no account \"" + account +
+                       "\"; name one that exists or leave it out");
+    return;
+  }
+  const auto& users = configuration.users;
+  if (std::none_of(users.begin(), users.end(), [&](const auto& each) {
+        return each.account == account && each.name == job.metadata.ns;
+      })) {
+    problems.push_back("spec.schedule.account: account \"" + account +
+                       "\" does not list namespace \"" + job.metadata.ns +
+                       "\"; name one that does or leave it out");
+  }
+}
+
 }  // namespace
 
 bool is_state_taint(const kube::Taint& taint) {
@@ -233,6 +256,7 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   request.begin_time = spec.schedule.begin_time;
   request.deadline = spec.schedule.deadline;
   request.qos = spec.schedule.qos.value_or("");
+  request.account = spec.schedule.account.value_or("");
   if (spec.schedule.priority) {
     request.priority = sched::Priority{static_cast<std::uint32_t>(*spec.schedule.priority)};
   }
@@ -282,6 +306,7 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
                                  "\"; name one that exists or leave it out");
     }
   }
+  check_account(job, context.configuration, verdict.problems);
   if (!object_is_legal) return verdict;
 
   sched::JobRequest request = plain_request(job, id, submit_time);

@@ -43,8 +43,8 @@ struct JobVerdict {
 };
 
 // The job's request under this number and submit time. Checks what check_job and check_template
-// found once more into the verdict, then what needs the cluster: partitions, QOS, sizes, memory and
-// grace period of the template.
+// found once more into the verdict, then what needs the cluster: partitions, QOS, account, sizes,
+// memory and grace period of the template.
 JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template, sched::JobId id,
                          base::Instant submit_time, const JobContext& context);
 

@@ -24,6 +24,9 @@ struct Cluster {
   Cluster() {
     configuration.partitions.push_back({.name = "batch", .is_default = true});
     configuration.qos.push_back({.name = "high"});
+    configuration.accounts = {{.name = "ours"}, {.name = "theirs"}};
+    configuration.users = {{.name = "team-a", .account = "ours"},
+                           {.name = "team-b", .account = "theirs"}};
   }
   JobVerdict judge(const kube::Job& job) const {
     return translate_job(job, check_template(job.spec.pod_template), sched::JobId{7},
@@ -62,6 +65,10 @@ INSTANTIATE_TEST_SUITE_P(
     Table, BadJobs,
     testing::Values(
         BadJob{"partition", {{"partitions", {"nowhere"}}}, "no partition \"nowhere\""},
+        BadJob{"account", {{"schedule", {{"account", "nosuch"}}}}, "no account \"nosuch\""},
+        BadJob{"foreign",
+               {{"schedule", {{"account", "theirs"}}}},
+               "account \"theirs\" does not list namespace \"team-a\""},
         BadJob{"nodes", {{"resources", {{"nodes", {{"min", 6}}}}}}, "has 5"},
         BadJob{"max",
                {{"resources", {{"nodes", {{"min", 3}, {"max", 2}}}}}},
@@ -101,7 +108,7 @@ TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
        {"resources",
         {{"nodes", {{"min", 3}}}, {"tasks", 6}, {"cpusPerTask", 2}, {"memoryPerCPU", "512Mi"}}},
        {"placement", {{"sharing", "OverSubscribe"}, {"excludeHostlist", "n[1-2]"}}},
-       {"schedule", {{"timeLimit", "5m"}, {"qos", "high"}, {"priority", 100}}},
+       {"schedule", {{"timeLimit", "5m"}, {"qos", "high"}, {"account", "ours"}, {"priority", 100}}},
        {"lifecycle", {{"requeue", false}}}}));
   ASSERT_TRUE(verdict.problems.empty()) << verdict.problems.front();
   sched::JobRequest want;
@@ -120,6 +127,7 @@ TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
   want.excluded_nodes = {"n1", "n2"};
   want.qos = "high";
   want.priority = sched::Priority{100};
+  want.account = "ours";
   want.requeue = false;
   EXPECT_EQ(*verdict.request, want);
 }
@@ -195,7 +203,8 @@ TEST(CheckChange, RefusesTheSameFieldsAsTheRuleOfTheCrd) {
                       "socketsPerNode": 1, "coresPerSocket": 1, "threadsPerCore": 1,
                       "tmpDisk": "1Gi"},
         "schedule": {"timeLimit": "5m", "timeMin": "1m", "beginTime": "2026-01-01T00:00:00Z",
-                     "deadline": "2026-01-02T00:00:00Z", "qos": "q", "priority": 1, "nice": 1},
+                     "deadline": "2026-01-02T00:00:00Z", "qos": "q", "account": "a",
+                     "priority": 1, "nice": 1},
         "lifecycle": {"requeue": true, "startTimeout": "1m", "ttlAfterFinished": "1m"},
         "control": {"hold": true, "suspend": true, "cancel": true, "requeueRequest": 1,
                     "releaseRequest": 1}})"))

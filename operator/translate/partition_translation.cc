@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t kTierMax = 65'533;
 constexpr std::int64_t kShareMax = 1'024;
+constexpr std::int64_t kBillingWeightMax = 1'000'000'000;
 
 sched::PartitionState translate(kube::PartitionState state) {
   switch (state) {
@@ -41,6 +42,17 @@ sched::OverSubscribe translate(kube::OverSubscribePolicy policy) {
       return sched::OverSubscribe::kExclusive;
   }
   return sched::OverSubscribe::kNo;
+}
+
+std::optional<sched::TresWeights> weights_of(const std::optional<kube::BillingWeights>& milli) {
+  if (!milli) return std::nullopt;
+  constexpr std::int64_t kMicroPerMilli = 1'000;
+  constexpr std::int64_t kMibPerGib = 1'024;
+  sched::TresWeights micro;
+  micro[sched::Tres::kCpu] = milli->milli_per_cpu.value_or(0) * kMicroPerMilli;
+  micro[sched::Tres::kMemory] = milli->milli_per_gibibyte.value_or(0) * kMicroPerMilli / kMibPerGib;
+  micro[sched::Tres::kNode] = milli->milli_per_node.value_or(0) * kMicroPerMilli;
+  return micro;
 }
 
 std::vector<std::string> nodes_of(const kube::PartitionNodes& nodes,
@@ -89,6 +101,15 @@ std::vector<std::string> check_partition(const kube::Partition& partition) {
           "Force, not " +
           std::string{kube::to_string(policy)} + "; remove it or change the policy");
     }
+  }
+  problems.range("spec.priorityJobFactor", spec.priority_job_factor, 0, kTierMax);
+  if (spec.billing_weights) {
+    const kube::BillingWeights& weights = *spec.billing_weights;
+    problems.range("spec.billingWeights.milliPerCPU", weights.milli_per_cpu, 0, kBillingWeightMax);
+    problems.range("spec.billingWeights.milliPerGiB", weights.milli_per_gibibyte, 0,
+                   kBillingWeightMax);
+    problems.range("spec.billingWeights.milliPerNode", weights.milli_per_node, 0,
+                   kBillingWeightMax);
   }
   problems.not_negative("spec.graceTime", spec.grace_time);
   problems.not_negative("spec.overTimeLimit", spec.over_time_limit);
@@ -150,6 +171,8 @@ sched::PartitionConfig translate_partition(const std::string& name, const kube::
   partition.over_time_limit = spec.over_time_limit;
   partition.least_loaded = spec.least_loaded.value_or(false);
   partition.qos = spec.qos.value_or("");
+  partition.priority_job_factor = static_cast<std::uint16_t>(spec.priority_job_factor.value_or(1));
+  partition.billing_weights_micro = weights_of(spec.billing_weights);
   if (spec.allow) {
     partition.allow_users = spec.allow->namespaces;
     partition.allow_qos = spec.allow->qos;

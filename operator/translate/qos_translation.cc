@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kube/api/time_format.h"
+#include "operator/translate/limits_translation.h"
 #include "operator/translate/policy_values.h"
 #include "operator/translate/spec_problems.h"
 
@@ -20,18 +20,8 @@ std::vector<std::string> check_qos(const kube::Qos& qos) {
   }
   problems.not_negative("spec.preemptExemptTime", spec.preempt_exempt_time);
   problems.not_negative("spec.graceTime", spec.grace_time);
-  if (spec.limits) {
-    problems.range("spec.limits.maxJobsPerNamespace", spec.limits->max_jobs_per_namespace, 1,
-                   INT32_MAX);
-    problems.range("spec.limits.maxCPUsPerNamespace", spec.limits->max_cpus_per_namespace, 1,
-                   INT32_MAX);
-    problems.range("spec.limits.maxNodesPerJob", spec.limits->max_nodes_per_job, 1, INT32_MAX);
-    problems.range("spec.limits.groupCPUs", spec.limits->group_cpus, 1, INT32_MAX);
-    if (spec.limits->max_time && spec.limits->max_time->count() <= 0) {
-      problems.add("spec.limits.maxTime: " + kube::format_duration(*spec.limits->max_time) +
-                   " is not possible; use more than 0s, or leave it out for no limit");
-    }
-  }
+  check_limits("spec.limits", spec.limits, problems);
+  problems.range("spec.usageFactorPercent", spec.usage_factor_percent, 0, 1'000'000);
   return problems.take();
 }
 
@@ -64,12 +54,9 @@ sched::QosConfig translate_qos(const std::string& name, const kube::QosSpec& spe
         break;
     }
   }
-  if (spec.limits) {
-    qos.limits.user_jobs = spec.limits->max_jobs_per_namespace;
-    qos.limits.user_tres[sched::Tres::kCpu] = spec.limits->max_cpus_per_namespace;
-    qos.limits.job_tres[sched::Tres::kNode] = spec.limits->max_nodes_per_job;
-    qos.limits.group_tres[sched::Tres::kCpu] = spec.limits->group_cpus;
-    qos.limits.job_wall = spec.limits->max_time;
+  qos.limits = translate(spec.limits);
+  if (spec.usage_factor_percent) {
+    qos.usage_factor_milli = std::int64_t{*spec.usage_factor_percent} * 10;
   }
   return qos;
 }

@@ -58,8 +58,8 @@ class Rounds {
  private:
   static bool only_informs(WritePoint point) {
     return point == WritePoint::kStatus || point == WritePoint::kPartitionStatus ||
-           point == WritePoint::kQosStatus || point == WritePoint::kConfigStatus ||
-           point == WritePoint::kPodTry;
+           point == WritePoint::kQosStatus || point == WritePoint::kAccountStatus ||
+           point == WritePoint::kConfigStatus || point == WritePoint::kPodTry;
   }
   static std::string text(const std::vector<Effect>& effects) {
     std::string text;

@@ -8,7 +8,7 @@
 namespace control {
 namespace {
 
-constexpr std::array<std::pair<WritePoint, std::string_view>, 21> kNames{{
+constexpr std::array<std::pair<WritePoint, std::string_view>, 22> kNames{{
     {WritePoint::kStart, "start"},
     {WritePoint::kReady, "ready"},
     {WritePoint::kClaim, "claim"},
@@ -29,6 +29,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 21> kNames{{
     {WritePoint::kPodNote, "pod-note"},
     {WritePoint::kPartitionStatus, "partition-status"},
     {WritePoint::kQosStatus, "qos-status"},
+    {WritePoint::kAccountStatus, "account-status"},
     {WritePoint::kConfigStatus, "config-status"},
 }};
 

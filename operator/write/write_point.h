@@ -29,6 +29,7 @@ enum class WritePoint {
   kPodNote,
   kPartitionStatus,
   kQosStatus,
+  kAccountStatus,
   kConfigStatus,
 };
 

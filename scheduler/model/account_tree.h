@@ -33,7 +33,7 @@ class AccountTree {
  public:
   AccountTree() = default;
   // An account whose parent is not there, or is below itself, counts as a child of the root; the
-  // check of legality refuses such a configuration.
+  // check of legality warns of the one and refuses the other.
   AccountTree(const std::vector<AccountConfig>& accounts, const std::vector<UserConfig>& users);
 
   // No accounts are configured: jobs have no association.

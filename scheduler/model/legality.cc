@@ -1,6 +1,7 @@
 #include "scheduler/model/legality.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -36,6 +37,7 @@ class Check {
     cluster();
     for (const PartitionConfig& each : all_.partitions) partition(each);
     for (const QosConfig& each : all_.qos) qos(each);
+    accounts();
     overlaps();
     return std::move(issues_);
   }
@@ -268,6 +270,37 @@ class Check {
       negative = negative || (limit && limit->count() < 0);
     }
     if (negative) error(here, "range", "limits", "must not be negative");
+  }
+
+  // A parent that is not there may come, and its going must not take the accounts below with it.
+  void accounts() {
+    std::map<std::string_view, const AccountConfig*> by_name;
+    for (const AccountConfig& account : all_.accounts) {
+      const Where here{IssueObject::kAccount, account.name};
+      if (account.name.empty()) error(here, "name", "Name", "must not be empty");
+      if (!by_name.emplace(account.name, &account).second) {
+        error(here, "name", "Name", "is defined twice: rename or remove one");
+      }
+      limits(here, account.limits);
+    }
+    for (const AccountConfig& account : all_.accounts) {
+      const Where here{IssueObject::kAccount, account.name};
+      if (account.parent.empty() || account.parent == kRootAccount) continue;
+      if (!by_name.contains(account.parent)) {
+        warn(here, "name", "Parent",
+             "there is no account " + account.parent +
+                 ": until there is, this one counts as a child of root");
+      }
+      std::set<std::string_view> above = {account.name};
+      for (std::string_view at = account.parent; by_name.contains(at); at = by_name[at]->parent) {
+        if (above.insert(at).second) continue;
+        error(here, "name", "Parent",
+              "account " + account.parent + " is below this one: choose another parent");
+        break;
+      }
+    }
+    for (const UserConfig& user : all_.users)
+      limits({IssueObject::kAccount, user.account}, user.limits);
   }
 
   // C10: the gang suspends for a QOS only within a partition or for a higher tier.

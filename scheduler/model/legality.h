@@ -14,19 +14,20 @@ enum class IssueSeverity {
   kError,    // refused: the last accepted configuration stays in force
   kWarning,  // legal, but hardly wanted
 };
-enum class IssueObject { kCluster, kPartition, kQos };
+enum class IssueObject { kCluster, kPartition, kQos, kAccount };
 
 struct ConfigIssue {
   IssueSeverity severity = IssueSeverity::kError;
   std::string rule;  // "C1"; "range" for a value out of range; "name" for a name that is not there
   IssueObject object = IssueObject::kCluster;
-  std::string name;     // of the partition or QOS
+  std::string name;     // of the partition, QOS or account
   std::string field;    // as in Slurm's manual: "PreemptMode"
   std::string message;  // one sentence: what is wrong and what to change
   friend bool operator==(const ConfigIssue&, const ConfigIssue&) = default;
 };
 
-// Everything that is wrong, cluster first, then partitions and QOS in their order. Legal when no
+// Everything that is wrong, cluster first, then partitions, QOS and accounts in their
+// order. Legal when no
 // issue is an error. Cost: O(partitions × nodes + QOS²).
 std::vector<ConfigIssue> check(const Configuration& configuration);
 bool is_legal(const std::vector<ConfigIssue>& issues);

@@ -1,0 +1,15 @@
+#include "api/account.h"
+
+#include "api/account_codec.h"
+
+namespace kube {
+
+template <>
+base::Result<Account> decode<Account>(const nlohmann::json& object) {
+  return codec::decode_object<Account>(object);
+}
+nlohmann::json encode(const Account& account) {
+  return codec::encode_object(account);
+}
+
+}  // namespace kube

@@ -1,0 +1,81 @@
+#include "operator/translate/account_translation.h"
+
+#include <cstdint>
+#include <set>
+
+#include "operator/translate/limits_translation.h"
+#include "operator/translate/spec_problems.h"
+
+namespace control {
+namespace {
+
+constexpr std::int64_t kSharesMax = 1'000'000;
+constexpr std::int64_t kPriorityMax = 4'294'967'293;
+
+sched::Shares shares_of(const std::optional<std::int32_t>& count,
+                        const std::optional<bool>& of_parent) {
+  return {.count = count.value_or(1), .of_parent = of_parent.value_or(false)};
+}
+
+void check_shares(const std::string& field, const std::optional<std::int32_t>& count,
+                  const std::optional<bool>& of_parent, const char* other, SpecProblems& problems) {
+  problems.range(field + "shares", count, 0, kSharesMax);
+  if (!count || !of_parent.value_or(false)) return;
+  problems.add(field + "shares: excludes " + other + "; remove one of the two");
+}
+
+void check_root(const kube::AccountSpec& spec, SpecProblems& problems) {
+  if (spec.parent || spec.shares || spec.shares_of_parent || spec.priority) {
+    problems.add(
+        "metadata.name: account root is above all others and has neither parent nor shares nor "
+        "priority; remove them, or choose another name");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> check_account(const kube::Account& account) {
+  SpecProblems problems;
+  const kube::AccountSpec& spec = account.spec;
+  problems.name(account.metadata.name);
+  if (account.metadata.name == kube::kRootAccount) check_root(spec, problems);
+  if (spec.parent == account.metadata.name) {
+    problems.add("spec.parent: \"" + *spec.parent +
+                 "\" is this account itself; name another one, or leave it out for root");
+  }
+  check_shares("spec.", spec.shares, spec.shares_of_parent, "sharesOfParent", problems);
+  problems.range("spec.priority", spec.priority, 0, kPriorityMax);
+  check_limits("spec.limits", spec.limits, problems);
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < spec.namespaces.size(); ++i) {
+    const kube::AccountNamespace& each = spec.namespaces[i];
+    const std::string field = "spec.namespaces[" + std::to_string(i) + "].";
+    if (each.name.empty()) problems.add(field + "name: is empty; name a namespace");
+    if (!seen.insert(each.name).second) {
+      problems.add(field + "name: \"" + each.name + "\" is listed twice; list it once");
+    }
+    check_shares(field, each.shares, each.shares_of_account, "sharesOfAccount", problems);
+    problems.range(field + "priority", each.priority, 0, kPriorityMax);
+    check_limits(field + "limits", each.limits, problems);
+  }
+  return problems.take();
+}
+
+sched::AccountConfig translate_account(const std::string& name, const kube::AccountSpec& spec) {
+  return {.name = name,
+          .parent = spec.parent.value_or(""),
+          .shares = shares_of(spec.shares, spec.shares_of_parent),
+          .priority = static_cast<std::uint32_t>(spec.priority.value_or(0)),
+          .limits = translate(spec.limits)};
+}
+
+sched::UserConfig translate_namespace(const std::string& account,
+                                      const kube::AccountNamespace& entry) {
+  return {.name = entry.name,
+          .account = account,
+          .shares = shares_of(entry.shares, entry.shares_of_account),
+          .priority = static_cast<std::uint32_t>(entry.priority.value_or(0)),
+          .limits = translate(entry.limits)};
+}
+
+}  // namespace control

@@ -1,0 +1,24 @@
+// Accounts -> the scheduler's tree of accounts and users (9.1). What needs several objects is
+// judged by config_acceptance.h. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/account.h"
+#include "scheduler/model/config.h"
+
+namespace control {
+
+// As check_config.
+std::vector<std::string> check_account(const kube::Account& account);
+
+// With the API's defaults for what is absent. REQUIRES:
+// check_account found nothing.
+sched::AccountConfig translate_account(const std::string& name, const kube::AccountSpec& spec);
+
+// A namespace that the account lists, as a user in it.
+sched::UserConfig translate_namespace(const std::string& account,
+                                      const kube::AccountNamespace& entry);
+
+}  // namespace control

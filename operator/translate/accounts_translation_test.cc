@@ -1,0 +1,200 @@
+// Accounts, limits and priorities: what is legal, and what the scheduler is told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/account.h"
+#include "operator/translate/account_translation.h"
+#include "operator/translate/config_acceptance.h"
+#include "operator/translate/config_translation.h"
+#include "operator/translate/partition_translation.h"
+#include "operator/translate/qos_translation.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using sched::Tres;
+using std::chrono::hours;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+template <typename T>
+T object_of(const std::string& name, const json& spec) {
+  return kube::decode<T>({{"metadata", {{"name", name}}}, {"spec", spec}}).value();
+}
+kube::AccountSpec account_spec(const json& spec) {
+  return object_of<kube::Account>("x", spec).spec;
+}
+
+TEST(LimitsTranslation, EveryLimitOfAQosReachesTheScheduler) {
+  const auto object = object_of<kube::Qos>("gold", json::parse(R"({
+      "limits": {"group": {"resources": {"cpus": 8, "memory": "1Gi", "nodes": 2, "billing": 9},
+                           "jobs": 3, "submittedJobs": 4, "runTime": "100h"},
+                 "perJob": {"resources": {"nodes": 3}, "resourcesPerNode": {"cpus": 5},
+                            "time": "1h"},
+                 "minPerJob": {"cpus": 2},
+                 "perNamespace": {"resources": {"cpus": 6}, "jobs": 1, "submittedJobs": 2},
+                 "perAccount": {"resources": {"memory": "2Gi"}, "jobs": 0, "submittedJobs": 5}},
+      "usageFactorPercent": 150})"));
+  EXPECT_THAT(check_qos(object), IsEmpty());
+  const sched::QosConfig qos = translate_qos("gold", object.spec);
+  sched::Limits wanted;
+  wanted.group_tres.values = {8, 1024, 2, 9};
+  wanted.group_jobs = 3;
+  wanted.group_submit = 4;
+  wanted.group_wall = hours{100};
+  wanted.job_tres[Tres::kNode] = 3;
+  wanted.node_tres[Tres::kCpu] = 5;
+  wanted.job_wall = hours{1};
+  wanted.min_tres[Tres::kCpu] = 2;
+  wanted.user_tres[Tres::kCpu] = 6;
+  wanted.user_jobs = 1;
+  wanted.user_submit = 2;
+  wanted.account_tres[Tres::kMemory] = 2048;
+  wanted.account_jobs = 0;
+  wanted.account_submit = 5;
+  EXPECT_EQ(qos.limits, wanted);
+  EXPECT_EQ(qos.usage_factor_milli, 1500);
+}
+
+TEST(AccountTranslation, ATreeOfAccountsAndTheirNamespaces) {
+  const auto science = account_spec({{"shares", 10}});
+  const auto physics = account_spec(json::parse(R"({
+      "parent": "science", "sharesOfParent": true, "priority": 7,
+      "limits": {"group": {"resources": {"cpus": 8}}, "perNamespace": {"jobs": 2}},
+      "namespaces": [{"name": "team-a"},
+                     {"name": "team-b", "shares": 3, "limits": {"group": {"jobs": 1}}}]})"));
+  const auto guests = account_spec(
+      {{"namespaces", {{{"name", "team-b"}, {"default", true}, {"sharesOfAccount", true}}}}});
+  AcceptanceInput input;
+  input.accounts = {{.name = "science", .newest = &science},
+                    {.name = "physics", .newest = &physics},
+                    {.name = "guests", .newest = &guests}};
+  const Acceptance out = accept(input);
+  for (const SpecVerdict& verdict : out.accounts) {
+    EXPECT_TRUE(verdict.newest_in_force);
+    EXPECT_THAT(verdict.warnings, IsEmpty());
+  }
+  sched::AccountConfig of_physics{.name = "physics",
+                                  .parent = "science",
+                                  .shares = {.count = 1, .of_parent = true},
+                                  .priority = 7,
+                                  .limits = {}};
+  of_physics.limits.group_tres[Tres::kCpu] = 8;
+  of_physics.limits.user_jobs = 2;
+  ASSERT_EQ(out.configuration.accounts.size(), 3U);
+  EXPECT_EQ(out.configuration.accounts[0].shares.count, 10);
+  EXPECT_EQ(out.configuration.accounts[1], of_physics);
+  // Default accounts come first: the first of a user is that of its jobs.
+  const auto& users = out.configuration.users;
+  ASSERT_EQ(users.size(), 3U);
+  EXPECT_EQ(users[0].account + "/" + users[0].name, "guests/team-b");
+  EXPECT_TRUE(users[0].shares.of_parent);
+  EXPECT_EQ(users[1].account + "/" + users[1].name, "physics/team-a");
+  EXPECT_EQ(users[2].account + "/" + users[2].name, "physics/team-b");
+  EXPECT_EQ(users[2].shares.count, 3);
+  EXPECT_EQ(users[2].limits.group_jobs, 1);
+}
+
+TEST(AccountTranslation, AnAccountSaysWhatIsWrongWithIt) {
+  const auto problems = [](const std::string& name, const json& spec) {
+    return check_account(object_of<kube::Account>(name, spec));
+  };
+  EXPECT_THAT(problems("a", {{"parent", "a"}}), ElementsAre(HasSubstr("spec.parent")));
+  EXPECT_THAT(problems("a", {{"shares", 1}, {"sharesOfParent", true}}),
+              ElementsAre(HasSubstr("spec.shares: excludes sharesOfParent")));
+  EXPECT_THAT(problems("a", {{"namespaces", {{{"name", "x"}}, {{"name", "x"}}}}}),
+              ElementsAre(HasSubstr("spec.namespaces[1].name: \"x\" is listed twice")));
+  EXPECT_THAT(problems("a", {{"limits", {{"perJob", {{"time", "0s"}}}}}}),
+              ElementsAre(HasSubstr("spec.limits.perJob.time")));
+  EXPECT_THAT(problems("root", {{"limits", {{"group", {{"jobs", 5}}}}}}), IsEmpty());
+  EXPECT_THAT(problems("root", {{"shares", 2}}), ElementsAre(HasSubstr("account root")));
+}
+
+TEST(AccountTranslation, AnAccountBelowItselfIsRefusedAndAMissingParentIsNot) {
+  const auto below_b = account_spec({{"parent", "b"}});
+  const auto below_a = account_spec({{"parent", "a"}});
+  AcceptanceInput input;
+  input.accounts = {{.name = "a", .newest = &below_b}};
+  Acceptance out = accept(input);
+  EXPECT_TRUE(out.accounts[0].newest_in_force);
+  EXPECT_THAT(out.accounts[0].warnings, ElementsAre(HasSubstr("there is no account b")));
+  input.accounts[0].accepted = &below_b;
+  input.accounts.push_back({.name = "b", .newest = &below_a});
+  out = accept(input);
+  EXPECT_TRUE(out.accounts[0].newest_in_force);
+  EXPECT_FALSE(out.accounts[1].any_in_force);
+  EXPECT_THAT(out.accounts[1].problems, ElementsAre(HasSubstr("spec.parent: account")));
+}
+
+TEST(AccountTranslation, TheOlderOfTwoDefaultAccountsOfANamespaceWins) {
+  const auto spec = account_spec({{"namespaces", {{{"name", "team-a"}, {"default", true}}}}});
+  AcceptanceInput input;
+  input.accounts = {{.name = "b", .created = base::Instant{seconds{1}}, .newest = &spec},
+                    {.name = "a", .created = base::Instant{seconds{2}}, .newest = &spec}};
+  const Acceptance out = accept(input);
+  EXPECT_TRUE(out.accounts[0].newest_in_force);
+  EXPECT_FALSE(out.accounts[1].any_in_force);
+  EXPECT_THAT(out.accounts[1].problems,
+              ElementsAre(HasSubstr("account \"b\" is the default of namespace \"team-a\"")));
+}
+
+TEST(PriorityTranslation, BasicIsTheDefaultAndEveryFieldReachesTheScheduler) {
+  const auto translated = [](const json& spec) {
+    const auto config = object_of<kube::SchedulerConfig>("default", spec);
+    EXPECT_THAT(check_config(config), IsEmpty());
+    return translate_config(config.spec).priority;
+  };
+  EXPECT_EQ(translated(json::object()), sched::PriorityParameters{});
+  const auto all = translated({{"priority", json::parse(R"({
+      "type": "Multifactor",
+      "weights": {"age": 1, "account": 2, "fairShare": 3, "jobSize": 4, "partition": 5, "qos": 6,
+                  "cpus": 7, "memory": 8, "nodes": 9},
+      "maxAge": "1h", "favorSmall": true, "fairShare": "Classic", "dampeningFactor": 2,
+      "decayHalfLife": "30s", "usageResetPeriod": "Weekly", "calcPeriod": "10s",
+      "flags": ["AccrueAlways", "CalculateRunning", "IncreaseOnly", "MaxTRES", "NoNormalAccount",
+                "NoNormalPartition", "NoNormalQOS", "NoNormalTRES", "SmallRelativeToTime"]})")}});
+  sched::PriorityParameters wanted;
+  wanted.type = sched::PriorityType::kMultifactor;
+  wanted.weight_age = 1;
+  wanted.weight_assoc = 2;
+  wanted.weight_fair_share = 3;
+  wanted.weight_job_size = 4;
+  wanted.weight_partition = 5;
+  wanted.weight_qos = 6;
+  wanted.weight_tres[Tres::kCpu] = 7;
+  wanted.weight_tres[Tres::kMemory] = 8;
+  wanted.weight_tres[Tres::kNode] = 9;
+  wanted.max_age = hours{1};
+  wanted.favor_small = true;
+  wanted.fair_tree = false;
+  wanted.dampening = 2;
+  wanted.decay_half_life = seconds{30};
+  wanted.usage_reset = sched::UsageReset::kWeekly;
+  wanted.calc_period = seconds{10};
+  wanted.accrue_always = wanted.calculate_running = wanted.increase_only = true;
+  wanted.max_tres = wanted.small_relative_to_time = true;
+  wanted.normal_assoc = wanted.normal_partition = wanted.normal_qos = wanted.normal_tres = false;
+  EXPECT_EQ(all, wanted);
+}
+
+TEST(PriorityTranslation, APartitionSaysWhatItCountsAndWhatItBills) {
+  const auto object = object_of<kube::Partition>(
+      "p", {{"nodes", {{"hostlist", "n1"}}},
+            {"priorityJobFactor", 5},
+            {"billingWeights", {{"milliPerCPU", 1000}, {"milliPerGiB", 512}}}});
+  EXPECT_THAT(check_partition(object), IsEmpty());
+  const sched::PartitionConfig partition = translate_partition("p", object.spec, {});
+  EXPECT_EQ(partition.priority_job_factor, 5);
+  ASSERT_TRUE(partition.billing_weights_micro);
+  EXPECT_EQ((*partition.billing_weights_micro)[Tres::kCpu], 1'000'000);
+  EXPECT_EQ((*partition.billing_weights_micro)[Tres::kMemory], 500);  // of each MiB
+  EXPECT_EQ((*partition.billing_weights_micro)[Tres::kNode], 0);
+}
+
+}  // namespace
+}  // namespace control

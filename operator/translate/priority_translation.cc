@@ -1,0 +1,119 @@
+#include "operator/translate/priority_translation.h"
+
+#include <cstdint>
+#include <utility>
+
+namespace control {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+
+constexpr std::int64_t kWeightMax = 4'294'967'293;
+constexpr std::int64_t kDampeningMax = 65'533;
+
+sched::UsageReset translate(kube::UsageResetPeriod period) {
+  switch (period) {
+    case kube::UsageResetPeriod::kNever:
+      return sched::UsageReset::kNever;
+    case kube::UsageResetPeriod::kDaily:
+      return sched::UsageReset::kDaily;
+    case kube::UsageResetPeriod::kWeekly:
+      return sched::UsageReset::kWeekly;
+    case kube::UsageResetPeriod::kMonthly:
+      return sched::UsageReset::kMonthly;
+    case kube::UsageResetPeriod::kQuarterly:
+      return sched::UsageReset::kQuarterly;
+    case kube::UsageResetPeriod::kYearly:
+      return sched::UsageReset::kYearly;
+  }
+  return sched::UsageReset::kNever;
+}
+
+void set_flag(kube::PriorityFlag flag, sched::PriorityParameters& out) {
+  switch (flag) {
+    case kube::PriorityFlag::kAccrueAlways:
+      out.accrue_always = true;
+      break;
+    case kube::PriorityFlag::kCalculateRunning:
+      out.calculate_running = true;
+      break;
+    case kube::PriorityFlag::kIncreaseOnly:
+      out.increase_only = true;
+      break;
+    case kube::PriorityFlag::kMaxTres:
+      out.max_tres = true;
+      break;
+    case kube::PriorityFlag::kNoNormalAccount:
+      out.normal_assoc = false;
+      break;
+    case kube::PriorityFlag::kNoNormalPartition:
+      out.normal_partition = false;
+      break;
+    case kube::PriorityFlag::kNoNormalQos:
+      out.normal_qos = false;
+      break;
+    case kube::PriorityFlag::kNoNormalTres:
+      out.normal_tres = false;
+      break;
+    case kube::PriorityFlag::kSmallRelativeToTime:
+      out.small_relative_to_time = true;
+      break;
+  }
+}
+
+void translate_weights(const kube::PriorityWeights& weights, sched::PriorityParameters& out) {
+  const auto weight = [](const std::optional<std::int64_t>& value) {
+    return static_cast<std::uint32_t>(value.value_or(0));
+  };
+  out.weight_age = weight(weights.age);
+  out.weight_assoc = weight(weights.account);
+  out.weight_fair_share = weight(weights.fair_share);
+  out.weight_job_size = weight(weights.job_size);
+  out.weight_partition = weight(weights.partition);
+  out.weight_qos = weight(weights.qos);
+  out.weight_tres[sched::Tres::kCpu] = weights.cpus.value_or(0);
+  out.weight_tres[sched::Tres::kMemory] = weights.memory.value_or(0);
+  out.weight_tres[sched::Tres::kNode] = weights.nodes.value_or(0);
+}
+
+}  // namespace
+
+void check_priority(const std::optional<kube::PriorityConfig>& priority, SpecProblems& problems) {
+  if (!priority) return;
+  if (priority->weights) {
+    const kube::PriorityWeights& weights = *priority->weights;
+    for (const auto& [name, weight] :
+         {std::pair{"age", &weights.age}, std::pair{"account", &weights.account},
+          std::pair{"fairShare", &weights.fair_share}, std::pair{"jobSize", &weights.job_size},
+          std::pair{"partition", &weights.partition}, std::pair{"qos", &weights.qos},
+          std::pair{"cpus", &weights.cpus}, std::pair{"memory", &weights.memory},
+          std::pair{"nodes", &weights.nodes}}) {
+      problems.range(std::string{"spec.priority.weights."} + name, *weight, 0, kWeightMax);
+    }
+  }
+  problems.not_negative("spec.priority.maxAge", priority->max_age);
+  problems.not_negative("spec.priority.decayHalfLife", priority->decay_half_life);
+  problems.range("spec.priority.dampeningFactor", priority->dampening_factor, 1, kDampeningMax);
+  problems.range("spec.priority.calcPeriod", priority->calc_period, seconds{1}, hours{24});
+}
+
+sched::PriorityParameters translate_priority(const std::optional<kube::PriorityConfig>& priority) {
+  sched::PriorityParameters out;
+  if (!priority) return out;
+  out.type = priority->type == kube::PriorityType::kMultifactor ? sched::PriorityType::kMultifactor
+                                                                : sched::PriorityType::kBasic;
+  if (priority->weights) translate_weights(*priority->weights, out);
+  out.max_age = priority->max_age.value_or(out.max_age);
+  out.favor_small = priority->favor_small.value_or(false);
+  out.fair_tree = priority->fair_share != kube::FairShareRule::kClassic;
+  out.dampening = priority->dampening_factor.value_or(1);
+  out.decay_half_life = priority->decay_half_life.value_or(out.decay_half_life);
+  out.usage_reset =
+      translate(priority->usage_reset_period.value_or(kube::UsageResetPeriod::kNever));
+  out.calc_period = priority->calc_period.value_or(out.calc_period);
+  for (const kube::PriorityFlag flag : priority->flags) set_flag(flag, out);
+  return out;
+}
+
+}  // namespace control

@@ -1,0 +1,15 @@
+// SchedulerConfig's group `priority` -> the scheduler's (chapter 9). Pure.
+#pragma once
+
+#include "api/scheduler_config.h"
+#include "operator/translate/spec_problems.h"
+#include "scheduler/model/config.h"
+
+namespace control {
+
+void check_priority(const std::optional<kube::PriorityConfig>& priority, SpecProblems& problems);
+
+// With the API's defaults for what is absent. REQUIRES: check_priority found nothing.
+sched::PriorityParameters translate_priority(const std::optional<kube::PriorityConfig>& priority);
+
+}  // namespace control
