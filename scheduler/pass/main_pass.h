@@ -2,11 +2,11 @@
 // about each record and decides what the verdict means:
 //
 //   Fits          the job starts.
-//   NeedsVictims  its victims are told to end, once, and it claims their nodes; its partition
-//   fails. TooFewLeft    its partition fails. Busy          its partition fails, unless the job
-//   waits for nodes that it names. NotAvailable  the job waits; jobs behind it may start. Never the
-//   job is held, unless another partition might hold it. OverLimit     the job waits; jobs behind
-//   it may start.
+//   NeedsVictims  its victims are told to end, once; it claims their nodes; its partition fails.
+//   TooFewLeft    its partition fails.
+//   Busy          its partition fails, unless the job waits for nodes that it names.
+//   Never         the job is held, unless another partition might hold it.
+//   NotAvailable, OverLimit: the job waits; jobs behind it may start.
 //
 // When a partition fails, the jobs behind it in the partition wait for priority, and its nodes are
 // withheld from all jobs behind (strict order; backfilling past them is another pass's business).

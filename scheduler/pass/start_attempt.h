@@ -1,6 +1,6 @@
 // StartAttempt: the question whether a job could start in a partition now (3.4 steps 8 and 9). The
 // answer is a verdict; it changes nothing. The caller decides what the verdict means for the
-// job, for its partition and for the jobs behind it (main_pass.h; a backfill would ask the same).
+// job, for its partition and for the jobs behind it (main_pass.h, backfill_pass.h).
 #pragma once
 
 #include <string>

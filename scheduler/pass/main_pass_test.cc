@@ -1,0 +1,197 @@
+// What a pass makes of the verdicts: which jobs it starts, in whose way a job stands that has to
+// wait, and what a pass need not look at again (3.4). The notation is PassWorld's: nodes a to d,
+// and for each job what the pass did with it or why it waits.
+#include "scheduler/pass/main_pass.h"
+
+#include <gtest/gtest.h>
+
+#include "scheduler/testing/pass_world.h"
+
+namespace sched::testing {
+namespace {
+
+// p has all nodes, q the nodes c and d.
+Configuration two_partitions() {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.partitions.push_back(PassWorld::closed("q", "cd"));
+  return configuration;
+}
+
+Configuration preempting_tiers() {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.partitions = {PassWorld::closed("low", "abcd", 1),
+                              PassWorld::closed("high", "abcd", 2)};
+  configuration.cluster.preempt_type = PreemptType::kPartitionPriority;
+  configuration.cluster.preempt_mode = PreemptMode::kCancel;
+  return configuration;
+}
+
+JobRequest on(JobRequest request, const std::string& letters) {
+  for (const char letter : letters) request.required_nodes.emplace_back(1, letter);
+  return request;
+}
+
+// Strict order: 3 would fit beside 1.
+TEST(MainPass, AJobThatHasToWaitFailsItsPartitionForThoseBehind) {
+  PassWorld world;
+  world.submit(1, 3);
+  world.submit(2, 2);
+  world.submit(3, 1);
+  EXPECT_EQ(world.after_pass(at(1)), "1 runs abc, 2 Resources, 3 Priority");
+}
+
+TEST(MainPass, AFailedPartitionWithholdsItsNodesFromOthersThatHaveThem) {
+  PassWorld world{two_partitions()};
+  world.run(9, "a", "p");
+  world.submit(1, 4, "p");
+  world.submit(2, 1, "q");
+  EXPECT_EQ(world.after_pass(at(1)), "1 Resources, 2 Resources");
+  world.end(9);
+  EXPECT_EQ(world.after_pass(at(2)), "1 runs abcd, 2 Resources");
+}
+
+TEST(MainPass, AFailedPartitionLeavesTheNodesThatItHasNot) {
+  PassWorld world{two_partitions()};
+  world.run(9, "c", "q");
+  world.submit(1, 2, "q");
+  world.submit(2, 2, "p");
+  EXPECT_EQ(world.after_pass(at(1)), "1 Resources, 2 runs ab");
+}
+
+// 10a: what is behind it may have all others.
+TEST(MainPass, AJobThatNamesItsNodesWithholdsThoseAlone) {
+  PassWorld world;
+  world.run(9, "a");
+  world.submit(on(job(1, 2), "ab"));
+  world.submit(2, 2);
+  world.submit(3, 1);
+  EXPECT_EQ(world.after_pass(at(1)), "1 Resources, 2 runs cd, 3 Resources");
+}
+
+TEST(MainPass, AJobWhoseNodeIsDownIsInNobodysWay) {
+  PassWorld world;
+  world.set_state("a", NodeState::kDown);
+  world.submit(on(job(1, 1), "a"));
+  world.submit(2, 3);
+  EXPECT_EQ(world.after_pass(at(1)), "1 ReqNodeNotAvail, 2 runs bcd");
+}
+
+TEST(MainPass, AJobThatCanNeverRunIsHeldAndLeavesTheQueue) {
+  PassWorld world;
+  Job& never = world.submit(1, 5);
+  world.submit(2, 4);
+  EXPECT_EQ(world.after_pass(at(1)), "1 BadConstraints, 2 runs abcd");
+  EXPECT_EQ(never.held, Reason::kBadConstraints);
+  EXPECT_TRUE(never.queued_in.empty());
+}
+
+TEST(MainPass, AJobOverALimitLetsOthersPass) {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.qos = {{.name = "one"}};
+  configuration.qos.front().limits.group_jobs = 1;
+  PassWorld world{configuration};
+  for (int id = 1; id <= 2; ++id) {
+    JobRequest request = job(id, 1);
+    request.qos = "one";
+    world.submit(request);
+  }
+  world.submit(3, 1);
+  EXPECT_EQ(world.after_pass(at(1)), "1 runs a, 2 QOSGrpJobsLimit, 3 runs b");
+}
+
+// The victims are told once. Until the claim ends, its nodes are for the preemptor, and the jobs of
+// its tier and below wait.
+TEST(MainPass, APreemptorClaimsTheNodesOnceAndKeepsThemUntilTheClaimEnds) {
+  PassWorld world{preempting_tiers()};
+  world.run(8, "abcd", "low");
+  world.submit(1, 4, "high");
+  world.submit(2, 1, "low");
+  EXPECT_EQ(world.after_pass(at(1)), "1 preempts on abcd, 2 Resources");
+  EXPECT_EQ(world.after_pass(at(2)), "1 Resources, 2 Resources");
+  EXPECT_EQ(world.after_pass(at(61)), "1 preempts on abcd, 2 Resources");
+  world.end(8);
+  EXPECT_EQ(world.after_pass(at(62)), "1 runs abcd, 2 Resources");
+}
+
+TEST(MainPass, AJobPastItsLatestStartIsOver) {
+  PassWorld world;
+  JobRequest late = job(1, 1);
+  late.deadline = at(20);
+  late.time_limit = seconds(15);
+  world.submit(late);
+  EXPECT_EQ(world.after_pass(at(6)), "1 is over");
+  EXPECT_EQ(world.admission.queue().size(), 0U);
+}
+
+// --- how far a pass goes ---
+
+TEST(MainPass, TriesNoMoreRecordsThanItsDepth) {
+  PassWorld world;
+  for (int id = 1; id <= 3; ++id) world.submit(id, 1);
+  EXPECT_EQ(world.after_pass(at(1), 2), "1 runs a, 2 runs b, 3 None");
+  EXPECT_LT(world.pass.passed_version(), world.books.version());
+  EXPECT_EQ(world.after_pass(at(1)), "3 runs c");
+}
+
+TEST(MainPass, TriesNoMoreRecordsOfAPartitionThanItsDepth) {
+  Configuration configuration = two_partitions();
+  configuration.cluster.queue.partition_job_depth = 1;
+  PassWorld world{configuration};
+  world.submit(1, 1, "p");
+  world.submit(2, 1, "p");
+  world.submit(3, 1, "q");
+  EXPECT_EQ(world.after_pass(at(1)), "1 runs a, 2 Priority, 3 runs c");
+}
+
+TEST(MainPass, StartsNoMoreJobsThanItMay) {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.cluster.queue.max_job_start = 1;
+  PassWorld world{configuration};
+  world.submit(1, 1);
+  world.submit(2, 1);
+  EXPECT_EQ(world.after_pass(at(1)), "1 runs a, 2 None");
+}
+
+// 1 fails p; it starts through its record in q, which is of a lower tier, so 2 need not wait for
+// it.
+TEST(MainPass, AnotherPassIsDueWhenABlockerStartedElsewhere) {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.partitions = {PassWorld::closed("p", "ab", 2), PassWorld::closed("q", "cd", 1)};
+  PassWorld world{configuration};
+  world.run(9, "a", "p");
+  JobRequest either = job(1, 2);
+  either.partitions = {"p", "q"};
+  world.submit(either);
+  world.submit(2, 1, "p");
+  EXPECT_EQ(world.after_pass(at(1)), "1 runs cd, 2 Priority");
+  EXPECT_TRUE(world.more);
+  EXPECT_EQ(world.after_pass(at(1)), "2 runs b");
+  EXPECT_FALSE(world.more);
+}
+
+// A node that comes back without a word to the books is not seen until something changes.
+TEST(MainPass, AnUnchangedStateIsNotLookedAtAgain) {
+  PassWorld world;
+  world.set_state("a", NodeState::kDown);
+  world.submit(1, 4);
+  EXPECT_EQ(world.after_pass(at(1)), "1 Resources");
+  EXPECT_EQ(world.after_pass(at(2)), "1 Resources");
+  EXPECT_EQ(world.pass.passed_version(), world.books.version());
+  world.set_state("a", NodeState::kUp);
+  EXPECT_EQ(world.after_pass(at(3)), "1 Resources");
+  world.books.changed();
+  EXPECT_EQ(world.after_pass(at(4)), "1 runs abcd");
+}
+
+// Nothing changes, but time passes: the claim runs out.
+TEST(MainPass, TheAnswersHoldUntilTheFirstOfThemMayChange) {
+  PassWorld world{preempting_tiers()};
+  world.run(8, "abcd", "low");
+  world.submit(1, 4, "high");
+  world.after_pass(at(1));
+  world.after_pass(at(2));
+  EXPECT_EQ(world.pass.passed_until(), at(61));
+}
+
+}  // namespace
+}  // namespace sched::testing
