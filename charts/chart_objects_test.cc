@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "api/account.h"
 #include "api/job.h"
 #include "api/partition.h"
 #include "api/qos.h"
@@ -63,6 +64,8 @@ TEST_F(ChartObjects, ExamplesAreValid) {
         check(client_.create_json<kube::SchedulerConfig>("", object, {.dry_run = true}));
       } else if (object["kind"] == "QOS") {
         check(client_.create_json<kube::Qos>("", object, {.dry_run = true}));
+      } else if (object["kind"] == "Account") {
+        check(client_.create_json<kube::Account>("", object, {.dry_run = true}));
       } else {
         ADD_FAILURE() << file << ": unknown kind " << object["kind"];
       }

@@ -17,7 +17,7 @@ install --set schedulerConfig.spec.timeSlice=9s
 said "was not applied"
 [[ $(slice) == 7s ]] || die "an upgrade changed a SchedulerConfig that is not managed"
 install
-for kind in jobs partitions qos schedulerconfigs nodetimetables; do
+for kind in jobs partitions qos accounts schedulerconfigs nodetimetables; do
   k wait --for=condition=Established crd/$kind.kubegang.io --timeout=30s >/dev/null
 done
 wait_for 30 "the default SchedulerConfig" k get schedulerconfigs.kubegang.io default
