@@ -43,6 +43,16 @@ base::Error why_there_is_no_file(const PodCgroup& cgroup, const base::Error& err
 
 constexpr const char* kListName = "cpuset.cpus";
 
+// The CPUs of the cgroup above, which the pod's cgroup has when its own list is empty.
+base::Result<std::string> cpus_above(const PodCgroup& cgroup) {
+  const std::string name = std::string{"../"} + kListName + ".effective";
+  const os::FileDescriptor file{
+      ::openat(cgroup.directory.get(), name.c_str(), O_RDONLY | O_CLOEXEC)};
+  const std::string what = "cgroup " + cgroup.path + "/" + name;
+  if (!file.is_open()) return os::error_from_errno(what, errno);
+  return read_list(file, what);
+}
+
 // Writes the list where the file says something else.
 base::Status write_list(const PodCgroup& cgroup, const std::string& cpus) {
   base::Result<os::FileDescriptor> file =
@@ -62,7 +72,12 @@ base::Status write_list(const PodCgroup& cgroup, const std::string& cpus) {
 }  // namespace
 
 base::Status unbind(const PodCgroup& cgroup) {
-  return write_list(cgroup, "");
+  const base::Status emptied = write_list(cgroup, "");
+  // Linux 6.1 answers ENOSPC if a list is emptied while there are processes below it.
+  if (emptied || emptied.error().code != base::Code::kUnavailable) return emptied;
+  const base::Result<std::string> all = cpus_above(cgroup);
+  if (!all) return emptied;
+  return write_list(cgroup, *all);
 }
 
 base::Status bind_to_cpus(const PodCgroup& cgroup, const std::string& cpus) {

@@ -23,7 +23,9 @@ namespace agent {
 // CPUs. Cost: two reads; a write moves every task of the pod, so never call it in a switch.
 base::Status bind_to_cpus(const PodCgroup& cgroup, const std::string& cpus);
 
-// Empties the list, so that the pod may use all CPUs that its parent may. Errors as above.
+// Lets the pod use all CPUs that its parent may: empties the list. A kernel that refuses that for a
+// cgroup with processes (6.1: ENOSPC) gets the list of what the parent has now, so a CPU that comes
+// online later is not the pod's there. Errors as above.
 base::Status unbind(const PodCgroup& cgroup);
 
 }  // namespace agent

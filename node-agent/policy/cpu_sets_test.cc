@@ -4,6 +4,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -208,7 +211,7 @@ TEST_F(CpuSetsTest, DoesNotTouchAPodThatIsNotOurs) {
 }
 
 // On a machine whose cgroup v2 has the cpuset controller.
-TEST(CpuSetsReal, TheKernelBindsThePod) {
+TEST(CpuSetsReal, TheKernelBindsThePodAndLetsItGo) {
   const fs::path root = "/sys/fs/cgroup";
   std::string controllers;
   std::getline(std::ifstream{root / "cgroup.subtree_control"}, controllers);
@@ -228,6 +231,19 @@ TEST(CpuSetsReal, TheKernelBindsThePod) {
   ASSERT_TRUE(cgroup.ok());
   EXPECT_TRUE(bind_to_cpus(*cgroup, "0").ok());
   EXPECT_EQ(text_of(pod / "cpuset.cpus.effective"), "0");
+  // Not every kernel lets the list of a cgroup with processes become empty.
+  const pid_t process = ::fork();
+  if (process == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  std::ofstream{pod / "cgroup.procs"} << process;
+  const base::Status free = unbind(*cgroup);
+  EXPECT_TRUE(free) << (free ? "" : free.error().message);
+  EXPECT_EQ(text_of(pod / "cpuset.cpus.effective"),
+            text_of(base / "kubepods/cpuset.cpus.effective"));
+  ::kill(process, SIGKILL);
+  ::waitpid(process, nullptr, 0);
   for (const fs::path& place : {pod, base / "kubepods", base}) fs::remove(place);
 }
 
