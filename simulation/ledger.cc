@@ -200,7 +200,8 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
   }
   const bool fresh = !pods_.contains(uid);
   PodFacts& facts = pods_[uid];
-  facts.deleting = metadata.contains("deletionTimestamp");
+  const bool was_deleting = std::exchange(facts.deleting, metadata.contains("deletionTimestamp"));
+  if (!fresh && facts.deleting && !was_deleting) on_torn_down(pod, facts);
   if (!fresh || !metadata.contains("ownerReferences")) return;
   facts.job_uid = metadata["ownerReferences"][0].value("uid", "");
   const auto job = jobs_.find(facts.job_uid);
@@ -213,6 +214,20 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
     find("commit", "pod " + metadata.value("name", "") + " of start " + std::to_string(start) +
                        " exists, job has " + std::to_string(status.starts.value_or(0)));
   }
+}
+
+// A pod that runs is told to end only when its job's ending is stored: by the operator, since the
+// other events delete pods without a grace time.
+void Ledger::on_torn_down(const json& pod, const PodFacts& facts) {
+  const auto found = jobs_.find(facts.job_uid);
+  if (found == jobs_.end() || now_ < restored_at_ + kAfterRestore) return;
+  ++tally_.looked["teardown"];
+  const kube::Job& job = found->second.job;
+  const bool current = job.status.starts.value_or(0) == label_number(pod, kube::kLabelStart);
+  if (!current || job.status.ending || is_final_state(job) || job.metadata.deletion_timestamp)
+    return;
+  find("teardown", "pod " + pod["metadata"].value("name", "") + " is deleted, job is " +
+                       state_of(job) + " and no ending is stored");
 }
 
 // No object may let two gangs run in one slot of one node.
@@ -250,7 +265,7 @@ void Ledger::program_started(const Program& program) {
   const bool excused = now_ < restored_at_ + kAfterRestore || lost_pods_.contains(program.name) ||
                        suffered_.contains(program.node);
   for (const Program& other : running) {
-    if (excused || suffered_.contains(other.node)) continue;
+    if (excused || suffered_.contains(other.node) || lost_pods_.contains(other.name)) continue;
     if (other.start != program.start || other.task == program.task) {
       find("started twice", program.name + " starts while " + other.name + " runs");
     }
@@ -327,6 +342,7 @@ void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
     sample_fail_open(node);
     sample_deleted(node);
     sample_obedience(node);
+    sample_going_back(node);
   }
   sample_gangs(nodes, operator_is_well);
   sample_times(nodes);
@@ -433,6 +449,33 @@ void Ledger::sample_obedience(Node& node) {
   const Time since = streak("disobeys " + node.machine->name, hears && !obeys(node));
   if (since > kObeysWithin) {
     find("obeys", node.machine->name + " does not obey its timetable for " + text_of(since));
+  }
+}
+
+// An agent does not return to an older timetable than it has obeyed while the newer one is stored.
+void Ledger::sample_going_back(Node& node) {
+  const std::string& name = node.machine->name;
+  const auto table = node.agent->obeyed();
+  if (!table || now_ < restored_at_ + kAfterRestore) {
+    obeyed_.erase(name);
+    return;
+  }
+  const Obeyed now{table->metadata.uid, table->spec.term, table->spec.revision,
+                   node.agent->worker_since()};
+  const auto [entry, fresh] = obeyed_.try_emplace(name, now);
+  const Obeyed before = std::exchange(entry->second, now);
+  const auto stored = tables_.find(name);
+  const bool same = !fresh && before.uid == now.uid && before.worker_since == now.worker_since &&
+                    stored != tables_.end() && stored->second.metadata.uid == now.uid;
+  if (!same) return;
+  ++tally_.looked["goes back"];
+  const auto is_older = [](std::int64_t term, std::int64_t revision, const Obeyed& than) {
+    return std::pair{term, revision} < std::pair{than.term, than.revision};
+  };
+  const kube::NodeTimetableSpec& spec = stored->second.spec;
+  if (is_older(now.term, now.revision, before) && !is_older(spec.term, spec.revision, before)) {
+    find("goes back", name + " obeyed revision " + std::to_string(before.revision) + " and obeys " +
+                          std::to_string(now.revision));
   }
 }
 

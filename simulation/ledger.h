@@ -75,6 +75,15 @@ class Ledger final : public ProgramObserver {
     Time ready_at = kNoTime;
     bool checked_time = false;
   };
+  struct PodFacts {
+    std::string job_uid;
+    bool deleting = false;
+  };
+  struct Obeyed {
+    std::string uid;
+    std::int64_t term = 0, revision = 0;
+    Time worker_since{0};
+  };
   struct Stream {
     std::string path;
     std::shared_ptr<devcluster::BodyStream> stream;
@@ -89,6 +98,7 @@ class Ledger final : public ProgramObserver {
   void on_job(const std::string& type, kube::Job job);
   void on_final(JobFacts& facts, Time now);
   void on_pod(const std::string& type, const nlohmann::json& pod);
+  void on_torn_down(const nlohmann::json& pod, const PodFacts& facts);
   void on_table(const std::string& type, kube::NodeTimetable table);
 
   bool is_settled(const Node& node, const Program& program) const;
@@ -100,6 +110,7 @@ class Ledger final : public ProgramObserver {
   void sample_fail_open(Node& node);
   void sample_deleted(Node& node);
   void sample_obedience(Node& node);
+  void sample_going_back(Node& node);
   void sample_gangs(std::vector<Node>& nodes, bool operator_is_well);
   void sample_times(std::vector<Node>& nodes);
   bool should_run(const Node& node, const Program& program) const;
@@ -112,15 +123,12 @@ class Ledger final : public ProgramObserver {
   Tally& tally_;
   std::optional<Finding> finding_;
   std::vector<Stream> streams_;
-  std::map<std::string, JobFacts> jobs_;  // by UID
-  std::set<std::string> gone_;            // UIDs of jobs that were deleted
-  struct PodFacts {
-    std::string job_uid;
-    bool deleting = false;
-  };
+  std::map<std::string, JobFacts> jobs_;                 // by UID
+  std::set<std::string> gone_;                           // UIDs of jobs that were deleted
   std::map<std::string, PodFacts> pods_;                 // by UID
   std::map<std::string, kube::NodeTimetable> tables_;    // by node
   std::map<std::string, std::vector<Program>> running_;  // by job UID
+  std::map<std::string, Obeyed> obeyed_;                 // by node, when it was last looked at
   std::map<std::string, Time> streaks_;
   std::set<std::string> seen_streaks_;
   std::set<std::string> ended_by_user_, deleted_by_user_;

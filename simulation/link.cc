@@ -39,6 +39,10 @@ std::string object_path(const std::string& path) {
   return object;
 }
 
+bool is_of_timetables(const std::string& path) {
+  return path.find("/nodetimetables") != std::string::npos;
+}
+
 std::int64_t term_of(const json& object, const char* part) {
   const auto found = object.find(part);
   if (found == object.end() || !found->is_object()) return 0;
@@ -61,6 +65,9 @@ base::Result<kube::Response> Link::send(const kube::Request& request) {
     feed_->stream.reset();
     feed_->lines.clear();
     feed_->ended = false;
+    feed_->path = request.path;
+    const bool stale = now_ < weather.stale_until && is_of_timetables(request.path);
+    feed_->gone_at = stale ? weather.stale_until : kNoTime;
   }
   if (is_partitioned()) {
     ++tally_.faults["request into a partition"];
@@ -97,16 +104,26 @@ base::Result<kube::Response> Link::go_wrong(const kube::Request& request) {
   }
 }
 
-base::Result<kube::Response> Link::transmit(const kube::Request& request) {
+// Where a list or a watch of that path goes.
+devcluster::ApiServer& Link::server_of(const std::string& path) {
+  const bool stale = now_ < weather.stale_until && feed_ != nullptr && is_of_timetables(path);
+  return stale ? *stale_ : server_;
+}
+
+base::Result<kube::Response> Link::transmit(kube::Request request) {
   ++tally_.requests;
   if (lowers_term(request)) {
     ++tally_.faults["write of an old term refused"];
     return refusal(422, 0);
   }
+  const bool dry = dry_run_ && request.method != kube::Method::kGet;
+  if (dry)
+    request.path += request.path.find('?') == std::string::npos ? "?dryRun=All" : "&dryRun=All";
+  devcluster::ApiServer& server = server_of(request.path);
   devcluster::ApiRequest api;
-  api.http = request;
+  api.http = std::move(request);
   api.user_agent = name_;
-  return server_.handle(api).response;
+  return server.handle(api).response;
 }
 
 // The CEL rules of the Job's status and the NodeTimetable's spec, which this API server does not
@@ -128,6 +145,14 @@ bool Link::lowers_term(const kube::Request& request) {
 void Link::add_feed(std::function<base::Duration()> step) {
   feeds_.emplace_back().step = std::move(step);
   feeds_.back().due = now_;
+}
+
+void Link::read_timetables_from(std::shared_ptr<devcluster::ApiServer> cache, Time until) {
+  stale_ = std::move(cache);
+  weather.stale_until = until;
+  for (Feed& feed : feeds_) {
+    if (is_of_timetables(feed.path)) feed.gone_at = now_;
+  }
 }
 
 void Link::pull(Feed& feed) {
@@ -161,14 +186,14 @@ void Link::look() {
 
 Time Link::next_feed() const {
   Time next = kNoTime;
-  for (const Feed& feed : feeds_) next = std::min(next, feed.due);
+  for (const Feed& feed : feeds_) next = std::min({next, feed.due, feed.gone_at});
   return next;
 }
 
 bool Link::run_feeds() {
   bool any = false;
   for (Feed& feed : feeds_) {
-    if (feed.due > now_) continue;
+    if (std::min(feed.due, feed.gone_at) > now_) continue;
     run(feed);
     any = true;
   }
@@ -192,6 +217,13 @@ void Link::run(Feed& feed) {
 base::Status Link::stream(const kube::Request& request,
                           const std::function<bool(std::string_view)>& on_line, std::stop_token) {
   Feed& feed = *feed_;
+  if (feed.gone_at <= now_) {
+    feed.gone_at = kNoTime;
+    feed.stream.reset();
+    feed.lines.clear();
+    feed.ended = false;
+    return base::Error{base::Code::kGone, "too old resource version"};
+  }
   if (is_partitioned()) {
     feed.stream.reset();
     feed.lines.clear();
@@ -202,7 +234,7 @@ base::Status Link::stream(const kube::Request& request,
     devcluster::ApiRequest api;
     api.http = request;
     api.user_agent = name_;
-    const devcluster::ApiAnswer answer = server_.handle(api);
+    const devcluster::ApiAnswer answer = server_of(request.path).handle(api);
     if (answer.response.status != 200) return kube::error_from_response(answer.response);
     feed.stream = answer.stream;
   }
@@ -252,7 +284,7 @@ bool Link::is_up_to_date() const {
 
 Time Link::last_trouble() const {
   return std::max({weather.partitioned_until, weather.bad_until, weather.delayed_until,
-                   weather.duplicated_until});
+                   weather.duplicated_until, weather.stale_until});
 }
 
 }  // namespace simulation

@@ -28,6 +28,7 @@ struct Weather {
   Time delayed_until{0};  // what watches bring comes late
   Time delay_max{0};
   Time duplicated_until{0};  // watches say things twice
+  Time stale_until{0};       // NodeTimetables are listed from a cache that stands still
   int breaks_off = 0;        // so many deliveries end in the middle
 };
 
@@ -50,6 +51,13 @@ class Link final : public kube::Transport {
   // Steps those that are due; returns whether there was any.
   bool run_feeds();
 
+  // Until then NodeTimetables are listed and watched at `cache`: an API server that is cut off from
+  // its etcd, and that a load balancer still sends watches to. Reads of one object and writes go on
+  // to the other servers. The watch ends with 410 at the beginning and at the end.
+  void read_timetables_from(std::shared_ptr<devcluster::ApiServer> cache, Time until);
+  // Writes are checked and answered, but not stored: the breaks' means.
+  void set_dry_run(bool on) { dry_run_ = on; }
+
   // Everything that was written and that this process watches has arrived.
   bool is_up_to_date() const;
   // It can be reached, and for `time` now has been.
@@ -65,13 +73,16 @@ class Link final : public kube::Transport {
     std::shared_ptr<devcluster::BodyStream> stream;
     std::deque<std::string> lines;  // arrived, not delivered
     bool ended = false;
+    std::string path;        // of its list
+    Time gone_at = kNoTime;  // its watch ends with 410
   };
 
   Time last_trouble() const;
   void pull(Feed& feed);
   void run(Feed& feed);
   base::Status deliver(Feed& feed, const std::function<bool(std::string_view)>& on_line);
-  base::Result<kube::Response> transmit(const kube::Request& request);
+  base::Result<kube::Response> transmit(kube::Request request);
+  devcluster::ApiServer& server_of(const std::string& path);
   base::Result<kube::Response> go_wrong(const kube::Request& request);
   bool lowers_term(const kube::Request& request);
 
@@ -83,6 +94,8 @@ class Link final : public kube::Transport {
   base::Prng prng_;
   std::deque<Feed> feeds_;
   Feed* feed_ = nullptr;  // being stepped
+  std::shared_ptr<devcluster::ApiServer> stale_;
+  bool dry_run_ = false;
 };
 
 // Waits that are inside a call of the client library are skipped.

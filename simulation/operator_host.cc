@@ -1,14 +1,12 @@
 #include "simulation/operator_host.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
 
 namespace simulation {
 namespace {
 
-using nlohmann::json;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -17,7 +15,7 @@ constexpr Time kComesBackAfter = seconds{1};
 constexpr Time kLongestWait = seconds{10};
 constexpr std::uint64_t kWriteMicrosMax = 10'000;
 constexpr std::uint64_t kLoopMicrosMax = 5'000;
-constexpr Time kVolatileFor = seconds{2};
+constexpr Time kAnsweredEarly = seconds{2};
 
 // A write of a status or a timetable that was not done.
 bool is_failure(const control::Outcome& outcome) {
@@ -158,7 +156,7 @@ void OperatorHost::end(Time back_at) {
   ends_at_ = kNoTime;
   paused_until_ = Time{0};
   kill_in_.reset();
-  forget_the_volatile();
+  postponed_.clear();
   if (log_) log_(name_ + ": ended");
 }
 
@@ -194,6 +192,7 @@ Time OperatorHost::next() const {
   Time next = kNoTime;
   if (leading_) {
     for (const auto& effect : leading_->writer.effects) next = std::min(next, effect.at);
+    for (const Postponed& one : postponed_) next = std::min(next, one.at);
   }
   if (now_ < paused_until_) return std::min(next, paused_until_);
   next = std::min({next, ends_at_, process_->elector_at});
@@ -217,7 +216,11 @@ void OperatorHost::step() {
   if (!leading_) return;
   if (link_.run_feeds())
     leading_->loop_at = std::min(leading_->loop_at, now_ + some(prng_, kLoopMicrosMax));
-  if (now_ < leading_->loop_at || !leading_->informers.have_synced()) return;
+  if (now_ < leading_->loop_at) return;
+  if (!leading_->informers.have_synced()) {
+    leading_->loop_at = kNoTime;  // the next feed wakes it
+    return;
+  }
   const base::Instant due = leading_->loop.step();
   if (now_ >= ends_at_) return end(now_ + kComesBackAfter);
   leading_->loop_at =
@@ -225,6 +228,7 @@ void OperatorHost::step() {
 }
 
 void OperatorHost::step_writes() {
+  carry_out_postponed();
   SlowWriter& writer = leading_->writer;
   for (std::size_t i = 0; i < writer.effects.size();) {
     if (writer.effects[i].at > now_) {
@@ -255,8 +259,7 @@ bool OperatorHost::carry_out(control::Effect effect) {
     end(now_ + kill_down_for_);
     return false;
   }
-  remember_before(effect);
-  control::Outcome outcome = leading_->actuator.carry_out(effect);
+  control::Outcome outcome = answer_to(effect);
   if (dies) {
     ++tally_.faults["operator killed after a write"];
     end(now_ + kill_down_for_);
@@ -270,35 +273,37 @@ bool OperatorHost::carry_out(control::Effect effect) {
   return true;
 }
 
-// Break::k…NotStored: what is acknowledged is lost when the operator dies soon after it, as if what
-// follows from the commit had not waited for it.
-void OperatorHost::remember_before(const control::Effect& effect) {
-  const auto* patch = std::get_if<control::PatchStatus<kube::Job>>(&effect);
-  if (patch == nullptr) return;
-  const bool lost =
-      (patch->point == control::WritePoint::kStart && breaks_.is(Break::kStartNotStored)) ||
-      (patch->point == control::WritePoint::kEnding && breaks_.is(Break::kEndingNotStored));
-  if (!lost) return;
-  devcluster::ApiRequest get;
-  get.http.path = "/apis/kubegang.io/v1alpha1/namespaces/" + patch->from->metadata.ns + "/jobs/" +
-                  patch->from->metadata.name;
-  const kube::Response before = server_.handle(get).response;
-  if (before.status != 200) return;
-  volatile_.push_back({now_ + kVolatileFor, get.http.path + "/status", before.body});
+// Break::k…NotStored: the operator hears that its commit is stored before it is, so that what
+// follows from the commit does not wait for it.
+control::Outcome OperatorHost::answer_to(const control::Effect& effect) {
+  if (const auto* patch = std::get_if<control::PatchStatus<kube::Job>>(&effect)) {
+    carry_out_postponed(patch->from->metadata.uid);
+  }
+  if (!is_answered_early(effect)) return leading_->actuator.carry_out(effect);
+  ++tally_.faults["commit answered before it is stored"];
+  postponed_.push_back({now_ + kAnsweredEarly, effect});
+  link_.set_dry_run(true);
+  control::Outcome outcome = leading_->actuator.carry_out(effect);
+  link_.set_dry_run(false);
+  return outcome;
 }
 
-void OperatorHost::forget_the_volatile() {
-  while (!volatile_.empty()) {
-    const Volatile one = std::move(volatile_.back());
-    volatile_.pop_back();
-    if (one.until < now_) continue;
-    json object = json::parse(one.body, nullptr, false);
-    object["metadata"].erase("resourceVersion");
-    devcluster::ApiRequest put;
-    put.http.method = kube::Method::kPut;
-    put.http.path = one.path;
-    put.http.body = object.dump();
-    (void)server_.handle(put);
+bool OperatorHost::is_answered_early(const control::Effect& effect) const {
+  const auto* patch = std::get_if<control::PatchStatus<kube::Job>>(&effect);
+  if (patch == nullptr) return false;
+  return (patch->point == control::WritePoint::kStart && breaks_.is(Break::kStartNotStored)) ||
+         (patch->point == control::WritePoint::kEnding && breaks_.is(Break::kEndingNotStored));
+}
+
+void OperatorHost::carry_out_postponed(const std::string& uid) {
+  for (std::size_t i = 0; i < postponed_.size();) {
+    const auto& patch = std::get<control::PatchStatus<kube::Job>>(postponed_[i].effect);
+    if (postponed_[i].at > now_ && patch.from->metadata.uid != uid) {
+      ++i;
+      continue;
+    }
+    (void)leading_->actuator.carry_out(postponed_[i].effect);
+    postponed_.erase(postponed_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 

@@ -52,9 +52,10 @@ class OperatorHost {
   struct Process;
   struct Leading;
   // A commit that was acknowledged and is not on the disk of etcd yet (Break::k…NotStored).
-  struct Volatile {
-    Time until;
-    std::string path, body;  // what was there before
+  // Break::k…NotStored: an effect that was answered and is not yet carried out.
+  struct Postponed {
+    Time at;
+    control::Effect effect;
   };
 
   void start();
@@ -62,8 +63,10 @@ class OperatorHost {
   void begin_to_lead(std::int32_t transitions);
   void step_writes();
   bool carry_out(control::Effect effect);
-  void remember_before(const control::Effect& effect);
-  void forget_the_volatile();
+  control::Outcome answer_to(const control::Effect& effect);
+  bool is_answered_early(const control::Effect& effect) const;
+  // Those that are due, and those of the object, if one is named.
+  void carry_out_postponed(const std::string& uid = {});
 
   const std::string name_;
   const Time& now_;
@@ -85,8 +88,8 @@ class OperatorHost {
   std::optional<int> kill_in_;
   bool kill_after_ = false;
   Time kill_down_for_{0};
-  Time ends_at_ = kNoTime;  // it has lost the Lease, or was fenced
-  std::vector<Volatile> volatile_;
+  Time ends_at_ = kNoTime;            // it has lost the Lease, or was fenced
+  std::vector<Postponed> postponed_;  // lost with the process
   std::unique_ptr<Process> process_;
   std::unique_ptr<Leading> leading_;
 };

@@ -50,6 +50,7 @@ constexpr std::array kFaults{
     Kind{Act::kDuplicateWatches, "duplicate watch events", 1'000, 20'000},
     Kind{Act::kBreakWatches, "break watches off"},
     Kind{Act::kCompact, "compact"},
+    Kind{Act::kStaleTimetables, "timetables from a stale cache", 1'000, 15'000},
     Kind{Act::kRestore, "restore etcd", 500, 15'000},
     Kind{Act::kStepClock, "step a clock", 10, 30'000},
     Kind{Act::kDriftClock, "drift a clock"},

@@ -44,6 +44,7 @@ enum class Act {
   kDuplicateWatches,
   kBreakWatches,
   kCompact,
+  kStaleTimetables,  // of one agent
   kRestore,
   // machines
   kStepClock,

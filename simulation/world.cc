@@ -256,9 +256,11 @@ bool World::operator_is_well() const {
 // that do not exist are deleted.
 void World::step_cluster() {
   cluster_at_ = now_ + kClusterEvery;
-  const bool restores = std::any_of(plan_.events.begin(), plan_.events.end(),
-                                    [](const Event& one) { return one.act == Act::kRestore; });
-  if (restores && now_ < plan_.faults_end) backups_.push_back({now_, server_.back_up()});
+  const bool goes_back =
+      std::any_of(plan_.events.begin(), plan_.events.end(), [](const Event& one) {
+        return one.act == Act::kRestore || one.act == Act::kStaleTimetables;
+      });
+  if (goes_back && now_ < plan_.faults_end) backups_.push_back({now_, server_.back_up()});
   for (Node& node : nodes_) {
     const std::string& name = node.machine->name;
     const bool heard = node.machine->is_on && !node.kubelet->link().is_partitioned();

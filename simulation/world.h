@@ -62,6 +62,8 @@ class World {
   void submit(const JobPlan& job);
   void later(Time after, std::function<void()> act);
   void restore(Time as_of);
+  // What was stored then; null where nothing is kept.
+  std::shared_ptr<const devcluster::ApiServer::Backup> backup_of(Time as_of) const;
   void power_off(Node& node, bool replaced, Time length);
   void release_held();
   Link& link_of(std::uint64_t target);

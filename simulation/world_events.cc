@@ -53,6 +53,7 @@ void World::perform(const Event& event) {
     case Act::kDuplicateWatches:
     case Act::kBreakWatches:
     case Act::kCompact:
+    case Act::kStaleTimetables:
     case Act::kRestore:
       return perform_link(event);
     case Act::kStepClock:
@@ -210,17 +211,29 @@ void World::perform_link(const Event& event) {
     server_.compact();
     server_.reset_watches();
     looked_at_ = -1;
+  } else if (event.act == Act::kStaleTimetables) {
+    const auto backup = backup_of(now_ - seconds{1} - milliseconds{event.amount % 15'000});
+    if (!backup) return;
+    ++tally_.faults["timetables from a stale cache"];
+    auto cache = std::make_shared<devcluster::ApiServer>(server_clock_);
+    cache->restore(*backup);
+    node_of(event).agent->link().read_timetables_from(std::move(cache), until);
   } else {
     restore(now_ - event.length);
   }
 }
 
-void World::restore(Time as_of) {
+std::shared_ptr<const devcluster::ApiServer::Backup> World::backup_of(Time as_of) const {
   const auto found = std::find_if(backups_.rbegin(), backups_.rend(),
                                   [&](const auto& backup) { return backup.first <= as_of; });
-  if (found == backups_.rend()) return;
+  return found == backups_.rend() ? nullptr : found->second;
+}
+
+void World::restore(Time as_of) {
+  const auto backup = backup_of(as_of);
+  if (!backup) return;
   ++tally_.faults["etcd restored"];
-  server_.restore(*found->second);
+  server_.restore(*backup);
   ledger_.restored();
   looked_at_ = -1;
   // Who restores etcd restarts the operator: what a leader knows is newer than what is stored.
