@@ -87,12 +87,14 @@ void Ledger::look() {
 }
 
 void Ledger::read(Stream& stream) {
-  if (!stream.stream) {
-    devcluster::ApiRequest request;
-    request.http.path = stream.path + "?watch=true";
-    stream.stream = server_.handle(request).stream;
-  }
   for (;;) {
+    // A watch that ended is opened again at once: what is written before the next look would not be
+    // seen.
+    if (!stream.stream) {
+      devcluster::ApiRequest request;
+      request.http.path = stream.path + "?watch=true";
+      stream.stream = server_.handle(request).stream;
+    }
     std::string data;
     const auto state = stream.stream->read(data, base::Duration{0});
     for (std::size_t begin = 0; begin < data.size();) {
@@ -100,8 +102,11 @@ void Ledger::read(Stream& stream) {
       take(stream.path, data.substr(begin, end - begin));
       begin = end + 1;
     }
-    if (state != devcluster::StreamState::kOpen) stream.stream.reset();
-    if (data.empty() || !stream.stream) return;
+    if (state != devcluster::StreamState::kOpen) {
+      stream.stream.reset();
+    } else if (data.empty()) {
+      return;
+    }
   }
 }
 
