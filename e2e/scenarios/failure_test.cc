@@ -25,19 +25,6 @@ class FailureScenario : public Scenario {
     submit({.name = name, .nodes_count = options_.nodes_count});
     ASSERT_NO_FATAL_FAILURE(wait_ready(name));
   }
-  void wait_for_turns(const std::vector<std::string>& names) {
-    ASSERT_NO_FATAL_FAILURE(wait_until("the jobs take turns", [&] {
-      const Instant to = now();
-      const auto slots = owners_of_slots(
-          node(0), to - options_.slice * static_cast<std::int64_t>(2 * names.size() + 2), to,
-          names);
-      for (std::size_t i = names.size(); i < slots.size(); ++i) {
-        if (slots[i].empty() || slots[i] != slots[i - names.size()]) return false;
-        if (slots[i] == slots[i - 1]) return false;
-      }
-      return slots.size() > names.size();
-    }));
-  }
   // Pods that are there in order: one on each node, of the job's first start.
   void expect_one_start(const std::string& name) {
     EXPECT_EQ(pods(name).size(), static_cast<std::size_t>(options_.nodes_count)) << name;
@@ -174,21 +161,6 @@ TEST_F(FailureScenario, APausedLeaderThatComesBackCannotUndoTheNewOnesWork) {
   EXPECT_FALSE(cluster_->components().runs(old_one)) << "it cannot renew, so it ends";
 }
 
-TEST_F(FailureScenario, AnAgentThatRestartsTakesItsPodsUpAgain) {
-  if (!begin({.nodes_count = 2})) return;
-  ASSERT_NO_FATAL_FAILURE(ready("first"));
-  ASSERT_NO_FATAL_FAILURE(ready("second"));
-  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
-  const std::string agent = devcluster::agent_name(node(0));
-  const Instant from = now();
-  cluster_->components().kill(agent);
-  ASSERT_TRUE(cluster_->components().start_again(agent).ok());
-  pass(seconds{1});
-  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second"}));
-  EXPECT_EQ(overlap_since(from, {"first", "second"}), Duration{});
-  EXPECT_EQ(state("first"), "Running");
-}
-
 TEST_F(FailureScenario, DroppedWatchesAndForgottenVersionsAreCaughtUp) {
   if (!begin({.nodes_count = 2})) return;
   ASSERT_NO_FATAL_FAILURE(ready("first"));
@@ -227,7 +199,7 @@ TEST_F(FailureScenario, ANodeThatVanishesTakesOnlyItsJobWithIt) {
   if (!begin({.nodes_count = 3})) return;
   submit({.name = "pair",
           .nodes_count = 2,
-          .patch = R"({"spec": {"lifecycle": {"requeue": false}}})"});
+          .patch = R"({"spec": {"lifecycle": {"requeue": false}}})"_json});
   ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
   submit({.name = "single", .nodes_count = 1});
   ASSERT_NO_FATAL_FAILURE(wait_ready("single"));

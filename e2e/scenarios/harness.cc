@@ -17,8 +17,6 @@
 namespace scenarios {
 namespace {
 
-using nlohmann::json;
-
 constexpr const char* kProgramDirectory = KUBEGANG_BINARY_DIR "/bin";
 constexpr const char* kCrdsDirectory = KUBEGANG_SOURCE_DIR "/crds";
 constexpr std::size_t kLogLinesShown = 40;
@@ -53,6 +51,7 @@ std::string tail(const std::string& path) {
 
 void Scenario::start(const ClusterOptions& options) {
   options_ = options;
+  ns_ = "default";
   const auto probe_root =
       os::make_cgroup_root(std::nullopt, "kubegang-scenario-" + std::to_string(::getpid()));
   if (!probe_root.ok()) GTEST_SKIP() << probe_root.error().message;
@@ -156,28 +155,6 @@ void Scenario::TearDown() {
   if (!directory_.empty() && !HasFailure()) std::filesystem::remove_all(directory_);
 }
 
-json Scenario::get(const std::string& path) {
-  const auto answer = devcluster::get_api(cluster_->transport(), path);
-  return answer.ok() ? *answer : json{};
-}
-
-void Scenario::apply(const json& object) {
-  const auto status = devcluster::apply_object(cluster_->transport(), object);
-  EXPECT_TRUE(status.ok()) << status.error().message;
-}
-
-void Scenario::patch(const std::string& path, const json& merge_patch) {
-  const auto answer =
-      devcluster::call_api(cluster_->transport(), kube::Method::kPatch, path, merge_patch);
-  EXPECT_TRUE(answer.ok()) << answer.error().message;
-}
-
-void Scenario::remove(const std::string& path) {
-  const auto answer =
-      devcluster::call_api(cluster_->transport(), kube::Method::kDelete, path, nullptr);
-  EXPECT_TRUE(answer.ok()) << answer.error().message;
-}
-
 void Scenario::start_operator(const std::string& name,
                               const std::vector<std::string>& environment) {
   const auto status = cluster_->start_operator(operator_spec(name, environment));
@@ -189,71 +166,23 @@ void Scenario::wait_for_operators_end(const std::string& name) {
       << name << " has not ended";
 }
 
-std::string Scenario::job_path(const std::string& name) {
-  return "/apis/kubegang.io/v1alpha1/namespaces/default/jobs/" + name;
+json Scenario::pod_spec_of(const JobOptions& options) const {
+  const std::vector<std::string>& command = options.command.empty() ? kProbe : options.command;
+  return {{"containers", {{{"name", "main"}, {"image", "none"}, {"command", command}}}}};
 }
 
-void Scenario::submit(const JobOptions& options) {
-  json object{{"apiVersion", "kubegang.io/v1alpha1"},
-              {"kind", "Job"},
-              {"metadata", {{"name", options.name}, {"namespace", "default"}}},
-              {"spec",
-               {{"partitions", {options.partition}},
-                {"resources", {{"nodes", {{"min", options.nodes_count}}}}},
-                {"template",
-                 {{"spec",
-                   {{"containers",
-                     {{{"name", "main"}, {"image", "none"}, {"command", options.command}}}}}}}}}}};
-  object.merge_patch(json::parse(options.patch));
-  apply(object);
+std::string Scenario::node_cgroup(const std::string& node) const {
+  return cluster_->kubelet().node_cgroup(node);
 }
 
-kube::Job Scenario::job(const std::string& name) {
-  const auto found = kube::decode<kube::Job>(get(job_path(name)));
-  return found.ok() ? *found : kube::Job{};
+void Scenario::kill_agent(const std::string& node) {
+  const std::string agent = devcluster::agent_name(node);
+  cluster_->components().kill(agent);
+  ASSERT_TRUE(cluster_->components().start_again(agent).ok());
 }
 
-std::string Scenario::state(const std::string& name) {
-  const kube::Job found = job(name);
-  return found.status.state ? std::string{to_string(*found.status.state)} : std::string{};
-}
-
-bool Scenario::is_ready(const std::string& name) {
-  return job(name).status.start_time.has_value();  // condition Ready ends with the job
-}
-
-std::vector<json> Scenario::pods(const std::string& job_name) {
-  const json list =
-      get("/api/v1/namespaces/default/pods?labelSelector=kubegang.io/job=" + job_name);
-  std::vector<json> out;
-  if (list.is_object()) {
-    for (const json& item : list["items"]) out.push_back(item);
-  }
-  return out;
-}
-
-std::vector<kube::NodeTimetable> Scenario::timetables() {
-  const auto view = devcluster::read_cluster(cluster_->transport());
-  return view.ok() ? view->timetables : std::vector<kube::NodeTimetable>{};
-}
-
-void Scenario::wait_until(const std::string& what, const std::function<bool()>& condition,
-                          milliseconds patience) {
-  ASSERT_TRUE(devcluster::eventually(condition, patience)) << "still not: " << what;
-}
-
-void Scenario::wait_ready(const std::string& name) {
-  ASSERT_NO_FATAL_FAILURE(wait_until("job " + name + " ready", [&] { return is_ready(name); }))
-      << get(job_path(name)).dump(1);
-}
-
-void Scenario::wait_state(const std::string& name, const std::string& wanted) {
-  ASSERT_TRUE(devcluster::eventually([&] { return state(name) == wanted; }, seconds{20}))
-      << "job " << name << " is not " << wanted << ": " << get(job_path(name))["status"].dump(1);
-}
-
-void Scenario::pass(milliseconds time) {
-  (void)devcluster::eventually([] { return false; }, time);
+void Scenario::expect_turns(Instant from, const std::vector<std::string>& job_names) {
+  expect_strict_turns(from, now(), job_names);
 }
 
 std::vector<std::string> Scenario::owners_of_slots(
@@ -264,10 +193,6 @@ std::vector<std::string> Scenario::owners_of_slots(
 
 Duration Scenario::overlap_since(Instant from, const std::vector<std::string>& job_names) const {
   return turns().overlap_since(from, job_names);
-}
-
-bool Scenario::runs_now(const std::string& name) const {
-  return turns().runs_at(now(), name, milliseconds{50});
 }
 
 // A boundary that was missed is seen in the slot after it too.
@@ -319,16 +244,7 @@ void Scenario::expect_strict_turns(Instant from, Instant to,
 }
 
 std::string Scenario::pod_cgroup_of(const std::string& job_name, const std::string& node) {
-  for (const json& pod : pods(job_name)) {
-    if (pod["spec"]["nodeName"] != node) continue;
-    const std::string qos = pod["status"].value("qosClass", "BestEffort");
-    return cluster_->kubelet().node_cgroup(node) + "/kubepods/" +
-           (qos == "Guaranteed"  ? ""
-            : qos == "Burstable" ? "burstable/"
-                                 : "besteffort/") +
-           "pod" + pod["metadata"]["uid"].get<std::string>();
-  }
-  return {};
+  return cgroup_of(pod_on(job_name, node));
 }
 
 std::vector<std::set<std::string>> Scenario::cycle_of(const std::string& node) {
@@ -370,19 +286,6 @@ void Scenario::expect_frozen_in_turn(const std::string& node,
   for (const std::string& name : never_stopped) {
     EXPECT_FALSE(seen[name].frozen) << name << " on " << node;
   }
-}
-
-bool Scenario::is_frozen(const std::string& cgroup) const {
-  return os::is_frozen(cgroup);
-}
-
-std::optional<Duration> Scenario::frozen_time(const std::string& cgroup) const {
-  std::ifstream stat{cgroup + "/cgroup.stat.local"};
-  std::string name;
-  for (std::int64_t value = 0; stat >> name >> value;) {
-    if (name == "frozen_usec") return Duration{value};
-  }
-  return std::nullopt;
 }
 
 }  // namespace scenarios

@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,14 +15,11 @@
 #include "e2e/devcluster/cluster_view.h"
 #include "e2e/devcluster/devcluster.h"
 #include "e2e/probe/analysis.h"
+#include "e2e/scenarios/cluster.h"
 #include "e2e/scenarios/stall_watch.h"
-#include "e2e/scenarios/turns.h"
-#include "kube/clock.h"
+#include "linux/cgroup_tree.h"
 
 namespace scenarios {
-
-using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 struct ClusterOptions {
   std::int32_t nodes_count = 5;  // n12, n13, …
@@ -47,28 +42,26 @@ struct ClusterOptions {
 // every stop however little it works.
 inline const std::vector<std::string> kProbe{"kubegang-probe", "--work-micros=50"};
 
-struct JobOptions {
-  std::string name;
-  std::int32_t nodes_count = 1;
-  std::vector<std::string> command = kProbe;
-  std::string partition = "batch";
-  // Merged into the Job, as JSON text.
-  std::string patch = "{}";
-};
-
-class Scenario : public testing::Test {
+class Scenario : public Cluster {
  protected:
   // Begins the cluster. Use with ASSERT_NO_FATAL_FAILURE; check IsSkipped().
   void start(const ClusterOptions& options = {});
   void TearDown() override;
 
-  // The API, as an administrator.
-  nlohmann::json get(const std::string& path);  // null: an error
-  // An error fails the test.
-  void apply(const nlohmann::json& object);
-  void patch(const std::string& path, const nlohmann::json& merge_patch);
-  void remove(const std::string& path);
-  static std::string job_path(const std::string& name);
+  // --- what Cluster asks for ---
+  kube::Transport& api() override { return cluster_->transport(); }
+  std::vector<std::string> all_nodes() const override { return cluster_->node_names(); }
+  Duration slice() const override { return options_.slice; }
+  milliseconds patience() const override { return seconds{20}; }
+  milliseconds look_every() const override { return milliseconds{5}; }
+  std::string own_partition() const override { return "batch"; }
+  json pod_spec_of(const JobOptions& options) const override;
+  std::string folder_of_programs() const override { return directory_; }
+  std::string folder_here() const override { return directory_; }
+  std::string node_cgroup(const std::string& node) const override;
+  devcluster::StampStore stamps() const override { return cluster_->stamps(); }
+  void kill_agent(const std::string& node) override;
+  void expect_turns(Instant from, const std::vector<std::string>& job_names) override;
 
   // A further operator, or the same again, with a Lease that a successor may take after two
   // seconds.
@@ -76,35 +69,19 @@ class Scenario : public testing::Test {
                       const std::vector<std::string>& environment = {});
   void wait_for_operators_end(const std::string& name = std::string{devcluster::kOperator});
 
-  void submit(const JobOptions& options);
   // The Jobs of the example, as they stand there, in their order. Returns their names.
   std::vector<std::string> submit_example();
-  kube::Job job(const std::string& name);      // default-constructed when it is gone
-  std::string state(const std::string& name);  // "Running", …; "" before the operator saw it
-  bool is_ready(const std::string& name);
-  std::vector<nlohmann::json> pods(const std::string& job_name);
-  std::vector<kube::NodeTimetable> timetables();
 
   // Until all nodes take jobs, which they do when their agent has been heard of. They need a
   // partition.
   void wait_agents();
-  // Waits; the test fails when it takes longer.
-  void wait_ready(const std::string& name);
-  void wait_state(const std::string& name, const std::string& state);
-  void wait_until(const std::string& what, const std::function<bool()>& condition,
-                  milliseconds patience = seconds{20});
-  void pass(milliseconds time);
-  Instant now() const { return clock_.wall(); }
 
-  Turns turns() const { return {cluster_->stamps(), options_.slice}; }
   // The owners of every whole slot in [from, to): one text per slot, "first" or "first+third" or
   // "".
   std::vector<std::string> owners_of_slots(const std::string& node, Instant from, Instant to,
                                            const std::vector<std::string>& job_names) const;
   // Overlap of any two of the jobs on any node since `from`.
   Duration overlap_since(Instant from, const std::vector<std::string>& job_names) const;
-  // Whether the job made progress on all its nodes in the last while.
-  bool runs_now(const std::string& name) const;
 
   // Every slot from `from` on had exactly one owner on the nodes that all of the jobs share, the
   // jobs in turn: nobody lost a turn. Slots in which the whole machine stood still are left out.
@@ -119,23 +96,18 @@ class Scenario : public testing::Test {
   void expect_frozen_in_turn(const std::string& node, const std::vector<std::string>& taking_turns,
                              const std::vector<std::string>& never_stopped);
 
-  // The cgroup of the job's pod on a node, and whether it is frozen.
   std::string pod_cgroup_of(const std::string& job_name, const std::string& node);
-  bool is_frozen(const std::string& cgroup) const;
-
-  // How long the cgroup has been frozen in all, by the kernel's count; nothing where the kernel
-  // does not count (v1, v2 before 6.18).
-  std::optional<Duration> frozen_time(const std::string& cgroup) const;
+  using Cluster::is_frozen;
+  static bool is_frozen(const std::string& cgroup) { return os::is_frozen(cgroup); }
 
   std::string node(std::int32_t index) const { return "n" + std::to_string(12 + index); }
 
  private:
-  nlohmann::json config_object() const;
-  std::vector<nlohmann::json> example_objects() const;
+  json config_object() const;
+  std::vector<json> example_objects() const;
   void apply_example();
 
  protected:
-  const kube::SystemClock clock_;
   const StallWatch stalls_{clock_};
   std::string directory_;
   ClusterOptions options_;

@@ -31,13 +31,6 @@ class PolicyScenario : public Scenario {
   void wait_all_ready(const Names& names) {
     for (const std::string& name : names) ASSERT_NO_FATAL_FAILURE(wait_ready(name));
   }
-  void submit_ready(const JobOptions& options) {
-    submit(options);
-    ASSERT_NO_FATAL_FAILURE(wait_ready(options.name));
-  }
-  void cancel(const std::string& name) {
-    patch(job_path(name), {{"spec", {{"control", {{"cancel", true}}}}}});
-  }
   // n12 to n14 have a lower tier, whose jobs end with a grace time, under a higher one; on n15 jobs
   // take turns. Jobs of QOS shielded are exempt from preemption for 4 s.
   void apply_policies_of_ending() {
@@ -52,9 +45,19 @@ class PolicyScenario : public Scenario {
     apply(partition("shared", {{"nodes", {{"hostlist", "n15"}}},
                                {"overSubscribe", {{"policy", "Force"}, {"maxShare", 2}}}}));
   }
-  // A job's spec that names its node: which nodes take jobs first differs from run to run.
-  std::string on_node(int index, const std::string& more = "") const {
-    return R"({"spec": {)" + more + R"("placement": {"hostlist": ")" + node(index) + R"("}}})";
+  // A Job that names its nodes: which nodes take jobs first differs from run to run.
+  static json on_nodes(const std::string& hostlist, json spec = json::object()) {
+    spec["placement"] = {{"hostlist", hostlist}};
+    return {{"spec", std::move(spec)}};
+  }
+  // A limit is on the time that a job runs; a job that waits for its turn does not use it up.
+  void expect_timeout_after_three_seconds(const std::string& name) {
+    ASSERT_NO_FATAL_FAILURE(wait_state(name, "Timeout"));
+    const kube::JobStatus status = job(name).status;
+    EXPECT_GE(status.run_time->elapsed, seconds{3}) << name;
+    EXPECT_LT(status.run_time->elapsed, seconds{4}) << name;
+    EXPECT_GE(*status.end_time - *status.start_time, status.run_time->elapsed + milliseconds{500})
+        << name;
   }
   // The cores that the job has on each of its nodes, the same everywhere.
   std::string cores_of(const std::string& name) {
@@ -142,10 +145,11 @@ TEST_F(PolicyScenario, CoresAreSharedByThoseWhoHaveTheSameOnly) {
 
   // 14.11 d: memory is allocated too. A node has 16 GiB less a reserve, and who is suspended keeps
   // his.
-  const std::string big =
-      R"({"spec": {"resources": {"memoryPerNode": "9Gi"}, "placement": {"hostlist": "n12"}}})";
-  ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "big", .command = kForever, .patch = big}));
-  submit({.name = "bigger", .command = kForever, .patch = big});
+  const json big =
+      R"({"spec": {"resources": {"memoryPerNode": "9Gi"}, "placement": {"hostlist": "n12"}}})"_json;
+  ASSERT_NO_FATAL_FAILURE(
+      submit_ready({.name = "big", .nodes_count = 1, .command = kForever, .patch = big}));
+  submit({.name = "bigger", .nodes_count = 1, .command = kForever, .patch = big});
   ASSERT_NO_FATAL_FAILURE(expect_waits("bigger", "Resources"));
   patch(job_path("big"), {{"spec", {{"control", {{"suspend", true}}}}}});
   ASSERT_NO_FATAL_FAILURE(wait_state("big", "Suspended"));
@@ -192,9 +196,10 @@ TEST_F(PolicyScenario, AHigherTierSuspendsWhatItNeedsAndNoMore) {
   const Names low = {"j485", "j486", "j487", "j488", "j489"};
   for (int i = 0; i < 5; ++i) {
     submit({.name = low[static_cast<std::size_t>(i)],
+            .nodes_count = 1,
             .command = kForever,
             .partition = "active",
-            .patch = on_node(i)});
+            .patch = on_nodes(node(i))});
   }
   ASSERT_NO_FATAL_FAILURE(wait_all_ready(low));
   const std::string stop = directory_ + "/stop";
@@ -237,12 +242,15 @@ TEST_F(PolicyScenario, ThreePartitionsArePreemptedInThreeWays) {
               .config = R"({"requeue": {"delay": "3s"}})"})) {
     return;
   }
-  ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "j94", .command = kForever, .partition = "low"}));
+  ASSERT_NO_FATAL_FAILURE(
+      submit_ready({.name = "j94", .nodes_count = 1, .command = kForever, .partition = "low"}));
   const std::string first_pod = pods("j94").at(0)["metadata"]["name"];
-  ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "j95", .command = kForever, .partition = "med"}));
+  ASSERT_NO_FATAL_FAILURE(
+      submit_ready({.name = "j95", .nodes_count = 1, .command = kForever, .partition = "med"}));
   EXPECT_EQ(state("j94"), "Pending");
   EXPECT_EQ(job("j94").status.restarts.value_or(0), 1);
-  ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "j96", .command = kForever, .partition = "hi"}));
+  ASSERT_NO_FATAL_FAILURE(
+      submit_ready({.name = "j96", .nodes_count = 1, .command = kForever, .partition = "hi"}));
   ASSERT_NO_FATAL_FAILURE(wait_state("j95", "Suspended"));
   EXPECT_EQ(job("j95").status.reason, "Preempted");
   const std::string suspended = pod_cgroup_of("j95", "n12");
@@ -271,15 +279,16 @@ TEST_F(PolicyScenario, ThreePartitionsArePreemptedInThreeWays) {
 // Slurm-semantics 14.8: the cores of one job, an extra row for the QOS that may preempt it.
 TEST_F(PolicyScenario, AQosTakesTurnsWithTheJobThatItPreempts) {
   if (!begin({.nodes_count = 1, .example = "qos.yaml", .cpus = 4})) return;
-  const std::string low = R"({"spec": {"resources": {"tasks": 4}, "schedule": {"qos": "low"}}})";
-  const std::string high = R"({"spec": {"resources": {"tasks": 4}, "schedule": {"qos": "high"}}})";
-  ASSERT_NO_FATAL_FAILURE(
-      submit_ready({.name = "a", .command = kForever, .partition = "normal", .patch = low}));
-  submit({.name = "b", .command = kForever, .partition = "normal", .patch = low});
+  const json low = R"({"spec": {"resources": {"tasks": 4}, "schedule": {"qos": "low"}}})"_json;
+  const json high = R"({"spec": {"resources": {"tasks": 4}, "schedule": {"qos": "high"}}})"_json;
+  ASSERT_NO_FATAL_FAILURE(submit_ready(
+      {.name = "a", .nodes_count = 1, .command = kForever, .partition = "normal", .patch = low}));
+  submit({.name = "b", .nodes_count = 1, .command = kForever, .partition = "normal", .patch = low});
   ASSERT_NO_FATAL_FAILURE(expect_waits("b", "Resources"));
-  ASSERT_NO_FATAL_FAILURE(
-      submit_ready({.name = "c", .command = kForever, .partition = "normal", .patch = high}));
-  submit({.name = "d", .command = kForever, .partition = "normal", .patch = high});
+  ASSERT_NO_FATAL_FAILURE(submit_ready(
+      {.name = "c", .nodes_count = 1, .command = kForever, .partition = "normal", .patch = high}));
+  submit(
+      {.name = "d", .nodes_count = 1, .command = kForever, .partition = "normal", .patch = high});
   wait_cycle("n12", {{"a"}, {"c"}});
   ASSERT_NO_FATAL_FAILURE(expect_frozen_in_turn("n12", {"a", "c"}, {}));
   EXPECT_EQ(state("d"), "Pending");
@@ -298,16 +307,17 @@ TEST_F(PolicyScenario, MinimizePreemptionSparesWhomItCan) {
   const Names low = {"j17", "j18", "j19"};
   for (int i = 0; i < 3; ++i) {
     submit({.name = low[static_cast<std::size_t>(i)],
+            .nodes_count = 1,
             .command = kForever,
             .partition = "active",
-            .patch = on_node(i, R"("resources": {"tasks": 2}, )")});
+            .patch = on_nodes(node(i), {{"resources", {{"tasks", 2}}}})});
   }
   ASSERT_NO_FATAL_FAILURE(wait_all_ready(low));
   const JobOptions preemptor{.name = "j20",
                              .nodes_count = 3,
                              .command = kForever,
                              .partition = "hipri",
-                             .patch = R"({"spec": {"resources": {"tasks": 6}}})"};
+                             .patch = R"({"spec": {"resources": {"tasks": 6}}})"_json};
   submit(preemptor);
   ASSERT_NO_FATAL_FAILURE(wait_ready("j20"));
   EXPECT_EQ(nodes_of("j20"), "n[12-14]");
@@ -341,9 +351,10 @@ TEST_F(PolicyScenario, GraceExemptionAndTimeLimit) {
   // Each runs for two seconds, and half of the time both are there.
   for (const char* name : {"one", "other"}) {
     submit({.name = name,
+            .nodes_count = 1,
             .command = kForever,
             .partition = "shared",
-            .patch = R"({"spec": {"schedule": {"timeLimit": "3s"}}})"});
+            .patch = R"({"spec": {"schedule": {"timeLimit": "3s"}}})"_json});
   }
   const std::string term = directory_ + "/term-";
   const auto traps = [&](const std::string& name, const std::string& then) {
@@ -352,28 +363,31 @@ TEST_F(PolicyScenario, GraceExemptionAndTimeLimit) {
         "trap 'date +%s >> " + term + name + "; " + then + "' TERM; while :; do sleep 0.05; done"};
   };
   submit({.name = "stubborn",
+          .nodes_count = 1,
           .command = traps("stubborn", ":"),
           .partition = "low",
-          .patch = R"({"spec": {"placement": {"hostlist": "n12"}}})"});
+          .patch = on_nodes("n12")});
   submit({.name = "obedient",
+          .nodes_count = 1,
           .command = traps("obedient", "exit 0"),
           .partition = "low",
-          .patch = R"({"spec": {"placement": {"hostlist": "n13"}}})"});
+          .patch = on_nodes("n13")});
   submit({.name = "exempt",
+          .nodes_count = 1,
           .command = kForever,
           .partition = "low",
-          .patch =
-              R"({"spec": {"placement": {"hostlist": "n14"}, "schedule": {"qos": "shielded"}}})"});
+          .patch = on_nodes("n14", {{"schedule", {{"qos", "shielded"}}}})});
   ASSERT_NO_FATAL_FAILURE(wait_all_ready({"stubborn", "obedient", "exempt"}));
   submit({.name = "over-exempt",
+          .nodes_count = 1,
           .command = kForever,
           .partition = "high",
-          .patch = R"({"spec": {"placement": {"hostlist": "n14"}}})"});
+          .patch = on_nodes("n14")});
   submit({.name = "over-two",
           .nodes_count = 2,
           .command = kForever,
           .partition = "high",
-          .patch = R"({"spec": {"placement": {"hostlist": "n[12-13]"}}})"});
+          .patch = on_nodes("n[12-13]")});
   ASSERT_NO_FATAL_FAILURE(wait_until("both were told to end", [&] {
     return std::ifstream{term + "stubborn"}.good() && std::ifstream{term + "obedient"}.good();
   }));
@@ -393,15 +407,7 @@ TEST_F(PolicyScenario, GraceExemptionAndTimeLimit) {
   EXPECT_GE(*exempt.end_time - *exempt.start_time, seconds{4});
   ASSERT_NO_FATAL_FAILURE(wait_ready("over-exempt"));
 
-  // A limit is on the time that a job runs; who waits for his turn does not use it up.
-  for (const char* name : {"one", "other"}) {
-    ASSERT_NO_FATAL_FAILURE(wait_state(name, "Timeout"));
-    const kube::JobStatus status = job(name).status;
-    EXPECT_GE(status.run_time->elapsed, seconds{3}) << name;
-    EXPECT_LT(status.run_time->elapsed, seconds{4}) << name;
-    EXPECT_GE(*status.end_time - *status.start_time, status.run_time->elapsed + milliseconds{500})
-        << name;
-  }
+  for (const char* name : {"one", "other"}) expect_timeout_after_three_seconds(name);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "e2e/devcluster/apply.h"
+#include "e2e/probe/analysis.h"
 
 namespace kubernetes {
 namespace {
@@ -58,6 +60,9 @@ void Cluster::TearDown() {
     restore_nodes();
   }
   end(ns_);
+  for (const std::string& name : partitions_) {
+    (void)call(kube::Method::kDelete, "/apis/kubegang.io/v1alpha1/partitions/" + name);
+  }
 }
 
 std::string Cluster::name_like(const std::string& text) {
@@ -70,17 +75,25 @@ void Cluster::begin(const std::string& name) {
   ASSERT_TRUE(devcluster::StampStore{stamps_in_}.prepare(all_nodes()).ok());
   ASSERT_NO_FATAL_FAILURE(make_namespace(
       ns_, {{"pod-security.kubernetes.io/enforce", "privileged"}}));  // stamps need a hostPath
-  ASSERT_NO_FATAL_FAILURE(make_partition(ns_));
+  ASSERT_NO_FATAL_FAILURE(make_lane_partition(ns_));
 }
 
 void Cluster::end(const std::string& name) {
-  (void)call(kube::Method::kDelete, "/apis/kubegang.io/v1alpha1/namespaces/" + name + "/jobs");
-  EXPECT_TRUE(
-      eventually([&] { return list("/api/v1/namespaces/" + name + "/pods").empty(); }, kPatience))
+  const auto remove = [](const std::string& path) {
+    (void)devcluster::call_api(administrator(), kube::Method::kDelete, path, nullptr);
+  };
+  const std::string pods = "/api/v1/namespaces/" + name + "/pods";
+  remove("/apis/kubegang.io/v1alpha1/namespaces/" + name + "/jobs");
+  EXPECT_TRUE(eventually(
+      [&] {
+        const auto left = devcluster::get_api(administrator(), pods);
+        return left.ok() && (*left)["items"].empty();
+      },
+      kPatience))
       << "pods are left in " << name << "\n"
       << run_shell(kubectl("get pods -o wide -n " + name)).text;
-  (void)call(kube::Method::kDelete, "/api/v1/namespaces/" + name);
-  (void)call(kube::Method::kDelete, "/apis/kubegang.io/v1alpha1/partitions/" + name);
+  remove("/api/v1/namespaces/" + name);
+  remove("/apis/kubegang.io/v1alpha1/partitions/" + name);
 }
 
 void Cluster::show_failure() {
@@ -101,29 +114,6 @@ void Cluster::restore_nodes() {
   wait_nodes_ready();
 }
 
-void Cluster::wait_until(const std::string& what, const std::function<bool()>& condition,
-                         milliseconds patience) {
-  ASSERT_TRUE(eventually(condition, patience)) << "still not: " << what;
-}
-
-void Cluster::wait_ready(const std::string& name) {
-  ASSERT_TRUE(
-      // Condition Ready ends with the job.
-      eventually([&] { return job(name).status.start_time.has_value(); }, kPatience))
-      << "job " << name << " is not ready: " << status_text(name);
-}
-
-void Cluster::wait_state(const std::string& name, const std::string& wanted,
-                         milliseconds patience) {
-  ASSERT_TRUE(eventually([&] { return state(name) == wanted; }, patience))
-      << "job " << name << " is not " << wanted << ": " << status_text(name);
-}
-
-void Cluster::wait_reason(const std::string& name, const std::string& reason) {
-  ASSERT_TRUE(eventually([&] { return job(name).status.reason == reason; }, kPatience))
-      << "job " << name << " has not the reason " << reason << ": " << status_text(name);
-}
-
 void Cluster::wait_nodes_ready() {
   ASSERT_NO_FATAL_FAILURE(wait_until("all nodes and agents are ready", [&] {
     const auto all = timetables();
@@ -134,6 +124,19 @@ void Cluster::wait_nodes_ready() {
              return kube::is_true(one.status.conditions, "Ready");
            }) == kNodesCount;
   }));
+}
+
+void Cluster::expect_ran_without_a_break(Instant from, Instant to, const std::string& name,
+                                         const std::string& node_name, Duration pause) const {
+  if (pause == Duration{}) pause = kSlice / 2;
+  const probe::Gang gang = turns().stamps().gang(name);
+  const auto found = gang.nodes.find(node_name);
+  ASSERT_NE(found, gang.nodes.end()) << name << " never ran on " << node_name;
+  const auto whole = probe::merge_runs(found->second, pause);
+  EXPECT_TRUE(std::any_of(
+      whole.begin(), whole.end(),
+      [&](const probe::Run& run) { return run.begin <= from && run.end >= to - pause; }))
+      << name << " on " << node_name << ": " << whole.size() << " turns";
 }
 
 void SharedParts::require_alone() {

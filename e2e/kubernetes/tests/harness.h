@@ -18,14 +18,10 @@
 
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "api/job.h"
-#include "api/node_timetable.h"
-#include "e2e/scenarios/turns.h"
-#include "kube/clock.h"
+#include "e2e/scenarios/cluster.h"
 #include "kube/transport.h"
 #include "linux/testing/shell.h"
 
@@ -52,17 +48,10 @@ inline constexpr const char* kBusyboxImage = "registry.e2e/busybox:1";
 // The machine may be busy: only what never happens takes so long.
 inline constexpr milliseconds kPatience = seconds{60};
 
-inline constexpr int kNodesCount = 3;  // of a lane; nodes_per_lane, lib.sh
+inline constexpr Duration kSlice = milliseconds{500};  // values.yaml
+inline constexpr int kNodesCount = 3;                  // of a lane; nodes_per_lane, lib.sh
 
-struct JobOptions {
-  std::string name;
-  std::int32_t nodes_count = kNodesCount;
-  // Absent: the probe.
-  std::vector<std::string> command;  // in busybox
-  std::string image;                 // instead of either
-  std::string partition;             // absent: the test's own, all its nodes
-  json patch = json::object();       // merged into the Job
-};
+using scenarios::JobOptions;
 
 // KUBEGANG_LONG: what takes a minute or more is tried too (docs/e2e-kubernetes.md).
 bool takes_its_time();
@@ -71,9 +60,12 @@ bool takes_its_time();
 bool eventually(const std::function<bool()>& condition, milliseconds patience,
                 milliseconds every = milliseconds{50});
 
-// The definitions are in harness.cc (a test's begin and end, waiting), harness_api.cc,
-// harness_turns.cc and harness_nodes.cc.
-class Cluster : public testing::Test {
+// The definitions are in harness.cc (a test's begin and end, waiting), harness_api.cc and
+// harness_nodes.cc.
+// The API server as its administrator, on one connection for all tests of the program.
+kube::Transport& administrator();
+
+class Cluster : public scenarios::Cluster {
  protected:
   // begin(), by the test's name, and end().
   void SetUp() override;
@@ -90,17 +82,22 @@ class Cluster : public testing::Test {
   // For a test that failed before it came to it.
   void restore_nodes();
 
+  // --- what scenarios::Cluster asks for ---
+  kube::Transport& api() override;
+  std::vector<std::string> all_nodes() const override;
+  Duration slice() const override { return kSlice; }
+  milliseconds patience() const override { return kPatience; }
+  milliseconds look_every() const override { return milliseconds{50}; }
+  std::string own_partition() const override { return ns_; }
+  json pod_spec_of(const JobOptions& options) const override;
+  std::string folder_of_programs() const override { return "/stamps"; }
+  std::string folder_here() const override { return stamps_in_; }
+  std::string node_cgroup(const std::string& node) const override;
+  devcluster::StampStore stamps() const override { return devcluster::StampStore{stamps_in_}; }
+  void kill_agent(const std::string& node) override;
+
   // --- the API, as its administrator ---
-  static kube::Transport& api();
-  static base::Result<json> call(kube::Method method, const std::string& path,
-                                 const json& body = nullptr);
-  // What the API server says, which is asked again where it does not answer. null: it is not there.
-  static json get(const std::string& path);
-  static std::vector<json> list(const std::string& path);  // the items
-  void apply(const json& object);                          // a refusal fails the test
-  void patch(const std::string& path, const json& merge_patch);
-  void remove(const std::string& path, const json& options = nullptr);
-  // The same with somebody's token, to see what is denied.
+  // With somebody's token, to see what is denied.
   std::unique_ptr<kube::Transport> as(const std::string& token);
   // A token of the service account; bound to the pod of its namespace, if one is named.
   std::string token_of(const std::string& ns, const std::string& account,
@@ -110,53 +107,21 @@ class Cluster : public testing::Test {
 
   // --- objects ---
   void make_namespace(const std::string& name, const json& labels = json::object());
-  void make_partition(const std::string& name, const json& spec_patch = json::object());
-  json job_object(const JobOptions& options) const;
-  void submit(const JobOptions& options);
-  std::string job_path(const std::string& name) const;
-  kube::Job job(const std::string& name);  // default-constructed when it is gone
-  std::string state(const std::string& name);
-  std::string status_text(const std::string& name);
-  std::vector<json> pods(const std::string& job_name);
-  json pod_on(const std::string& job_name, const std::string& node);  // null: there is none
-  std::vector<kube::NodeTimetable> timetables();                      // of the three nodes
-  std::vector<json> operators();                                      // their pods
+  // All its nodes, Force, and what the patch says.
+  void make_lane_partition(const std::string& name, const json& spec_patch = json::object());
+  std::vector<json> operators();           // their pods
   json agent_on(const std::string& node);  // its pod; null: there is none
 
-  // --- waiting ---
-  void wait_until(const std::string& what, const std::function<bool()>& condition,
-                  milliseconds patience = kPatience);
-  void wait_ready(const std::string& name);
-  bool has_ended(const std::string& name);  // for good
-  void wait_state(const std::string& name, const std::string& state,
-                  milliseconds patience = kPatience);
-  void wait_reason(const std::string& name, const std::string& reason);
   void wait_nodes_ready();
-  Instant now() const { return clock_.wall(); }
 
-  // --- who ran when ---
-  scenarios::Turns turns() const;
-  // Until from now on every one of them has had each of the nodes for itself twice, and nobody
-  // shared it meanwhile.
-  void wait_for_turns(const std::vector<std::string>& job_names,
-                      const std::vector<std::string>& nodes = all_nodes());
-  // Nobody ran at the same time as another since `from`, and now they take turns on all nodes.
-  void expect_turns_since(Instant from, const std::vector<std::string>& job_names);
-  // All of that time they took turns on the nodes: each slot was one's alone, and each had its
-  // part.
-  void expect_turns_between(Instant from, Instant to, const std::vector<std::string>& job_names,
-                            const std::vector<std::string>& nodes) const;
   // Never standing still for as long as that, whether frozen or kept waiting; absent: half a slice.
   void expect_ran_without_a_break(Instant from, Instant to, const std::string& name,
                                   const std::string& node, Duration pause = {}) const;
-  // All pods of the first start, never restarted.
-  void expect_undisturbed(const std::string& job_name);
 
   // --- the machines: `place` is 1, 2 or 3 ---
   static std::string node(int place);
   // A hostlist: nodes(2, 3) is "n[2-3]" where the first is n1.
   static std::string nodes(int from, int to);
-  static std::vector<std::string> all_nodes();
   static std::string node_path(int place) { return "/api/v1/nodes/" + node(place); }
   bool node_is_ready(int place);
   // A command inside a node.
@@ -165,9 +130,6 @@ class Cluster : public testing::Test {
   void power_on(int place);
   // A script of e2e/kubernetes with its arguments.
   Output script(const std::string& command) const;
-  // The pod's cgroup as this machine sees it; "" when the node has none.
-  std::string cgroup_of(const json& pod) const;
-  bool is_frozen(const json& pod) const;
   bool has_processes(const std::string& cgroup) const;
   // The processes of the pod's containers as this machine numbers them, without the pause
   // container's.
@@ -177,9 +139,7 @@ class Cluster : public testing::Test {
 
   static std::string state_directory();
 
-  std::string ns_;         // and the partition's name
   std::string stamps_in_;  // where its probes stamp
-  const kube::SystemClock clock_;
 };
 
 // What the tests of an Alone<…> may do besides.

@@ -7,8 +7,6 @@
 #include "kube/transport_config.h"
 
 namespace kubernetes {
-namespace {
-
 // One connection for all tests of the program.
 kube::Transport& administrator() {
   static const kube::SystemClock clock;
@@ -23,46 +21,8 @@ kube::Transport& administrator() {
   return *transport;
 }
 
-}  // namespace
-
 kube::Transport& Cluster::api() {
   return administrator();
-}
-
-base::Result<json> Cluster::call(kube::Method method, const std::string& path, const json& body) {
-  return devcluster::call_api(api(), method, path, body);
-}
-
-json Cluster::get(const std::string& path) {
-  json found;
-  const auto is_answered = [&] {
-    const auto answer = call(kube::Method::kGet, path);
-    if (answer.ok()) found = *answer;
-    return answer.ok() || answer.error().code == base::Code::kNotFound;
-  };
-  EXPECT_TRUE(eventually(is_answered, kPatience)) << "the API server says nothing of " << path;
-  return found;
-}
-
-std::vector<json> Cluster::list(const std::string& path) {
-  const json found = get(path);
-  if (found.is_null()) return {};
-  return {found["items"].begin(), found["items"].end()};
-}
-
-void Cluster::apply(const json& object) {
-  const auto status = devcluster::apply_object(api(), object);
-  ASSERT_TRUE(status.ok()) << status.error().message << "\n" << object.dump(1);
-}
-
-void Cluster::patch(const std::string& path, const json& merge_patch) {
-  const auto answer = call(kube::Method::kPatch, path, merge_patch);
-  ASSERT_TRUE(answer.ok()) << path << ": " << answer.error().message;
-}
-
-void Cluster::remove(const std::string& path, const json& options) {
-  const auto answer = call(kube::Method::kDelete, path, options);
-  ASSERT_TRUE(answer.ok()) << path << ": " << answer.error().message;
 }
 
 std::unique_ptr<kube::Transport> Cluster::as(const std::string& token) {
@@ -113,17 +73,14 @@ void Cluster::make_namespace(const std::string& name, const json& labels) {
   }));
 }
 
-void Cluster::make_partition(const std::string& name, const json& spec_patch) {
+void Cluster::make_lane_partition(const std::string& name, const json& spec_patch) {
   json spec{{"nodes", {{"hostlist", nodes(1, kNodesCount)}}},
             {"overSubscribe", {{"policy", "Force"}, {"maxShare", 4}}}};
   spec.merge_patch(spec_patch);
-  ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "kubegang.io/v1alpha1"},
-                                 {"kind", "Partition"},
-                                 {"metadata", {{"name", name}}},
-                                 {"spec", spec}}));
+  ASSERT_NO_FATAL_FAILURE(make_partition(name, spec));
 }
 
-json Cluster::job_object(const JobOptions& options) const {
+json Cluster::pod_spec_of(const JobOptions& options) const {
   const bool is_probe = options.command.empty() && options.image.empty();
   json container{
       {"name", "main"},
@@ -139,69 +96,9 @@ json Cluster::job_object(const JobOptions& options) const {
   if (!options.command.empty()) container["command"] = options.command;
   // All lanes' probes share this machine's CPUs.
   if (is_probe) container["args"] = json::array({"--work-micros=20"});
-  json object{
-      {"apiVersion", "kubegang.io/v1alpha1"},
-      {"kind", "Job"},
-      {"metadata", {{"name", options.name}, {"namespace", ns_}}},
-      {"spec",
-       {{"partitions", {options.partition.empty() ? ns_ : options.partition}},
-        {"resources", {{"nodes", {{"min", options.nodes_count}}}}},
-        {"template",
-         {{"spec",
-           {{"automountServiceAccountToken", false},
-            {"containers", json::array({container})},
-            {"volumes", {{{"name", "stamps"}, {"hostPath", {{"path", stamps_in_}}}}}}}}}}}}};
-  object.merge_patch(options.patch);
-  return object;
-}
-
-void Cluster::submit(const JobOptions& options) {
-  ASSERT_NO_FATAL_FAILURE(apply(job_object(options)));
-}
-
-std::string Cluster::job_path(const std::string& name) const {
-  return "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs/" + name;
-}
-
-kube::Job Cluster::job(const std::string& name) {
-  const auto found = kube::decode<kube::Job>(get(job_path(name)));
-  return found.ok() ? *found : kube::Job{};
-}
-
-std::string Cluster::state(const std::string& name) {
-  const kube::Job found = job(name);
-  return found.status.state ? std::string{to_string(*found.status.state)} : std::string{};
-}
-
-bool Cluster::has_ended(const std::string& name) {
-  const kube::Job found = job(name);
-  return found.status.state && kube::is_final(*found.status.state);
-}
-
-std::string Cluster::status_text(const std::string& name) {
-  const json object = get(job_path(name));
-  return object.is_object() ? object.value("status", json::object()).dump(1) : "no such job";
-}
-
-std::vector<json> Cluster::pods(const std::string& job_name) {
-  return list("/api/v1/namespaces/" + ns_ + "/pods?labelSelector=kubegang.io/job=" + job_name);
-}
-
-json Cluster::pod_on(const std::string& job_name, const std::string& node_name) {
-  for (const json& pod : pods(job_name)) {
-    if (pod["spec"]["nodeName"] == node_name) return pod;
-  }
-  return nullptr;
-}
-
-std::vector<kube::NodeTimetable> Cluster::timetables() {
-  std::vector<kube::NodeTimetable> found;
-  for (int n = 1; n <= kNodesCount; ++n) {
-    const auto one = kube::decode<kube::NodeTimetable>(
-        get("/apis/kubegang.io/v1alpha1/nodetimetables/" + node(n)));
-    if (one.ok()) found.push_back(*one);
-  }
-  return found;
+  return {{"automountServiceAccountToken", false},
+          {"containers", json::array({container})},
+          {"volumes", {{{"name", "stamps"}, {"hostPath", {{"path", stamps_in_}}}}}}};
 }
 
 std::vector<json> Cluster::operators() {

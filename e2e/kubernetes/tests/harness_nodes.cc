@@ -1,5 +1,7 @@
 #include "e2e/kubernetes/tests/harness.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -56,7 +58,7 @@ std::string Cluster::nodes(int from, int to) {
   return "n[" + std::to_string(number_of(from)) + "-" + std::to_string(number_of(to)) + "]";
 }
 
-std::vector<std::string> Cluster::all_nodes() {
+std::vector<std::string> Cluster::all_nodes() const {
   std::vector<std::string> names;
   for (int n = 1; n <= kNodesCount; ++n) names.push_back(node(n));
   return names;
@@ -88,19 +90,23 @@ Output Cluster::script(const std::string& command) const {
   return run_shell(std::string{kScripts} + "/" + command);
 }
 
-std::string Cluster::cgroup_of(const json& pod) const {
-  const std::string qos = pod["status"].value("qosClass", "BestEffort");
-  const std::string path = freezer_root() + "/kg-" + pod["spec"].value("nodeName", "") +
-                           "/kubepods/" +
-                           (qos == "Guaranteed"  ? ""
-                            : qos == "Burstable" ? "burstable/"
-                                                 : "besteffort/") +
-                           "pod" + pod["metadata"]["uid"].get<std::string>();
-  return fs::exists(path) ? path : "";
+std::string Cluster::node_cgroup(const std::string& node_name) const {
+  return freezer_root() + "/kg-" + node_name;
 }
 
-bool Cluster::is_frozen(const json& pod) const {
-  return is_now(cgroup_of(pod), "frozen");
+// And its guard with it.
+void Cluster::kill_agent(const std::string& node_name) {
+  const json before = agent_on(node_name);
+  ASSERT_TRUE(before.is_object());
+  const auto restarts = [](const json& pod) {
+    return pod["status"]["containerStatuses"][0]["restartCount"].get<int>();
+  };
+  for (const int pid : processes_of(before)) ::kill(pid, SIGKILL);
+  ASSERT_NO_FATAL_FAILURE(wait_until("kubelet has restarted the agent", [&] {
+    const json now_is = agent_on(node_name);
+    return now_is.is_object() && restarts(now_is) > restarts(before) &&
+           now_is["status"]["containerStatuses"][0]["ready"] == true;
+  }));
 }
 
 bool Cluster::has_processes(const std::string& cgroup) const {

@@ -142,12 +142,12 @@ TEST_F(Launch, AHostPathIsRefusedWhereTheNamespacesLevelDoesNotAllowIt) {
 class LaunchRefusedByKubelet : public Launch {
  protected:
   // Of the pods on the first node that are not finished.
-  static std::vector<json> pods_of_first_node() {
+  std::vector<json> pods_of_first_node() {
     return list("/api/v1/pods?fieldSelector=spec.nodeName=" + node(1) +
                 ",status.phase!=Succeeded,status.phase!=Failed");
   }
   // The sum of their containers' requests, sidecars among them.
-  static std::int64_t requested(const std::string& resource) {
+  std::int64_t requested(const std::string& resource) {
     const json::json_pointer request{"/resources/requests/" + resource};
     std::int64_t milli = 0;
     const auto add = [&](const json& container) {

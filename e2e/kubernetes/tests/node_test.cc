@@ -15,7 +15,8 @@ class Nodes : public Cluster {
   // A job of one node that says in a file when it was told to end, beside another that keeps it
   // frozen half of the time.
   void frozen_trapping_job() {
-    ASSERT_NO_FATAL_FAILURE(make_partition(ns_ + "-one", {{"nodes", {{"hostlist", node(1)}}}}));
+    ASSERT_NO_FATAL_FAILURE(
+        make_lane_partition(ns_ + "-one", {{"nodes", {{"hostlist", node(1)}}}}));
     ASSERT_NO_FATAL_FAILURE(submit({.name = "traps",
                                     .nodes_count = 1,
                                     .command = {"sh", "-c",
@@ -42,13 +43,6 @@ class Nodes : public Cluster {
         wait_until("the pod is gone", [&] { return get(pod_path(trapping_pod_)).is_null(); }));
     ASSERT_NO_FATAL_FAILURE(wait_state("traps", state_wanted));
   }
-  void TearDown() override {
-    if (!ns_.empty()) {
-      (void)call(kube::Method::kDelete, "/apis/kubegang.io/v1alpha1/partitions/" + ns_ + "-one");
-    }
-    Cluster::TearDown();
-  }
-
   json trapping_pod_;
 };
 
@@ -68,12 +62,6 @@ TEST_F(Nodes, AnEvictedPodThatIsFrozenHandlesItsSigterm) {
             {"metadata", {{"name", trapping_pod_["metadata"]["name"]}, {"namespace", ns_}}}});
   ASSERT_TRUE(evicted.ok()) << evicted.error().message;
   ASSERT_NO_FATAL_FAILURE(expect_told_and_gone("NodeFail"));
-}
-
-TEST_F(Nodes, ACancelledJobThatIsFrozenHandlesItsSigterm) {
-  ASSERT_NO_FATAL_FAILURE(frozen_trapping_job());
-  ASSERT_NO_FATAL_FAILURE(patch(job_path("traps"), {{"spec", {{"control", {{"cancel", true}}}}}}));
-  ASSERT_NO_FATAL_FAILURE(expect_told_and_gone("Cancelled"));
 }
 
 TEST_F(Nodes, AForceDeletedPodThatIsFrozenLeavesNoProcess) {
@@ -205,7 +193,7 @@ TEST_F(Nodes, ANodeThatIsNotReadyButRunsKeepsItsGangs) {
 
 // A preemptor fills every CPU of the nodes above jobs that fill them too: kubelet must not count.
 TEST_F(Nodes, APreemptorStartsAboveSuspendedVictimsOnEveryCpu) {
-  ASSERT_NO_FATAL_FAILURE(make_partition(ns_ + "-one", {{"priorityTier", 10}}));
+  ASSERT_NO_FATAL_FAILURE(make_lane_partition(ns_ + "-one", {{"priorityTier", 10}}));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "victim"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("victim"));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "urgent", .partition = ns_ + "-one"}));
@@ -254,7 +242,7 @@ TEST_F(Nodes, APreemptorStartsAboveSuspendedVictimsOnEveryCpu) {
 // memory (64 MiB, values.yaml of the chart). With KUBEGANG_LONG nearly as many as kubelet takes.
 TEST_F(Nodes, ManyPodsOnOneNodeTakeTurnsAndTheAgentStaysSmall) {
   const int pods_count = takes_its_time() ? 45 : 10;
-  ASSERT_NO_FATAL_FAILURE(make_partition(ns_ + "-one", {{"nodes", {{"hostlist", node(1)}}}}));
+  ASSERT_NO_FATAL_FAILURE(make_lane_partition(ns_ + "-one", {{"nodes", {{"hostlist", node(1)}}}}));
   const std::vector<std::string> both{"left", "right"};
   for (const std::string& name : both) {
     ASSERT_NO_FATAL_FAILURE(submit(

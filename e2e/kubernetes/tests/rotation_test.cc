@@ -1,8 +1,6 @@
 // Two gangs of all nodes take turns, and go on taking turns through everything that befalls a node:
 // neither kubelet nor runtime and agent are needed for a switch, and who restarts them disturbs
 // nobody (architecture.md 2 and 5). The rest: whole_cluster_test.cc.
-#include <signal.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -121,23 +119,6 @@ TEST_F(Rotation, TheContainerRuntimeRestartsWhilePodsAreFrozen) {
   }));
   ASSERT_NO_FATAL_FAILURE(run_third_gang());
   expect_nobody_noticed();
-}
-
-// And the guard with it: whichever container kubelet starts first takes care of the pods. If that
-// is the guard, it thaws them, so that for a moment both gangs run there.
-TEST_F(Rotation, AnAgentsContainerThatIsKilledTakesItsPodsUpAgain) {
-  const json before = agent_on(node(3));
-  ASSERT_TRUE(before.is_object());
-  const auto restarts = [](const json& pod) {
-    return pod["status"]["containerStatuses"][0]["restartCount"].get<int>();
-  };
-  for (const int pid : processes_of(before)) ::kill(pid, SIGKILL);
-  ASSERT_NO_FATAL_FAILURE(wait_until("kubelet has restarted it", [&] {
-    const json now_is = agent_on(node(3));
-    return now_is.is_object() && restarts(now_is) > restarts(before) &&
-           now_is["status"]["containerStatuses"][0]["ready"] == true;
-  }));
-  expect_turns_again();
 }
 
 // That node only; the gangs share its CPUs, and on the others they take turns as before.

@@ -1,0 +1,318 @@
+#include "e2e/scenarios/cluster.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "e2e/devcluster/apply.h"
+#include "kube/api/time_format.h"
+#include "linux/cgroup_tree.h"
+
+namespace scenarios {
+namespace {
+
+// Of each overlap of two jobs: the node, and their runs within a slice of it.
+std::string overlaps_of(const Turns& turns, Instant from,
+                        const std::vector<std::string>& job_names) {
+  std::string text;
+  const auto tell = [&](const std::string& name, const std::vector<probe::Run>& runs,
+                        const probe::Interval& piece) {
+    text += " " + name;
+    for (const probe::Run& run : runs) {
+      if (run.begin > piece.to + turns.slice() || run.end < piece.from - turns.slice()) continue;
+      text += " " + kube::format_micro_time(run.begin) + " to " + kube::format_micro_time(run.end) +
+              ";";
+    }
+  };
+  for (std::size_t b = 1; b < job_names.size(); ++b) {
+    for (std::size_t a = 0; a < b; ++a) {
+      const probe::Gang one = turns.stamps().gang(job_names[a]);
+      const probe::Gang other = turns.stamps().gang(job_names[b]);
+      for (const auto& [node, runs] : one.nodes) {
+        const auto theirs = other.nodes.find(node);
+        if (theirs == other.nodes.end()) continue;
+        for (const probe::Interval& piece : probe::overlaps(runs, theirs->second)) {
+          if (piece.to <= from) continue;
+          text += node + ":";
+          tell(one.name, runs, piece);
+          tell(other.name, theirs->second, piece);
+          text += "\n";
+        }
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+base::Result<json> Cluster::call(kube::Method method, const std::string& path, const json& body) {
+  return devcluster::call_api(api(), method, path, body);
+}
+
+json Cluster::get(const std::string& path) {
+  json found;
+  const auto is_answered = [&] {
+    const auto answer = call(kube::Method::kGet, path);
+    if (answer.ok()) found = *answer;
+    return answer.ok() || answer.error().code == base::Code::kNotFound;
+  };
+  EXPECT_TRUE(comes_true(is_answered, patience())) << "the API server says nothing of " << path;
+  return found;
+}
+
+std::vector<json> Cluster::list(const std::string& path) {
+  const json found = get(path);
+  if (found.is_null()) return {};
+  return {found["items"].begin(), found["items"].end()};
+}
+
+void Cluster::apply(const json& object) {
+  const auto status = devcluster::apply_object(api(), object);
+  ASSERT_TRUE(status.ok()) << status.error().message << "\n" << object.dump(1);
+}
+
+void Cluster::patch(const std::string& path, const json& merge_patch) {
+  const auto answer = call(kube::Method::kPatch, path, merge_patch);
+  ASSERT_TRUE(answer.ok()) << path << ": " << answer.error().message;
+}
+
+void Cluster::remove(const std::string& path, const json& options) {
+  const auto answer = call(kube::Method::kDelete, path, options);
+  ASSERT_TRUE(answer.ok()) << path << ": " << answer.error().message;
+}
+
+json Cluster::job_object(const JobOptions& options) const {
+  const std::size_t nodes =
+      options.nodes_count == 0 ? all_nodes().size() : static_cast<std::size_t>(options.nodes_count);
+  json object{{"apiVersion", "kubegang.io/v1alpha1"},
+              {"kind", "Job"},
+              {"metadata", {{"name", options.name}, {"namespace", ns_}}},
+              {"spec",
+               {{"partitions", {options.partition.empty() ? own_partition() : options.partition}},
+                {"resources", {{"nodes", {{"min", nodes}}}}},
+                {"template", {{"spec", pod_spec_of(options)}}}}}};
+  EXPECT_TRUE(options.patch.is_object());
+  object.merge_patch(options.patch);
+  return object;
+}
+
+void Cluster::submit(const JobOptions& options) {
+  ASSERT_NO_FATAL_FAILURE(apply(job_object(options)));
+}
+
+void Cluster::submit_ready(const JobOptions& options) {
+  ASSERT_NO_FATAL_FAILURE(submit(options));
+  ASSERT_NO_FATAL_FAILURE(wait_ready(options.name));
+}
+
+void Cluster::cancel(const std::string& job_name) {
+  patch(job_path(job_name), {{"spec", {{"control", {{"cancel", true}}}}}});
+}
+
+std::string Cluster::name_of(const std::string& what) const {
+  return ns_ + "-" + what;
+}
+
+void Cluster::make_partition(const std::string& name, const json& spec) {
+  partitions_.push_back(name);
+  ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "kubegang.io/v1alpha1"},
+                                 {"kind", "Partition"},
+                                 {"metadata", {{"name", name}}},
+                                 {"spec", spec}}));
+}
+
+std::string Cluster::job_path(const std::string& name) const {
+  return "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs/" + name;
+}
+
+kube::Job Cluster::job(const std::string& name) {
+  const auto found = kube::decode<kube::Job>(get(job_path(name)));
+  return found.ok() ? *found : kube::Job{};
+}
+
+std::string Cluster::state(const std::string& name) {
+  const kube::Job found = job(name);
+  return found.status.state ? std::string{to_string(*found.status.state)} : std::string{};
+}
+
+bool Cluster::has_ended(const std::string& name) {
+  const kube::Job found = job(name);
+  return found.status.state && kube::is_final(*found.status.state);
+}
+
+bool Cluster::is_ready(const std::string& name) {
+  return job(name).status.start_time.has_value();
+}
+
+std::string Cluster::status_text(const std::string& name) {
+  const json object = get(job_path(name));
+  return object.is_object() ? object.value("status", json::object()).dump(1) : "no such job";
+}
+
+std::vector<json> Cluster::pods(const std::string& job_name) {
+  return list("/api/v1/namespaces/" + ns_ + "/pods?labelSelector=kubegang.io/job=" + job_name);
+}
+
+json Cluster::pod_on(const std::string& job_name, const std::string& node) {
+  for (const json& pod : pods(job_name)) {
+    if (pod["spec"]["nodeName"] == node) return pod;
+  }
+  return nullptr;
+}
+
+std::vector<kube::NodeTimetable> Cluster::timetables() {
+  std::vector<kube::NodeTimetable> found;
+  for (const std::string& node : all_nodes()) {
+    const auto one =
+        kube::decode<kube::NodeTimetable>(get("/apis/kubegang.io/v1alpha1/nodetimetables/" + node));
+    if (one.ok()) found.push_back(*one);
+  }
+  return found;
+}
+
+void Cluster::wait_until(const std::string& what, const std::function<bool()>& condition) {
+  ASSERT_NO_FATAL_FAILURE(wait_until(what, condition, patience()));
+}
+
+void Cluster::wait_until(const std::string& what, const std::function<bool()>& condition,
+                         milliseconds longest) {
+  ASSERT_TRUE(comes_true(condition, longest)) << "still not: " << what;
+}
+
+void Cluster::wait_ready(const std::string& name) {
+  ASSERT_TRUE(comes_true([&] { return is_ready(name); }, patience()))
+      << "job " << name << " is not ready: " << status_text(name);
+}
+
+void Cluster::wait_state(const std::string& name, const std::string& wanted) {
+  ASSERT_NO_FATAL_FAILURE(wait_state(name, wanted, patience()));
+}
+
+void Cluster::wait_state(const std::string& name, const std::string& wanted, milliseconds longest) {
+  ASSERT_TRUE(comes_true([&] { return state(name) == wanted; }, longest))
+      << "job " << name << " is not " << wanted << ": " << status_text(name);
+}
+
+void Cluster::wait_reason(const std::string& name, const std::string& reason) {
+  ASSERT_TRUE(comes_true([&] { return job(name).status.reason == reason; }, patience()))
+      << "job " << name << " has not the reason " << reason << ": " << status_text(name);
+}
+
+bool Cluster::comes_true(const std::function<bool()>& condition, milliseconds longest) const {
+  const auto deadline = std::chrono::steady_clock::now() + longest;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    pass(look_every());
+  }
+  return true;
+}
+
+void Cluster::pass(milliseconds time) {
+  std::this_thread::sleep_for(time);
+}
+
+void Cluster::wait_for_turns(const std::vector<std::string>& job_names,
+                             std::vector<std::string> nodes) {
+  if (nodes.empty()) nodes = all_nodes();
+  const Instant begin = now();
+  const auto take_turns = [&] {
+    const Instant to = now();
+    const Instant from =
+        std::max(begin, to - slice() * static_cast<std::int64_t>(2 * job_names.size() + 2));
+    for (const std::string& node : nodes) {
+      const auto slots = turns().owners_of_slots(node, from, to, job_names);
+      for (const std::string& name : job_names) {
+        if (std::count(slots.begin(), slots.end(), name) < 2) return false;
+      }
+      if (std::any_of(slots.begin(), slots.end(), [](const std::string& owners) {
+            return owners.find('+') != std::string::npos;
+          })) {
+        return false;
+      }
+    }
+    return true;
+  };
+  const auto look = [&] {
+    if (take_turns()) return true;
+    pass(milliseconds{100});  // the stamps are many
+    return false;
+  };
+  ASSERT_TRUE(comes_true(look, patience())) << "they do not take turns on all of these nodes";
+}
+
+void Cluster::expect_turns(Instant from, const std::vector<std::string>& job_names) {
+  expect_turns_between(from, now(), job_names, all_nodes());
+}
+
+void Cluster::expect_turns_since(Instant from, const std::vector<std::string>& job_names) {
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns(job_names));
+  EXPECT_EQ(turns().overlap_since(from, job_names), Duration{})
+      << overlaps_of(turns(), from, job_names);
+}
+
+void Cluster::expect_turns_between(Instant from, Instant to,
+                                   const std::vector<std::string>& job_names,
+                                   const std::vector<std::string>& nodes) const {
+  for (const std::string& node : nodes) {
+    const auto slots = turns().owners_of_slots(node, from, to, job_names);
+    const auto wanted = slots.size() / job_names.size() / 2;  // half of its share: others are busy
+    ASSERT_GE(wanted, 1U) << "too short a time";
+    for (const std::string& job_name : job_names) {
+      EXPECT_GE(static_cast<std::size_t>(std::count(slots.begin(), slots.end(), job_name)), wanted)
+          << job_name << " on " << node << " in " << slots.size() << " slots";
+    }
+  }
+  // In whole, as far as it is this time's.
+  EXPECT_EQ(turns().overlap_between(from, to, job_names, nodes), Duration{})
+      << overlaps_of(turns(), from, job_names);
+}
+
+bool Cluster::runs_now(const std::string& name, Duration within) const {
+  return turns().runs_at(now(), name, within);
+}
+
+void Cluster::expect_undisturbed(const std::string& job_name) {
+  const kube::Job found = job(job_name);
+  EXPECT_EQ(found.status.starts.value_or(0), 1) << job_name;
+  EXPECT_EQ(found.status.restarts.value_or(0), 0) << job_name;
+  ASSERT_TRUE(found.status.allocation) << status_text(job_name);
+  const std::vector<json> all = pods(job_name);
+  EXPECT_EQ(std::ssize(all), found.spec.resources.nodes->min) << job_name;
+  for (const json& pod : all) {
+    EXPECT_EQ(pod["status"]["phase"], "Running") << pod["metadata"]["name"];
+    for (const json& container : pod["status"]["containerStatuses"]) {
+      EXPECT_EQ(container["restartCount"], 0) << pod["metadata"]["name"];
+    }
+  }
+}
+
+std::string Cluster::cgroup_of(const json& pod) const {
+  if (!pod.is_object()) return "";
+  const std::string qos = pod["status"].value("qosClass", "BestEffort");
+  const std::string path = node_cgroup(pod["spec"].value("nodeName", "")) + "/kubepods/" +
+                           (qos == "Guaranteed"  ? ""
+                            : qos == "Burstable" ? "burstable/"
+                                                 : "besteffort/") +
+                           "pod" + pod["metadata"]["uid"].get<std::string>();
+  return std::filesystem::exists(path) ? path : "";
+}
+
+bool Cluster::is_frozen(const json& pod) const {
+  const std::string cgroup = cgroup_of(pod);
+  return !cgroup.empty() && os::is_frozen(cgroup);
+}
+
+bool Cluster::all_frozen(const std::string& job_name) {
+  const auto all = pods(job_name);
+  return !all.empty() &&
+         std::all_of(all.begin(), all.end(), [&](const json& pod) { return is_frozen(pod); });
+}
+
+bool Cluster::none_frozen(const std::string& job_name) {
+  const auto all = pods(job_name);
+  return !all.empty() &&
+         std::none_of(all.begin(), all.end(), [&](const json& pod) { return is_frozen(pod); });
+}
+
+}  // namespace scenarios
