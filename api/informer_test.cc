@@ -104,6 +104,24 @@ TEST_F(InformerTest, TransformDropsWhatIsNotNeeded) {
   EXPECT_TRUE(informer_.find({"ns", "a"})->spec.pod_template.empty());
 }
 
+// Also one that does not decode, and one that is wanted no more.
+TEST_F(InformerTest, TheFilterDropsWhatIsNotWanted) {
+  Informer<Job> only_ours{
+      client_,    clock_, {},
+      handlers(), {},     [](const json& object) {
+                            return object["metadata"]["uid"] == "ours"; }};
+  transport_.answer(200, list_of(10, {job("a", 3, "ours"), undecodable_job("b", 4)}));
+  only_ours.step({});
+  EXPECT_EQ(log(), Log{"add a@3"});
+  transport_.enqueue_stream(
+      {.lines = {event("ADDED", job("c", 11)), event("MODIFIED", undecodable_job("b", 12)),
+                 event("DELETED", job("c", 13)), event("MODIFIED", job("a", 14, "theirs"))}});
+  only_ours.step({});
+  EXPECT_EQ(log(), Log{"delete a@3"});
+  EXPECT_EQ(only_ours.size(), 0U);
+  EXPECT_TRUE(errors_.empty());
+}
+
 TEST_F(InformerTest, ResumesAtTheLastEventOrBookmark) {
   transport_.answer(200, list_of(10, {}));
   step();

@@ -1,6 +1,7 @@
 // The typed calls for the kinds that Kubernetes has.
 #include "kube/client_calls.h"
 
+#include "kube/api/batch_job.h"
 #include "kube/api/event.h"
 #include "kube/api/lease.h"
 #include "kube/api/namespace.h"
@@ -10,6 +11,7 @@
 
 namespace kube {
 
+KUBE_CLIENT_CALLS(BatchJob);
 KUBE_CLIENT_CALLS(Event);
 KUBE_CLIENT_CALLS(Lease);
 KUBE_CLIENT_CALLS(Namespace);

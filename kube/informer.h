@@ -51,11 +51,14 @@ class Informer {
   // Drops what is not needed before the object is stored (templates, annotations). Must keep name,
   // namespace, uid and resourceVersion.
   using Transform = std::function<void(T&)>;
+  // Of the objects as they come: the rest is dropped before it is decoded, as if it did not exist.
+  // For what no selector of the server can tell.
+  using Filter = std::function<bool(const nlohmann::json&)>;
 
   Informer(Client client, const Clock& clock, InformerOptions options, Handlers handlers,
-           Transform transform = {})
+           Transform transform = {}, Filter wants = {})
       : core_{std::move(client), clock, T::kResource, std::move(options),
-              hooks(std::move(handlers), std::move(transform))} {}
+              hooks(std::move(handlers), std::move(transform), std::move(wants))} {}
 
   // One list, or one watch session: blocks until it ends or `stop` is requested (at once). Returns
   // how long to wait before the next step.
@@ -77,8 +80,9 @@ class Informer {
     return std::static_pointer_cast<const T>(std::move(object));
   }
 
-  static InformerCore::Hooks hooks(Handlers handlers, Transform transform) {
+  static InformerCore::Hooks hooks(Handlers handlers, Transform transform, Filter wants) {
     InformerCore::Hooks out;
+    out.wants = std::move(wants);
     out.decode = [transform = std::move(transform)](
                      const nlohmann::json& json) -> base::Result<InformerCore::Entry> {
       auto object = decode<T>(json);

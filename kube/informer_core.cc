@@ -33,6 +33,7 @@ base::Duration InformerCore::list() {
   Cache fresh;
   std::vector<Undecodable> undecodable;
   const auto on_item = [&](const nlohmann::json& item) {
+    if (hooks_.wants && !hooks_.wants(item)) return;
     auto entry = hooks_.decode(item);
     if (entry.ok()) {
       ObjectKey key = entry->key;
@@ -148,6 +149,7 @@ void InformerCore::on_event(WatchEventType type, const nlohmann::json& object) {
   const Undecodable identity = undecodable_of(object, {});
   if (!identity.resource_version.empty()) resource_version_ = identity.resource_version;
   if (type == WatchEventType::kBookmark) return;
+  if (hooks_.wants && !hooks_.wants(object)) return erase(identity.key, nullptr);
   auto entry = hooks_.decode(object);
   if (type == WatchEventType::kDeleted) {
     reported_.erase(identity.key);

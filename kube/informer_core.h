@@ -43,6 +43,8 @@ class InformerCore {
     std::shared_ptr<const void> now;
   };
   struct Hooks {
+    // Absent: all objects. The others are dropped before they are decoded, and are not kept.
+    std::function<bool(const nlohmann::json&)> wants;
     std::function<base::Result<Entry>(const nlohmann::json&)> decode;
     std::function<void(const Change&)> on_change;
     std::function<void(const Undecodable&)> on_undecodable;  // may be absent

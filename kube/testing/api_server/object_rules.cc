@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "kube/testing/api_server/batch_job_rules.h"
+
 namespace devcluster {
 namespace {
 
@@ -301,6 +303,7 @@ void default_builtin(const ResourceType& type, json& object) {
   if (type.custom) return;
   if (type.plural == "pods") default_pod(object);
   if (type.plural == "services") default_service(object);
+  if (type.plural == "jobs") default_batch_job(object);
   if (type.plural == "namespaces") {
     if (!object.contains("spec")) object["spec"] = json::object();
     if (!object["status"].contains("phase")) object["status"]["phase"] = "Active";
@@ -322,6 +325,8 @@ std::vector<Cause> validate_builtin(const ResourceType& type, const json& object
     check_service(object, causes);
   } else if (type.plural == "events") {
     check_event(object, causes);
+  } else if (type.plural == "jobs") {
+    causes = check_batch_job(object, previous);
   } else if (type.plural == "customresourcedefinitions") {
     causes = validate_crd(object);
   }

@@ -134,6 +134,7 @@ std::vector<ResourceType> builtin_resource_types() {
        {},
        false,
        false},
+      {"batch", "Job", "jobs", "job", {}, true, true},
       {"coordination.k8s.io", "Lease", "leases", "lease", {}, true, false},
       {"events.k8s.io", "Event", "events", "event", {"ev"}, true, false},
   };

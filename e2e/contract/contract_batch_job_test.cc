@@ -1,0 +1,188 @@
+// Jobs of the batch group with a managedBy of our own: who runs them writes their status, and the
+// API server says what may follow what. On a cluster whose controllers run, its own leaves them
+// alone.
+#include "e2e/contract/contract_fixture.h"
+
+namespace contract {
+namespace {
+
+const char* const kEarly = "2026-01-01T00:00:00Z";
+const char* const kLate = "2026-01-01T00:01:00Z";
+
+json condition(const char* type, const char* status = "True") {
+  return {{"type", type}, {"status", status}, {"reason", "Test"}, {"message", ""}};
+}
+json conditions(std::initializer_list<const char*> types) {
+  json list = json::array();
+  for (const char* type : types) list.push_back(condition(type));
+  return list;
+}
+
+class BatchJobContract : public ApiServerContract {
+ protected:
+  std::string jobs(const std::string& name = "") const {
+    return "/apis/batch/v1/namespaces/" + ns_ + "/jobs" + (name.empty() ? "" : "/" + name);
+  }
+  json batch_job(const std::string& name, const std::string& managed_by) const {
+    return {{"apiVersion", "batch/v1"},
+            {"kind", "Job"},
+            {"metadata", {{"name", name}}},
+            {"spec",
+             {{"managedBy", managed_by},
+              {"completionMode", "Indexed"},
+              {"parallelism", 2},
+              {"completions", 2},
+              {"template",
+               {{"spec",
+                 {{"restartPolicy", "Never"},
+                  {"containers", json::array({{{"name", "main"}, {"image", "none"}}})}}}}}}}};
+  }
+  // A Job whose status is `before`.
+  void have(const json& before) {
+    remove(jobs("x"), {{"propagationPolicy", "Background"}});
+    create(jobs(), batch_job("x", "kubegang.io/job"));
+    if (before.is_null()) return;
+    const Reply written = patch_status(before);
+    ASSERT_EQ(written.status, 200) << written.message();
+  }
+  Reply patch_status(const json& status) {
+    return merge_patch(jobs("x") + "/status", {{"status", status}});
+  }
+  void suspend(bool on) {
+    ASSERT_EQ(merge_patch(jobs("x"), {{"spec", {{"suspend", on}}}}).status, 200);
+  }
+};
+
+TEST_P(BatchJobContract, TheTemplateHasTheLabelsOfItsPods) {
+  const json made = create(jobs(), batch_job("x", "kubegang.io/job"));
+  EXPECT_EQ(made["spec"]["template"]["metadata"]["labels"]["batch.kubernetes.io/job-name"], "x");
+  EXPECT_EQ(made["spec"]["template"]["spec"]["schedulerName"], "default-scheduler");
+  EXPECT_EQ(made["spec"]["template"]["spec"]["terminationGracePeriodSeconds"], 30);
+  EXPECT_EQ(made["spec"]["backoffLimit"], 6);
+}
+
+TEST_P(BatchJobContract, ManagedByCannotChange) {
+  create(jobs(), batch_job("x", "kubegang.io/job"));
+  const Reply changed =
+      merge_patch(jobs("x"), {{"spec", {{"managedBy", "kubernetes.io/job-controller"}}}});
+  EXPECT_EQ(changed.status, 422) << changed.message();
+}
+
+TEST_P(BatchJobContract, AStatusThatMayFollowIsTaken) {
+  struct Case {
+    const char* what;
+    json before, after;
+  };
+  const Case cases[] = {
+      {"pods run", nullptr, {{"active", 2}, {"ready", 1}, {"startTime", kEarly}}},
+      {"complete in one write",
+       {{"active", 2}, {"startTime", kEarly}},
+       {{"active", 0},
+        {"succeeded", 2},
+        {"completedIndexes", "0,1"},
+        {"completionTime", kLate},
+        {"conditions", conditions({"SuccessCriteriaMet", "Complete"})}}},
+      {"failed in one write",
+       {{"active", 2}, {"startTime", kEarly}},
+       {{"active", 0}, {"failed", 1}, {"conditions", conditions({"FailureTarget", "Failed"})}}},
+      {"failed before it was started",
+       nullptr,
+       {{"startTime", kEarly}, {"conditions", conditions({"FailureTarget", "Failed"})}}},
+      {"a condition of our own", nullptr, {{"conditions", conditions({"kubegang.io/Waiting"})}}},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.what);
+    have(each.before);
+    const Reply reply = patch_status(each.after);
+    EXPECT_EQ(reply.status, 200) << reply.message();
+  }
+}
+
+TEST_P(BatchJobContract, AStatusThatMayNotFollowIsRefused) {
+  const json running{{"active", 2}, {"ready", 1}, {"failed", 1}, {"startTime", kEarly}};
+  const json done{{"startTime", kEarly},
+                  {"succeeded", 2},
+                  {"completionTime", kLate},
+                  {"conditions", conditions({"SuccessCriteriaMet", "Complete"})}};
+  struct Case {
+    const char* what;
+    json before, after;
+  };
+  const Case cases[] = {
+      {"more ready than active", nullptr, {{"active", 1}, {"ready", 2}}},
+      {"fewer failures", running, {{"failed", 0}}},
+      {"another start", running, {{"startTime", kLate}}},
+      {"no start any more", running, {{"startTime", nullptr}}},
+      {"complete without the criteria",
+       running,
+       {{"active", 0},
+        {"ready", 0},
+        {"completionTime", kLate},
+        {"conditions", conditions({"Complete"})}}},
+      {"complete without a time",
+       running,
+       {{"active", 0},
+        {"ready", 0},
+        {"conditions", conditions({"SuccessCriteriaMet", "Complete"})}}},
+      {"a time without complete", running, {{"completionTime", kLate}}},
+      {"failed without the target",
+       running,
+       {{"active", 0}, {"ready", 0}, {"conditions", conditions({"Failed"})}}},
+      {"failed with active pods",
+       running,
+       {{"conditions", conditions({"FailureTarget", "Failed"})}}},
+      {"failed without a start",
+       nullptr,
+       {{"conditions", conditions({"FailureTarget", "Failed"})}}},
+      {"not complete any more", done, {{"completionTime", nullptr}, {"conditions", json::array()}}},
+      {"both ends",
+       done,
+       {{"conditions", conditions({"SuccessCriteriaMet", "Complete", "FailureTarget", "Failed"})}}},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.what);
+    have(each.before);
+    const Reply reply = patch_status(each.after);
+    EXPECT_EQ(reply.status, 422) << reply.message();
+  }
+}
+
+TEST_P(BatchJobContract, TheStartTimeGoesWithTheSuspensionAndMayChangeWithTheResumption) {
+  have({{"active", 2}, {"startTime", kEarly}});
+  suspend(true);
+  EXPECT_EQ(patch_status({{"active", 0},
+                          {"startTime", nullptr},
+                          {"conditions", json::array({condition("Suspended")})}})
+                .status,
+            200);
+  suspend(false);
+  EXPECT_EQ(patch_status({{"startTime", kLate},
+                          {"conditions", json::array({condition("Suspended", "False")})}})
+                .status,
+            200);
+  EXPECT_EQ(patch_status({{"startTime", kEarly}}).status, 422);
+}
+
+// The other Job shows that the controller runs.
+TEST_P(BatchJobContract, TheBuiltInControllerLeavesItAlone) {
+  if (!is_real()) GTEST_SKIP() << "no controllers here";
+  create(jobs(), batch_job("ours", "kubegang.io/job"));
+  create(jobs(), batch_job("theirs", "kubernetes.io/job-controller"));
+  const auto pods_of = [&](const std::string& job) {
+    return get(core("pods") + "?labelSelector=batch.kubernetes.io%2Fjob-name%3D" + job)
+        .body["items"]
+        .size();
+  };
+  ASSERT_TRUE(eventually([&] { return pods_of("theirs") == 2U; }));
+  EXPECT_EQ(pods_of("ours"), 0U);
+  EXPECT_EQ(get(jobs("ours")).body["status"], json::object());
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, BatchJobContract,
+                         testing::Values(ServerKind::kInProcess, ServerKind::kReal),
+                         [](const auto& server) -> std::string {
+                           return server.param == ServerKind::kReal ? "Real" : "InProcess";
+                         });
+
+}  // namespace
+}  // namespace contract

@@ -1,0 +1,50 @@
+#include "kube/api/batch_job.h"
+
+#include "kube/api/meta_codec.h"
+
+namespace kube {
+
+template <typename Io>
+void visit(Io& io, Like<BatchJobSpec> auto& s) {
+  io.field("parallelism", s.parallelism);
+  io.field("completions", s.completions);
+  io.field("backoffLimit", s.backoff_limit);
+  io.field("backoffLimitPerIndex", s.backoff_limit_per_index);
+  io.field("maxFailedIndexes", s.max_failed_indexes);
+  io.field("activeDeadlineSeconds", s.active_deadline_seconds);
+  io.field("completionMode", s.completion_mode);
+  io.field("managedBy", s.managed_by);
+  io.nonzero("suspend", s.suspend);
+  io.field("podFailurePolicy", s.pod_failure_policy);
+  io.field("successPolicy", s.success_policy);
+  io.field("template", s.pod_template);
+}
+
+template <typename Io>
+void visit(Io& io, Like<BatchJobStatus> auto& s) {
+  io.nonzero("active", s.active);
+  io.nonzero("succeeded", s.succeeded);
+  io.nonzero("failed", s.failed);
+  io.field("ready", s.ready);
+  io.time("startTime", s.start_time);
+  io.time("completionTime", s.completion_time);
+  io.field("completedIndexes", s.completed_indexes);
+  io.field("conditions", s.conditions);
+}
+
+template <typename Io>
+void visit(Io& io, Like<BatchJob> auto& s) {
+  io.field("metadata", s.metadata);
+  io.field("spec", s.spec);
+  io.field("status", s.status);
+}
+
+template <>
+base::Result<BatchJob> decode<BatchJob>(const nlohmann::json& object) {
+  return codec::decode_object<BatchJob>(object);
+}
+nlohmann::json encode(const BatchJob& job) {
+  return codec::encode_object(job);
+}
+
+}  // namespace kube

@@ -1,0 +1,77 @@
+// The parts of a Job of the batch group that an external controller needs (spec.managedBy). Named
+// after the group, since kube::Job is the kind of kubegang.io. SOURCE: k8s.io/api batch/v1.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "kube/api/meta.h"
+#include "kube/api/raw_json.h"
+
+namespace kube {
+
+// Conditions of a batch Job that mean something to the API server, and to who waits for it.
+inline constexpr std::string_view kBatchComplete = "Complete";
+inline constexpr std::string_view kBatchFailed = "Failed";
+inline constexpr std::string_view kBatchSuccessCriteriaMet = "SuccessCriteriaMet";
+inline constexpr std::string_view kBatchFailureTarget = "FailureTarget";
+inline constexpr std::string_view kBatchSuspended = "Suspended";
+
+// Labels of the pods of a batch Job; the API server writes the first into the Job's template.
+inline constexpr std::string_view kBatchJobName = "batch.kubernetes.io/job-name";
+inline constexpr std::string_view kBatchCompletionIndex =
+    "batch.kubernetes.io/job-completion-index";
+
+struct BatchJobSpec {
+  std::optional<std::int32_t> parallelism{};
+  std::optional<std::int32_t> completions{};
+  std::optional<std::int32_t> backoff_limit{};
+  std::optional<std::int32_t> backoff_limit_per_index{};
+  std::optional<std::int32_t> max_failed_indexes{};
+  std::optional<std::int64_t> active_deadline_seconds{};
+  std::optional<std::string> completion_mode{};  // NonIndexed (absent) | Indexed
+  std::optional<std::string> managed_by{};       // cannot change
+  bool suspend = false;
+  RawJson pod_failure_policy{};
+  RawJson success_policy{};
+  RawJson pod_template{};  // "template": a PodTemplateSpec; an informer may have dropped it
+
+  friend bool operator==(const BatchJobSpec&, const BatchJobSpec&) = default;
+};
+
+// Instants are whole seconds.
+struct BatchJobStatus {
+  std::int32_t active = 0;
+  std::int32_t succeeded = 0;
+  std::int32_t failed = 0;
+  std::optional<std::int32_t> ready{};
+  std::optional<base::Instant> start_time{};
+  std::optional<base::Instant> completion_time{};
+  std::string completed_indexes{};  // "0-3,5"
+  Conditions conditions{};
+
+  friend bool operator==(const BatchJobStatus&, const BatchJobStatus&) = default;
+};
+
+struct BatchJob {
+  static constexpr ResourceInfo kResource{"batch", "v1", "jobs", "Job", true};
+
+  ObjectMeta metadata{};
+  BatchJobSpec spec{};
+  BatchJobStatus status{};
+
+  friend bool operator==(const BatchJob&, const BatchJob&) = default;
+};
+
+// Complete or Failed: it never runs again.
+inline bool is_finished(const BatchJobStatus& status) {
+  return is_true(status.conditions, kBatchComplete) || is_true(status.conditions, kBatchFailed);
+}
+
+template <>
+base::Result<BatchJob> decode<BatchJob>(const nlohmann::json& object);
+nlohmann::json encode(const BatchJob& job);
+
+}  // namespace kube
