@@ -17,6 +17,19 @@ inline constexpr std::string_view kLabelTask = "kubegang.io/task";  // index of 
 // Which start of the job the pod belongs to (Job.status.starts).
 inline constexpr std::string_view kLabelStart = "kubegang.io/start";
 
+// spec.managedBy of a Job of the batch group that is ours to run, and what its annotations say
+// about it: partitions ("a,b"), QOS, nodes ("2" or "2-4"). They are read once.
+inline constexpr std::string_view kManagedBy = "kubegang.io/job";
+inline constexpr std::string_view kAnnotationPrefix = "kubegang.io/";
+inline constexpr std::string_view kAnnotationPartition = "kubegang.io/partition";
+inline constexpr std::string_view kAnnotationQos = "kubegang.io/qos";
+inline constexpr std::string_view kAnnotationNodes = "kubegang.io/nodes";
+// Label of the Job that was made for it: which attempt it is, from 0.
+inline constexpr std::string_view kLabelAttempt = "kubegang.io/attempt";
+// Conditions of such a batch Job: False says why it cannot run; why it waits.
+inline constexpr std::string_view kBatchAccepted = "kubegang.io/Accepted";
+inline constexpr std::string_view kBatchWaiting = "kubegang.io/Waiting";
+
 // Labels of the operator's and the agents' own pods, as the chart makes them, and the agent's
 // container.
 inline constexpr std::string_view kLabelName = "app.kubernetes.io/name";

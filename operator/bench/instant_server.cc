@@ -151,6 +151,10 @@ Outcome InstantServer::carry_out(const DeleteJob& effect) {
   return JobDeleted{effect.key, {}};
 }
 
+Outcome InstantServer::carry_out(const CreateJob& effect) {
+  return JobCreated{kube::controller_of(effect.job->metadata)->uid, store(kube::Job{*effect.job})};
+}
+
 Outcome InstantServer::carry_out(const DeleteOrphan& effect) {
   return OrphanDeleted{effect.pod};
 }

@@ -60,6 +60,7 @@ class InstantServer final : public Writer {
   Outcome carry_out(const ReserveIds& effect);
   Outcome carry_out(const SetTaints& effect);
   Outcome carry_out(const NotePod& effect);
+  Outcome carry_out(const CreateJob& effect);
   Outcome carry_out(const DeleteJob& effect);
   Outcome carry_out(const DeleteOrphan& effect);
 

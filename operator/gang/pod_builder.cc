@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/wellknown.h"
+#include "kube/api/batch_job.h"
 #include "kube/api/pod.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/translate/units.h"
@@ -124,6 +125,12 @@ void set_resources(Json& container, bool first, const PodSlot& slot,
   }
 }
 
+// A batch Job that is deleted in the foreground goes when its pods are gone.
+bool is_adopted(const kube::Job& job) {
+  const kube::OwnerReference* owner = kube::controller_of(job.metadata);
+  return owner != nullptr && owner->api_version.starts_with("batch/");
+}
+
 void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot) {
   Json metadata = Json::object();
   const Json& from = pod["metadata"];
@@ -141,6 +148,9 @@ void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot) {
   labels[std::string{kube::kLabelTask}] = text(slot.index);
   labels[std::string{kube::kLabelStart}] = text(job.status.starts.value_or(0));
   Json& annotations = metadata["annotations"];
+  // A template that has it gets each pod's own, as the pods of an Indexed batch Job have it.
+  const std::string index{kube::kBatchCompletionIndex};
+  if (annotations.contains(index)) annotations[index] = labels[index] = text(slot.index);
   if (!annotations.contains(std::string{kube::kSafeToEvict})) {
     annotations[std::string{kube::kSafeToEvict}] = "false";
   }
@@ -149,7 +159,7 @@ void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot) {
                                               {"name", job.metadata.name},
                                               {"uid", job.metadata.uid},
                                               {"controller", true},
-                                              {"blockOwnerDeletion", false}}});
+                                              {"blockOwnerDeletion", is_adopted(job)}}});
   pod["metadata"] = std::move(metadata);
 }
 
@@ -209,6 +219,10 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   if (needs_service(job, gang.pods_count)) {
     spec["hostname"] = job.metadata.name + "-" + std::to_string(slot.index);
     spec["subdomain"] = job.metadata.name;
+  } else if (pod["metadata"]["labels"].contains(std::string{kube::kBatchCompletionIndex})) {
+    spec["hostname"] =
+        pod["metadata"]["labels"].value(std::string{kube::kBatchJobName}, job.metadata.name) + "-" +
+        std::to_string(slot.index);
   }
   Json& tolerations = spec["tolerations"];
   if (!tolerations.is_array()) tolerations = Json::array();

@@ -31,7 +31,7 @@ bool lacks_account_still(const JobRecord& job, const base::Error& error, base::I
 }
 
 // The API server will not take the pod as it is, however often it is tried.
-bool is_refusal(base::Code code) {
+bool is_refused_for_good(base::Code code) {
   switch (code) {
     case base::Code::kInvalidArgument:
     case base::Code::kPermissionDenied:
@@ -153,7 +153,8 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
         .message = "a pod named " + outcome.slot.name + " exists and is not this job's; delete it"};
   }
   ++counters_.write_failures;
-  if (!is_refusal(result.error().code) || lacks_account_still(*job, result.error(), parts_.now)) {
+  if (!is_refused_for_good(result.error().code) ||
+      lacks_account_still(*job, result.error(), parts_.now)) {
     job->start.pod_tries.failed(parts_.now);
     return std::nullopt;
   }

@@ -150,7 +150,9 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request) {
 void Wishes::tell_commands(JobRecord& job) {
   if (!job.submitted) return;
   const kube::JobSpec& spec = job.object->spec;
-  if (spec.control.cancel.value_or(false) && !job.told_cancel) {
+  // What is being deleted waits for its finalizers, or in the foreground for its pods.
+  const bool is_going = job.object->metadata.deletion_timestamp.has_value();
+  if ((is_going || spec.control.cancel.value_or(false)) && !job.told_cancel) {
     job.told_cancel = true;
     scheduler_.tell(sched::Cancel{job.id});
   }

@@ -34,6 +34,9 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
       // What waits for this job's commit points.
       for (const std::string& node : job->start.nodes) timetables_.look_again(node);
     }
+  } else if constexpr (std::is_same_v<T, kube::BatchJob>) {
+    mirror = adopted_.find_status(outcome.uid);
+    adopted_.look_again(outcome.uid);
   } else {
     mirror = policy_.find_status<T>(outcome.key.name);
   }
@@ -49,6 +52,13 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
     if (outcome.result.ok()) pod_writes_.keep_template(*outcome.result);
   }
 }
+
+template void ControlLoop::answered(StatusPatched<kube::Partition>&&);
+template void ControlLoop::answered(StatusPatched<kube::Qos>&&);
+template void ControlLoop::answered(StatusPatched<kube::Account>&&);
+template void ControlLoop::answered(StatusPatched<kube::SchedulerConfig>&&);
+template void ControlLoop::answered(StatusPatched<kube::Job>&&);
+template void ControlLoop::answered(StatusPatched<kube::BatchJob>&&);
 
 void ControlLoop::answered(TimetablePut&& outcome) {
   const auto& newest = outcome.result.ok() ? outcome.result : outcome.fresh;

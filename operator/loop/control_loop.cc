@@ -92,6 +92,7 @@ void ControlLoop::note_change(const std::string& job_uid) {
   if (const JobRecord* job = jobs_.peek(job_uid)) {
     counts_.observe(*job);
     run_times_.observe(*job);
+    adopted_.observe_job(*job);
     notes_.observe(job_uid, suspension_of(*job), now_);
   } else {
     counts_.forget(job_uid);
@@ -115,6 +116,7 @@ void ControlLoop::reconcile(JobRecord& job) {
     if (std::exchange(job.submitted, false)) scheduler_.tell(sched::Forget{job.id});
     wishes_.heed_finished(job);
     time_to_live_.observe(job.key, job.uid, job.object->spec, job.wanted());
+    adopted_.observe_job(job);
     (void)jobs_.put_away(job);
     return;
   } else {
@@ -151,6 +153,7 @@ void ControlLoop::write_due_informing() {
     return job == nullptr ? nullptr : &job->pods;
   };
   writer_.submit_all(notes_.due(budget_, now_, pods_of));
+  writer_.submit_all(adopted_.due(budget_, now_));
   writer_.submit_all(statuses_.due_informing_jobs(now_, term_));
 }
 
@@ -171,8 +174,8 @@ base::Instant ControlLoop::next_due() const {
   return std::min({scheduler_.next_due(), jobs_.next_due(), statuses_.next_due(now_),
                    timetables_.next_due(now_), budget_.next_due(now_), numbers_.next_due(now_),
                    trials_.next_due(now_), notes_.next_due(now_), run_times_.next_due(),
-                   time_to_live_.next_due(), taints_.next_due(now_), orphans_.next_due(),
-                   unsliced_.next_due()});
+                   time_to_live_.next_due(), adopted_.next_due(now_), taints_.next_due(now_),
+                   orphans_.next_due(), unsliced_.next_due()});
 }
 
 void ControlLoop::be_fenced(std::int64_t by_term) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "kube/clock.h"
+#include "operator/adopt/adopted_jobs.h"
 #include "operator/jobs/decisions.h"
 #include "operator/jobs/gang_runner.h"
 #include "operator/jobs/job_book.h"
@@ -99,6 +100,7 @@ class ControlLoop {
   }
   void observe(const Changes<kube::Node>& changes);
   void observe(const Changes<kube::NodeTimetable>& changes);
+  void observe(const Changes<kube::BatchJob>& changes) { adopted_.observe(changes); }
   void observe(const Changes<kube::Job>& changes);
   void observe(const Changes<kube::Pod>& changes);
   void index_pod(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
@@ -127,6 +129,7 @@ class ControlLoop {
   void answered(IdsReserved&& outcome);
   void answered(TaintsSet&& outcome);
   void answered(PodNoted&& outcome) { notes_.answered(outcome, now_); }
+  void answered(JobCreated&& outcome) { adopted_.answered(outcome, now_); }
   void answered(JobDeleted&& outcome);
   void answered(OrphanDeleted&&) {}  // the watch tells
   void count_end(WriteEnd end);
@@ -180,6 +183,7 @@ class ControlLoop {
   RunTimes run_times_;
   TimeToLive time_to_live_;
   SuspensionNotes notes_;
+  AdoptedJobs adopted_{report_};
 
   // What converges beside the jobs.
   NodeTaints taints_;

@@ -72,6 +72,23 @@ struct Watch<kube::Job> {
   }
 };
 template <>
+struct Watch<kube::BatchJob> {
+  static constexpr const char* kThread = "watch-batch";
+  // No selector of the API server tells them apart, and there may be many.
+  static bool wants(const nlohmann::json& object) {
+    const auto spec = object.find("spec");
+    return spec != object.end() && spec->value("managedBy", "") == kube::kManagedBy;
+  }
+  // Its template is needed until the last attempt has been made.
+  static void slim(kube::BatchJob& job, TemplateBook&) {
+    if (kube::is_finished(job.status)) job.spec.pod_template = {};
+    job.metadata.labels.clear();
+    std::erase_if(job.metadata.annotations, [](const auto& annotation) {
+      return !annotation.first.starts_with(kube::kAnnotationPrefix);
+    });
+  }
+};
+template <>
 struct Watch<kube::Pod> {
   static constexpr const char* kThread = "watch-pods";
   static void slim(kube::Pod& pod, TemplateBook&) { slim_pod(pod); }
@@ -89,18 +106,22 @@ struct Watch<kube::NodeTimetable> {
 }  // namespace
 
 Informers::Informers(const kube::Client& client, const kube::Clock& clock, Inbox& inbox,
-                     TemplateBook& templates, OnError on_error) {
+                     TemplateBook& templates, OnError on_error, bool adopts_batch_jobs) {
   WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {
+    if (std::is_same_v<T, kube::BatchJob> && !adopts_batch_jobs) return;
+    typename kube::Informer<T>::Filter wants;
+    if constexpr (requires { Watch<T>::wants; }) wants = Watch<T>::wants;
     std::get<Pointer<T>>(informers_) = std::make_unique<kube::Informer<T>>(
         client, clock, kube::InformerOptions{}, handlers<T>(inbox, on_error),
-        [&templates](T& object) { Watch<T>::slim(object, templates); });
+        [&templates](T& object) { Watch<T>::slim(object, templates); }, std::move(wants));
   });
 }
 
 bool Informers::have_synced() const {
   bool all = true;
   WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {
-    all = all && std::get<Pointer<T>>(informers_)->has_synced();
+    const auto& informer = std::get<Pointer<T>>(informers_);
+    all = all && (informer == nullptr || informer->has_synced());
   });
   return all;
 }
@@ -108,9 +129,10 @@ bool Informers::have_synced() const {
 std::vector<Informers::NamedStep> Informers::steps() {
   std::vector<NamedStep> steps;
   WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {
-    kube::Informer<T>& informer = *std::get<Pointer<T>>(informers_);
+    kube::Informer<T>* informer = std::get<Pointer<T>>(informers_).get();
+    if (informer == nullptr) return;
     steps.push_back({Watch<T>::kThread,
-                     [&informer](std::stop_token stop) { return informer.step(std::move(stop)); }});
+                     [informer](std::stop_token stop) { return informer->step(std::move(stop)); }});
   });
   return steps;
 }

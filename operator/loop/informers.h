@@ -21,11 +21,12 @@ class Informers {
   // `on_error`: kind, and what went wrong; it is tried again. From any of the informers' threads.
   using OnError = std::function<void(std::string_view kind, const base::Error& error)>;
 
-  // All references must live longer than this.
+  // All references must live longer than this. `adopts_batch_jobs` false: Jobs of the batch group
+  // are not watched, so that no right to read them is needed.
   Informers(const kube::Client& client, const kube::Clock& clock, Inbox& inbox,
-            TemplateBook& templates, OnError on_error);
+            TemplateBook& templates, OnError on_error, bool adopts_batch_jobs = true);
 
-  // All first lists are complete.
+  // All first lists of what is watched are complete.
   bool have_synced() const;
 
   // One step per informer, each for a thread of its own (Informer::step), by name.

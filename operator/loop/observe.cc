@@ -87,6 +87,7 @@ void ControlLoop::observe(const Changes<kube::Job>& changes) {
   for (const auto& object : seen.ended) {
     time_to_live_.observe(kube::key_of(object->metadata), object->metadata.uid, object->spec,
                           object->status);
+    adopted_.observe_ended(*object);
   }
   for (const std::string& uid : seen.deleted) {
     report_.log("job deleted", job_fields(*jobs_.peek(uid)));
@@ -127,6 +128,7 @@ void ControlLoop::forget(JobRecord& job) {
   if (std::exchange(job.submitted, false)) scheduler_.tell(sched::Forget{job.id});
   for (const std::string& node : job.start.nodes) nodes_.leave(node, job.uid);
   time_to_live_.forget(job.uid);
+  adopted_.forget_job(job.uid);
   jobs_.forget(job);
 }
 

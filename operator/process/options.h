@@ -25,6 +25,7 @@ struct Options {
   int metrics_port = 8080;
   int writers = 16;  // writes under way at the same time
   std::string log_level = "info";
+  bool adopt_batch_jobs = true;  // with managedBy: kubegang.io/job
 
   kube::ObjectKey lease() const { return {ns, lease_name}; }
 };

@@ -83,10 +83,14 @@ class Process {
         elector_{lease_client_, clock_, election_options(), election_callbacks()},
         writer_{Actuator{client_}, inbox_, crash_points_, options.writers,
                 [this] { return leads(); }},
-        informers_{client_, clock_, inbox_, templates_,
+        informers_{client_,
+                   clock_,
+                   inbox_,
+                   templates_,
                    [](std::string_view kind, const base::Error& error) {
                      spdlog::warn("watch failed kind={} error=\"{}\"", kind, error.message);
-                   }},
+                   },
+                   options.adopt_batch_jobs},
         loop_{clock_, inbox_, writer_, templates_, hooks()} {
     if (!options.agents_namespace.empty()) loop_.expect_agents_in(options.agents_namespace);
   }

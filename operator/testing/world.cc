@@ -32,7 +32,11 @@ OperatorProcess::OperatorProcess(devcluster::ApiServer& server, kube::ManualCloc
       client_{transport_, clock, sleeper_, kFast},
       inbox_{waker_},
       writer_{Actuator{client_}, inbox_, seed},
-      informers_{client_, clock, inbox_, templates_, [](std::string_view, const base::Error&) {}},
+      informers_{
+          client_, clock, inbox_, templates_,
+          [&log](std::string_view kind, const base::Error& error) {
+            log.push_back("WARN watch failed kind=" + std::string{kind} + " " + error.message);
+          }},
       loop_{clock,
             inbox_,
             writer_,

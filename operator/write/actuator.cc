@@ -33,6 +33,7 @@ struct PointOf {
   WritePoint operator()(const ReserveIds&) const { return WritePoint::kJobIds; }
   WritePoint operator()(const SetTaints&) const { return WritePoint::kTaint; }
   WritePoint operator()(const NotePod&) const { return WritePoint::kPodNote; }
+  WritePoint operator()(const CreateJob&) const { return WritePoint::kJobCreate; }
   WritePoint operator()(const DeleteJob&) const { return WritePoint::kJobDelete; }
   WritePoint operator()(const DeleteOrphan&) const { return WritePoint::kOrphanDelete; }
 };
@@ -195,6 +196,18 @@ class CarryOut {
                 effect.pod, {{"status", {{"conditions", conditions}}}},
                 {.resource_version = metadata.value("resourceVersion", ""), .uid = effect.uid})
             .status();
+    return outcome;
+  }
+
+  Outcome operator()(const CreateJob& effect) const {
+    const kube::Job& job = *effect.job;
+    JobCreated outcome{kube::controller_of(job.metadata)->uid, client_.create(job)};
+    if (outcome.result.ok() || outcome.result.error().code != base::Code::kAlreadyExists) {
+      return outcome;
+    }
+    auto there = client_.get<kube::Job>(kube::key_of(job.metadata));
+    const auto* owner = there.ok() ? kube::controller_of(there->metadata) : nullptr;
+    if (owner != nullptr && owner->uid == outcome.owner_uid) outcome.result = std::move(there);
     return outcome;
   }
 

@@ -20,6 +20,7 @@
 #include "api/node_timetable.h"
 #include "api/scheduler_config.h"
 #include "base/result.h"
+#include "kube/api/batch_job.h"
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
 #include "kube/api/service.h"
@@ -185,6 +186,16 @@ struct PodNoted {
   base::Status status;
 };
 
+// For a batch Job. One that exists already and is controlled by the same owner is as good.
+struct CreateJob {
+  Shared<kube::Job> job;
+  friend bool operator==(const CreateJob&, const CreateJob&) = default;
+};
+struct JobCreated {
+  std::string owner_uid;
+  base::Result<kube::Job> result;
+};
+
 struct DeleteJob {
   kube::ObjectKey key;
   std::string uid;
@@ -204,13 +215,15 @@ struct OrphanDeleted {
   kube::ObjectKey pod;
 };
 
-using Effect = PolicyKinds::Variant<PatchStatus, PatchStatus<kube::Job>, PutTimetable, ReadTemplate,
-                                    CreatePod, DeletePod, CreateService, TryPod, ReserveIds,
-                                    SetTaints, NotePod, DeleteJob, DeleteOrphan>;
+using Effect =
+    PolicyKinds::Variant<PatchStatus, PatchStatus<kube::Job>, PatchStatus<kube::BatchJob>,
+                         PutTimetable, ReadTemplate, CreatePod, DeletePod, CreateService, TryPod,
+                         ReserveIds, SetTaints, NotePod, CreateJob, DeleteJob, DeleteOrphan>;
 
-using Outcome = PolicyKinds::Variant<StatusPatched, StatusPatched<kube::Job>, TimetablePut,
-                                     TemplateRead, PodCreated, PodDeleted, ServiceCreated, PodTried,
-                                     IdsReserved, TaintsSet, PodNoted, JobDeleted, OrphanDeleted>;
+using Outcome = PolicyKinds::Variant<StatusPatched, StatusPatched<kube::Job>,
+                                     StatusPatched<kube::BatchJob>, TimetablePut, TemplateRead,
+                                     PodCreated, PodDeleted, ServiceCreated, PodTried, IdsReserved,
+                                     TaintsSet, PodNoted, JobCreated, JobDeleted, OrphanDeleted>;
 
 WritePoint point_of(const Effect& effect);
 

@@ -8,7 +8,7 @@
 namespace control {
 namespace {
 
-constexpr std::array<std::pair<WritePoint, std::string_view>, 22> kNames{{
+constexpr std::array<std::pair<WritePoint, std::string_view>, 24> kNames{{
     {WritePoint::kStart, "start"},
     {WritePoint::kReady, "ready"},
     {WritePoint::kClaim, "claim"},
@@ -23,6 +23,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 22> kNames{{
     {WritePoint::kPodTry, "pod-try"},
     {WritePoint::kServiceCreate, "service-create"},
     {WritePoint::kJobIds, "job-ids"},
+    {WritePoint::kJobCreate, "job-create"},
     {WritePoint::kJobDelete, "job-delete"},
     {WritePoint::kOrphanDelete, "orphan-delete"},
     {WritePoint::kTaint, "taint"},
@@ -31,6 +32,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 22> kNames{{
     {WritePoint::kQosStatus, "qos-status"},
     {WritePoint::kAccountStatus, "account-status"},
     {WritePoint::kConfigStatus, "config-status"},
+    {WritePoint::kAdoptedStatus, "adopted-status"},
 }};
 
 }  // namespace

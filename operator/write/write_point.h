@@ -23,6 +23,7 @@ enum class WritePoint {
   kPodTry,
   kServiceCreate,
   kJobIds,
+  kJobCreate,
   kJobDelete,
   kOrphanDelete,
   kTaint,
@@ -31,6 +32,7 @@ enum class WritePoint {
   kQosStatus,
   kAccountStatus,
   kConfigStatus,
+  kAdoptedStatus,
 };
 
 // "start", "pod-create", …

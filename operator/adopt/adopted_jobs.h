@@ -1,0 +1,108 @@
+// AdoptedJobs: Jobs of the batch group that say `managedBy: kubegang.io/job`. For each, one attempt
+// after the other is a Job of ours, which the rest of the operator runs like any other; what
+// becomes of it is told in the batch Job's status.
+//
+// Nothing is remembered that is not stored: which attempt a Job of ours is stands in its label,
+// whose it is in its owner reference, and how many have failed follows from their statuses. So a
+// new leader goes on where the old one ended, whichever write was its last:
+//
+//   1. No unfinished Job of the present attempt: it is made. One that exists is as good.
+//   2. It has failed, as stored: the next attempt is made after a back-off, up to backoffLimit.
+//   3. It has ended otherwise, as stored, so that no pod of it is left: the batch Job's status says
+//      so and never changes again.
+//   4. spec.suspend: it is deleted, and made anew when the batch Job is resumed.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/job.h"
+#include "base/time.h"
+#include "kube/api/batch_job.h"
+#include "operator/jobs/job_record.h"
+#include "operator/loop/inbox.h"
+#include "operator/loop/report.h"
+#include "operator/publish/attempts.h"
+#include "operator/publish/inform_budget.h"
+#include "operator/publish/mirror.h"
+#include "operator/translate/batch_job_translation.h"
+#include "operator/write/effect.h"
+
+namespace control {
+
+// Belongs to the loop's thread. Costs nothing while there is no such batch Job; else, for each that
+// changed or whose Job did, the logarithm of their number and its pods.
+class AdoptedJobs {
+ public:
+  // `report` must live longer than this.
+  explicit AdoptedJobs(const Report& report) : report_{report} {}
+
+  void observe(const Changes<kube::BatchJob>& changes);
+  // Of any Job of ours, whenever something about it or its pods changed; those of no batch Job are
+  // passed over. The second is one that had ended when it was first seen.
+  void observe_job(const JobRecord& job);
+  void observe_ended(const kube::Job& job);
+  // Neither it nor pods of it exist any more.
+  void forget_job(const std::string& uid);
+
+  // Null: there is no such batch Job.
+  StatusMirror<kube::BatchJob>* find_status(const std::string& uid);
+  void answered(const JobCreated& outcome, base::Instant now);
+  // The outcome of find_status(uid) has been told to the mirror.
+  void look_again(const std::string& uid);
+
+  // The writes that are due. Those that only say why a batch Job waits are paid from the budget.
+  std::vector<Effect> due(InformBudget& budget, base::Instant now);
+  // Never in the past.
+  base::Instant next_due(base::Instant now) const;
+
+ private:
+  // What is known of one of our Jobs. `seen` false: the answer to its creation is all there is.
+  struct OurJob {
+    kube::ObjectKey key;
+    int attempt = 0;
+    kube::JobStatus status;  // as stored
+    bool deleted = false;    // the object is gone, pods are left
+    bool seen = true;
+    std::int32_t active = 0;
+    std::int32_t ready = 0;
+  };
+  struct Adopted {
+    std::shared_ptr<const kube::BatchJob> object;  // null: only Jobs of it are known
+    StatusMirror<kube::BatchJob> status;
+    std::map<std::string, OurJob> jobs;  // by UID
+    Attempts creation{{.first = std::chrono::seconds{1}, .max = std::chrono::minutes{5}}};
+    bool plain_name = true;
+    bool is_stopping = false;  // by spec.suspend
+    std::string refusal;       // by the API server, of the Job for the present attempt
+    std::string told_refusal;  // in an event
+    base::Instant asked_at{};  // when we last made or deleted a Job for it
+    base::Instant differs_since{base::kNever};
+    base::Instant timer{base::kNever};  // its place in timers_
+  };
+
+  void put_job(const kube::Job& object, OurJob job);
+  void look(const std::string& uid, Adopted& adopted, base::Instant now,
+            std::vector<Effect>& effects);
+  BatchView view_of(Adopted& adopted, base::Instant now, std::vector<Effect>& effects);
+  BatchView view_of_suspended(Adopted& adopted, base::Instant now, std::vector<Effect>& effects);
+  BatchView view_without_job(Adopted& adopted, int failures, base::Instant now,
+                             std::vector<Effect>& effects);
+  void write(const std::string& uid, Adopted& adopted, InformBudget& budget, base::Instant now,
+             std::vector<Effect>& effects);
+  void tell_refusal(Adopted& adopted, const BatchView& view);
+  void set_timer(const std::string& uid, Adopted& adopted, base::Instant at);
+
+  const Report& report_;
+  std::map<std::string, Adopted> adopted_;       // by UID of the batch Job
+  std::map<kube::ObjectKey, std::string> uids_;  // of the batch Jobs that exist
+  std::map<std::string, std::string> owners_;    // batch Job by UID of our Job
+  std::set<std::string> touched_;
+  std::set<std::pair<base::Instant, std::string>> timers_;  // when to look again
+};
+
+}  // namespace control

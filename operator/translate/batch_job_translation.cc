@@ -1,0 +1,365 @@
+#include "operator/translate/batch_job_translation.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/wellknown.h"
+#include "kube/api/pod.h"
+#include "operator/gang/pod_slots.h"
+#include "operator/translate/template_check.h"
+
+namespace control {
+namespace {
+
+using Json = nlohmann::json;
+using kube::ConditionStatus;
+
+constexpr std::size_t kNameMax = 52;  // of a Job of ours
+constexpr std::size_t kHashedPrefixMax = 40;
+constexpr std::int64_t kMilli = 1000;
+constexpr std::int64_t kDefaultGraceSeconds = 30;  // written into each template that has none
+
+bool is_indexed(const kube::BatchJobSpec& spec) {
+  return spec.completion_mode == "Indexed";
+}
+
+std::string annotation(const kube::BatchJob& batch, std::string_view name) {
+  const auto found = batch.metadata.annotations.find(std::string{name});
+  return found == batch.metadata.annotations.end() ? "" : found->second;
+}
+
+// --- what cannot be run ---
+
+bool ignores_disruptions_only(const kube::RawJson& policy) {
+  const Json rules = policy.json().value("rules", Json::array());
+  return std::all_of(rules.begin(), rules.end(), [](const Json& rule) {
+    const Json conditions = rule.value("onPodConditions", Json::array());
+    return rule.value("action", "") == "Ignore" && !rule.contains("onExitCodes") &&
+           std::all_of(conditions.begin(), conditions.end(), [](const Json& condition) {
+             return condition.value("type", "") == "DisruptionTarget";
+           });
+  });
+}
+
+void check_spec(const kube::BatchJobSpec& spec, std::vector<std::string>& problems) {
+  const std::int32_t parallelism = spec.parallelism.value_or(1);
+  if (!spec.completions && parallelism != 1) {
+    problems.emplace_back(
+        "spec.completions: is absent, which makes the Job a work queue; kubegang starts all pods "
+        "of "
+        "a Job together, so set it to the same as spec.parallelism");
+  } else if (parallelism != spec.completions.value_or(1)) {
+    problems.push_back("spec.parallelism: " + std::to_string(parallelism) +
+                       " differs from spec.completions " +
+                       std::to_string(spec.completions.value_or(1)) +
+                       "; kubegang starts all pods of a Job together, so make them equal");
+  } else if (parallelism < 1) {
+    problems.emplace_back("spec.parallelism: 0 pods are no gang; use spec.suspend to wait");
+  }
+  if (!spec.pod_failure_policy.empty() && !ignores_disruptions_only(spec.pod_failure_policy)) {
+    problems.emplace_back(
+        "spec.podFailurePolicy: only rules that ignore pods with the condition DisruptionTarget "
+        "are "
+        "supported; remove the others");
+  }
+  if (!spec.success_policy.empty()) {
+    problems.emplace_back(
+        "spec.successPolicy: is not supported, a gang is complete when all its pods have "
+        "succeeded; "
+        "remove it");
+  }
+  if (spec.backoff_limit_per_index || spec.max_failed_indexes) {
+    problems.emplace_back(
+        "spec.backoffLimitPerIndex: is not supported, a gang is restarted as a whole; use "
+        "spec.backoffLimit");
+  }
+}
+
+// --- names ---
+
+bool is_job_name(std::string_view name) {
+  return !name.empty() && name.size() <= kNameMax && name[0] >= 'a' && name[0] <= 'z' &&
+         name.find('.') == std::string_view::npos;
+}
+
+// The batch Job's own for the first attempt, so that people find it. Others cannot meet a Job's
+// that somebody else has made.
+std::string job_name(const kube::BatchJob& batch, const Attempt& attempt) {
+  const std::string& name = batch.metadata.name;
+  if (attempt.number == 0 && attempt.plain_name && is_job_name(name)) return name;
+  std::string prefix = name.substr(0, kHashedPrefixMax);
+  std::replace(prefix.begin(), prefix.end(), '.', '-');
+  if (prefix[0] < 'a' || prefix[0] > 'z') prefix.insert(0, "j-");
+  return pod_name(prefix, batch.metadata.uid, attempt.number, attempt.number);
+}
+
+// --- what its pods need ---
+
+std::int64_t milli_cpus_of(const kube::ResourceRequirements& resources) {
+  for (const kube::ResourceList* list : {&resources.requests, &resources.limits}) {
+    const auto found = list->find("cpu");
+    if (found != list->end()) return found->second.milli();
+  }
+  return 0;
+}
+
+// Memory is limited to what is asked for: limits come first.
+std::int64_t memory_of(const kube::ResourceRequirements& resources) {
+  for (const kube::ResourceList* list : {&resources.limits, &resources.requests}) {
+    const auto found = list->find("memory");
+    if (found != list->end()) return found->second.bytes().value();
+  }
+  return 0;
+}
+
+void set_resources(const kube::PodTemplateSpec& pod, std::int32_t pods, kube::JobSpec& spec) {
+  std::int64_t milli_cpus = 0;
+  std::int64_t memory = 0;
+  for (const kube::Container& container : pod.spec.containers) {
+    milli_cpus += milli_cpus_of(container.resources);
+    memory += memory_of(container.resources);
+  }
+  const std::int64_t cpus = std::max<std::int64_t>((milli_cpus + kMilli - 1) / kMilli, 1);
+  spec.resources.tasks = pods;
+  spec.resources.cpus_per_task = static_cast<std::int32_t>(cpus);
+  if (memory > 0) {
+    constexpr std::int64_t kMiB = 1024 * 1024;
+    const std::int64_t mib = (memory + cpus * kMiB - 1) / (cpus * kMiB);
+    spec.resources.memory_per_cpu = kube::Bytes{mib * kMiB};
+  }
+}
+
+void set_nodes(const kube::BatchJob& batch, kube::JobSpec& spec,
+               std::vector<std::string>& problems) {
+  const std::string text = annotation(batch, kube::kAnnotationNodes);
+  if (text.empty()) return;  // as few as hold its pods
+  const std::int32_t pods = pods_of(batch.spec);
+  const char* const end = text.data() + text.size();
+  std::int32_t min = 0;
+  auto parsed = std::from_chars(text.data(), end, min);
+  std::int32_t max = min;
+  if (parsed.ec == std::errc{} && parsed.ptr != end && *parsed.ptr == '-') {
+    parsed = std::from_chars(parsed.ptr + 1, end, max);
+  }
+  if (parsed.ec == std::errc{} && parsed.ptr == end && min >= 1 && max >= min && min <= pods) {
+    spec.resources.nodes = kube::JobNodes{.min = min, .max = max};
+    return;
+  }
+  problems.push_back("metadata.annotations: " + std::string{kube::kAnnotationNodes} + ": \"" +
+                     text + "\" is no number of nodes of 1 to " + std::to_string(pods) +
+                     "; write it like 2 or 2-4");
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// --- its template ---
+
+void add_completion_index(Json& spec) {
+  const Json variable{
+      {"name", "JOB_COMPLETION_INDEX"},
+      {"valueFrom",
+       {{"fieldRef",
+         {{"fieldPath", "metadata.labels['" + std::string{kube::kBatchCompletionIndex} + "']"}}}}}};
+  for (const char* list : {"initContainers", "containers"}) {
+    if (!spec.contains(list)) continue;
+    for (Json& container : spec[list]) {
+      Json& env = container["env"];
+      if (!env.is_array()) env = Json::array();
+      const bool has = std::any_of(env.begin(), env.end(), [&](const Json& each) {
+        return each.value("name", "") == "JOB_COMPLETION_INDEX";
+      });
+      if (!has) env.push_back(variable);
+    }
+  }
+}
+
+Json pod_template_of(const kube::BatchJob& batch) {
+  const Json from = batch.spec.pod_template.json();
+  Json made{{"metadata", Json::object()}, {"spec", from.value("spec", Json::object())}};
+  const Json metadata = from.value("metadata", Json::object());
+  for (const char* field : {"labels", "annotations"}) {
+    if (metadata.contains(field)) made["metadata"][field] = metadata[field];
+  }
+  // As the API server has it for a Job without a selector of its own.
+  made["metadata"]["labels"][std::string{kube::kBatchJobName}] = batch.metadata.name;
+  Json& spec = made["spec"];
+  if (spec.value("schedulerName", "") == "default-scheduler") spec.erase("schedulerName");
+  if (spec.value("terminationGracePeriodSeconds", std::int64_t{0}) == kDefaultGraceSeconds) {
+    spec.erase("terminationGracePeriodSeconds");
+  }
+  if (is_indexed(batch.spec)) {
+    // Its value is each pod's own (build_pod).
+    made["metadata"]["annotations"][std::string{kube::kBatchCompletionIndex}] = "";
+    add_completion_index(spec);
+  }
+  return made;
+}
+
+// --- the status ---
+
+void set_condition(kube::BatchJobStatus& status, std::string_view type, ConditionStatus value,
+                   std::string reason, std::string message, base::Instant now) {
+  kube::set_condition(status.conditions,
+                      {.type = std::string{type},
+                       .status = value,
+                       .reason = std::move(reason),
+                       .message = std::move(message)},
+                      now);
+}
+
+// One that was never there stays away.
+void end_condition(kube::BatchJobStatus& status, std::string_view type, ConditionStatus value,
+                   std::string reason, std::string message, base::Instant now) {
+  const kube::Condition* found = kube::find_condition(status.conditions, type);
+  if (found == nullptr || found->status == value) return;
+  set_condition(status, type, value, std::move(reason), std::move(message), now);
+}
+
+base::Instant whole_seconds(base::Instant at) {
+  return std::chrono::floor<std::chrono::seconds>(at);
+}
+
+void set_started(kube::BatchJobStatus& status, base::Instant at) {
+  if (!status.start_time) status.start_time = whole_seconds(at);
+}
+
+void set_ended(kube::BatchJobStatus& status, const BatchView& view, base::Instant now) {
+  status.active = 0;
+  if (status.ready) status.ready = 0;
+  set_started(status, view.since.value_or(now));
+}
+
+std::string all_indexes(std::int32_t pods) {
+  if (pods == 1) return "0";
+  return pods == 2 ? "0,1" : "0-" + std::to_string(pods - 1);
+}
+
+void set_complete(const kube::BatchJobSpec& spec, kube::BatchJobStatus& status,
+                  const BatchView& view, base::Instant now) {
+  set_ended(status, view, now);
+  status.succeeded = pods_of(spec);
+  if (is_indexed(spec)) status.completed_indexes = all_indexes(status.succeeded);
+  status.completion_time = std::max(whole_seconds(view.since.value_or(now)), *status.start_time);
+  for (const std::string_view type : {kube::kBatchSuccessCriteriaMet, kube::kBatchComplete}) {
+    set_condition(status, type, ConditionStatus::kTrue, "CompletionsReached",
+                  "Reached expected number of succeeded pods", now);
+  }
+}
+
+void set_failed(kube::BatchJobStatus& status, const BatchView& view, base::Instant now) {
+  set_ended(status, view, now);
+  for (const std::string_view type : {kube::kBatchFailureTarget, kube::kBatchFailed}) {
+    set_condition(status, type, ConditionStatus::kTrue, view.reason, view.message, now);
+  }
+}
+
+void set_not_waiting(kube::BatchJobStatus& status, const std::string& reason, base::Instant now) {
+  end_condition(status, kube::kBatchWaiting, ConditionStatus::kFalse, reason, "", now);
+}
+
+}  // namespace
+
+std::int32_t pods_of(const kube::BatchJobSpec& spec) {
+  return spec.completions.value_or(spec.parallelism.value_or(1));
+}
+
+BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& attempt) {
+  BatchVerdict verdict;
+  check_spec(batch.spec, verdict.problems);
+  const kube::RawJson pod_template{pod_template_of(batch)};
+  const TemplateFacts facts = check_template(pod_template);
+  verdict.problems.insert(verdict.problems.end(), facts.problems.begin(), facts.problems.end());
+  kube::JobSpec& spec = verdict.job.spec;
+  set_nodes(batch, spec, verdict.problems);
+  if (!verdict.problems.empty()) return verdict;
+
+  kube::ObjectMeta& metadata = verdict.job.metadata;
+  metadata.name = job_name(batch, attempt);
+  metadata.ns = batch.metadata.ns;
+  metadata.labels[std::string{kube::kLabelAttempt}] = std::to_string(attempt.number);
+  metadata.owner_references.push_back({.api_version = "batch/v1",
+                                       .kind = "Job",
+                                       .name = batch.metadata.name,
+                                       .uid = batch.metadata.uid,
+                                       .controller = true,
+                                       .block_owner_deletion = true});
+  spec.partitions = split(annotation(batch, kube::kAnnotationPartition));
+  if (const std::string qos = annotation(batch, kube::kAnnotationQos); !qos.empty()) {
+    spec.schedule.qos = qos;
+  }
+  if (batch.spec.active_deadline_seconds) {
+    const base::Duration deadline = std::chrono::seconds{*batch.spec.active_deadline_seconds};
+    spec.schedule.time_limit =
+        std::max<base::Duration>(deadline - attempt.ran, std::chrono::seconds{1});
+  }
+  spec.schedule.begin_time = attempt.not_before;
+  spec.lifecycle.requeue = true;  // a lost node or a preemption is no failure
+  spec.pod_policy = kube::PodPolicy::kPerTask;
+  spec.network = kube::JobNetwork::kNone;  // the author's own Service, as with the batch group
+  spec.pod_template = pod_template;
+  const auto decoded = kube::decode_template(pod_template);
+  set_resources(*decoded, pods_of(batch.spec), spec);
+  return verdict;
+}
+
+kube::BatchJobStatus batch_status_after(const kube::BatchJobSpec& spec,
+                                        const kube::BatchJobStatus& stored, const BatchView& view,
+                                        base::Instant now) {
+  using Phase = BatchView::Phase;
+  kube::BatchJobStatus status = stored;
+  if (kube::is_finished(stored)) return status;
+  const bool is_suspended = view.phase == Phase::kSuspended || view.phase == Phase::kStopping;
+  status.failed = std::max(status.failed, view.failed);
+  status.active = view.active;
+  if (view.active > 0 || status.ready) status.ready = view.ready;
+  if (view.phase == Phase::kRefused) {
+    set_condition(status, kube::kBatchAccepted, ConditionStatus::kFalse, view.reason, view.message,
+                  now);
+    set_not_waiting(status, "NotAccepted", now);
+    return status;
+  }
+  end_condition(status, kube::kBatchAccepted, ConditionStatus::kTrue, "Accepted", "", now);
+  if (!is_suspended) {
+    end_condition(status, kube::kBatchSuspended, ConditionStatus::kFalse, "JobResumed",
+                  "Job resumed", now);
+  }
+  if (view.phase == Phase::kWaiting) {
+    set_condition(status, kube::kBatchWaiting, ConditionStatus::kTrue, view.reason, view.message,
+                  now);
+    return status;
+  }
+  set_not_waiting(status, is_suspended ? "Suspended" : "Started", now);
+  switch (view.phase) {
+    case Phase::kSuspended:
+      status.start_time.reset();
+      set_condition(status, kube::kBatchSuspended, ConditionStatus::kTrue, "JobSuspended",
+                    "Job suspended", now);
+      break;
+    case Phase::kRunning:
+      set_started(status, view.since.value_or(now));
+      break;
+    case Phase::kComplete:
+      set_complete(spec, status, view, now);
+      break;
+    case Phase::kFailed:
+      set_failed(status, view, now);
+      break;
+    case Phase::kRefused:
+    case Phase::kStopping:
+    case Phase::kWaiting:
+      break;
+  }
+  return status;
+}
+
+}  // namespace control

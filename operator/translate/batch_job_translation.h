@@ -1,0 +1,68 @@
+// Jobs of the batch group that say `managedBy: kubegang.io/job`: what a Job of ours for one has to
+// be, and what its status has to say about it. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/job.h"
+#include "base/time.h"
+#include "kube/api/batch_job.h"
+
+namespace control {
+
+// Which attempt of the batch Job: each is a Job of its own, and each but the last has failed.
+struct Attempt {
+  int number = 0;                             // from 0
+  base::Duration ran{0};                      // of the attempts before it; counts for the deadline
+  std::optional<base::Instant> not_before{};  // the batch group's back-off between attempts
+  bool plain_name = true;                     // false: the batch Job's own name is taken
+};
+
+struct BatchVerdict {
+  std::vector<std::string> problems;  // whole sentences; empty = legal
+  kube::Job job;                      // to be created; of no meaning when there are problems
+};
+
+// A pod is a task: completions becomes tasks, the CPU requests of its containers (limits where
+// there are none) cpusPerTask, and their memory memoryPerCPU. activeDeadlineSeconds becomes the
+// time limit. The template stays as it is, but for what the API server writes into each
+// (schedulerName, a grace period of 30 s), and gets JOB_COMPLETION_INDEX as the batch group's
+// controller gives it. REQUIRES: `batch` has its template.
+BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& attempt);
+
+// How many pods it has, all at once.
+std::int32_t pods_of(const kube::BatchJobSpec& spec);
+
+// What is to be said of a batch Job.
+struct BatchView {
+  enum class Phase {
+    kRefused,    // no Job can be made for it: `message`
+    kSuspended,  // by spec.suspend; no pod is left
+    kStopping,   // the same, while pods are left
+    kWaiting,    // for nodes: `reason`, `message`
+    kRunning,    // pods exist, or are being made
+    kComplete,   // all have succeeded; no pod is left
+    kFailed      // `reason`, `message`; no pod is left
+  };
+  Phase phase = Phase::kWaiting;
+  std::string reason{};
+  std::string message{};
+  std::optional<base::Instant> since{};  // kRunning: the start; kComplete, kFailed: the end
+  std::int32_t active = 0;               // pods that have not ended
+  std::int32_t ready = 0;                // of them
+  std::int32_t failed = 0;               // attempts
+};
+
+// The status that follows `stored`, so that the API server takes it: startTime changes only with
+// the suspension, the counters of failures and successes never go back (successes are counted at
+// the end), Complete comes with SuccessCriteriaMet, Failed with FailureTarget, neither with active
+// pods. Equal to `stored` if there is nothing new. SOURCE: pkg/registry/batch/job/strategy.go and
+// pkg/apis/batch/validation of Kubernetes; e2e/contract tries it on a real API server.
+kube::BatchJobStatus batch_status_after(const kube::BatchJobSpec& spec,
+                                        const kube::BatchJobStatus& stored, const BatchView& view,
+                                        base::Instant now);
+
+}  // namespace control

@@ -1,0 +1,241 @@
+#include "operator/translate/batch_job_translation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/wellknown.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Phase = BatchView::Phase;
+
+constexpr base::Instant kNow{base::Duration{seconds{1'767'225'600}}};
+
+json pod_spec() {
+  return {{"restartPolicy", "Never"},
+          {"schedulerName", "default-scheduler"},
+          {"terminationGracePeriodSeconds", 30},
+          {"containers",
+           json::array({{{"name", "main"},
+                         {"image", "busybox"},
+                         {"resources", {{"requests", {{"cpu", "1500m"}, {"memory", "1Gi"}}}}}}})}};
+}
+
+kube::BatchJob batch(const json& more = nullptr, const json& more_of_pod = nullptr) {
+  json object{{"apiVersion", "batch/v1"},
+              {"kind", "Job"},
+              {"metadata",
+               {{"name", "train"},
+                {"namespace", "team-a"},
+                {"uid", "u-1"},
+                {"annotations", {{"kubegang.io/partition", "a,b"}, {"kubegang.io/qos", "high"}}}}},
+              {"spec",
+               {{"managedBy", "kubegang.io/job"},
+                {"completionMode", "Indexed"},
+                {"parallelism", 4},
+                {"completions", 4},
+                {"template", {{"metadata", {{"labels", {{"app", "x"}}}}}, {"spec", pod_spec()}}}}}};
+  if (more.is_object()) object.merge_patch(more);
+  if (more_of_pod.is_object()) object["spec"]["template"]["spec"].merge_patch(more_of_pod);
+  return kube::decode<kube::BatchJob>(object).value();
+}
+
+TEST(BatchJobTranslation, APodIsATask) {
+  json raw = kube::encode(batch({{"spec", {{"activeDeadlineSeconds", 90}}}}));
+  const BatchVerdict verdict =
+      translate_batch_job(kube::decode<kube::BatchJob>(raw).value(), {.number = 0});
+  ASSERT_THAT(verdict.problems, IsEmpty());
+  const kube::Job& job = verdict.job;
+  EXPECT_EQ(job.metadata.name, "train");
+  EXPECT_EQ(job.metadata.labels.at("kubegang.io/attempt"), "0");
+  ASSERT_EQ(job.metadata.owner_references.size(), 1U);
+  EXPECT_EQ(job.metadata.owner_references[0], (kube::OwnerReference{.api_version = "batch/v1",
+                                                                    .kind = "Job",
+                                                                    .name = "train",
+                                                                    .uid = "u-1",
+                                                                    .controller = true,
+                                                                    .block_owner_deletion = true}));
+  EXPECT_THAT(job.spec.partitions, ElementsAre("a", "b"));
+  EXPECT_EQ(job.spec.schedule.qos, "high");
+  EXPECT_EQ(job.spec.schedule.time_limit, seconds{90});
+  EXPECT_EQ(job.spec.resources.tasks, 4);
+  EXPECT_EQ(job.spec.resources.cpus_per_task, 2);
+  EXPECT_EQ(job.spec.resources.memory_per_cpu, kube::Bytes{512LL << 20});
+  EXPECT_FALSE(job.spec.resources.nodes.has_value()) << "as few as hold them";
+  EXPECT_EQ(job.spec.pod_policy, kube::PodPolicy::kPerTask);
+  EXPECT_EQ(job.spec.network, kube::JobNetwork::kNone);
+  const json pod = job.spec.pod_template.json();
+  EXPECT_EQ(pod["metadata"]["labels"]["app"], "x");
+  EXPECT_EQ(pod["metadata"]["labels"]["batch.kubernetes.io/job-name"], "train");
+  EXPECT_FALSE(pod["spec"].contains("schedulerName"));
+  EXPECT_FALSE(pod["spec"].contains("terminationGracePeriodSeconds"));
+  EXPECT_EQ(pod["spec"]["containers"][0]["env"][0]["name"], "JOB_COMPLETION_INDEX");
+}
+
+TEST(BatchJobTranslation, AnAnnotationSaysOnHowManyNodes) {
+  for (const auto& [text, nodes] : {std::pair{"2", kube::JobNodes{2, 2}}, {"2-4", {2, 4}}}) {
+    const json more{{"metadata", {{"annotations", {{"kubegang.io/nodes", text}}}}}};
+    EXPECT_EQ(translate_batch_job(batch(more), {}).job.spec.resources.nodes, nodes);
+  }
+}
+
+TEST(BatchJobTranslation, AnotherAttemptIsAnotherJobWithWhatIsLeftOfTheTime) {
+  const kube::BatchJob object = batch({{"spec", {{"activeDeadlineSeconds", 90}}}});
+  const kube::Job again =
+      translate_batch_job(object, {.number = 2, .ran = seconds{30}, .not_before = kNow}).job;
+  EXPECT_THAT(again.metadata.name, HasSubstr("train-"));
+  EXPECT_EQ(again.metadata.labels.at("kubegang.io/attempt"), "2");
+  EXPECT_EQ(again.spec.schedule.time_limit, seconds{60});
+  EXPECT_EQ(again.spec.schedule.begin_time, kNow);
+  EXPECT_NE(translate_batch_job(object, {.number = 1}).job.metadata.name, again.metadata.name);
+}
+
+TEST(BatchJobTranslation, NamesThatOursMayNotHaveGetAnother) {
+  for (const char* name : {"0digit", "with.dots",
+                           "a-name-of-sixty-three-characters-which-is-the-longest-that-there"}) {
+    const std::string made =
+        translate_batch_job(batch({{"metadata", {{"name", name}}}}), {}).job.metadata.name;
+    EXPECT_NE(made, name);
+    EXPECT_LE(made.size(), 52U) << made;
+    EXPECT_TRUE(made[0] >= 'a' && made[0] <= 'z') << made;
+    EXPECT_EQ(made.find('.'), std::string::npos) << made;
+  }
+  EXPECT_NE(translate_batch_job(batch(), {.plain_name = false}).job.metadata.name, "train");
+}
+
+TEST(BatchJobTranslation, WhatCannotBeRunIsSaidInASentence) {
+  struct Case {
+    json more, more_of_pod;
+    const char* sentence;
+  };
+  const Case cases[] = {
+      {{{"spec", {{"completions", 8}}}}, nullptr, "differs from spec.completions 8"},
+      {{{"spec", {{"completions", nullptr}}}}, nullptr, "work queue"},
+      {{{"spec", {{"completions", 0}, {"parallelism", 0}}}}, nullptr, "spec.suspend"},
+      {{{"spec", {{"successPolicy", {{"rules", json::array({{{"succeededIndexes", "0"}}})}}}}}},
+       nullptr,
+       "spec.successPolicy"},
+      {{{"spec", {{"backoffLimitPerIndex", 1}}}}, nullptr, "spec.backoffLimitPerIndex"},
+      {{{"spec", {{"podFailurePolicy", {{"rules", json::array({{{"action", "FailJob"}}})}}}}}},
+       nullptr,
+       "spec.podFailurePolicy"},
+      {{{"metadata", {{"annotations", {{"kubegang.io/nodes", "5"}}}}}}, nullptr, "1 to 4"},
+      {{{"metadata", {{"annotations", {{"kubegang.io/nodes", "two"}}}}}}, nullptr, "2-4"},
+      {nullptr, {{"restartPolicy", "OnFailure"}}, "restartPolicy"},
+      {nullptr, {{"affinity", {{"podAffinity", json::object({{"x", 1}})}}}}, "affinity"},
+      {nullptr, {{"hostPID", true}}, "hostPID"},
+      {nullptr, {{"schedulerName", "other"}}, "schedulerName"},
+  };
+  for (const Case& each : cases) {
+    const BatchVerdict verdict = translate_batch_job(batch(each.more, each.more_of_pod), {});
+    ASSERT_EQ(verdict.problems.size(), 1U) << each.sentence;
+    EXPECT_THAT(verdict.problems[0], HasSubstr(each.sentence));
+  }
+}
+
+TEST(BatchJobTranslation, RulesAboutDisruptionsChangeNothing) {
+  const json rule{{"action", "Ignore"},
+                  {"onPodConditions", json::array({{{"type", "DisruptionTarget"}}})}};
+  const json more{{"spec", {{"podFailurePolicy", {{"rules", json::array({rule})}}}}}};
+  EXPECT_THAT(translate_batch_job(batch(more), {}).problems, IsEmpty());
+}
+
+// --- the status ---
+
+std::string said(const kube::BatchJobStatus& status) {
+  std::string text;
+  for (const kube::Condition& condition : status.conditions) {
+    if (condition.status == kube::ConditionStatus::kTrue) text += condition.type + " ";
+  }
+  return text;
+}
+
+TEST(BatchJobStatus, FollowsTheGang) {
+  const kube::BatchJobSpec spec = batch().spec;
+  kube::BatchJobStatus status;
+  const auto step = [&](const BatchView& view, base::Duration at) {
+    status = batch_status_after(spec, status, view, kNow + at);
+    EXPECT_EQ(batch_status_after(spec, status, view, kNow + at + seconds{5}), status)
+        << "nothing new";
+  };
+  step({.phase = Phase::kWaiting, .reason = "Resources", .message = "no nodes"}, seconds{0});
+  EXPECT_EQ(said(status), "kubegang.io/Waiting ");
+  EXPECT_FALSE(status.start_time.has_value());
+  step({.phase = Phase::kRunning, .since = kNow + seconds{7}, .active = 4, .ready = 3}, seconds{9});
+  EXPECT_EQ(said(status), "");
+  EXPECT_EQ(status.active, 4);
+  EXPECT_EQ(status.ready, 3);
+  EXPECT_EQ(status.start_time, kNow + seconds{7});
+  // Requeued after a preemption.
+  step({.phase = Phase::kWaiting, .reason = "Priority", .message = "x"}, seconds{20});
+  EXPECT_EQ(status.active, 0);
+  EXPECT_EQ(status.ready, 0);
+  EXPECT_EQ(status.failed, 0);
+  EXPECT_EQ(status.start_time, kNow + seconds{7});
+  step({.phase = Phase::kRunning, .since = kNow + seconds{30}, .active = 4, .ready = 4},
+       seconds{31});
+  EXPECT_EQ(status.start_time, kNow + seconds{7});
+  step({.phase = Phase::kComplete, .since = kNow + seconds{60}}, seconds{61});
+  EXPECT_EQ(said(status), "SuccessCriteriaMet Complete ");
+  EXPECT_EQ(status.succeeded, 4);
+  EXPECT_EQ(status.completed_indexes, "0-3");
+  EXPECT_EQ(status.completion_time, kNow + seconds{60});
+  EXPECT_EQ(status.active, 0);
+  step({.phase = Phase::kFailed, .reason = "x"}, seconds{70});
+  EXPECT_EQ(said(status), "SuccessCriteriaMet Complete ") << "never changes again";
+}
+
+TEST(BatchJobStatus, OfAFailureIsTerminalWithItsTarget) {
+  kube::BatchJobStatus status = batch_status_after(
+      batch().spec, {},
+      {.phase = Phase::kFailed, .reason = "BackoffLimitExceeded", .message = "m", .failed = 1},
+      kNow);
+  EXPECT_EQ(said(status), "FailureTarget Failed ");
+  EXPECT_EQ(status.failed, 1);
+  EXPECT_EQ(status.start_time, kNow) << "demanded of whatever has ended";
+  EXPECT_FALSE(status.completion_time.has_value());
+}
+
+TEST(BatchJobStatus, OfASuspendedJobHasNoStartTimeOnceItsPodsAreGone) {
+  const kube::BatchJobSpec spec = batch({{"spec", {{"suspend", true}}}}).spec;
+  kube::BatchJobStatus status = batch_status_after(
+      spec, {}, {.phase = Phase::kRunning, .since = kNow, .active = 4, .ready = 4}, kNow);
+  status = batch_status_after(spec, status, {.phase = Phase::kStopping, .active = 2}, kNow);
+  EXPECT_EQ(status.active, 2);
+  EXPECT_EQ(status.start_time, kNow);
+  EXPECT_EQ(said(status), "");
+  status = batch_status_after(spec, status, {.phase = Phase::kSuspended}, kNow);
+  EXPECT_EQ(status.active, 0);
+  EXPECT_FALSE(status.start_time.has_value());
+  EXPECT_EQ(said(status), "Suspended ");
+  status = batch_status_after(batch().spec, status,
+                              {.phase = Phase::kRunning, .since = kNow + minutes{1}, .active = 4},
+                              kNow + minutes{1});
+  EXPECT_EQ(status.start_time, kNow + minutes{1});
+  EXPECT_EQ(said(status), "");
+}
+
+TEST(BatchJobStatus, SaysWhyNoJobCanBeMade) {
+  kube::BatchJobStatus status = batch_status_after(
+      batch().spec, {},
+      {.phase = Phase::kRefused, .reason = "NotSupported", .message = "spec.x: no"}, kNow);
+  const auto* accepted = kube::find_condition(status.conditions, kube::kBatchAccepted);
+  ASSERT_NE(accepted, nullptr);
+  EXPECT_EQ(accepted->status, kube::ConditionStatus::kFalse);
+  EXPECT_EQ(accepted->message, "spec.x: no");
+  status =
+      batch_status_after(batch().spec, status, {.phase = Phase::kRunning, .since = kNow}, kNow);
+  EXPECT_EQ(said(status), "kubegang.io/Accepted ");
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,372 @@
+// Jobs of the batch group that say managedBy: kubegang.io/job. The in-memory API server refuses
+// statuses as a real one does.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/wellknown.h"
+#include "kube/api/batch_job.h"
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr const char* kNamespace = "team-a";
+
+json batch_job(const std::string& name, int pods, const std::string& work,
+               const json& more = nullptr, const json& annotations = nullptr) {
+  json notes = annotations.is_object() ? annotations : json::object();
+  if (!work.empty()) notes["test/work"] = work;
+  json object{{"apiVersion", "batch/v1"},
+              {"kind", "Job"},
+              {"metadata", {{"name", name}, {"namespace", kNamespace}}},
+              {"spec",
+               {{"managedBy", "kubegang.io/job"},
+                {"completionMode", "Indexed"},
+                {"parallelism", pods},
+                {"completions", pods},
+                {"template",
+                 {{"metadata", {{"annotations", notes}}},
+                  {"spec",
+                   {{"restartPolicy", "Never"},
+                    {"containers", json::array({{{"name", "main"}, {"image", "busybox"}}})}}}}}}}};
+  if (more.is_object()) object["spec"].merge_patch(more);
+  return object;
+}
+
+class AdoptedJobTest : public ::testing::Test {
+ protected:
+  AdoptedJobTest() : world_{{}} { furnish(world_); }
+
+  static void furnish(World& world) {
+    json config = linear_config("4s");
+    config["spec"]["requeue"] = {{"delay", "2s"}, {"maxBatch", 100}};
+    config["spec"]["killWait"] = "2s";
+    world.apply(config);
+    world.apply(partition("batch", force("n[12-16]", {{"overSubscribe", {{"policy", "Never"}}}})));
+  }
+  static void create(World& world, const json& object) {
+    const auto made = world.client().create_json<kube::BatchJob>(kNamespace, object);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+  }
+  void create(const json& object) { create(world_, object); }
+  static kube::BatchJob get(World& world, const std::string& name) {
+    const auto job = world.client().get<kube::BatchJob>({kNamespace, name});
+    EXPECT_TRUE(job.ok()) << job.error().message;
+    return job.ok() ? *job : kube::BatchJob{};
+  }
+  kube::BatchJob get(const std::string& name) { return get(world_, name); }
+  std::string condition(const std::string& name, std::string_view type) {
+    const kube::BatchJob job = get(name);
+    const kube::Condition* found = kube::find_condition(job.status.conditions, type);
+    if (found == nullptr) return "";
+    return std::string{kube::to_string(found->status)} + ": " + found->reason + ": " +
+           found->message;
+  }
+  bool ends(const std::string& name, base::Duration limit = minutes{5}) {
+    return world_.run_until([&] { return kube::is_finished(get(name).status); }, limit);
+  }
+  void suspend(const std::string& name, bool on) {
+    const auto patched =
+        world_.client().patch<kube::BatchJob>({kNamespace, name}, {{"spec", {{"suspend", on}}}});
+    ASSERT_TRUE(patched.ok()) << patched.error().message;
+  }
+  std::vector<kube::Job> ours() {
+    auto list = world_.client().list<kube::Job>();
+    return list.ok() ? std::move(list->items) : std::vector<kube::Job>{};
+  }
+  // Pods that are not finished.
+  std::size_t live_pods() {
+    std::size_t count = 0;
+    for (const kube::Pod& pod : world_.pods()) {
+      const bool over = pod.status.phase == kube::PodPhase::kSucceeded ||
+                        pod.status.phase == kube::PodPhase::kFailed;
+      if (!over) ++count;
+    }
+    return count;
+  }
+
+  World world_;
+};
+
+TEST_F(AdoptedJobTest, RunsAsAGangAndIsComplete) {
+  create(batch_job("train", 4, "20s"));
+  ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 4; }, minutes{1}))
+      << world_.log_tail();
+  const kube::BatchJobStatus running = get("train").status;
+  EXPECT_TRUE(running.start_time.has_value());
+  EXPECT_EQ(running.succeeded, 0);
+  for (const auto& pod : world_.pods()) {
+    const std::string index = pod.metadata.labels.at("kubegang.io/task");
+    EXPECT_EQ(pod.metadata.labels.at("batch.kubernetes.io/job-name"), "train");
+    EXPECT_EQ(pod.metadata.labels.at("batch.kubernetes.io/job-completion-index"), index);
+    EXPECT_EQ(pod.metadata.annotations.at("batch.kubernetes.io/job-completion-index"), index);
+    EXPECT_EQ(pod.spec.hostname, "train-" + index);
+    EXPECT_TRUE(kube::controller_of(pod.metadata)->block_owner_deletion);
+  }
+  ASSERT_TRUE(ends("train")) << world_.log_tail();
+  const kube::BatchJobStatus done = get("train").status;
+  EXPECT_TRUE(kube::is_true(done.conditions, kube::kBatchComplete));
+  EXPECT_EQ(done.succeeded, 4);
+  EXPECT_EQ(done.completed_indexes, "0-3");
+  EXPECT_EQ(done.active, 0);
+  EXPECT_EQ(done.failed, 0);
+  EXPECT_GE(done.completion_time, done.start_time);
+  EXPECT_EQ(world_.state("train"), "Completed");
+}
+
+// Three requests more than a Job of ours: that one is made, it has started, it has ended.
+TEST_F(AdoptedJobTest, ThatStartsAtOnceIsWrittenTwice) {
+  create(batch_job("train", 4, "60s"));
+  std::vector<std::string> versions{get("train").metadata.resource_version};
+  const bool ended = world_.run_until(
+      [&] {
+        const kube::BatchJob job = get("train");
+        if (job.metadata.resource_version != versions.back()) {
+          versions.push_back(job.metadata.resource_version);
+        }
+        return kube::is_finished(job.status);
+      },
+      minutes{5});
+  ASSERT_TRUE(ended);
+  world_.run_for(minutes{2});
+  EXPECT_EQ(get("train").metadata.resource_version, versions.back());
+  EXPECT_THAT(versions, SizeIs(1 + 2));
+}
+
+TEST_F(AdoptedJobTest, SaysWhyItWaits) {
+  world_.apply(gang_job("before", 5, ""));
+  world_.run_for(seconds{5});
+  create(batch_job("train", 2, "5s"));
+  ASSERT_TRUE(world_.run_until([&] { return !condition("train", kube::kBatchWaiting).empty(); },
+                               minutes{1}));
+  world_.run_for(minutes{2});
+  EXPECT_THAT(condition("train", kube::kBatchWaiting), HasSubstr("True: Resources"));
+  EXPECT_EQ(get("train").status.active, 0);
+  EXPECT_FALSE(get("train").status.start_time.has_value());
+  world_.remove_job("before");
+  ASSERT_TRUE(ends("train"));
+  EXPECT_THAT(condition("train", kube::kBatchWaiting), HasSubstr("False: Started"));
+}
+
+TEST_F(AdoptedJobTest, IsRestartedAsAWholeUpToItsBackoffLimit) {
+  create(batch_job("broken", 2, "5s", {{"backoffLimit", 1}}, {{"test/exit-code", "3"}}));
+  ASSERT_TRUE(world_.run_until([&] { return get("broken").status.failed == 1; }, minutes{2}));
+  EXPECT_FALSE(kube::is_finished(get("broken").status));
+  ASSERT_TRUE(ends("broken")) << world_.log_tail();
+  EXPECT_EQ(get("broken").status.failed, 2);
+  EXPECT_THAT(condition("broken", kube::kBatchFailed), HasSubstr("True: BackoffLimitExceeded"));
+  EXPECT_THAT(condition("broken", kube::kBatchFailureTarget), HasSubstr("True"));
+  EXPECT_EQ(ours().size(), 2U) << "each attempt is a Job";
+  EXPECT_EQ(live_pods(), 0U);
+}
+
+TEST_F(AdoptedJobTest, OfNoRetriesFailsAtOnce) {
+  create(batch_job("broken", 2, "5s", {{"backoffLimit", 0}}, {{"test/exit-code", "3"}}));
+  ASSERT_TRUE(ends("broken"));
+  EXPECT_EQ(get("broken").status.failed, 1);
+}
+
+TEST_F(AdoptedJobTest, ItsDeadlineIsItsTimeLimit) {
+  create(batch_job("long", 2, "", {{"activeDeadlineSeconds", 10}}));
+  ASSERT_TRUE(ends("long")) << world_.log_tail();
+  EXPECT_THAT(condition("long", kube::kBatchFailed), HasSubstr("True: DeadlineExceeded"));
+  EXPECT_EQ(live_pods(), 0U);
+}
+
+TEST_F(AdoptedJobTest, IsMadeWhenItIsResumed) {
+  create(batch_job("train", 2, "5s", {{"suspend", true}}));
+  world_.run_for(seconds{10});
+  EXPECT_EQ(ours().size(), 0U);
+  EXPECT_THAT(condition("train", kube::kBatchSuspended), HasSubstr("True: JobSuspended"));
+  suspend("train", false);
+  ASSERT_TRUE(ends("train"));
+  EXPECT_THAT(condition("train", kube::kBatchSuspended), HasSubstr("False: JobResumed"));
+  EXPECT_EQ(get("train").status.succeeded, 2);
+}
+
+TEST_F(AdoptedJobTest, HasNoPodsWhileItIsSuspended) {
+  create(batch_job("train", 2, "30s"));
+  ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
+  suspend("train", true);
+  ASSERT_TRUE(world_.run_until(
+      [&] { return condition("train", kube::kBatchSuspended).starts_with("True"); }, minutes{1}))
+      << world_.log_tail();
+  EXPECT_EQ(live_pods(), 0U);
+  EXPECT_EQ(get("train").status.active, 0);
+  EXPECT_FALSE(get("train").status.start_time.has_value());
+  EXPECT_EQ(get("train").status.failed, 0);
+  world_.run_for(minutes{2});
+  EXPECT_EQ(live_pods(), 0U);
+  suspend("train", false);
+  ASSERT_TRUE(ends("train")) << world_.log_tail();
+  EXPECT_EQ(get("train").status.succeeded, 2);
+}
+
+TEST_F(AdoptedJobTest, ThatCannotBeRunSaysSoAndHasNoPods) {
+  create(batch_job("queue", 2, "5s", {{"completions", 5}}));
+  world_.run_for(seconds{5});
+  EXPECT_THAT(condition("queue", kube::kBatchAccepted),
+              HasSubstr("False: NotSupported: spec.parallelism: 2 differs"));
+  EXPECT_EQ(ours().size(), 0U);
+  json elsewhere = batch_job("elsewhere", 2, "5s");
+  elsewhere["metadata"]["annotations"]["kubegang.io/partition"] = "nowhere";
+  create(elsewhere);
+  world_.run_for(seconds{5});
+  EXPECT_THAT(condition("elsewhere", kube::kBatchAccepted),
+              HasSubstr("there is no partition \"nowhere\""));
+  EXPECT_EQ(live_pods(), 0U);
+}
+
+TEST_F(AdoptedJobTest, OfAnotherControllerIsLeftAlone) {
+  create(batch_job("theirs", 2, "5s", {{"managedBy", "example.com/other"}}));
+  json builtin = batch_job("builtin", 2, "5s");
+  builtin["spec"].erase("managedBy");
+  create(builtin);
+  world_.run_for(minutes{1});
+  EXPECT_EQ(ours().size(), 0U);
+  EXPECT_EQ(get("theirs").status, kube::BatchJobStatus{});
+  EXPECT_EQ(get("builtin").status, kube::BatchJobStatus{});
+}
+
+TEST_F(AdoptedJobTest, IsCalledOtherwiseIfItsNameIsTaken) {
+  world_.apply(gang_job("train", 1, "5s"));
+  create(batch_job("train", 2, "5s"));
+  ASSERT_TRUE(ends("train")) << world_.log_tail();
+  EXPECT_EQ(ours().size(), 2U);
+  EXPECT_EQ(get("train").status.succeeded, 2);
+}
+
+TEST_F(AdoptedJobTest, GoesWithItsJobAndPods) {
+  create(batch_job("train", 2, ""));
+  ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
+  EXPECT_TRUE(world_.client().remove<kube::BatchJob>({kNamespace, "train"}).ok());
+  world_.run_for(minutes{1});
+  EXPECT_EQ(ours().size(), 0U);
+  EXPECT_EQ(world_.pods().size(), 0U);
+}
+
+TEST_F(AdoptedJobTest, GoesOnAsAJobOfOursWhenItIsOrphaned) {
+  create(batch_job("train", 2, "20s"));
+  ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
+  EXPECT_TRUE(world_.client()
+                  .remove<kube::BatchJob>({kNamespace, "train"},
+                                          {.propagation = kube::Propagation::kOrphan})
+                  .ok());
+  EXPECT_TRUE(world_.run_until([&] { return world_.state("train") == "Completed"; }, minutes{2}))
+      << world_.log_tail();
+}
+
+TEST_F(AdoptedJobTest, IsCancelledByItsJob) {
+  create(batch_job("train", 2, ""));
+  ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
+  world_.patch_job("train", {{"control", {{"cancel", true}}}});
+  ASSERT_TRUE(ends("train"));
+  EXPECT_THAT(condition("train", kube::kBatchFailed), HasSubstr("True: kubegang.io/Cancelled"));
+  EXPECT_EQ(get("train").status.failed, 0);
+}
+
+// A Job of ours that is deleted by hand is made again: the batch Job still wants it.
+TEST_F(AdoptedJobTest, IsMadeAgain) {
+  create(batch_job("train", 2, "10s"));
+  ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
+  world_.remove_job("train");
+  ASSERT_TRUE(ends("train")) << world_.log_tail();
+  EXPECT_EQ(get("train").status.succeeded, 2);
+  EXPECT_EQ(get("train").status.failed, 0);
+}
+
+// How a preemption looks from outside.
+class PreemptedAdoptedJobTest : public AdoptedJobTest {
+ protected:
+  void preempt(const std::string& mode) {
+    json config = linear_config("4s");
+    config["spec"]["preemptMode"] = mode;
+    config["spec"]["gang"] = mode == "Suspend";
+    config["spec"]["requeue"] = {{"delay", "2s"}, {"maxBatch", 100}};
+    config["spec"]["killWait"] = "2s";
+    world_.apply(config);
+    world_.apply(partition("high", {{"nodes", {{"hostlist", "n[12-16]"}}},
+                                    {"priorityTier", 2},
+                                    {"overSubscribe", {{"policy", "Never"}}}}));
+    json train = batch_job("train", 5, "30s", {{"backoffLimit", 0}});
+    train["metadata"]["annotations"]["kubegang.io/nodes"] = "5";
+    create(train);
+    ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 5; }, minutes{1}));
+    world_.apply(gang_job("above", 5, "10s", {{"partitions", json::array({"high"})}}));
+    world_.run_for(seconds{12});
+  }
+};
+
+TEST_F(PreemptedAdoptedJobTest, BySuspensionShowsNothing) {
+  preempt("Suspend");
+  EXPECT_EQ(world_.state("train"), "Suspended") << world_.log_tail();
+  EXPECT_EQ(get("train").status.active, 5);
+  ASSERT_TRUE(ends("train"));
+  EXPECT_EQ(get("train").status.succeeded, 5);
+}
+
+TEST_F(PreemptedAdoptedJobTest, ByARequeueWaitsAgainAndHasNotFailed) {
+  preempt("Requeue");
+  EXPECT_EQ(get("train").status.active, 0) << world_.log_tail();
+  EXPECT_TRUE(get("train").status.start_time.has_value());
+  ASSERT_TRUE(ends("train"));
+  EXPECT_EQ(get("train").status.succeeded, 5);
+  EXPECT_EQ(get("train").status.failed, 0);
+}
+
+TEST_F(PreemptedAdoptedJobTest, ByCancellationHasFailedForGood) {
+  preempt("Cancel");
+  ASSERT_TRUE(ends("train"));
+  EXPECT_THAT(condition("train", kube::kBatchFailed), HasSubstr("True: kubegang.io/Preempted"));
+  EXPECT_EQ(get("train").status.failed, 0);
+}
+
+// Whatever the operator was about to write when it crashed: each attempt runs once, and the batch
+// Jobs end as they would have.
+TEST(AdoptedJobCrashes, AtAnyWriteChangeNothing) {
+  struct Rounds : AdoptedJobTest {
+    using AdoptedJobTest::create;
+    using AdoptedJobTest::furnish;
+    using AdoptedJobTest::get;
+    void TestBody() override {}
+  };
+  int crashes = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world{{.seed = seed, .crash_per_mille = 80}};
+    Rounds::furnish(world);
+    Rounds::create(world, batch_job("good", 3, "9s"));
+    Rounds::create(world,
+                   batch_job("bad", 2, "5s", {{"backoffLimit", 1}}, {{"test/exit-code", "1"}}));
+    Rounds::create(world, batch_job("late", 5, "", {{"activeDeadlineSeconds", 8}}));
+    world.run_for(seconds{90});
+    crashes += world.crashes();
+    world.set_crash_per_mille(0);
+    const auto over = [&](const char* name) {
+      return kube::is_finished(Rounds::get(world, name).status);
+    };
+    EXPECT_TRUE(
+        world.run_until([&] { return over("good") && over("bad") && over("late"); }, minutes{10}))
+        << world.log_tail();
+    EXPECT_EQ(Rounds::get(world, "good").status.succeeded, 3);
+    EXPECT_EQ(Rounds::get(world, "good").status.failed, 0);
+    EXPECT_EQ(Rounds::get(world, "bad").status.failed, 2);
+    EXPECT_EQ(Rounds::get(world, "late").status.failed, 0);
+    const auto made = world.client().list<kube::Job>();
+    EXPECT_THAT(made->items, SizeIs(4)) << "one for each attempt";
+    expect_no_violations(world);
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(crashes, 0);
+}
+
+}  // namespace
+}  // namespace control
