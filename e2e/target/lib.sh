@@ -11,8 +11,10 @@ network=kg-target
 export KUBECONFIG=$state/pki/admin.kubeconfig
 
 in_network() { nsenter --net="/run/netns/$network" "$@"; }
-kubectl() { in_network "$(tools_bin kubernetes)/kubectl" "$@"; }
-helm() { in_network "$(tools_bin helm)/helm" "$@"; }
+kubectl=$(tools_bin kubernetes 2>/dev/null || true)/kubectl  # without Go, preflight says so
+helm=$(tools_bin helm 2>/dev/null || true)/helm
+kubectl() { in_network "$kubectl" "$@"; }
+helm() { in_network "$helm" "$@"; }
 
 # on_node N COMMAND…   in the guest; one connection is kept, so that a command takes some 60 ms
 on_node() {

@@ -3,7 +3,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 gangs=(one two three)
 slice=2               # seconds, values.yaml
 frozen_max=6          # seconds that no pod may be frozen, whatever is killed (docs/design/freezer.md 5.4)
-patience=180          # seconds; emulated nodes are slow
+patience=300          # seconds; emulated nodes are slow
 passed=0 failed=()
 check_began=$SECONDS
 
