@@ -104,7 +104,9 @@ void add_info(CLI::App& app, Commands& commands, Output output) {
 void add_explain(CLI::App& app, Commands& commands, Output output) {
   CLI::App& command = *app.add_subcommand("explain", "Show why a job waits, or where it runs.");
   add_connection(command, commands.connect);
-  command.add_option("JOB", commands.jobs, "name or number")->required()->expected(1);
+  command.add_option("JOB", commands.jobs, "name or number; job/NAME: of the batch group")
+      ->required()
+      ->expected(1);
   command.callback([&commands, output] {
     commands.on_cluster = [&commands, output](const Session& session) {
       return run_explain(session, commands.jobs.front(), output);
@@ -127,7 +129,8 @@ void add_control(CLI::App& app, Commands& commands, Output output) {
         Verb{"release", "End a hold.", ControlVerb::kRelease}}) {
     CLI::App& command = *app.add_subcommand(verb.name, verb.help);
     add_connection(command, commands.connect);
-    command.add_option("JOB", commands.jobs, "names or numbers")->required();
+    command.add_option("JOB", commands.jobs, "names or numbers; job/NAME: of the batch group")
+        ->required();
     command.callback([&commands, output, what = verb.verb] {
       commands.on_cluster = [&commands, output, what](const Session& session) {
         return run_control(session, what, commands.jobs, output);

@@ -8,6 +8,7 @@
 #include "cli/cluster/queue.h"
 #include "cli/cluster/read.h"
 #include "cli/testing/program_fixture.h"
+#include "kube/api/batch_job.h"
 
 namespace cli {
 namespace {
@@ -84,6 +85,47 @@ TEST_F(ClusterCommands, QueueShowsExactStatesFromTheTimetables) {
   EXPECT_EQ(late.out,
             "   JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
             "       2     batch   second   team-b  R       0:15      2 n[12-13]\n");
+}
+
+// "job/NAME" as kubectl means it: a Job of the batch group. What is changed is the Job of ours.
+TEST_F(ClusterCommands, TakeABatchJobForItsPresentAttempt) {
+  const auto create_batch = [&](const std::string& name, const std::string& managed_by) {
+    const nlohmann::json pod{
+        {"restartPolicy", "Never"},
+        {"containers", nlohmann::json::array({{{"name", "main"}, {"image", "busybox"}}})}};
+    return client_.create_json<kube::BatchJob>(
+        "team-a", {{"apiVersion", "batch/v1"},
+                   {"kind", "Job"},
+                   {"metadata", {{"name", name}, {"namespace", "team-a"}}},
+                   {"spec", {{"managedBy", managed_by}, {"template", {{"spec", pod}}}}}});
+  };
+  const auto batch = create_batch("train", "kubegang.io/job");
+  ASSERT_TRUE(batch.ok()) << batch.error().message;
+  for (const char* attempt : {"0", "1"}) {
+    kube::Job job = add_job("team-a", std::string{"train-r"} + attempt, {},
+                            {.state = kube::JobState::kPending, .job_id = 7});
+    const auto owned = client_.patch<kube::Job>(
+        kube::key_of(job.metadata),
+        {{"metadata",
+          {{"labels", {{"kubegang.io/attempt", attempt}}},
+           {"ownerReferences", nlohmann::json::array({{{"apiVersion", "batch/v1"},
+                                                       {"kind", "Job"},
+                                                       {"name", "train"},
+                                                       {"uid", batch->metadata.uid},
+                                                       {"controller", true}}})}}}});
+    ASSERT_TRUE(owned.ok()) << owned.error().message;
+  }
+  for (const char* name : {"job/train", "jobs.batch/train", "gjob/train-r1"}) {
+    EXPECT_EQ(run({"suspend", "-n", "team-a", name}).out,
+              "job.kubegang.io/train-r1 suspended (of job.batch/train)\n");
+  }
+  EXPECT_THAT(run({"explain", "-n", "team-a", "job/train"}).out,
+              HasSubstr("team-a/train-r1 (7) (of job.batch/train)"));
+  ASSERT_TRUE(create_batch("theirs", "example.com/other").ok());
+  EXPECT_THAT(run({"cancel", "-n", "team-a", "job/theirs"}).err,
+              HasSubstr("is not kubegang's: it lacks spec.managedBy"));
+  ASSERT_TRUE(create_batch("new", "kubegang.io/job").ok());
+  EXPECT_THAT(run({"cancel", "-n", "team-a", "job/new"}).err, HasSubstr("no kubegang job yet"));
 }
 
 // With rbac.lookersReadTimetables: false.

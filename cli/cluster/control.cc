@@ -100,7 +100,8 @@ int run_control(const Session& session, ControlVerb verb, const std::vector<std:
   for (const std::string& name : jobs) {
     const base::Result<kube::Job> changed = change_job(session, verb, name, output);
     if (changed) {
-      output.out << "job.kubegang.io/" << changed->metadata.name << " " << past_tense(verb) << "\n";
+      output.out << "job.kubegang.io/" << changed->metadata.name << " " << past_tense(verb)
+                 << of_batch_job(*changed) << "\n";
     } else {
       output.err << "kubectl-gang: " << changed.error().message << "\n";
       code = kExitFailed;

@@ -92,7 +92,7 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
   std::string out;
   add(out, "Job",
       job.metadata.ns + "/" + job.metadata.name +
-          (status.job_id ? " (" + std::to_string(*status.job_id) + ")" : ""));
+          (status.job_id ? " (" + std::to_string(*status.job_id) + ")" : "") + of_batch_job(job));
   std::string state = status.state ? std::string{to_string(*status.state)}
                                    : std::string{"not seen by an operator yet"};
   if (moment.code == "S" && status.state != kube::JobState::kSuspended) state += ", suspended now";

@@ -1,8 +1,74 @@
 #include "cli/cluster/read.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <span>
+#include <string_view>
+
+#include "api/wellknown.h"
+#include "kube/api/batch_job.h"
 #include "slurm/text.h"
 
 namespace cli {
+namespace {
+
+const kube::OwnerReference* batch_owner(const kube::Job& job) {
+  const kube::OwnerReference* owner = kube::controller_of(job.metadata);
+  return owner != nullptr && owner->api_version.starts_with("batch/") ? owner : nullptr;
+}
+
+int attempt_of(const kube::Job& job) {
+  const auto label = job.metadata.labels.find(std::string{kube::kLabelAttempt});
+  int attempt = 0;
+  if (label != job.metadata.labels.end()) {
+    const std::string& text = label->second;
+    (void)std::from_chars(text.data(), text.data() + text.size(), attempt);
+  }
+  return attempt;
+}
+
+// What comes after one of these, as kubectl writes kinds; "" if none stands there.
+std::string after_kind(std::string_view text, std::span<const std::string_view> kinds) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return "";
+  const auto found = std::find(kinds.begin(), kinds.end(), text.substr(0, slash));
+  return found == kinds.end() ? "" : std::string{text.substr(slash + 1)};
+}
+
+// Why the batch Job has no Job of ours.
+base::Error no_job_of(const Session& session, const std::string& name) {
+  const auto batch = session.client.get<kube::BatchJob>({.ns = session.ns, .name = name});
+  if (!batch) return batch.error();
+  const std::string whose = "job.batch/" + name;
+  if (batch->spec.managed_by != kube::kManagedBy) {
+    return base::invalid_argument(
+        whose + " is not kubegang's: it lacks spec.managedBy: " + std::string{kube::kManagedBy});
+  }
+  const auto* accepted = kube::find_condition(batch->status.conditions, kube::kBatchAccepted);
+  const bool is_refused = accepted != nullptr && accepted->status == kube::ConditionStatus::kFalse;
+  return {base::Code::kNotFound,
+          whose + (is_refused            ? " cannot run: " + accepted->message
+                   : batch->spec.suspend ? " is suspended (spec.suspend)"
+                                         : " has no kubegang job yet; is the operator running?")};
+}
+
+base::Result<kube::Job> find_job_of_batch(const Session& session, const std::string& name,
+                                          Output output) {
+  const base::Result<std::vector<kube::Job>> jobs =
+      list_all<kube::Job>(session, session.ns, output);
+  if (!jobs) return jobs.error();
+  const kube::Job* present = nullptr;
+  for (const kube::Job& job : *jobs) {
+    const kube::OwnerReference* owner = batch_owner(job);
+    if (owner == nullptr || owner->name != name) continue;
+    if (present == nullptr || attempt_of(job) > attempt_of(*present)) present = &job;
+  }
+  if (present == nullptr) return no_job_of(session, name);
+  return *present;
+}
+
+}  // namespace
 
 TimetableOf TimetableReader::lookup() {
   return [this](const std::string& node) { return find(node); };
@@ -63,6 +129,15 @@ void TimetableReader::read_all() {
 
 base::Result<kube::Job> find_job(const Session& session, const std::string& name_or_number,
                                  Output output) {
+  constexpr std::array<std::string_view, 4> kBatch{"job", "jobs", "job.batch", "jobs.batch"};
+  constexpr std::array<std::string_view, 4> kOurs{"gjob", "gjobs", "job.kubegang.io",
+                                                  "jobs.kubegang.io"};
+  if (const std::string batch = after_kind(name_or_number, kBatch); !batch.empty()) {
+    return find_job_of_batch(session, batch, output);
+  }
+  if (const std::string ours = after_kind(name_or_number, kOurs); !ours.empty()) {
+    return session.client.get<kube::Job>({.ns = session.ns, .name = ours});
+  }
   // Names begin with a letter, so a number is never a name.
   const base::Result<std::int64_t> number =
       slurm::parse_integer("job", name_or_number, {.min = 1, .max = std::int64_t{1} << 53U});
@@ -77,6 +152,11 @@ base::Result<kube::Job> find_job(const Session& session, const std::string& name
   }
   return base::Error{base::Code::kNotFound,
                      "there is no job " + name_or_number + " in namespace " + session.ns};
+}
+
+std::string of_batch_job(const kube::Job& job) {
+  const kube::OwnerReference* owner = batch_owner(job);
+  return owner == nullptr ? "" : " (of job.batch/" + owner->name + ")";
 }
 
 }  // namespace cli

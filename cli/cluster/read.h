@@ -52,9 +52,12 @@ class TimetableReader {
   std::map<std::string, std::optional<kube::NodeTimetable>> read_;  // nothing: there is none
 };
 
-// A job by its name, or by its number (status.jobID) in the session's namespace. kNotFound: no such
-// job.
+// A job by its name, by its number (status.jobID) in the session's namespace, or as "job/NAME" by
+// the Job of the batch group that it is the present attempt of. kNotFound: no such job.
 base::Result<kube::Job> find_job(const Session& session, const std::string& name_or_number,
                                  Output output);
+
+// " (of job.batch/NAME)" if a Job of the batch group controls it, else "".
+std::string of_batch_job(const kube::Job& job);
 
 }  // namespace cli
