@@ -1,0 +1,182 @@
+// What the pods of a start say together, and what is made of it: events of the scheduler, endings
+// in the wanted status, pods that are asked for.
+#include "operator/jobs/gang_runner.h"
+
+#include <gtest/gtest.h>
+
+#include "api/wellknown.h"
+#include "operator/testing/job_parts_fixture.h"
+
+namespace control {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class GangRunnerTest : public JobPartsFixture {
+ protected:
+  // A job of two nodes that is requeued, or not, when it loses one.
+  static kube::Job with_requeue(bool requeue) {
+    kube::Job job = object("train", 2);
+    job.spec.lifecycle.requeue = requeue;
+    return job;
+  }
+  // Both of its pods have run for a minute, and it was told so.
+  JobRecord& ready(const kube::Job& object = with_requeue(true)) {
+    JobRecord& job = started(object);
+    for (int slot : {0, 1}) show(job, pod_of(job, slot, now - minutes{1}));
+    gangs.run(job);
+    EXPECT_TRUE(scheduler.view(job.id)->ready);
+    (void)events();
+    return job;
+  }
+  // Its pods are gone: what was asked for has happened.
+  static void pods_go(JobRecord& job) {
+    while (!job.pods.empty()) job.erase_pod(std::string{job.pods.begin()->first});
+  }
+};
+
+TEST_F(GangRunnerTest, MissingPodsAreMade) {
+  JobRecord& job = started();
+  gangs.run(job);
+  EXPECT_EQ(asked(), "template-read");
+  EXPECT_EQ(events(), 0);
+}
+
+// The scheduler is told when the last pod has settled, and the job is looked at again then.
+TEST_F(GangRunnerTest, IsReadyWhenAllPodsHaveSettled) {
+  JobRecord& job = started();
+  show(job, pod_of(job, 0, now - minutes{1}));
+  show(job, pod_of(job, 1, now));
+  gangs.run(job);
+  EXPECT_EQ(events(), 0);
+  ASSERT_GT(job.timer, now);
+  ASSERT_LT(job.timer, now + seconds{10});
+  now = job.timer;
+  gangs.run(job);
+  EXPECT_EQ(events(), 1);
+  EXPECT_TRUE(scheduler.view(job.id)->ready);
+  EXPECT_EQ(says(job, kube::kReady), "True Settled");
+  EXPECT_EQ(job.wanted().start_time, now);
+  EXPECT_TRUE(job.status.is_uncommitted());
+  gangs.run(job);
+  EXPECT_EQ(events(), 0) << "once";
+}
+
+TEST_F(GangRunnerTest, AReadyGangThatLosesAPodIsRequeuedOnceAllOfItIsGone) {
+  JobRecord& job = ready();
+  job.erase_pod(job.start.slots[1].name);
+  gangs.run(job);
+  EXPECT_EQ(events(), 1);
+  EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kRequeue);
+  EXPECT_EQ(job.wanted().ending->reason, "LostMember");
+  EXPECT_EQ(says(job, kube::kCompleting), "True Ending");
+  EXPECT_EQ(asked(), "") << "the ending is stored first";
+  gangs.run(job);
+  EXPECT_EQ(asked(), "pod-delete");
+  EXPECT_EQ(events(), 0);
+  pods_go(job);
+  gangs.run(job);
+  EXPECT_EQ(events(), 1);
+  EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
+  EXPECT_EQ(job.wanted().restarts, 1);
+}
+
+TEST_F(GangRunnerTest, AGangThatMayNotBeRequeuedFailsWithItsNode) {
+  JobRecord& job = ready(with_requeue(false));
+  (void)nodes.observe("n2", nullptr);
+  gangs.run(job);
+  EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kNodeFail);
+  EXPECT_EQ(job.wanted().message, "node n2 is gone");
+  pods_go(job);
+  gangs.run(job);
+  EXPECT_EQ(job.wanted().state, kube::JobState::kNodeFail);
+}
+
+TEST_F(GangRunnerTest, IsCompletedWhenAllPodsHaveSucceeded) {
+  JobRecord& job = ready();
+  for (int slot : {0, 1}) {
+    kube::Pod pod = pod_of(job, slot, now - minutes{1});
+    pod.status.phase = kube::PodPhase::kSucceeded;
+    pod.status.container_statuses[0].state = {
+        .terminated =
+            kube::ContainerTerminated{.started_at = now - minutes{1}, .finished_at = now}};
+    show(job, pod);
+    gangs.run(job);
+    EXPECT_EQ(job.is_final(), slot == 1);
+  }
+  EXPECT_EQ(job.wanted().state, kube::JobState::kCompleted);
+}
+
+TEST_F(GangRunnerTest, AFailedContainerEndsTheWholeGangWithItsExitCode) {
+  JobRecord& job = ready();
+  kube::Pod pod = pod_of(job, 0, now - minutes{1});
+  pod.status.phase = kube::PodPhase::kFailed;
+  pod.status.container_statuses[0].state = {
+      .terminated = kube::ContainerTerminated{.exit_code = 3, .finished_at = now}};
+  show(job, pod);
+  gangs.run(job);
+  EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kFailed);
+  EXPECT_EQ(job.wanted().ending->exit_code, 3);
+  gangs.run(job);
+  EXPECT_EQ(asked(), "pod-delete") << "the one that still runs";
+  pods_go(job);
+  gangs.run(job);
+  EXPECT_EQ(job.wanted().state, kube::JobState::kFailed);
+  EXPECT_EQ(job.wanted().exit_code, 3);
+}
+
+// kubelet refused the pod: the start is undone, and the next one avoids the node.
+TEST_F(GangRunnerTest, AStartThatANodeRefusesIsUndoneAndTriedElsewhere) {
+  JobRecord& job = started(object("train", 1));
+  kube::Pod refused = pod_of(job, 0, now);
+  refused.status = {.phase = kube::PodPhase::kFailed, .reason = "OutOfcpu"};
+  show(job, refused);
+  gangs.run(job);
+  EXPECT_EQ(events(), 0) << "its pods go first";
+  EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kRequeue);
+  EXPECT_EQ(job.wanted().ending->reason, kube::kStartUndone);
+  EXPECT_EQ(told(), "StartUndone");
+  pods_go(job);
+  gangs.run(job);
+  EXPECT_FALSE(job.start.undo.has_value());
+  EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
+  scheduler.wake();
+  EXPECT_EQ(job.wanted().allocation->hostlist, "n2");
+}
+
+// Each refusal in a row by the API server waits twice as long.
+TEST_F(GangRunnerTest, RefusalsByTheApiServerBackOff) {
+  JobRecord& job = started(object("train", 1));
+  for (const base::Duration wait : {minutes{1}, minutes{2}, minutes{4}}) {
+    gangs.undo_start(job, {.api_refused = true, .message = "over the quota"});
+    gangs.run(job);
+    ASSERT_EQ(job.wanted().state, kube::JobState::kPending);
+    EXPECT_EQ(job.start_refusal, "over the quota");
+    now += wait - seconds{1};
+    scheduler.wake();
+    EXPECT_FALSE(job.is_allocated()) << wait.count();
+    now += seconds{1};
+    scheduler.wake();
+    ASSERT_TRUE(job.is_allocated()) << wait.count();
+  }
+}
+
+// The template is at fault: a next try would end in the same way.
+TEST_F(GangRunnerTest, AStartThatNoNodeCanMakeIsHeld) {
+  JobRecord& job = started(with_requeue(true));
+  gangs.undo_start(job, {.hold = true, .message = "bad image"});
+  EXPECT_EQ(job.wanted().ending->reason, kube::kLaunchFailed);
+  gangs.run(job);
+  EXPECT_EQ(scheduler.view(job.id)->reason, sched::Reason::kLaunchFailedRequeuedHeld);
+}
+
+TEST_F(GangRunnerTest, AStartThatNoNodeCanMakeFailsAJobThatIsNotRequeued) {
+  JobRecord& job = started(with_requeue(false));
+  gangs.undo_start(job, {.hold = true, .message = "bad image"});
+  EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kFailed);
+  EXPECT_EQ(job.wanted().message, "bad image");
+}
+
+}  // namespace
+}  // namespace control

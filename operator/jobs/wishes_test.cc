@@ -1,0 +1,175 @@
+// What users write becomes events of the scheduler, each once, or a sentence in Accepted.
+#include "operator/jobs/wishes.h"
+
+#include <gtest/gtest.h>
+
+#include "api/wellknown.h"
+#include "operator/testing/job_parts_fixture.h"
+
+namespace control {
+namespace {
+
+class WishesTest : public JobPartsFixture {
+ protected:
+  // Two nodes, of which it gets none: it waits.
+  JobRecord& submitted() {
+    reserve_numbers();
+    JobRecord& job = see(object("train", 2));
+    wishes.heed(job);
+    (void)told();
+    (void)events();
+    return job;
+  }
+};
+
+TEST_F(WishesTest, AJobWaitsForItsNumberAndIsSubmittedOnce) {
+  JobRecord& job = see(object());
+  wishes.heed(job);
+  EXPECT_EQ(events(), 0);
+  EXPECT_FALSE(job.submitted);
+  reserve_numbers();
+  wishes.heed(job);
+  EXPECT_EQ(events(), 1);
+  EXPECT_TRUE(job.submitted);
+  EXPECT_EQ(job.wanted().job_id, 1);
+  EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
+  EXPECT_EQ(job.wanted().partition, "batch");
+  EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
+  EXPECT_EQ(scheduler.view(sched::JobId{1})->state, sched::JobState::kPending);
+  wishes.heed(job);
+  EXPECT_EQ(events(), 0);
+}
+
+TEST_F(WishesTest, AnIllegalJobIsRefusedOnceAndSubmittedWhenItIsMended) {
+  reserve_numbers();
+  kube::Job wrong = object();
+  wrong.spec.partitions = {"gone"};
+  JobRecord& job = see(wrong);
+  wishes.heed(job);
+  EXPECT_EQ(events(), 0);
+  EXPECT_EQ(told(), "Refused");
+  EXPECT_EQ(says(job, kube::kAccepted), "False Invalid");
+  EXPECT_EQ(job.wanted().reason, "NotAccepted");
+  EXPECT_NE(job.wanted().message.find("gone"), std::string::npos) << job.wanted().message;
+  job.judge_again = true;
+  wishes.heed(job);
+  EXPECT_EQ(told(), "") << "that was said";
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.partitions.clear(); }));
+  EXPECT_EQ(events(), 1);
+  EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
+}
+
+// It was submitted; now the scheduler must not know it any more.
+TEST_F(WishesTest, AJobThatWaitsAndBecomesIllegalIsForgotten) {
+  JobRecord& job = submitted();
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 3; }));
+  EXPECT_FALSE(job.submitted);
+  EXPECT_EQ(events(), 1);
+  EXPECT_FALSE(scheduler.view(job.id).has_value());
+}
+
+// It waits until the partition is back.
+TEST_F(WishesTest, AJobWhosePartitionWentStaysInTheQueue) {
+  JobRecord& job = submitted();
+  Changes<kube::Partition> gone;
+  gone[{"", "batch"}] = nullptr;
+  policy.observe(gone);
+  (void)policy.decide(nodes.objects(), now);
+  wishes.judge_waiting();
+  wishes.heed(job);
+  EXPECT_TRUE(job.submitted);
+  EXPECT_EQ(events(), 0);
+}
+
+TEST_F(WishesTest, AChangeOfAWaitingJobIsTold) {
+  JobRecord& job = submitted();
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 1; }));
+  EXPECT_EQ(events(), 1);
+  EXPECT_EQ(job.request.min_nodes, 1);
+  EXPECT_EQ(job.wanted().observed_generation, 2);
+}
+
+TEST_F(WishesTest, AChangeThatARunningJobCannotMakeIsRefusedAndLeavesItAsItWas) {
+  JobRecord& job = started();
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 1; }));
+  EXPECT_EQ(events(), 0);
+  EXPECT_EQ(told(), "ChangeRefused");
+  EXPECT_EQ(says(job, kube::kAccepted), "False ChangeRefused");
+  EXPECT_EQ(job.request.min_nodes, 2);
+  EXPECT_EQ(job.basis.resources.nodes->min, 2);
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 2; }));
+  EXPECT_EQ(says(job, kube::kAccepted), "True Accepted") << "taken back";
+}
+
+// A hold is a property of the request and an event of its own.
+TEST_F(WishesTest, HoldsAndReleasesAreToldWithTheChange) {
+  JobRecord& job = submitted();
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.hold = true; }));
+  EXPECT_EQ(scheduler.view(job.id)->reason, sched::Reason::kJobHeldUser);
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.hold = false; }));
+  EXPECT_NE(scheduler.view(job.id)->reason, sched::Reason::kJobHeldUser);
+  EXPECT_EQ(events(), 4);
+}
+
+TEST_F(WishesTest, CommandsAreToldOnceEach) {
+  JobRecord& job = started();
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.suspend = true; }));
+  EXPECT_EQ(scheduler.view(job.id)->state, sched::JobState::kSuspended);
+  EXPECT_EQ(events(), 2) << "the changed request, and the command";
+  wishes.heed(job);
+  EXPECT_EQ(events(), 0);
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.suspend = false; }));
+  EXPECT_EQ(scheduler.view(job.id)->state, sched::JobState::kRunning);
+  EXPECT_EQ(events(), 2);
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.cancel = true; }));
+  EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kCancel);
+  EXPECT_EQ(events(), 1);
+  wishes.heed(job);
+  EXPECT_EQ(events(), 0);
+}
+
+// Raised by one it is a request; the status says which have been carried out.
+TEST_F(WishesTest, EachNumberOfARequeueRequestIsOneRequeue) {
+  JobRecord& job = started();
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.requeue_request = 1; }));
+  EXPECT_EQ(events(), 1);
+  EXPECT_EQ(job.wanted().observed->requeue_request, 1);
+  EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kRequeue);
+  wishes.heed(job);
+  EXPECT_EQ(events(), 0);
+}
+
+// What the number was when the job came is no request.
+TEST_F(WishesTest, ANewJobHasNoRequestOutstanding) {
+  reserve_numbers();
+  kube::Job copy = object();
+  copy.spec.control.requeue_request = 7;
+  JobRecord& job = see(copy);
+  wishes.heed(job);
+  EXPECT_EQ(events(), 1) << "its submission";
+  EXPECT_EQ(job.wanted().observed->requeue_request, 7);
+}
+
+TEST_F(WishesTest, WhatTheApiServerWouldRefuseIsAWarningThatGoesAway) {
+  JobRecord& job = submitted();
+  wishes.answered({job.uid, base::Error{base::Code::kPermissionDenied, "over the quota"}});
+  EXPECT_EQ(says(job, kube::kAccepted), "True AcceptedWithWarning");
+  EXPECT_EQ(told(), "PodsWouldBeRefused");
+  EXPECT_TRUE(job.submitted);
+  EXPECT_EQ(events(), 0) << "it only informs";
+  wishes.answered({job.uid, base::Status{}});
+  EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
+}
+
+TEST_F(WishesTest, AChangeThatNoJobCanMakeIsRefusedAlsoAfterItsEnd) {
+  JobRecord& job = submitted();
+  job.wanted().state = kube::JobState::kCompleted;
+  JobRecord& again =
+      see_changed(job, [](kube::JobSpec& spec) { spec.pod_policy = kube::PodPolicy::kPerTask; });
+  wishes.heed_finished(again);
+  EXPECT_EQ(says(again, kube::kAccepted), "False ChangeRefused");
+  EXPECT_EQ(events(), 0);
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,134 @@
+#include "operator/testing/job_parts_fixture.h"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "api/wellknown.h"
+
+namespace control {
+namespace {
+
+std::shared_ptr<const kube::Node> ready_node(const std::string& name) {
+  kube::Node node;
+  node.metadata.name = name;
+  node.status.allocatable["cpu"] = *kube::parse_quantity("8");
+  node.status.allocatable["memory"] = *kube::parse_quantity("16Gi");
+  node.status.allocatable["pods"] = *kube::parse_quantity("110");
+  node.status.conditions.push_back(
+      {.type = std::string{kube::kReady}, .status = kube::ConditionStatus::kTrue});
+  return std::make_shared<const kube::Node>(std::move(node));
+}
+
+}  // namespace
+
+JobPartsFixture::JobPartsFixture() {
+  kube::Partition batch;
+  batch.metadata.name = batch.metadata.uid = "batch";
+  batch.spec.nodes.hostlist = "n[1-2]";
+  batch.spec.is_default = true;
+  Changes<kube::Partition> partitions;
+  partitions[{"", "batch"}] = std::make_shared<const kube::Partition>(batch);
+  policy.observe(partitions);
+  for (const char* name : {"n1", "n2"}) (void)nodes.observe(name, ready_node(name));
+  (void)policy.decide(nodes.objects(), now);
+  sched::Configuration configuration = policy.configuration();
+  configuration.cluster.gang = false;  // so that nodes need no agent
+  scheduler.tell(sched::Configure{std::make_shared<const sched::Configuration>(configuration)});
+  for (const sched::Event& event : nodes.take_news(configuration, policy.parameters()).events) {
+    scheduler.tell(event);
+  }
+  (void)nodes.count(configuration);
+  jobs.restored();
+  (void)events();
+}
+
+kube::Job JobPartsFixture::object(const std::string& name, int nodes_count) {
+  kube::Job job;
+  job.metadata.name = name;
+  job.metadata.ns = "team-a";
+  job.metadata.uid = "uid-" + name;
+  job.metadata.generation = 1;
+  job.spec.resources.nodes = kube::JobNodes{.min = nodes_count};
+  job.spec.network = kube::JobNetwork::kNone;
+  return job;
+}
+
+JobRecord& JobPartsFixture::see(const kube::Job& job) {
+  kube::Job seen = job;
+  seen.metadata.resource_version = std::to_string(++versions_);
+  const nlohmann::json container{{"name", "main"}, {"image", "none"}};
+  templates.learn(seen.metadata.uid,
+                  kube::RawJson{nlohmann::json{{"spec", {{"containers", {container}}}}}});
+  Changes<kube::Job> changes;
+  changes[kube::key_of(seen.metadata)] = std::make_shared<const kube::Job>(seen);
+  (void)jobs.observe(changes);
+  return *jobs.find(seen.metadata.uid);
+}
+
+JobRecord& JobPartsFixture::see_changed(const JobRecord& job,
+                                        const std::function<void(kube::JobSpec&)>& change) {
+  kube::Job changed = *job.object;
+  ++changed.metadata.generation;
+  change(changed.spec);
+  return see(changed);
+}
+
+void JobPartsFixture::reserve_numbers() {
+  if (numbers.first_unused() > 0) return;
+  (void)numbers.answered({.first = 1, .end = 100, .result = kube::SchedulerConfig{}, .fresh = {}},
+                         now);
+}
+
+JobRecord& JobPartsFixture::started(const kube::Job& seen) {
+  reserve_numbers();
+  JobRecord& job = see(seen);
+  wishes.heed(job);
+  scheduler.wake();
+  EXPECT_TRUE(job.is_allocated());
+  (void)told();
+  (void)events();
+  return job;
+}
+
+kube::Pod JobPartsFixture::pod_of(const JobRecord& job, int slot, base::Instant since) const {
+  const PodSlot& of = job.start.slots.at(static_cast<std::size_t>(slot));
+  kube::Pod pod;
+  pod.metadata.name = of.name;
+  pod.metadata.ns = job.key.ns;
+  pod.metadata.uid = "uid-" + of.name;
+  pod.spec.node_name = of.node;
+  pod.spec.containers = {{.name = "main", .image = "none"}};
+  pod.status.phase = kube::PodPhase::kRunning;
+  kube::ContainerStatus status{.name = "main"};
+  status.state.running = kube::ContainerRunning{.started_at = since};
+  pod.status.container_statuses = {status};
+  return pod;
+}
+
+void JobPartsFixture::show(JobRecord& job, const kube::Pod& pod) {
+  job.put_pod(pod.metadata.name, std::make_shared<const kube::Pod>(pod));
+}
+
+std::string JobPartsFixture::says(const JobRecord& job, std::string_view type) {
+  const kube::Condition* found = kube::find_condition(job.wanted().conditions, type);
+  return found == nullptr ? "" : std::string{kube::to_string(found->status)} + " " + found->reason;
+}
+
+std::string JobPartsFixture::asked() {
+  std::string text;
+  for (const Effect& effect : std::exchange(writer.effects, {})) {
+    text += (text.empty() ? "" : " ") + std::string{to_string(point_of(effect))};
+  }
+  return text;
+}
+
+std::string JobPartsFixture::told() {
+  return std::exchange(event_reasons, {});
+}
+
+std::int64_t JobPartsFixture::events() {
+  return counters.events - std::exchange(events_before_, counters.events);
+}
+
+}  // namespace control
