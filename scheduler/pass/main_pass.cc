@@ -24,8 +24,15 @@ struct MainPass::State {
     left.resize(failed.size(), 0);
   }
 
+  // The claimant will be reached, whatever fails before it.
+  void expect_claimant(const Job& job) {
+    available.add_claim(job);
+    claimants.insert(job.id);
+    claimants_left += static_cast<int>(job.queued_in.size());
+  }
   void visit(const QueueRecord& record) {
     --left[record.partition.index()];
+    if (claimants.contains(record.job)) --claimants_left;
     if (!failed[record.partition.index()]) --open;
     if (record.record->queued_in.size() > 1) ++visits[record.job];
   }
@@ -54,6 +61,8 @@ struct MainPass::State {
   int started = 0;
   std::vector<int> left;        // records not visited yet, by PartitionIndex
   int open;                     // those of them in partitions that have not failed
+  std::set<JobId> claimants;    // jobs that had a claim before the pass
+  int claimants_left = 0;       // records of theirs not visited yet
   std::set<JobId> tried;        // and not started
   std::map<JobId, int> visits;  // of jobs with several records
   std::vector<Job*> done;       // their records go when the walk is over
@@ -63,13 +72,13 @@ struct MainPass::State {
 
 // 2. Clear the partitions' marks and take the available nodes, with the claims on them.
 // 5. Stop when the depth or the number of starts is reached, or no partition is left that takes
-//    jobs. Jobs behind that point wait for priority (7).
+//    jobs and no job with a claim. Jobs behind that point wait for priority (7).
 bool MainPass::run(base::Instant now, std::optional<int> depth) {
   books_.expire_claims(now);
   const std::uint64_t version = books_.version();
   if (passed_version_ == version && now < passed_until_ && !depth) return false;
   State pass{groups_, cluster_, admission_.queue(), now};
-  for (const JobId id : books_.claimants()) pass.available.add_claim(*books_.find(id));
+  for (const JobId id : books_.claimants()) pass.expect_claimant(*books_.find(id));
   const int most = cluster_.parameters().queue.max_job_start;  // 0 = any number
   bool complete = true;
   books_.begin_pass();
@@ -80,7 +89,7 @@ bool MainPass::run(base::Instant now, std::optional<int> depth) {
     }
     pass.visit(record);
     try_record(pass, record);
-    return pass.open > 0;
+    return pass.open > 0 || pass.claimants_left > 0;
   });
   if (complete) wait_for_priority_behind(pass);
   books_.end_pass();
@@ -111,8 +120,9 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
   if (partition_depth > 0 && pass.tested_in[partition.index()]++ >= partition_depth) {
     return wait_for_priority(job);
   }
-  // 7. The partition has failed.
-  if (pass.failed[partition.index()]) return wait_for_priority(job);
+  // 7. The partition has failed. The nodes that a job has claimed are kept for it all the same: the
+  //    job that failed may wait for just these, for example the victim itself, queued again.
+  if (pass.failed[partition.index()] && !job.claim) return wait_for_priority(job);
   // 8. Its deadline has passed.
   if (admission_.end_if_too_late(job, pass.now)) {
     pass.done.push_back(&job);

@@ -113,6 +113,19 @@ TEST(MainPass, APreemptorClaimsTheNodesOnceAndKeepsThemUntilTheClaimEnds) {
   EXPECT_EQ(world.after_pass(at(62)), "1 runs abcd, 2 Resources");
 }
 
+// A job before the preemptor waits for nodes that are claimed, and fails the partition for it.
+TEST(MainPass, AJobWithAClaimIsReachedThoughItsPartitionHasFailed) {
+  PassWorld world{preempting_tiers()};
+  world.run(8, "abcd", "low");
+  world.submit(2, 4, "high");
+  EXPECT_EQ(world.after_pass(at(1)), "2 preempts on abcd");
+  world.submit(1, 4, "high");
+  world.submit(3, 1, "high");
+  EXPECT_EQ(world.after_pass(at(2)), "2 Resources, 1 Resources, 3 Priority");
+  world.end(8);
+  EXPECT_EQ(world.after_pass(at(3)), "2 runs abcd, 1 Resources, 3 Priority");
+}
+
 TEST(MainPass, AJobPastItsLatestStartIsOver) {
   PassWorld world;
   JobRequest late = job(1, 1);
