@@ -201,7 +201,17 @@ std::vector<sched::NodePlan> ControlLoop::published_plans() {
     const base::Instant as_of = spec.as_of.value_or(base::Instant{});
     auto plan = decode_plan(spec, *index,
                             [&](const std::string& uid) { return listed_in_rotation(uid, as_of); });
-    if (plan) plans.push_back(std::move(*plan));
+    if (!plan) return;
+    // All that it lists is in no rotation (listed_in_rotation): to the scheduler nothing is
+    // published there, and it would leave the table as it is, with pods that it keeps frozen. So it
+    // is withdrawn, unless the scheduler wants another.
+    if (plan->entries.empty() && !spec.pods.empty()) {
+      plan->as_of = now_;
+      plan->timetable.plan.clear();
+      plan->timetable.cycle = {{}};
+      timetables_.want(*plan, name, [](sched::JobId) { return std::nullopt; });
+    }
+    plans.push_back(std::move(*plan));
   });
   return plans;
 }

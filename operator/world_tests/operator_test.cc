@@ -283,6 +283,28 @@ TEST(Operator, ACancelDuringARequeueStands) {
   expect_no_violations(world);
 }
 
+// Its timetable is of the time before it was ready. The new leader finds the job resumed, needs no
+// timetable there and withdraws the old one, which keeps the pod frozen.
+TEST(Operator, AJobThatWasSuspendedBeforeItWasReadyIsResumedByANewLeader) {
+  World world{{.nodes = {"n12"}}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force("n12")));
+  world.apply(gang_job("job", 1, "5s"));
+  ASSERT_TRUE(world.run_until([&] { return world.job("job").status.starts == 1; }, minutes{1}));
+  world.patch_job("job", {{"control", {{"suspend", true}}}});
+  ASSERT_TRUE(world.run_until(
+      [&] { return kube::is_true(world.job("job").status.conditions, kube::kReady); }, minutes{1}));
+  world.run_for(seconds{5});
+  ASSERT_EQ(world.state("job"), "Suspended");
+  ASSERT_FALSE(world.timetable("n12").spec.pods.empty());
+  world.patch_job("job", {{"control", {{"suspend", false}}}});
+  world.restart_operator();
+  EXPECT_TRUE(world.run_until([&] { return world.state("job") == "Completed"; }, minutes{2}))
+      << world.log_tail();
+  EXPECT_TRUE(world.timetable("n12").spec.pods.empty());
+  expect_no_violations(world);
+}
+
 // T10: spec.suspend stands, whatever else happens to the job.
 TEST(Operator, ASuspendedJobDoesNotStartAgainAfterItsRequeue) {
   World world{{}};
