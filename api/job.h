@@ -273,7 +273,8 @@ struct JobStatus {
   std::optional<base::Instant> eligible_time{};
   std::optional<base::Instant> start_time{};
   std::optional<base::Instant> end_time{};
-  std::optional<base::Instant> expected_start_time{};
+  std::optional<base::Instant> expected_start_time{};  // of a job that waits, as last planned
+  std::string planned_nodes{};                         // hostlist; where it is expected to start
   std::optional<base::Instant> preempt_eligible_time{};
   std::optional<RunTime> run_time{};  // without suspended time
   std::optional<RunTime> suspend_time{};

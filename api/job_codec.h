@@ -160,6 +160,7 @@ void visit(Io& io, Like<JobStatus> auto& s) {
   io.micro_time("startTime", s.start_time);
   io.micro_time("endTime", s.end_time);
   io.micro_time("expectedStartTime", s.expected_start_time);
+  io.field("plannedNodes", s.planned_nodes);
   io.micro_time("preemptEligibleTime", s.preempt_eligible_time);
   io.field("runTime", s.run_time);
   io.field("suspendTime", s.suspend_time);

@@ -78,6 +78,35 @@ struct PreemptParameters {
   friend bool operator==(const PreemptParameters&, const PreemptParameters&) = default;
 };
 
+enum class SchedulerType { kBackfill, kBuiltin };
+constexpr auto names_of(std::type_identity<SchedulerType>) {
+  return std::to_array<EnumName<SchedulerType>>(
+      {{SchedulerType::kBackfill, "Backfill"}, {SchedulerType::kBuiltin, "Builtin"}});
+}
+
+// SchedulerParameters=bf_…, by the names that Slurm gives them; users are namespaces.
+struct BackfillConfig {
+  std::optional<base::Duration> interval{};
+  std::optional<base::Duration> window{};
+  std::optional<base::Duration> resolution{};
+  std::optional<base::Duration> window_linear{};
+  std::optional<std::int32_t> max_job_test{};
+  std::optional<std::int32_t> max_job_start{};
+  std::optional<std::int32_t> max_job_part{};
+  std::optional<std::int32_t> max_job_user{};
+  std::optional<std::int32_t> max_job_user_part{};
+  std::optional<base::Duration> min_age_reserve{};
+  std::optional<std::int64_t> min_prio_reserve{};
+  std::optional<std::int32_t> job_part_count_reserve{};
+  std::optional<std::int32_t> node_space_size{};
+  std::optional<bool> continues{};  // "continue"
+  std::optional<bool> busy_nodes{};
+  std::optional<bool> one_resv_per_job{};
+  std::optional<bool> running_job_reserve{};
+
+  friend bool operator==(const BackfillConfig&, const BackfillConfig&) = default;
+};
+
 struct RequeueConfig {
   std::optional<bool> by_default{};  // "default"
   std::optional<base::Duration> delay{};
@@ -181,6 +210,8 @@ struct PriorityConfig {
 
 struct SchedulerConfigSpec {
   std::optional<SelectConfig> select{};
+  std::optional<SchedulerType> scheduler_type{};
+  std::optional<BackfillConfig> backfill{};
   std::optional<PreemptType> preempt_type{};
   std::optional<PreemptMode> preempt_mode{};
   std::optional<bool> gang{};

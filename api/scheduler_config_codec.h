@@ -27,6 +27,27 @@ void visit(Io& io, Like<PreemptParameters> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<BackfillConfig> auto& s) {
+  io.field("interval", s.interval);
+  io.field("window", s.window);
+  io.field("resolution", s.resolution);
+  io.field("windowLinear", s.window_linear);
+  io.field("maxJobTest", s.max_job_test);
+  io.field("maxJobStart", s.max_job_start);
+  io.field("maxJobPart", s.max_job_part);
+  io.field("maxJobUser", s.max_job_user);
+  io.field("maxJobUserPart", s.max_job_user_part);
+  io.field("minAgeReserve", s.min_age_reserve);
+  io.field("minPrioReserve", s.min_prio_reserve);
+  io.field("jobPartCountReserve", s.job_part_count_reserve);
+  io.field("nodeSpaceSize", s.node_space_size);
+  io.field("continue", s.continues);
+  io.field("busyNodes", s.busy_nodes);
+  io.field("oneResvPerJob", s.one_resv_per_job);
+  io.field("runningJobReserve", s.running_job_reserve);
+}
+
+template <typename Io>
 void visit(Io& io, Like<RequeueConfig> auto& s) {
   io.field("default", s.by_default);
   io.field("delay", s.delay);
@@ -77,6 +98,8 @@ void visit(Io& io, Like<PriorityConfig> auto& s) {
 template <typename Io>
 void visit(Io& io, Like<SchedulerConfigSpec> auto& s) {
   io.field("select", s.select);
+  io.field("schedulerType", s.scheduler_type);
+  io.field("backfill", s.backfill);
   io.field("preemptType", s.preempt_type);
   io.field("preemptMode", s.preempt_mode);
   io.field("gang", s.gang);

@@ -71,8 +71,16 @@ struct Waits {
   JobId job;
   Reason reason;
   std::string message;  // one sentence with numbers, or empty
-  std::optional<base::Instant> expected_start;
   friend bool operator==(const Waits&, const Waits&) = default;
+};
+
+// When and on which nodes a pending job is expected to start; only when that changed. It informs.
+// `start` empty = nothing is known (any more). A Start or StateChange ends it without being told.
+struct Planned {
+  JobId job;
+  std::optional<base::Instant> start;
+  std::vector<NodeIndex> nodes;
+  friend bool operator==(const Planned&, const Planned&) = default;
 };
 
 // The new job is turned away: the scheduler does not know it, and it may be submitted again.
@@ -89,7 +97,7 @@ struct CommandRefused {
   friend bool operator==(const CommandRefused&, const CommandRefused&) = default;
 };
 
-using Decision = std::variant<Start, Suspend, Resume, End, Claim, StateChange, Waits, SubmitRefused,
-                              CommandRefused>;
+using Decision = std::variant<Start, Suspend, Resume, End, Claim, StateChange, Waits, Planned,
+                              SubmitRefused, CommandRefused>;
 
 }  // namespace sched

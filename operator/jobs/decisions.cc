@@ -38,6 +38,7 @@ void Decisions::take(JobRecord& job, StatusAfter after) {
 
 void Decisions::on(const sched::Start& start, JobRecord& job) {
   ++counters_.starts;
+  count_estimate(job);
   leave_nodes(job);
   job.clear_start();
   if (!std::exchange(job.pod_warning, {}).empty()) wishes_.show_accepted(job);
@@ -131,6 +132,18 @@ void Decisions::on(const sched::Waits& waits, JobRecord& job) {
   DecisionContext context = decision_context(job);
   context.start_refusal = job.start_refusal;
   take(job, status_after(waits, std::move(job.wanted()), context));
+}
+
+void Decisions::on(const sched::Planned& planned, JobRecord& job) {
+  DecisionContext context = decision_context(job);
+  context.stored = &job.status.stored();
+  take(job, status_after(planned, std::move(job.wanted()), context));
+}
+
+// How far off the last estimate was; before the start ends it.
+void Decisions::count_estimate(const JobRecord& job) {
+  const auto& expected = job.wanted().expected_start_time;
+  if (expected) counters_.start_errors.count(parts_.now - *expected);
 }
 
 // It is submitted again when that may change.

@@ -36,11 +36,13 @@ class Decisions {
   void on(const sched::Claim& claim, JobRecord& job);
   void on(const sched::StateChange& change, JobRecord& job);
   void on(const sched::Waits& waits, JobRecord& job);
+  void on(const sched::Planned& planned, JobRecord& job);
   void on(const sched::SubmitRefused& refused, JobRecord& job);
   void on(const sched::CommandRefused& refused, JobRecord& job);
   DecisionContext decision_context(const JobRecord& job) const;
   void take(JobRecord& job, StatusAfter after);
   void leave_nodes(JobRecord& job);
+  void count_estimate(const JobRecord& job);
 
   const JobParts parts_;
   SchedulerDriver& scheduler_;

@@ -1,10 +1,12 @@
 #include "operator/jobs/status_after.h"
 
 #include <utility>
+#include <vector>
 
 #include "api/wellknown.h"
 #include "operator/translate/allocation.h"
 #include "operator/translate/reason_names.h"
+#include "slurm/hostlist.h"
 
 namespace control {
 namespace {
@@ -12,6 +14,11 @@ namespace {
 bool is_system_hold(sched::Reason reason) {
   return reason == sched::Reason::kJobHeldAdmin || reason == sched::Reason::kJobHoldMaxRequeue ||
          reason == sched::Reason::kLaunchFailedRequeuedHeld;
+}
+
+void forget_plan(kube::JobStatus& status) {
+  status.expected_start_time.reset();
+  status.planned_nodes.clear();
 }
 
 using kube::ConditionStatus;
@@ -90,7 +97,7 @@ StatusAfter status_after(const sched::Start& start, kube::JobStatus status,
   status.starts = status.starts.value_or(0) + 1;
   status.start_time.reset();
   status.end_time.reset();
-  status.expected_start_time.reset();
+  forget_plan(status);
   status.ending.reset();
   status.claim.reset();
   status.exit_code.reset();
@@ -159,7 +166,7 @@ StatusAfter status_after(const sched::StateChange& change, kube::JobStatus statu
   status.exit_code = change.exit_code;
   status.restarts = change.restarts;
   status.claim.reset();
-  status.expected_start_time.reset();
+  forget_plan(status);
   if (is_terminal(change.state)) {
     set_finished(status, context);
   } else {
@@ -175,12 +182,29 @@ StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
   const bool backs_off =
       waits.reason == sched::Reason::kBeginTime && !context.start_refusal.empty();
   status.message = backs_off ? context.start_refusal : waits.message;
-  status.expected_start_time = waits.expected_start;
   const bool is_final = status.state && kube::is_final(*status.state);
   if (status.allocation && !is_final) return {std::move(status), WriteUrgency::kInforms};
   if (!is_system_hold(waits.reason)) return {std::move(status), WriteUrgency::kInforms};
   status.held = kube::JobHeld{status.reason};
   return {std::move(status), WriteUrgency::kUrgent};
+}
+
+// A plan that is close to what is stored shows as that, so that nothing is written.
+StatusAfter status_after(const sched::Planned& planned, kube::JobStatus status,
+                         const DecisionContext& context) {
+  forget_plan(status);
+  if (planned.start) {
+    std::vector<std::string> names;
+    for (const sched::NodeIndex node : planned.nodes) names.push_back(context.node_name(node));
+    status.expected_start_time = planned.start;
+    status.planned_nodes = slurm::compress_hostlist(names);
+    const auto& shown = context.stored->expected_start_time;
+    if (shown && context.stored->planned_nodes == status.planned_nodes &&
+        std::chrono::abs(*shown - *planned.start) < kPlanTolerance) {
+      status.expected_start_time = shown;
+    }
+  }
+  return {std::move(status), WriteUrgency::kInforms};
 }
 
 StatusAfter status_after(const sched::CommandRefused& refused, kube::JobStatus status,

@@ -2,6 +2,7 @@
 // What a decision means beyond the status (pods, nodes, the log) is in decisions.cc.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -22,7 +23,8 @@ struct DecisionContext {
   std::string partition{};  // Start: in which it runs; StateChange: in which it may run again
   std::optional<kube::JobReference> preemptor{};  // End: if it is known
   std::string end_message{};                      // StateChange: what was seen of an end by itself
-  std::string start_refusal{};  // Waits: why the API server refused the last start
+  std::string start_refusal{};              // Waits: why the API server refused the last start
+  const kube::JobStatus* stored = nullptr;  // Planned: what is stored
 };
 
 struct StatusAfter {
@@ -43,6 +45,10 @@ StatusAfter status_after(const sched::Claim& claim, kube::JobStatus status,
 StatusAfter status_after(const sched::StateChange& change, kube::JobStatus status,
                          const DecisionContext& context);
 StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
+                         const DecisionContext& context);
+// An expected start that is off by less than this from what is stored is not worth a write.
+inline constexpr base::Duration kPlanTolerance = std::chrono::seconds{5};
+StatusAfter status_after(const sched::Planned& planned, kube::JobStatus status,
                          const DecisionContext& context);
 StatusAfter status_after(const sched::CommandRefused& refused, kube::JobStatus status,
                          const DecisionContext& context);

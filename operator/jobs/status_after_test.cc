@@ -152,7 +152,7 @@ TEST(StatusAfter, AWaitInformsButAHoldBySystemIsABaseState) {
   const auto waits = [&](sched::Reason reason, const std::string& refusal) {
     DecisionContext in = context();
     in.start_refusal = refusal;
-    return status_after(sched::Waits{sched::JobId{7}, reason, "why", std::nullopt}, pending, in);
+    return status_after(sched::Waits{sched::JobId{7}, reason, "why"}, pending, in);
   };
   EXPECT_EQ(waits(sched::Reason::kResources, "").urgency, WriteUrgency::kInforms);
   EXPECT_EQ(waits(sched::Reason::kResources, "quota").status.message, "why");
@@ -160,6 +160,38 @@ TEST(StatusAfter, AWaitInformsButAHoldBySystemIsABaseState) {
   const auto held = waits(sched::Reason::kJobHoldMaxRequeue, "");
   EXPECT_EQ(held.urgency, WriteUrgency::kUrgent);
   EXPECT_TRUE(held.status.held);
+}
+
+TEST(StatusAfter, APlanThatMovesByLessThanTheToleranceStaysAsItIsStored) {
+  kube::JobStatus stored;
+  stored.state = kube::JobState::kPending;
+  stored.expected_start_time = kDecidedAt + seconds{600};
+  stored.planned_nodes = "n[1-2]";
+  const auto planned = [&](base::Duration from_now, std::vector<sched::NodeIndex> nodes) {
+    DecisionContext in = context();
+    in.stored = &stored;
+    in.node_name = [](sched::NodeIndex node) -> const std::string& {
+      static const std::string kNames[] = {"n1", "n2"};
+      return kNames[node.index()];
+    };
+    return status_after(sched::Planned{sched::JobId{7}, kDecidedAt + from_now, std::move(nodes)},
+                        {}, in)
+        .status;
+  };
+  const std::vector<sched::NodeIndex> both{sched::NodeIndex{0}, sched::NodeIndex{1}};
+  EXPECT_EQ(planned(seconds{604}, both).expected_start_time, stored.expected_start_time);
+  EXPECT_EQ(planned(seconds{605}, both).expected_start_time, kDecidedAt + seconds{605});
+  EXPECT_EQ(planned(seconds{595}, both).expected_start_time, kDecidedAt + seconds{595});
+  const kube::JobStatus elsewhere = planned(seconds{601}, {sched::NodeIndex{1}});
+  EXPECT_EQ(elsewhere.expected_start_time, kDecidedAt + seconds{601});
+  EXPECT_EQ(elsewhere.planned_nodes, "n2");
+  DecisionContext in = context();
+  in.stored = &stored;
+  const StatusAfter none =
+      status_after(sched::Planned{.job = sched::JobId{7}, .start = {}, .nodes = {}}, stored, in);
+  EXPECT_FALSE(none.status.expected_start_time);
+  EXPECT_EQ(none.status.planned_nodes, "");
+  EXPECT_EQ(none.urgency, WriteUrgency::kInforms);
 }
 
 }  // namespace

@@ -139,6 +139,7 @@ class ControlLoop {
   std::optional<sched::RestoredJob> restored_job(JobRecord& job);
   void restore_allocated(JobRecord& job, sched::RestoredJob& restored);
   void restore_ending(JobRecord& job, sched::RestoredJob& restored);
+  void forget_plan(JobRecord& job);
   void restore_claim(const JobRecord& job, sched::RestoredJob& restored) const;
   std::vector<sched::NodePlan> published_plans();
   std::optional<sched::JobId> listed_in_rotation(const std::string& uid, base::Instant as_of);

@@ -1,11 +1,30 @@
 // What the loop counts, for /metrics; as of the last step.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/time.h"
 
 namespace control {
+
+// Starts by how much later they were than expected (negative: sooner), in seconds.
+struct StartErrors {
+  static constexpr std::array<double, 12> kBounds = {-3600, -600, -60, -5,  -1,  1,
+                                                     5,     30,   60,  300, 600, 3600};
+  std::array<std::int64_t, kBounds.size() + 1> counts{};  // up to each bound, and above the last
+  double sum = 0;
+
+  void count(base::Duration error) {
+    const double late = std::chrono::duration<double>(error).count();
+    const auto bound = std::lower_bound(kBounds.begin(), kBounds.end(), late);
+    ++counts[static_cast<std::size_t>(bound - kBounds.begin())];
+    sum += late;
+  }
+};
 
 struct LoopCounters {
   std::int64_t steps = 0;
@@ -24,6 +43,7 @@ struct LoopCounters {
   std::int64_t jobs_running = 0;
   std::int64_t jobs_suspended = 0;
   std::int64_t jobs_finished = 0;   // of which nothing but their objects is kept
+  StartErrors start_errors;         // of jobs that had an expected start
   base::Duration timetable_lag{0};  // of the node that has not obeyed for longest
 };
 

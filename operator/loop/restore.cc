@@ -105,11 +105,21 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
   if (!allocated) {
     restored.eligible_time = status.eligible_time;
     restore_claim(job, restored);
+    forget_plan(job);
     job.told_suspend = job.request.suspend;
   } else {
     restore_allocated(job, restored);
   }
   return restored;
+}
+
+// The plan is made anew. What is stored is written over unless the new one says the same.
+void ControlLoop::forget_plan(JobRecord& job) {
+  kube::JobStatus& wanted = job.wanted();
+  if (!wanted.expected_start_time) return;
+  wanted.expected_start_time.reset();
+  wanted.planned_nodes.clear();
+  jobs_.mark(job, WriteUrgency::kInforms);
 }
 
 void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored) {

@@ -51,6 +51,7 @@ struct Metrics::Families {
   prometheus::Gauge* term = nullptr;
   prometheus::Gauge* timetable_lag = nullptr;
   prometheus::Histogram* step_seconds = nullptr;
+  prometheus::Histogram* start_errors = nullptr;
   LoopCounters last;
 };
 
@@ -95,6 +96,13 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
            .Help("Time that one round of the loop took.")
            .Register(registry)
            .Add({}, prometheus::Histogram::BucketBoundaries{1e-4, 1e-3, 1e-2, 1e-1, 1});
+  families_->start_errors =
+      &prometheus::BuildHistogram()
+           .Name("kubegang_operator_start_error_seconds")
+           .Help("How much later than last expected jobs were started; negative: sooner.")
+           .Register(registry)
+           .Add({}, prometheus::Histogram::BucketBoundaries(StartErrors::kBounds.begin(),
+                                                            StartErrors::kBounds.end()));
 }
 
 Metrics::~Metrics() = default;
@@ -114,6 +122,13 @@ void Metrics::update(const LoopCounters& counters, std::int64_t term, base::Dura
   families_->term->Set(static_cast<double>(term));
   families_->timetable_lag->Set(std::chrono::duration<double>(counters.timetable_lag).count());
   families_->step_seconds->Observe(std::chrono::duration<double>(took).count());
+  std::vector<double> starts;
+  for (std::size_t i = 0; i < counters.start_errors.counts.size(); ++i) {
+    starts.push_back(static_cast<double>(counters.start_errors.counts[i] -
+                                         families_->last.start_errors.counts[i]));
+  }
+  families_->start_errors->ObserveMultiple(
+      starts, counters.start_errors.sum - families_->last.start_errors.sum);
   families_->last = counters;
 }
 

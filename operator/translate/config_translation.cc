@@ -16,6 +16,28 @@ using std::chrono::seconds;
 constexpr base::Duration kSliceMin = milliseconds{100};
 constexpr base::Duration kSliceMax = seconds{65'533};
 
+// SOURCE: slurm.conf.5, the bounds of bf_… (rule book 8.2).
+void check_backfill(const kube::BackfillConfig& backfill, SpecProblems& problems) {
+  using std::chrono::hours;
+  using std::chrono::minutes;
+  problems.range("spec.backfill.interval", backfill.interval, seconds{1}, hours{3});
+  problems.range("spec.backfill.window", backfill.window, minutes{1}, hours{30 * 24});
+  problems.range("spec.backfill.resolution", backfill.resolution, seconds{1}, hours{1});
+  problems.range("spec.backfill.windowLinear", backfill.window_linear, base::Duration{0},
+                 hours{30 * 24});
+  problems.range("spec.backfill.minAgeReserve", backfill.min_age_reserve, base::Duration{0},
+                 hours{30 * 24});
+  constexpr int kJobsMax = 1'000'000;
+  problems.range("spec.backfill.maxJobTest", backfill.max_job_test, 1, kJobsMax);
+  problems.range("spec.backfill.maxJobStart", backfill.max_job_start, 0, 10'000);
+  problems.range("spec.backfill.maxJobPart", backfill.max_job_part, 0, kJobsMax);
+  problems.range("spec.backfill.maxJobUser", backfill.max_job_user, 0, kJobsMax);
+  problems.range("spec.backfill.maxJobUserPart", backfill.max_job_user_part, 0, kJobsMax);
+  problems.range("spec.backfill.minPrioReserve", backfill.min_prio_reserve, 0, 4'294'967'295);
+  problems.range("spec.backfill.jobPartCountReserve", backfill.job_part_count_reserve, 0, 100'000);
+  problems.range("spec.backfill.nodeSpaceSize", backfill.node_space_size, 0, 2'000'000);
+}
+
 // C5: at the cluster's level these exclude gang; a QOS or a partition may have them beside it.
 void check_conditions(const kube::SchedulerConfigSpec& spec, SpecProblems& problems) {
   const bool gang = spec.gang.value_or(true);
@@ -55,6 +77,27 @@ void translate_select(const kube::SelectConfig& select, sched::ClusterParameters
   cluster.least_loaded = select.least_loaded.value_or(false);
   cluster.one_task_per_core = select.one_task_per_core.value_or(false);
   cluster.core_default_dist_block = select.block_distribution.value_or(false);
+}
+
+void translate_backfill(const kube::BackfillConfig& from, sched::BackfillParameters& to) {
+  to.interval = from.interval.value_or(to.interval);
+  to.window = from.window.value_or(to.window);
+  to.resolution = from.resolution.value_or(to.resolution);
+  to.window_linear = from.window_linear.value_or(to.window_linear);
+  to.max_job_test = from.max_job_test.value_or(to.max_job_test);
+  to.max_job_start = from.max_job_start.value_or(to.max_job_start);
+  to.max_job_part = from.max_job_part.value_or(to.max_job_part);
+  to.max_job_user = from.max_job_user.value_or(to.max_job_user);
+  to.max_job_user_part = from.max_job_user_part.value_or(to.max_job_user_part);
+  to.min_age_reserve = from.min_age_reserve.value_or(to.min_age_reserve);
+  to.min_prio_reserve =
+      sched::Priority{static_cast<std::uint32_t>(from.min_prio_reserve.value_or(0))};
+  to.job_part_count_reserve = from.job_part_count_reserve.value_or(to.job_part_count_reserve);
+  to.node_space_size = from.node_space_size.value_or(to.node_space_size);
+  to.continues = from.continues.value_or(to.continues);
+  to.busy_nodes = from.busy_nodes.value_or(to.busy_nodes);
+  to.one_resv_per_job = from.one_resv_per_job.value_or(to.one_resv_per_job);
+  to.running_job_reserve = from.running_job_reserve.value_or(to.running_job_reserve);
 }
 
 sched::PreemptType translate(kube::PreemptType type) {
@@ -113,6 +156,7 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   problems.memory("spec.memory", spec.memory);
   check_conditions(spec, problems);
   check_priority(spec.priority, problems);
+  if (spec.backfill) check_backfill(*spec.backfill, problems);
   if (spec.requeue) {
     problems.not_negative("spec.requeue.delay", spec.requeue->delay);
     problems.range("spec.requeue.maxBatch", spec.requeue->max_batch, 0, 65'535);
@@ -139,8 +183,11 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
 
 sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec) {
   sched::ClusterParameters cluster;
-  cluster.backfill.interval = seconds{-1};  // a SchedulerConfig cannot ask for it yet
   translate_select(spec.select.value_or(kube::SelectConfig{}), cluster);
+  cluster.scheduler = spec.scheduler_type == kube::SchedulerType::kBuiltin
+                          ? sched::SchedulerType::kBuiltin
+                          : sched::SchedulerType::kBackfill;
+  if (spec.backfill) translate_backfill(*spec.backfill, cluster.backfill);
   cluster.gang = spec.gang.value_or(true);
   cluster.preempt_type =
       translate(spec.preempt_type.value_or(kube::PreemptType::kPartitionPriority));

@@ -163,5 +163,68 @@ TEST(ConfigTranslation, ConditionsOfPreemptionAreToldToTheScheduler) {
   EXPECT_FALSE(qos.preempt_priority);
 }
 
+TEST(ConfigTranslation, BackfillIsOnWithSlurmsDefaultsAndCanBeToldApart) {
+  const auto defaults = translate_config({});
+  EXPECT_EQ(defaults.scheduler, sched::SchedulerType::kBackfill);
+  EXPECT_EQ(defaults.backfill, sched::BackfillParameters{});
+  EXPECT_EQ(translate_config(config_spec({{"schedulerType", "Builtin"}})).scheduler,
+            sched::SchedulerType::kBuiltin);
+  const auto told = translate_config(config_spec({{"backfill",
+                                                   {{"interval", "5s"},
+                                                    {"window", "48h"},
+                                                    {"resolution", "1s"},
+                                                    {"windowLinear", "10s"},
+                                                    {"maxJobTest", 1},
+                                                    {"maxJobStart", 2},
+                                                    {"maxJobPart", 3},
+                                                    {"maxJobUser", 4},
+                                                    {"maxJobUserPart", 5},
+                                                    {"minAgeReserve", "6s"},
+                                                    {"minPrioReserve", 7},
+                                                    {"jobPartCountReserve", 8},
+                                                    {"nodeSpaceSize", 9},
+                                                    {"continue", true},
+                                                    {"busyNodes", true},
+                                                    {"oneResvPerJob", true},
+                                                    {"runningJobReserve", true}}}}));
+  const sched::BackfillParameters expected{.interval = seconds{5},
+                                           .resolution = seconds{1},
+                                           .window = std::chrono::hours{48},
+                                           .max_job_test = 1,
+                                           .max_job_start = 2,
+                                           .max_job_part = 3,
+                                           .max_job_user = 4,
+                                           .max_job_user_part = 5,
+                                           .min_age_reserve = seconds{6},
+                                           .min_prio_reserve = sched::Priority{7},
+                                           .job_part_count_reserve = 8,
+                                           .node_space_size = 9,
+                                           .window_linear = seconds{10},
+                                           .continues = true,
+                                           .busy_nodes = true,
+                                           .one_resv_per_job = true,
+                                           .running_job_reserve = true};
+  EXPECT_EQ(told.backfill, expected);
+}
+
+TEST(ConfigTranslation, BackfillHasSlurmsBounds) {
+  const auto problems_of = [](const json& backfill) {
+    kube::SchedulerConfig config;
+    config.metadata.name = std::string{kube::kSchedulerConfigName};
+    config.spec = config_spec({{"backfill", backfill}});
+    return check_config(config);
+  };
+  EXPECT_THAT(problems_of({{"interval", "1s"}, {"window", "720h"}, {"maxJobTest", 1}}),
+              ::testing::IsEmpty());
+  for (const json& wrong :
+       {json{{"interval", "0s"}}, json{{"interval", "3h1s"}}, json{{"window", "59s"}},
+        json{{"window", "721h"}}, json{{"resolution", "500ms"}}, json{{"maxJobTest", 0}},
+        json{{"maxJobStart", 10'001}}, json{{"minPrioReserve", -1}}}) {
+    EXPECT_THAT(
+        problems_of(wrong),
+        ::testing::ElementsAre(::testing::HasSubstr("spec.backfill." + wrong.begin().key())));
+  }
+}
+
 }  // namespace
 }  // namespace control

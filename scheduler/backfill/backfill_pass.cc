@@ -76,6 +76,7 @@ bool BackfillPass::step(base::Instant now, int records) {
   if ((changed && !cluster_.parameters().backfill.continues) ||
       plan.configuration != cluster_.configuration_version()) {
     plan.complete = false;
+    plan.cut_short = true;
     return finish();
   }
   plan.now = whole_seconds(now);
@@ -95,15 +96,31 @@ bool BackfillPass::finish() {
   passed_until_ = plan_->valid_until;
   const bool unchanged = plan_->complete && plan_->started == 0;
   passed_version_ = unchanged ? books_.version() : 0;
-  for (std::size_t i = 0; i < plan_->next; ++i) {
-    Job* const job = books_.find(plan_->records[i].job);
-    if (job == nullptr) continue;
-    const auto expected = plan_->expected.find(job->id);
-    job->plan.reset();
-    if (expected != plan_->expected.end()) job->plan = expected->second;
-  }
+  tell_plans();
   plan_.reset();
   return true;
+}
+
+// What a job was told before stands if the pass was cut short before it came to the job.
+void BackfillPass::tell_plans() {
+  std::set<JobId> reached;
+  for (std::size_t i = 0; i < plan_->next; ++i) reached.insert(plan_->records[i].job);
+  for (auto it = planned_.begin(); it != planned_.end();) {
+    Job* const job = books_.find(*it);
+    const bool stands = plan_->cut_short && !reached.contains(*it);
+    if (job != nullptr && job->plan && (stands || plan_->expected.contains(*it))) {
+      ++it;
+      continue;
+    }
+    if (job != nullptr && job->pending()) books_.set_plan(*job, std::nullopt);
+    it = planned_.erase(it);
+  }
+  for (const auto& [id, plan] : plan_->expected) {
+    Job* const job = books_.find(id);
+    if (job == nullptr || !job->pending() || job->queued_in.empty()) continue;
+    books_.set_plan(*job, plan);
+    planned_.insert(id);
+  }
 }
 
 // The limits of 8.2 on how many records of a user and a partition are tried.

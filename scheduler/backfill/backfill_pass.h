@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,6 +87,7 @@ class BackfillPass {
     std::uint64_t configuration = 0;      // of the cluster: what a rank and a partition are
     base::Instant valid_until = base::kNever;
     bool complete = true;
+    bool cut_short = false;  // something changed meanwhile
   };
   // A record that is tried.
   struct Try {
@@ -97,6 +99,7 @@ class BackfillPass {
   };
 
   bool finish();
+  void tell_plans();
   // False if the pass has to end here.
   bool try_record(const Record& record, base::Instant now);
   bool count_try(const Job& job, PartitionIndex partition);
@@ -123,6 +126,7 @@ class BackfillPass {
   Lookahead lookahead_;
   std::optional<Plan> plan_;
   std::optional<Availability> available_;  // of this step, until claims change
+  std::set<JobId> planned_;                // jobs that were told a plan; some have none any more
   std::uint64_t passed_version_ = 0;
   base::Instant passed_until_{};
 };

@@ -230,7 +230,7 @@ void JobBooks::set_reason(Job& job, Reason reason, std::string message) {
   job.reason = reason;
   job.message = message;
   if (is_terminal(job.state)) return;
-  decide(Waits{job.id, reason, std::move(message), std::nullopt});
+  decide(Waits{job.id, reason, std::move(message)});
 }
 
 void JobBooks::end_pass() {
@@ -242,6 +242,16 @@ void JobBooks::end_pass() {
     job->reason = before.reason;
     job->message = std::move(before.message);
     set_reason(*job, now.reason, std::move(now.message));
+  }
+}
+
+void JobBooks::set_plan(Job& job, std::optional<Job::Plan> plan) {
+  if (job.plan == plan) return;
+  job.plan = std::move(plan);
+  if (job.plan) {
+    decide(Planned{job.id, job.plan->start, job.plan->nodes});
+  } else {
+    decide(Planned{.job = job.id, .start = {}, .nodes = {}});
   }
 }
 

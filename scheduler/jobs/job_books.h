@@ -127,6 +127,8 @@ class JobBooks {
   // one).
   void begin_pass() { in_pass_ = true; }
   void end_pass();
+  // When and where it is expected to start, if that is known. Decides Planned if that changed.
+  void set_plan(Job& job, std::optional<Job::Plan> plan);
 
   // --- decisions and changes that JobBooks does not make ---
   void decide(Decision decision) { decisions_.push_back(std::move(decision)); }

@@ -106,7 +106,7 @@ struct Job {
   // --- Admission ---
   std::vector<QueueRecord> queued_in;  // one per partition; empty = not queued
 
-  // --- BackfillPass: what its last pass promised to it, while it is pending ---
+  // --- JobBooks: what the last pass of the backfill promised to it, while it is queued ---
   struct Plan {
     base::Instant start;
     std::vector<NodeIndex> nodes;

@@ -129,6 +129,7 @@ void Admission::admit(Job& job, base::Instant now) {
   if (job.held == Reason::kBadConstraints) unfit_.insert(job.table_order);
   if (auto refusal = refused_by_job(job, now)) {
     if (refusal->until) timers_.emplace(*refusal->until, job.id);
+    books_.set_plan(job, std::nullopt);
     books_.set_reason(job, refusal->reason, std::move(refusal->message));
     return;
   }
@@ -146,6 +147,7 @@ void Admission::admit(Job& job, base::Instant now) {
     unexplained_.note(job.id, books_.table().size());
   }
   if (job.queued_in.empty()) {
+    books_.set_plan(job, std::nullopt);
     if (!first) {  // its partitions were deleted
       first = Refusal{Reason::kPartitionInactive, job.request.partitions.empty()
                                                       ? "no partition is the default"

@@ -83,6 +83,7 @@ class ToldRun {
   }
   void note(const sched::Claim&) {}
   void note(const sched::Waits&) {}
+  void note(const sched::Planned&) {}
   void note(const sched::SubmitRefused&) {}
   void note(const sched::CommandRefused&) {}
 

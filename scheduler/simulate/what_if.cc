@@ -236,6 +236,7 @@ class WhatIfRun {
   void note(const sched::Claim&, Events&) {}
   void note(const sched::SubmitRefused&, Events&) {}
   void note(const sched::CommandRefused&, Events&) {}
+  void note(const sched::Planned&, Events&) {}
   void note(const sched::Waits& waits, Events&) {
     history(waits.job).waits.push_back(
         {.at = now_, .reason = waits.reason, .message = waits.message});
