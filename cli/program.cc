@@ -72,6 +72,8 @@ void add_queue(CLI::App& app, Commands& commands, Output output) {
   command.add_option("-p,--partition", commands.queue.partitions, "jobs of these only: a,b")
       ->delimiter(',')
       ->allow_extra_args(false);
+  command.add_flag("--start", commands.queue.start,
+                   "when and where waiting jobs are expected to start");
   command.add_flag("-w,--watch", commands.queue.watch, "follow changes; shown every second");
   command
       .add_option_function<std::string>(

@@ -21,6 +21,18 @@ std::array<Column, 8> squeue_columns() {
           {"ST", 2},          {"TIME", 10},     {"NODES", 6}, {"NODELIST(REASON)", 0, true}};
 }
 
+std::array<Column, 9> squeue_start_columns() {
+  return {Column{"JOBID", 8},
+          {"PARTITION", 9},
+          {"NAME", 8},
+          {"USER", 8},
+          {"ST", 2},
+          {"START_TIME", 20},
+          {"NODES", 6},
+          {"SCHEDNODES", 20, true},
+          {"NODELIST(REASON)", 0, true}};
+}
+
 std::string format_table(std::span<const Column> columns,
                          std::span<const std::vector<std::string>> rows) {
   std::vector<std::size_t> widths;

@@ -19,6 +19,9 @@ struct Column {
 // SOURCE: squeue(1), default format: %.18i %.9P %.8j %.8u %.2t %.10M %.6D %R
 std::array<Column, 8> squeue_columns();
 
+// SOURCE: squeue(1), --start: %.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R
+std::array<Column, 9> squeue_start_columns();
+
 // Title line and rows, each ended by a newline. REQUIRES: every row has one value per column.
 std::string format_table(std::span<const Column> columns,
                          std::span<const std::vector<std::string>> rows);

@@ -9,6 +9,7 @@
 #include "cli/cluster/read.h"
 #include "cli/testing/program_fixture.h"
 #include "kube/api/batch_job.h"
+#include "kube/api/time_format.h"
 
 namespace cli {
 namespace {
@@ -322,6 +323,74 @@ TEST_F(ClusterCommands, ExplainSaysWhyAJobWaits) {
   const Ran none = run({"explain", "8"});
   EXPECT_EQ(none.code, kExitFailed);
   EXPECT_EQ(none.err, "kubectl-gang explain: there is no job 8 in namespace default\n");
+}
+
+// n12 and n13 are taken until their job's limit, then by a job that is expected before.
+TEST_F(ClusterCommands, StartsThatAreExpectedAreShown) {
+  add_job("team-a", "runs", {.schedule = {.time_limit = seconds{600}}},
+          {.state = kube::JobState::kRunning,
+           .job_id = 1,
+           .priority = 100,
+           .allocation = on("n[12-13]"),
+           .partition = "batch",
+           .start_time = now() - seconds{60},
+           .conditions = ready()});
+  const auto waiting = [&](const char* name, std::int64_t id, std::optional<base::Instant> start) {
+    add_job("team-b", name,
+            {.resources = {.nodes = kube::JobNodes{.min = 2}},
+             .schedule = {.time_limit = seconds{300}}},
+            {.state = kube::JobState::kPending,
+             .reason = "Priority",
+             .job_id = id,
+             .priority = 100 - id,
+             .partition = "batch",
+             .expected_start_time = start,
+             .planned_nodes = start ? "n[12-13]" : ""});
+  };
+  waiting("unknown", 2, std::nullopt);
+  waiting("second", 4, now() + seconds{840});
+  waiting("first", 3, now() + seconds{540});
+  const std::string at = kube::format_time(now() + seconds{540});
+  const std::string then = kube::format_time(now() + seconds{840});
+  EXPECT_EQ(
+      run({"queue", "-A", "--start"}).out,
+      "   JOBID PARTITION     NAME     USER ST           START_TIME  NODES SCHEDNODES         "
+      "  NODELIST(REASON)\n"
+      "       3     batch    first   team-b PD " +
+          at +
+          "      2 n[12-13]             "
+          "(Priority)\n"
+          "       4     batch   second   team-b PD " +
+          then +
+          "      2 n[12-13]             "
+          "(Priority)\n"
+          "       2     batch  unknown   team-b PD                  N/A      2 (null)             "
+          "  (Priority)\n");
+  const auto json = nlohmann::json::parse(run({"queue", "-A", "--start", "-o", "json"}).out);
+  ASSERT_EQ(json["jobs"].size(), 3U);
+  EXPECT_EQ(json["jobs"][1]["plannedNodes"], "n[12-13]");
+  EXPECT_EQ(json["jobs"][1]["expectedStart"],
+            static_cast<double>(base::micros_since_epoch(now() + seconds{540})) / 1e6);
+  EXPECT_EQ(json["jobs"][0]["expectedStart"], nullptr);
+
+  EXPECT_EQ(run({"explain", "second", "-n", "team-b"}).out,
+            "Job         team-b/second (4)\n"
+            "State       Pending\n"
+            "Partition   batch\n"
+            "Reason      Priority\n"
+            "Priority    96\n"
+            "Queue       2 jobs are before it in its partitions; it needs 2 nodes\n"
+            "Expected    " +
+                then +
+                ", in 14:00, on n[12-13]; sooner if jobs end\n"
+                "            before their time limits, later if a limit is raised or a job of\n"
+                "            higher priority comes\n"
+                "Waits for   n[12-13]: promised to job 3 (team-b/first) from " +
+                at + "\n            until " + then +
+                "\n"
+                "Waits for   n[12-13]: job 1 (team-a/runs) runs there, until\n"
+                "            " +
+                at + ", in 9:00 by its time limit\n");
 }
 
 TEST_F(ClusterCommands, ControlChangesOneFieldOfTheSpec) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "cli/cluster/outlook.h"
 #include "cli/cluster/read.h"
 #include "kube/api/time_format.h"
 #include "slurm/hostlist.h"
@@ -86,7 +87,8 @@ std::vector<std::string> partitions_of(const kube::Job& job) {
 
 std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
                         const std::vector<kube::Partition>& partitions,
-                        const std::vector<kube::Event>& events, base::Instant now) {
+                        const std::vector<kube::Job>& all, const std::vector<kube::Event>& events,
+                        base::Instant now) {
   const JobMoment moment = job_moment(job, timetable_of, now);
   const kube::JobStatus& status = job.status;
   std::string out;
@@ -118,7 +120,9 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
   add(out, "Submitted", instant(status.submit_time));
   if (!status.allocation) {
     add(out, "Eligible", instant(status.eligible_time));
-    add(out, "Expected", instant(status.expected_start_time));
+    for (const auto& [label, sentence] : outlook(job, all, partitions, now)) {
+      add(out, label, sentence);
+    }
   }
   add(out, "Started", instant(status.start_time));
   add(out, "Ended", instant(status.end_time));
@@ -140,6 +144,24 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
   }
   return out;
 }
+
+namespace {
+
+// All jobs that a job which waits may wait for: of all namespaces, or of its own where others may
+// not be read.
+base::Result<std::vector<kube::Job>> read_others(const Session& session, const kube::Job& job,
+                                                 Output output) {
+  if (job.status.allocation || (job.status.state && kube::is_final(*job.status.state))) {
+    return std::vector<kube::Job>{};
+  }
+  auto all = list_all<kube::Job>(session, "", output);
+  if (all || all.error().code != base::Code::kPermissionDenied) return all;
+  output.err << "kubectl-gang explain: jobs of other namespaces may not be read, so they are not "
+                "shown\n";
+  return list_all<kube::Job>(session, session.ns, output);
+}
+
+}  // namespace
 
 int run_explain(const Session& session, const std::string& name, Output output) {
   const auto fail = [&](const base::Error& error) {
@@ -164,9 +186,11 @@ int run_explain(const Session& session, const std::string& name, Output output) 
   std::sort(of_job.begin(), of_job.end(), [](const kube::Event& a, const kube::Event& b) {
     return a.last_timestamp < b.last_timestamp;
   });
+  const auto all = read_others(session, *job, output);
+  if (!all) return fail(all.error());
   TimetableReader timetables{session, output};
   const std::string text =
-      explanation(*job, timetables.lookup(), partitions, of_job, session.clock.wall());
+      explanation(*job, timetables.lookup(), partitions, *all, of_job, session.clock.wall());
   if (!timetables.status()) return fail(timetables.status().error());
   output.out << text;
   return kExitOk;

@@ -12,10 +12,12 @@
 
 namespace cli {
 
-// For people; lines of at most 80 columns where names allow it. `partitions`: the job's own.
+// For people; lines of at most 80 columns where names allow it. `partitions`: the job's own; `all`:
+// the jobs that may be read.
 std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
                         const std::vector<kube::Partition>& partitions,
-                        const std::vector<kube::Event>& events, base::Instant now);
+                        const std::vector<kube::Job>& all, const std::vector<kube::Event>& events,
+                        base::Instant now);
 
 int run_explain(const Session& session, const std::string& job, Output output);
 

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "cli/cluster/followed_queue.h"
 #include "cli/cluster/read.h"
 #include "cli/table.h"
+#include "kube/api/time_format.h"
 #include "kube/sleeper.h"
 #include "slurm/quantities.h"
 #include "slurm/text.h"
@@ -53,11 +56,19 @@ QueueLine queue_line(const kube::Job& job, const TimetableOf& timetable_of, base
     line.reason = job.status.reason.empty() ? "None" : job.status.reason;
   }
   line.priority = job.status.priority.value_or(0);
+  if (!job.status.allocation) {
+    line.expected_start = job.status.expected_start_time;
+    line.planned_nodes = job.status.planned_nodes;
+  }
   return line;
 }
 
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json seconds_or_null(const std::optional<base::Instant>& at) {
+  return at ? Json(static_cast<double>(base::micros_since_epoch(*at)) / 1e6) : Json(nullptr);
 }
 
 std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
@@ -72,7 +83,9 @@ std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
                     {"nodes", line.nodes},
                     {"hostlist", text_or_null(line.hostlist)},
                     {"reason", text_or_null(line.reason)},
-                    {"priority", line.priority}});
+                    {"priority", line.priority},
+                    {"expectedStart", seconds_or_null(line.expected_start)},
+                    {"plannedNodes", text_or_null(line.planned_nodes)}});
   }
   const Json all = {{"asOf", static_cast<double>(base::micros_since_epoch(now)) / 1e6},
                     {"jobs", jobs}};
@@ -89,6 +102,20 @@ std::size_t longest_line(std::string_view text) {
   return longest;
 }
 
+// Partition, name and user are cut if a line would be too long.
+std::string format_narrow(std::span<const Column> columns,
+                          std::vector<std::vector<std::string>> rows,
+                          std::optional<std::size_t> columns_max) {
+  std::string text = format_table(columns, rows);
+  if (!columns_max || longest_line(text) <= *columns_max) return text;
+  for (std::vector<std::string>& row : rows) {
+    for (const std::size_t name : {1U, 2U, 3U}) {
+      if (row[name].size() > columns[name].width_min) row[name].resize(columns[name].width_min);
+    }
+  }
+  return format_table(columns, rows);
+}
+
 // As squeue has it, a job that may run in several is shown for each of them.
 bool is_in(const QueueLine& line, const std::vector<std::string>& partitions) {
   const std::vector<std::string> names = slurm::split(line.partition, ',');
@@ -102,9 +129,14 @@ void print_lines(std::vector<QueueLine> lines, base::Instant now, const QueueOpt
   if (!options.partitions.empty()) {
     std::erase_if(lines, [&](const QueueLine& line) { return !is_in(line, options.partitions); });
   }
+  if (options.start) {
+    std::erase_if(lines, [](const QueueLine& line) { return line.moment.code != "PD"; });
+  }
   if (options.watch && !options.json && output.columns) output.out << kClearScreen;
-  output.out << (options.json ? queue_json(lines, now)
-                              : format_queue(lines, options.wide ? std::nullopt : output.columns));
+  const auto columns_max = options.wide ? std::nullopt : output.columns;
+  output.out << (options.json    ? queue_json(lines, now)
+                 : options.start ? format_starts(std::move(lines), columns_max)
+                                 : format_queue(lines, columns_max));
   output.out.flush();
 }
 
@@ -175,14 +207,22 @@ std::string format_queue(const std::vector<QueueLine>& lines,
                     slurm::format_run_time(line.moment.run_time), std::to_string(line.nodes),
                     line.reason.empty() ? line.hostlist : "(" + line.reason + ")"});
   }
-  std::string text = format_table(columns, rows);
-  if (!columns_max || longest_line(text) <= *columns_max) return text;
-  for (std::vector<std::string>& row : rows) {
-    for (const std::size_t name : {1U, 2U, 3U}) {
-      if (row[name].size() > columns[name].width_min) row[name].resize(columns[name].width_min);
-    }
+  return format_narrow(columns, std::move(rows), columns_max);
+}
+
+std::string format_starts(std::vector<QueueLine> lines, std::optional<std::size_t> columns_max) {
+  std::stable_sort(lines.begin(), lines.end(), [](const QueueLine& a, const QueueLine& b) {
+    return a.expected_start.value_or(base::kNever) < b.expected_start.value_or(base::kNever);
+  });
+  std::vector<std::vector<std::string>> rows;
+  for (const QueueLine& line : lines) {
+    rows.push_back({line.job_id, line.partition, line.name, line.user, line.moment.code,
+                    line.expected_start ? kube::format_time(*line.expected_start) : "N/A",
+                    std::to_string(line.nodes),
+                    line.planned_nodes.empty() ? "(null)" : line.planned_nodes,
+                    "(" + line.reason + ")"});
   }
-  return format_table(columns, rows);
+  return format_narrow(squeue_start_columns(), std::move(rows), columns_max);
 }
 
 int run_queue(const Session& session, const QueueOptions& options, Output output) {

@@ -18,6 +18,7 @@ struct QueueOptions {
   std::vector<std::string> partitions;  // empty = all
   bool json = false;
   bool wide = false;                  // whole names, whatever the terminal's width
+  bool start = false;                 // when and where those that wait are expected to start
   bool watch = false;                 // follows changes, shown every second, until interrupted
   std::int64_t watch_rounds_max = 0;  // 0 = no end
 };
@@ -32,6 +33,8 @@ struct QueueLine {
   std::string hostlist;  // that it has; empty = none
   std::string reason;    // why it waits; empty = it has nodes
   std::int64_t priority = 0;
+  std::optional<base::Instant> expected_start;  // of a job that waits, if it is known
+  std::string planned_nodes;                    // likewise
 };
 
 // Jobs that are not finished, in squeue's order: partition, waiting before running before
@@ -44,6 +47,9 @@ std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube:
 // (partition 9 characters, name and user 8); nodes and reasons never are.
 std::string format_queue(const std::vector<QueueLine>& lines,
                          std::optional<std::size_t> columns_max);
+
+// squeue --start: the jobs that wait, the one that is expected first on top.
+std::string format_starts(std::vector<QueueLine> lines, std::optional<std::size_t> columns_max);
 
 int run_queue(const Session& session, const QueueOptions& options, Output output);
 

@@ -1,0 +1,156 @@
+#include "cli/cluster/outlook.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "kube/api/time_format.h"
+#include "slurm/hostlist.h"
+#include "slurm/quantities.h"
+#include "slurm/text.h"
+
+namespace cli {
+namespace {
+
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+// More of them say no more.
+constexpr std::size_t kBlockersMax = 5;
+
+bool waits(const kube::Job& job) {
+  const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
+  return state == kube::JobState::kPending && !job.status.allocation && job.status.job_id;
+}
+
+bool is_held(const kube::Job& job) {
+  return job.status.held || job.spec.control.hold.value_or(false);
+}
+
+std::string label(const kube::Job& job) {
+  return "job " + std::to_string(job.status.job_id.value_or(0)) + " (" + job.metadata.ns + "/" +
+         job.metadata.name + ")";
+}
+
+std::set<std::string> nodes_of(const std::string& hostlist) {
+  const auto names = slurm::expand_hostlist(hostlist);
+  return names ? std::set<std::string>{names->begin(), names->end()} : std::set<std::string>{};
+}
+
+std::string common_nodes(const std::set<std::string>& own, const std::string& hostlist) {
+  std::vector<std::string> common;
+  for (const std::string& name : nodes_of(hostlist)) {
+    if (own.contains(name)) common.push_back(name);
+  }
+  return common.empty() ? "" : slurm::compress_hostlist(common);
+}
+
+bool share_partition(const kube::Job& a, const kube::Job& b) {
+  const auto names = slurm::split(a.status.partition, ',');
+  const auto others = slurm::split(b.status.partition, ',');
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::find(others.begin(), others.end(), name) != others.end();
+  });
+}
+
+bool is_before(const kube::Job& other, const kube::Job& job) {
+  const auto place = [](const kube::Job& each) {
+    return std::tuple{-each.status.priority.value_or(0), *each.status.job_id};
+  };
+  return place(other) < place(job);
+}
+
+// Its own time limit, or what its partition gives it; nothing = none that is known here.
+std::optional<base::Duration> time_limit(const kube::Job& job,
+                                         const std::vector<kube::Partition>& partitions) {
+  if (job.spec.schedule.time_limit) return job.spec.schedule.time_limit;
+  for (const kube::Partition& partition : partitions) {
+    if (partition.metadata.name != job.status.partition || !partition.spec.limits) continue;
+    const kube::PartitionLimits& limits = *partition.spec.limits;
+    return limits.default_time ? limits.default_time : limits.max_time;
+  }
+  return std::nullopt;
+}
+
+std::string when(base::Instant at, base::Instant now) {
+  const base::Duration left = std::chrono::round<std::chrono::seconds>(at - now);
+  return kube::format_time(at) +
+         (left > base::Duration{0} ? ", in " + slurm::format_run_time(left) : "");
+}
+
+void add_place_in_queue(Lines& lines, const kube::Job& job, const std::vector<kube::Job>& all) {
+  const auto count = std::count_if(all.begin(), all.end(), [&](const kube::Job& other) {
+    return other.metadata.uid != job.metadata.uid && waits(other) && !is_held(other) &&
+           share_partition(other, job) && is_before(other, job);
+  });
+  if (count == 0) return;
+  const int nodes = job.spec.resources.nodes ? job.spec.resources.nodes->min : 1;
+  lines.emplace_back("Queue", std::to_string(count) + (count == 1 ? " job is" : " jobs are") +
+                                  " before it in its partitions; it needs " +
+                                  std::to_string(nodes) + (nodes == 1 ? " node" : " nodes"));
+}
+
+struct Blocker {
+  base::Instant until;
+  std::string sentence;
+};
+
+// The jobs that run on its nodes, and those that the nodes are promised to before; the last to
+// leave first, for it decides.
+std::vector<Blocker> blockers(const kube::Job& job, const std::vector<kube::Job>& all,
+                              const std::vector<kube::Partition>& partitions, base::Instant now) {
+  const std::set<std::string> own = nodes_of(job.status.planned_nodes);
+  std::vector<Blocker> found;
+  for (const kube::Job& other : all) {
+    const kube::JobStatus& status = other.status;
+    if (other.metadata.uid == job.metadata.uid) continue;
+    const bool runs = status.allocation && !(status.state && kube::is_final(*status.state));
+    const bool has_plan = waits(other) && status.expected_start_time &&
+                          *status.expected_start_time < *job.status.expected_start_time;
+    if (!runs && !has_plan) continue;
+    const std::string where =
+        common_nodes(own, runs ? status.allocation->hostlist : status.planned_nodes);
+    if (where.empty()) continue;
+    const auto limit = time_limit(other, partitions);
+    Blocker blocker{base::kNever, where + ": "};
+    blocker.sentence += runs ? label(other) + " runs there"
+                             : "promised to " + label(other) + " from " +
+                                   kube::format_time(*status.expected_start_time);
+    if (limit) {
+      blocker.until = (runs ? status.start_time.value_or(now) : *status.expected_start_time) +
+                      *limit +
+                      (status.suspend_time ? status.suspend_time->elapsed : base::Duration{0});
+      blocker.sentence += runs ? ", until " + when(blocker.until, now) + " by its time limit"
+                               : " until " + kube::format_time(blocker.until);
+    }
+    found.push_back(std::move(blocker));
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Blocker& a, const Blocker& b) { return a.until > b.until; });
+  return found;
+}
+
+}  // namespace
+
+Lines outlook(const kube::Job& job, const std::vector<kube::Job>& all,
+              const std::vector<kube::Partition>& partitions, base::Instant now) {
+  Lines lines;
+  if (!waits(job)) return lines;
+  if (!is_held(job)) add_place_in_queue(lines, job, all);
+  if (!job.status.expected_start_time) return lines;
+  lines.emplace_back("Expected", when(*job.status.expected_start_time, now) + ", on " +
+                                     job.status.planned_nodes +
+                                     "; sooner if jobs end before their time limits, later if a "
+                                     "limit is raised or a job of higher priority comes");
+  const std::vector<Blocker> found = blockers(job, all, partitions, now);
+  for (std::size_t i = 0; i < found.size() && i < kBlockersMax; ++i) {
+    lines.emplace_back("Waits for", found[i].sentence);
+  }
+  if (found.size() > kBlockersMax) {
+    lines.emplace_back("Waits for", std::to_string(found.size() - kBlockersMax) + " other jobs");
+  }
+  return lines;
+}
+
+}  // namespace cli

@@ -1,0 +1,21 @@
+// When a job that waits is expected to start, and what it waits for: from its status, and from
+// those of the jobs before it and of the jobs that run where it is to start. Pure.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/job.h"
+#include "api/partition.h"
+#include "base/time.h"
+
+namespace cli {
+
+// Lines of a label and a sentence; none of a job that does not wait. `all`: every job that may be
+// read, the job itself too. `partitions`: the job's own, for the time limits that they set.
+std::vector<std::pair<std::string, std::string>> outlook(
+    const kube::Job& job, const std::vector<kube::Job>& all,
+    const std::vector<kube::Partition>& partitions, base::Instant now);
+
+}  // namespace cli
