@@ -33,7 +33,7 @@ struct Inputs {
   TimetableSettings settings{};
   bool kill_switch = false;
 
-  // From this process (program/agent.h).
+  // From this process (program/policy_loop.h).
   std::optional<LeaseSeen> lease{};
   bool failed_open = false;
   bool stopping = false;

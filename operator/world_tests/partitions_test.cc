@@ -12,6 +12,7 @@
 namespace control {
 namespace {
 
+using nlohmann::json;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
