@@ -11,6 +11,7 @@
 #include "api/qos.h"
 #include "api/scheduler_config.h"
 #include "charts/chart_fixture.h"
+#include "kube/api/batch_job.h"
 #include "kube/client.h"
 #include "kube/testing/api_server/api_server.h"
 #include "kube/testing/api_server/in_process_transport.h"
@@ -35,6 +36,16 @@ class ChartObjects : public Chart {
   kube::Client client_{transport_, clock_, sleeper_, {}};
 };
 
+// A Job of the batch group, or the one that a CronJob makes.
+json batch_job(const json& object) {
+  if (object["kind"] == "Job") return object;
+  json job = object["spec"]["jobTemplate"];
+  job["apiVersion"] = "batch/v1";
+  job["kind"] = "Job";
+  job["metadata"]["name"] = object["metadata"]["name"];
+  return job;
+}
+
 TEST_F(ChartObjects, SchedulerConfigIsValid) {
   const auto created = client_.create_json<kube::SchedulerConfig>(
       "", find(render(set({"schedulerConfig.spec.timeSlice=5s"})), "SchedulerConfig/default"));
@@ -58,6 +69,8 @@ TEST_F(ChartObjects, ExamplesAreValid) {
       // Dry runs, since several files have jobs of one name.
       if (object["kind"] == "Partition") {
         check(client_.create_json<kube::Partition>("", object, {.dry_run = true}));
+      } else if (object["apiVersion"] == "batch/v1") {
+        check(client_.create_json<kube::BatchJob>("default", batch_job(object), {.dry_run = true}));
       } else if (object["kind"] == "Job") {
         check(client_.create_json<kube::Job>("default", object, {.dry_run = true}));
       } else if (object["kind"] == "SchedulerConfig") {
