@@ -15,9 +15,10 @@ class GangTurns : public OnBoth {
     for (const std::string& name : both_) ASSERT_NO_FATAL_FAILURE(submit_ready({.name = name}));
     ASSERT_NO_FATAL_FAILURE(wait_for_turns(both_));
   }
-  void expect_turns_for(int slices) {
+  // From now on, for long enough that each has several slots of its own.
+  void expect_turns_from_now() {
     const Instant from = now();
-    pass(std::chrono::ceil<milliseconds>(slices * slice()));
+    pass(std::chrono::ceil<milliseconds>(10 * slice()));
     expect_turns(from, both_);
   }
   // Nobody else has a slot on any node.
@@ -37,7 +38,7 @@ class GangTurns : public OnBoth {
 TEST_F(GangTurns, TwoJobsOfAllNodesTakeTurns) {
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(begin_both());
-  expect_turns_for(10);
+  expect_turns_from_now();
   for (const std::string& name : both_) expect_undisturbed(name);
 }
 
@@ -59,7 +60,7 @@ TEST_F(GangTurns, AUserSuspendsAndResumesOneOfTwo) {
   EXPECT_TRUE(all_frozen("first"));
   patch(job_path("first"), {{"spec", {{"control", {{"suspend", false}}}}}});
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(both_));
-  expect_turns_for(4);
+  expect_turns_from_now();
   for (const std::string& name : both_) expect_undisturbed(name);
 }
 
@@ -70,7 +71,7 @@ TEST_F(GangTurns, AnAgentThatIsKilledTakesItsPodsUpAgain) {
   ASSERT_NO_FATAL_FAILURE(kill_agent(all_nodes().back()));
   pass(std::chrono::ceil<milliseconds>(2 * slice()));
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(both_));
-  expect_turns_for(4);
+  expect_turns_from_now();
   for (const std::string& name : both_) expect_undisturbed(name);
 }
 
