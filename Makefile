@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo reference dist bench check check-long cluster-up cluster-down campaign e2e-kubernetes e2e-target bench-kubernetes format clean
+.PHONY: help deps build test dev demo reference dist bench check check-long cluster-up cluster-down campaign soak e2e-kubernetes e2e-target bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 SLICE ?= 2s
@@ -67,6 +67,11 @@ campaign: deps  ## the whole system in virtual time, with faults (ROUNDS=10000 S
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target kubegang-simulation
 	@$(BUILD)/bin/kubegang-simulation --rounds $(ROUNDS) --seed $(SEED) --threads $(JOBS)
+
+soak: deps  ## real processes, freezes and kills on the devcluster for an hour (root; SOAK_MINUTES=60 SOAK_SEED=1)
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target soak
+	@tools/as-root $(BUILD)/tests/soak
 
 e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go; minutes the first time; FILTER=Suite.*)
 	@tools/install-packages tools/packages-kubernetes.txt
