@@ -63,28 +63,19 @@ class Replay {
   // The jobs on each node, by name.
   std::map<std::string, std::set<sched::JobId>> jobs_on_nodes(base::Instant now) {
     std::map<std::string, std::set<sched::JobId>> jobs;
-    for (const sched::JobId id : driver_.scheduler().jobs()) {
-      const std::optional<sched::JobView> view = driver_.scheduler().job(id, now);
-      if (!view || view->allocation == nullptr) continue;
-      for (const sched::NodeAllocation& use : view->allocation->nodes) {
-        jobs[driver_.scheduler().node_name(use.node)].insert(id);
-      }
-    }
+    for_each_use(now, [&](sched::JobId id, const std::string& node, const sched::CoreSet&) {
+      jobs[node].insert(id);
+    });
     return jobs;
   }
   // The jobs on each core, by "n1:0".
   std::map<std::string, std::set<sched::JobId>> jobs_on_cores(base::Instant now) {
     std::map<std::string, std::set<sched::JobId>> jobs;
-    for (const sched::JobId id : driver_.scheduler().jobs()) {
-      const std::optional<sched::JobView> view = driver_.scheduler().job(id, now);
-      if (!view || view->allocation == nullptr) continue;
-      for (const sched::NodeAllocation& use : view->allocation->nodes) {
-        const std::string& name = driver_.scheduler().node_name(use.node);
-        for (int core = 0; core < sched::kCoresPerNodeMax; ++core) {
-          if (use.cores.test(core)) jobs[name + ":" + std::to_string(core)].insert(id);
-        }
+    for_each_use(now, [&](sched::JobId id, const std::string& node, const sched::CoreSet& cores) {
+      for (int core = 0; core < sched::kCoresPerNodeMax; ++core) {
+        if (cores.test(core)) jobs[node + ":" + std::to_string(core)].insert(id);
       }
-    }
+    });
     return jobs;
   }
   // A line for each job that holds nodes and is not on its way out: "3 R n1:0-3 n2:0-3".
@@ -104,6 +95,17 @@ class Replay {
   }
 
  private:
+  // Calls visit(job, name of the node, its cores there) for all that is allocated.
+  template <typename Visit>
+  void for_each_use(base::Instant now, const Visit& visit) {
+    for (const sched::JobId id : driver_.scheduler().jobs()) {
+      const std::optional<sched::JobView> view = driver_.scheduler().job(id, now);
+      if (!view || view->allocation == nullptr) continue;
+      for (const sched::NodeAllocation& use : view->allocation->nodes) {
+        visit(id, driver_.scheduler().node_name(use.node), use.cores);
+      }
+    }
+  }
   // Own timing: everything that is due until then, and the plans that are to be published.
   void wake_until(base::Instant now) {
     if (told_) return;

@@ -3,31 +3,16 @@
 #include <gtest/gtest.h>
 
 #include "api/wellknown.h"
+#include "operator/testing/job_parts_fixture.h"
 
 namespace control {
 namespace {
-
-std::shared_ptr<const kube::Node> labelled(const std::string& name, kube::Labels labels) {
-  kube::Node node;
-  node.metadata.name = name;
-  node.metadata.labels = std::move(labels);
-  node.status.allocatable["cpu"] = *kube::parse_quantity("8");
-  node.status.allocatable["memory"] = *kube::parse_quantity("16Gi");
-  node.status.allocatable["pods"] = *kube::parse_quantity("110");
-  node.status.conditions.push_back(
-      {.type = std::string{kube::kReady}, .status = kube::ConditionStatus::kTrue});
-  return std::make_shared<const kube::Node>(std::move(node));
-}
 
 sched::Configuration partitions(std::vector<sched::PartitionConfig> partitions) {
   sched::Configuration configuration;
   configuration.cluster.gang = false;  // nodes need no agent
   configuration.partitions = std::move(partitions);
   return configuration;
-}
-
-std::shared_ptr<const kube::Node> up(const std::string& name) {
-  return labelled(name, {});
 }
 
 // "+n1 -n2": updates and removals, in the order in which the scheduler is told.
@@ -52,11 +37,11 @@ struct NodeBookTest : testing::Test {
 };
 
 TEST_F(NodeBookTest, TellsOfEachNodeOnceAndOnlyWhatChanged) {
-  (void)book.observe("n1", up("n1"));
-  (void)book.observe("n2", up("n2"));
+  (void)book.observe("n1", ready_node("n1"));
+  (void)book.observe("n2", ready_node("n2"));
   EXPECT_EQ(told(), "+n1 +n2");
   EXPECT_EQ(told(), "");
-  (void)book.observe("n1", up("n1"));  // the same once more
+  (void)book.observe("n1", ready_node("n1"));  // the same once more
   EXPECT_EQ(told(), "");
   book.put_foreign("n2", {"team", "pod"}, kube::Bytes{1 << 30});
   EXPECT_EQ(told(), "+n2");
@@ -68,16 +53,16 @@ TEST_F(NodeBookTest, TellsOfEachNodeOnceAndOnlyWhatChanged) {
 }
 
 TEST_F(NodeBookTest, SaysWhatAChangeMakesOthersDo) {
-  EXPECT_TRUE(book.observe("n1", up("n1")).selectable);
-  EXPECT_FALSE(book.observe("n1", up("n1")).selectable);
-  EXPECT_TRUE(book.observe("n1", labelled("n1", {{"pool", "batch"}})).selectable);
-  kube::Node away = *labelled("n1", {{"pool", "batch"}});
+  EXPECT_TRUE(book.observe("n1", ready_node("n1")).selectable);
+  EXPECT_FALSE(book.observe("n1", ready_node("n1")).selectable);
+  EXPECT_TRUE(book.observe("n1", ready_node("n1", {{"pool", "batch"}})).selectable);
+  kube::Node away = *ready_node("n1", {{"pool", "batch"}});
   away.spec.taints.push_back({.key = "node.kubernetes.io/unreachable", .effect = "NoExecute"});
   EXPECT_FALSE(book.observe("n1", std::make_shared<const kube::Node>(away)).selectable)
       << "that is its state";
   away.spec.taints.push_back({.key = "team", .effect = "NoSchedule"});
   EXPECT_TRUE(book.observe("n1", std::make_shared<const kube::Node>(away)).selectable);
-  kube::Node out = *labelled("n1", {{"pool", "batch"}});
+  kube::Node out = *ready_node("n1", {{"pool", "batch"}});
   out.spec.taints.push_back({.key = "node.kubernetes.io/out-of-service", .effect = "NoExecute"});
   EXPECT_TRUE(book.observe("n1", std::make_shared<const kube::Node>(out)).lost);
   EXPECT_TRUE(book.is_lost("n1"));
@@ -87,7 +72,7 @@ TEST_F(NodeBookTest, SaysWhatAChangeMakesOthersDo) {
 }
 
 TEST_F(NodeBookTest, RemovesALostNodeOnlyAfterItsJobs) {
-  (void)book.observe("n1", up("n1"));
+  (void)book.observe("n1", ready_node("n1"));
   EXPECT_EQ(told(), "+n1");
   book.enter("n1", "job");
   (void)book.observe("n1", nullptr);
@@ -100,7 +85,7 @@ TEST_F(NodeBookTest, RemovesALostNodeOnlyAfterItsJobs) {
 }
 
 TEST_F(NodeBookTest, RemembersANodeUntilNothingOfItIsLeft) {
-  (void)book.observe("n1", up("n1"));
+  (void)book.observe("n1", ready_node("n1"));
   book.put_foreign("n1", {"kube-system", "agent"}, kube::Bytes{0});
   book.observe_agent("n1", std::make_shared<const kube::NodeTimetable>());
   EXPECT_EQ(told(), "+n1");
@@ -118,8 +103,8 @@ TEST_F(NodeBookTest, RemembersANodeUntilNothingOfItIsLeft) {
 }
 
 TEST_F(NodeBookTest, CountsWhatPartitionsCanHold) {
-  (void)book.observe("n1", up("n1"));
-  (void)book.observe("other", up("other"));
+  (void)book.observe("n1", ready_node("n1"));
+  (void)book.observe("other", ready_node("other"));
   EXPECT_EQ(told(), "+n1 +other");
   EXPECT_TRUE(book.is_uncounted());
   EXPECT_TRUE(book.count(configuration));
@@ -131,7 +116,7 @@ TEST_F(NodeBookTest, CountsWhatPartitionsCanHold) {
   EXPECT_FALSE(book.count(configuration)) << "nothing changed for jobs that wait";
 
   // A label: the partition holds as much as before, but pods may use another node.
-  (void)book.observe("n1", labelled("n1", {{"disk", "ssd"}}));
+  (void)book.observe("n1", ready_node("n1", {{"disk", "ssd"}}));
   (void)told();
   EXPECT_TRUE(book.count(configuration));
 }

@@ -7,11 +7,10 @@
 #include "api/wellknown.h"
 
 namespace control {
-namespace {
-
-std::shared_ptr<const kube::Node> ready_node(const std::string& name) {
+std::shared_ptr<const kube::Node> ready_node(const std::string& name, kube::Labels labels) {
   kube::Node node;
   node.metadata.name = name;
+  node.metadata.labels = std::move(labels);
   node.status.allocatable["cpu"] = *kube::parse_quantity("8");
   node.status.allocatable["memory"] = *kube::parse_quantity("16Gi");
   node.status.allocatable["pods"] = *kube::parse_quantity("110");
@@ -19,8 +18,6 @@ std::shared_ptr<const kube::Node> ready_node(const std::string& name) {
       {.type = std::string{kube::kReady}, .status = kube::ConditionStatus::kTrue});
   return std::make_shared<const kube::Node>(std::move(node));
 }
-
-}  // namespace
 
 JobPartsFixture::JobPartsFixture() {
   kube::Partition batch;

@@ -20,6 +20,9 @@
 
 namespace control {
 
+// A node of 8 CPUs and 16 GiB that is Ready, as a watch shows it.
+std::shared_ptr<const kube::Node> ready_node(const std::string& name, kube::Labels labels = {});
+
 class JobPartsFixture : public testing::Test {
  protected:
   JobPartsFixture();
