@@ -53,7 +53,8 @@ base::Instant BackfillPass::round_up(base::Instant at) const {
   return base::boundary_at_or_after(at, cluster_.parameters().backfill.resolution);
 }
 
-// The order of the queue is that of this instant (8.1 step 1).
+// The order of the queue is that of this instant (8.1 step 1). Slurm counts the records that it
+// tries (8.1 n), so all of them are needed; otherwise the first ones are, tried or not.
 void BackfillPass::begin(base::Instant now) {
   const BackfillParameters& parameters = cluster_.parameters().backfill;
   books_.expire_claims(now);
@@ -65,7 +66,7 @@ void BackfillPass::begin(base::Instant now) {
   admission_.queue().walk([&](const QueueRecord& record) {
     plan_->records.push_back({record.job, record.partition});
     const auto count = static_cast<int>(plan_->records.size());
-    return count <= parameters.max_job_test;  // one more than it says (recorded)
+    return !parameters.exact_starts || count < parameters.max_job_test;
   });
   if (parameters.running_job_reserve) promise_running_jobs();
 }
@@ -123,14 +124,23 @@ void BackfillPass::tell_plans() {
   }
 }
 
-// The limits of 8.2 on how many records of a user and a partition are tried.
+// The limits of 8.2 on how many records of a user and a partition are tried. What one of them
+// refuses counts against none.
 bool BackfillPass::count_try(const Job& job, PartitionIndex partition) {
   const BackfillParameters& parameters = cluster_.parameters().backfill;
   const std::string& user = job.request.user;
-  const auto counts = [](int most, int& tried) { return most == 0 || ++tried <= most; };
-  return counts(parameters.max_job_part, plan_->tried_in[partition]) &&
-         counts(parameters.max_job_user, plan_->tried_of[user]) &&
-         counts(parameters.max_job_user_part, plan_->tried_of_in[{user, partition}]);
+  int& in_partition = plan_->tried_in[partition];
+  int& of_user = plan_->tried_of[user];
+  int& of_both = plan_->tried_of_in[{user, partition}];
+  const auto reached = [](int most, int tried) { return most > 0 && tried >= most; };
+  if (reached(parameters.max_job_part, in_partition) || reached(parameters.max_job_user, of_user) ||
+      reached(parameters.max_job_user_part, of_both)) {
+    return false;
+  }
+  ++in_partition;
+  ++of_user;
+  ++of_both;
+  return true;
 }
 
 // 8.1 step 3c.
@@ -153,6 +163,8 @@ bool BackfillPass::try_record(const Record& record, base::Instant now) {
     return each.partition == record.partition;
   };
   if (std::none_of(job->queued_in.begin(), job->queued_in.end(), waits_there)) return true;
+  if (plan_->tried >= cluster_.parameters().backfill.max_job_test) return false;
+  if (limits_on_resources_.over_before(*job, record.partition)) return true;
   if (!count_try(*job, record.partition)) return true;
   if (admission_.end_if_too_late(*job, now)) {
     admission_.withdraw(*job);
@@ -170,24 +182,30 @@ bool BackfillPass::try_record(const Record& record, base::Instant now) {
   }
   tried.limit = tried.full_limit;
   const QosConfig* const qos = qos_named(cluster_, job->request.qos);
-  if (qos != nullptr && qos->no_reserve && preempt::enabled(cluster_)) {
+  const bool no_reserve = qos != nullptr && qos->no_reserve;
+  if (no_reserve) tried.now_only = true;
+  if (no_reserve && preempt_mode_is_set()) {
     tried.limit = std::chrono::minutes{1};
-    tried.now_only = true;
   } else if (job->request.time_min) {
     tried.limit = std::min(tried.limit, *job->request.time_min);
   }
   return place(tried, now);
 }
 
-// Nodes that the job could ever use and that are not kept for others; which of them are promised is
-// another matter.
+// PreemptMode is not OFF; GANG alone counts too.
+bool BackfillPass::preempt_mode_is_set() const {
+  return cluster_.parameters().gang || cluster_.parameters().preempt_mode != PreemptMode::kOff;
+}
+
+// Nodes of the partition that are not kept for others; which of them are promised is another
+// matter.
 NodeSet BackfillPass::open_nodes(const Try& tried, base::Instant now) {
   if (!available_) {
     available_.emplace(cluster_, groups_.up());
     for (const JobId id : books_.claimants()) available_->add_claim(*books_.find(id));
   }
   NodeSet nodes = available_->view(tried.job, tried.partition).nodes;
-  nodes &= lookahead_.could_ever_use(tried.job, tried.partition);
+  nodes &= cluster_.partition(tried.partition).nodes;
   const bool exclusive_user = cluster_.partition(tried.partition).config.exclusive_user ||
                               tried.job.request.sharing == Sharing::kUser;
   books_.usage().restrict_to_user(tried.job, exclusive_user, nodes);
@@ -200,6 +218,15 @@ NodeSet BackfillPass::open_nodes(const Try& tried, base::Instant now) {
   return nodes;
 }
 
+// From when on the job may find more nodes that are free of promises.
+std::optional<base::Instant> BackfillPass::later_start(const Try& tried, const NodeSet& open,
+                                                       base::Instant from) const {
+  if (tried.now_only) return std::nullopt;
+  return cluster_.parameters().backfill.exact_starts
+             ? plan_->promises.next_free(from)
+             : plan_->promises.next_gain(open, from, tried.limit);
+}
+
 // When the job may start, beginning with now: the nodes that are free of promises from then on for
 // as long as its limit, and when enough of them come free of running jobs. If that is later than
 // more nodes come free of promises, it is tried again from then on.
@@ -208,17 +235,24 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   const BackfillParameters& parameters = cluster_.parameters().backfill;
   const NodeSet required = cluster_.named(tried.job.request.required_nodes);
   const int nodes_min = node_counts(cluster_, tried.job.request, tried.partition).min;
-  Promises::Sweep sweep{plan.promises, open_nodes(tried, now), tried.limit};
+  const NodeSet open = open_nodes(tried, now);
+  Promises::Sweep sweep{plan.promises, open & lookahead_.could_ever_use(tried.job, tried.partition),
+                        tried.limit};
   Ripe ripe{lookahead_.ripening(tried.job, tried.partition), cluster_.no_nodes()};
   std::optional<base::Instant> from = plan.now;
+  bool counted = false;
   while (from && *from < plan.end) {
     const NodeSet& nodes = sweep.at(*from);
-    std::optional<base::Instant> later = plan.promises.next_free(*from);
-    if (tried.now_only) later.reset();
-    std::optional<base::Instant> until;  // a start is rounded down before it is compared
-    if (later) until = *later + parameters.resolution - base::Duration{1};
-    if (nodes.count() < nodes_min || !nodes.contains(required) ||
-        !ripe.suffice(nodes, nodes_min, until)) {
+    std::optional<base::Instant> later = later_start(tried, open, *from);
+    std::optional<base::Instant> until = later;
+    if (until && parameters.exact_starts)
+      until = *until + parameters.resolution - base::Duration{1};
+    if (nodes.count() < nodes_min || !nodes.contains(required)) {
+      from = later;
+      continue;
+    }
+    if (!std::exchange(counted, true)) ++plan.tried;
+    if (!ripe.suffice(nodes, nodes_min, until)) {
       from = later;
       continue;
     }
@@ -227,8 +261,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
                                                     .nodes = nodes,
                                                     .now_only = tried.now_only,
                                                     .until = until});
-    if (answer.kind == Lookahead::Answer::Kind::kNever) return true;
-    if (answer.kind == Lookahead::Answer::Kind::kLater) {
+    if (answer.kind != Lookahead::Answer::Kind::kStarts) {
       from = later;
       continue;
     }
@@ -243,7 +276,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
       ripe.forget();
       later.reset();
     }
-    if (later && round_down(start) > *later) {
+    if (later && start > *until) {
       from = later;
       continue;
     }
@@ -278,6 +311,7 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     actions_.start(job, tried.partition, std::move(*fits));
     admission_.withdraw(job);
     lookahead_.started(job);
+    if (!cluster_.parameters().backfill.exact_starts) promise_running(job);
     ++plan_->started;
     plan_->version = books_.version();
     available_.reset();
@@ -310,10 +344,20 @@ void BackfillPass::limit_to_promises(const Try& tried, Fits& fits) const {
   fits.time_limit = std::clamp(left, tried.limit, tried.full_limit);
 }
 
+// Slurm rounds the end of a promise down, so a job behind may start that is not over by then.
+base::Instant BackfillPass::end_of_promise(base::Instant begin, base::Instant end) const {
+  const BackfillParameters& parameters = cluster_.parameters().backfill;
+  if (parameters.exact_starts) return round_up(end);
+  return std::max(round_down(end), begin + parameters.resolution);
+}
+
 // 8.1 step 3k. False if the nodes are promised to others in that time.
 bool BackfillPass::promise(const Try& tried, const NodeSet& nodes, base::Instant start) {
-  const base::Instant begin = round_down(start), end = round_up(start + tried.limit);
-  if (plan_->promises.overlaps(nodes, begin, end)) return false;
+  if (limits_on_resources_.over_as_asked(tried.job, tried.partition)) return true;
+  const base::Instant begin = round_down(start);
+  const base::Instant end = end_of_promise(begin, start + tried.limit);
+  const bool is_known_free = start <= plan_->now && !cluster_.parameters().backfill.exact_starts;
+  if (!is_known_free && plan_->promises.overlaps(nodes, begin, end)) return false;
   plan_->promises.add(nodes, begin, end);
   ++plan_->promised_in[tried.partition];
   plan_->valid_until = std::min(plan_->valid_until, start);
@@ -326,17 +370,23 @@ bool BackfillPass::promise(const Try& tried, const NodeSet& nodes, base::Instant
   return true;
 }
 
-// bf_running_job_reserve: a job that has its nodes as a whole, and cannot be preempted.
+// bf_running_job_reserve.
 void BackfillPass::promise_running_jobs() {
   for (const auto& [order, job] : books_.allocated()) {
-    if (!job->running() || job->completing() || !job->allocation.whole_nodes) continue;
-    if (preempt::effective_mode(cluster_, *job) != PreemptMode::kOff) continue;
-    if (plan_->promises.changes() >= space_size()) return;
-    NodeSet nodes = cluster_.no_nodes();
-    for_each_rank(cluster_, job->allocation,
-                  [&](int rank, const NodeAllocation&) { nodes.set(rank); });
-    plan_->promises.add(nodes, plan_->now, round_up(lookahead_.expected_end(*job)));
+    if (job->running() && !job->completing()) promise_running(*job);
   }
+}
+
+// Its nodes to a job that was given them as a whole by select/cons_tres, and cannot be preempted.
+void BackfillPass::promise_running(const Job& job) {
+  if (cluster_.parameters().select == SelectType::kLinear || !job.allocation.whole_nodes) return;
+  if (preempt::effective_mode(cluster_, job) != PreemptMode::kOff) return;
+  if (plan_->promises.changes() >= space_size()) return;
+  NodeSet nodes = cluster_.no_nodes();
+  for_each_rank(cluster_, job.allocation,
+                [&](int rank, const NodeAllocation&) { nodes.set(rank); });
+  const base::Instant begin = round_down(plan_->now);
+  plan_->promises.add(nodes, begin, end_of_promise(begin, lookahead_.expected_end(job)));
 }
 
 }  // namespace sched

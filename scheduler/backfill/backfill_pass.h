@@ -47,6 +47,7 @@ class BackfillPass {
         groups_{groups},
         books_{books},
         admission_{admission},
+        limits_on_resources_{resource_limits},
         limits_{limits},
         actions_{actions},
         attempt_{cluster, groups, books, resource_limits},
@@ -79,6 +80,7 @@ class BackfillPass {
     std::vector<Record> records;
     std::size_t next = 0;
     int started = 0;
+    int tried = 0;  // records for which nodes were looked for
     std::map<PartitionIndex, int> tried_in, promised_in;
     std::map<std::string, int> tried_of;
     std::map<std::pair<std::string, PartitionIndex>, int> tried_of_in;
@@ -105,12 +107,17 @@ class BackfillPass {
   bool count_try(const Job& job, PartitionIndex partition);
   bool gets_no_promise(const Job& job, PartitionIndex partition, base::Instant now) const;
   bool place(const Try& tried, base::Instant now);
+  bool preempt_mode_is_set() const;
   NodeSet open_nodes(const Try& tried, base::Instant now);
+  std::optional<base::Instant> later_start(const Try& tried, const NodeSet& open,
+                                           base::Instant from) const;
   enum class Started { kYes, kNo, kSkipped };
   Started start_now(const Try& tried, const NodeSet& nodes, base::Instant now);
   void limit_to_promises(const Try& tried, Fits& fits) const;
   bool promise(const Try& tried, const NodeSet& nodes, base::Instant start);
+  base::Instant end_of_promise(base::Instant begin, base::Instant end) const;
   void promise_running_jobs();
+  void promise_running(const Job& job);
   int space_size() const;
   bool goes_on() const;  // no limit of the pass is reached
   base::Instant round_down(base::Instant at) const;
@@ -120,6 +127,7 @@ class BackfillPass {
   const NodeGroups& groups_;
   JobBooks& books_;
   Admission& admission_;
+  const ResourceLimits& limits_on_resources_;
   const TimeLimits& limits_;
   PassActions& actions_;
   StartAttempt attempt_;

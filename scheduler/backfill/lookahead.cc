@@ -93,6 +93,8 @@ struct Lookahead::Search {
   const SharingStatus& sharing;
   std::optional<Count> count;  // nothing where cores cannot be counted
   bool has_victims = false;    // some of ends_ are marked, and taken away from the beginning
+  base::Duration window = kFirstWindow;        // of the next batch
+  std::optional<base::Instant> windows_begin;  // without exact_starts
   bool takes_extra_row = false;
   bool is_future = false;
 };
@@ -337,27 +339,31 @@ base::Instant Lookahead::guess_end(const End& last) const {
   if (parameters.select != SelectType::kLinear) {
     const auto& own = cluster_.partition(*last.job->partition).config.over_time_limit;
     const auto over = own ? own : parameters.over_time_limit;
-    guess = over ? last.at + parameters.kill_wait + *over : now_ + kUnlimitedTime;
+    guess = over ? last.at + parameters.kill_wait + *over
+                 : now_ + last.job->time_limit.value_or(kUnlimitedTime);
   }
   return std::max(guess, now_ + kShortestTime);
 }
 
 // The jobs from here on that end within the window after the first of them, as far as they have
-// nodes in question.
-Lookahead::Batch Lookahead::add_batch(Search& search, std::size_t from,
-                                      base::Duration window) const {
+// nodes in question. Slurm counts its windows from the half minute of its clock in which the first
+// job of all ends; here from the middle of the half minute after that end. And it looks at the end
+// of a job only if the job before it was taken.
+Lookahead::Batch Lookahead::add_batch(Search& search, std::size_t from) const {
   const bool single = cluster_.parameters().select == SelectType::kLinear;
+  const bool exact = cluster_.parameters().backfill.exact_starts;
   Batch batch{.begin = from, .end = from};
   std::optional<base::Instant> limit;
-  for (std::size_t i = from; i < ends_.size(); ++i) {
-    if (limit && ends_[i].at > *limit) break;
-    if (ends_[i].is_victim ||
-        !has_node_in(cluster_, ends_[i].job->allocation, search.question.nodes)) {
-      continue;
-    }
+  std::size_t i = from;
+  for (bool follows = false; i < ends_.size(); ++i) {
+    if (ends_[i].is_victim) continue;
+    if (limit && (exact || follows) && ends_[i].at > *limit) break;
+    follows = has_node_in(cluster_, ends_[i].job->allocation, search.question.nodes);
+    if (!follows) continue;
     if (!limit) {
       batch.first = ends_[i].at;
-      limit = ends_[i].at + window;
+      if (!search.windows_begin) search.windows_begin = batch.first + kFirstWindow / 2;
+      limit = (exact ? batch.first : *search.windows_begin) + search.window;
     }
     batch.end = i + 1;
     if (search.count) {
@@ -366,7 +372,23 @@ Lookahead::Batch Lookahead::add_batch(Search& search, std::size_t from,
     }
     if (single) break;
   }
+  if (limit) batch.next = i < ends_.size() ? ends_[i].at : *limit;
   return batch;
+}
+
+// The window of the next batch; with Slurm's windows at least as far as its first job.
+void Lookahead::widen(Search& search, const Batch& batch) const {
+  const BackfillParameters& parameters = cluster_.parameters().backfill;
+  const base::Duration step = parameters.window_linear;
+  search.window = step.count() > 0 ? search.window + step : search.window * 2;
+  if (parameters.exact_starts) return;
+  const base::Duration missing = batch.next - (*search.windows_begin + search.window);
+  if (missing.count() <= 0) return;
+  if (step.count() > 0) {
+    search.window += (missing + step - base::Duration{1}) / step * step;
+  } else {
+    while (batch.next > *search.windows_begin + search.window) search.window *= 2;
+  }
 }
 
 // The job fits at the end of the batch; if that is asked for, the first end in it that is enough.
@@ -389,10 +411,9 @@ Lookahead::Answer Lookahead::narrow(Search& search, const Batch& batch, Answer f
 
 Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
   const BackfillParameters& parameters = cluster_.parameters().backfill;
-  base::Duration window = kFirstWindow;
   search.is_future = true;
   while (from < ends_.size()) {
-    const Batch batch = add_batch(search, from, window);
+    const Batch batch = add_batch(search, from);
     if (batch.end == from) break;  // the others have no nodes in question
     const base::Instant start = guess_end(ends_[batch.end - 1]);
     const base::Instant earliest = parameters.exact_starts ? batch.first : start;
@@ -401,7 +422,7 @@ Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
       return narrow(search, batch, *std::move(answer));
     }
     from = batch.end;
-    window = parameters.window_linear.count() > 0 ? window + parameters.window_linear : window * 2;
+    widen(search, batch);
   }
   return {};
 }

@@ -118,9 +118,11 @@ class Lookahead {
   struct Batch {
     std::size_t begin, end;                 // of ends_
     base::Instant first{};                  // end in it that matters
+    base::Instant next{};                   // end behind it
     std::optional<std::size_t> possible{};  // by the count of cores, with so many jobs gone
   };
-  Batch add_batch(Search& search, std::size_t from, base::Duration window) const;
+  Batch add_batch(Search& search, std::size_t from) const;
+  void widen(Search& search, const Batch& batch) const;
   Answer narrow(Search& search, const Batch& batch, Answer found);
   std::optional<Answer> ask(Search& search, std::size_t gone, base::Instant start);
   void take_away(std::size_t count);

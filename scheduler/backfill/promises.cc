@@ -65,6 +65,58 @@ Promises::Sweep::Sweep(const Promises& promises, NodeSet nodes, base::Duration l
       free_{nodes_},
       blocked_(static_cast<std::size_t>(nodes_.size())) {}
 
+// Whether a node of a promise that begins (or ends, by `key`) at the instant fits.
+template <typename Fits>
+bool Promises::any_at(base::Instant at, const std::vector<std::size_t>& order,
+                      base::Instant Promise::*key, const Fits& fits) const {
+  const auto earlier = [&](std::size_t promise, base::Instant instant) {
+    return promises_[promise].*key < instant;
+  };
+  for (auto it = std::lower_bound(order.begin(), order.end(), at, earlier);
+       it != order.end() && promises_[*it].*key == at; ++it) {
+    const std::vector<int>& ranks = promises_[*it].ranks;
+    if (std::any_of(ranks.begin(), ranks.end(), fits)) return true;
+  }
+  return false;
+}
+
+bool Promises::free_just_after(int rank, base::Instant at) const {
+  const std::vector<Span>& spans = of_node_[static_cast<std::size_t>(rank)];
+  return std::none_of(spans.begin(), spans.end(),
+                      [&](const Span& span) { return span.begin <= at && span.end > at; });
+}
+
+bool Promises::free_just_before(int rank, base::Instant at) const {
+  const std::vector<Span>& spans = of_node_[static_cast<std::size_t>(rank)];
+  return std::none_of(spans.begin(), spans.end(),
+                      [&](const Span& span) { return span.begin < at && span.end >= at; });
+}
+
+// The instants at which the promised nodes change cut the time into slots. The end of a slot counts
+// if the slot before it begins while the job would run. An instant at which one promise ends and
+// another of the same nodes begins changes nothing.
+std::optional<base::Instant> Promises::next_gain(const NodeSet& nodes, base::Instant start,
+                                                 base::Duration length) const {
+  base::Instant slot_begin = start;
+  base::Instant begin_before = start;
+  for (auto at = changes_.upper_bound(start); at != changes_.end(); ++at) {
+    if (begin_before > start + length) return std::nullopt;
+    bool freed = false;
+    bool gained = false;
+    any_at(*at, by_end_, &Promise::end, [&](int rank) {
+      if (!free_just_after(rank, *at)) return false;
+      freed = true;
+      gained = nodes.test(rank);
+      return gained;
+    });
+    if (gained) return *at;
+    const bool taken = any_at(*at, by_begin_, &Promise::begin,
+                              [&](int rank) { return free_just_before(rank, *at); });
+    if (freed || taken) begin_before = std::exchange(slot_begin, *at);
+  }
+  return std::nullopt;
+}
+
 // Promises enter in the order of their begins and leave in the order of their ends. One that leaves
 // has entered before, as its begin is not after the start.
 const NodeSet& Promises::Sweep::at(base::Instant start) {

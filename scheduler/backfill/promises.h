@@ -28,6 +28,10 @@ class Promises {
   std::optional<base::Instant> next_begin(const NodeSet& nodes, base::Instant after) const;
   // When nodes come free of promises next after this instant, within the window.
   std::optional<base::Instant> next_free(base::Instant after) const;
+  // When one of these nodes comes free next after `start`, as far as Slurm 22.05 looks for it: up
+  // to the second instant after [start, start + length] at which the promised nodes change.
+  std::optional<base::Instant> next_gain(const NodeSet& nodes, base::Instant start,
+                                         base::Duration length) const;
   // How many instants at which the promised nodes change there are, as Slurm counts them for
   // bf_node_space_size.
   int changes() const { return static_cast<int>(changes_.size()) + 1; }
@@ -57,6 +61,11 @@ class Promises {
   struct Span {
     base::Instant begin, end;
   };
+  template <typename Fits>
+  bool any_at(base::Instant at, const std::vector<std::size_t>& order, base::Instant Promise::*key,
+              const Fits& fits) const;
+  bool free_just_after(int rank, base::Instant at) const;
+  bool free_just_before(int rank, base::Instant at) const;
 
   const base::Instant window_end_;
   std::vector<Promise> promises_;

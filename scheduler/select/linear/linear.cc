@@ -252,7 +252,9 @@ SelectOutcome Linear::select(const SelectRequest& request) {
   }
   std::optional<Ranks> chosen;
   if (request.mode == SelectMode::kWillRun) {  // R8.3
-    const NodeSet eligible = count(request, request.nodes, share_of(request) - 1, kUnlimited);
+    const int least = cluster_.parameters().backfill.exact_starts ? 0 : 1;
+    const int others = std::max(share_of(request) - 1, least);
+    const NodeSet eligible = count(request, request.nodes, others, kUnlimited);
     if (eligible.count() >= request.min_nodes) chosen = fit(request, eligible);
   } else if (cluster_.parameters().placement == PlacementPolicy::kMinimisePreemption) {
     chosen = cheapest(request, outcome.victims);
