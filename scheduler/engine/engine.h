@@ -32,6 +32,7 @@
 #include "scheduler/place/node_groups.h"
 #include "scheduler/priority/priorities.h"
 #include "scheduler/queue/admission.h"
+#include "scheduler/queue/job_queue.h"
 #include "scheduler/scheduler.h"
 
 namespace sched {
@@ -118,6 +119,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // --- the life cycle, in its order ---
   void begun(Job& job);  // the books' listener: a job has its allocation
   void become_ready(Job& job);
+  bool passes_preemptors_over() const;
   void preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor);
   // Decides the ending, which is final, and begins its grace time. Does nothing if there is one.
   void begin_ending(Job& job, Ending ending);

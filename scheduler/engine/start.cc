@@ -1,5 +1,6 @@
 // Starts (T2), readiness, and preemption on their behalf (7.7).
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,32 @@ void Engine::become_ready(Job& job) {
   turns_->mark_nodes(job);
 }
 
+namespace {
+
+// When the thread of sched/builtin that estimates starts runs next. Recordings begin 1.5 s after
+// slurmctld has started or, where jobs take turns, soon after the end of the first slice. Its
+// interval is read from the first key of SchedulerParameters that ends so.
+base::Instant next_estimates(const ClusterParameters& parameters, base::Instant now) {
+  using std::chrono::milliseconds;
+  base::Duration interval = std::chrono::seconds{30};
+  if (parameters.queue.sched_interval != QueueParameters{}.sched_interval) {
+    interval = parameters.queue.sched_interval;
+  } else if (parameters.backfill.interval != BackfillParameters{}.interval) {
+    interval = parameters.backfill.interval;
+  }
+  interval = std::max<base::Duration>(interval, std::chrono::seconds{1});
+  const base::Duration age = parameters.gang ? parameters.time_slice + milliseconds{700}
+                                             : base::Duration{milliseconds{1500}};
+  return base::slot_begin(base::slot_of(now + age, interval) + 1, interval) - age;
+}
+
+}  // namespace
+
+// P21.
+bool Engine::passes_preemptors_over() const {
+  return !timing_.wakes && !cluster_.parameters().backfill.exact_starts && is_fifo(cluster_);
+}
+
 // 7.7: the claim is committed before the victims' endings, and it lasts until the last of them must
 // be gone.
 void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
@@ -53,8 +80,13 @@ void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
     until = std::max(until, now_ + preempt::grace_time(cluster_, victim));
   }
   const ClusterParameters& parameters = cluster_.parameters();
-  until += parameters.kill_wait + parameters.message_timeout;
-  books_.set_claim(preemptor, std::move(needs.allocation), until);
+  const base::Duration at_most = parameters.kill_wait + parameters.message_timeout;
+  if (passes_preemptors_over()) {
+    preemptor.passed_over_until = next_estimates(parameters, now_);
+    preemptor.preempts_until = now_ + at_most;
+  } else {
+    books_.set_claim(preemptor, std::move(needs.allocation), until + at_most);
+  }
   for (const auto& [victim, mode] : victims) preempt(*victim, mode, preemptor.id);
 }
 

@@ -118,6 +118,10 @@ struct Job {
   std::optional<Allocation> claim;
   base::Instant claim_until{};
 
+  // --- Engine: a preemptor of Slurm's FIFO (P21): passed over, and without further victims ---
+  base::Instant passed_over_until{};
+  base::Instant preempts_until{};
+
   // --- JobBooks: the allocation, while `partition` is set ---
   std::optional<PartitionIndex> partition;
   Allocation allocation;

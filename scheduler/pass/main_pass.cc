@@ -114,6 +114,10 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
   const PartitionIndex partition = record.partition;
   // 3. It was started through another record, or held, or its victims are on their way out.
   if (!job.pending() || job.held || pass.preempting.contains(job.id)) return;
+  if (pass.now < job.passed_over_until) {
+    pass.valid_until = std::min(pass.valid_until, job.passed_over_until);
+    return;
+  }
   ++pass.tested;
   // 6. The partition's depth is reached.
   const int partition_depth = cluster_.parameters().queue.partition_job_depth;
@@ -159,9 +163,10 @@ void MainPass::on(State& pass, Job& job, PartitionIndex partition, Fits verdict)
 
 void MainPass::on(State& pass, Job& job, PartitionIndex partition, NeedsVictims verdict) {
   const auto count = std::to_string(verdict.victims.size());
-  if (!job.claim || pass.now >= job.claim_until) {
+  const base::Instant until = job.claim ? job.claim_until : job.preempts_until;
+  if (pass.now >= until) {
     actions_.preempt_for(job, std::move(verdict));
-    pass.available.add_claim(job);
+    if (job.claim) pass.available.add_claim(job);
   }
   pass.preempting.insert(job.id);
   books_.set_reason(job, Reason::kResources,
