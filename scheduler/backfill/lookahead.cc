@@ -16,6 +16,8 @@ using Keep = Selector::Trial::Keep;
 using Kind = Lookahead::Answer::Kind;
 
 constexpr base::Duration kFirstWindow = std::chrono::seconds{30};
+// So often nodes without room for the job's pods are left out.
+constexpr int kRoomRoundsMax = 16;
 
 }  // namespace
 
@@ -195,6 +197,7 @@ bool Lookahead::has_candidates(Search& search) {
     });
     if (end == ends_.end()) continue;
     end->is_victim = true;
+    end->must_end = candidate.must_end();
     search.has_victims = true;
     const bool suspends = candidate.mode == PreemptMode::kSuspend;
     trial_->remove(*candidate.job, suspends ? Keep::kMemory : Keep::kNothing);
@@ -230,23 +233,58 @@ std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone
   return question_selector(search, search.question.nodes, start);
 }
 
-// Whether the job fits on these nodes with the books as they are in the trial.
+// Whether an allocated job has no pods on its nodes any longer when the one in question starts.
+bool Lookahead::is_gone_by(const Job& job, base::Instant start) const {
+  if (job.completing()) return start > now_;
+  const auto end =
+      std::find_if(ends_.begin(), ends_.end(), [&](const End& each) { return each.job == &job; });
+  if (end == ends_.end()) return false;
+  if (end->is_victim) return end->must_end;
+  return start > now_ && guess_end(*end) <= start;
+}
+
+// Whether the node takes the pods that the job would have there.
+bool Lookahead::has_room(const Job& job, const NodeAllocation& use, base::Instant start) const {
+  const std::optional<int> left = books_.usage().pods_left(use.node);
+  int missing = left ? pods_on(job.request, use) - *left : 0;
+  if (missing <= 0) return true;
+  for (const Job* const there : books_.usage().jobs_on(use.node)) {
+    if (!is_gone_by(*there, start)) continue;
+    for (const NodeAllocation& freed : there->allocation.nodes) {
+      if (freed.node == use.node) missing -= pods_on(there->request, freed);
+    }
+  }
+  return missing <= 0;
+}
+
+// Whether the job fits on these nodes with the books as they are in the trial. Nodes that cannot
+// take its pods are left out, and it is asked again.
 std::optional<Lookahead::Answer> Lookahead::question_selector(const Search& search,
                                                               const NodeSet& nodes,
                                                               base::Instant start) {
   const bool busy_first = cluster_.parameters().backfill.busy_nodes && search.is_future;
-  const std::optional<Allocation> found = placement_.will_run(
-      books_.selector(), {.job = search.question.job,
-                          .partition = search.question.partition,
-                          .nodes = nodes,
-                          .now = now_,
-                          .sharing = search.sharing,
-                          .takes_extra_row = search.takes_extra_row,
-                          .idle_last = busy_first ? &books_.usage().idle() : nullptr});
-  if (!found) return std::nullopt;
-  Answer answer{.kind = Kind::kStarts, .start = start, .nodes = cluster_.no_nodes()};
-  for_each_rank(cluster_, *found, [&](int rank, const NodeAllocation&) { answer.nodes.set(rank); });
-  return answer;
+  NodeSet usable = nodes;
+  for (int round = 0; round < kRoomRoundsMax; ++round) {
+    const std::optional<Allocation> found = placement_.will_run(
+        books_.selector(), {.job = search.question.job,
+                            .partition = search.question.partition,
+                            .nodes = usable,
+                            .now = now_,
+                            .sharing = search.sharing,
+                            .takes_extra_row = search.takes_extra_row,
+                            .idle_last = busy_first ? &books_.usage().idle() : nullptr});
+    if (!found) return std::nullopt;
+    Answer answer{.kind = Kind::kStarts, .start = start, .nodes = cluster_.no_nodes()};
+    bool fits = true;
+    for_each_rank(cluster_, *found, [&](int rank, const NodeAllocation& use) {
+      answer.nodes.set(rank);
+      if (has_room(search.question.job, use, start)) return;
+      usable.reset(rank);
+      fits = false;
+    });
+    if (fits) return answer;
+  }
+  return std::nullopt;
 }
 
 Lookahead::Ripening Lookahead::ripen(int needed, bool whole) const {

@@ -100,6 +100,7 @@ class Lookahead {
     base::Instant at;
     const Job* job;
     bool is_victim = false;  // of the job in question
+    bool must_end = false;   // as a victim: it is not only suspended
   };
   struct Needs;
   // Free cores of each node, counted as jobs leave.
@@ -113,6 +114,8 @@ class Lookahead {
   Answer after_ends(Search& search, std::size_t from);
   Answer when_ripe(Search& search, const Ripening& ripening);
   std::optional<Answer> ask_ripe(const Search& search, const Ripening& ripening, base::Instant at);
+  bool is_gone_by(const Job& job, base::Instant start) const;
+  bool has_room(const Job& job, const NodeAllocation& use, base::Instant start) const;
   std::optional<Answer> question_selector(const Search& search, const NodeSet& nodes,
                                           base::Instant start);
   struct Batch {

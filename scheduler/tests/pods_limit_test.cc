@@ -61,6 +61,30 @@ TEST(PodsLimit, CountsAPodForEachTaskWhereTheJobWantsItSo) {
   EXPECT_EQ(driver.view(3).state, JobState::kPending);
 }
 
+// n1 has free cores and no room for a pod; n2 has neither until job 2 ends.
+TEST(PodsLimit, AnEstimateNamesNodesThatTakeThePods) {
+  const auto two = nodes("n", 1, 2);
+  Configuration c = gang_linear({partition("p", two, OverSubscribe::kNo, 1)});
+  c.cluster.gang = false;
+  c.cluster.select = SelectType::kConsTres;
+  c.cluster.scheduler = SchedulerType::kBackfill;
+  c.cluster.backfill.resolution = seconds(1);
+  Driver driver{c, {with_room(two[0], 1), with_room(two[1], 1)}, kTimingIsTold};
+  const auto submit = [&](JobRequest request, int tasks, int minutes) {
+    request.tasks = tasks;
+    request.time_limit = std::chrono::minutes{minutes};
+    submit_at(driver, 0, request);
+  };
+  submit(job(1, 1), 1, 10);
+  submit(job(2, 1), 4, 5);
+  submit(job(3, 1), 1, 1);
+  driver.step(at(1), Pass{.main = true, .backfill = true});
+  ASSERT_EQ(driver.nodes_of(2), Names{"n2"});
+  EXPECT_EQ(driver.view(3).expected_start, at(300));
+  ASSERT_EQ(driver.view(3).planned_nodes.size(), 1U);
+  EXPECT_EQ(driver.scheduler().node_name(driver.view(3).planned_nodes[0]), "n2");
+}
+
 TEST(PodsLimit, WhatAVictimLeavesCounts) {
   const auto one = nodes("n", 1, 1);
   Configuration c = gang_linear({partition("low", one, OverSubscribe::kNo, 1, 1),
