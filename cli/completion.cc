@@ -7,6 +7,7 @@
 
 #include "api/job.h"
 #include "api/partition.h"
+#include "cli/cluster/read.h"
 #include "cli/cluster/submit.h"
 #include "kube/api/namespace.h"
 
@@ -99,7 +100,10 @@ Words unfinished_jobs(const Session& session) {
   if (!list) return words;
   for (const kube::Job& job : list->items) {
     const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
-    if (!kube::is_final(state)) words[job.metadata.name] = to_string(state);
+    if (kube::is_final(state)) continue;
+    words[job.metadata.name] = to_string(state);
+    const std::string batch = batch_job_of(job);
+    if (!batch.empty()) words["job/" + batch] = to_string(state);
   }
   return words;
 }

@@ -48,7 +48,16 @@ TEST_F(Completion, OffersTheUnfinishedJobsOfTheNamespace) {
   add_job("team-b", "rest", {}, {.state = kube::JobState::kPending, .job_id = 3});
   EXPECT_EQ(complete({"cancel", "-n", "team-a", "r"}), "running\tRunning\n:4\n");
   EXPECT_EQ(complete({"explain", "-n", "team-b", ""}), "rest\tPending\n:4\n");
-  EXPECT_EQ(complete({"queue", "-n", "team-b", ""}), ":4\n") << "it takes no argument";
+  EXPECT_EQ(complete({"queue", "-n", "team-b", ""}), "rest\tPending\n:4\n");
+  EXPECT_EQ(complete({"info", "-n", "team-b", ""}), ":4\n") << "it takes no argument";
+}
+
+TEST_F(Completion, OffersJobsOfTheBatchGroupAsKubectlWritesThem) {
+  const kube::BatchJob batch = add_batch_job("team-a", "train", "kubegang.io/job");
+  add_job("team-a", "train-r1", {}, {.state = kube::JobState::kRunning, .job_id = 1},
+          attempt_at(batch, "1"));
+  EXPECT_EQ(complete({"cancel", "-n", "team-a", "job/"}), "job/train\tRunning\n:4\n");
+  EXPECT_EQ(complete({"queue", "-n", "team-a", "t"}), "train-r1\tRunning\n:4\n");
 }
 
 TEST_F(Completion, ManualPagesHaveEveryCommandAndOption) {

@@ -68,6 +68,7 @@ void add_json(CLI::App& command, bool& wanted) {
 void add_queue(CLI::App& app, Commands& commands, Output output) {
   CLI::App& command = *app.add_subcommand("queue", "Show jobs, as squeue does.");
   add_connection(command, commands.connect);
+  command.add_option("JOB", commands.queue.jobs, "names or numbers; job/NAME: of the batch group");
   command.add_flag("-A,--all-namespaces", commands.queue.all_namespaces, "jobs of all namespaces");
   command.add_option("-p,--partition", commands.queue.partitions, "jobs of these only: a,b")
       ->delimiter(',')

@@ -90,31 +90,10 @@ TEST_F(ClusterCommands, QueueShowsExactStatesFromTheTimetables) {
 
 // "job/NAME" as kubectl means it: a Job of the batch group. What is changed is the Job of ours.
 TEST_F(ClusterCommands, TakeABatchJobForItsPresentAttempt) {
-  const auto create_batch = [&](const std::string& name, const std::string& managed_by) {
-    const nlohmann::json pod{
-        {"restartPolicy", "Never"},
-        {"containers", nlohmann::json::array({{{"name", "main"}, {"image", "busybox"}}})}};
-    return client_.create_json<kube::BatchJob>(
-        "team-a", {{"apiVersion", "batch/v1"},
-                   {"kind", "Job"},
-                   {"metadata", {{"name", name}, {"namespace", "team-a"}}},
-                   {"spec", {{"managedBy", managed_by}, {"template", {{"spec", pod}}}}}});
-  };
-  const auto batch = create_batch("train", "kubegang.io/job");
-  ASSERT_TRUE(batch.ok()) << batch.error().message;
+  const kube::BatchJob batch = add_batch_job("team-a", "train", "kubegang.io/job");
   for (const char* attempt : {"0", "1"}) {
-    kube::Job job = add_job("team-a", std::string{"train-r"} + attempt, {},
-                            {.state = kube::JobState::kPending, .job_id = 7});
-    const auto owned = client_.patch<kube::Job>(
-        kube::key_of(job.metadata),
-        {{"metadata",
-          {{"labels", {{"kubegang.io/attempt", attempt}}},
-           {"ownerReferences", nlohmann::json::array({{{"apiVersion", "batch/v1"},
-                                                       {"kind", "Job"},
-                                                       {"name", "train"},
-                                                       {"uid", batch->metadata.uid},
-                                                       {"controller", true}}})}}}});
-    ASSERT_TRUE(owned.ok()) << owned.error().message;
+    add_job("team-a", std::string{"train-r"} + attempt, {},
+            {.state = kube::JobState::kPending, .job_id = 7}, attempt_at(batch, attempt));
   }
   for (const char* name : {"job/train", "jobs.batch/train", "gjob/train-r1"}) {
     EXPECT_EQ(run({"suspend", "-n", "team-a", name}).out,
@@ -122,11 +101,46 @@ TEST_F(ClusterCommands, TakeABatchJobForItsPresentAttempt) {
   }
   EXPECT_THAT(run({"explain", "-n", "team-a", "job/train"}).out,
               HasSubstr("team-a/train-r1 (7) (of job.batch/train)"));
-  ASSERT_TRUE(create_batch("theirs", "example.com/other").ok());
+  add_batch_job("team-a", "theirs", "example.com/other");
   EXPECT_THAT(run({"cancel", "-n", "team-a", "job/theirs"}).err,
               HasSubstr("is not kubegang's: it lacks spec.managedBy"));
-  ASSERT_TRUE(create_batch("new", "kubegang.io/job").ok());
+  add_batch_job("team-a", "new", "kubegang.io/job");
   EXPECT_THAT(run({"cancel", "-n", "team-a", "job/new"}).err, HasSubstr("no kubegang job yet"));
+}
+
+TEST_F(ClusterCommands, QueueShowsTheJobsThatAreNamed) {
+  const auto add = [&](const std::string& name, int number, const kube::ObjectMeta& metadata = {}) {
+    add_job("team-a", name, {.partitions = {"batch"}},
+            {.state = kube::JobState::kPending, .reason = "Priority", .job_id = number}, metadata);
+  };
+  const kube::BatchJob batch = add_batch_job("team-a", "train", "kubegang.io/job");
+  add("train", 1, attempt_at(batch, "0"));
+  add("train-2ab-1", 2, attempt_at(batch, "1"));
+  add("other", 3);
+  add("mine", 4);
+  const std::string head =
+      "   JOBID PARTITION      NAME     USER ST       TIME  NODES NODELIST(REASON)\n";
+  const std::string attempts =
+      "       1     batch job/train   team-a PD       0:00      1 (Priority)\n"
+      "       2     batch job/train   team-a PD       0:00      1 (Priority)\n";
+  EXPECT_EQ(run({"queue", "-n", "team-a", "job/train"}).out, head + attempts);
+  const auto names = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"queue", "-n", "team-a", "-o", "json"});
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, kExitOk) << ran.err;
+    std::vector<std::string> out;
+    const nlohmann::json json = nlohmann::json::parse(ran.out);
+    for (const nlohmann::json& job : json["jobs"]) {
+      out.push_back(job["name"].get<std::string>() + "/" +
+                    (job["batchJob"].is_null() ? "" : job["batchJob"].get<std::string>()));
+    }
+    return out;
+  };
+  EXPECT_THAT(names({"gjob/train", "other", "4"}),
+              testing::UnorderedElementsAre("train/train", "other/", "mine/"));
+  const Ran missing = run({"queue", "-n", "team-a", "train", "none"});
+  EXPECT_EQ(missing.code, kExitFailed);
+  EXPECT_THAT(missing.err, HasSubstr("none"));
 }
 
 // With rbac.lookersReadTimetables: false.
@@ -240,7 +254,9 @@ TEST_F(ClusterCommands, QueueOfSomePartitions) {
   EXPECT_THAT(names("night"), testing::ElementsAre("two", "three"));
   EXPECT_THAT(names("batch,nightly"), testing::ElementsAre("one", "two", "four"));
   EXPECT_THAT(names("none"), testing::IsEmpty());
-  EXPECT_EQ(run({"queue", "-p", "batch", "night"}).code, kExitUsage);
+  const Ran apart = run({"queue", "-p", "batch", "night"});
+  EXPECT_EQ(apart.code, kExitFailed);
+  EXPECT_THAT(apart.err, HasSubstr("\"night\" not found")) << "a job is looked for, no partition";
 }
 
 TEST_F(ClusterCommands, QueueAsJson) {

@@ -46,7 +46,9 @@ QueueLine queue_line(const kube::Job& job, const TimetableOf& timetable_of, base
   QueueLine line;
   if (job.status.job_id) line.job_id = std::to_string(*job.status.job_id);
   line.partition = partition_of(job);
-  line.name = job.metadata.name;
+  line.job_name = job.metadata.name;
+  line.batch_job = batch_job_of(job);
+  line.name = line.batch_job.empty() ? line.job_name : "job/" + line.batch_job;
   line.user = job.metadata.ns;
   line.moment = job_moment(job, timetable_of, now);
   line.nodes = node_count(job);
@@ -76,7 +78,8 @@ std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
   for (const QueueLine& line : lines) {
     jobs.push_back({{"jobID", line.job_id.empty() ? Json(nullptr) : Json(std::stoll(line.job_id))},
                     {"partition", line.partition},
-                    {"name", line.name},
+                    {"name", line.job_name},
+                    {"batchJob", text_or_null(line.batch_job)},
                     {"namespace", line.user},
                     {"state", line.moment.code},
                     {"runSeconds", static_cast<double>(line.moment.run_time.count()) / 1e6},
@@ -140,12 +143,35 @@ void print_lines(std::vector<QueueLine> lines, base::Instant now, const QueueOpt
   output.out.flush();
 }
 
+// Without names they are all wanted.
+bool is_wanted(const kube::Job& job, const std::vector<std::string>& names) {
+  return names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+           return is_called(job, name);
+         });
+}
+
+// The sentence of the first name that no job has, in the session's namespace.
+base::Status check_names(const Session& session, const std::vector<kube::Job>& jobs,
+                         const std::vector<std::string>& names, Output output) {
+  for (const std::string& name : names) {
+    const auto is_it = [&](const kube::Job& job) { return is_called(job, name); };
+    if (std::any_of(jobs.begin(), jobs.end(), is_it)) continue;
+    const base::Result<kube::Job> found = find_job(session, name, output);
+    if (!found) return found.error();
+  }
+  return {};
+}
+
 base::Status print_once(const Session& session, const QueueOptions& options, const std::string& ns,
                         Output output) {
   base::Result<std::vector<kube::Job>> list = list_all<kube::Job>(session, ns, output);
   if (!list) return list.error();
+  if (const base::Status s = check_names(session, *list, options.jobs, output); !s) return s;
   std::vector<std::shared_ptr<const kube::Job>> jobs;
-  for (kube::Job& job : *list) jobs.push_back(std::make_shared<const kube::Job>(std::move(job)));
+  for (kube::Job& job : *list) {
+    if (!is_wanted(job, options.jobs)) continue;
+    jobs.push_back(std::make_shared<const kube::Job>(std::move(job)));
+  }
   const base::Instant now = session.clock.wall();
   TimetableReader timetables{session, output};
   std::vector<QueueLine> lines = queue_lines(jobs, timetables.lookup(), now);
@@ -168,7 +194,9 @@ base::Status follow(const Session& session, const QueueOptions& options, const s
       continue;
     }
     const base::Instant now = session.clock.wall();
-    print_lines(queue_lines(queue.jobs(), queue.timetable_of(), now), now, options, output);
+    auto jobs = queue.jobs();
+    std::erase_if(jobs, [&](const auto& job) { return !is_wanted(*job, options.jobs); });
+    print_lines(queue_lines(jobs, queue.timetable_of(), now), now, options, output);
     if (error) output.err << "kubectl-gang queue: " << error->message << "; trying again\n";
     if (++round == options.watch_rounds_max) break;
     (void)sleeper.sleep(std::chrono::seconds{1}, {});

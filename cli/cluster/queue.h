@@ -14,6 +14,7 @@
 namespace cli {
 
 struct QueueOptions {
+  std::vector<std::string> jobs;  // names or numbers, as find_job takes them; empty = all
   bool all_namespaces = false;
   std::vector<std::string> partitions;  // empty = all
   bool json = false;
@@ -26,8 +27,10 @@ struct QueueOptions {
 struct QueueLine {
   std::string job_id;  // empty before an operator has seen it
   std::string partition;
-  std::string name;
-  std::string user;  // the namespace
+  std::string name;       // of an attempt at a Job of the batch group: that Job's, as job/NAME
+  std::string job_name;   // the object's
+  std::string batch_job;  // whose attempt it is; empty = nobody's
+  std::string user;       // the namespace
   JobMoment moment;
   int nodes = 0;
   std::string hostlist;  // that it has; empty = none

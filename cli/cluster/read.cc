@@ -13,11 +13,6 @@
 namespace cli {
 namespace {
 
-const kube::OwnerReference* batch_owner(const kube::Job& job) {
-  const kube::OwnerReference* owner = kube::controller_of(job.metadata);
-  return owner != nullptr && owner->api_version.starts_with("batch/") ? owner : nullptr;
-}
-
 int attempt_of(const kube::Job& job) {
   const auto label = job.metadata.labels.find(std::string{kube::kLabelAttempt});
   int attempt = 0;
@@ -34,6 +29,15 @@ std::string after_kind(std::string_view text, std::span<const std::string_view> 
   if (slash == std::string_view::npos) return "";
   const auto found = std::find(kinds.begin(), kinds.end(), text.substr(0, slash));
   return found == kinds.end() ? "" : std::string{text.substr(slash + 1)};
+}
+
+constexpr std::array<std::string_view, 4> kBatch{"job", "jobs", "job.batch", "jobs.batch"};
+constexpr std::array<std::string_view, 4> kOurs{"gjob", "gjobs", "job.kubegang.io",
+                                                "jobs.kubegang.io"};
+
+// Names begin with a letter, so a number is never a name. An error: it is none.
+base::Result<std::int64_t> read_number(const std::string& text) {
+  return slurm::parse_integer("job", text, {.min = 1, .max = std::int64_t{1} << 53U});
 }
 
 // Why the batch Job has no Job of ours.
@@ -60,8 +64,7 @@ base::Result<kube::Job> find_job_of_batch(const Session& session, const std::str
   if (!jobs) return jobs.error();
   const kube::Job* present = nullptr;
   for (const kube::Job& job : *jobs) {
-    const kube::OwnerReference* owner = batch_owner(job);
-    if (owner == nullptr || owner->name != name) continue;
+    if (batch_job_of(job) != name) continue;
     if (present == nullptr || attempt_of(job) > attempt_of(*present)) present = &job;
   }
   if (present == nullptr) return no_job_of(session, name);
@@ -129,18 +132,13 @@ void TimetableReader::read_all() {
 
 base::Result<kube::Job> find_job(const Session& session, const std::string& name_or_number,
                                  Output output) {
-  constexpr std::array<std::string_view, 4> kBatch{"job", "jobs", "job.batch", "jobs.batch"};
-  constexpr std::array<std::string_view, 4> kOurs{"gjob", "gjobs", "job.kubegang.io",
-                                                  "jobs.kubegang.io"};
   if (const std::string batch = after_kind(name_or_number, kBatch); !batch.empty()) {
     return find_job_of_batch(session, batch, output);
   }
   if (const std::string ours = after_kind(name_or_number, kOurs); !ours.empty()) {
     return session.client.get<kube::Job>({.ns = session.ns, .name = ours});
   }
-  // Names begin with a letter, so a number is never a name.
-  const base::Result<std::int64_t> number =
-      slurm::parse_integer("job", name_or_number, {.min = 1, .max = std::int64_t{1} << 53U});
+  const base::Result<std::int64_t> number = read_number(name_or_number);
   if (!number) {
     return session.client.get<kube::Job>({.ns = session.ns, .name = name_or_number});
   }
@@ -154,9 +152,25 @@ base::Result<kube::Job> find_job(const Session& session, const std::string& name
                      "there is no job " + name_or_number + " in namespace " + session.ns};
 }
 
+bool is_called(const kube::Job& job, const std::string& name_or_number) {
+  if (const std::string batch = after_kind(name_or_number, kBatch); !batch.empty()) {
+    return batch_job_of(job) == batch;
+  }
+  const std::string ours = after_kind(name_or_number, kOurs);
+  if (job.metadata.name == (ours.empty() ? name_or_number : ours)) return true;
+  const base::Result<std::int64_t> number = read_number(name_or_number);
+  return number.ok() && job.status.job_id == *number;
+}
+
+std::string batch_job_of(const kube::Job& job) {
+  const kube::OwnerReference* owner = kube::controller_of(job.metadata);
+  const bool is_batch = owner != nullptr && owner->api_version.starts_with("batch/");
+  return is_batch ? owner->name : "";
+}
+
 std::string of_batch_job(const kube::Job& job) {
-  const kube::OwnerReference* owner = batch_owner(job);
-  return owner == nullptr ? "" : " (of job.batch/" + owner->name + ")";
+  const std::string batch = batch_job_of(job);
+  return batch.empty() ? "" : " (of job.batch/" + batch + ")";
 }
 
 }  // namespace cli

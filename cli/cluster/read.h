@@ -57,6 +57,11 @@ class TimetableReader {
 base::Result<kube::Job> find_job(const Session& session, const std::string& name_or_number,
                                  Output output);
 
+// Whether find_job would take `job` for this name or number; for "job/NAME" all attempts are.
+bool is_called(const kube::Job& job, const std::string& name_or_number);
+
+// The Job of the batch group that controls it, "" if none does.
+std::string batch_job_of(const kube::Job& job);
 // " (of job.batch/NAME)" if a Job of the batch group controls it, else "".
 std::string of_batch_job(const kube::Job& job);
 

@@ -12,6 +12,7 @@
 #include "api/partition.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
+#include "kube/api/batch_job.h"
 #include "kube/api/namespace.h"
 #include "kube/api/node.h"
 #include "kube/testing/api_server/api_server.h"
@@ -60,8 +61,8 @@ class ProgramTest : public testing::Test {
 
   // A job as the operator would leave it: spec and status as given.
   kube::Job add_job(const std::string& ns, const std::string& name, kube::JobSpec spec,
-                    kube::JobStatus status) {
-    kube::Job job;
+                    kube::JobStatus status, const kube::ObjectMeta& metadata = {}) {
+    kube::Job job{.metadata = metadata};
     job.metadata.ns = ns;
     job.metadata.name = name;
     job.spec = std::move(spec);
@@ -74,6 +75,30 @@ class ProgramTest : public testing::Test {
     base::Result<kube::Job> written = client_.patch_status_from(*created, changed);
     EXPECT_TRUE(written.ok()) << written.error().message;
     return *written;
+  }
+
+  kube::BatchJob add_batch_job(const std::string& ns, const std::string& name,
+                               const std::string& managed_by) {
+    kube::BatchJob batch;
+    batch.metadata.ns = ns;
+    batch.metadata.name = name;
+    batch.spec.managed_by = managed_by;
+    batch.spec.pod_template = *kube::RawJson::parse_text(
+        R"({"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}]}})");
+    const base::Result<kube::BatchJob> created = client_.create(batch);
+    EXPECT_TRUE(created.ok()) << created.error().message;
+    return *created;
+  }
+  // To be the metadata of a job that is an attempt at it.
+  static kube::ObjectMeta attempt_at(const kube::BatchJob& batch, const std::string& number) {
+    kube::ObjectMeta metadata;
+    metadata.labels["kubegang.io/attempt"] = number;
+    metadata.owner_references.push_back({.api_version = "batch/v1",
+                                         .kind = "Job",
+                                         .name = batch.metadata.name,
+                                         .uid = batch.metadata.uid,
+                                         .controller = true});
+    return metadata;
   }
 
   static kube::Allocation on(const std::string& nodes) {
