@@ -142,7 +142,8 @@ class ControlLoop {
   void forget_plan(JobRecord& job);
   void restore_claim(const JobRecord& job, sched::RestoredJob& restored) const;
   std::vector<sched::NodePlan> published_plans();
-  std::optional<sched::JobId> listed_in_rotation(const std::string& uid, base::Instant as_of);
+  std::optional<sched::JobId> listed_in_rotation(const kube::TimetablePod& pod,
+                                                 base::Instant as_of);
   void restore_unsliced();
   NodesByName nodes_by_name() const;
 

@@ -193,11 +193,13 @@ void ControlLoop::restore_claim(const JobRecord& job, sched::RestoredJob& restor
 }
 
 // Of a pod in a timetable of that instant. A job that became ready after it was in no rotation yet:
-// it was listed only to keep it off beside others.
-std::optional<sched::JobId> ControlLoop::listed_in_rotation(const std::string& uid,
+// it was listed only to keep it off beside others. A pod of an earlier start is not the job's any
+// more.
+std::optional<sched::JobId> ControlLoop::listed_in_rotation(const kube::TimetablePod& pod,
                                                             base::Instant as_of) {
-  const JobRecord* job = jobs_.find(uid);
+  const JobRecord* job = jobs_.find(pod.job_uid);
   if (job == nullptr || !job->submitted || !job->is_allocated()) return std::nullopt;
+  if (find_slot(job->start.slots, pod.name) == nullptr) return std::nullopt;
   const bool ready = kube::is_true(job->wanted().conditions, kube::kReady);
   if (ready && job->wanted().start_time.value_or(as_of) > as_of) return std::nullopt;
   return job->id;
@@ -209,8 +211,8 @@ std::vector<sched::NodePlan> ControlLoop::published_plans() {
     const auto index = scheduler_.names().find_node(name);
     if (!index) return;
     const base::Instant as_of = spec.as_of.value_or(base::Instant{});
-    auto plan = decode_plan(spec, *index,
-                            [&](const std::string& uid) { return listed_in_rotation(uid, as_of); });
+    auto plan =
+        decode_plan(spec, *index, [&](const auto& pod) { return listed_in_rotation(pod, as_of); });
     if (!plan) return;
     // All that it lists is in no rotation (listed_in_rotation): to the scheduler nothing is
     // published there, and it would leave the table as it is, with pods that it keeps frozen. So it

@@ -170,7 +170,9 @@ void FakeNode::look_at(const kube::Pod& pod) {
     return;
   }
   if (process.finished || process.started_at) return;
-  if (const std::string reason = annotation(annotations_, uid, "refuse"); !reason.empty()) {
+  const std::string only_on = annotation(annotations_, uid, "refuse-on");
+  if (const std::string reason = annotation(annotations_, uid, "refuse");
+      !reason.empty() && (only_on.empty() || only_on == options_.name)) {
     const std::string times = annotation(annotations_, uid, "refusals");
     if (times.empty() || refusals_[process.job_uid] < std::stoi(times)) {
       ++refusals_[process.job_uid];

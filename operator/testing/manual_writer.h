@@ -26,8 +26,11 @@ class ManualWriter final : public Writer {
   // One write in thousand * `crash_per_mille` crashes. 0: never.
   void crash_at_random(int crash_per_mille) { crash_per_mille_ = crash_per_mille; }
 
-  // The next write of that name is done, and then the process crashes.
-  void crash_after(WritePoint point) { crash_point_ = point; }
+  // The `count`th write of that name from now on is done, and then the process crashes.
+  void crash_after(WritePoint point, int count) {
+    crash_point_ = point;
+    crash_count_ = count;
+  }
 
   // Any of the queued writes.
   Turn run_one() {
@@ -41,7 +44,7 @@ class ManualWriter final : public Writer {
         crash_per_mille_ > 0 && prng_.below(1000) < static_cast<std::uint64_t>(crash_per_mille_);
     if (crash && prng_.below(2) == 0) return Turn::kCrashedBefore;
     Outcome outcome = actuator_.carry_out(effect);
-    if (crash || point == crash_point_) return Turn::kCrashedAfter;
+    if (crash || (point == crash_point_ && --crash_count_ == 0)) return Turn::kCrashedAfter;
     inbox_.completed(std::move(outcome));
     return Turn::kDone;
   }
@@ -58,6 +61,7 @@ class ManualWriter final : public Writer {
   base::Prng prng_;
   int crash_per_mille_ = 0;
   std::optional<WritePoint> crash_point_;
+  int crash_count_ = 0;
   std::vector<Effect> queue_;
   std::vector<WritePoint> points_;
 };

@@ -97,7 +97,9 @@ class World {
   std::unique_ptr<OperatorProcess> take_process() { return std::move(process_); }
   int crashes() const { return crashes_; }
   void set_crash_per_mille(int value);
-  void crash_after(WritePoint point) { process_->writer().crash_after(point); }
+  void crash_after(WritePoint point, int count = 1) {
+    process_->writer().crash_after(point, count);
+  }
 
   kube::Client& client() { return client_; }
   kube::ManualClock& clock() { return clock_; }

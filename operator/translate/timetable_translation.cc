@@ -157,7 +157,7 @@ kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
 }
 
 std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
-                                           sched::NodeIndex node, const JobsByUid& find) {
+                                           sched::NodeIndex node, const JobsOfPods& find) {
   if (!timetable::validate(spec.timetable).ok() || spec.timetable.pods_count != spec.pods.size()) {
     return std::nullopt;
   }
@@ -167,7 +167,7 @@ std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
   std::vector<std::vector<std::uint16_t>> images(spec.pods.size());
   std::map<std::int64_t, std::uint16_t> entry_of;
   for (std::size_t i = 0; i < spec.pods.size(); ++i) {
-    const auto job = find(spec.pods[i].job_uid);
+    const auto job = find(spec.pods[i]);
     if (!job) continue;
     const auto [at, fresh] =
         entry_of.try_emplace(job->value(), static_cast<std::uint16_t>(plan.entries.size()));

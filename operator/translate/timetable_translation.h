@@ -36,12 +36,13 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
 kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
                                     const std::string& job_uid);
 
-using JobsByUid = std::function<std::optional<sched::JobId>(const std::string& uid)>;
+// The job whose pod this is, in its present start.
+using JobsOfPods = std::function<std::optional<sched::JobId>(const kube::TimetablePod& pod)>;
 
-// The plan as it was published; pods of jobs that `find` does not know are left out of it. Nothing
+// The plan as it was published; pods that `find` does not know are left out of it. Nothing
 // when the spec is no valid timetable (then the node counts as having none).
 std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
-                                           sched::NodeIndex node, const JobsByUid& find);
+                                           sched::NodeIndex node, const JobsOfPods& find);
 
 // The same but for term and revision.
 bool same_plan(const kube::NodeTimetableSpec& a, const kube::NodeTimetableSpec& b);

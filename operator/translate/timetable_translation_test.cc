@@ -31,14 +31,14 @@ TEST(Timetables, ComeBackAndNamePods) {
   EXPECT_EQ(spec.pods[2].name, "b-1");
   EXPECT_EQ(spec.timetable.cycle, (std::vector<timetable::PodSet>{{1, 2}, {0}}));
   EXPECT_TRUE(timetable::validate(spec.timetable).ok());
-  const auto back = decode_plan(spec, plan.node, [](const std::string& uid) {
-    return std::optional{sched::JobId{uid == "u1" ? 1 : 2}};
+  const auto back = decode_plan(spec, plan.node, [](const kube::TimetablePod& pod) {
+    return std::optional{sched::JobId{pod.job_uid == "u1" ? 1 : 2}};
   });
   ASSERT_TRUE(back.has_value());
   EXPECT_EQ(*back, plan);
   // A job that is not known any more is left out, with its turns.
-  const auto without = decode_plan(spec, plan.node, [](const std::string& uid) {
-    return uid == "u1" ? std::optional{sched::JobId{1}} : std::nullopt;
+  const auto without = decode_plan(spec, plan.node, [](const kube::TimetablePod& pod) {
+    return pod.job_uid == "u1" ? std::optional{sched::JobId{1}} : std::nullopt;
   });
   EXPECT_EQ(without->entries.size(), 1U);
   EXPECT_EQ(without->timetable.cycle, (std::vector<timetable::PodSet>{{}, {0}}));

@@ -19,7 +19,7 @@ void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
 }
 
 void Engine::begun(Job& job) {
-  turns_->mark_nodes(job);
+  turns_->begin(job);
 }
 
 void Engine::on(const JobReady& event) {

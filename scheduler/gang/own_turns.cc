@@ -40,6 +40,11 @@ std::optional<base::Instant> OwnTurns::next_due() {
   return change && rewrite ? std::min(change, rewrite) : (change ? change : rewrite);
 }
 
+void OwnTurns::begin(const Job& job) {
+  plans_.begin(job);
+  mark_nodes(job);
+}
+
 void OwnTurns::start(Job& job) {
   if (!takes_turns(cluster_, job)) return;
   components_.start(job, now_);

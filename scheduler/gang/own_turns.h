@@ -29,6 +29,7 @@ class OwnTurns final : public Turns {
   void end_slice() override {}  // slices end on the grid
   std::optional<base::Instant> next_due() override;
 
+  void begin(const Job& job) override;
   void start(Job& job) override;
   void leave(Job& job) override;
   bool hold(Job& /*job*/) override { return false; }  // a job that waits for its turn is suspended

@@ -31,6 +31,7 @@ class ToldTurns final : public Turns {
   void charge(Job& job) override;
   void set_phase(Job& job, JobClock::Phase phase) override { job.clock.to(phase, now_); }
   void mark_nodes(const Job& /*job*/) override {}
+  void begin(const Job& /*job*/) override {}
 
   void configure() override {}
   void rebuild() override;

@@ -53,6 +53,8 @@ class Turns {
   virtual std::optional<base::Instant> next_due() = 0;
 
   // --- jobs ---
+  // The job has got nodes: its pods there are others than those of an earlier start.
+  virtual void begin(const Job& job) = 0;
   // The job is ready, or its user resumed it: it takes part from now on (6.9).
   virtual void start(Job& job) = 0;
   // The job is about to leave its nodes, or its user suspends it (6.8). Does nothing if it takes no

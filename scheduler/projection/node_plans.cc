@@ -189,11 +189,24 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
   return full;
 }
 
+void NodePlans::begin(const Job& job) {
+  if (published_.empty()) return;
+  for (const NodeAllocation& use : job.allocation.nodes) {
+    const auto found = published_.find(use.node);
+    if (found == published_.end()) continue;
+    const auto& entries = found->second.entries;
+    const bool listed = std::any_of(entries.begin(), entries.end(),
+                                    [&](const auto& entry) { return entry.job == job.id; });
+    if (listed) outdated_.insert(use.node);
+  }
+}
+
 // A plan is written if the node needs one and what it published says something else, or if it
 // published one and needs none: then an empty one withdraws it.
 std::vector<NodePlan> NodePlans::take(base::Instant now, const RunTime& run_time) {
   std::vector<NodePlan> plans;
   for (const NodeIndex node : components_.dirty_nodes().take_due(now)) {
+    const bool outdated = outdated_.erase(node) > 0;
     if (!cluster_.exists(node)) {
       published_.erase(node);
       continue;
@@ -202,7 +215,7 @@ std::vector<NodePlan> NodePlans::take(base::Instant now, const RunTime& run_time
     const auto before = published_.find(node);
     const bool stands = before == published_.end()
                             ? !full.needed
-                            : full.needed && same_from(full.plan, before->second, now);
+                            : full.needed && !outdated && same_from(full.plan, before->second, now);
     if (stands) continue;
     if (full.needed) {
       published_[node] = full.plan;

@@ -4,13 +4,16 @@
 //
 // A node lists all jobs on it if one of them is off at some t, or if cores are to be set; otherwise
 // it lists none. A published plan that says the same from now on stays, though it may list jobs
-// that run always by now: that is no reason for a write. Cost: O(jobs on the node × slots) per node
+// that run always by now: that is no reason for a write. But it means the pods of the start that
+// it was made for: once one of its jobs has begun anew it has to be written again, though to the
+// letter it says the same. Cost: O(jobs on the node × slots) per node
 // that may have changed.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "scheduler/gang/components.h"
@@ -32,6 +35,8 @@ class NodePlans {
   std::vector<NodePlan> take(base::Instant now, const RunTime& run_time);
   // When the next rewrite that was collected is due.
   std::optional<base::Instant> next_due() const;
+  // The job has begun: what was published of an earlier start of it means other pods.
+  void begin(const Job& job);
   // What stands in the API server (restore).
   void set_published(NodePlan plan) { published_[plan.node] = std::move(plan); }
   const std::map<NodeIndex, NodePlan>& published() const { return published_; }
@@ -59,6 +64,7 @@ class NodePlans {
   const NodeUsage& usage_;
   gang::Components& components_;
   std::map<NodeIndex, NodePlan> published_;  // nodes with entries only
+  std::set<NodeIndex> outdated_;             // of them: a job that is listed has begun anew
 };
 
 // Whether two plans say the same from `from` on: the same jobs, running at the same times. Order,

@@ -29,6 +29,8 @@ class Published {
     return text;
   }
 
+  void begin(std::int64_t id) { plans_.begin(gang_.stage.job(id)); }
+
  private:
   static std::string show(const NodePlan& plan) {
     if (plan.entries.empty()) return " nothing";
@@ -80,6 +82,25 @@ TEST(NodePlans, WriteNothingWhenThePublishedPlanSaysTheSame) {
   gang.advance(200);
   gang.components.mark(gang.stage.job(1), at(200));
   EXPECT_EQ(published.take(200), "");
+}
+
+// A start that was refused, and the next one of the same job in the same place before anything was
+// published: the plan reads the same, but means other pods.
+TEST(NodePlans, WriteAPlanAgainWhenAJobOfItHasBegunAnew) {
+  TrackedGang gang{"A1", 0, gang::Unit::kNode};
+  Published published{gang};
+  gang.start(1, 1, 'A', "a");
+  gang.start(2, 2, 'A', "a");
+  const std::string before = published.take(2);
+  EXPECT_EQ(before.substr(0, 1), "a");
+  gang.leave(2, 2);
+  gang.start(2, 2, 'A', "a");
+  EXPECT_EQ(published.take(2), "");
+  published.begin(2);
+  gang.components.mark(gang.stage.job(2), at(2));
+  EXPECT_EQ(published.take(2), before);
+  gang.components.mark(gang.stage.job(2), at(2));
+  EXPECT_EQ(published.take(2), "") << "once";
 }
 
 // When the last job that takes turns leaves, the plan is withdrawn.
