@@ -100,6 +100,10 @@ function(kubegang_test_library name)
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC kubegang_flags ${arg_DEPS})
   kubegang_optimize_less(${name})
+  if(CMAKE_UNITY_BUILD)
+    target_link_libraries(${name} PRIVATE GTest::gtest GTest::gmock)  # its macros are in the headers
+    kubegang_reuse(${name} test_headers)
+  endif()
 endfunction()
 
 function(kubegang_program name)
