@@ -49,8 +49,13 @@ LeaderElector::Outcome LeaderElector::try_acquire_or_renew() {
   const auto lease = client_.get<Lease>(options_.lease);
   if (!lease.ok() && lease.error().code == base::Code::kNotFound) return create(now);
   if (!lease.ok()) return failed(lease.error());
-  observe(*lease);
   const bool mine = lease->spec.holder_identity == options_.identity;
+  const bool set_back = leading_ && mine && is_set_back(*lease);
+  observe(*lease);
+  if (set_back) {
+    clear();  // otherwise the next leader would wait until it expires
+    return Outcome::kHeldByOther;
+  }
   if (lease->spec.holder_identity && !mine && observed_is_valid()) return Outcome::kHeldByOther;
   // A leader that finds its Lease expired and taken away may not fight for it.
   if (leading_ && !mine) return Outcome::kHeldByOther;
@@ -82,6 +87,7 @@ LeaderElector::Outcome LeaderElector::take(const Lease& lease, base::Instant now
   if (renewal) wanted.spec.acquire_time = lease.spec.acquire_time;
   const base::Duration sent_at = clock_.monotonic();
   // The resourceVersion in `wanted` lets only one of several candidates win.
+  unanswered_.push_back(now);
   const auto updated = client_.update(wanted);
   if (!updated.ok()) return failed(updated.error());
   renewed_at_micros_ = sent_at.count();
@@ -95,12 +101,19 @@ void LeaderElector::observe(const Lease& lease) {
   if (!observed_ || observed_->spec != lease.spec ||
       observed_->metadata.uid != lease.metadata.uid) {
     observed_ = lease;
+    unanswered_.clear();
     observed_at_ = clock_.monotonic();
   }
   const std::string leader = lease.spec.holder_identity.value_or("");
   if (leader == reported_leader_ || leader.empty()) return;
   reported_leader_ = leader;
   if (callbacks_.on_new_leader) callbacks_.on_new_leader(leader);
+}
+
+bool LeaderElector::is_set_back(const Lease& lease) const {
+  if (observed_ && observed_->spec == lease.spec) return false;
+  return std::none_of(unanswered_.begin(), unanswered_.end(),
+                      [&](base::Instant at) { return lease.spec.renew_time == at; });
 }
 
 bool LeaderElector::observed_is_valid() const {
@@ -132,6 +145,10 @@ void LeaderElector::lose() {
 void LeaderElector::release() {
   if (!is_leader() || !observed_) return;
   leading_ = false;
+  clear();
+}
+
+void LeaderElector::clear() {
   Lease released = *observed_;
   const base::Instant now = clock_.wall();
   released.spec.holder_identity.reset();

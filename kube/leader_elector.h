@@ -4,6 +4,9 @@
 // agree.
 // SOURCE: k8s.io/client-go tools/leaderelection.
 //
+// Beyond client-go: a leader that finds an older state of its own Lease loses it. The API server's
+// store was set back (etcd was restored), and what the process knows is not what is stored.
+//
 // It does not promise that no other process acts: a leader that was paused finds out late. So
 // writes must carry a term (architecture.md 3).
 #pragma once
@@ -13,6 +16,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kube/api/lease.h"
 #include "kube/client.h"
@@ -35,8 +39,8 @@ class LeaderElector {
   struct Callbacks {
     // leaseTransitions of the Lease, with this election counted.
     std::function<void(std::int32_t transitions)> on_started{};
-    // The Lease could not be renewed in time, or another process has it. The process should exit:
-    // finishing what it has decided since is not safe.
+    // The Lease could not be renewed in time, was set back, or another process has it. The process
+    // should exit: finishing what it has decided since is not safe.
     std::function<void()> on_lost{};
     // Somebody is seen to lead, perhaps this process.
     std::function<void(const std::string& identity)> on_new_leader{};
@@ -65,10 +69,13 @@ class LeaderElector {
   Outcome create(base::Instant now);
   Outcome take(const Lease& lease, base::Instant now);
   void observe(const Lease& lease);
+  // Whether `lease`, which this process holds, is not what it wrote last.
+  bool is_set_back(const Lease& lease) const;
   bool observed_is_valid() const;
   Outcome failed(const base::Error& error);
   LeaseSpec spec_for(base::Instant now, std::int32_t transitions) const;
   void lose();
+  void clear();  // writes that nobody holds the Lease as observed
 
   Client client_;
   const Clock& clock_;
@@ -78,6 +85,8 @@ class LeaderElector {
 
   std::optional<Lease> observed_;
   base::Duration observed_at_{};
+  // The renewTime of each renewal that may be stored although no answer said so.
+  std::vector<base::Instant> unanswered_;
   std::string reported_leader_;
   std::atomic<bool> leading_{false};
   std::atomic<std::int64_t> renewed_at_micros_{0};

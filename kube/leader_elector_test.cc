@@ -21,7 +21,8 @@ class LeaseServer {
     transport.set_handler([this](const Request& request) { return handle(request); });
   }
   bool down = false;
-  json lease;  // null: none
+  int answers_lost = 0;  // of the next writes: they are carried out, the answers do not arrive
+  json lease;            // null: none
 
  private:
   base::Result<Response> handle(const Request& request) {
@@ -43,6 +44,10 @@ class LeaseServer {
     }
     if (request.method != Method::kGet) {
       lease["metadata"]["resourceVersion"] = std::to_string(++version_);
+      if (answers_lost > 0) {
+        --answers_lost;
+        return base::Error{Code::kUnavailable, "connection reset"};
+      }
     }
     return Response{200, {}, lease.dump()};
   }
@@ -157,6 +162,39 @@ TEST_F(LeaderElectorTest, OfTwoThatReadTheSameLeaseOnlyOneWins) {
   EXPECT_FALSE(a_.elector.is_leader());
   a_.elector.step();
   EXPECT_EQ(a_.started, std::vector<std::int32_t>{5});
+}
+
+// etcd was restored: what the leader knows is newer than what is stored.
+TEST_F(LeaderElectorTest, LeaderWhoseLeaseIsSetBackStopsAndReleasesIt) {
+  a_.elector.step();
+  clock_.advance(seconds{2});
+  a_.elector.step();
+  const json older = server_.lease;
+  clock_.advance(seconds{2});
+  a_.elector.step();
+  b_.elector.step();
+  server_.lease = older;
+  clock_.advance(seconds{2});
+  a_.elector.step();
+  EXPECT_FALSE(a_.elector.is_leader());
+  EXPECT_EQ(a_.lost_count, 1);
+  b_.elector.step();
+  EXPECT_TRUE(b_.elector.is_leader()) << "it need not wait until the Lease expires";
+}
+
+TEST_F(LeaderElectorTest, RenewalWhoseAnswerWasLostIsNoReasonToStop) {
+  a_.elector.step();
+  clock_.advance(seconds{2});
+  server_.answers_lost = 1;
+  a_.elector.step();
+  EXPECT_EQ(server_.answers_lost, 0);
+  clock_.step_wall(-std::chrono::hours{1});  // the next renewTime is older than the last
+  clock_.advance(seconds{2});
+  a_.elector.step();
+  clock_.advance(seconds{2});
+  a_.elector.step();
+  EXPECT_TRUE(a_.elector.is_leader());
+  EXPECT_EQ(a_.lost_count, 0);
 }
 
 TEST_F(LeaderElectorTest, LeaderWhoseLeaseIsDeletedStops) {
