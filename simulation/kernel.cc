@@ -105,6 +105,7 @@ IoResult Kernel::request(const std::string& uid, FreezeRequest wanted) {
   cgroup.asked_at = clock_.monotonic();
   if (wanted == FreezeRequest::kFrozen) {
     cgroup.stands_from = cgroup.asked_at + cgroup.freeze_takes;
+    if (!std::exchange(cgroup.was_frozen, true)) ++first_freezes_;
   } else {
     on_thaw_(uid);
   }

@@ -2,6 +2,7 @@
 // while its cgroup is not frozen. Implements agent::Freezer for the real agent.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@ class Kernel final : public agent::PodOpener {
     base::Duration stands_from{0};  // monotonic: when a freeze has stopped all tasks
     base::Duration freeze_takes = std::chrono::microseconds{60};
     bool has_program = false;
+    bool was_frozen = false;   // at any time, by anybody
     base::Duration worked{0};  // time that the program ran
     base::Duration worked_as_of{0};
   };
@@ -42,6 +44,8 @@ class Kernel final : public agent::PodOpener {
   bool is_asked_frozen(const std::string& uid) const;
   base::Duration worked(const std::string& uid);
   const std::map<std::string, Cgroup>& all() const { return cgroups_; }
+  // How many cgroups were asked to freeze for the first time until now.
+  std::int64_t first_freezes() const { return first_freezes_; }
   void thaw(const std::string& uid) { (void)request(uid, agent::FreezeRequest::kThawed); }
 
   // agent::PodOpener
@@ -60,6 +64,7 @@ class Kernel final : public agent::PodOpener {
   HostClock& clock_;
   const std::function<void(const std::string& uid)> on_thaw_;
   std::map<std::string, Cgroup> cgroups_;  // by pod UID
+  std::int64_t first_freezes_ = 0;
 };
 
 }  // namespace simulation

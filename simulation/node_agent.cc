@@ -161,6 +161,20 @@ void NodeAgent::kill_all(Time back_at) {
   ++tally_.faults["agent's container killed"];
 }
 
+void NodeAgent::kill_at_first_freeze(bool supervisor_too, Time back_after) {
+  armed_ = {supervisor_too, back_after, machine_.kernel.first_freezes()};
+}
+
+// Carries out what kill_at_first_freeze() has asked for, when it is time.
+bool NodeAgent::dies_at_freeze() {
+  if (!armed_ || machine_.kernel.first_freezes() == armed_->freezes) return false;
+  const Armed armed = *std::exchange(armed_, std::nullopt);
+  ++tally_.faults["agent killed at a freeze"];
+  armed.supervisor_too ? kill_all(now_ + armed.back_after) : kill_worker();
+  died_at_freeze_ = true;
+  return true;
+}
+
 void NodeAgent::stop(Time back_at) {
   if (!worker_ || hung_since_ != kNoTime) return;
   worker_->stopping = true;
@@ -243,6 +257,7 @@ void NodeAgent::step() {
   run_timers();
   if (std::exchange(worker_->news, false) || now_ >= worker_->policy_at) step_policy();
   step_switch();
+  if (dies_at_freeze()) return;
   if (worker_->status_at <= now_) {
     const base::Duration wait = worker_->status.step();
     worker_->status_at = now_ + std::max<base::Duration>(wait, milliseconds{1});

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kube/client.h"
@@ -31,8 +32,12 @@ class NodeAgent {
   void kill_worker();           // the supervisor thaws and starts it again
   void hang_worker();           // it stands still until the supervisor notices
   void kill_all(Time back_at);  // supervisor too: nothing thaws until it is back
-  void stop(Time back_at);      // SIGTERM: thaws, and ends; a new one comes
-  void power_off();             // with the machine; the journal is on a tmpfs
+  // As kill_all or kill_worker, just after the next freeze of a pod that was never frozen before.
+  void kill_at_first_freeze(bool supervisor_too, Time back_after);
+  void disarm() { armed_.reset(); }
+  bool take_died_at_freeze() { return std::exchange(died_at_freeze_, false); }
+  void stop(Time back_at);  // SIGTERM: thaws, and ends; a new one comes
+  void power_off();         // with the machine; the journal is on a tmpfs
   void power_on(Time at) { starts_at_ = at; }
   void tear_journal();
   void lose_cpu(Time until) { no_cpu_until_ = until; }
@@ -56,11 +61,18 @@ class NodeAgent {
   class Sink;
   struct Worker;
 
+  struct Armed {
+    bool supervisor_too = false;
+    Time back_after{};
+    std::int64_t freezes = 0;  // Kernel::first_freezes() until it was armed
+  };
+
   void start_worker();
   void end_worker();
   void thaw_journaled();
   void step_policy();
   void step_switch();
+  bool dies_at_freeze();
   void offer_report();
   void break_inputs(agent::Inputs& inputs) const;
   void run_timers();
@@ -83,6 +95,8 @@ class NodeAgent {
   Time alive_since_{0};
   Time worker_since_{0};
   std::optional<Time> stopping_back_at_;
+  std::optional<Armed> armed_;
+  bool died_at_freeze_ = false;
   std::uint64_t overlap_micros_ = 0;
   // Break::kJournalAfterFreeze: what the disk gets later.
   std::optional<std::string> journal_late_;

@@ -34,6 +34,7 @@ enum class Act {
   kKillWorker,
   kHangWorker,
   kKillAgent,
+  kKillAgentAtFreeze,  // worker or container, just after it has frozen a pod for the first time
   kStopAgent,
   kTearJournal,  // and kill it
   kLoseCpu,

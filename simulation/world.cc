@@ -226,6 +226,7 @@ void World::step() {
     if (!node.machine->is_on) continue;
     if (node.kubelet->next() <= now_) node.kubelet->step();
     if (node.agent->next() <= now_) node.agent->step();
+    if (node.agent->take_died_at_freeze()) ledger_.fault();
   }
   if (cluster_at_ <= now_) step_cluster();
   if (const std::int64_t version = server_.resource_version(); version != looked_at_) {
@@ -288,10 +289,11 @@ void World::step_cluster() {
   }
 }
 
-// Faults are over: links and processes heal by the plan's own times; clocks are set right, and
-// users let go what they hold.
+// Faults are over: links and processes heal by the plan's own times; clocks are set right, users
+// let go what they hold, and kill switches are off (a restore may have brought one back).
 void World::heal() {
   for (Node& node : nodes_) {
+    set_kill_switch(node.machine->name, false);
     node.machine->clock.drift(0);
     node.machine->clock.step(-node.machine->clock.offset());
     for (const auto& [uid, cgroup] : node.machine->kernel.all()) {
@@ -303,6 +305,7 @@ void World::heal() {
     one->clock().step(-one->clock().offset());
   }
   for (auto& one : operators_) one->disarm();
+  for (Node& node : nodes_) node.agent->disarm();
   release_held();
 }
 

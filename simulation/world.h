@@ -61,6 +61,7 @@ class World {
   void perform_kubelet(const Event& event);
   void submit(const JobPlan& job);
   void later(Time after, std::function<void()> act);
+  void set_kill_switch(const std::string& node, bool on);
   void restore(Time as_of);
   // What was stored then; null where nothing is kept.
   std::shared_ptr<const devcluster::ApiServer::Backup> backup_of(Time as_of) const;

@@ -13,6 +13,10 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// A leader renews its Lease every 2 s; if that much was lost it sees by its Lease that the store
+// was set back.
+constexpr Time kLeaseTells = seconds{3};
+
 json control(const json& what) {
   return {{"spec", {{"control", what}}}};
 }
@@ -43,6 +47,7 @@ void World::perform(const Event& event) {
     case Act::kKillWorker:
     case Act::kHangWorker:
     case Act::kKillAgent:
+    case Act::kKillAgentAtFreeze:
     case Act::kStopAgent:
     case Act::kTearJournal:
     case Act::kLoseCpu:
@@ -125,14 +130,16 @@ void World::perform_administrator(const Event& event) {
     const json share{{"policy", "Force"}, {"maxShare", 1 + event.amount % 4}};
     call(kube::Method::kPatch, paths::kLow, {{"spec", {{"overSubscribe", share}}}});
   } else {
-    const std::string path = std::string{paths::kNodes} + "/" + node_of(event).machine->name;
-    const auto set = [this, path](const json& value) {
-      call(kube::Method::kPatch, path,
-           {{"metadata", {{"annotations", {{"kubegang.io/freeze", value}}}}}});
-    };
-    set("disabled");
-    later(event.length, [set] { set(nullptr); });
+    const std::string node = node_of(event).machine->name;
+    set_kill_switch(node, true);
+    later(event.length, [this, node] { set_kill_switch(node, false); });
   }
+}
+
+void World::set_kill_switch(const std::string& node, bool on) {
+  const json value = on ? json("disabled") : json();
+  call(kube::Method::kPatch, std::string{paths::kNodes} + "/" + node,
+       {{"metadata", {{"annotations", {{"kubegang.io/freeze", value}}}}}});
 }
 
 // Mostly the leader.
@@ -173,6 +180,8 @@ void World::perform_agent(const Event& event) {
     agent.hang_worker();
   } else if (event.act == Act::kKillAgent) {
     agent.kill_all(now_ + event.length);
+  } else if (event.act == Act::kKillAgentAtFreeze) {
+    agent.kill_at_first_freeze(event.amount % 2 == 0, event.length);
   } else if (event.act == Act::kStopAgent) {
     agent.stop(now_ + event.length);
   } else if (event.act == Act::kTearJournal) {
@@ -236,7 +245,9 @@ void World::restore(Time as_of) {
   server_.restore(*backup);
   ledger_.restored();
   looked_at_ = -1;
-  // Who restores etcd restarts the operator: what a leader knows is newer than what is stored.
+  if (now_ - as_of >= kLeaseTells) return;
+  // What a leader knows is newer than what is stored, and its Lease does not tell: the operator is
+  // restarted (docs/operations.md).
   for (auto& one : operators_) one->kill(now_ + seconds{1});
 }
 
