@@ -103,8 +103,8 @@ TEST(Partition, ErrorNamesObjectFieldAndValue) {
             "Partition batch: spec.overSubscribe.policy: want one of Never, OnRequest, Force, "
             "Exclusive, got \"Always\"");
   EXPECT_EQ(error_of<Partition>(with(R"({"graceTime": "soon"})")),
-            "Partition batch: spec.graceTime: \"soon\" is no duration (want for example 30s, "
-            "1h30m or 100ms)");
+            "Partition batch: spec.graceTime: invalid duration \"soon\" (examples: 30s, "
+            "1h30m, 100ms)");
   EXPECT_EQ(error_of<Partition>(with(R"({"allow": {"namespaces": ["a", 1]}})")),
             "Partition batch: spec.allow.namespaces[1]: want a string, got 1");
   EXPECT_EQ(error_of<Partition>(with(R"({"priorityTier": 4294967296})")),

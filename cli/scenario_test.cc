@@ -175,7 +175,7 @@ TEST(ScenarioFile, RefusesAnIllegalConfiguration) {
       "nodes:\n- {name: n1}\nconf: {PreemptMode: SUSPEND, PreemptType: preempt/partition_prio}\n"
       "partitions:\n- {name: p}\ninputs: []\n";
   EXPECT_EQ(refusal(text),
-            "f:3: PreemptMode: SUSPEND needs GANG, or nobody would resume the victims: add GANG");
+            "f:3: PreemptMode: SUSPEND needs GANG, which resumes the victims: add GANG");
 }
 
 TEST(ScenarioFile, PutsJobIdsInThePlaceOfNames) {
@@ -219,7 +219,7 @@ TEST(ScenarioFile, PriorityZeroHolds) {
   EXPECT_FALSE(std::get<simulate::UpdateJob>(*read->inputs[2].happening).request.hold);
 }
 
-// What the program does is no matter where it is told when it ends.
+// What the program does does not matter if the file says when it ends.
 TEST(ScenarioFile, AnUnknownProgramIsFineWhereTimingIsTold) {
   EXPECT_TRUE(
       read_scenario(file_with("- {t: 0, submit: A, mode: batch}\n- {t: 1, pass: main}\n"), "f")

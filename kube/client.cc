@@ -164,7 +164,7 @@ base::Result<json> read_page(const base::Result<Response>& response,
   if (!response.ok()) return response.error();
   auto body = parse_text(without_managed_fields(response->body));
   if (!body.ok()) return body.error();
-  const base::Error no_list{base::Code::kInternal, "the answer is no list"};
+  const base::Error no_list{base::Code::kInternal, "the answer is not a list"};
   if (!body->is_object()) return no_list;
   const auto items = body->find("items");
   const auto meta = body->find("metadata");
@@ -236,7 +236,7 @@ base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions
     const json event = json::parse(without_managed_fields(line), nullptr, false);
     const auto object = event.is_object() ? event.find("object") : event.end();
     if (!event.is_object() || object == event.end() || !object->is_object()) {
-      failure = base::Error{base::Code::kInternal, "a line that is no watch event"};
+      failure = base::Error{base::Code::kInternal, "a line is not a watch event"};
       return false;
     }
     const std::string type = text_at(event, "type");

@@ -128,8 +128,8 @@ Result<Url> parse_server(const std::string& server) {
   auto url = parse_url(server);
   const bool is_http = url.ok() && (url->scheme == "https" || url->scheme == "http");
   if (is_http) return url;
-  return base::invalid_argument("server \"" + server +
-                                "\" is no URL such as https://10.0.0.1:6443");
+  return base::invalid_argument("server: invalid URL \"" + server +
+                                "\" (example: https://10.0.0.1:6443)");
 }
 
 // A Url without a host: none.

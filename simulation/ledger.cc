@@ -428,7 +428,7 @@ void Ledger::sample_fail_open(Node& node) {
   ++tally_.looked["fail open"];
   for (const auto& [uid, program] : node.kubelet->programs()) {
     if (program.running && node.machine->kernel.is_asked_frozen(uid)) {
-      find("fail open", program.name + " is frozen, nobody leads");
+      find("fail open", program.name + " is frozen, no operator leads");
     }
   }
 }

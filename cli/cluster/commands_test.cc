@@ -307,7 +307,7 @@ TEST_F(ClusterCommands, ConnectionOptionsAreKubectls) {
   EXPECT_EQ(run_program(std::vector<std::string>{"queue", "--request-timeout=soon"}, note,
                         {.out = out, .err = err}),
             kExitUsage);
-  EXPECT_THAT(err.str(), HasSubstr("\"soon\" is no duration; write it like 5s or 2m"));
+  EXPECT_THAT(err.str(), HasSubstr("invalid duration \"soon\" (examples: 5s, 2m)"));
 }
 
 TEST_F(ClusterCommands, QueueTellsWhatItCannotReach) {

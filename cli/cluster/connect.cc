@@ -14,7 +14,7 @@ base::Result<base::Duration> parse_request_timeout(const std::string& text) {
   const bool number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const base::Result<base::Duration> duration = kube::parse_duration(number ? text + "s" : text);
   if (duration && duration->count() >= 0) return duration;
-  return base::invalid_argument("\"" + text + "\" is no duration; write it like 5s or 2m");
+  return base::invalid_argument("invalid duration \"" + text + "\" (examples: 5s, 2m)");
 }
 
 base::Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions& options) {

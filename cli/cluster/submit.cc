@@ -126,8 +126,8 @@ base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t&
   if (*ttl) {
     const base::Result<base::Duration> duration = kube::parse_duration(**ttl);
     if (!duration || duration->count() < 0) {
-      return base::invalid_argument("--ttl-after-finished: \"" + **ttl +
-                                    "\" is no duration; write it like 1h or 30s");
+      return base::invalid_argument("--ttl-after-finished: invalid duration \"" + **ttl +
+                                    "\" (examples: 1h, 30s)");
     }
     own.ttl_after_finished = *duration;
     return true;
@@ -338,8 +338,8 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
   if (request.options.working_directory) {
     container["workingDir"] = *request.options.working_directory;
   }
-  // A batch program has no business with the API server: its pods get no token. So may somebody
-  // submit who may not create pods (the chart's admission policies).
+  // A batch program has no business with the API server: its pods get no token. So users
+  // who may not create pods may submit it (the chart's admission policies).
   job.spec.pod_template = kube::RawJson{nlohmann::json{
       {"spec", {{"automountServiceAccountToken", false}, {"containers", {container}}}}}};
   return job;

@@ -94,7 +94,7 @@ TEST_F(Submit, TtlAfterFinishedIsADuration) {
   EXPECT_EQ(only_job().spec.lifecycle.ttl_after_finished, minutes{1});
   const Ran wrong = run({"submit", "--ttl-after-finished", "soon", "--", "x"});
   EXPECT_NE(wrong.code, kExitOk);
-  EXPECT_NE(wrong.err.find("\"soon\" is no duration"), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find("invalid duration \"soon\""), std::string::npos) << wrong.err;
 }
 
 TEST_F(Submit, ScriptsDirectivesAreReadAndTheCommandLineBeatsThem) {

@@ -63,7 +63,8 @@ int main(int argc, char** argv) {
     const auto at = stem.find('@');
     const base::Result<probe::Stamps> stamps = probe::read_stamps(file);
     if (at == std::string::npos || !stamps.ok()) {
-      std::fprintf(stderr, "kubegang-turns: %s is no stamp file JOB@NODE.stamps\n", file.c_str());
+      std::fprintf(stderr, "kubegang-turns: %s is not a stamp file JOB@NODE.stamps\n",
+                   file.c_str());
       return kExitFailed;
     }
     probe::Gang& gang = gangs[stem.substr(0, at)];

@@ -91,14 +91,14 @@ Number read_number(std::string_view text) {
 
 base::Result<Quantity> parse_quantity(std::string_view text) {
   const auto bad = [&](std::string_view why) {
-    return base::invalid_argument("\"" + std::string{text} + "\" is no quantity (" +
+    return base::invalid_argument("invalid quantity \"" + std::string{text} + "\" (" +
                                   std::string{why} + ")");
   };
   std::string_view rest = text;
   const bool negative = rest.starts_with('-');
   if (negative || rest.starts_with('+')) rest.remove_prefix(1);
   const Number number = read_number(rest);
-  if (number.length == 0) return bad("want for example 512Mi, 2 or 100m");
+  if (number.length == 0) return bad("examples: 512Mi, 2, 100m");
   const std::string_view suffix = rest.substr(number.length);
   std::optional<Scale> scale = scale_of(suffix);
   if (!scale) scale = exponent_of(suffix);

@@ -145,8 +145,8 @@ std::optional<base::Duration> read_duration(std::string_view text) {
 
 base::Result<base::Instant> parse_instant(std::string_view text) {
   if (const auto t = read_instant(text)) return *t;
-  return base::invalid_argument("\"" + std::string{text} +
-                                "\" is no RFC 3339 time (want for example 2026-01-31T12:00:00Z)");
+  return base::invalid_argument("invalid RFC 3339 time \"" + std::string{text} +
+                                "\" (example: 2026-01-31T12:00:00Z)");
 }
 
 std::string format_time(base::Instant t) {
@@ -165,8 +165,8 @@ std::string format_micro_time(base::Instant t) {
 
 base::Result<base::Duration> parse_duration(std::string_view text) {
   if (const auto d = read_duration(text)) return *d;
-  return base::invalid_argument("\"" + std::string{text} +
-                                "\" is no duration (want for example 30s, 1h30m or 100ms)");
+  return base::invalid_argument("invalid duration \"" + std::string{text} +
+                                "\" (examples: 30s, 1h30m, 100ms)");
 }
 
 std::string format_duration(base::Duration d) {

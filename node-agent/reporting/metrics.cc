@@ -79,14 +79,14 @@ struct Metrics::Families {
   prometheus::Counter& overlap =
       counter("overlap_seconds_total", "Time that a late pod ran on beside the incoming ones.");
   prometheus::Gauge& foreign =
-      gauge("foreign_frozen", "Listed pods that somebody else has frozen.");
+      gauge("foreign_frozen", "Listed pods that another program has frozen.");
   prometheus::Counter& missed =
       counter("missed_boundaries_total", "Boundaries noticed later than half a slice.");
   prometheus::Counter& steps = counter("clock_steps_total", "Steps of the wall clock.");
   prometheus::Counter& errors =
       counter("write_errors_total", "Writes to freeze files that failed, gone cgroups included.");
   prometheus::Counter& repairs =
-      counter("repairs_total", "Pods that somebody else had thawed and that were frozen again.");
+      counter("repairs_total", "Pods that another program had thawed and that were frozen again.");
   prometheus::Gauge& clock_error =
       gauge("clock_maxerror_seconds", "The kernel's bound of the wall clock's error.");
   prometheus::Gauge& clock_ok =

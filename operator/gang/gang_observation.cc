@@ -67,7 +67,7 @@ bool was_out_of_memory(const kube::Pod& pod) {
                      });
 }
 
-// The node went down under the container: nobody knows how its program would have ended.
+// The node went down under the container: how its program would have ended is not known.
 // SOURCE: containerd's CRI plugin after a reboot ("Unknown", 255), kubelet without a container
 // ("ContainerStatusUnknown", 137). A program that ends so by itself has the reason "Error".
 bool was_lost_with_its_node(const kube::Pod& pod) {
@@ -150,7 +150,7 @@ class Observer {
       add_failure(now_, {.state = sched::JobState::kNodeFail,
                          .lost_member = true,
                          .message = pod_text(pod) + " on node " + slot.node +
-                                    " was deleted by somebody else"});
+                                    " was deleted by another client"});
       return;
     }
     if (!view_.ready) look_at_waiting(slot, pod);

@@ -130,8 +130,8 @@ void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
   for (const std::string& node : job.start.nodes) timetables_.leave_out(node, job.uid);
   const std::string message = why +
                               ", which its template has not: a mutating webhook of the cluster "
-                              "added it. The job's pods are never frozen; who shares their nodes "
-                              "runs at the same time";
+                              "added it. The job's pods are never frozen; jobs that share their "
+                              "nodes run at the same time";
   if (!job.set_condition(kube::kNeverFrozen, kube::ConditionStatus::kTrue, "ChangedByWebhook",
                          message, parts_.now)) {
     return;  // a new leader finds what its predecessor has said

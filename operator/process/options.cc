@@ -21,7 +21,7 @@ std::string parse_address(const std::string& text, Options& options) {
                           ? std::from_chars_result{text.data(), std::errc::invalid_argument}
                           : std::from_chars(text.data() + colon + 1, end, port);
   if (parsed.ec != std::errc{} || parsed.ptr != end || port < 0 || port > 65'535) {
-    return "--metrics-address: \"" + text + "\" is no HOST:PORT; write it like 0.0.0.0:8080";
+    return "--metrics-address: invalid address \"" + text + "\" (example: 0.0.0.0:8080)";
   }
   if (colon > 0) options.metrics_host = text.substr(0, colon);
   std::erase(options.metrics_host, '[');
@@ -33,7 +33,7 @@ std::string parse_address(const std::string& text, Options& options) {
 std::string parse_time(const std::string& flag, const std::string& text, base::Duration& out) {
   const auto parsed = kube::parse_duration(text);
   if (!parsed.ok() || parsed->count() <= 0) {
-    return flag + ": \"" + text + "\" is no duration above 0; write it like 15s";
+    return flag + ": invalid duration \"" + text + "\"; it must be above 0 (example: 15s)";
   }
   out = *parsed;
   return "";
@@ -59,7 +59,7 @@ ParsedOptions parse_options(std::vector<std::string> arguments) {
   app.add_option("--lease-name", options.lease_name, "name of the Lease")->capture_default_str();
   app.add_option("--agents-namespace", options.agents_namespace,
                  "namespace of the agents' pods: a node without a ready one takes no new jobs "
-                 "(default: agents are no pods, only their own word counts)");
+                 "(default: agents are not pods, only their own word counts)");
   app.add_option("--identity", options.identity, "name in the Lease (default: unique)");
   app.add_flag("--leader-elect,!--no-leader-elect", options.leader_elect,
                "wait for the Lease before doing anything (default: true)");

@@ -41,8 +41,8 @@ std::string format_cores(const sched::CoreSet& cores) {
 base::Result<sched::CoreSet> parse_cores(std::string_view text) {
   sched::CoreSet cores;
   const auto wrong = [&] {
-    return base::invalid_argument("\"" + std::string{text} +
-                                  "\" is no list of core numbers such as 0-3,8");
+    return base::invalid_argument("invalid list of cores \"" + std::string{text} +
+                                  "\" (example: 0-3,8)");
   };
   const char* at = text.data();
   const char* const end = text.data() + text.size();

@@ -56,7 +56,7 @@ void check_spec(const kube::BatchJobSpec& spec, std::vector<std::string>& proble
                        std::to_string(spec.completions.value_or(1)) +
                        "; kubegang starts all pods of a Job together, so make them equal");
   } else if (parallelism < 1) {
-    problems.emplace_back("spec.parallelism: 0 pods are no gang; use spec.suspend to wait");
+    problems.emplace_back("spec.parallelism: a gang has at least 1 pod; use spec.suspend to wait");
   }
   if (!spec.pod_failure_policy.empty() && !ignores_disruptions_only(spec.pod_failure_policy)) {
     problems.emplace_back(
@@ -84,8 +84,8 @@ bool is_job_name(std::string_view name) {
          name.find('.') == std::string_view::npos;
 }
 
-// The batch Job's own for the first attempt, so that people find it. Others cannot meet a Job's
-// that somebody else has made.
+// The batch Job's own for the first attempt, so that users find it. Other names cannot be
+// those of a Job that another client has made.
 std::string job_name(const kube::BatchJob& batch, const Attempt& attempt) {
   const std::string& name = batch.metadata.name;
   if (attempt.number == 0 && attempt.plain_name && is_job_name(name)) return name;
@@ -147,9 +147,9 @@ void set_nodes(const kube::BatchJob& batch, kube::JobSpec& spec,
     spec.resources.nodes = kube::JobNodes{.min = min, .max = max};
     return;
   }
-  problems.push_back("metadata.annotations: " + std::string{kube::kAnnotationNodes} + ": \"" +
-                     text + "\" is no number of nodes of 1 to " + std::to_string(pods) +
-                     "; write it like 2 or 2-4");
+  problems.push_back("metadata.annotations: " + std::string{kube::kAnnotationNodes} +
+                     ": invalid number of nodes \"" + text + "\"; it must be from 1 to " +
+                     std::to_string(pods) + " (examples: 2, 2-4)");
 }
 
 std::vector<std::string> split(const std::string& text) {
@@ -303,7 +303,7 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
         std::max<base::Duration>(deadline - attempt.ran, std::chrono::seconds{1});
   }
   spec.schedule.begin_time = attempt.not_before;
-  spec.lifecycle.requeue = true;  // a lost node or a preemption is no failure
+  spec.lifecycle.requeue = true;  // a lost node or a preemption is not a failure
   spec.pod_policy = kube::PodPolicy::kPerTask;
   spec.network = kube::JobNetwork::kNone;  // the author's own Service, as with the batch group
   spec.pod_template = pod_template;

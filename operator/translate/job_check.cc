@@ -164,8 +164,7 @@ class Checker {
       if (!list) return;
       const auto names = slurm::expand_hostlist(*list);
       if (!names.ok()) {
-        problem(std::string{field} + ": \"" + *list +
-                "\" is no hostlist: " + names.error().message + "; write it like n[12-16,20]");
+        problem(std::string{field} + ": " + names.error().message + " (example: n[12-16,20])");
       }
     };
     check("spec.placement.hostlist", spec_.placement.hostlist);

@@ -79,8 +79,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadJob{"few",
                {{"resources", {{"nodes", {{"min", 3}}}, {"tasks", 2}}}},
                "each node runs one task"},
-        BadJob{
-            "list", {{"placement", {{"hostlist", "n[1-"}}}}, "spec.placement.hostlist: \"n[1-\""},
+        BadJob{"list",
+               {{"placement", {{"hostlist", "n[1-"}}}},
+               "spec.placement.hostlist: hostlist \"n[1-\": a number is missing at character 5 "
+               "(example: n[12-16,20])"},
         BadJob{"constraint", {{"placement", {{"constraint", "a&"}}}}, "spec.placement.constraint"},
         BadJob{"time", {{"schedule", {{"timeLimit", "0s"}}}}, "spec.schedule.timeLimit: 0s"},
         BadJob{"memory",

@@ -86,8 +86,7 @@ std::vector<std::string> check_partition(const kube::Partition& partition) {
   if (spec.nodes.hostlist) {
     const auto names = slurm::expand_hostlist(*spec.nodes.hostlist);
     if (!names.ok()) {
-      problems.add("spec.nodes.hostlist: \"" + *spec.nodes.hostlist +
-                   "\" is no hostlist: " + names.error().message + "; write it like n[12-16,20]");
+      problems.add("spec.nodes.hostlist: " + names.error().message + " (example: n[12-16,20])");
     }
   }
   problems.range("spec.priorityTier", spec.priority_tier, 0, kTierMax);

@@ -64,8 +64,7 @@ class Check {
     const Where here;
     const bool preempts = p.preempt_type != PreemptType::kNone;
     if (p.preempt_mode == PreemptMode::kSuspend && !p.gang) {
-      error(here, "C1", "PreemptMode",
-            "SUSPEND needs GANG, or nobody would resume the victims: add GANG");
+      error(here, "C1", "PreemptMode", "SUSPEND needs GANG, which resumes the victims: add GANG");
     }
     if (!preempts && p.preempt_mode != PreemptMode::kOff) {
       error(here, "C2", "PreemptMode",
@@ -170,7 +169,7 @@ class Check {
     const ClusterParameters& cluster = all_.cluster;
     if (p.preempt_mode == PreemptMode::kSuspend && !cluster.gang) {
       error(here, "C8", "PreemptMode",
-            "SUSPEND needs GANG in the cluster's PreemptMode, or nobody would resume the victims");
+            "SUSPEND needs GANG in the cluster's PreemptMode, which resumes the victims");
     }
     suspends(here, p.preempt_mode, "PreemptMode");
     const bool shares =
@@ -343,16 +342,17 @@ class Check {
       warn(here, "C10", "PriorityTier",
            both +
                " at another tier: a QOS suspends for jobs of its own partition or of a higher tier "
-               "only; from the lower one it preempts nobody of the higher");
+               "only; from the lower one it preempts no job of the higher");
     }
     const bool force =
         a.over_subscribe == OverSubscribe::kForce && b.over_subscribe == OverSubscribe::kForce;
     if (force && !cluster.gang && a.priority_tier != b.priority_tier &&
         cluster.preempt_type == PreemptType::kPartitionPriority &&
         cluster.select == SelectType::kConsTres) {
-      warn(here, "P20", "OverSubscribe",
-           both +
-               ": without GANG the higher tier is stacked over the lower one and nobody stops it");
+      warn(
+          here, "P20", "OverSubscribe",
+          both +
+              ": without GANG the higher tier is stacked over the lower one, which is not stopped");
     }
   }
 
