@@ -68,7 +68,7 @@ struct NodeTimetableStatus {
   std::optional<NodeTopology> topology{};
   std::vector<PodReference> stuck{};    // pods that do not freeze or thaw
   std::vector<PodReference> exempt{};   // that the agent may not switch
-  std::vector<PodReference> foreign{};  // that somebody else froze
+  std::vector<PodReference> foreign{};  // frozen by another program
   std::optional<std::int64_t> clock_error_micros{};
   std::string agent_version{};
   Conditions conditions{};  // Ready, ClockSynchronized

@@ -1,4 +1,4 @@
-// QOS: quality of service, its priority, whom it may preempt, and limits. SOURCE: api.md
+// QOS: quality of service: its priority, the QOS that it may preempt, and limits. SOURCE: api.md
 // "QOS".
 #pragma once
 

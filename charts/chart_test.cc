@@ -1,4 +1,4 @@
-// The parts of the chart: what runs, as whom, and what holds it in.
+// The parts of the chart: what runs, under which account, and how it is confined.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -132,7 +132,7 @@ Words ask(Question question, ConnectOptions connect, const WithSession& with_ses
 }
 
 // Notes what the words before the last say of the cluster and the namespace. A command line that is
-// not complete is no error here.
+// not complete is not an error here.
 void read_connection(std::span<const std::string> words, CLI::App& app) {
   std::vector<std::string> reversed{words.rbegin(), words.rend()};
   try {

@@ -202,7 +202,7 @@ base::Status ScenarioInputs::check_names(const RawInput& input, simulate::Job& j
   };
   sched::JobRequest& request = job.request;
   const sched::Configuration& configuration = scenario_.configuration;
-  // sacctmgr gives everybody the QOS `normal`.
+  // sacctmgr gives every user the QOS `normal`.
   if (request.qos.empty() && named(configuration.qos, "normal")) request.qos = "normal";
   if (!request.qos.empty() && !named(configuration.qos, request.qos)) {
     return at(input.place, "args: there is no QOS " + slurm::in_quotes(request.qos));
@@ -362,7 +362,8 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_job(
   if (!number) return number.error();
   const sched::JobId id{*number};
   const slurm::KeyValue& first = keys[1];
-  if (keys.size() == 2 && slurm::same_word(first.key, "Priority") && first.value == "0") {  // R9.1
+  // A priority of 0 holds the job (R9.1).
+  if (keys.size() == 2 && slurm::same_word(first.key, "Priority") && first.value == "0") {
     return simulate::Happening{simulate::Command{simulate::CommandKind::kHold, id}};
   }
   simulate::UpdateJob update{requests_[id.index() - 1]};

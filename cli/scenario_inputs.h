@@ -21,8 +21,8 @@ base::Status check_legal(const sched::Configuration& configuration);
 
 class ScenarioInputs {
  public:
-  // `scenario` has its nodes and configuration; jobs and inputs are added to it. `users`: who may
-  // submit, nothing = anybody.
+  // `scenario` has its nodes and configuration; jobs and inputs are added to it. `users`: those
+  // that may submit; nullopt = all.
   ScenarioInputs(const YamlFile& file, simulate::Scenario& scenario, PartitionKeys partition_keys,
                  std::optional<std::set<std::string>> users);
 

@@ -105,7 +105,7 @@ inputs:
   EXPECT_EQ(totals["preemptedJobs"], 0);
 }
 
-// Two gangs take turns for a week: nobody can see single turns, so each node is a handful of marks.
+// Two gangs take turns for a week: single turns cannot be seen, so each node is a handful of marks.
 TEST_F(SimulateCommand, APictureIsNoLargerThanWhatCanBeSeen) {
   std::string week{kTwoGangs};
   for (auto at = week.find("run: 120"); at != std::string::npos; at = week.find("run: 120")) {

@@ -1,6 +1,6 @@
 // The typed calls of Client. A library that declares kinds instantiates them once, in a .cc file:
 //   namespace kube { KUBE_CLIENT_CALLS(Pod); }
-// Needs all of nlohmann/json.hpp: for such .cc files only; everybody else includes client.h.
+// Needs all of nlohmann/json.hpp: for such .cc files only; all others include client.h.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -112,19 +112,19 @@ base::Status Client::remove(const ObjectKey& key, const DeleteOptions& options) 
   return delete_json(T::kResource, key, options);
 }
 
-#define KUBE_CLIENT_CALLS(T)                                                                      \
-  template base::Result<T> Client::get<T>(const ObjectKey&) const;                                \
-  template base::Result<ObjectList<T>> Client::list<T>(const ListOptions&) const;                 \
-  template base::Result<T> Client::create<T>(const T&, const WriteOptions&) const;                \
-  template base::Result<T> Client::create_json<T>(const std::string&, const nlohmann::json&,      \
-                                                  const WriteOptions&) const;                     \
-  template base::Result<T> Client::update<T>(const T&, const WriteOptions&) const;                \
-  template base::Result<T> Client::patch<T>(const ObjectKey&, const nlohmann::json&,              \
-                                            const PatchOptions&) const;                           \
-  template base::Result<T> Client::patch_status<T>(const ObjectKey&, const nlohmann::json&,       \
-                                                   const PatchOptions&) const;                    \
-  template base::Result<T> Client::update_status<T>(const T&, const WriteOptions&) const;         \
-  template base::Result<T> Client::patch_status_from<T>(const T&, const T&, bool) const;          \
+#define KUBE_CLIENT_CALLS(T)                                                                 \
+  template base::Result<T> Client::get<T>(const ObjectKey&) const;                           \
+  template base::Result<ObjectList<T>> Client::list<T>(const ListOptions&) const;            \
+  template base::Result<T> Client::create<T>(const T&, const WriteOptions&) const;           \
+  template base::Result<T> Client::create_json<T>(const std::string&, const nlohmann::json&, \
+                                                  const WriteOptions&) const;                \
+  template base::Result<T> Client::update<T>(const T&, const WriteOptions&) const;           \
+  template base::Result<T> Client::patch<T>(const ObjectKey&, const nlohmann::json&,         \
+                                            const PatchOptions&) const;                      \
+  template base::Result<T> Client::patch_status<T>(const ObjectKey&, const nlohmann::json&,  \
+                                                   const PatchOptions&) const;               \
+  template base::Result<T> Client::update_status<T>(const T&, const WriteOptions&) const;    \
+  template base::Result<T> Client::patch_status_from<T>(const T&, const T&, bool) const;     \
   template base::Status Client::remove<T>(const ObjectKey&, const DeleteOptions&) const
 
 }  // namespace kube

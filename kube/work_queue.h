@@ -2,8 +2,8 @@
 // (SOURCE: k8s.io/client-go util/workqueue/queue.go):
 //
 //   dirty       keys that need processing
-//   processing  keys that somebody got and has not called done() for
-//   queue       the order of the dirty keys that nobody processes
+//   processing  keys that a worker got and has not called done() for
+//   queue       the order of the dirty keys that no worker processes
 //
 // Invariant: queue = dirty \ processing, without repetition. So a key that is added while it is
 // processed is not given out a second time meanwhile, but once more after done(): no change is lost
@@ -55,7 +55,7 @@ class WorkQueue {
   void done(const Key& key) {
     {
       const std::lock_guard lock{mu_};
-      CHECK(processing_.erase(key) == 1, "done() for a key that nobody got");
+      CHECK(processing_.erase(key) == 1, "done() for a key that no worker has");
       if (dirty_.contains(key)) queue_.push_back(key);
     }
     changed_.notify_one();

@@ -29,7 +29,7 @@ struct CgroupRoot {
 base::Result<CgroupRoot> make_cgroup_root(std::optional<CgroupVersion> wanted,
                                           std::string_view prefix);
 
-// `mkdir -p`. A directory that exists is no error.
+// `mkdir -p`. A directory that exists is not an error.
 base::Status make_cgroup(const std::string& path);
 
 // Every process in `path` and below it, in no order. A directory that is gone has none.

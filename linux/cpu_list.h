@@ -8,7 +8,7 @@
 
 namespace os {
 
-// In the order in which they are written. Nothing when it is no list, or an empty one.
+// In the order in which they are written. nullopt if the text is not a list, or an empty one.
 // SOURCE: cpuset(7) "List format".
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text);
 

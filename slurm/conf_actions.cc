@@ -40,7 +40,7 @@ base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::strin
       if (same_word(name, word)) mode = value;
     }
     if (mode) {
-      if (modes.mode) {  // C4
+      if (modes.mode) {  // two modes in one list (C4)
         return base::invalid_argument(begin + "say one of OFF, CANCEL, REQUEUE and SUSPEND");
       }
       modes.mode = mode;
@@ -50,20 +50,22 @@ base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::strin
       modes.within = true;
     } else if (same_word(word, "PRIORITY")) {
       modes.priority = true;
-    } else if (same_word(word, "CHECKPOINT")) {  // C20
+    } else if (same_word(word, "CHECKPOINT")) {  // of older versions (C20)
       return base::invalid_argument(begin +
                                     "CHECKPOINT was removed from Slurm; say CANCEL or REQUEUE");
     } else if (!same_word(word, "cluster")) {  // "as the cluster's" = nothing given
       return unknown_word(
           what, word,
-          {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"});  // C19
+          {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"});  // (C19)
     }
   }
-  if (modes.gang && modes.mode == PreemptMode::kOff) {  // C2
+  // OFF says that nothing is suspended, GANG that jobs are (C2).
+  if (modes.gang && modes.mode == PreemptMode::kOff) {
     return base::invalid_argument(begin +
                                   "OFF and GANG exclude each other; GANG alone only slices");
   }
-  if (modes.gang && (modes.within || modes.priority)) {  // C5
+  // Which jobs share is the gang's matter; these two are about preemption alone (C5).
+  if (modes.gang && (modes.within || modes.priority)) {
     return base::invalid_argument(begin + "GANG excludes " +
                                   (modes.within ? "WITHIN" : "PRIORITY") + "; leave one out");
   }
@@ -78,7 +80,7 @@ base::Status set_memory_limit(std::optional<sched::MemoryMiB>& field,
   const base::Result<sched::MemoryMiB> read = parse_memory(key, value);
   if (!read) return read.error();
   if (read->value() == 0) return {};
-  if (other) {  // C16
+  if (other) {  // the same limit per CPU and per node (C16)
     return base::invalid_argument(std::string{key} +
                                   ": the same limit is given per CPU and per node; say one");
   }

@@ -145,7 +145,8 @@ base::Status time_slice(ClusterParameters& c, std::string_view key, std::string_
   base::Duration slice{};
   const base::Status status = set_seconds(slice, key, value);
   if (!status) return status;
-  if (slice < std::chrono::seconds{5} || slice > std::chrono::seconds{kUint16Max}) {  // C18
+  // Slurm takes its default for a slice below 5 s (C18); here it is refused.
+  if (slice < std::chrono::seconds{5} || slice > std::chrono::seconds{kUint16Max}) {
     return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
                                   ": must be from 5 to 65533 seconds");
   }

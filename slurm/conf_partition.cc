@@ -37,7 +37,7 @@ base::Status over_subscribe(PartitionConfig& p, std::string_view key, std::strin
     if (!count) return count;
   }
   if (p.over_subscribe == sched::OverSubscribe::kYes && p.max_share == 1) {
-    p.over_subscribe = sched::OverSubscribe::kNo;  // 1.2.2
+    p.over_subscribe = sched::OverSubscribe::kNo;  // YES:1 shares with no job (1.2.2)
     p.max_share = 4;
   }
   return {};
@@ -55,7 +55,8 @@ base::Status partition_preempt_mode(PartitionConfig& p, std::string_view key,
                                     std::string_view value) {
   const base::Result<PreemptModes> modes = parse_preempt_modes(key, value);
   if (!modes) return modes.error();
-  if (modes->gang) {  // C6
+  // GANG is the cluster's (C6).
+  if (modes->gang) {
     return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
                                   ": GANG is for the whole cluster, not for a partition");
   }
@@ -77,7 +78,8 @@ base::Status legacy_priority(PartitionConfig& p, std::string_view key, std::stri
 
 // One of its values takes the place of another: NO takes USER and NODE back.
 base::Status exclusive(PartitionConfig& p, std::string_view key, std::string_view value) {
-  if (same_word(value, "USER,TOPO") || same_word(value, "TOPO,USER")) {  // C15
+  // Slurm ignores USER beside TOPO (C15).
+  if (same_word(value, "USER,TOPO") || same_word(value, "TOPO,USER")) {
     return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
                                   ": USER and TOPO exclude each other, and TOPO is not supported");
   }

@@ -43,7 +43,8 @@ base::Status qos_flags(QosConfig& q, std::string_view key, std::string_view valu
 base::Status qos_preempt_mode(QosConfig& q, std::string_view key, std::string_view value) {
   const base::Result<PreemptModes> modes = parse_preempt_modes(key, value);
   if (!modes) return modes.error();
-  if (modes->gang || modes->mode == sched::PreemptMode::kOff) {  // C6
+  // GANG and OFF are the cluster's (C6).
+  if (modes->gang || modes->mode == sched::PreemptMode::kOff) {
     return base::invalid_argument(std::string{key} + " " + in_quotes(value) +
                                   ": a QOS says CANCEL, REQUEUE or SUSPEND");
   }

@@ -83,7 +83,8 @@ struct SbatchOptionActions {
     const base::Result<sched::MemoryMiB> read = parse_memory(name, value);
     if (!read) return read.error();
     sched::MemoryRequest& memory = self.options_.request.memory;
-    if (self.memory_place_ == self.place_ && !std::holds_alternative<Kind>(memory)) {  // 1.5
+    // Two kinds of memory at one place, the script or the command line (1.5).
+    if (self.memory_place_ == self.place_ && !std::holds_alternative<Kind>(memory)) {
       return base::invalid_argument("--mem and --mem-per-cpu exclude each other");
     }
     self.memory_place_ = self.place_;
@@ -158,7 +159,7 @@ struct SbatchOptionActions {
   }
 
   static base::Status nice(Self self, Text name, Text value, bool has_value) {
-    constexpr std::int32_t kNiceDefault = 100;  // R9.6
+    constexpr std::int32_t kNiceDefault = 100;  // --nice without a value (R9.6)
     constexpr std::int64_t kNiceMax = 2'147'483'645;
     self.options_.request.nice = kNiceDefault;
     if (!has_value) return {};

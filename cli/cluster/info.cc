@@ -92,7 +92,7 @@ std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
         kube::find_condition(partition->status.conditions, "Accepted");
     if (!partition->status.accepted && accepted != nullptr &&
         accepted->status == kube::ConditionStatus::kFalse) {
-      // Nothing of it is in force: it has no nodes, and is nobody's default.
+      // Nothing of it is in force: it has no nodes, and no job gets it by default.
       lines.push_back({.partition = partition->metadata.name,
                        .available = "inact",
                        .time_limit = "n/a",

@@ -1,4 +1,4 @@
-// A job's exact state and run time at an instant. Slices are no writes to the API: both follow from
+// A job's exact state and run time at an instant. Slices write nothing to the API: both follow from
 // the job's status and the timetables of its nodes (architecture.md 2 and 3).
 #pragma once
 

@@ -103,7 +103,7 @@ void TimetableReader::read_one(const std::string& node) {
   }
 }
 
-// Not all clusters let everybody read timetables: without them states are those of the jobs' own
+// Not all clusters let every user read timetables: without them states are those of the jobs' own
 // statuses, which do not follow the turns.
 void TimetableReader::fail(const base::Error& error) {
   if (error.code != base::Code::kPermissionDenied) {

@@ -24,7 +24,7 @@ base::Result<std::vector<T>> list_all(const Session& session, const std::string&
   return std::move(list->items);
 }
 
-// The timetables of the nodes that somebody asks about: the first ones one by one, all at once when
+// The timetables of the nodes that are asked about: the first ones one by one, all at once when
 // there are many. `session` must live longer.
 class TimetableReader {
  public:

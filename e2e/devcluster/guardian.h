@@ -39,8 +39,8 @@ class Guardian {
   os::FileDescriptor lifeline_;  // the guardian reads the other end: closed = we are gone
 };
 
-// The guardian's own work: waits until nobody holds the other end of `lifeline_fd`, then destroys
-// the cgroup. The exit code of its program.
+// The guardian's own work: waits until no process holds the other end of `lifeline_fd`, then
+// destroys the cgroup. The exit code of its program.
 int guard(int lifeline_fd, const os::CgroupRoot& root);
 
 }  // namespace devcluster

@@ -84,7 +84,7 @@ class Scenario : public Cluster {
   Duration overlap_since(Instant from, const std::vector<std::string>& job_names) const;
 
   // Every slot from `from` on had exactly one owner on the nodes that all of the jobs share, the
-  // jobs in turn: nobody lost a turn. Slots in which the whole machine stood still are left out.
+  // jobs in turn: no job lost a turn. Slots in which the whole machine stood still are left out.
   void expect_strict_turns(Instant from, Instant to, const std::vector<std::string>& job_names);
   // The machine stood still in that slot, or at its boundary.
   bool is_disturbed(Instant slot_begin) const;

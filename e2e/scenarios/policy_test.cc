@@ -122,8 +122,8 @@ TEST_F(PolicyScenario, CoresAreSharedByThoseWhoHaveTheSameOnly) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     EXPECT_EQ(cpuset_of(names[i], "n16"), cores[i]) << names[i];
   }
-  // Each of four has one slot of two, and never the one who has his cores; which of the two first
-  // goes with which of the two last depends on who was ready first.
+  // Each of four has one slot of two, and never together with the one that has its cores; which of
+  // the first two runs with which of the last two depends on which was ready first.
   const auto one_each = [](const std::vector<Slot>& cycle, const char* a, const char* b) {
     return cycle[0].contains(a) == cycle[1].contains(b) &&
            cycle[0].contains(b) == cycle[1].contains(a) &&
@@ -173,7 +173,7 @@ TEST_F(PolicyScenario, CpusAreCountedWithoutAffinity) {
   const Names names = submit_example();
   ASSERT_NO_FATAL_FAILURE(wait_all_ready(names));
   for (const std::string& name : names) EXPECT_EQ(cpuset_of(name, "n12"), "") << name;
-  // Who goes with whom depends on who was ready first; it is the same on all nodes.
+  // Which jobs run together depends on which was ready first; it is the same on all nodes.
   std::vector<Slot> cycle;
   const auto each_has_two_of_three = [&] {
     cycle = cycle_of("n12");
@@ -401,7 +401,7 @@ TEST_F(PolicyScenario, GraceExemptionAndTimeLimit) {
   EXPECT_GE(*ended.end_time - *in_grace.status.ending->since, seconds{2});
   ASSERT_NO_FATAL_FAILURE(wait_ready("over-two"));
 
-  // R7.43: nobody is preempted before that.
+  // Not preempted before its exempt time is over (R7.43).
   ASSERT_NO_FATAL_FAILURE(wait_state("exempt", "Preempted"));
   const kube::JobStatus exempt = job("exempt").status;
   EXPECT_GE(*exempt.end_time - *exempt.start_time, seconds{4});

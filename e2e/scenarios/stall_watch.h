@@ -1,7 +1,7 @@
 // Knows when this machine stood still. A test that demands switches on time must not fail because a
 // virtual machine was paused or all its CPUs were taken away: a thread of the highest real-time
-// priority wakes every few milliseconds, and when even that one is late, nobody could have been in
-// time.
+// priority wakes every few milliseconds, and when even that one is late, no program could have been
+// in time.
 #pragma once
 
 #include <mutex>

@@ -19,14 +19,14 @@ using os::IoResult;
 
 struct Observation {
   IoResult result = IoResult::kOk;
-  // All tasks stand still, whether we asked for it, or an ancestor or somebody else's. A new task
-  // that enters takes it away for a moment.
+  // All tasks stand still, whether we asked for it or another program, here or in an ancestor. A
+  // new task that enters takes it away for a moment.
   bool frozen = false;
 
   friend bool operator==(const Observation&, const Observation&) = default;
 };
 
-// What this cgroup itself was last asked for, by anybody.
+// What this cgroup itself was last asked for, by any program.
 struct AskedState {
   IoResult result = IoResult::kOk;
   FreezeRequest request = FreezeRequest::kThawed;

@@ -82,7 +82,7 @@ TEST_P(AgentLimitsTest, AStopThawsEverythingAndEndsWithin2Seconds) {
   EXPECT_LE(usual(), seconds{2});
 }
 
-// A worker that cannot stop is no reason to stay: its supervisor thaws.
+// A worker that cannot stop does not hold up the end: its supervisor thaws.
 TEST_P(AgentLimitsTest, AStopOfAWorkerThatStandsStillEndsWithin2SecondsToo) {
   ASSERT_TRUE(two_frozen_gangs());
   const std::optional<pid_t> worker = node_->worker();
@@ -103,7 +103,7 @@ TEST_P(AgentLimitsTest, ARestartedContainerRepairsWithin1Second) {
     ASSERT_TRUE(both_freeze());
     kill_container();
     node_->publish(1, 3 + 2 * i, {"a", "b"}, {{0, 1}}, kSlice);
-    ASSERT_TRUE(both_frozen());  // nobody is there to thaw them
+    ASSERT_TRUE(both_frozen());  // no process is there to thaw them
     node_->start();
     took(time_until([&] { return all_run(); }));
     kill_container();

@@ -112,7 +112,7 @@ TEST_P(AgentProcessTest, StopsWithin2SecondsAndThawsEverything) {
   EXPECT_TRUE(all_run());
 }
 
-// Its last act, after the thaw: the operator does not have to find out that nobody switches here.
+// Its last act, after the thaw: the operator need not find out that this node is not switched.
 TEST_P(AgentProcessTest, SaysThatItHasStoppedAndThatItIsBack) {
   two_gangs();
   const auto ready = [&](kube::ConditionStatus status, const std::string& reason) {
@@ -252,7 +252,7 @@ TEST_P(AgentProcessTest, FailsOpenWhenTheLeaseIsNotRenewedAndSlicesAgainWhenItIs
   EXPECT_TRUE(takes_turns_soon());
 }
 
-// What people decided holds for the next worker too, whoever answers it.
+// What an administrator decided holds for the next worker too, even if no API server answers it.
 TEST_P(AgentProcessTest, TheKillSwitchHoldsAfterARestartWithoutTheApiServer) {
   two_gangs();
   node_->start();
@@ -294,7 +294,7 @@ TEST_P(AgentProcessTest, RepairsWithin1SecondOfARestartAndThawsWhatIsNotListedAn
   node_->signal(SIGKILL);
   ASSERT_TRUE(node_->wait_for_end(seconds{2}).has_value());
   std::this_thread::sleep_for(milliseconds{100});
-  EXPECT_TRUE(both_frozen());  // nobody is there to thaw them
+  EXPECT_TRUE(both_frozen());  // no process is there to thaw them
   node_->publish(1, 3, {"a"}, {{0}}, kSlice);
   node_->start();
   const base::Duration since = clock_.monotonic();

@@ -1,5 +1,5 @@
-// The guard: what was frozen by an agent runs within 6 s whatever is killed, though nobody starts
-// the agent's container again, and as long as the agent lives the guard does nothing.
+// The guard: what was frozen by an agent runs within 6 s whatever is killed, though the agent's
+// container is not started again, and as long as the agent lives the guard does nothing.
 #include "node-agent/survival/guard.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ class GuardTest : public AgentProcessFixture {
   }
 };
 
-// As an OOM kill of a container does (memory.oom.group), and nobody restarts it: kubelet waits in
+// As an OOM kill of a container does (memory.oom.group), and it is not restarted: kubelet waits in
 // its back-off.
 TEST_P(GuardTest, ThawsEverythingWhenSupervisorAndWorkerAreKilledAtOnce) {
   constexpr std::uint64_t kSeed = 20261123;
@@ -85,7 +85,7 @@ TEST_P(GuardTest, ThawsAtItsStartWhatADeadAgentLeft) {
   EXPECT_TRUE(all_run_within(kLimit));
 }
 
-// What somebody freezes after that is not frozen by us.
+// What another program freezes after that is not ours.
 TEST_P(GuardTest, ThawsOnceForEachAgentThatIsGone) {
   two_gangs_with_a_guard();
   kill_container();

@@ -1,4 +1,4 @@
-// Pitfalls: somebody else moves tasks, makes or removes cgroups, or freezes and thaws them.
+// Pitfalls: another program moves tasks, makes or removes cgroups, or freezes and thaws them.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>

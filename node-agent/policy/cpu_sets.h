@@ -1,5 +1,5 @@
-// Binds the listed pods to the CPUs that the timetable gives them, and keeps them there. What
-// cannot be bound runs unbound, is said in the status, and keeps nobody from taking turns.
+// Binds the listed pods to the CPUs that the timetable gives them, and keeps them there. A pod
+// that cannot be bound runs unbound and takes its turns; the status names it.
 #pragma once
 
 #include <map>

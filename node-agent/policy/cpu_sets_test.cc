@@ -135,7 +135,7 @@ TEST_F(CpuSetsTest, BindsAPodAlsoWhileItStarts) {
 }
 
 TEST_F(CpuSetsTest, TakesASetBackThatIsNotListedAnyMoreAndNoOther) {
-  node_.cgroup("a").cpus = "1-2";  // by somebody else
+  node_.cgroup("a").cpus = "1-2";  // by another program
   list_with("");
   EXPECT_EQ(node_.cgroup("a").cpus, "1-2");
   list_with("0");
@@ -143,7 +143,7 @@ TEST_F(CpuSetsTest, TakesASetBackThatIsNotListedAnyMoreAndNoOther) {
   list_with("");
   EXPECT_EQ(node_.cgroup("a").cpus, "");
   EXPECT_EQ(node_.view("a").cpu_note, "");
-  node_.cgroup("a").cpus = "3";  // by somebody else again
+  node_.cgroup("a").cpus = "3";  // by another program again
   node_.run_for(CpuSets::kLookEvery + milliseconds{20});
   EXPECT_EQ(node_.cgroup("a").cpus, "3");
 }
@@ -151,7 +151,7 @@ TEST_F(CpuSetsTest, TakesASetBackThatIsNotListedAnyMoreAndNoOther) {
 // The journal names the pod before it is bound, so that the agent after this one can take it back.
 TEST_F(CpuSetsTest, ARestartedAgentTakesASetBackThatTheOneBeforeHasSet) {
   node_.add_pod("b", "b");
-  node_.cgroup("b").cpus = "2";  // by somebody else
+  node_.cgroup("b").cpus = "2";  // by another program
   list_with("0");
   ASSERT_EQ(node_.cgroup("a").cpus, "0");
   EXPECT_THAT(node_.journal().bound, ElementsAre("uid-a"));
@@ -184,7 +184,7 @@ TEST_F(CpuSetsTest, KeepsItThereAndWaitsForItsCgroup) {
   node_.cgroup("a").removed = false;
   node_.run_for(milliseconds{150});
   EXPECT_EQ(node_.cgroup("a").cpus, "1");
-  node_.cgroup("a").cpus = "0-3";  // somebody else
+  node_.cgroup("a").cpus = "0-3";  // another program
   node_.run_for(CpuSets::kLookEvery + milliseconds{20});
   EXPECT_EQ(node_.cgroup("a").cpus, "1");
 }

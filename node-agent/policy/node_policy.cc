@@ -298,7 +298,7 @@ std::optional<ControlRule> NodePolicy::rule_of(const Inputs& inputs, const PodFa
   if (facts.ending_within) {
     const auto known = known_.find(facts.uid);
     if (known != known_.end()) return rule_of_ending(inputs, facts, *known->second);
-    // Never under control: left alone, unless somebody has frozen it (freezer.md 4 rule 10).
+    // Never under control: left alone, unless another program has frozen it (freezer.md 4 rule 10).
     if (!adopt_foreign_once(facts)) return std::nullopt;
     return rule_of_ending(inputs, facts, *known_.at(facts.uid));
   }
@@ -418,7 +418,7 @@ std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, cons
     return nullptr;
   }
   retries_.erase(facts.uid);
-  // Everything that we froze is in the journal and was adopted: this one somebody else froze.
+  // Everything that we froze is in the journal and was adopted: another program froze this one.
   const AdoptedAs adopted_as =
       requested.request == FreezeRequest::kFrozen ? AdoptedAs::kForeign : AdoptedAs::kRunning;
   const PodIdentity identity{

@@ -90,7 +90,7 @@ TEST_F(NodePolicyTest, WithADamagedJournalTakesOverWhatAKubegangJobControls) {
   node_.add_pod("alien", "alien").metadata.owner_references[0].kind = "ReplicaSet";
   node_.publish(node_.timetable({"a", "b", "c", "alien"}, {{0}, {1}}));
   node_.step();
-  node_.cgroup("alien").request = FreezeRequest::kFrozen;  // by somebody else
+  node_.cgroup("alien").request = FreezeRequest::kFrozen;  // by another program
   ASSERT_FALSE(node_.runs("b") || node_.runs("c"));
   damage_journal("");
   node_.restart_agent();

@@ -300,7 +300,7 @@ TEST_F(NodePolicyTest, TakesUpAPodWhoseCgroupWasRemovedAndMadeAgain) {
   node_.cgroup("b").removed = true;
   node_.run_for(seconds{3});
   EXPECT_EQ(node_.view("b").state, FreezeState::kGone);
-  node_.cgroup("b") = {};  // a new one, and nobody has frozen it
+  node_.cgroup("b") = {};  // a new one, which is not frozen
   ASSERT_TRUE(node_.runs("b"));
   node_.run_for(seconds{2});
   EXPECT_FALSE(node_.runs("b"));

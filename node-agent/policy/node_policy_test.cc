@@ -264,7 +264,7 @@ TEST_F(NodePolicyTest, ThawsAllOfOursWhenItStops) {
   node_.run_for(milliseconds{150});
   EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
   EXPECT_TRUE(node_.policy().all_thawed());
-  // Who freezes one of them now is somebody else, also for the next agent.
+  // A freeze from now on is of another program, also for the next agent.
   EXPECT_THAT(journaled(), IsEmpty());
   node_.cgroup("b").request = FreezeRequest::kFrozen;
   node_.inputs().stopping = false;
@@ -404,7 +404,7 @@ TEST_F(NodePolicyRandomTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythin
     ASSERT_FALSE(HasFailure());
   }
   EXPECT_GT(looks, 400);
-  // The inputs stop: nobody renews the Lease any more.
+  // The inputs stop: the Lease is no longer renewed.
   pass(milliseconds{100});
   node_.clock().advance(node_.inputs().settings.fail_open_after);
   pass(seconds{1});

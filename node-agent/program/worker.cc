@@ -298,7 +298,7 @@ int Worker::stop() {
     beat();
     const base::Duration waited = clock_.monotonic() - since;
     if (agent_->stopped()) {
-      agent_->step();  // The journal names nobody any more.
+      agent_->step();  // The journal no longer names a pod.
       spdlog::info("stopped, everything is thawed node={} took_ms={}", options_.node_name,
                    waited.count() / 1000);
       status_writer_.say_stopped(last_word_, std::min(kLastWordWithin, kThawWithin - waited));

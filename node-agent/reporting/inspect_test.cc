@@ -128,7 +128,7 @@ TEST_F(DeadAgentTest, ThawJournaledThawsAllThatTheJournalNames) {
   ThawResult result = thaw_journaled(journal_, *cgroups);
   EXPECT_EQ(freeze_file("podub"), "0");
   EXPECT_EQ(freeze_file("podforeign"), "1");
-  // The files are no kernel: b's `frozen 1` stays, and is reported.
+  // The files are not a kernel: b's `frozen 1` stays, and is reported.
   EXPECT_THAT(result.failed, ElementsAre("ns/b: still frozen"));
   EXPECT_EQ(result.thawed_count, 1U);
   EXPECT_EQ(result.gone_count, 1U);

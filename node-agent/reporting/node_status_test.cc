@@ -75,7 +75,7 @@ TEST(NodeStatus, NamesStuckExemptAndForeignPods) {
   EXPECT_THAT(status.foreign, ElementsAre(kube::PodReference{"ns", "e"}));
 }
 
-// Gangs would share the node, and nobody would know: it gets no more jobs that share it.
+// Gangs would share the node unnoticed: it gets no more jobs that share it.
 TEST(NodeStatus, IsNotReadyIfAPodCannotBeFrozenOrTheAgentHasStopped) {
   AgentReport report = good();
   report.pods = {PodView{.name = "ns/a",

@@ -1,7 +1,7 @@
 // What survives the agent's process: the pods that it may have frozen, those that it has bound to
 // CPUs, the timetable that it last obeyed, when it last saw the operator alive, and the rules that
 // it followed. On tmpfs, replaced as a whole, and written before a pod is frozen or bound for the
-// first time, so whoever reads it can undo everything that is ours.
+// first time, so its reader can undo everything that is ours.
 //
 // Text, one fact per line, so that the supervisor reads it without a JSON library:
 //   kubegang-agent-journal 1

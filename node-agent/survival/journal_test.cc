@@ -102,7 +102,7 @@ TEST(LeaseWatch, CountsOnlyWhatChangedAsARenewal) {
   const base::Instant renewed{seconds{1000}};
   LeaseWatch watch{std::nullopt, minutes{100}};
   EXPECT_FALSE(watch.failed_open(minutes{114}, minutes{15}));
-  EXPECT_FALSE(watch.read(renewed, minutes{101}));  // how old that is, nobody knows
+  EXPECT_FALSE(watch.read(renewed, minutes{101}));  // how old that is, is not known
   EXPECT_TRUE(watch.failed_open(minutes{115}, minutes{15}));
   EXPECT_FALSE(watch.read(renewed, minutes{116}));
   EXPECT_TRUE(watch.failed_open(minutes{116}, minutes{15}));

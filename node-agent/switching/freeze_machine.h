@@ -4,7 +4,7 @@
 //
 //   Thawed ──wrote frozen──▶ Freezing ──observed──▶ Frozen ──wrote thawed──▶ Thawing ──▶ Thawed
 //                               └─ 2 s ─▶ Stuck (stays asked for; becomes Frozen late, or thawed)
-//   Thawed ──somebody else froze it──▶ Foreign ──they thawed it──▶ Thawed
+//   Thawed ──another program froze it──▶ Foreign ──they thawed it──▶ Thawed
 //   any ──removed──▶ Gone
 // SOURCE: freezer.md 5.2, 5.3; rules 3, 5, 10.
 #pragma once
@@ -55,7 +55,7 @@ class FreezeMachine {
  public:
   enum class Action : std::uint8_t { kNothing, kLook, kFreezeAgain, kThawAgain };
 
-  // A pod as it was found: frozen by us earlier (adopted), frozen by somebody else, or running.
+  // A pod as it was found: frozen by us earlier (adopted), frozen by another program, or running.
   static FreezeMachine found_running(base::Duration now);
   static FreezeMachine found_frozen_by_us(base::Duration now);
   static FreezeMachine found_foreign(base::Duration now);
@@ -103,7 +103,7 @@ class FreezeMachine {
   int rewrites_ = 0;
   bool slow_ = false;
   bool second_thaw_ = false;  // still to be written
-  bool write_again_ = false;  // the last one failed, or was undone by somebody
+  bool write_again_ = false;  // the last one failed, or another program undid it
   bool rewrite_due_ = false;  // the freeze holds; to be written again for tasks that entered
   bool denied_ = false;
 };

@@ -112,7 +112,7 @@ TEST(FreezeMachine, ThawsADeletedPodTwiceAndVerifies) {
 TEST(FreezeMachine, AFreezeThatSomebodyElseAsksForRightAfterOurThawIsForeign) {
   FreezeMachine machine = FreezeMachine::found_frozen_by_us(kT0);
   machine.on_write(FreezeRequest::kThawed, IoResult::kOk, kT0);
-  machine.on_look(kAskedThawed, kFrozen, kT0);  // an ancestor's, as long as nobody asked for ours
+  machine.on_look(kAskedThawed, kFrozen, kT0);  // an ancestor's, as long as ours was not asked for
   EXPECT_EQ(machine.state(), FreezeState::kThawing);
   machine.on_look(kAskedFrozen, kFrozen, kT0 + milliseconds{1});
   EXPECT_EQ(machine.state(), FreezeState::kForeign);

@@ -1,5 +1,5 @@
-// Between the instant of a switch and its last write nothing may wait for anybody: no allocation,
-// so no lock of an allocator that another thread holds.
+// Between the instant of a switch and its last write nothing may wait for another thread: no
+// allocation, so no lock of an allocator that another thread holds.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -77,7 +77,7 @@ void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
               .result = IoResult::kOk,
               .seen_frozen = false};
     if (known) before->control.reset();
-    // It is asked for; whether it stands still, nobody has looked yet.
+    // It is asked for; whether it stands still is not known yet.
     if (!known && pod.control->adopted_as == AdoptedAs::kFrozenByUs) {
       slot.machine.on_look({.result = IoResult::kOk, .request = FreezeRequest::kFrozen},
                            pod.control->freezer->observe(), now);
@@ -174,8 +174,8 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
 
 // Returns how many of this switch were not seen frozen when the barrier passed. One after the
 // other: while it waits for one, the others come to a stand too. What an earlier switch froze just
-// now (its revision was superseded) has its own barrier: whoever comes on may be in conflict with
-// it.
+// now (its revision was superseded) has its own barrier: a pod that comes on may be in
+// conflict with it.
 std::uint32_t SwitchCore::read_back(base::Duration started) {
   std::uint32_t late_count = 0;
   for (const std::uint32_t i : freeze_) {
@@ -265,8 +265,8 @@ void SwitchCore::tell_what_was_read_back(Slot& slot, base::Duration now) {
   if (slot.result == IoResult::kGone || slot.seen_frozen) end_overlap(slot, now);
 }
 
-// Others came on: whoever is not known to stand still though it should runs on beside them, be it
-// that the kernel takes its time or that the write failed.
+// Others came on: a pod that should stand still, and is not known to, runs on beside them, because
+// the kernel takes its time or because the write failed.
 void SwitchCore::begin_overlaps(base::Duration now) {
   for (Slot& slot : slots_) {
     if (runs_on(slot.machine.state()) && !slot.overlaps_since) slot.overlaps_since = now;
@@ -376,8 +376,8 @@ void SwitchCore::look_at(Slot& slot, base::Duration now) {
     case FreezeMachine::Action::kLook: {
       const bool off = slot.machine.needs_write(FreezeRequest::kThawed);
       const Observation seen = freezer.observe();
-      // One that stands still as we asked: nobody undid it, or it makes no difference yet. Reading
-      // no more of it is half of what an idle agent would do.
+      // It stands still as we asked: no program undid it, or it makes no difference yet. Reading no
+      // more of it saves half of what an idle agent would do.
       const bool stands = slot.machine.state() == FreezeState::kFrozen &&
                           seen == Observation{.result = IoResult::kOk, .frozen = true};
       const AskedState requested =

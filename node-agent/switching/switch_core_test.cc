@@ -152,7 +152,7 @@ TEST_F(SwitchCoreTest, CountsTheOverlapOfAPodWhoseFreezeIsRefused) {
   EXPECT_LE(counters_.overlap_micros.load(), 110'000U);
 }
 
-// The revision before froze b with nobody to come on, so without looking back.
+// The revision before froze b, and no pod came on, so it did not look back.
 TEST_F(SwitchCoreTest, ASupersedingRevisionWaitsForTheFreezesOfTheOneBeforeIt) {
   obey(always({"a", "b", "c"}, {0, 1}));
   run_until(clock_.wall() + milliseconds{100});

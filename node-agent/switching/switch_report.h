@@ -54,7 +54,7 @@ class ReportRing {
   std::atomic<std::size_t> tail_{0};
 };
 
-// Written by the switcher, read by anybody. Never go down.
+// Written by the switcher, read by any thread. Never go down.
 struct SwitchCounters {
   std::atomic<std::uint64_t> switches{0};
   std::atomic<std::uint64_t> boundaries_missed{0};
@@ -62,7 +62,7 @@ struct SwitchCounters {
   std::atomic<std::uint64_t> overlap_micros{0};
   std::atomic<std::uint64_t> clock_steps{0};
   std::atomic<std::uint64_t> write_errors{0};
-  std::atomic<std::uint64_t> repairs{0};  // somebody else had thawed what we froze
+  std::atomic<std::uint64_t> repairs{0};  // another program had thawed what we froze
   std::atomic<std::uint64_t> reports_dropped{0};
   std::atomic<std::uint64_t> obeyed_assignment{0};  // number of the newest one in force
 };

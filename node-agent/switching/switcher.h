@@ -22,7 +22,7 @@
 
 namespace agent {
 
-// SCHED_FIFO, or the kernel's class for everybody. Of that one the thread asks for the best nice
+// SCHED_FIFO, or the kernel's class for all threads. Of that one the thread asks for the best nice
 // value, which helps within its own CPU cgroup only.
 enum class ThreadPolicy : std::uint8_t { kFifo, kCfs };
 std::string_view to_string(ThreadPolicy policy);

@@ -42,7 +42,7 @@ class AgentProcess {
   std::optional<int> end_guard(int signal_number, base::Duration limit = std::chrono::seconds{5});
   // Programs that are started from now on are of uid 0, but without any capability.
   void drop_capabilities() { without_capabilities_ = true; }
-  // Programs that are started from now on log into a pipe that is full and that nobody reads.
+  // Programs that are started from now on log into a pipe that is full and is not read.
   void log_to_a_full_pipe();
   pid_t supervisor() const { return supervisor_; }
   // The supervisor's child; nothing while there is none.

@@ -130,7 +130,7 @@ TEST_F(JobBookTest, OfAJobThatHasEndedOnlyTheObjectIsKept) {
   pod.spec.node_name = "n1";
   const kube::ObjectKey key{"team-a", "done-x-0"};
   const auto change = pods.observe(key, std::make_shared<const kube::Pod>(pod));
-  EXPECT_TRUE(book.put_pod(key, *change.after)) << "it is no orphan";
+  EXPECT_TRUE(book.put_pod(key, *change.after)) << "it is not an orphan";
   EXPECT_EQ(book.put_away_count(), 1);
   JobRecord* job = book.find("uid-done");
   ASSERT_NE(job, nullptr);

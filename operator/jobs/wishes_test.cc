@@ -139,7 +139,7 @@ TEST_F(WishesTest, EachNumberOfARequeueRequestIsOneRequeue) {
   EXPECT_EQ(events(), 0);
 }
 
-// What the number was when the job came is no request.
+// The number that the job came with is not a request.
 TEST_F(WishesTest, ANewJobHasNoRequestOutstanding) {
   reserve_numbers();
   kube::Job copy = object();

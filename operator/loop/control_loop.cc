@@ -163,7 +163,7 @@ void ControlLoop::count() {
   counters_.jobs_finished = jobs_.put_away_count();
   if (now_ - lag_taken_at_ < kLagEvery) return;
   lag_taken_at_ = now_;
-  // A node that is down obeys nothing, and that is no news.
+  // A node that is down obeys nothing; that is not lag.
   counters_.timetable_lag = lag_.oldest(now_, [this](const std::string& name) {
     const sched::NodeSpec* told = nodes_.told(name);
     return nodes_.in_partition(name) && told != nullptr && told->state != sched::NodeState::kDown;

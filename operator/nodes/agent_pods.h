@@ -20,12 +20,12 @@ std::optional<AgentPod> agent_in(const kube::Pod& pod);
 class AgentPods {
  public:
   // Agents are pods of this namespace, labelled as the chart labels them. Until it is called they
-  // are no pods, and nothing is known of them but what they say themselves.
+  // are not pods, and nothing is known of them but what they say themselves.
   void expect_in(std::string ns) { ns_ = std::move(ns); }
 
   // Null: the pod is gone. Returns the node whose agent may be another now, or nullopt.
   std::optional<std::string> observe(const kube::ObjectKey& key, const kube::Pod* pod);
-  // The best of the pods on the node; nullopt if agents are no pods.
+  // The best of the pods on the node; nullopt if agents are not pods.
   std::optional<AgentPod> on(const std::string& node) const;
 
  private:

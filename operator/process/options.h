@@ -15,7 +15,7 @@ struct Options {
   std::string context;
   std::string ns = "kubegang-system";
   std::string lease_name = "kubegang-operator";
-  std::string agents_namespace;  // of the agents' pods; "" = they are no pods
+  std::string agents_namespace;  // of the agents' pods; "" = they are not pods
   std::string identity;          // "" = host name, process and start time
   bool leader_elect = true;
   base::Duration lease_duration = std::chrono::seconds{15};

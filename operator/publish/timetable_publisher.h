@@ -46,7 +46,7 @@ class TimetablePublisher {
   // Those of all nodes of partitions, as counted last, are made where there is none. Cost: all
   // nodes.
   void ensure_all(base::Duration slice, base::Instant now);
-  // Those that somebody deleted are made again.
+  // Those that another client deleted are made again.
   void ensure_deleted(base::Duration slice, base::Instant now);
 
   // --- the writes ---

@@ -20,7 +20,7 @@ struct FakeNodeOptions {
   int cpus = 8;
   std::string memory = "16Gi";
   int pods = 110;
-  std::string agents_namespace;  // of the agent's pod; "" = the agent is no pod
+  std::string agents_namespace;  // of the agent's pod; "" = the agent is not a pod
   base::Duration start_delay = std::chrono::milliseconds{300};  // until a pod's container runs
 };
 

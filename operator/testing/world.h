@@ -61,7 +61,7 @@ class World {
     int cpus = 8;
     int pods_per_node = 110;
     int crash_per_mille = 0;
-    bool agent_pods = false;  // else agents are no pods
+    bool agent_pods = false;  // else agents are not pods
   };
   explicit World(Options options);
 
@@ -70,7 +70,7 @@ class World {
   void remove_job(const std::string& name);
   void patch_job(const std::string& name, const nlohmann::json& spec);
 
-  // Lets virtual time pass in ticks; everybody does what he can after each.
+  // Lets virtual time pass in ticks; after each, every part does what it can.
   void run_for(base::Duration duration);
   // Until it holds, at most `limit`. Returns whether it does.
   bool run_until(const std::function<bool()>& condition, base::Duration limit);

@@ -15,7 +15,7 @@
 namespace control {
 namespace {
 
-// A condition's message is no place for thousands of names.
+// A condition's message cannot hold thousands of names.
 constexpr std::size_t kMissingBytesMax = 1'000;
 constexpr std::size_t kMissingNamesShown = 20;
 

@@ -63,7 +63,7 @@ struct NodeVerdict {
 // of pods allocatable − foreign pods.
 NodeVerdict translate_node(const NodeFacts& facts);
 
-// Why the node counts as lost for good: somebody tainted it out-of-service.
+// Whether the node counts as lost for good: an administrator tainted it out-of-service.
 bool is_out_of_service(const kube::Node& node);
 // The kubelet says so itself; Unknown (it is not heard) is not ready.
 bool is_ready(const kube::Node& node);

@@ -32,15 +32,15 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
                                     const ListedJobs& find,
                                     const std::optional<kube::NodeTopology>& topology);
 
-// The same without the pods of that job: nobody touches them.
+// The same without the pods of that job, which the agent then does not touch.
 kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
                                     const std::string& job_uid);
 
 // The job whose pod this is, in its present start.
 using JobsOfPods = std::function<std::optional<sched::JobId>(const kube::TimetablePod& pod)>;
 
-// The plan as it was published; pods that `find` does not know are left out of it. Nothing
-// when the spec is no valid timetable (then the node counts as having none).
+// The plan as it was published; pods that `find` does not know are left out of it. nullopt if the
+// spec is not a valid timetable (then the node counts as having none).
 std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
                                            sched::NodeIndex node, const JobsOfPods& find);
 

@@ -97,7 +97,7 @@ TEST_P(Crashes, AtRandomWritesLoseNothingAndRunNothingTwice) {
 INSTANTIATE_TEST_SUITE_P(Modes, Crashes, testing::Values("Suspend", "Requeue", "Cancel"),
                          [](const auto& mode) { return std::string{mode.param}; });
 
-// A restart in the middle of a rotation: nobody loses a turn.
+// A restart in the middle of a rotation: no job loses a turn.
 TEST(Restart, InTheMiddleOfARotationChangesNothing) {
   World world{{}};
   world.apply(linear_config("4s"));

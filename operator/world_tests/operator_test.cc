@@ -83,7 +83,7 @@ TEST(Operator, JobsAreNumberedInTheOrderOfTheirCreation) {
   }
 }
 
-// 14.1: two jobs that fill the nodes take turns, and nobody writes anything for it.
+// Two jobs that fill the nodes take turns, and nothing is written for it (14.1).
 TEST(Operator, TwoFullSizeJobsTakeTurns) {
   World world{{}};
   world.apply(linear_config("4s"));

@@ -23,7 +23,8 @@ TEST(Operator, AStartThatKubeletRefusesIsUndoneAndTriedElsewhere) {
       gang_job("moved", 2, "5s", {}, {{"test/refuse", "OutOfcpu"}, {"test/refusals", "1"}}));
   ASSERT_TRUE(world.run_until([&] { return world.state("moved") == "Completed"; }, minutes{3}))
       << world.log_tail();
-  // Each node refuses the first pod that it gets; whoever had the blame is avoided for a while.
+  // Each node refuses the first pod that it gets; the nodes that had the blame are avoided for a
+  // while.
   EXPECT_EQ(world.job("moved").status.allocation->hostlist, "n[13,16]") << world.log_tail();
   EXPECT_EQ(world.job("moved").status.restarts.value_or(0), 0);
   expect_no_violations(world);
@@ -137,7 +138,7 @@ TEST(Operator, AJobWhoseNodeVanishesIsRequeued) {
   expect_no_violations(world);
 }
 
-// The names of a gang's pods: a connection that broke is no reason to do without them.
+// The names of a gang's pods: a broken connection must not cost them.
 TEST(Operator, AServiceWhoseCreationFailedIsTriedAgain) {
   World world{{}};
   world.apply(linear_config());

@@ -4,8 +4,8 @@
 //
 // A question is answered so:
 //   1. Does the job fit now?
-//   2. Does it fit when the jobs that it may preempt are gone? That counts as now: their endings
-//      are for whoever starts it to begin.
+//   2. Does it fit when the jobs that it may preempt are gone? That counts as now: the
+//      caller that starts it begins their endings.
 //   3. Take away the other jobs in the order of their ends, with select/linear one by one,
 //   otherwise
 //      in batches of those that end close together, and ask after each batch. The windows of the

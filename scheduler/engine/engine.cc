@@ -71,8 +71,9 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
   }
   if (job->start_time) {
     view.preempt_eligible_time = *job->start_time;
+    // What users see is the start and the exempt time together (R7.43).
     if (job->allocated()) {
-      *view.preempt_eligible_time += preempt::exempt_time(cluster_, *job);  // R7.43
+      *view.preempt_eligible_time += preempt::exempt_time(cluster_, *job);
     }
   }
   view.run_time = turns_->run_time(*job, now);

@@ -111,7 +111,8 @@ void Engine::on(const SliceEnd&) {
 
 void Engine::on(const TimeLimitReached& event) {
   Job* job = books_.find(event.job);
-  if (job == nullptr || !job->allocated() || job->suspended()) return;  // R13.21
+  // A suspended job never times out (R13.21).
+  if (job == nullptr || !job->allocated() || job->suspended()) return;
   time_out(*job);
 }
 

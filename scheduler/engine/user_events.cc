@@ -64,7 +64,8 @@ void Engine::on(const Update& event) {
 void Engine::on(const Hold& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
-  if (!job->pending() && !turns_->set_held(*job, true)) {  // 13.2
+  // A job that runs can be held only where it can do without its turns (13.2).
+  if (!job->pending() && !turns_->set_held(*job, true)) {
     books_.decide(CommandRefused{job->id, "a job that runs cannot be held: suspend it"});
     return;
   }

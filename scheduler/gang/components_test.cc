@@ -35,7 +35,7 @@ TEST(Components, PutTheJobsOfAConflictIntoOneAndPlayThemAhead) {
             "2 ..#.#.\n");
 }
 
-// On the node of a component, but on other cores: in nobody's way.
+// On the node of a component, but on other cores: in no job's way.
 TEST(Components, LeaveAJobBesideAComponentOut) {
   TrackedGang gang{"A1"};
   gang.start(1, 1, 'A', "a01");

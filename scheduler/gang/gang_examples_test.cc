@@ -52,8 +52,8 @@ TEST_F(GangExamples, NewcomerAfterTheTickWaitsForOneMore) {
   expect_at(90, {3, 4}, {"S(71)", "R(0)"});
 }
 
-// A hole is filled at the boundary when it is closer than the lead. Two who fill it and are in
-// nobody's way are in one timetable until then: their node's.
+// A hole is filled at the boundary when it is closer than the lead. Two jobs that fill it and
+// are in no other's way are in one timetable until then: their node's.
 TEST(GangTimetables, HoleFilledByTwoAtTheBoundaryIsInOneTimetable) {
   const std::vector<NodeSpec> one = nodes("n", 1, 1);
   Configuration c = gang_linear({partition("p", one)});
@@ -118,7 +118,7 @@ TEST(GangTimetables, TurnedOffWhileAJobCompletes) {
   EXPECT_EQ(driver.state(1), "done");
 }
 
-// 14.2
+// Jobs that overlap in part (14.2).
 TEST_F(GangExamples, PartialOverlapNeverStopsWhoConflictsWithNobody) {
   submit(19, job(9, 3));
   submit(22, job(10, 2));
@@ -149,7 +149,7 @@ TEST_F(GangExamples, LocalBackfilling) {
   expect_at(120, {12, 13, 14}, {"S(80)", "R(30)", "S(72)"});
 }
 
-// 14.6
+// Preemption by suspension (14.6).
 TEST(SuspendPreemption, VictimsResumeAtOnceWhenThePreemptorIsGone) {
   const auto five = nodes("n", 12, 16);
   Configuration configuration =

@@ -282,7 +282,7 @@ void GangLists::resume(Entry& entry) {
   act(entry, ActionKind::kResume);
 }
 
-// 6.9.
+// A job starts (6.9).
 //
 // 1. The job enters at the end of its list.
 // 2. If it fits it runs as FILLER and casts its shadow; lists below may have to give way (step 5).

@@ -92,7 +92,7 @@ class GangLists {
   void set_held(JobId job, bool held);
   // 6.5 for every partition, highest tier first.
   void refill_all();
-  // 6.7
+  // The end of a slice: every list chooses anew (6.7).
   void tick();
 
   bool contains(JobId job) const { return index_of(job) >= 0; }

@@ -186,7 +186,7 @@ TEST(GangLists, RunsEqualTiersAtTheSameTime) {
 }
 
 // 6.4: a job whose mode is CANCEL or REQUEUE is killed by the shadow over it, and never runs again
-// (held). Waiting for its own partition's turn is no reason to kill it.
+// (held). It is not killed for waiting for its own partition's turn.
 TEST(GangLists, KillsOnlyUnderAShadow) {
   play("H2 A1!", R"(
     start 1 A a  -> A: 1f

@@ -11,7 +11,8 @@
 namespace sched {
 namespace {
 
-// 1.2.2
+// Returns how many jobs may be on one unit (0 = whole nodes alone), and whether they are forced to
+// share (1.2.2).
 std::pair<int, bool> encode_sharing(const PartitionConfig& config) {
   switch (config.over_subscribe) {
     case OverSubscribe::kExclusive:

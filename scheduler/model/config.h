@@ -23,7 +23,7 @@ enum class PreemptType { kNone, kPartitionPriority, kQos };
 enum class PreemptMode { kOff, kCancel, kRequeue, kSuspend };
 enum class SchedulerType { kBuiltin, kBackfill };
 enum class EnforcePartLimits { kNone, kAny, kAll };
-enum class PlacementPolicy { kCompat, kMinimisePreemption };  // 15.4
+enum class PlacementPolicy { kCompat, kMinimisePreemption };  // Slurm's, or fewest victims (15.4)
 
 // At most one of the two is set at one level (C16). Nothing set = unlimited / whole node (1.8).
 struct MemoryLimit {
@@ -32,7 +32,7 @@ struct MemoryLimit {
   friend bool operator==(const MemoryLimit&, const MemoryLimit&) = default;
 };
 
-struct PreemptParameters {  // 1.1.1
+struct PreemptParameters {  // in which order victims are asked (1.1.1)
   int reorder_count = 1;
   bool strict_order = false;
   bool youngest_first = false;
@@ -41,7 +41,7 @@ struct PreemptParameters {  // 1.1.1
   friend bool operator==(const PreemptParameters&, const PreemptParameters&) = default;
 };
 
-struct QueueParameters {  // 3.9
+struct QueueParameters {  // how often and how deep the main pass walks the queue (3.9)
   int default_queue_depth = 100;
   int partition_job_depth = 0;                               // 0 = no limit
   int max_job_start = 0;                                     // in one pass; likewise
@@ -140,7 +140,7 @@ struct ClusterParameters {
   friend bool operator==(const ClusterParameters&, const ClusterParameters&) = default;
 };
 
-enum class PartitionState { kUp, kDown, kDrain, kInactive };  // 1.2.1
+enum class PartitionState { kUp, kDown, kDrain, kInactive };  // takes jobs, starts them: 1.2.1
 enum class OverSubscribe { kNo, kYes, kForce, kExclusive };
 
 struct PartitionConfig {

@@ -28,7 +28,7 @@ struct MemoryPerNode {
 using MemoryRequest =
     std::variant<std::monostate, MemoryPerCpu, MemoryPerNode>;  // nothing = default (1.8)
 
-struct JobRequest {  // 1.5
+struct JobRequest {  // what a user asks for (1.5)
   JobId id{};
   std::string name;     // for people
   std::string user;     // Slurm's user; the namespace in Kubernetes

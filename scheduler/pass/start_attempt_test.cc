@@ -121,7 +121,7 @@ TEST_F(StartAttemptTest, SuspendedVictimsAreNotWaitedFor) {
 }
 
 // A limit on jobs is asked first, one on resources only of what was found; if nothing is free, it
-// is asked of what the job wants, so that the job stands in nobody's way.
+// is asked of what the job wants, so that the job does not hold up the jobs behind it.
 TEST_F(StartAttemptTest, LimitsAreAskedBeforeAndAfterThePlacement) {
   Configuration configuration = PassWorld::one_partition();
   configuration.qos = {{.name = "one"}, {.name = "small"}};

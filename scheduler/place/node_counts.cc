@@ -31,7 +31,8 @@ NodeCounts node_counts(const Cluster& cluster, const JobRequest& request,
   NodeCounts counts;
   counts.min = std::max(1, request.min_nodes);
   if (!(qos && qos->partition_min_nodes)) counts.min = std::max(counts.min, config.min_nodes);
-  if (request.tasks && request.tasks_per_node) {  // R4.23
+  // Tasks per node ask for so many nodes at least (R4.23).
+  if (request.tasks && request.tasks_per_node) {
     const int per_node = *request.tasks_per_node;
     counts.min = std::max(counts.min, (*request.tasks + per_node - 1) / per_node);
   }

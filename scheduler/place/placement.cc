@@ -64,13 +64,15 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
     classify(attempt);
     return std::move(attempt.outcome);
   }
-  if (attempt.requires_nodes && !request.available.contains(base_.required)) {  // 3.6 step 3
+  // A required node is not to be had, so no other choice is tried (3.6 step 3).
+  if (attempt.requires_nodes && !request.available.contains(base_.required)) {
     attempt.outcome.result = PlacementResult::kNotAvailable;
     attempt.outcome.message = "a required node is down, drained or kept for other jobs";
     return std::move(attempt.outcome);
   }
   if (try_all(attempt, usable_nodes(attempt))) return std::move(attempt.outcome);
-  if (preempt::enabled(cluster_)) {  // R3.2, R7.1
+  // Victims count only after everything was tried without them (R3.2, R7.1).
+  if (preempt::enabled(cluster_)) {
     std::vector<const Job*> allocated;
     for (const auto& [order, other] : allocated_) allocated.push_back(other);
     preempt::CandidateList list =

@@ -1,4 +1,4 @@
-// 7.2: WITHIN and PRIORITY, the conditions on who may preempt whom; C10.
+// WITHIN and PRIORITY, the conditions on which jobs may preempt which (7.2); C10.
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,7 +82,7 @@ TEST(PreemptRules, WithinLetsAQosPreemptItsOwnJobsOfLowerPriority) {
   EXPECT_TRUE(preempts(c, with_qos(1, "normal"), with_qos(2, "normal"), 51));
 }
 
-// C10: from a lower tier a QOS stops nobody of a higher one, from the same tier it takes turns.
+// From a lower tier a QOS stops no job of a higher one, from the same tier it takes turns (C10).
 TEST(PreemptRules, AQosDoesNotSuspendWhoIsOfAHigherTier) {
   const auto one = nodes("n", 1, 1);
   Configuration c = cancelling(PreemptType::kQos);

@@ -36,7 +36,7 @@ struct Step {
   base::Instant at{};
   std::vector<StartedJob> started;      // in the order of the decisions
   std::vector<Victim> victims;          // that have to end; a suspended victim is in `suspended`
-  std::vector<sched::JobId> suspended;  // after the step, by whom does not matter
+  std::vector<sched::JobId> suspended;  // after the step, by whatever
   // Multifactor: what the job got that this step submitted.
   std::optional<sched::Priority> priority;
   friend bool operator==(const Step&, const Step&) = default;

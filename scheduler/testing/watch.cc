@@ -159,7 +159,8 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
   const bool stacks =
       where.over_subscribe == OverSubscribe::kForce || where.over_subscribe == OverSubscribe::kYes;
   const int share = stacks ? where.max_share : 1;
-  const int extra = configuration_.cluster.preempt_type == PreemptType::kQos ? 1 : 0;  // I8
+  // preempt/qos has one row more than jobs may share (I8).
+  const int extra = configuration_.cluster.preempt_type == PreemptType::kQos ? 1 : 0;
   if (most > share + extra) find(start.job, name + ": " + std::to_string(most) + " jobs on a core");
   for (const Book* other : others) {
     if (is_victim_of(*other, where)) continue;
@@ -190,7 +191,7 @@ void Watch::check_jobs(base::Instant now, bool passed) {
   }
 }
 
-// 2.4
+// The reason that a job waits for is one that its request and partitions allow (2.4).
 void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
   const JobRequest& request = books_.at(id).request;
   const auto partitions = partitions_of(request);

@@ -88,8 +88,8 @@ TEST(P3, ResumedJobIsInTheGangAsWhatItIs) {
   EXPECT_EQ(driver.scheduler().check_invariants(), "");
 }
 
-// A user's suspend of a job that the gang had stopped, and the resume: nobody's cores are booked
-// twice.
+// A user's suspend of a job that the gang had stopped, and the resume: no job's cores are
+// booked twice.
 TEST(P4, SuspendAndResumeAreSymmetric) {
   const auto one = nodes("n", 1, 1);
   Driver driver{on_cores(gang_linear({partition("p", one, OverSubscribe::kForce, 2)})), one, kTold};
@@ -258,7 +258,7 @@ TEST(P14, TheClaimEnds) {
 }
 
 // An attempt that fails leaves nothing behind: H1 cannot start even with all victims gone and takes
-// nobody, H2 takes the one that it needs.
+// none, H2 takes the one that it needs.
 TEST(P15, FailedAttemptMarksNobody) {
   for (const bool cores : {false, true}) {
     const auto three = nodes("n", 1, 3);
@@ -317,7 +317,7 @@ TEST(P17, SliceKillsNobodyWhoIsUnderNoShadow) {
   EXPECT_GT(driver.view(1).suspend_time + driver.view(2).suspend_time, seconds(60));
 }
 
-// What a node has to do is published as a whole, not told once: whoever takes over says again what
+// What a node has to do is published as a whole, not told once: the next leader says again what
 // did not arrive.
 TEST(P2, WhatWasLostIsSaidAgain) {
   const auto one = nodes("n", 1, 1);
@@ -379,7 +379,7 @@ TEST(P18, StoppedJobsKeepTheirCores) {
   EXPECT_EQ(states(driver, {1, 3}), "R-");
 }
 
-// Ticks are at absolute instants, however late somebody looks.
+// Ticks are at absolute instants, however late the caller looks.
 TEST(P19, TicksDoNotDrift) {
   const auto one = nodes("n", 1, 1);
   Driver driver{gang_linear({partition("p", one)}), one};

@@ -79,7 +79,7 @@ TEST_F(LimitsTest, GroupsOfAQos) {
   submit(tasks(2, 3, "cyd"));
   EXPECT_EQ(word(2), "QOSGrpCpuLimit");
   submit(tasks(3, 2, "bob"));
-  EXPECT_EQ(word(3), "started") << "a job that is over a limit blocks nobody";
+  EXPECT_EQ(word(3), "started") << "a job that is over a limit blocks no other";
   end(1);
   EXPECT_EQ(word(2), "started");
 }
@@ -238,7 +238,7 @@ TEST_F(LimitsTest, EachJob) {
     driver_.reset();
     submit(request);
     EXPECT_EQ(word(1), row.of_qos);
-    submit(tasks(2, 1));  // with MinTRES it waits too, but it blocks nobody
+    submit(tasks(2, 1));  // with MinTRES it waits too, but it blocks no other
     if (row.of_association.empty()) continue;
     EXPECT_EQ(word(2), "started") << row.of_qos;
     std::swap(gold(), ada());

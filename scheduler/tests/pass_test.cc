@@ -74,7 +74,7 @@ TEST_F(MainPassRules, R3_5_3_ARequiredNodeThatDoesNotExistIsNeverBusy) {
   EXPECT_EQ(state(2), JobState::kRunning);
 }
 
-// 4.2.2: what one job asks of the nodes' disk is no matter of the next one.
+// 4.2.2: what one job asks of the nodes' disk does not concern the next one.
 TEST_F(MainPassRules, R4_2_2_TmpDiskFiltersTheNodesOfItsOwnJobOnly) {
   auto one = nodes("n", 1, 1);
   one[0].tmp_disk = MemoryMiB{100};

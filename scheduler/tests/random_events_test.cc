@@ -106,7 +106,7 @@ class RandomRun {
     for (const NodeSpec& spec : first_world_.nodes) scheduler.step({}, NodeUpdate{spec});
   }
 
-  // Another one whose run(t) nobody publishes, for simulations: it decides the same.
+  // Another one whose run(t) is not published, for simulations: it decides the same.
   void simulate() {
     if (told_) return;
     simulated_.emplace(Options{.publishes = false});
@@ -409,7 +409,7 @@ class RandomRun {
     scheduler.take_decisions();
   }
 
-  // Played, the core does what it says now that it is going to do, as long as nobody's time ends.
+  // Played, the core does what it says now that it is going to do, as long as no job's time ends.
   void check_played() {
     Scheduler played{Options{}};
     replay(played);

@@ -73,8 +73,8 @@ TEST_F(Reasons, Priority) {
   EXPECT_EQ(reason, Reason::kPriority);
 }
 
-// A job fails its first partition and starts in its second one: nobody is ahead in the first any
-// more.
+// A job fails its first partition and starts in its second one: no job is ahead in the
+// first any longer.
 TEST_F(Reasons, NobodyIsBehindAJobThatStartedInAnotherPartition) {
   c.partitions = {partition("p", {four[0], four[1]}, OverSubscribe::kNo),
                   partition("q", {four[2], four[3]}, OverSubscribe::kNo)};

@@ -68,7 +68,7 @@ class Rows {
     for (const List& row : rows_) used |= units_of(row);
     return used;
   }
-  // R4.12
+  // The fullest row comes first (R4.12).
   std::vector<Units> densest_first() {
     pack();
     sort(rows_);
@@ -92,7 +92,7 @@ class Rows {
       }
     }
   }
-  // R4.11. Where one row holds everybody, and it is the first, there is nothing to pack.
+  // Packs the rows (R4.11). If one row holds all jobs, and it is the first, nothing is left to do.
   void pack() {
     if (!std::exchange(unpacked_, false)) return;
     const auto in_use =
@@ -132,8 +132,8 @@ class CoreModel {
     jobs_.push_back({.id = id, .high = high, .shape = shape});
   }
 
-  // 3.4: whoever cannot start takes all nodes away from those behind it. Nodes of a job that has to
-  // end take nobody until it is gone (R2.1), which it is after the pass.
+  // A job that cannot start takes all nodes away from the jobs behind it (3.4). Nodes of a job that
+  // must end take no other until it is gone (R2.1), which it is after the pass.
   void pass() {
     bool blocked = false;
     for (const bool high : {true, false}) {
@@ -341,7 +341,7 @@ class CoreModel {
     dying_.push_back(&job);
     rows_[job.high].remove(job);
   }
-  // 6.9
+  // A job starts (6.9).
   void start(CoreJob& job) {
     if (turned_ == Turned::kByConflict && !has_rivals(job)) {
       job.row = CoreJob::Row::kFiller;
@@ -358,7 +358,7 @@ class CoreModel {
     refill(group, true);
     refill(group, false);
   }
-  // 6.5
+  // Fills holes (6.5).
   void refill(Group& group, bool high) {
     Units taken = shadows(group, high);
     for (const auto row : {CoreJob::Row::kActive, CoreJob::Row::kFiller}) {
@@ -377,7 +377,7 @@ class CoreModel {
       job->row = CoreJob::Row::kFiller;
     }
   }
-  // 6.6
+  // The end of a slice (6.6).
   void rotate(Group& group, bool high) {
     List& list = group.list[high];
     std::stable_partition(list.begin(), list.end(),
@@ -397,7 +397,7 @@ class CoreModel {
       if (!job->runs()) stop(group, *job);
     }
   }
-  // T5 to T7: whoever has to end is gone at once, and waits again where it is requeued.
+  // A job that must end is gone at once, and waits again if it is requeued (T5 to T7).
   void bury() {
     while (!dying_.empty()) {
       CoreJob& job = *dying_.front();

@@ -249,7 +249,7 @@ class Model {
     }
     return taken;
   }
-  // 6.9
+  // A job starts (6.9).
   void start(ModelJob& job) {
     Group& group = turned_ == Turned::kAsOne ? groups_.front() : merge(job);
     group.list[job.high].push_back(&job);
@@ -292,7 +292,8 @@ class Model {
     }
     seen_.clear();
   }
-  // 6.6: the selected go to the back, then whoever fits is selected in the order of the list.
+  // The selected jobs go to the back; then, in the order of the list, each that fits is selected
+  // (6.6).
   static void rotate(Group& group, bool high) {
     auto& list = group.list[high];
     std::stable_partition(list.begin(), list.end(),

@@ -62,7 +62,7 @@ struct LogFile {
 };
 
 enum class NodeFault {
-  kPoweredOff,  // its processes die, nobody reports anything
+  kPoweredOff,  // its processes die, nothing is reported
   kCutOff,      // its processes go on, but nothing is heard of it and it hears nothing
 };
 

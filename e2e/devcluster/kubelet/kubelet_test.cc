@@ -248,7 +248,7 @@ TEST_P(KubeletTest, FailsThePodsOfANodeThatLostPowerWhenItIsBack) {
   kubelet_->fail_node("n1", NodeFault::kPoweredOff);
   ASSERT_TRUE(eventually([&] { return os::processes_below(kubelet_->node_cgroup("n1")).empty(); }));
   EXPECT_EQ(get("/api/v1/nodes/n1")["status"]["conditions"][0]["status"], "Unknown");
-  EXPECT_EQ(phase("a"), "Running");  // nobody has reported anything else
+  EXPECT_EQ(phase("a"), "Running");  // nothing else was reported
   kubelet_->restore_node("n1");
   EXPECT_TRUE(becomes("a", "Failed"));
   EXPECT_EQ(get("/api/v1/nodes/n1")["status"]["conditions"][0]["status"], "True");

@@ -236,7 +236,7 @@ base::Result<Child> spawn(const SpawnSpec& spec) {
 std::optional<ExitStatus> reap(const Child& child) {
   siginfo_t info{};
   if (::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED | WNOHANG) != 0) {
-    return ExitStatus{.exit_code = 255};  // reaped by somebody else: the status is lost
+    return ExitStatus{.exit_code = 255};  // reaped elsewhere: the status is lost
   }
   if (info.si_pid == 0) return std::nullopt;
   if (info.si_code == CLD_EXITED) return ExitStatus{.exit_code = info.si_status};

@@ -10,7 +10,7 @@ namespace kubernetes_bench {
 
 // Two gangs may share its cores; all nodes.
 inline constexpr const char* kPartition = "bench";
-// One node, one job at a time: whoever comes second waits.
+// One node, one job at a time: the second job waits.
 inline constexpr const char* kNarrowPartition = "narrow";
 // A namespace for each of what is measured.
 inline constexpr const char* kGang = "gang";

@@ -22,7 +22,7 @@ class Launches {
   Launches(const Options& options, const kube::Clock& clock, BenchApi& api, FakeAgents& agents)
       : options_{options}, clock_{clock}, api_{api}, agents_{agents} {}
 
-  // Pods that nobody measures: the first ones find a cold API server.
+  // Pods that are not measured: the first ones find a cold API server.
   base::Status warm_up();
   // Into `row`, as far as it came.
   base::Status measure(const Shape& shape, nlohmann::json& row);

@@ -28,7 +28,7 @@ class ManyJobs {
   const Options& options_;
   const kube::Clock& clock_;
   BenchApi& api_;
-  BenchApi as_operator_{clock_};  // policies keep everybody else off statuses
+  BenchApi as_operator_{clock_};  // policies keep all others off statuses
   int lives_ = 0;
 };
 

@@ -37,7 +37,7 @@ class FinishedJobs : public Alone<Cluster> {
     }));
   }
   // Only a pod's own token may write as the operator, and the operators' pods are gone: one that
-  // nobody schedules will do.
+  // is never scheduled will do.
   std::string operators_token() {
     const std::string pods = std::string{"/api/v1/namespaces/"} + kSystemNamespace + "/pods";
     const json pod{{"apiVersion", "v1"},

@@ -97,7 +97,7 @@ class Cluster : public scenarios::Cluster {
   void kill_agent(const std::string& node) override;
 
   // --- the API, as its administrator ---
-  // With somebody's token, to see what is denied.
+  // With the token of an account, to see what is denied.
   std::unique_ptr<kube::Transport> as(const std::string& token);
   // A token of the service account; bound to the pod of its namespace, if one is named.
   std::string token_of(const std::string& ns, const std::string& account,

@@ -163,7 +163,7 @@ class LaunchRefusedByKubelet : public Launch {
     }
     return milli;
   }
-  // A pod of somebody else on the first node, which has to run before the job is submitted.
+  // A pod that is not ours on the first node, which has to run before the job is submitted.
   void run_big_pod(const json& pod_spec, const json& container) {
     json main{{"name", "main"}, {"image", kBusyboxImage}, {"command", {"sleep", "1000"}}};
     main.merge_patch(container);
@@ -210,7 +210,7 @@ class LaunchRefusedByKubelet : public Launch {
     }));
     wait_nodes_ready();
   }
-  // A pod that kubelet finds in a folder (node-init) and nobody else knows: the API server has no
+  // A pod that kubelet finds in a folder (node-init) and the API server does not know: it has no
   // such namespace.
   static std::string static_pod_file() {
     return state_directory() + "/nodes/" + node(1) + "/kubelet/static/hidden.json";

@@ -221,7 +221,7 @@ TEST_F(Nodes, APreemptorStartsAboveSuspendedVictimsOnEveryCpu) {
         return std::all_of(all.begin(), all.end(), [&](const json& pod) { return is_frozen(pod); });
       },
       seconds{2}));
-  // A long freeze: its log is there, and whoever wants to enter it gives up without harm.
+  // A long freeze: its log is there, and an exec into it gives up without harm.
   const std::string frozen = pod_on("victim", node(1))["metadata"]["name"];
   EXPECT_EQ(run_shell(kubectl("logs -n " + ns_ + " " + frozen)).exit_code, 0);
   const std::string enter = kubectl("exec -n " + ns_ + " " + frozen + " -- /kubegang-probe --help");

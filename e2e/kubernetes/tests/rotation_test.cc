@@ -1,6 +1,6 @@
-// Two gangs of all nodes take turns, and go on taking turns through everything that befalls a node:
-// neither kubelet nor runtime and agent are needed for a switch, and who restarts them disturbs
-// nobody (architecture.md 2 and 5). The rest: whole_cluster_test.cc.
+// Two gangs of all nodes take turns, and go on taking turns whatever happens to a node: a switch
+// needs neither kubelet nor runtime nor agent, and their restarts disturb no gang (architecture.md
+// 2 and 5). The rest: whole_cluster_test.cc.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -20,7 +20,7 @@ class TwoGangs : public Cluster {
 
   // What every test ends with.
   void expect_nobody_noticed();
-  // The same for what disturbs them for a moment, as it may: from now on nobody does.
+  // The same for what disturbs them for a moment, as it may: from now on nothing does.
   void expect_turns_again();
   // The pod of either gang on the node at a moment when it is frozen.
   json frozen_pod_on(const std::string& node);

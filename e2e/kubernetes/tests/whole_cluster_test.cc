@@ -90,7 +90,7 @@ TEST_F(WholeCluster, HelmTestRunsAGangShowsItsLogAndLeavesNoJob) {
 
 // A stopped agent thaws: until its successor on that node has taken over, both gangs run there. One
 // node after the other (it is Ready a moment before its first switch); nowhere else they share
-// anything, and nobody is left frozen.
+// anything, and no pod is left frozen.
 TEST_F(WholeCluster, AnAgentUpgradeThawsAndTakesUpTheRotationAgain) {
   std::map<std::string, std::string> before;  // the agents' uids
   for (const std::string& name : all_nodes()) before[name] = agent_on(name)["metadata"]["uid"];

@@ -61,7 +61,7 @@ std::string warning_header(const std::vector<std::string>& warnings) {
   return header;
 }
 
-// SelfSubject…Review: everybody may do everything here.
+// SelfSubject…Review: every user may do everything here.
 json review_answer(const ResourceType& type, const ApiRequest& request) {
   json body = json::parse(request.http.body, nullptr, false);
   if (!body.is_object()) body = json::object();

@@ -67,7 +67,8 @@ int Attempt::idle_cpus(int rank) const {
 int Attempt::offered_cpus(int rank, const CoreView& view) const {
   const NodeFacts& facts = occupancy_.facts(rank);
   const CoreSet free = view.free(rank);
-  if (shape_.whole_nodes && !(free == facts.cores)) return 0;  // R4.21
+  // A job of whole nodes takes no node of which a core is missing (R4.21).
+  if (shape_.whole_nodes && !(free == facts.cores)) return 0;
   const PartitionRows* own = ignores_others_ ? nullptr : occupancy_.rows(shape_.partition);
   return usable_cpus(
       shape_,
@@ -219,7 +220,8 @@ std::optional<Attempt::Found> Attempt::test_rows(const CoreView& base) {
   const int wanted = occupancy_.rows_count(shape_.partition);
   rows->set_count(wanted);
   rows->pack();
-  if (wanted > 1 && !qos) rows->sort_densest_first();  // R4.12
+  // The fullest row is asked first; preempt/qos keeps the order (R4.12).
+  if (wanted > 1 && !qos) rows->sort_densest_first();
   CoreView within = base;  // no job is put on top of those beyond all rows
   for (int i = wanted; i < rows->count(); ++i) within.subtract(rows->row(i));
   const bool remembers = rows->count() == wanted;
@@ -267,7 +269,7 @@ std::optional<Allocation> Attempt::place(const Found& found) const {
     const NodeFacts& facts = occupancy_.facts(rank);
     const std::int64_t memory = ignores_others_ ? facts.memory_mib : occupancy_.memory().free(rank);
     const auto use = allocate_node(shape_, facts, found.view.free(rank), tasks[i], memory);
-    if (!use) return std::nullopt;  // R4.22
+    if (!use) return std::nullopt;  // the memory is short: the whole attempt fails (R4.22)
     allocation.nodes.push_back(*use);
   }
   return allocation;

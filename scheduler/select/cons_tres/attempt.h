@@ -86,7 +86,7 @@ class Attempt {
     std::vector<Chosen> nodes;
     CoreView view;
   };
-  // 4.5.1
+  // Whether the job may be on the node beside the jobs that are there (4.5.1).
   bool compatible(int rank) const;
   bool others_stack_here(int rank) const;
 
@@ -97,7 +97,7 @@ class Attempt {
 
   std::optional<Found> find();
   std::optional<Found> test_same_tier(const CoreView& base);
-  std::optional<Found> stack_on_cheapest(const CoreView& view);  // 15.4
+  std::optional<Found> stack_on_cheapest(const CoreView& view);  // fewest victims (15.4)
   std::vector<const SelectJob*> lower_tier_jobs() const;
   std::optional<Found> test_rows(const CoreView& base);
   std::optional<Allocation> place(const Found& found) const;

@@ -12,7 +12,7 @@
 
 namespace sched::cons_tres {
 
-// 4.11 steps 1 and 2.
+// How many tasks a node gets (4.11 steps 1 and 2).
 struct NodeTasks {
   int tasks = 0;
   int cpus = 0;  // of those tasks

@@ -163,7 +163,8 @@ bool Occupancy::may_return(const SelectJob& job) {
       const PartitionIndex other{static_cast<std::int32_t>(i)};
       if (!rows_[i] || rows_[i]->empty() || other == job.partition) continue;
       if (rows_[i]->jobs_on(node.rank) == 0) continue;
-      if (rows_count(other) - (has_extra_row() ? 1 : 0) > 1) return false;  // R4.16
+      // Jobs that share their cores never meet jobs that do not (R4.16).
+      if (rows_count(other) - (has_extra_row() ? 1 : 0) > 1) return false;
       const bool stacked = rows_[i]->used(node.rank).intersects(node.cores);
       const bool sliced =
           cluster_.parameters().gang && cluster_.partition(other).tier() != own.tier();

@@ -46,7 +46,7 @@ class Occupancy {
   // --- by rank ---
   int node_count() const { return static_cast<int>(facts_.size()); }
   const NodeFacts& facts(int rank) const { return facts_[index(rank)]; }
-  const CoreSet& busy(int rank) const { return nodes_[index(rank)].busy; }  // any row of anybody
+  const CoreSet& busy(int rank) const { return nodes_[index(rank)].busy; }  // any row of any job
   int idle_cores(int rank) const { return nodes_[index(rank)].idle_count; }
   const CountedBook& memory() const { return memory_; }  // in MiB
   bool holds_reserved(int rank) const { return nodes_[index(rank)].reserved_count > 0; }

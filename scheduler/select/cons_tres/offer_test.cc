@@ -10,7 +10,7 @@
 namespace sched::cons_tres {
 namespace {
 
-// A node that offers nothing is no member; count and total follow every change.
+// A node that offers nothing is not a member; count and total follow every change.
 TEST(Offer, CountsTheNodesThatOfferAnything) {
   Offer offer{10};
   EXPECT_TRUE(offer.nodes().empty());

@@ -168,7 +168,7 @@ TEST(Placement, ALaterRunOfTooFewNodesWinsWithMoreCpus) {
   EXPECT_EQ(w.ask({.nodes = 2}).where, "n1:2 n2:3");
 }
 
-// Required nodes where the weight changes draw nobody to their neighbours (recorded).
+// Required nodes where the weight changes draw no job to their neighbors (recorded).
 TEST(Placement, LighterNodesBeatNeighboursOfRequiredOnes) {
   World w{
       {{.last = 2, .weight = 10}, {.first = 3, .last = 4}, {.first = 5, .last = 8, .weight = 5}},

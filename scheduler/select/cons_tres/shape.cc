@@ -48,7 +48,8 @@ void resolve_cpus(const JobRequest& asked, Shape& shape) {
 
 }  // namespace
 
-NodeClass class_of(const Partition& partition, const JobRequest& request) {  // R4.14
+// The class follows from the partition, and from the request if that may choose (R4.14).
+NodeClass class_of(const Partition& partition, const JobRequest& request) {
   if (partition.max_share == 0) return NodeClass::kReserved;
   if (partition.force) return NodeClass::kShared;
   if (partition.max_share > 1 && request.sharing == Sharing::kOverSubscribe) {

@@ -1,5 +1,5 @@
-// Who may be stacked on whom: rows (R4.8 to R4.13), node classes (R4.14 to R4.17), the tests in
-// turn (4.5.2), and the user's suspension (T10, T11).
+// Which jobs may be stacked on which: rows (R4.8 to R4.13), node classes (R4.14 to R4.17), the
+// tests in turn (4.5.2), and the user's suspension (T10, T11).
 #include <gtest/gtest.h>
 
 #include "scheduler/select/cons_tres/testing/world.h"
@@ -77,7 +77,7 @@ TEST(Classes, YesPartitionStacksThoseWhoAsk) {
   EXPECT_EQ(w.start("B", {.tasks = 4, .share = true}), "n1:2-3,6-7");
   // With gang a job that does not ask is stacked too (R4.20) …
   EXPECT_EQ(w.start("C", {.tasks = 4}), "n1:0-1,4-5");
-  // … and then keeps those who share away (4.5.1 rule 5).
+  // … and then keeps jobs that share away (4.5.1 rule 5).
   EXPECT_EQ(w.start("D", {.tasks = 2, .share = true}), "");
   w.end("B");
   w.end("C");
@@ -209,8 +209,8 @@ TEST(Tiers, APartitionThatIsOffIsLeftAlone) {
   EXPECT_EQ(w.ask({.in = "hi", .tasks = 1}).where, "");
 }
 
-// P20: without gang nobody would stop the lower tier's job, so the higher one is not put over it;
-// it has to preempt.
+// Without gang nothing stops the lower tier's job, so the higher one is not put over it; it must
+// preempt (P20).
 TEST(Tiers, P20NothingIsStackedOverALowerTierWithoutGang) {
   World w{{{}}, {force("low", 1, 1), force("hi", 1, 2)}, preempting(PreemptMode::kCancel, false)};
   EXPECT_EQ(w.start("L", {.in = "low", .tasks = 4}), "n1:0-3");

@@ -46,7 +46,8 @@ bool VictimSearch::must_end(std::size_t candidate) const {
   return request_.candidates[candidate].must_end();
 }
 
-bool VictimSearch::intersects_nodes(const SelectJob& job) const {  // R7.3
+// Only jobs on nodes that the preemptor can use are removed (R7.3).
+bool VictimSearch::intersects_nodes(const SelectJob& job) const {
   return has_node_in(cluster_, *job.allocation, request_.nodes);
 }
 
@@ -81,7 +82,7 @@ SelectOutcome VictimSearch::by_suspending() {
     OccupancyTrial trial{occupancy_};
     for (const Candidate& candidate : request_.candidates) {
       if (candidate.mode != PreemptMode::kSuspend || !intersects_nodes(*candidate.job)) continue;
-      trial.remove(*candidate.job, Keep::kMemory);  // R5.4
+      trial.remove(*candidate.job, Keep::kMemory);  // suspension never frees memory (R5.4)
       fits = attempt_.run({.takes_extra_row = true}).has_value();
       if (fits) break;
     }

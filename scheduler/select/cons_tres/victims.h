@@ -20,8 +20,8 @@ class VictimSearch {
   SelectOutcome search();
 
  private:
-  SelectOutcome by_suspending();  // 7.6.3
-  SelectOutcome by_removing();    // 7.6.2
+  SelectOutcome by_suspending();  // of preempt/qos (7.6.3)
+  SelectOutcome by_removing();    // CANCEL and REQUEUE (7.6.2)
   // 15.4: of the jobs that must end, the cheapest that suffice; `found` when there are too many to
   // ask.
   SelectOutcome cheapest(SelectOutcome found);

@@ -251,7 +251,8 @@ SelectOutcome Linear::select(const SelectRequest& request) {
     return outcome;
   }
   std::optional<Ranks> chosen;
-  if (request.mode == SelectMode::kWillRun) {  // R8.3
+  // A look ahead asks about books that a trial has changed: no mates, no victims (R8.3).
+  if (request.mode == SelectMode::kWillRun) {
     const int least = cluster_.parameters().backfill.exact_starts ? 0 : 1;
     const int others = std::max(share_of(request) - 1, least);
     const NodeSet eligible = count(request, request.nodes, others, kUnlimited);

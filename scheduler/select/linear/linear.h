@@ -56,7 +56,7 @@ class Linear final : public Selector {
                 int total_limit) const;
   std::optional<Ranks> find_mate(const SelectRequest& request, const NodeSet& eligible) const;
   std::optional<Ranks> fit(const SelectRequest& request, const NodeSet& eligible) const;
-  // R4.3
+  // Such a job takes idle nodes only; with preemption configured none does (R4.3).
   bool takes_idle_nodes(const SelectRequest& request) const {
     return request.mode == SelectMode::kRunNow && !request.may_stack &&
            cluster_.parameters().preempt_type == PreemptType::kNone;

@@ -1,5 +1,5 @@
 // 15.4 under select/linear: placementPolicy MinimisePreemption against brute force over all sets of
-// victims, on random small clusters; and who cannot start even then takes nobody.
+// victims, on random small clusters; and a job that cannot start even then takes no victim.
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
@@ -148,7 +148,7 @@ TEST(MinimiseLinearExample, TakesOneAndTheIdleNodes) {
   EXPECT_EQ(driver.view(18).state, JobState::kRunning);
 }
 
-// Always, whatever the policy: all victims together would not make room, so nobody is touched.
+// Always, whatever the policy: all victims together would not make room, so none is touched.
 TEST(Preemptor, TakesNobodyWhenAllWouldNotSuffice) {
   for (const PlacementPolicy policy :
        {PlacementPolicy::kCompat, PlacementPolicy::kMinimisePreemption}) {

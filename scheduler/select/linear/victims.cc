@@ -52,7 +52,7 @@ std::optional<Linear::Ranks> Linear::remove_until_fits(const SelectRequest& requ
   return std::nullopt;
 }
 
-// 7.6.1.
+// Searches the victims as Slurm does (7.6.1).
 //
 // 1. Remove the candidates in the order of 7.4 until the job fits.
 // 2. With more than one candidate, do it again: first the one that was decisive, then the others by
