@@ -12,6 +12,7 @@
 
 namespace control {
 
+// A decision about a job that is no longer known changes nothing: the job was deleted.
 void Decisions::apply(const sched::Decision& decision) {
   std::visit(
       [this](const auto& one) {
@@ -36,6 +37,10 @@ void Decisions::take(JobRecord& job, StatusAfter after) {
   parts_.jobs.mark(job, after.urgency);
 }
 
+// 1. What belonged to an earlier start goes: its nodes, slots, failures and refusals.
+// 2. The status gets the allocation; that is the commit point.
+// 3. The pods of the start follow from the allocation as it will be stored, so that a new leader,
+//    which reads it back, computes the same names.
 void Decisions::on(const sched::Start& start, JobRecord& job) {
   ++counters_.starts;
   count_estimate(job);
@@ -77,6 +82,8 @@ void Decisions::on(const sched::Resume& resume, JobRecord& job) {
   tell_event(parts_.report, job, false, "Resumed", "it runs again");
 }
 
+// The ending is stored after the claim of the preemptor (CommitGate, rule 4): `commit_after` keeps
+// which job that is until then.
 void Decisions::on(const sched::End& end, JobRecord& job) {
   DecisionContext context = decision_context(job);
   if (end.preemptor) {
@@ -104,6 +111,8 @@ void Decisions::on(const sched::Claim& claim, JobRecord& job) {
   parts_.report.log("claim", job_fields(job) + " nodes=" + (stored ? stored->hostlist : "none"));
 }
 
+// The job has left its nodes: it has ended for good, or it waits again. Only the second clears the
+// start: the pods of a finished job stay, with their logs, until the job is deleted.
 void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   DecisionContext context = decision_context(job);
   context.partition = partition_names(job.basis, parts_.policy.configuration());
@@ -174,6 +183,7 @@ void Decisions::take_slots(JobRecord& job) {
   for (const std::string& node : job.start.nodes) parts_.nodes.enter(node, job.uid);
 }
 
+// Timetables of these nodes may have waited for the job's commit point.
 void Decisions::leave_nodes(JobRecord& job) {
   for (const std::string& node : job.start.nodes) {
     parts_.nodes.leave(node, job.uid);

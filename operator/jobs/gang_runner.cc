@@ -38,6 +38,8 @@ bool GangRunner::may_requeue(const JobRecord& job) const {
       parts_.policy.configuration().cluster.requeue_default);
 }
 
+// Asks for the deletion of all pods, and tells the scheduler when the last one is gone. A creation
+// that is under way counts as a pod: its answer may bring one.
 void GangRunner::run_ending(JobRecord& job) {
   const kube::JobEnding ending = *job.wanted().ending;
   pods_.end_pods(job, ending.grace_end);
@@ -49,6 +51,19 @@ void GangRunner::run_ending(JobRecord& job) {
                      .exit_code = ending.exit_code.value_or(0)});
 }
 
+// What follows from the pods of a start. The first that holds decides:
+//
+// 1. A node of the job is lost: the gang has lost a member.
+// 2. A pod cannot be started: the start is undone, without its node if that is to blame, otherwise
+//    the job is held, because it would fail in the same way anywhere.
+// 3. A pod has failed: the gang ends.
+// 4. All pods have succeeded: the job is complete.
+// 5. The gang was ready and misses a pod: it has lost a member. Pods are never made a second time
+//    then.
+// 6. The gang is starting and misses pods: they are made.
+// 7. All pods have settled: the gang is ready.
+//
+// A gang that ends before 7 takes its times from its containers, because the scheduler counts none.
 void GangRunner::run_started(JobRecord& job) {
   for (const std::string& node : job.start.nodes) {
     if (!parts_.nodes.is_lost(node)) continue;
@@ -141,6 +156,8 @@ void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
   tell_event(parts_.report, job, true, "NeverFrozen", message);
 }
 
+// The commit point of readiness is marked before the scheduler is told, because its answer may end
+// victims, whose endings wait for that commit point.
 void GangRunner::become_ready(JobRecord& job) {
   kube::JobStatus& wanted = job.wanted();
   job.set_condition(kube::kReady, kube::ConditionStatus::kTrue, "Settled", "all its pods run",
@@ -153,6 +170,7 @@ void GangRunner::become_ready(JobRecord& job) {
   show_times(job, scheduler_, parts_.now);
 }
 
+// The times are shown first: they end here, and the scheduler forgets them.
 void GangRunner::end_by_itself(JobRecord& job, const GangFailure& failure) {
   show_times(job, scheduler_,
              parts_.now);  // its time ends here, not when the last of its pods is gone
@@ -180,6 +198,9 @@ void GangRunner::end_by_itself(JobRecord& job, const GangFailure& failure) {
       sched::JobEnding{.job = job.id, .verdict = state, .exit_code = failure.exit_code});
 }
 
+// The start is undone as an ending with verdict Requeue, so that a crash between its two halves
+// leaves nothing behind: a new leader finds the ending and finishes it. A job that would be held and
+// may not be requeued fails.
 void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
   if (undo.hold && !may_requeue(job)) {
     return end_by_itself(job, {.exit_code = 1, .message = undo.message});
@@ -197,6 +218,8 @@ void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
   tell_event(parts_.report, job, true, "StartUndone", job.start.undo->message);
 }
 
+// All pods of the start are gone. After a refusal by the API server the job waits longer each time,
+// because the next start would be refused as well.
 void GangRunner::finish_undo(JobRecord& job) {
   const StartUndo undo = *std::exchange(job.start.undo, std::nullopt);
   sched::StartRefused refused{.job = job.id,

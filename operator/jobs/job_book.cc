@@ -5,6 +5,9 @@
 namespace control {
 namespace {
 
+// Whether the object in the API server says everything that the record knows: its status is written
+// and seen, no write is under way, and the present spec was judged. Only then may the record be
+// dropped, because it can be made again from the object.
 bool says_it_all(const JobRecord& job) {
   const StatusMirror<kube::Job>& status = job.status;
   const bool is_written =
@@ -16,6 +19,11 @@ bool says_it_all(const JobRecord& job) {
 
 }  // namespace
 
+// 1. Keys whose object is gone, or another one of that name (deleted and made again between two
+//    looks): the old job is deleted.
+// 2. New and changed objects in the order in which they were created, and those of one second in
+//    the order of their versions. Arrivals number the jobs, so this order is the order of the
+//    queue, and it is the same for each leader.
 JobBook::Seen JobBook::observe(const Changes<kube::Job>& changes) {
   Seen seen;
   std::vector<std::shared_ptr<const kube::Job>> objects;
@@ -43,6 +51,8 @@ JobBook::Seen JobBook::observe(const Changes<kube::Job>& changes) {
   return seen;
 }
 
+// An older generation than the known one is of a watch that lags behind the answer to a write: of
+// that only the status is looked at.
 void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen) {
   const std::string& uid = object->metadata.uid;
   JobRecord* known = find(uid);
@@ -64,6 +74,9 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
   if (job.status.saw(*object)) mark(job, WriteUrgency::kUrgent);
 }
 
+// A job that has ended already is kept as its object alone, without a record. The number that a
+// status has is taken only when a leader restores; afterwards each number comes from JobNumbers, so
+// that no two jobs get the same one.
 void JobBook::on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& seen) {
   const std::string& uid = object->metadata.uid;
   uid_of_[kube::key_of(object->metadata)] = uid;
@@ -160,12 +173,14 @@ void JobBook::touch_all() {
   for (const auto& [uid, job] : jobs_) touch(uid);
 }
 
+// A commit point holds up pods and timetables of the job, so the job is looked at once more.
 void JobBook::mark(JobRecord& job, WriteUrgency how) {
   job.status.mark(how);
   marked_.insert(job.uid);
   if (how == WriteUrgency::kCommit) touch(job.uid);
 }
 
+// The earlier of two instants counts; one that has passed is replaced.
 void JobBook::set_timer(JobRecord& job, base::Instant at) {
   if (job.timer <= at && job.timer > now_) return;
   timers_.erase({job.timer, job.uid});
@@ -173,6 +188,8 @@ void JobBook::set_timer(JobRecord& job, base::Instant at) {
   timers_.emplace(at, job.uid);
 }
 
+// Thousands of finished jobs are kept for days (ttlAfterFinished). Without a record each costs its
+// object, which the informer holds anyway. Its pods stay in PodIndex.
 bool JobBook::put_away(JobRecord& job) {
   if (!says_it_all(job)) return false;
   const std::string uid = job.uid;
@@ -221,6 +238,8 @@ void JobBook::fire_timers() {
   }
 }
 
+// In the order of arrival, whatever touched them: the order in which jobs are told to the scheduler
+// decides among equals.
 std::vector<std::string> JobBook::take_touched() {
   std::vector<std::pair<std::int64_t, std::string>> in_order;
   for (const std::string& uid : std::exchange(touched_, {})) {

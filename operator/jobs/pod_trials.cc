@@ -23,6 +23,8 @@ bool is_refusal(base::Code code) {
 
 }  // namespace
 
+// Jobs whose pods would be judged alike wait for the answer of the first one: a thousand equal jobs
+// are one request.
 std::vector<TryPod> PodTrials::due(InformBudget& budget, const FindJob& find,
                                    const sched::Configuration& configuration) {
   std::vector<TryPod> effects;
@@ -51,6 +53,8 @@ PodTrials::Shape PodTrials::shape_of(const JobRecord& job, const TryPod& trial) 
           job.pod_template == nullptr ? 0 : job.pod_template->text_hash};
 }
 
+// Returns the jobs for which the answer counts. If it was neither an acceptance nor a refusal (the
+// server was away), those that waited for it are tried by themselves.
 std::vector<std::string> PodTrials::answered(const PodTried& outcome) {
   std::erase_if(under_way_, [&](const auto& entry) { return entry.second == outcome.uid; });
   std::vector<std::string> jobs{outcome.uid};

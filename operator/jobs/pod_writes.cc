@@ -53,6 +53,8 @@ bool is_refused_for_good(base::Code code) {
 
 }  // namespace
 
+// Reads the template, which the informers do not keep, and makes the pods when it has come. Often
+// the answer to the commit point has brought it already (keep_template), which saves the read.
 void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
   const bool all_under_way = std::includes(job.start.creating.begin(), job.start.creating.end(),
                                            missing.begin(), missing.end());
@@ -91,6 +93,8 @@ void PodWrites::keep_template(const kube::Job& answer) {
   job->start.launch_template = answer.spec.pod_template;
 }
 
+// All pods go out at once, in the order of their slots. A pod that exists, or whose creation is
+// under way, is left out.
 void PodWrites::create_pods(JobRecord& job, const kube::Job& object) {
   kube::Job source = object;
   source.status = job.wanted();
@@ -132,6 +136,8 @@ void PodWrites::answered(ServiceCreated&& outcome) {
   tell_event(parts_.report, *job, true, "ServiceNotMade", why);
 }
 
+// Returns how to undo the start if the pod can never be made as it is; nullopt if it was made, or
+// if the creation will be tried again.
 std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
   const base::Result<kube::Pod>& result = outcome.result;
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
@@ -161,6 +167,10 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
   return StartUndo{.api_refused = true, .message = result.error().message};
 }
 
+// Deletes the pod, unless that was asked for already. `kill_at`: the end of its grace time.
+//
+// * Of a finished pod nothing is deleted while the job ends: its log is what users look for.
+// * On a lost node no kubelet confirms the end, so the object is removed at once.
 void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
                         std::optional<base::Instant> kill_at) {
   const std::string& uid = pod.metadata.uid;
@@ -198,6 +208,7 @@ bool PodWrites::has_pods_left(const JobRecord& job) const {
   });
 }
 
+// A pod that is gone, or that was made anew under its name, needs no further try; its watch tells.
 void PodWrites::answered(PodDeleted&& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
   if (job == nullptr || outcome.status.ok()) return;

@@ -28,6 +28,8 @@ void RunTimes::observe(const JobRecord& job) {
   }
 }
 
+// Once a minute, and only for jobs whose run time has moved: the status of a job that is off, or
+// that has not begun, stays as it is.
 void RunTimes::refresh(JobBook& jobs, const SchedulerDriver& scheduler, base::Instant now) {
   if (next_due() > now) return;
   shown_at_ = now;

@@ -52,6 +52,8 @@ void end_never_frozen(kube::JobStatus& status, const DecisionContext& context) {
   end_condition(status, context, kube::kNeverFrozen, "NotStarted", "it was about an earlier start");
 }
 
+// The last status of a job. Its reason is the ending's if the scheduler named none. Both conditions
+// that `kubectl wait` asks for, Finished and one of Complete and Failed, are set together.
 void set_finished(kube::JobStatus& status, const DecisionContext& context) {
   const std::string name{kube::to_string(*status.state)};
   if (status.ending && status.reason.empty()) status.reason = status.ending->reason;
@@ -68,6 +70,8 @@ void set_finished(kube::JobStatus& status, const DecisionContext& context) {
                 ConditionStatus::kTrue, name, message);
 }
 
+// A job that waits again keeps its number, its priority and its restarts; of the start that is over
+// nothing stays.
 void set_waiting_again(kube::JobStatus& status, const sched::StateChange& change, bool requeued,
                        const DecisionContext& context) {
   status.ending.reset();

@@ -23,7 +23,14 @@ void Wishes::heed_finished(JobRecord& job) {
   job.basis = job.object->spec;
 }
 
-// Whether the job is legal, and what of it changed: REQUIRES that it is not final.
+// Whether the job is legal, and what of it changed. REQUIRES: the job is not final.
+//
+// 1. It needs a number first; without one it is judged again when numbers have come.
+// 2. A change that is not allowed now (an allocated job) is refused, and the job goes on as it was.
+// 3. A job that is illegal leaves the queue, unless only its partition is missing.
+// 4. What was accepted becomes the basis with which the next change is compared.
+// 5. A new job is submitted; of a known one the scheduler is told what changed, holds by events of
+//    their own.
 void Wishes::judge(JobRecord& job) {
   if (!std::exchange(job.judge_again, false)) return;
   if (job.id.value() == 0) {
@@ -147,6 +154,10 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request) {
 }
 
 // Everything in the spec that is a command rather than a property.
+//
+// Requests are counters (requeueRequest, releaseRequest): one that is higher than what was last
+// observed is a command that has not been carried out. What was observed is stored, so a new leader
+// repeats none.
 void Wishes::tell_commands(JobRecord& job) {
   if (!job.submitted) return;
   const kube::JobSpec& spec = job.object->spec;

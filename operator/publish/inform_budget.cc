@@ -10,6 +10,8 @@ constexpr double kPerSecondWhenBusy = 2;
 
 }  // namespace
 
+// A bucket of one second: what is not spent within a second is lost, so that a quiet hour does not
+// end in a burst.
 void InformBudget::refill(base::Instant now, bool busy) {
   const auto passed = std::chrono::duration<double>(now - filled_at_).count();
   const double rate = busy ? kPerSecondWhenBusy : kPerSecond;
@@ -17,6 +19,8 @@ void InformBudget::refill(base::Instant now, bool busy) {
   filled_at_ = now;
 }
 
+// The queue is in the order of priority; an object that was written less than a minute ago waits in
+// `later_` first, and enters the queue with the priority that it has then.
 void InformBudget::queue(const Order& order, base::Instant at, base::Instant now) {
   if (at <= now) {
     queue_.insert(order);

@@ -8,6 +8,8 @@
 namespace control {
 namespace {
 
+// Which commit point the write is, from the state that it writes: names for logs, tests and crash
+// points.
 WritePoint status_point(const JobRecord& job) {
   if (job.status.urgency() != WriteUrgency::kCommit) return WritePoint::kStatus;
   const kube::JobStatus& wanted = job.wanted();
@@ -47,6 +49,8 @@ void StatusPublisher::take_marked() {
   jobs_to_write_.merge(jobs_.take_marked());
 }
 
+// Commit points and base states of the marked jobs, then of the policies. An ending that waits for
+// the claim of its preemptor stays in the set; what only informs moves to the budget's queue.
 std::vector<Effect> StatusPublisher::due(base::Instant now, std::int64_t term) {
   std::vector<Effect> effects;
   take_marked();
@@ -118,6 +122,8 @@ std::vector<Effect> StatusPublisher::due_informing_jobs(base::Instant now, std::
   return effects;
 }
 
+// An ending that waits for another job's commit point is not due at any instant: the answer to that
+// write brings the loop back.
 base::Instant StatusPublisher::next_due(base::Instant now) const {
   base::Instant due = base::kNever;
   const auto earlier = [&](base::Instant at) { due = std::min(due, at); };

@@ -5,6 +5,8 @@
 
 namespace control {
 
+// A timetable that was deleted is not written at once: ensure_deleted() does so when the node still
+// is in a partition.
 void TimetablePublisher::observe(const std::string& node, const kube::NodeTimetable* object) {
   Table& table = tables_[node];
   if (object == nullptr) {
@@ -24,6 +26,7 @@ void TimetablePublisher::observe_node(const std::string& node) {
   if (found->second.mirror.urgency() != WriteUrgency::kClean) to_write_.insert(node);
 }
 
+// The node is gone, and Kubernetes collects its timetable.
 void TimetablePublisher::forget(const std::string& node) {
   to_write_.erase(node);
   const auto found = tables_.find(node);
@@ -50,6 +53,8 @@ void TimetablePublisher::leave_out(const std::string& node, const std::string& j
   compare(node, found->second);
 }
 
+// Term and revision do not count as a difference: a new leader writes only the timetables whose
+// plan is another one.
 void TimetablePublisher::compare(const std::string& node, Table& table) {
   TimetableMirror& mirror = table.mirror;
   const bool differs =
@@ -66,6 +71,7 @@ void TimetablePublisher::ensure_deleted(base::Duration slice, base::Instant now)
   for (const std::string& node : std::exchange(deleted_, {})) ensure(node, slice, now);
 }
 
+// A node that was never planned gets an empty timetable: the agent reports its topology there.
 void TimetablePublisher::ensure(const std::string& node, base::Duration slice, base::Instant now) {
   if (!nodes_.in_partition(node) || nodes_.object(node) == nullptr) return;
   Table& table = tables_[node];
@@ -100,6 +106,8 @@ std::vector<PutTimetable> TimetablePublisher::due(base::Instant now, std::int64_
   return effects;
 }
 
+// The revision counts from what is stored, so it rises also when another writer was here in
+// between.
 PutTimetable TimetablePublisher::write(const std::string& node, Table& table, base::Instant now,
                                        std::int64_t term) {
   TimetableMirror& mirror = table.mirror;
@@ -120,6 +128,8 @@ PutTimetable TimetablePublisher::write(const std::string& node, Table& table, ba
   return {std::move(object), mirror.exists(), mirror.exists() ? mirror.version() : ""};
 }
 
+// After a success exactly the spec that was sent is stored; the object that comes back may have
+// been rounded by the encoding.
 WriteEnd TimetablePublisher::answered(TimetablePut&& outcome, base::Instant now) {
   const auto found = tables_.find(outcome.node);
   if (found == tables_.end()) return WriteEnd::kGone;
