@@ -177,6 +177,8 @@ base::Result<json> read_page(const base::Result<Response>& response,
 
 }  // namespace
 
+// Page by page. If the continue token has expired (410) the list begins anew, and `restarted` tells
+// the caller to drop the pages so far: they are of an older version.
 base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                                             const ListOptions& options,
                                             const std::function<void(const json&)>& on_item,
@@ -219,6 +221,8 @@ std::optional<WatchEventType> event_type(const std::string& name) {
 
 }  // namespace
 
+// An error that comes as an event (410 Gone, mostly) is returned with its own code, not with that
+// of the stream that ended.
 base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions& options,
                                 const std::function<bool(WatchEventType, const json&)>& on_event,
                                 std::stop_token stop) const {

@@ -24,11 +24,16 @@ InformerCore::InformerCore(Client client, const Clock& clock, const ResourceInfo
       backoff_{options_.backoff, options_.seed},
       prng_{options_.seed + 1} {}
 
+// Lists once, then watches from the list's version on, session after session. Lists again only when
+// the server says that the version is too old (410), or after an error that says nothing about the
+// state.
 base::Duration InformerCore::step(std::stop_token stop) {
   if (stop.stop_requested()) return {};
   return listed_ ? watch(std::move(stop)) : list();
 }
 
+// An object that cannot be decoded must not look deleted: if the cache has an older version of it,
+// that stays. It is reported once per version.
 base::Duration InformerCore::list() {
   Cache fresh;
   std::vector<Undecodable> undecodable;
@@ -95,6 +100,9 @@ base::Duration InformerCore::watch(std::stop_token stop) {
   return after_watch(ended, event_seen || clock_.monotonic() - began >= kShortSession);
 }
 
+// Returns how long to rest before the next step. A session that brought something, or lasted,
+// resets the back-off; one that ended at once counts as a failure even without an error, or a
+// server that closes each watch would be asked without a pause.
 base::Duration InformerCore::after_watch(const base::Status& ended, bool progress) {
   if (progress) backoff_.reset();
   if (ended.ok()) return progress ? base::Duration{} : backoff_.next();
@@ -124,6 +132,9 @@ base::Duration InformerCore::after_watch(const base::Status& ended, bool progres
   return failed(ended.error());
 }
 
+// Tells the differences between two lists: deletions first, so that a name that was deleted and
+// made again is never there twice. The cache is swapped before, so that handlers that look into it
+// find the new state.
 void InformerCore::replace_all(Cache fresh) {
   std::vector<Change> changes;
   for (const auto& [key, old] : cache_) {
@@ -145,6 +156,8 @@ void InformerCore::replace_all(Cache fresh) {
   for (const Change& change : changes) hooks_.on_change(change);
 }
 
+// The version counts even if the object is not wanted or cannot be decoded: the next watch goes on
+// behind it. An object that stops being wanted is told as deleted.
 void InformerCore::on_event(WatchEventType type, const nlohmann::json& object) {
   const Undecodable identity = undecodable_of(object, {});
   if (!identity.resource_version.empty()) resource_version_ = identity.resource_version;

@@ -29,6 +29,8 @@ LeaderElector::LeaderElector(Client client, const Clock& clock, LeaderElectionOp
                           .backoff = {}});
 }
 
+// A leader that could not renew in time gives up by itself, before others may take over: the
+// deadline is shorter than the Lease.
 base::Duration LeaderElector::step() {
   const Outcome outcome = try_acquire_or_renew();
   if (leading_ && outcome == Outcome::kHeldByOther) lose();
@@ -44,6 +46,9 @@ bool LeaderElector::is_leader() const {
   return leading_ && clock_.monotonic() < renewed_at + options_.renew_deadline;
 }
 
+// As client-go does it: whether another leader is alive is judged by our own clock, from when we
+// last saw its Lease change, never by the times in the Lease. So the clocks of two machines need
+// not agree.
 LeaderElector::Outcome LeaderElector::try_acquire_or_renew() {
   const base::Instant now = clock_.wall();
   const auto lease = client_.get<Lease>(options_.lease);
@@ -79,6 +84,8 @@ LeaderElector::Outcome LeaderElector::create(base::Instant now) {
   return Outcome::kHeld;
 }
 
+// The deadline counts from before the request was sent: the server may have stored it then, and the
+// answer may have taken long.
 LeaderElector::Outcome LeaderElector::take(const Lease& lease, base::Instant now) {
   Lease wanted = lease;
   const std::int32_t transitions = lease.spec.lease_transitions.value_or(0);

@@ -51,6 +51,11 @@ base::Status validate(const kube::NodeTimetable& timetable) {
   return {};
 }
 
+// 1. What is in force already is no news.
+// 2. An older one is refused if it comes from the watch, which a stale cache may serve; by a quorum
+//    read it is obeyed (architecture.md 5). Revisions are compared only within one object and one
+//    term.
+// 3. An invalid one is refused, and the last valid one stays in force.
 GateVerdict TimetableGate::offer(const kube::NodeTimetable& timetable, Source source) {
   if (in_force_) {
     const kube::NodeTimetable& current = *in_force_;

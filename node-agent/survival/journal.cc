@@ -99,6 +99,8 @@ std::string format_journal(const Journal& journal) {
   return text + "end\n";
 }
 
+// All or nothing: a journal without its last line was cut off, and then it is not known what is
+// ours.
 base::Result<Journal> parse_journal(std::string_view text) {
   Journal journal;
   if (take(text, '\n') != kHeader) return base::invalid_argument("journal: not a journal");

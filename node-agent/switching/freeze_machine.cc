@@ -53,6 +53,8 @@ void FreezeMachine::settle_in(FreezeState state, base::Duration now) {
   rewrite_due_ = false;
 }
 
+// The first looks follow the write closely (kLooks), since most freezes take microseconds; a pod
+// that stays in between is looked at ever more rarely.
 void FreezeMachine::look_later(base::Duration now) {
   base::Duration look = now + kLooks.back();
   while (looks_ < kLooks.size()) {
@@ -65,6 +67,8 @@ void FreezeMachine::look_later(base::Duration now) {
   next_due_ = look;
 }
 
+// A write that repeats the last one does not begin anew: how long the freeze takes counts from the
+// first.
 void FreezeMachine::on_write(FreezeRequest wanted, IoResult result, base::Duration now) {
   if (result == IoResult::kGone) {
     state_ = FreezeState::kGone;
@@ -104,6 +108,7 @@ void FreezeMachine::on_thaw_of_deleted(IoResult result, base::Duration now) {
   second_thaw_ = state_ == FreezeState::kThawing;
 }
 
+// At most one thing at a time; writes go before looks.
 FreezeMachine::Action FreezeMachine::due(base::Duration now) const {
   if (!next_due_ || now < *next_due_) return Action::kNothing;
   if (rewrite_due_) return Action::kFreezeAgain;

@@ -199,8 +199,8 @@ void GangRunner::end_by_itself(JobRecord& job, const GangFailure& failure) {
 }
 
 // The start is undone as an ending with verdict Requeue, so that a crash between its two halves
-// leaves nothing behind: a new leader finds the ending and finishes it. A job that would be held and
-// may not be requeued fails.
+// leaves nothing behind: a new leader finds the ending and finishes it. A job that would be held,
+// and that may not be requeued, fails.
 void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
   if (undo.hold && !may_requeue(job)) {
     return end_by_itself(job, {.exit_code = 1, .message = undo.message});

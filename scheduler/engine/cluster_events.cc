@@ -4,6 +4,9 @@
 
 namespace sched {
 
+// Everything that was worked out from the old configuration is made anew, from the bottom up:
+// nodes, priorities, limits, books, queue, gang. Jobs that run go on, whatever the new
+// configuration says of them.
 void Engine::on(const Configure& event) {
   const bool gang_before = gang::is_on(cluster_);
   cluster_.configure(*event.configuration);
@@ -47,6 +50,7 @@ void Engine::on(const NodeRemove& event) {
   removed_nodes_.insert(event.name);
 }
 
+// Nodes that were removed while they had jobs.
 void Engine::remove_empty_nodes() {
   for (auto at = removed_nodes_.begin(); at != removed_nodes_.end();) {
     const auto node = cluster_.find_node(*at);

@@ -10,6 +10,8 @@ bool Engine::may_requeue(const Job& job) const {
          !partitions_of(cluster_, job.request).empty();
 }
 
+// `kill_at` of the decision is when the last process is killed: the grace time, and then the time
+// between SIGTERM and SIGKILL. Without a grace time the cores are free at once.
 void Engine::begin_ending(Job& job, Ending ending) {
   if (job.ending) return;  // final
   books_.set_ending(job, ending);
@@ -48,6 +50,7 @@ void Engine::on(const JobEnding& event) {
   kill(*job);
 }
 
+// A job that was never told to end has ended by itself, and its verdict comes with the event.
 void Engine::on(const JobGone& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated()) return;

@@ -8,6 +8,9 @@
 
 namespace sched {
 
+// One job as its object has it. Jobs come in the order of their numbers, which is the order of the
+// job table. The caller has written the endings, claims and holds that were decided; nothing is
+// decided again here.
 void Engine::restore_job(const RestoredJob& from) {
   Job& job = books_.add(from.request);
   job.state = from.state;
@@ -50,6 +53,7 @@ void Engine::restore_job(const RestoredJob& from) {
   books_.restore(job);
 }
 
+// `kill_at` is what was decided (begin_ending); the grace time ended a kill wait before it.
 void Engine::restore_ending(Job& job, const RestoredJob& from) {
   Ending ending;
   ending.verdict = from.ending;
@@ -82,6 +86,11 @@ void Engine::restore_ending(Job& job, const RestoredJob& from) {
   job.ending = ending;
 }
 
+// 1. Nodes and configuration are there already; jobs come into the books.
+// 2. Each job's run time up to now, from the plan of any of its nodes: all of them were rewritten
+//    together.
+// 3. The gang takes up the lists and the rotation that were published.
+// 4. Timers. No decision is made before the next event.
 void Engine::restore_from_published(base::Instant now, std::vector<RestoredJob> jobs,
                                     std::vector<NodePlan> published) {
   CHECK(books_.table().size() == 0);

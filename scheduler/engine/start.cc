@@ -114,6 +114,9 @@ void Engine::preempt(Job& victim, PreemptMode mode, std::optional<JobId> preempt
                       .preemptor = preemptor});
 }
 
+// The start is undone as if it had not been: no restart is counted, the submit time stays, and the
+// job competes at once, except on the nodes that refused it, or after a while if no node is to
+// blame.
 void Engine::on(const StartRefused& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated() || job->ready) return;

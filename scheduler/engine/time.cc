@@ -6,6 +6,9 @@
 
 namespace sched {
 
+// Everything that is due, in this order: the gang first, because the turns decide which nodes have
+// running jobs; then priorities, which a pass sorts by; then endings, which free nodes; then one
+// pass.
 void Engine::on(const Wake&) {
   if (!timing_.wakes) return;
   turns_->wake();
@@ -66,6 +69,7 @@ void Engine::retry_resumes() {
   resumes_version_ = books_.version();
 }
 
+// The gang is asked last, and not if something is due now anyway: its answer may need a projection.
 std::optional<base::Instant> Engine::next_due() {
   if (!timing_.wakes) return std::nullopt;
   std::optional<base::Instant> due;

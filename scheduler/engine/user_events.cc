@@ -25,6 +25,8 @@ void Engine::on(const Submit& event) {
   admission_.admit(job, now_);
 }
 
+// A waiting job leaves queue and counters with its old request and comes back with the new one. Of
+// an allocated job only the time limit and the priority change (JobBooks::set_request).
 void Engine::on(const Update& event) {
   Job* job = books_.find(event.request.id);
   if (job == nullptr || is_terminal(job->state)) return;
@@ -85,6 +87,7 @@ void Engine::on(const Release& event) {
   if (job->pending()) admission_.admit(*job, now_);
 }
 
+// A job that is on its way to a requeue is turned into one that ends; its grace time goes on.
 void Engine::on(const Cancel& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
@@ -124,6 +127,7 @@ void Engine::on(const Requeue& event) {
   }
 }
 
+// The caller deleted the object: whatever the job is doing, it leaves all books without a decision.
 void Engine::on(const Forget& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr) return;

@@ -37,6 +37,8 @@ void JobBooks::set_request(Job& job, const JobRequest& request) {
   job.request.nice = request.nice;
 }
 
+// The order of the steps is part of the contract: the books know the job before anyone hears of it,
+// and the decision stands before whatever the listeners decide.
 void JobBooks::begin(Job& job, PartitionIndex partition, Allocation allocation,
                      SharingStatus sharing, base::Instant now) {
   changed();
@@ -60,6 +62,8 @@ void JobBooks::restore(Job& job) {
   for (const Listener& listener : begin_listeners_) listener(job);
 }
 
+// Takes an allocated job into all books. One that is completing has given its cores back already
+// (R2.1), so the selector does not get it.
 void JobBooks::book(Job& job) {
   show(job);
   allocated_.emplace(job.table_order, &job);
@@ -79,6 +83,8 @@ void JobBooks::set_ending(Job& job, Ending ending) {
   changed();
 }
 
+// The node counters look at what the job counts as, so it leaves them as what it was and enters
+// them as what it is now: its place in jobs_on() stays the same.
 void JobBooks::release_cores(Job& job) {
   selector_->remove(job.select);
   usage_.before_change(job);
@@ -87,6 +93,8 @@ void JobBooks::release_cores(Job& job) {
   changed();
 }
 
+// The listeners come first, since they read the allocation that goes; then the books, in the
+// opposite order of book().
 void JobBooks::end(Job& job, JobState next) {
   for (const Listener& listener : end_listeners_) listener(job);
   if (!job.completing()) selector_->remove(job.select);
@@ -101,6 +109,8 @@ void JobBooks::end(Job& job, JobState next) {
   changed();
 }
 
+// In job-table order, as at every start of them: which row of a node a job gets depends on which
+// jobs were there before it.
 void JobBooks::reshape() {
   selector_ = make_selector(cluster_);
   usage_.reset();
@@ -132,6 +142,7 @@ void JobBooks::clear_claim(Job& job, bool tell, base::Instant now) {
   if (tell) decide(Claim{job.id, std::nullopt, now});
 }
 
+// Over a copy, since each claim that is cleared leaves the set.
 void JobBooks::expire_claims(base::Instant now) {
   const std::set<JobId> claimants = claimants_;
   for (const JobId id : claimants) {
@@ -155,6 +166,7 @@ void JobBooks::restore_turn(Job& job, bool runs, Reason why) {
   job.reason = why;
 }
 
+// The selector is told before `select` says so: it looks up what the job held.
 void JobBooks::give_cores_back(Job& job) {
   changed();
   job.user_suspended = job.cores_released = true;
@@ -178,6 +190,8 @@ void JobBooks::unhold_by_user(Job& job) {
   job.user_suspended = false;
 }
 
+// `even_without_room`: no row is free, so the job is taken out and booked again, over others, as
+// Slurm does it.
 bool JobBooks::resume_by_user(Job& job, bool even_without_room) {
   if (!selector_->user_resume(job.select)) {
     if (!even_without_room) return false;
@@ -204,6 +218,7 @@ void JobBooks::return_to_queue(Job& job, Reason why, int exit_code) {
                      .eligible_at = job.not_before});
 }
 
+// The listeners see the terminal state and the old reason.
 void JobBooks::finish(Job& job, JobState state) {
   CHECK(!job.allocated(), to_string(job.id));
   changed();
@@ -219,6 +234,9 @@ void JobBooks::finish(Job& job, JobState state) {
                      .eligible_at = std::nullopt});
 }
 
+// A job with records in several partitions gets a reason from each of them in one pass. Only the
+// last of these is a decision, and only if it differs from the reason before the pass: otherwise
+// each pass would tell two changes that cancel out.
 void JobBooks::set_reason(Job& job, Reason reason, std::string message) {
   if (job.reason == reason && job.message == message) return;
   if (in_pass_ && job.pending() && job.queued_in.size() > 1) {
@@ -233,6 +251,7 @@ void JobBooks::set_reason(Job& job, Reason reason, std::string message) {
   decide(Waits{job.id, reason, std::move(message)});
 }
 
+// Puts the old reason back and sets the new one in the ordinary way.
 void JobBooks::end_pass() {
   in_pass_ = false;
   for (auto& [id, before] : std::exchange(said_before_pass_, {})) {

@@ -12,12 +12,16 @@ void NodeUsage::reset() {
   for (const NodeIndex node : cluster_.order()) show_full(node);
 }
 
+// nullopt if the node takes any number. A node whose limit was lowered below what it has takes
+// none.
 std::optional<int> NodeUsage::pods_left(NodeIndex node) const {
   const std::optional<int>& max = cluster_.node(node).pods_max;
   if (!max) return std::nullopt;
   return std::max(0, *max - nodes_[node.index()].pods);
 }
 
+// Keeps full_ and the number of its members in step, so that any_full() costs nothing where no node
+// is full, which is nearly always.
 void NodeUsage::show_full(NodeIndex node) {
   const int rank = cluster_.rank(node);
   const bool is_full = pods_left(node) == 0;
@@ -34,11 +38,13 @@ void NodeUsage::count_pods(const Job& job, int delta) {
   }
 }
 
+// Whether the job keeps other users off its nodes, by its own wish or by its partition's (7.9).
 bool NodeUsage::owns_nodes(const Job& job) const {
   return job.request.sharing == Sharing::kUser ||
          cluster_.partition(*job.partition).config.exclusive_user;
 }
 
+// A node that was removed under its job has no rank any more; the job keeps it in its allocation.
 void NodeUsage::add(const Job& job) {
   for (const NodeAllocation& use : job.allocation.nodes) {
     if (cluster_.exists(use.node)) nodes_[use.node.index()].jobs.push_back(&job);
@@ -57,6 +63,8 @@ void NodeUsage::remove(const Job& job) {
   }
 }
 
+// A job counts as running or as completing. A suspended one counts as neither: its nodes are idle
+// for jobs that may be stacked there (R4.4).
 void NodeUsage::count(const Job& job, int delta) {
   if (job.completing()) {
     count_completing(job, delta);
@@ -65,6 +73,7 @@ void NodeUsage::count(const Job& job, int delta) {
   }
 }
 
+// Only nodes whose counters reach or leave zero change their places in the sets.
 void NodeUsage::count_completing(const Job& job, int delta) {
   completing_count_ += delta;
   for (const NodeAllocation& use : job.allocation.nodes) {
@@ -91,6 +100,8 @@ void NodeUsage::count_running(const Job& job, int delta) {
   }
 }
 
+// Node by node, but only if some job owns its nodes, or this one asks to: restricts() says so in
+// advance.
 void NodeUsage::restrict_to_user(const Job& job, bool exclusive_user, NodeSet& nodes) const {
   if (!restricts(exclusive_user)) return;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
@@ -98,6 +109,8 @@ void NodeUsage::restrict_to_user(const Job& job, bool exclusive_user, NodeSet& n
   }
 }
 
+// Jobs of the same user are never in the way. Those of others are if either side insists on being
+// alone.
 bool NodeUsage::open_to_user(const Job& job, bool exclusive_user, NodeIndex node,
                              const Job* without) const {
   const std::vector<const Job*>& jobs = jobs_on(node);

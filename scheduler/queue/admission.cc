@@ -122,6 +122,13 @@ void Admission::release_bad_constraints(base::Instant now) {
   }
 }
 
+// Where the job waits now, worked out anew; called after whatever may have changed it.
+//
+// 1. It leaves the queue. A job that is held gives up its claim.
+// 2. The gates of the job: held, or not before some instant. A timer looks at it again then.
+// 3. The gates of each of its partitions; it gets a record in those that let it in.
+// 4. In no queue: the refusal of its first partition is its reason. Otherwise a pass says why it
+//    waits; a reason that a pass gave before stays until then, so that it is not told twice.
 void Admission::admit(Job& job, base::Instant now) {
   withdraw(job);
   books_.changed();
@@ -180,6 +187,7 @@ std::optional<base::Instant> Admission::next_due() const {
   return timers_.begin()->first;
 }
 
+// A timer may be left over from an earlier state of the job: admit() works out what holds now.
 void Admission::fire_timers(base::Instant now) {
   while (!timers_.empty() && timers_.begin()->first <= now) {
     const JobId id = timers_.begin()->second;

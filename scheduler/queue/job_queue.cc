@@ -44,6 +44,10 @@ bool operator<(const QueueRecord& a, const QueueRecord& b) {
          std::tie(b.fifo_order, a.tier, a.priority, b.submit_time, b.job, b.partition_order);
 }
 
+// Under preempt/qos the order is not one key: a job stands behind every job whose QOS may preempt
+// its own (1.4). So each QOS has a lane, in which one key decides, and each lane knows the lanes
+// that go before it. A pair that may preempt each other, directly or through others, has no order:
+// it is left out, or the walk would find no lane to begin with.
 void JobQueue::configure(const Cluster& cluster) {
   size_ = 0;
   counts_.assign(static_cast<std::size_t>(cluster.partition_slots()), 0);
@@ -100,6 +104,10 @@ Priority JobQueue::highest_from(const Records& records, Records::const_iterator 
   return highest;
 }
 
+// With lanes: of the heads of all lanes the first by key goes next, except for heads that have to
+// wait for another lane. A head waits while that lane has any record or, where priority is asked
+// too (PreemptMode=PRIORITY), one of a higher priority than its own. Cost of a step: O(lanes²) in
+// the worst case; there are few QOS.
 void JobQueue::walk(const std::function<bool(const QueueRecord&)>& visit) const {
   if (lanes_.size() == 1) {
     for (const QueueRecord& record : lanes_[0].records) {

@@ -11,6 +11,7 @@
 
 namespace sched {
 
+// A partition that does not exist is left out; a name that stands twice counts once.
 std::vector<PartitionIndex> partitions_of(const Cluster& cluster, const JobRequest& request) {
   std::vector<PartitionIndex> partitions;
   if (request.partitions.empty()) {
@@ -52,6 +53,7 @@ std::optional<Refusal> qos_exists(const Entry& entry) {
   return Refusal{Reason::kInvalidQos, "there is no QOS " + entry.request.qos};
 }
 
+// A draining partition takes no new jobs, but those that it has may start (1.2.1).
 std::optional<Refusal> state_allows(const Entry& entry) {
   switch (entry.config.state) {
     case PartitionState::kDown:
@@ -85,6 +87,7 @@ std::optional<Refusal> open_to_qos(const Entry& entry) {
                                              (qos.empty() ? "jobs without a QOS" : "QOS " + qos)};
 }
 
+// With a least time limit only that has to be allowed: the backfill may cut the limit to it.
 std::optional<Refusal> partition_time_limit(const Entry& entry) {
   const JobRequest& request = entry.request;
   const bool waived = entry.qos != nullptr && entry.qos->partition_time_limit;
@@ -158,6 +161,7 @@ MemoryMiB least_memory_per_node(const JobRequest& request, const MemoryRequest& 
   return MemoryMiB{per_cpu->amount.value() * cpus};
 }
 
+// The partition's own limit counts instead of the cluster's, also if it is higher (1.8).
 std::optional<Refusal> memory_per_node(const Entry& entry) {
   const PartitionConfig& config = entry.config;
   const ClusterParameters& parameters = entry.cluster.parameters();
