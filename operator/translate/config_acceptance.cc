@@ -294,6 +294,7 @@ class Acceptor {
            std::any_of(accounts_.begin(), accounts_.end(), try_one);
   }
 
+  // A sentence for users, who do not know the numbers of our rules (ConfigIssue::rule).
   static std::string sentence_of(const sched::ConfigIssue& issue) {
     std::string where;
     switch (issue.object) {
@@ -310,8 +311,7 @@ class Acceptor {
         break;
     }
     const std::string field = field_of(issue.field);
-    return where + (field.empty() ? "" : "spec." + field + ": ") + issue.message + " (" +
-           issue.rule + ")";
+    return where + (field.empty() ? "" : "spec." + field + ": ") + issue.message;
   }
 
   // Slurm's spelling in ours: "PreemptMode" is preemptMode, "QOS" qos.
