@@ -1,8 +1,10 @@
 // Another cluster, with copies of the objects of this one (docs/operations.md, "Back up, restore,
 // move").
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "operator/testing/world.h"
 
@@ -38,7 +40,16 @@ class Move : public testing::Test {
   // `done` is over, `runs` has all nodes, `first` and `second` wait in this order, `held` is held.
   Move() {
     old_.apply(linear_config());
-    old_.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}}));
+    old_.apply({{"apiVersion", "kubegang.io/v1alpha1"},
+                {"kind", "QOS"},
+                {"metadata", {{"name", "silver"}}},
+                {"spec", {{"priority", 10}}}});
+    old_.apply({{"apiVersion", "kubegang.io/v1alpha1"},
+                {"kind", "Account"},
+                {"metadata", {{"name", "physics"}}},
+                {"spec", {{"namespaces", {{{"name", "default"}, {"default", true}}}}}}});
+    old_.apply(partition(
+        "batch", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}, {"qos", "silver"}}));
     old_.apply(gang_job("done", 1, "2s"));
     EXPECT_TRUE(old_.run_until([&] { return old_.state("done") == "Completed"; }, minutes{1}));
     old_.apply(gang_job("runs", 5, ""));
@@ -58,12 +69,19 @@ class Move : public testing::Test {
 
 TEST_F(Move, JobsKeepTheirNumbersAndPlacesAndLostGangsAreRequeued) {
   ASSERT_NO_FATAL_FAILURE(copy<kube::SchedulerConfig>(old_, fresh_));
+  ASSERT_NO_FATAL_FAILURE(copy<kube::Qos>(old_, fresh_));
+  ASSERT_NO_FATAL_FAILURE(copy<kube::Account>(old_, fresh_));
   ASSERT_NO_FATAL_FAILURE(copy<kube::Partition>(old_, fresh_));
   ASSERT_NO_FATAL_FAILURE(copy<kube::Job>(old_, fresh_));
   fresh_.run_for(seconds{5});
   for (const char* name : {"done", "runs", "first", "second", "held"}) {
     EXPECT_EQ(fresh_.job(name).status.job_id, old_.job(name).status.job_id) << name;
     EXPECT_EQ(fresh_.job(name).status.submit_time.has_value(), true) << name;
+  }
+  // What administrators wrote is in force.
+  for (const auto& [kind, name] : {std::pair{"Partition", "batch"}, std::pair{"QOS", "silver"},
+                                   std::pair{"Account", "physics"}}) {
+    EXPECT_THAT(fresh_.condition(kind, name, "Accepted"), testing::StartsWith("True: ")) << name;
   }
   // What was over stays over.
   EXPECT_EQ(fresh_.state("done"), "Completed");
