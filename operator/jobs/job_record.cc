@@ -49,10 +49,4 @@ bool JobRecord::set_condition(std::string_view type, kube::ConditionStatus value
                              now);
 }
 
-void JobRecord::end_condition(std::string_view type, std::string reason, std::string message,
-                              base::Instant now) {
-  if (kube::find_condition(wanted().conditions, type) == nullptr) return;
-  set_condition(type, kube::ConditionStatus::kFalse, std::move(reason), std::move(message), now);
-}
-
 }  // namespace control

@@ -95,9 +95,6 @@ struct JobRecord {
   // where the condition's status changes. Returns whether anything changed.
   bool set_condition(std::string_view type, kube::ConditionStatus value, std::string reason,
                      std::string message, base::Instant now);
-  // Turns a condition False. A condition that was never written stays away.
-  void end_condition(std::string_view type, std::string reason, std::string message,
-                     base::Instant now);
   bool is_final() const { return wanted().state && kube::is_final(*wanted().state); }
   bool is_allocated() const { return !is_final() && wanted().allocation.has_value(); }
 };
