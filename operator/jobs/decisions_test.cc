@@ -18,9 +18,13 @@ TEST_F(DecisionsTest, AStartIsACommitPointThatHasItsSlotsAndItsNodes) {
   reserve_numbers();
   JobRecord& job = see(object("train", 2));
   job.start_refusal = "of the start before";
+  job.start.failing_since["of the start before"] = now;
   wishes.heed(job);
+  job.wanted().partition = "batch,other";
   (void)told();
   scheduler.wake();
+  EXPECT_TRUE(job.start.failing_since.empty());
+  EXPECT_EQ(job.wanted().partition, "batch") << "of those that it named";
   EXPECT_TRUE(job.status.is_uncommitted());
   EXPECT_EQ(job.wanted().allocation->hostlist, "n[1-2]");
   EXPECT_EQ(job.wanted().starts, 1);
@@ -52,13 +56,55 @@ TEST_F(DecisionsTest, ARequeueForgetsTheStartAndLeavesItsNodes) {
   EXPECT_EQ(told(), "Ending");
   EXPECT_EQ(job.start.slots.size(), 2U) << "its pods are still there";
   EXPECT_EQ(nodes.jobs_on("n1"), JobUids{job.uid});
+  job.wanted().partition = "of the start";
   scheduler.tell(sched::JobGone{.job = job.id});
   EXPECT_EQ(told(), "Requeued");
+  EXPECT_EQ(job.wanted().partition, "batch") << "all that it may run in";
   EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
   EXPECT_FALSE(job.is_allocated());
   EXPECT_TRUE(job.start.slots.empty());
   EXPECT_TRUE(job.start.failing_since.empty());
   EXPECT_TRUE(nodes.jobs_on("n1").empty());
+}
+
+// Its pods never ran: it waits again, and that is not a requeue.
+TEST_F(DecisionsTest, AStartThatIsRefusedIsNotARequeue) {
+  JobRecord& job = started();
+  scheduler.tell(sched::StartRefused{.job = job.id, .avoid_for = std::chrono::minutes{1}});
+  EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
+  EXPECT_TRUE(job.start.slots.empty());
+  EXPECT_EQ(told(), "");
+}
+
+// What the scheduler knows of its times is shown when it stops, ends and waits again.
+TEST_F(DecisionsTest, TimesAreShownWhereTheyStand) {
+  JobRecord& job = started();
+  scheduler.tell(sched::JobReady{job.id});
+  const auto shown = [&] { return job.wanted().run_time->elapsed; };
+  now += std::chrono::seconds{60};
+  decisions.apply(sched::Suspend{job.id, sched::Reason::kUser});
+  EXPECT_EQ(shown(), std::chrono::seconds{60});
+  now += std::chrono::seconds{60};
+  decisions.apply(sched::Resume{job.id});
+  EXPECT_EQ(shown(), std::chrono::seconds{120}) << "the scheduler was told of no suspension";
+  now += std::chrono::seconds{60};
+  decisions.apply(
+      sched::End{.job = job.id, .verdict = sched::EndingVerdict::kTimeout, .kill_at = now});
+  EXPECT_EQ(shown(), std::chrono::seconds{180});
+}
+
+TEST_F(DecisionsTest, APlanIsShownAndForgotten) {
+  reserve_numbers();
+  JobRecord& job = see(object());
+  wishes.heed(job);
+  const auto n2 = *scheduler.names().find_node("n2");
+  decisions.apply(
+      sched::Planned{.job = job.id, .start = now + std::chrono::minutes{5}, .nodes = {n2}});
+  EXPECT_EQ(job.wanted().expected_start_time, now + std::chrono::minutes{5});
+  EXPECT_EQ(job.wanted().planned_nodes, "n2");
+  decisions.apply(sched::Planned{.job = job.id, .start = {}, .nodes = {}});
+  EXPECT_FALSE(job.wanted().expected_start_time.has_value());
+  EXPECT_EQ(job.wanted().planned_nodes, "");
 }
 
 // The pods of the last start are looked for until they are gone, so a final state keeps its slots.
@@ -96,11 +142,84 @@ TEST_F(DecisionsTest, ASubmissionThatIsTurnedAwayMayBeTriedAgain) {
   JobRecord& job = see(object());
   wishes.heed(job);
   (void)told();
+  (void)events();
   decisions.apply(sched::SubmitRefused{job.id, "too many"});
   EXPECT_FALSE(job.submitted);
+  EXPECT_EQ(events(), 0) << "the scheduler does not know it";
   EXPECT_EQ(says(job, kube::kAccepted), "False Invalid");
   EXPECT_EQ(job.wanted().message, "too many");
   EXPECT_EQ(told(), "Refused");
+}
+
+// A turn of the rotation is neither an event nor a change of the base state.
+TEST_F(DecisionsTest, ASuspensionIsToldUnlessItIsATurn) {
+  JobRecord& job = started();
+  job.status.unmark();
+  decisions.apply(sched::Suspend{job.id, sched::Reason::kTimeslice});
+  EXPECT_EQ(job.wanted().state, kube::JobState::kSuspended);
+  decisions.apply(sched::Resume{job.id});
+  EXPECT_EQ(job.wanted().state, kube::JobState::kRunning);
+  EXPECT_EQ(told(), "");
+  EXPECT_EQ(job.status.urgency(), WriteUrgency::kInforms);
+  decisions.apply(sched::Suspend{job.id, sched::Reason::kUser});
+  EXPECT_EQ(told(), "Suspended");
+  EXPECT_EQ(job.status.urgency(), WriteUrgency::kUrgent);
+  decisions.apply(sched::Resume{job.id});
+  EXPECT_EQ(told(), "Resumed");
+}
+
+TEST_F(DecisionsTest, OnlyAnEndThatWasNotAskedForIsAWarning) {
+  JobRecord& failed = started(object("failed", 1));
+  JobRecord& completed = started(object("completed", 1));
+  scheduler.tell(sched::JobGone{.job = failed.id, .verdict = sched::JobState::kFailed});
+  EXPECT_EQ(warned(), "Failed");
+  scheduler.tell(sched::JobGone{.job = completed.id, .verdict = sched::JobState::kCompleted});
+  EXPECT_EQ(warned(), "");
+  JobRecord& canceled = started(object("canceled", 1));
+  scheduler.tell(sched::Cancel{canceled.id});
+  scheduler.tell(sched::JobGone{.job = canceled.id});
+  EXPECT_EQ(canceled.wanted().state, kube::JobState::kCancelled);
+  EXPECT_EQ(warned(), "");
+}
+
+TEST_F(DecisionsTest, AStartCountsHowFarOffItsEstimateWas) {
+  reserve_numbers();
+  JobRecord& job = see(object());
+  wishes.heed(job);
+  job.wanted().expected_start_time = now - std::chrono::seconds{3};
+  scheduler.wake();
+  EXPECT_EQ(counters.start_errors.sum, 3);
+  EXPECT_FALSE(job.wanted().expected_start_time.has_value());
+  (void)started(object("without"));
+  EXPECT_EQ(counters.start_errors.sum, 3);
+}
+
+// Its eligible time says until when it waits; the sentence says why.
+TEST_F(DecisionsTest, AJobThatBacksOffSaysWhatTheApiServerSaid) {
+  reserve_numbers();
+  JobRecord& job = see(object());
+  wishes.heed(job);
+  job.start_refusal = "over the quota";
+  decisions.apply(sched::Waits{job.id, sched::Reason::kBeginTime, "may start later"});
+  EXPECT_EQ(job.wanted().message, "over the quota");
+  decisions.apply(sched::Waits{job.id, sched::Reason::kResources, "needs 2 nodes"});
+  EXPECT_EQ(job.wanted().message, "needs 2 nodes");
+}
+
+TEST_F(DecisionsTest, AClaimIsACommitPointAndSoIsItsEnd) {
+  reserve_numbers();
+  JobRecord& job = see(object());
+  wishes.heed(job);
+  sched::Allocation part;
+  part.nodes.push_back({.node = *scheduler.names().find_node("n2"), .cpus = 8});
+  for (const bool claims : {true, false}) {
+    job.status.unmark();
+    decisions.apply(sched::Claim{
+        .job = job.id, .claim = claims ? std::optional{part} : std::nullopt, .until = now});
+    ASSERT_EQ(job.wanted().claim.has_value(), claims);
+    EXPECT_TRUE(job.status.is_uncommitted());
+    EXPECT_EQ(claims ? job.wanted().claim->hostlist : "n2", "n2");
+  }
 }
 
 TEST_F(DecisionsTest, ADecisionTouchesItsJobAndOneOfAnUnknownJobIsLeft) {
@@ -109,6 +228,7 @@ TEST_F(DecisionsTest, ADecisionTouchesItsJobAndOneOfAnUnknownJobIsLeft) {
   decisions.apply(sched::CommandRefused{job.id, "not now"});
   EXPECT_EQ(jobs.take_touched(), std::vector<std::string>{job.uid});
   EXPECT_EQ(told(), "RequestRefused");
+  EXPECT_EQ(job.wanted().message, "not now");
   decisions.apply(sched::CommandRefused{sched::JobId{99}, "not now"});
   EXPECT_TRUE(jobs.take_touched().empty());
 }

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "api/wellknown.h"
 #include "operator/testing/job_parts_fixture.h"
 
@@ -50,6 +52,7 @@ TEST_F(GangRunnerTest, IsReadyWhenAllPodsHaveSettled) {
   show(job, pod_of(job, 1, now));
   gangs.run(job);
   EXPECT_EQ(events(), 0);
+  EXPECT_FALSE(job.wanted().start_time.has_value());
   ASSERT_GT(job.timer, now);
   ASSERT_LT(job.timer, now + seconds{10});
   now = job.timer;
@@ -72,10 +75,17 @@ TEST_F(GangRunnerTest, AReadyGangThatLosesAPodIsRequeuedOnceAllOfItIsGone) {
   EXPECT_EQ(job.wanted().ending->reason, "LostMember");
   EXPECT_EQ(says(job, kube::kCompleting), "True Ending");
   EXPECT_EQ(asked(), "") << "the ending is stored first";
+  EXPECT_EQ(job.wanted().ending->since, now);
+  EXPECT_TRUE(job.status.is_uncommitted());
+  EXPECT_EQ(warned(), "Ending");
   gangs.run(job);
   EXPECT_EQ(asked(), "pod-delete");
   EXPECT_EQ(events(), 0);
   pods_go(job);
+  job.start.creating = {1};
+  gangs.run(job);
+  EXPECT_EQ(events(), 0) << "the answer may bring a pod";
+  job.start.creating.clear();
   gangs.run(job);
   EXPECT_EQ(events(), 1);
   EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
@@ -95,6 +105,8 @@ TEST_F(GangRunnerTest, AGangThatMayNotBeRequeuedFailsWithItsNode) {
 
 TEST_F(GangRunnerTest, IsCompletedWhenAllPodsHaveSucceeded) {
   JobRecord& job = ready();
+  const auto start = job.wanted().start_time;
+  now += seconds{60};
   for (int slot : {0, 1}) {
     kube::Pod pod = pod_of(job, slot, now - minutes{1});
     pod.status.phase = kube::PodPhase::kSucceeded;
@@ -106,6 +118,20 @@ TEST_F(GangRunnerTest, IsCompletedWhenAllPodsHaveSucceeded) {
     EXPECT_EQ(job.is_final(), slot == 1);
   }
   EXPECT_EQ(job.wanted().state, kube::JobState::kCompleted);
+  EXPECT_EQ(job.wanted().start_time, start) << "not that of its containers";
+  EXPECT_EQ(job.wanted().run_time->elapsed, seconds{60});
+}
+
+TEST_F(GangRunnerTest, OutOfMemoryIsAVerdictOfItsOwn) {
+  JobRecord& job = ready();
+  kube::Pod pod = pod_of(job, 0, now - minutes{1});
+  pod.status.phase = kube::PodPhase::kFailed;
+  pod.status.container_statuses[0].state = {
+      .terminated =
+          kube::ContainerTerminated{.exit_code = 137, .reason = "OOMKilled", .finished_at = now}};
+  show(job, pod);
+  gangs.run(job);
+  EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kOutOfMemory);
 }
 
 TEST_F(GangRunnerTest, AFailedContainerEndsTheWholeGangWithItsExitCode) {
@@ -124,11 +150,13 @@ TEST_F(GangRunnerTest, AFailedContainerEndsTheWholeGangWithItsExitCode) {
   gangs.run(job);
   EXPECT_EQ(job.wanted().state, kube::JobState::kFailed);
   EXPECT_EQ(job.wanted().exit_code, 3);
+  EXPECT_NE(job.wanted().message.find("failed with exit code 3"), std::string::npos)
+      << job.wanted().message;
 }
 
 // kubelet refused the pod: the start is undone, and the next one avoids the node.
 TEST_F(GangRunnerTest, AStartThatANodeRefusesIsUndoneAndTriedElsewhere) {
-  JobRecord& job = started(object("train", 1));
+  JobRecord& job = started(with_requeue(false));
   kube::Pod refused = pod_of(job, 0, now);
   refused.status = {.phase = kube::PodPhase::kFailed, .reason = "OutOfcpu"};
   show(job, refused);
@@ -137,12 +165,96 @@ TEST_F(GangRunnerTest, AStartThatANodeRefusesIsUndoneAndTriedElsewhere) {
   EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kRequeue);
   EXPECT_EQ(job.wanted().ending->reason, kube::kStartUndone);
   EXPECT_EQ(told(), "StartUndone");
+  EXPECT_EQ(job.wanted().ending->since, now);
+  EXPECT_EQ(job.wanted().message, "node n1 refused the pod: OutOfcpu");
+  EXPECT_EQ(says(job, kube::kCompleting), "True Ending");
+  EXPECT_TRUE(job.status.is_uncommitted());
   pods_go(job);
   gangs.run(job);
   EXPECT_FALSE(job.start.undo.has_value());
   EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
+  EXPECT_EQ(job.api_refusals, 0);
+  EXPECT_EQ(job.start_refusal, "");
+  now += seconds{59};
   scheduler.wake();
-  EXPECT_EQ(job.wanted().allocation->hostlist, "n2");
+  EXPECT_FALSE(job.is_allocated()) << "n1 is avoided for a minute, and n2 alone is too little";
+  now += seconds{1};
+  scheduler.wake();
+  EXPECT_TRUE(job.is_allocated());
+}
+
+// So are its times, which the scheduler does not know.
+TEST_F(GangRunnerTest, AGangThatEndsBeforeItWasReadyTakesItsTimesFromItsContainers) {
+  JobRecord& job = started();
+  for (int slot : {0, 1}) {
+    kube::Pod pod = pod_of(job, slot, now);
+    pod.status.phase = kube::PodPhase::kSucceeded;
+    pod.status.container_statuses[0].state = {
+        .terminated = kube::ContainerTerminated{.started_at = now + seconds{slot},
+                                                .finished_at = now + seconds{10 + slot}}};
+    show(job, pod);
+  }
+  now += seconds{20};
+  gangs.run(job);
+  EXPECT_EQ(job.wanted().state, kube::JobState::kCompleted);
+  EXPECT_EQ(job.wanted().start_time, now - seconds{20});
+  EXPECT_EQ(job.wanted().run_time->elapsed, seconds{11});
+  EXPECT_EQ(job.wanted().run_time->as_of, now - seconds{9});
+}
+
+TEST_F(GangRunnerTest, AStartThatTakesLongerThanItMayIsHeld) {
+  kube::Job slow = with_requeue(true);
+  slow.spec.lifecycle.start_timeout = minutes{1};
+  JobRecord& job = started(slow);
+  show(job, pod_of(job, 0, now));
+  gangs.run(job);
+  EXPECT_EQ(job.timer, now + minutes{1});
+  now += minutes{1} - seconds{1};
+  gangs.run(job);
+  EXPECT_FALSE(job.wanted().ending.has_value());
+  now += seconds{1};
+  gangs.run(job);
+  EXPECT_EQ(job.wanted().ending->reason, kube::kLaunchFailed);
+}
+
+// Since when a container has failed to start is remembered, and forgotten when it starts.
+TEST_F(GangRunnerTest, AContainerThatCannotStartHasAMinute) {
+  JobRecord& job = started(object("train", 1));
+  kube::Pod waits = pod_of(job, 0, now);
+  waits.status.container_statuses[0].state = {
+      .waiting = kube::ContainerWaiting{.reason = "ImagePullBackOff"}};
+  show(job, waits);
+  gangs.run(job);
+  EXPECT_EQ(job.timer, now + kLaunchPatience);
+  now += kLaunchPatience - seconds{1};
+  gangs.run(job);
+  EXPECT_FALSE(job.wanted().ending.has_value());
+  show(job, pod_of(job, 0, now));
+  gangs.run(job);
+  EXPECT_TRUE(job.start.failing_since.empty());
+  show(job, waits);
+  gangs.run(job);
+  now += kLaunchPatience - seconds{1};
+  gangs.run(job);
+  EXPECT_FALSE(job.wanted().ending.has_value());
+  now += seconds{1};
+  gangs.run(job);
+  EXPECT_TRUE(job.wanted().ending.has_value());
+}
+
+// A webhook has added a probe, which a frozen pod would fail.
+TEST_F(GangRunnerTest, AGangThatCannotBeFrozenSaysSoOnce) {
+  JobRecord& job = started(object("train", 1));
+  kube::Pod changed = pod_of(job, 0, now);
+  changed.spec.containers[0].liveness_probe = kube::RawJson{nlohmann::json{{"exec", {}}}};
+  show(job, changed);
+  gangs.run(job);
+  EXPECT_TRUE(job.start.never_frozen);
+  EXPECT_EQ(job.status.urgency(), WriteUrgency::kUrgent);
+  EXPECT_EQ(says(job, kube::kNeverFrozen), "True ChangedByWebhook");
+  EXPECT_EQ(told(), "NeverFrozen");
+  gangs.run(job);
+  EXPECT_EQ(told(), "");
 }
 
 // Each refusal in a row by the API server waits twice as long.
@@ -160,6 +272,9 @@ TEST_F(GangRunnerTest, RefusalsByTheApiServerBackOff) {
     scheduler.wake();
     ASSERT_TRUE(job.is_allocated()) << wait.count();
   }
+  show(job, pod_of(job, 0, now - minutes{1}));
+  gangs.run(job);
+  EXPECT_EQ(job.api_refusals, 0) << "it runs";
 }
 
 // The template is at fault: a next try would end in the same way.

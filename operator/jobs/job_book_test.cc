@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include <nlohmann/json.hpp>
+
 namespace control {
 namespace {
 
@@ -142,17 +146,134 @@ TEST_F(JobBookTest, OfAJobThatHasEndedOnlyTheObjectIsKept) {
   EXPECT_EQ(book.put_away_count(), 1);
 }
 
+// Whatever of the record does not follow from its object: it would be lost.
 TEST_F(JobBookTest, AJobWithSomethingLeftToSayIsNotPutAway) {
+  const std::vector<std::pair<std::string, std::function<void(JobRecord&)>>> cases{
+      {"unwritten", [&](JobRecord& job) { book.mark(job, WriteUrgency::kInforms); }},
+      {"being written",
+       [&](JobRecord& job) {
+         job.status.mark(WriteUrgency::kUrgent);
+         job.status.begin(now);
+       }},
+      {"deleted", [](JobRecord& job) { job.status.saw_gone(); }},
+      {"unjudged", [](JobRecord& job) { job.judge_again = true; }},
+      {"template under way", [](JobRecord& job) { job.start.launching = true; }},
+      {"pods under way", [](JobRecord& job) { job.start.creating = {0}; }},
+      {"spec refused", [](JobRecord& job) { job.basis.partitions = {"before"}; }},
+      {"older version seen",
+       [](JobRecord& job) {
+         kube::Job object = *job.object;
+         object.metadata.resource_version = "0";
+         job.object = std::make_shared<const kube::Job>(object);
+       }},
+      {"another status seen", [](JobRecord& job) {
+         kube::Job object = *job.object;
+         object.status.message = "not ours";
+         job.object = std::make_shared<const kube::Job>(object);
+       }}};
+  for (const auto& [name, change] : cases) {
+    see({ended_job(name, "1", 3)});
+    JobRecord& job = *book.find("uid-" + name);
+    change(job);
+    EXPECT_FALSE(book.put_away(job)) << name;
+    EXPECT_EQ(book.peek("uid-" + name), &job);
+  }
+}
+
+// Nothing is left of its record: no timer, no mark, no number, no template.
+TEST_F(JobBookTest, AJobThatIsPutAwayLeavesNothingButItsObject) {
   see({ended_job("done", "1", 3)});
+  templates.learn("uid-done", {});
   JobRecord& job = *book.find("uid-done");
+  book.set_timer(job, kStart + seconds{5});
   book.mark(job, WriteUrgency::kInforms);
-  EXPECT_FALSE(book.put_away(job));
-  EXPECT_EQ(book.peek("uid-done"), &job);
+  job.status.unmark();
+  job.pod_template = templates.find("uid-done");
+  ASSERT_TRUE(book.put_away(job));
+  EXPECT_EQ(book.next_due(), base::kNever);
+  EXPECT_TRUE(book.marked().empty());
+  EXPECT_EQ(book.find(sched::JobId{3}), nullptr);
+  EXPECT_EQ(templates.find("uid-done"), nullptr);
+  EXPECT_EQ(book.peek("uid-done"), nullptr);
+}
+
+// A watch that lags behind shows an older spec: it does not count. A newer one is judged.
+TEST_F(JobBookTest, OnlyANewerSpecIsJudged) {
+  kube::Job first = job_object("one", "2");
+  first.metadata.generation = 2;
+  see({first});
+  JobRecord& job = *book.find("uid-one");
+  job.judge_again = false;
+  (void)book.take_touched();
+  kube::Job older = job_object("one", "1");
+  older.spec.partitions = {"older"};
+  see({older});
+  EXPECT_TRUE(job.object->spec.partitions.empty());
+  EXPECT_FALSE(job.judge_again);
+  kube::Job newer = job_object("one", "3");
+  newer.metadata.generation = 3;
+  newer.spec.partitions = {"newer"};
+  see({newer});
+  EXPECT_EQ(job.object->spec.partitions, std::vector<std::string>{"newer"});
+  EXPECT_TRUE(job.judge_again);
+  EXPECT_EQ(book.take_touched(), std::vector<std::string>{"uid-one"});
+}
+
+// The informer has told something new of its template, which no job may change.
+TEST_F(JobBookTest, ATemplateThatChangedIsJudged) {
+  templates.learn("uid-one", kube::RawJson{nlohmann::json{{"spec", 1}}});
+  see({job_object("one", "1")});
+  JobRecord& job = *book.find("uid-one");
+  ASSERT_EQ(job.pod_template, templates.find("uid-one"));
+  job.judge_again = false;
+  see({job_object("one", "2")});
+  EXPECT_FALSE(job.judge_again);
+  templates.learn("uid-one", kube::RawJson{nlohmann::json{{"spec", 2}}});
+  see({job_object("one", "3")});
+  EXPECT_TRUE(job.judge_again);
+  EXPECT_EQ(job.pod_template, templates.find("uid-one"));
+}
+
+TEST_F(JobBookTest, APodOfItsJobIsIndexedAndTouchesIt) {
+  see({job_object("one", "1")});
+  (void)book.take_touched();
+  JobRecord& job = *book.find("uid-one");
+  kube::Pod pod;
+  pod.metadata.uid = "first";
+  const auto shown = std::make_shared<const kube::Pod>(pod);
+  const PodPlace place{.node = "n1", .job_uid = "uid-one", .pod = shown};
+  EXPECT_FALSE(book.put_pod({"team-b", "one-0"}, place)) << "of another namespace";
+  EXPECT_TRUE(book.put_pod({"team-a", "one-0"}, place));
+  EXPECT_EQ(job.pods.size(), 1U);
+  EXPECT_EQ(book.take_touched(), std::vector<std::string>{"uid-one"});
+  // Changed: it is the same pod, and its deletion is still under way.
+  job.deleting = {"first"};
+  book.erase_pod({"team-a", "one-0"}, place, &pod);
+  EXPECT_TRUE(job.pods.empty());
+  EXPECT_EQ(job.deleting.size(), 1U);
+  EXPECT_EQ(book.take_touched(), std::vector<std::string>{"uid-one"});
+  // Made again under its name: the first one is gone.
+  EXPECT_TRUE(book.put_pod({"team-a", "one-0"}, place));
+  kube::Pod again;
+  again.metadata.uid = "second";
+  book.erase_pod({"team-a", "one-0"}, place, &again);
+  EXPECT_TRUE(job.deleting.empty());
+}
+
+TEST_F(JobBookTest, APodOfAJobThatHasEndedIsNotAnOrphanInItsNamespaceOnly) {
+  see({ended_job("done", "1", 3)});
+  const PodPlace place{.node = "n1", .job_uid = "uid-done", .pod = nullptr};
+  EXPECT_TRUE(book.put_pod({"team-a", "done-0"}, place));
+  EXPECT_FALSE(book.put_pod({"team-b", "done-0"}, place));
+  EXPECT_EQ(book.put_away_count(), 1);
 }
 
 TEST_F(JobBookTest, ADeletedJobStaysUntilItIsForgotten) {
   see({job_object("one", "1")});
+  (void)book.take_touched();
   EXPECT_EQ(see_gone("one").deleted, std::vector<std::string>{"uid-one"});
+  EXPECT_EQ(book.take_touched(), std::vector<std::string>{"uid-one"});
+  EXPECT_TRUE(see_gone("one").deleted.empty()) << "once";
   JobRecord* job = book.find("uid-one");
   ASSERT_NE(job, nullptr);
   EXPECT_TRUE(job->deleted);
@@ -162,9 +283,16 @@ TEST_F(JobBookTest, ADeletedJobStaysUntilItIsForgotten) {
   see({again});
   EXPECT_EQ(book.size(), 2);
   book.set_timer(*job, kStart);
+  book.set_id(*job, sched::JobId{7});
+  book.mark(*job, WriteUrgency::kUrgent);
+  templates.learn("uid-one", {});
   book.forget(*job);
   EXPECT_EQ(book.size(), 1);
   EXPECT_EQ(book.find("uid-one"), nullptr);
+  EXPECT_EQ(book.find(sched::JobId{7}), nullptr);
+  EXPECT_TRUE(book.marked().empty());
+  EXPECT_EQ(templates.find("uid-one"), nullptr);
+  book.for_each_unfinished([](const JobRecord& left) { EXPECT_EQ(left.uid, "uid-again"); });
   EXPECT_EQ(book.next_due(), base::kNever);
 }
 

@@ -53,6 +53,23 @@ TEST(JobNumbers, ABlockIsEnoughForAllThatWait) {
   EXPECT_EQ(numbers.next_due(kNumbersAt), base::kNever);
 }
 
+// A job that was given one of the first block may ask again, as when its status is lost.
+TEST(JobNumbers, AskedAgainAJobWaitsForTheNextBlock) {
+  JobNumbers numbers;
+  numbers.restore(1);
+  EXPECT_EQ(numbers.next("a"), std::nullopt);
+  (void)numbers.answered(stored(*numbers.due(kNumbersAt, nullptr)), kNumbersAt);
+  for (std::int64_t id = 1; id <= kube::kJobIdBlock; ++id) {
+    EXPECT_EQ(numbers.next("a"), sched::JobId{id});
+  }
+  EXPECT_EQ(numbers.next("a"), std::nullopt);
+  EXPECT_EQ(numbers.next_due(kNumbersAt), kNumbersAt);
+  const auto second = numbers.due(kNumbersAt, nullptr);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(numbers.next_due(kNumbersAt), base::kNever) << "its outcome will tell";
+  EXPECT_EQ(numbers.answered(stored(*second), kNumbersAt), std::vector<std::string>{"a"});
+}
+
 TEST(JobNumbers, GoOnBehindWhatAnotherLeaderReserved) {
   JobNumbers numbers;
   numbers.restore(1);

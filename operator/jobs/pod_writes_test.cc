@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/wellknown.h"
+
 namespace control {
 namespace {
 
@@ -64,7 +66,8 @@ struct PodWritesTest : testing::Test {
   }
 
   base::Instant now{seconds{1'000}};
-  const Report report{{}};
+  int warnings = 0;
+  const Report report{{.warn = [this](const std::string&, const std::string&) { ++warnings; }}};
   LoopCounters counters;
   TemplateBook templates;
   PodIndex places;
@@ -115,6 +118,152 @@ TEST_F(PodWritesTest, ARefusalUndoesTheStartAndAFailureIsTriedAgain) {
   EXPECT_EQ(undo->message, "no");
   job->wanted().starts = 2;
   EXPECT_FALSE(pods.answered(refused(1, base::Code::kPermissionDenied))) << "of another start";
+}
+
+// The answer to the start's commit has it, so that it need not be read.
+TEST_F(PodWritesTest, TheTemplateOfTheCommitsAnswerIsKeptForALaunch) {
+  kube::Job answer = *job->object;
+  answer.spec.pod_template = kube::RawJson{nlohmann::json{{"spec", {{"containers", {}}}}}};
+  job->start.creating = {0};
+  pods.keep_template(answer);
+  EXPECT_TRUE(job->start.launch_template.empty()) << "pods are being made";
+  job->start.creating.clear();
+  job->wanted().ending.emplace();
+  pods.keep_template(answer);
+  EXPECT_TRUE(job->start.launch_template.empty()) << "it is ending";
+  job->wanted().ending.reset();
+  job->put_pod("train-x-0", std::make_shared<const kube::Pod>(pod("n1")));
+  pods.keep_template(answer);
+  EXPECT_TRUE(job->start.launch_template.empty()) << "a pod is there";
+  job->erase_pod("train-x-0");
+  pods.keep_template(answer);
+  job->deleted = true;
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "") << "its object is gone";
+  job->deleted = false;
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "pod-create pod-create");
+  EXPECT_TRUE(job->start.launch_template.empty());
+}
+
+TEST_F(PodWritesTest, ATemplateThatCannotBeReadIsReadAgainLater) {
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "template-read");
+  pods.answered(TemplateRead{"uid", base::Error{base::Code::kUnavailable, "away"}});
+  EXPECT_EQ(jobs.take_touched().size(), 1U);
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "");
+  now = jobs.next_due();
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "template-read");
+  job->wanted().ending.emplace();
+  read_template();
+  EXPECT_TRUE(job->start.launch_template.empty()) << "it ends by now";
+  job->wanted().ending.reset();
+  kube::Job other = *job->object;
+  other.metadata.uid = "of another job with this name";
+  other.spec.pod_template = kube::RawJson{nlohmann::json{{"spec", {{"containers", {}}}}}};
+  pods.answered(TemplateRead{"uid", other});
+  EXPECT_TRUE(job->start.launch_template.empty());
+}
+
+// Whatever has its name, or cannot be built, would be in the way of the next start too.
+TEST_F(PodWritesTest, AStartThatWouldFailAgainIsHeld) {
+  PodCreated taken = refused(0, base::Code::kInternal);
+  taken.result = pod("n1");  // of no job
+  const auto undo = pods.answered(taken);
+  ASSERT_TRUE(undo);
+  EXPECT_TRUE(undo->hold);
+  EXPECT_EQ(undo->message, "a pod named train-x-0 exists and is not this job's; delete it");
+  PodCreated unbuilt = refused(1, base::Code::kInvalidArgument);
+  unbuilt.was_built = false;
+  const auto unbuildable = pods.answered(unbuilt);
+  ASSERT_TRUE(unbuildable);
+  EXPECT_TRUE(unbuildable->hold);
+  EXPECT_FALSE(unbuildable->api_refused);
+  job->wanted().ending.emplace();
+  EXPECT_FALSE(pods.answered(unbuilt)) << "it ends already";
+}
+
+// A namespace that was made a moment ago gets its service account soon.
+TEST_F(PodWritesTest, AMissingServiceAccountIsWaitedForAtFirst) {
+  job->set_condition(kube::kReady, kube::ConditionStatus::kFalse, "Starting", "", now);
+  PodCreated early = refused(0, base::Code::kPermissionDenied);
+  early.result = base::Error{base::Code::kPermissionDenied,
+                             "error looking up service account team-a/default: not found"};
+  EXPECT_FALSE(pods.answered(early));
+  EXPECT_TRUE(pods.answered(refused(0, base::Code::kPermissionDenied))) << "for another reason";
+  now += seconds{15};
+  EXPECT_TRUE(pods.answered(early));
+}
+
+TEST_F(PodWritesTest, TheGangsServiceIsMadeOnceAndSaysOnceWhyItIsNot) {
+  kube::Job object = *job->object;
+  object.spec.network = kube::JobNetwork::kService;
+  job->object = std::make_shared<const kube::Job>(object);
+  pods.ensure_service(*job);
+  pods.ensure_service(*job);
+  EXPECT_EQ(asked(), "service-create") << "it is under way";
+  pods.answered(ServiceCreated{"uid", base::Error{base::Code::kUnavailable, "away"}});
+  EXPECT_EQ(warnings, 1);
+  pods.ensure_service(*job);
+  EXPECT_EQ(asked(), "");
+  now = jobs.next_due();
+  pods.ensure_service(*job);
+  EXPECT_EQ(asked(), "service-create");
+  pods.answered(ServiceCreated{"uid", base::Error{base::Code::kUnavailable, "away"}});
+  EXPECT_EQ(warnings, 1) << "that was said";
+  now = jobs.next_due();
+  pods.ensure_service(*job);
+  (void)asked();
+  pods.answered(ServiceCreated{"uid", {}});
+  now += seconds{3600};
+  pods.ensure_service(*job);
+  EXPECT_EQ(asked(), "");
+}
+
+// While its job ends, a finished pod stays for its log; the next start removes it.
+TEST_F(PodWritesTest, FinishedPodsStayUntilTheNextStart) {
+  kube::Pod done = pod("n1");
+  done.status.phase = kube::PodPhase::kSucceeded;
+  job->wanted().ending.emplace();
+  pods.end_pod(*job, done, std::nullopt);
+  EXPECT_EQ(asked(), "");
+  job->wanted().ending.reset();
+  job->put_pod("train-before-0", std::make_shared<const kube::Pod>(done));
+  job->wanted().allocation.reset();
+  pods.end_stale_pods(*job);
+  EXPECT_EQ(asked(), "") << "it waits";
+  job->wanted().allocation.emplace();
+  pods.end_stale_pods(*job);
+  EXPECT_EQ(asked(), "pod-delete");
+}
+
+TEST_F(PodWritesTest, APodIsLeftUntilItIsFinishedOrItsNodeIsGone) {
+  EXPECT_FALSE(pods.has_pods_left(*job));
+  kube::Pod done = pod("n1");
+  done.status.phase = kube::PodPhase::kFailed;
+  job->put_pod("train-x-0", std::make_shared<const kube::Pod>(done));
+  job->put_pod("train-x-1", std::make_shared<const kube::Pod>(pod("n2")));
+  EXPECT_FALSE(pods.has_pods_left(*job)) << "n2 is gone";
+  job->put_pod("train-x-0", std::make_shared<const kube::Pod>(pod("n1")));
+  EXPECT_TRUE(pods.has_pods_left(*job));
+}
+
+TEST_F(PodWritesTest, APodThatIsGoneIsNotDeletedAgain) {
+  kube::Pod going = pod("n1");
+  going.metadata.deletion_timestamp = now;
+  pods.end_pod(*job, going, now);
+  EXPECT_EQ(asked(), "") << "its deletion is under way";
+  pods.end_pod(*job, pod("n1"), now - seconds{5});
+  ASSERT_EQ(writer.effects.size(), 1U);
+  EXPECT_EQ(std::get<DeletePod>(writer.effects[0]).grace_period, seconds{1})
+      << "0 would remove the record of a process that may run";
+  for (const base::Code code : {base::Code::kNotFound, base::Code::kConflict}) {
+    pods.answered(PodDeleted{"pod-on-n1", "uid", base::Error{code, "no"}});
+  }
+  EXPECT_EQ(jobs.next_due(), base::kNever);
+  EXPECT_EQ(counters.write_failures, 0);
 }
 
 TEST_F(PodWritesTest, APodIsEndedOnceAndAtOnceWhereItsNodeIsLost) {

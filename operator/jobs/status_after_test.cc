@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "api/wellknown.h"
 
 namespace control {
@@ -39,6 +42,132 @@ std::string says(const kube::JobStatus& status, std::string_view type) {
   return std::string{kube::to_string(found->status)} + " " + found->reason;
 }
 
+// Everything that a status can hold, so that what a decision has to forget is seen.
+kube::JobStatus full() {
+  kube::JobStatus status = running();
+  status.observed_generation = 3;
+  status.reason = "Before";
+  status.message = "before";
+  status.priority = 5;
+  status.term = 2;
+  status.restarts = 1;
+  status.eligible_time = status.end_time = status.expected_start_time = kDecidedAt - seconds{70};
+  status.planned_nodes = "n9";
+  status.preempt_eligible_time = kDecidedAt - seconds{50};
+  status.run_time = status.suspend_time = kube::RunTime{seconds{40}, kDecidedAt - seconds{1}};
+  status.claim = kube::JobClaim{.hostlist = "n8"};
+  status.ending = kube::JobEnding{.reason = "TheEndings"};
+  status.held = kube::JobHeld{"JobHeldAdmin"};
+  status.exit_code = 9;
+  status.observed = kube::JobObserved{1, 2};
+  for (const std::string_view type :
+       {kube::kAccepted, kube::kReady, kube::kCompleting, kube::kNeverFrozen}) {
+    status.conditions.push_back(
+        {.type = std::string{type}, .status = ConditionStatus::kTrue, .reason = "Before"});
+  }
+  return status;
+}
+
+// "Accepted True Before, …": all conditions by their names.
+std::string all_conditions(const kube::JobStatus& status) {
+  std::set<std::string> sorted;
+  for (const kube::Condition& each : status.conditions) {
+    sorted.insert(each.type + " " + std::string{kube::to_string(each.status)} + " " + each.reason);
+  }
+  std::string text;
+  for (const std::string& each : sorted) text += (text.empty() ? "" : ", ") + each;
+  return text;
+}
+
+// All but the conditions.
+void expect_status(const kube::JobStatus& got, kube::JobStatus want) {
+  want.conditions = got.conditions;
+  EXPECT_EQ(got, want);
+}
+
+TEST(StatusAfter, AStartForgetsWhatWasOfEarlierOnes) {
+  DecisionContext in = context();
+  in.partition = "batch";
+  sched::Start start{.job = sched::JobId{7}, .partition = {}, .allocation = {}};
+  start.allocation.nodes.push_back({.node = sched::NodeIndex{0}, .cpus = 4});
+  const auto [status, urgency] = status_after(start, full(), in);
+  kube::JobStatus want = full();
+  want.reason = want.message = want.planned_nodes = "";
+  want.allocation = status.allocation;
+  want.starts = 2;
+  want.start_time = want.end_time = want.expected_start_time = std::nullopt;
+  want.ending.reset();
+  want.claim.reset();
+  want.exit_code.reset();
+  expect_status(status, want);
+  EXPECT_EQ(all_conditions(status),
+            "Accepted True Before, Completing False NotEnding, NeverFrozen False NotStarted, "
+            "Ready False Starting");
+  EXPECT_EQ(kube::find_condition(status.conditions, kube::kReady)->last_transition_time,
+            kDecidedAt);
+}
+
+TEST(StatusAfter, AFinalStateKeepsWhereAndHowLongItRan) {
+  const sched::StateChange change{.job = sched::JobId{7},
+                                  .state = sched::JobState::kCompleted,
+                                  .reason = sched::Reason::kNone,
+                                  .exit_code = 0,
+                                  .restarts = 1};
+  const auto [status, urgency] = status_after(change, full(), context());
+  kube::JobStatus want = full();
+  want.state = kube::JobState::kCompleted;
+  want.reason = "TheEndings";
+  want.message = want.planned_nodes = "";
+  want.end_time = kDecidedAt;
+  want.expected_start_time.reset();
+  want.ending.reset();
+  want.claim.reset();
+  want.held.reset();
+  want.exit_code = 0;
+  expect_status(status, want);
+  EXPECT_EQ(all_conditions(status),
+            "Accepted True Before, Complete True Completed, Completing False Completed, "
+            "Finished True Completed, NeverFrozen True Before, Ready False Completed");
+}
+
+// As after its first submission, but for its number, its starts and what it was told to do.
+TEST(StatusAfter, AJobThatWaitsAgainForgetsItsStart) {
+  for (const sched::Reason reason : {sched::Reason::kBeginTime, sched::Reason::kJobHoldMaxRequeue,
+                                     sched::Reason::kLaunchFailedRequeuedHeld}) {
+    kube::JobStatus before = full();
+    before.held.reset();
+    DecisionContext in = context();
+    in.partition = "batch,other";
+    const sched::StateChange change{.job = sched::JobId{7},
+                                    .state = sched::JobState::kPending,
+                                    .reason = reason,
+                                    .exit_code = 4,
+                                    .restarts = 2,
+                                    .eligible_at = kDecidedAt + seconds{120}};
+    const auto [status, urgency] = status_after(change, before, in);
+    kube::JobStatus want = before;
+    want.state = kube::JobState::kPending;
+    want.reason = status.reason;
+    EXPECT_NE(want.reason, "Before");
+    want.message = want.planned_nodes = "";
+    want.restarts = 2;
+    want.exit_code = 4;
+    want.allocation.reset();
+    want.partition = "batch,other";
+    want.submit_time = kDecidedAt;
+    want.eligible_time = kDecidedAt + seconds{120};
+    want.start_time = want.expected_start_time = want.preempt_eligible_time = std::nullopt;
+    want.run_time = want.suspend_time = std::nullopt;
+    want.claim.reset();
+    want.ending.reset();
+    if (reason != sched::Reason::kBeginTime) want.held = kube::JobHeld{status.reason};
+    expect_status(status, want);
+    EXPECT_EQ(all_conditions(status),
+              "Accepted True Before, Completing False NotStarted, NeverFrozen False NotStarted, "
+              "Ready False NotStarted");
+  }
+}
+
 TEST(StatusAfter, AStartIsACommitPointWithItsAllocation) {
   kube::JobStatus before;
   before.state = kube::JobState::kPending;
@@ -68,7 +197,10 @@ TEST(StatusAfter, ATurnOfTheRotationOnlyInformsAnyOtherSuspensionIsABaseState) {
   for (const auto& [cause, want] : {std::pair{sched::Reason::kTimeslice, WriteUrgency::kInforms},
                                     std::pair{sched::Reason::kPreempted, WriteUrgency::kUrgent},
                                     std::pair{sched::Reason::kUser, WriteUrgency::kUrgent}}) {
-    const auto off = status_after(sched::Suspend{sched::JobId{7}, cause}, running(), context());
+    kube::JobStatus before = running();
+    before.message = "before";
+    const auto off = status_after(sched::Suspend{sched::JobId{7}, cause}, before, context());
+    EXPECT_EQ(off.status.message, "");
     EXPECT_EQ(off.urgency, want);
     EXPECT_EQ(off.status.state, kube::JobState::kSuspended);
     const auto on = status_after(sched::Resume{sched::JobId{7}}, off.status, context());
@@ -88,6 +220,7 @@ TEST(StatusAfter, AnEndingNamesItsVerdictAndThePreemptor) {
   EXPECT_EQ(urgency, WriteUrgency::kCommit);
   ASSERT_TRUE(status.ending);
   EXPECT_EQ(status.ending->reason, "Preempted");
+  EXPECT_EQ(status.ending->since, kDecidedAt);
   EXPECT_EQ(status.ending->by, in.preemptor);
   EXPECT_EQ(status.ending->grace_end, kDecidedAt + seconds{30});
   EXPECT_EQ(says(status, kube::kCompleting), "True Ending");

@@ -85,6 +85,58 @@ TEST_F(SuspensionNotesTest, WhatFailsIsTriedAgain) {
   EXPECT_EQ(written(kLong + seconds{10}), "+a:User");
 }
 
+// Whatever else stops its processes, or ends them, is said elsewhere.
+TEST(SuspensionOf, IsOfJobsThatAreSuspendedAndNotEnding) {
+  JobRecord job;
+  job.key = {"team-a", "train"};
+  job.wanted().allocation.emplace();
+  job.wanted().state = kube::JobState::kSuspended;
+  for (const char* reason : {"User", "Preempted"}) {
+    job.wanted().reason = reason;
+    ASSERT_TRUE(suspension_of(job)) << reason;
+    EXPECT_EQ(suspension_of(job)->reason, reason);
+  }
+  job.wanted().reason = "Timeslice";
+  EXPECT_FALSE(suspension_of(job)) << "a turn";
+  job.wanted().reason = "User";
+  job.wanted().state = kube::JobState::kRunning;
+  EXPECT_FALSE(suspension_of(job));
+  job.wanted().state = kube::JobState::kSuspended;
+  job.start.never_frozen = true;
+  EXPECT_FALSE(suspension_of(job));
+  job.start.never_frozen = false;
+  job.wanted().ending.emplace();
+  EXPECT_FALSE(suspension_of(job));
+  job.wanted().ending.reset();
+  job.wanted().allocation.reset();
+  EXPECT_FALSE(suspension_of(job));
+}
+
+// A pod that ends takes its note along.
+TEST_F(SuspensionNotesTest, PodsThatEndAreLeft) {
+  suspend("User");
+  kube::Pod done = *pods_["a"];
+  done.status.phase = kube::PodPhase::kSucceeded;
+  pods_["a"] = std::make_shared<const kube::Pod>(done);
+  kube::Pod going = *pods_["b"];
+  going.metadata.deletion_timestamp = kLong;
+  pods_["b"] = std::make_shared<const kube::Pod>(going);
+  EXPECT_EQ(written(kLong), "");
+}
+
+// Another reason: the notes say the new one, after it has lasted.
+TEST_F(SuspensionNotesTest, AnotherReasonIsNotedWhenItHasLasted) {
+  suspend("Preempted");
+  EXPECT_EQ(written(kLong), "+a:Preempted +b:Preempted");
+  for (const char* name : {"a", "b"}) {
+    stored(name, {});
+    put(name, "Preempted");
+  }
+  notes_.observe("job", Suspension{"User", "it is suspended"}, kLong);
+  EXPECT_EQ(written(kLong + seconds{1}), "");
+  EXPECT_EQ(written(kLong + SuspensionNotes::kNotedAfter), "+a:User +b:User");
+}
+
 // As a new leader finds it: its predecessor wrote the note, and the job was resumed since.
 TEST_F(SuspensionNotesTest, ANoteOfAJobThatRunsIsTakenAway) {
   put("b", "User");

@@ -23,7 +23,9 @@ class WishesTest : public JobPartsFixture {
 };
 
 TEST_F(WishesTest, AJobWaitsForItsNumberAndIsSubmittedOnce) {
-  JobRecord& job = see(object());
+  kube::Job made = object();
+  made.metadata.creation_timestamp = now - std::chrono::seconds{5};
+  JobRecord& job = see(made);
   wishes.heed(job);
   EXPECT_EQ(events(), 0);
   EXPECT_FALSE(job.submitted);
@@ -32,6 +34,7 @@ TEST_F(WishesTest, AJobWaitsForItsNumberAndIsSubmittedOnce) {
   EXPECT_EQ(events(), 1);
   EXPECT_TRUE(job.submitted);
   EXPECT_EQ(job.wanted().job_id, 1);
+  EXPECT_EQ(job.wanted().submit_time, now - std::chrono::seconds{5});
   EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
   EXPECT_EQ(job.wanted().partition, "batch");
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
@@ -139,6 +142,46 @@ TEST_F(WishesTest, EachNumberOfARequeueRequestIsOneRequeue) {
   EXPECT_EQ(events(), 0);
 }
 
+TEST_F(WishesTest, AReleaseRequestEndsAHoldByTheSystemOnce) {
+  JobRecord& job = submitted();
+  job.wanted().held = kube::JobHeld{"JobHoldMaxRequeue"};
+  job.status.unmark();
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.release_request = 1; }));
+  EXPECT_EQ(events(), 1);
+  EXPECT_EQ(job.wanted().observed->release_request, 1);
+  EXPECT_FALSE(job.wanted().held.has_value());
+  EXPECT_EQ(job.status.urgency(), WriteUrgency::kUrgent);
+  wishes.heed(job);
+  EXPECT_EQ(events(), 0);
+}
+
+// It waits for its finalizers, or in the foreground for its pods.
+TEST_F(WishesTest, AJobThatIsBeingDeletedIsCanceledOnce) {
+  JobRecord& job = submitted();
+  kube::Job going = *job.object;
+  going.metadata.deletion_timestamp = now;
+  wishes.heed(see(going));
+  EXPECT_EQ(events(), 1);
+  EXPECT_EQ(job.wanted().state, kube::JobState::kCancelled);
+  wishes.heed(job);
+  EXPECT_EQ(events(), 0);
+}
+
+TEST_F(WishesTest, OnlyJobsThatWaitAreJudgedAgain) {
+  JobRecord& runs = started(object("runs", 1));
+  JobRecord& waits = see(object("waits", 2));
+  JobRecord& ended = see(object("ended", 1));
+  JobRecord& gone = see(object("gone", 1));
+  for (JobRecord* job : {&waits, &ended, &gone}) wishes.heed(*job);
+  ended.wanted().state = kube::JobState::kCompleted;
+  gone.deleted = true;
+  (void)jobs.take_touched();
+  wishes.judge_waiting();
+  EXPECT_EQ(jobs.take_touched(), std::vector<std::string>{waits.uid});
+  EXPECT_TRUE(waits.judge_again);
+  for (const JobRecord* job : {&runs, &ended, &gone}) EXPECT_FALSE(job->judge_again) << job->uid;
+}
+
 // The number that the job came with is not a request.
 TEST_F(WishesTest, ANewJobHasNoRequestOutstanding) {
   reserve_numbers();
@@ -159,6 +202,25 @@ TEST_F(WishesTest, WhatTheApiServerWouldRefuseIsAWarningThatGoesAway) {
   EXPECT_EQ(events(), 0) << "it only informs";
   wishes.answered({job.uid, base::Status{}});
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
+  EXPECT_EQ(told(), "");
+}
+
+// The trial came back too late: the real pods are being made.
+TEST_F(WishesTest, ARefusedTrialSaysNothingOfAJobThatHasStarted) {
+  JobRecord& job = started();
+  wishes.answered({job.uid, base::Error{base::Code::kPermissionDenied, "over the quota"}});
+  EXPECT_EQ(job.pod_warning, "");
+  EXPECT_EQ(told(), "");
+}
+
+TEST_F(WishesTest, AFinishedJobMayLiveLonger) {
+  JobRecord& job = submitted();
+  job.wanted().state = kube::JobState::kCompleted;
+  JobRecord& again = see_changed(
+      job, [](kube::JobSpec& spec) { spec.lifecycle.ttl_after_finished = std::chrono::hours{1}; });
+  wishes.heed_finished(again);
+  EXPECT_EQ(again.basis.lifecycle.ttl_after_finished, std::chrono::hours{1});
+  EXPECT_EQ(says(again, kube::kAccepted), "True Accepted");
 }
 
 TEST_F(WishesTest, AChangeThatNoJobCanMakeIsRefusedAlsoAfterItsEnd) {

@@ -133,6 +133,96 @@ TEST_F(StatusPublisherTest, WhatIsStoredAlreadyIsNotWrittenAgain) {
   EXPECT_EQ(due(), "a:status");
 }
 
+// What a commit point is called follows from the state that it writes.
+TEST_F(StatusPublisherTest, NamesTheCommitPointByWhatItWrites) {
+  JobRecord& a = job("a", 1, 0);
+  const auto written = [&](const char* what) {
+    mark(a, WriteUrgency::kCommit, what);
+    const std::string text = due();
+    stored(a);
+    return text;
+  };
+  EXPECT_EQ(written("waits again"), "a:requeued");
+  a.wanted().claim.emplace();
+  EXPECT_EQ(written("preempts"), "a:claim");
+  a.wanted().claim.reset();
+  a.wanted().allocation.emplace();
+  EXPECT_EQ(written("starts"), "a:start");
+  a.set_condition(kube::kReady, kube::ConditionStatus::kTrue, "Settled", "", now);
+  EXPECT_EQ(written("runs"), "a:ready");
+  a.wanted().ending.emplace();
+  EXPECT_EQ(written("ends"), "a:ending");
+  a.wanted().state = kube::JobState::kCompleted;
+  EXPECT_EQ(written("has ended"), "a:final");
+}
+
+// An ending whose preemptor is not known any more waits for nothing.
+TEST_F(StatusPublisherTest, AnEndingDoesNotWaitForAJobThatIsGone) {
+  JobRecord& victim = job("victim", 1, 0);
+  victim.wanted().allocation.emplace();
+  victim.wanted().ending.emplace();
+  victim.start.commit_after = sched::JobId{99};
+  mark(victim, WriteUrgency::kCommit, "");
+  EXPECT_EQ(due(), "victim:ending");
+  EXPECT_FALSE(victim.start.commit_after.has_value());
+}
+
+TEST_F(StatusPublisherTest, AFailedWriteIsDueAgainAfterItsBackOff) {
+  JobRecord& a = job("a", 1, 0);
+  mark(a, WriteUrgency::kUrgent, "say this");
+  EXPECT_EQ(due(), "a:status");
+  EXPECT_EQ(statuses.next_due(now), base::kNever) << "its outcome will tell";
+  const base::Error away{base::Code::kUnavailable, "away"};
+  EXPECT_EQ(a.status.answered(away, away, now), WriteEnd::kFailed);
+  statuses.look_again(a.uid);
+  EXPECT_EQ(due(), "");
+  now = statuses.next_due(now);
+  ASSERT_GT(now, kAtFirst);
+  EXPECT_EQ(due(), "a:status");
+}
+
+// Policies: what a verdict says at once, what it only adds within the budget.
+TEST_F(StatusPublisherTest, WritesTheStatusesOfPoliciesToo) {
+  budget.restore(now);
+  kube::Qos gold;
+  gold.metadata.name = gold.metadata.uid = "gold";
+  gold.metadata.resource_version = "1";
+  Changes<kube::Qos> changes;
+  changes[{"", "gold"}] = std::make_shared<const kube::Qos>(gold);
+  policy.observe(changes);
+  (void)policy.decide({}, now);
+  EXPECT_EQ(statuses.next_due(now), now);
+  const auto effects = statuses.due(now, kTerm);
+  ASSERT_EQ(effects.size(), 1U);
+  const auto& patch = std::get<PatchStatus<kube::Qos>>(effects[0]);
+  EXPECT_EQ(patch.point, WritePoint::kQosStatus);
+  EXPECT_TRUE(patch.to->status.accepted.has_value());
+  EXPECT_FALSE(patch.from->status.accepted.has_value());
+  EXPECT_EQ(statuses.next_due(now), base::kNever);
+  auto& mirror = *policy.find_status<kube::Qos>("gold");
+  kube::Qos answer = mirror.object_with(mirror.wanted());
+  answer.metadata.resource_version = "2";
+  EXPECT_EQ(mirror.answered(answer, base::Error{}, now), WriteEnd::kStored);
+
+  mirror.wanted().running = 1;
+  mirror.mark(WriteUrgency::kInforms);
+  EXPECT_TRUE(statuses.due(now, kTerm).empty());
+  EXPECT_TRUE(statuses.due_informing_policies(now).empty()) << "there is no budget yet";
+  now += seconds{1};
+  budget.refill(now, true);
+  EXPECT_GT(statuses.next_due(now), now);
+  EXPECT_EQ(statuses.due_informing_policies(now).size(), 1U);
+  EXPECT_EQ(budget.tokens(), 1);
+  EXPECT_EQ(mirror.answered(answer, base::Error{}, now), WriteEnd::kStored);
+  mirror.mark(WriteUrgency::kInforms);
+  now += seconds{59};
+  budget.refill(now, true);
+  EXPECT_TRUE(statuses.due_informing_policies(now).empty()) << "once a minute";
+  EXPECT_EQ(statuses.next_due(now), now + seconds{1});
+  now += seconds{1};
+  EXPECT_EQ(statuses.due_informing_policies(now).size(), 1U);
+}
+
 TEST_F(StatusPublisherTest, AJobThatIsGoneIsNotWritten) {
   JobRecord& a = job("a", 1, 0);
   mark(a, WriteUrgency::kUrgent, "too late");

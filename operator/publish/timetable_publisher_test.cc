@@ -108,6 +108,52 @@ TEST_F(TimetablePublisherTest, MakesADeletedOneAgainAndTriesAFailedOneLater) {
   EXPECT_EQ(tables.due(again, 1).size(), 1U);
 }
 
+// A plan that says what is stored needs no write; one that differs is written under the next
+// revision, and without the pods of a job that must not be frozen.
+TEST_F(TimetablePublisherTest, WritesAPlanThatDiffersWithoutTheJobsThatAreLeftOut) {
+  publish();
+  sched::NodePlan plan;
+  plan.as_of = kAt;
+  plan.timetable.slice = kSlice;
+  plan.timetable.cycle = {{}};
+  const std::vector<PodSlot> first{{.name = "first-0", .node = "n1", .index = 0}};
+  const std::vector<PodSlot> second{{.name = "second-0", .node = "n1", .index = 0}};
+  const ListedJobs list = [&](sched::JobId id) -> std::optional<ListedJob> {
+    return ListedJob{.ns = "team-a",
+                     .uid = id == sched::JobId{1} ? "uid-1" : "uid-2",
+                     .slots = id == sched::JobId{1} ? first : second};
+  };
+  tables.want(plan, "n1", list);
+  EXPECT_TRUE(tables.is_published("n1")) << "it says what is stored";
+  EXPECT_TRUE(tables.due(kAt, 1).empty());
+  plan.entries = {{.job = sched::JobId{1}, .row = sched::Row::kActive},
+                  {.job = sched::JobId{2}, .row = sched::Row::kWaiting}};
+  plan.timetable.cycle = {{0}, {1}};
+  tables.want(plan, "n1", list);
+  EXPECT_FALSE(tables.is_published("n1"));
+  tables.leave_out("n1", "uid-1");
+  const auto effects = tables.due(kAt, 2);
+  ASSERT_EQ(effects.size(), 1U);
+  EXPECT_EQ(effects[0].object->spec.revision, 2);
+  EXPECT_EQ(effects[0].version, "1");
+  ASSERT_EQ(effects[0].object->spec.pods.size(), 1U);
+  EXPECT_EQ(effects[0].object->spec.pods[0].job_uid, "uid-2");
+  EXPECT_TRUE(effects[0].object->metadata.owner_references.empty()) << "it exists";
+}
+
+// What an older watch shows is not news, and a node that nothing is known of is not published.
+TEST_F(TimetablePublisherTest, TakesNoOlderObjectAndKnowsNoUnknownNode) {
+  publish();
+  kube::NodeTimetable older = stored(PutTimetable{kube::NodeTimetable{}, true, ""}, "1");
+  older.metadata.name = "n1";
+  older.spec.timetable.slice = seconds{5};
+  tables.observe("n1", &older);
+  EXPECT_TRUE(tables.is_published("n1"));
+  EXPECT_EQ(tables.stored("n1")->timetable.slice, kSlice);
+  EXPECT_FALSE(tables.is_published("n7"));
+  EXPECT_EQ(tables.stored("n7"), nullptr);
+}
+
 TEST_F(TimetablePublisherTest, ForgetsANodeWhenTheLastWriteIsAnswered) {
   tables.ensure_all(kSlice, kAt);
   const auto effects = tables.due(kAt, 1);

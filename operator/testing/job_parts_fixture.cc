@@ -83,7 +83,9 @@ JobRecord& JobPartsFixture::started(const kube::Job& seen) {
   wishes.heed(job);
   scheduler.wake();
   EXPECT_TRUE(job.is_allocated());
+  job.status.unmark();  // stored
   (void)told();
+  (void)warned();
   (void)events();
   return job;
 }
@@ -122,6 +124,10 @@ std::string JobPartsFixture::asked() {
 
 std::string JobPartsFixture::told() {
   return std::exchange(event_reasons, {});
+}
+
+std::string JobPartsFixture::warned() {
+  return std::exchange(warning_reasons, {});
 }
 
 std::int64_t JobPartsFixture::events() {

@@ -45,17 +45,20 @@ class JobPartsFixture : public testing::Test {
   static std::string says(const JobRecord& job, std::string_view type);
   // The names of the writes that were asked for since the last call.
   std::string asked();
-  // The reasons of the Kubernetes Events since the last call.
+  // The reasons of the Kubernetes Events since the last call, and of those that are warnings.
   std::string told();
+  std::string warned();
   // How many events the scheduler was told since the last call.
   std::int64_t events();
 
   base::Instant now = kube::ManualClock::kStart;
   kube::ManualClock clock;
   std::string event_reasons;
-  const Report report{{.event = [this](const kube::ObjectReference&, bool,
+  std::string warning_reasons;
+  const Report report{{.event = [this](const kube::ObjectReference&, bool warning,
                                        const std::string& reason, const std::string&) {
     event_reasons += (event_reasons.empty() ? "" : " ") + reason;
+    if (warning) warning_reasons += (warning_reasons.empty() ? "" : " ") + reason;
   }}};
   LoopCounters counters;
   TemplateBook templates;
