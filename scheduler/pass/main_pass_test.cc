@@ -136,6 +136,62 @@ TEST(MainPass, AJobPastItsLatestStartIsOver) {
   EXPECT_EQ(world.admission.queue().size(), 0U);
 }
 
+// 10c: a job of so low a priority gets no promise, so it holds up no job behind it.
+TEST(MainPass, AJobOfTooLowAPriorityForAPromiseHoldsUpNoOther) {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.cluster.backfill.min_prio_reserve = Priority{500};
+  PassWorld world{configuration};
+  world.run(9, "a");
+  JobRequest low = job(1, 4);
+  low.priority = Priority{499};
+  JobRequest behind = job(2, 1);
+  behind.priority = Priority{1};
+  world.submit(low);
+  world.submit(behind);
+  EXPECT_EQ(world.after_pass(at(1)), "1 Resources, 2 runs b");
+}
+
+// 10c: nor does one that is too young; when it has come of age, the answer is another one.
+TEST(MainPass, AJobThatIsTooYoungForAPromiseHoldsUpNoOtherYet) {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.cluster.backfill.min_age_reserve = seconds(60);
+  PassWorld world{configuration};
+  world.run(9, "a");
+  world.submit(1, 4);
+  EXPECT_EQ(world.after_pass(at(1)), "1 Resources");
+  EXPECT_EQ(world.pass.passed_until(), at(60));
+  world.submit(2, 1);
+  EXPECT_EQ(world.after_pass(at(59)), "1 Resources, 2 runs b");
+  world.submit(3, 1);
+  EXPECT_EQ(world.after_pass(at(60)), "1 Resources, 3 Priority");
+}
+
+// Its least time limit alone is allowed: the backfill may cut the limit, a pass may not.
+TEST(MainPass, AJobWhoseLimitTheBackfillHasToCutWaitsForIt) {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.partitions.front().max_time = seconds(100);
+  PassWorld world{configuration};
+  JobRequest request = job(1, 1);
+  request.time_limit = seconds(200);
+  request.time_min = seconds(50);
+  world.submit(request);
+  world.submit(2, 1);
+  EXPECT_EQ(world.after_pass(at(1)), "1 PartitionTimeLimit, 2 runs a");
+}
+
+// What can never run in one partition may run in another one.
+TEST(MainPass, AJobThatAnotherPartitionCanHoldIsNotHeld) {
+  Configuration configuration = two_partitions();
+  configuration.partitions.back().priority_tier = 2;
+  PassWorld world{configuration};
+  world.run(9, "a", "p");
+  JobRequest either = job(1, 3);
+  either.partitions = {"q", "p"};
+  Job& waits = world.submit(either);
+  EXPECT_EQ(world.after_pass(at(1)), "1 runs bcd");
+  EXPECT_FALSE(waits.held.has_value());
+}
+
 // --- how far a pass goes ---
 
 TEST(MainPass, TriesNoMoreRecordsThanItsDepth) {
