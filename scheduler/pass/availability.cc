@@ -23,6 +23,10 @@ void Availability::add_claim(const Job& job) {
   claims_.push_back(std::move(claim));
 }
 
+void Availability::drop_claim(const Job& job) {
+  std::erase_if(claims_, [&](const Claim& claim) { return claim.job == &job; });
+}
+
 void Availability::withhold(const NodeSet& nodes) {
   nodes_ -= nodes;
   std::fill(count_in_.begin(), count_in_.end(), std::nullopt);

@@ -22,6 +22,8 @@ class Availability {
 
   // REQUIRES: the job has a claim and is in the queue.
   void add_claim(const Job& job);
+  // The job has started: what is left of its nodes is for others.
+  void drop_claim(const Job& job);
   // No job behind gets these nodes.
   void withhold(const NodeSet& nodes);
 

@@ -156,6 +156,7 @@ std::optional<Refusal> MainPass::needs_backfill(const Job& job, PartitionIndex p
 
 void MainPass::on(State& pass, Job& job, PartitionIndex partition, Fits verdict) {
   actions_.start(job, partition, std::move(verdict));
+  pass.available.drop_claim(job);
   ++pass.started;
   if (pass.has_failed_a_partition(job.id)) pass.blocker_started = true;
   pass.done.push_back(&job);

@@ -24,6 +24,25 @@ TEST_F(Preemption, R3_6_4g_VictimsAreNotChosenForTheWeightOfTheirNodes) {
   EXPECT_EQ(victims[0].job, JobId{2});
 }
 
+// P14: when the preemptor has started, the same pass gives others what it left on its nodes.
+TEST_F(Preemption, P14_AClaimEndsWhenThePreemptorStarts) {
+  const auto two = nodes("n", 1, 2);
+  c_.cluster.select = SelectType::kConsTres;
+  preempt_by_tier(PreemptMode::kCancel, two);
+  begin(two);
+  tell(0, Submit{with_tasks(job(1, 1, "low"), 4)});
+  tell(0, Submit{with_tasks(job(2, 1, "low"), 4)});
+  driver_->take_log();
+  tell(1, Submit{with_tasks(job(3, 1, "high"), 2)});
+  driver_->step(at(2), Submit{with_tasks(job(4, 1, "high"), 2)});
+  const std::vector<End> victims = ends();
+  ASSERT_EQ(victims.size(), 1U);
+  tell(3, JobGone{victims[0].job});
+  EXPECT_EQ(state(3), JobState::kRunning);
+  EXPECT_EQ(state(4), JobState::kRunning);
+  EXPECT_TRUE(ends().empty());
+}
+
 // 4.5.2 test 2: a tier's shadow falls on jobs whatever PreemptType there is; until their time is
 // over it must not. The waiting job is tried again at that instant.
 TEST_F(Preemption, R4_5_2_ExemptJobsAreNotSuspendedByATierUnderPreemptQosEither) {
