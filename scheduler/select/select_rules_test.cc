@@ -45,6 +45,16 @@ std::vector<NodeSpec> with_features(std::vector<NodeSpec> nodes,
   return nodes;
 }
 
+// 4.4.3 (recorded): a node whose only job its user has suspended is idle, and comes before an empty
+// one further on.
+TEST_F(SelectRules, R4_4_3_IdleNodesAreThoseWithUserSuspendedJobsToo) {
+  begin(SelectType::kLinear, nodes("n", 1, 3));
+  EXPECT_EQ(submit(job(1, 1)), "n1");
+  driver_->step(at(2), UserSuspend{JobId{1}});
+  EXPECT_EQ(submit(job(3, 1)), "n1");
+  EXPECT_EQ(submit(job(4, 1)), "n2");
+}
+
 // 1.8 step 6: "raises the CPUs needed per node to ceil(req / max)".
 TEST_F(SelectRules, R1_8_6_MemoryPerNodeAboveTheLimitPerCpuNeedsLargerNodes) {
   for (const SelectType select : {SelectType::kLinear, SelectType::kConsTres}) {

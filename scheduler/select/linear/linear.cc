@@ -195,11 +195,17 @@ std::optional<Linear::Ranks> Linear::fit_on_first(const BestFitRequest& question
 
 // 4.4.3 step 1: nodes where at most k jobs run, for k = 0, 1, …, and of these first those where few
 // jobs are suspended. From k = 1 on a mate of the same size is preferred, so that jobs that take
-// turns do so as a whole.
+// turns do so as a whole. A job that takes idle nodes gets the first ones of them, also where the
+// jobs there are suspended by their users (recorded).
 std::optional<Linear::Ranks> Linear::run_now(const SelectRequest& request,
                                              const NodeSet& nodes) const {
-  if (takes_first_nodes(request)) {
-    if (auto first = first_empty(request)) return first;
+  if (takes_idle_nodes(request)) {
+    if (stopped_ == 0 && takes_first_nodes(request)) {
+      if (auto first = first_empty(request)) return first;
+    }
+    const NodeSet eligible = count(request, nodes, 0, kUnlimited);
+    if (eligible.count() < request.min_nodes) return std::nullopt;
+    return fit(request, eligible);
   }
   const int max_share = share_of(request);
   int previous = -1;
@@ -275,6 +281,7 @@ bool Linear::user_resume(const SelectJob& job) {
     if (!books_.admits(cluster_.rank(use.node), limit - 1, kUnlimited)) return false;
   }
   books_.go_on(job);
+  --stopped_;
   return true;
 }
 

@@ -29,12 +29,17 @@ class Linear final : public Selector {
   void add(const SelectJob& job) override {
     jobs_.emplace(job.table_order, &job);
     books_.add(job);
+    if (job.user_suspended) ++stopped_;
   }
   void remove(const SelectJob& job) override {
     books_.remove(job);
     jobs_.erase(job.table_order);
+    if (job.user_suspended) --stopped_;
   }
-  void user_suspend(const SelectJob& job) override { books_.stop(job); }
+  void user_suspend(const SelectJob& job) override {
+    books_.stop(job);
+    ++stopped_;
+  }
   bool user_resume(const SelectJob& job) override;
   void node_changed(int rank) override { books_.node_changed(rank); }
   std::unique_ptr<Trial> begin_trial() override {
@@ -82,6 +87,7 @@ class Linear final : public Selector {
   CpuSums cpus_;
   std::vector<int> by_weight_;                     // ranks; empty = the order of ranks
   std::map<std::int64_t, const SelectJob*> jobs_;  // allocated, in job-table order
+  int stopped_ = 0;                                // of them, suspended by their users
 };
 
 }  // namespace sched::linear
