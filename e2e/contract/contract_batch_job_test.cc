@@ -75,6 +75,9 @@ TEST_P(BatchJobContract, AStatusThatMayFollowIsTaken) {
   };
   const Case cases[] = {
       {"pods run", nullptr, {{"active", 2}, {"ready", 1}, {"startTime", kEarly}}},
+      {"pods terminate",
+       {{"active", 2}, {"ready", 2}, {"startTime", kEarly}},
+       {{"active", 0}, {"ready", 0}, {"terminating", 2}}},
       {"complete in one write",
        {{"active", 2}, {"startTime", kEarly}},
        {{"active", 0},
@@ -131,6 +134,12 @@ TEST_P(BatchJobContract, AStatusThatMayNotFollowIsRefused) {
       {"failed with active pods",
        running,
        {{"conditions", conditions({"FailureTarget", "Failed"})}}},
+      {"failed with terminating pods",
+       running,
+       {{"active", 0},
+        {"ready", 0},
+        {"terminating", 1},
+        {"conditions", conditions({"FailureTarget", "Failed"})}}},
       {"failed without a start",
        nullptr,
        {{"conditions", conditions({"FailureTarget", "Failed"})}}},

@@ -26,6 +26,7 @@ void visit(Io& io, Like<BatchJobStatus> auto& s) {
   io.nonzero("succeeded", s.succeeded);
   io.nonzero("failed", s.failed);
   io.field("ready", s.ready);
+  io.field("terminating", s.terminating);
   io.time("startTime", s.start_time);
   io.time("completionTime", s.completion_time);
   io.field("completedIndexes", s.completed_indexes);

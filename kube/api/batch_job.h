@@ -47,6 +47,7 @@ struct BatchJobStatus {
   std::int32_t succeeded = 0;
   std::int32_t failed = 0;
   std::optional<std::int32_t> ready{};
+  std::optional<std::int32_t> terminating{};
   std::optional<base::Instant> start_time{};
   std::optional<base::Instant> completion_time{};
   std::string completed_indexes{};  // "0-3,5"

@@ -140,10 +140,12 @@ void AdoptedJobs::observe_job(const JobRecord& record) {
              .deleted = record.deleted};
   for (const auto& [name, pod] : record.pods) {
     if (is_finished(*pod) || record.stale_pods.contains(name)) continue;
-    ++job.active;
-    if (!pod->metadata.deletion_timestamp && kube::is_true(pod->status.conditions, "Ready")) {
-      ++job.ready;
+    if (pod->metadata.deletion_timestamp) {
+      ++job.terminating;
+      continue;
     }
+    ++job.active;
+    if (kube::is_true(pod->status.conditions, "Ready")) ++job.ready;
   }
   put_job(*record.object, std::move(job));
 }
@@ -277,6 +279,7 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<
     view = live_view(present->status);
     view.active = present->active;
     view.ready = present->ready;
+    view.terminating = present->terminating;
     if (!present->seen)
       set_timer(adopted.object->metadata.uid, adopted, adopted.asked_at + kUnseen);
   }
@@ -293,6 +296,7 @@ BatchView AdoptedJobs::view_of_suspended(Adopted& adopted, base::Instant now,
     if (is_final(job.status) && !job.deleted) continue;
     view.phase = Phase::kStopping;
     view.active += job.active;
+    view.terminating += job.terminating;
     if (job.deleted || !asks) continue;
     adopted.asked_at = now;
     effects.emplace_back(DeleteJob{job.key, uid});
@@ -306,7 +310,7 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, int failures, base::In
   // Pods of the one before it may be left after a suspension, under the same host names.
   for (const auto& [uid, job] : adopted.jobs) {
     if (!job.deleted) continue;
-    return {.phase = Phase::kStopping, .active = job.active};
+    return {.phase = Phase::kStopping, .active = job.active, .terminating = job.terminating};
   }
   Attempt attempt{.number = failures, .plain_name = adopted.plain_name};
   for (const auto& [uid, job] : adopted.jobs) {

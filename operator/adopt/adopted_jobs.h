@@ -68,8 +68,9 @@ class AdoptedJobs {
     kube::JobStatus status;  // as stored
     bool deleted = false;    // the object is gone, pods are left
     bool seen = true;
-    std::int32_t active = 0;
-    std::int32_t ready = 0;
+    std::int32_t active = 0;       // pods that have not ended
+    std::int32_t ready = 0;        // of them
+    std::int32_t terminating = 0;  // deleted, and still there
   };
   struct Adopted {
     std::shared_ptr<const kube::BatchJob> object;  // null: only Jobs of it are known

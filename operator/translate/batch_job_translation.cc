@@ -235,7 +235,8 @@ void set_started(kube::BatchJobStatus& status, base::Instant at) {
 
 void set_ended(kube::BatchJobStatus& status, const BatchView& view, base::Instant now) {
   status.active = 0;
-  if (status.ready) status.ready = 0;
+  status.ready = 0;
+  status.terminating = 0;
   set_started(status, view.since.value_or(now));
 }
 
@@ -321,7 +322,8 @@ kube::BatchJobStatus batch_status_after(const kube::BatchJobSpec& spec,
   const bool is_suspended = view.phase == Phase::kSuspended || view.phase == Phase::kStopping;
   status.failed = std::max(status.failed, view.failed);
   status.active = view.active;
-  if (view.active > 0 || status.ready) status.ready = view.ready;
+  status.ready = view.ready;
+  status.terminating = view.terminating;
   if (view.phase == Phase::kRefused) {
     set_condition(status, kube::kBatchAccepted, ConditionStatus::kFalse, view.reason, view.message,
                   now);

@@ -53,6 +53,7 @@ struct BatchView {
   std::optional<base::Instant> since{};  // kRunning: the start; kComplete, kFailed: the end
   std::int32_t active = 0;               // pods that have not ended
   std::int32_t ready = 0;                // of them
+  std::int32_t terminating = 0;          // pods that are deleted and still there
   std::int32_t failed = 0;               // attempts
 };
 

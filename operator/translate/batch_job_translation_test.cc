@@ -224,6 +224,23 @@ TEST(BatchJobStatus, OfASuspendedJobHasNoStartTimeOnceItsPodsAreGone) {
   EXPECT_EQ(said(status), "");
 }
 
+// As the batch group's controller, which people and Kubernetes' own tests rely on.
+TEST(BatchJobStatus, CountsReadyAndTerminatingPodsFromTheBeginning) {
+  const kube::BatchJobSpec spec = batch().spec;
+  for (const Phase phase : {Phase::kWaiting, Phase::kSuspended, Phase::kFailed}) {
+    const kube::BatchJobStatus status =
+        batch_status_after(spec, {}, {.phase = phase, .reason = "r", .message = "m"}, kNow);
+    EXPECT_EQ(status.ready, 0);
+    EXPECT_EQ(status.terminating, 0);
+  }
+  const kube::BatchJobStatus status = batch_status_after(
+      spec, {},
+      {.phase = Phase::kStopping, .since = kNow, .active = 1, .ready = 1, .terminating = 3}, kNow);
+  EXPECT_EQ(status.active, 1);
+  EXPECT_EQ(status.ready, 1);
+  EXPECT_EQ(status.terminating, 3);
+}
+
 TEST(BatchJobStatus, SaysWhyNoJobCanBeMade) {
   kube::BatchJobStatus status = batch_status_after(
       batch().spec, {},

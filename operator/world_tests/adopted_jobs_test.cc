@@ -210,6 +210,37 @@ TEST_F(AdoptedJobTest, HasNoPodsWhileItIsSuspended) {
   EXPECT_EQ(get("train").status.succeeded, 2);
 }
 
+// As Kubernetes' TestNodeSelectorUpdate has it, and queueing systems do it: the template of a
+// suspended Job may get a selector with the write that resumes it.
+TEST_F(AdoptedJobTest, TakesItsTemplateFromWhenItIsResumed) {
+  create(batch_job("train", 1, "5s", {{"suspend", true}}));
+  ASSERT_TRUE(world_.run_until(
+      [&] { return condition("train", kube::kBatchSuspended).starts_with("True"); }, minutes{1}));
+  const json spec{
+      {"suspend", false},
+      {"template", {{"spec", {{"nodeSelector", {{"kubernetes.io/hostname", "n14"}}}}}}}};
+  ASSERT_TRUE(world_.client().patch<kube::BatchJob>({kNamespace, "train"}, {{"spec", spec}}).ok());
+  ASSERT_TRUE(world_.run_until([&] { return ours().size() == 1; }, minutes{1}));
+  const json made = ours().front().spec.pod_template.json();
+  EXPECT_EQ(made["spec"].value("nodeSelector", json()), json({{"kubernetes.io/hostname", "n14"}}));
+}
+
+// As Kubernetes' TestImmediateJobRecreation: one that is deleted and made anew at once is another
+// Job.
+TEST_F(AdoptedJobTest, IsMadeAnewUnderItsNameAtOnce) {
+  for (int round = 0; round < 2; ++round) {
+    if (round > 0) {
+      ASSERT_TRUE(world_.client().remove<kube::BatchJob>({kNamespace, "train"}).ok());
+    }
+    create(batch_job("train", 2, "5s"));
+    ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{2}))
+        << world_.log_tail();
+  }
+  ASSERT_TRUE(ends("train")) << world_.log_tail();
+  EXPECT_EQ(get("train").status.succeeded, 2);
+  EXPECT_EQ(get("train").status.failed, 0);
+}
+
 TEST_F(AdoptedJobTest, ThatCannotBeRunSaysSoAndHasNoPods) {
   create(batch_job("queue", 2, "5s", {{"completions", 5}}));
   world_.run_for(seconds{5});

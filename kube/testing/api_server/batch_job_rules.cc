@@ -79,6 +79,8 @@ class StatusCheck {
            "completionTime is required for Complete jobs");
     if (!complete && !failed) return;
     refuse(count(now_, "active") > 0, "active", "active>0 is invalid for finished job");
+    refuse(count(now_, "terminating") > 0, "terminating",
+           "terminating>0 is invalid for finished job");
     refuse(!now_.contains("startTime"), "startTime", "startTime is required for finished job");
     refuse(complete && now_.value("completionTime", "") < now_.value("startTime", ""),
            "completionTime", "must be equal to or after `startTime`");
