@@ -3,7 +3,7 @@
 #
 #   images ──────────┐
 #   control-plane ─┬─┴▶ nodes ──────────┬─▶ chart ─▶ in lanes ─▶ one-lane ─▶ alone, one by one
-#                  └▶ contract ─▶ no-crds ┘
+#                  └▶ contract ─▶ no-crds ┴─▶ jobset ─▶ JobSets (in lanes)
 #
 # What others need is a fixture; what only comes after them is a dependency. A test takes a lane, which
 # is a resource (run-tests names the lanes): three nodes that no other test touches meanwhile.
@@ -20,6 +20,9 @@ set(alone WholeCluster FinishedJobs Uninstall)
 set(shared Rotation WholeCluster)
 # A test of this suite takes away, for a moment, what another one of it needs.
 set(one_at_a_time Admission)
+# What else suites need: NAME is a fixture, and NAME-up the step that sets it up.
+set(needed_by_JobSets jobset)
+set(needed_by_Admission jobset)  # it tries the examples
 # Begun first, so that the lanes end at about the same time.
 set(long Rotation Nodes.ANodeThatIsPoweredOff Nodes.ANodeThatIsNotReady BadManifests LaunchOfAPartialGang)
 
@@ -113,10 +116,24 @@ function(add_gtest test label)
   endif()
 endfunction()
 
+set(made)
 foreach(test IN LISTS in_lanes)
+  string(REGEX REPLACE "\\..*" "" suite ${test})
+  set(needed ${needed_by_${suite}})
+  foreach(fixture IN LISTS needed)
+    if(NOT fixture IN_LIST made)
+      add(${fixture} step ${here}/${fixture}-up)
+      property(${fixture} FIXTURES_SETUP ${fixture})
+      property(${fixture} FIXTURES_REQUIRED control_plane)
+      if(of_contract)
+        property(${fixture} DEPENDS no-crds)
+      endif()
+      list(APPEND made ${fixture})
+    endif()
+  endforeach()
   add_gtest(${test} lane)
   property(${test} RESOURCE_GROUPS lanes:1)
-  property(${test} FIXTURES_REQUIRED chart)
+  property(${test} FIXTURES_REQUIRED chart ${needed})
   foreach(suite IN LISTS one_at_a_time)
     if(test MATCHES "^${suite}\\.")
       property(${test} RESOURCE_LOCK ${suite})

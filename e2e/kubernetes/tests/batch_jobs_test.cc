@@ -1,72 +1,11 @@
-// Jobs of the batch group that say managedBy: kubegang.io/job, beside the real controllers of
-// Kubernetes: its Job controller, garbage collector, TTL controller and CronJob controller, and the
-// real kubectl.
+// The life of Jobs of the batch group, and of those of CronJobs.
+#include "e2e/kubernetes/tests/batch_jobs.h"
+
 #include <algorithm>
 #include <fstream>
-#include <sstream>
-
-#include "e2e/kubernetes/tests/harness.h"
 
 namespace kubernetes {
 namespace {
-
-class BatchJobs : public Cluster {
- protected:
-  // On as many nodes as it has pods. `command` empty: the probe.
-  json batch_job(const std::string& name, int pods, const std::string& script,
-                 const json& more = nullptr) const {
-    JobOptions options{.name = name};
-    if (!script.empty()) options.command = {"sh", "-c", script};
-    json pod_template = job_object(options)["spec"]["template"];
-    pod_template["spec"]["restartPolicy"] = "Never";
-    json object{{"apiVersion", "batch/v1"},
-                {"kind", "Job"},
-                {"metadata",
-                 {{"name", name},
-                  {"namespace", ns_},
-                  {"annotations",
-                   {{"kubegang.io/partition", ns_}, {"kubegang.io/nodes", std::to_string(pods)}}}}},
-                {"spec",
-                 {{"managedBy", "kubegang.io/job"},
-                  {"completionMode", "Indexed"},
-                  {"parallelism", pods},
-                  {"completions", pods},
-                  {"template", pod_template}}}};
-    if (more.is_object()) object["spec"].merge_patch(more);
-    return object;
-  }
-  std::string batch_path(const std::string& name) const {
-    return "/apis/batch/v1/namespaces/" + ns_ + "/jobs/" + name;
-  }
-  json status(const std::string& name) { return get(batch_path(name)).value("status", json()); }
-  // "True: reason", "" when there is none.
-  std::string condition(const std::string& name, const std::string& type) {
-    for (const json& each : status(name).value("conditions", json::array())) {
-      if (each["type"] == type) {
-        return each["status"].get<std::string>() + ": " + each.value("reason", "");
-      }
-    }
-    return "";
-  }
-  std::vector<json> pods_of(const std::string& name) {
-    return list("/api/v1/namespaces/" + ns_ +
-                "/pods?labelSelector=batch.kubernetes.io/job-name=" + name);
-  }
-  int count(const std::string& name, const char* counter) { return status(name).value(counter, 0); }
-  void wait_active(const std::string& name, int pods) {
-    wait_until(name + " has " + std::to_string(pods) + " active pods",
-               [&] { return count(name, "active") == pods; });
-  }
-  // The real kubectl's view of the end.
-  Output wait_for(const std::string& name, const std::string& type) {
-    return run_shell(
-        kubectl("wait --for=condition=" + type + " --timeout=120s -n " + ns_ + " job/" + name));
-  }
-  void expect_gone(const std::string& name) {
-    wait_until("the job of " + name + " and its pods are gone",
-               [&] { return get(job_path(name)).is_null() && pods_of(name).empty(); });
-  }
-};
 
 TEST_F(BatchJobs, RunAsAGangUntilTheyAreComplete) {
   ASSERT_NO_FATAL_FAILURE(
@@ -227,34 +166,96 @@ TEST_F(BatchJobs, OfACronJobRunAndGo) {
   remove(path, {{"propagationPolicy", "Background"}});
 }
 
+// Its history: of those that were successful and of those that failed it keeps the last one each.
+// Made by hand, as `kubectl create job --from` does, they count like those of its schedule.
+TEST_F(BatchJobs, OfACronJobAreKeptAsItsHistory) {
+  const std::string script = "case $(hostname) in *bad*) exit 1;; esac";
+  json job = batch_job("unused", 1, script, {{"backoffLimit", 0}});
+  job["metadata"].erase("name");
+  job["metadata"].erase("namespace");
+  ASSERT_NO_FATAL_FAILURE(
+      apply({{"apiVersion", "batch/v1"},
+             {"kind", "CronJob"},
+             {"metadata", {{"name", "yearly"}, {"namespace", ns_}}},
+             {"spec",
+              {{"schedule", "0 0 1 1 *"},
+               {"successfulJobsHistoryLimit", 1},
+               {"failedJobsHistoryLimit", 1},
+               {"jobTemplate", {{"metadata", job["metadata"]}, {"spec", job["spec"]}}}}}}));
+  for (const char* name : {"good-1", "bad-1", "good-2", "bad-2"}) {
+    const Output made =
+        run_shell(kubectl("create job -n " + ns_ + " " + name + " --from=cronjob/yearly"));
+    ASSERT_EQ(made.exit_code, 0) << made.text;
+    const std::string end = name[0] == 'g' ? "Complete" : "Failed";
+    // The next one starts a second later at least: the older one goes, by startTime.
+    ASSERT_EQ(wait_for(name, end).exit_code, 0) << status(name).dump(1);
+    pass(seconds{1});
+  }
+  const auto names = [&] {
+    std::vector<std::string> out;
+    for (const json& each : list("/apis/batch/v1/namespaces/" + ns_ + "/jobs")) {
+      out.push_back(each["metadata"]["name"]);
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  };
+  ASSERT_NO_FATAL_FAILURE(wait_until("it keeps one of each", [&] {
+    return names() == std::vector<std::string>{"bad-2", "good-2"};
+  }));
+  remove("/apis/batch/v1/namespaces/" + ns_ + "/cronjobs/yearly",
+         {{"propagationPolicy", "Background"}});
+}
+
 TEST_F(BatchJobs, AsInTheExamplesRun) {
-  const auto example = [&](const std::string& file) {
-    std::ifstream in{KUBEGANG_SOURCE_DIR "/examples/batch-jobs/" + file};
-    std::stringstream text;
-    text << in.rdbuf();
-    std::string manifest = text.str();
-    const auto replace = [&](const std::string& what, const std::string& by) {
-      const std::size_t at = manifest.find(what);
-      ASSERT_NE(at, std::string::npos) << file << ": " << what;
-      manifest.replace(at, what.size(), by);
-    };
-    replace("image: busybox", std::string{"image: "} + kBusyboxImage);
-    replace("kubegang.io/partition: batch", "kubegang.io/partition: " + ns_);
-    const std::string path = stamps_in_ + "/" + file;
-    std::ofstream{path} << manifest;
-    return path;
-  };
-  const auto apply_file = [&](const std::string& path) {
-    const Output applied = run_shell(kubectl("apply -n " + ns_ + " -f " + path));
-    ASSERT_EQ(applied.exit_code, 0) << applied.text;
-  };
-  ASSERT_NO_FATAL_FAILURE(apply_file(example("job.yaml")));
-  ASSERT_NO_FATAL_FAILURE(apply_file(example("cron-job.yaml")));
+  ASSERT_NO_FATAL_FAILURE(apply_example("job.yaml"));
+  ASSERT_NO_FATAL_FAILURE(apply_example("cron-job.yaml"));
   const Output made =
       run_shell(kubectl("create job -n " + ns_ + " by-hand --from=cronjob/nightly"));
   ASSERT_EQ(made.exit_code, 0) << made.text;
   EXPECT_EQ(wait_for("train", "Complete").exit_code, 0) << status("train").dump(1);
   EXPECT_EQ(wait_for("by-hand", "Complete").exit_code, 0) << status("by-hand").dump(1);
+}
+
+// A stand-in is called in place of torchrun, and checks what it is given. Names are not resolved in
+// this cluster: what its DNS would serve is in the endpoints of the Service.
+TEST_F(BatchJobs, GiveTorchrunItsRankAndItsRendezvous) {
+  std::ofstream{stamps_in_ + "/torchrun"} << R"sh(
+for word in "$@"; do
+  case $word in
+    --nnodes=*) nodes=${word#*=} ;;
+    --node-rank=*) rank=${word#*=} ;;
+    --master-addr=*) address=${word#*=} ;;
+    --master-port=*) port=${word#*=} ;;
+  esac
+done
+echo "rank $rank of $nodes on $(hostname), meets the others at $address:$port"
+[ "$rank" = "$JOB_COMPLETION_INDEX" ] && [ "$nodes" = "$SLURM_NTASKS" ] || exit 1
+[ "$(hostname)" = "train-$rank" ] && [ "$address:$port" = train-0.train:29500 ] || exit 2
+[ "$rank" != 0 ] || grep -qF "$address" /etc/hosts || exit 3
+until [ -e /stamps/go ]; do sleep 0.2; done
+)sh";
+  const auto with_stand_in = [&](json& object) {
+    if (object["kind"] != "Job") return;
+    json& pod = object["spec"]["template"]["spec"];
+    json& container = pod["containers"][0];
+    ASSERT_EQ(container["command"], json::array({"torchrun"}));
+    container["command"] = {"sh", "/stamps/torchrun"};
+    container["volumeMounts"] = {{{"name", "stamps"}, {"mountPath", "/stamps"}}};
+    pod["volumes"] = {{{"name", "stamps"}, {"hostPath", {{"path", stamps_in_}}}}};
+  };
+  ASSERT_NO_FATAL_FAILURE(apply_example("torchrun.yaml", with_stand_in));
+  ASSERT_NO_FATAL_FAILURE(wait_until("the pods have their names", [&] {
+    return endpoint_names("train") == std::vector<std::string>{"train-0", "train-1", "train-2"};
+  }));
+  std::ofstream{stamps_in_ + "/go"} << "";
+  EXPECT_EQ(wait_for("train", "Complete").exit_code, 0) << status("train").dump(1);
+  const Output logs =
+      run_shell(kubectl("logs -n " + ns_ + " -l batch.kubernetes.io/job-name=train --tail=-1"));
+  for (const char* rank : {"0", "1", "2"}) {
+    const std::string line = std::string{"rank "} + rank + " of 3 on train-" + rank +
+                             ", meets the others at train-0.train:29500";
+    EXPECT_NE(logs.text.find(line), std::string::npos) << logs.text;
+  }
 }
 
 }  // namespace

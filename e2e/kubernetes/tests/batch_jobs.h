@@ -1,0 +1,37 @@
+// What tests of Jobs of the batch group need: Jobs that say managedBy: kubegang.io/job, beside the
+// real controllers of Kubernetes (its Job controller, garbage collector, TTL controller and CronJob
+// controller) and the real kubectl.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "e2e/kubernetes/tests/harness.h"
+
+namespace kubernetes {
+
+class BatchJobs : public Cluster {
+ protected:
+  // On as many nodes as it has pods. `command` empty: the probe.
+  json batch_job(const std::string& name, int pods, const std::string& script,
+                 const json& more = nullptr) const;
+  std::string batch_path(const std::string& name) const;
+  json status(const std::string& name);  // {}: there is no such Job
+  // Of a batch Job: "True: reason", "" when there is none.
+  std::string condition(const std::string& name, const std::string& type);
+  std::vector<json> pods_of(const std::string& name);
+  int count(const std::string& name, const char* counter) { return status(name).value(counter, 0); }
+  void wait_active(const std::string& name, int pods);
+  // The real kubectl's view of the end.
+  Output wait_for(const std::string& name, const std::string& type);
+  void expect_gone(const std::string& name);
+
+  // The objects of a file of examples/batch-jobs, with this cluster's image and the test's
+  // partition in place of those that they name, and with what `change` makes of each.
+  void apply_example(const std::string& file, const std::function<void(json&)>& change = {});
+  // The host names that the Service's endpoints have, sorted.
+  std::vector<std::string> endpoint_names(const std::string& service);
+};
+
+}  // namespace kubernetes

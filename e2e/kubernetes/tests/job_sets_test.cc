@@ -1,0 +1,156 @@
+// JobSets whose Jobs say managedBy: kubegang.io/job, with JobSet's own controller and webhooks.
+#include <algorithm>
+
+#include "e2e/kubernetes/tests/batch_jobs.h"
+
+namespace kubernetes {
+namespace {
+
+class JobSets : public BatchJobs {
+ protected:
+  // A JobSet would make its Jobs anew, and a batch Job ours.
+  void TearDown() override {
+    if (!ns_.empty()) {
+      if (HasFailure())
+        std::printf("%s", run_shell(kubectl("get jobsets,jobs -o yaml -n " + ns_)).text.c_str());
+      remove(path(), {{"propagationPolicy", "Background"}});
+      (void)comes_true([&] { return list("/apis/batch/v1/namespaces/" + ns_ + "/jobs").empty(); },
+                       kPatience);
+    }
+    BatchJobs::TearDown();
+  }
+
+  // Of a JobSet: so many Jobs of so many pods.
+  json replicated_job(const std::string& name, int replicas, int pods, const std::string& script,
+                      const json& more = {{"backoffLimit", 0}}) const {
+    const json job = batch_job(name, pods, script, more);
+    return {
+        {"name", name},
+        {"replicas", replicas},
+        {"template",
+         {{"metadata", {{"annotations", job["metadata"]["annotations"]}}}, {"spec", job["spec"]}}}};
+  }
+  json job_set(const std::string& name, const std::vector<json>& replicated_jobs,
+               const json& more = json::object()) const {
+    json object{{"apiVersion", "jobset.x-k8s.io/v1alpha2"},
+                {"kind", "JobSet"},
+                {"metadata", {{"name", name}, {"namespace", ns_}}},
+                {"spec", {{"replicatedJobs", replicated_jobs}}}};
+    object["spec"].merge_patch(more);
+    return object;
+  }
+  std::string path(const std::string& name = "") const {
+    return "/apis/jobset.x-k8s.io/v1alpha2/namespaces/" + ns_ + "/jobsets" +
+           (name.empty() ? "" : "/" + name);
+  }
+  Output wait_for_set(const std::string& name, const std::string& type) {
+    return run_shell(
+        kubectl("wait --for=condition=" + type + " --timeout=120s -n " + ns_ + " jobset/" + name));
+  }
+  int restarts(const std::string& name) { return get(path(name))["status"].value("restarts", 0); }
+  std::string uid(const std::string& job) {
+    const json object = get(batch_path(job));
+    return object.is_null() ? "" : object["metadata"]["uid"];
+  }
+  std::string nodes_of(const std::string& job_name) {
+    const auto allocation = job(job_name).status.allocation;
+    return allocation ? allocation->hostlist : "";
+  }
+};
+
+TEST_F(JobSets, RunEachOfTheirJobsAsAGang) {
+  ASSERT_NO_FATAL_FAILURE(apply(job_set("train", {replicated_job("driver", 1, 1, "sleep 4"),
+                                                  replicated_job("workers", 2, 2, "sleep 4")})));
+  const std::vector<std::string> names{"train-driver-0", "train-workers-0", "train-workers-1"};
+  for (const std::string& name : names) {
+    ASSERT_NO_FATAL_FAILURE(
+        wait_until(name + " has its nodes", [&] { return !nodes_of(name).empty(); }));
+    const kube::Job ours = job(name);
+    const kube::OwnerReference* owner = kube::controller_of(ours.metadata);
+    ASSERT_NE(owner, nullptr);
+    EXPECT_EQ(owner->uid, uid(name));
+  }
+  const auto pods = pods_of("train-workers-1");
+  ASSERT_EQ(pods.size(), 2U);
+  for (const json& pod : pods) {
+    EXPECT_EQ(pod["metadata"]["labels"]["jobset.sigs.k8s.io/job-index"], "1");
+    EXPECT_EQ(pod["spec"]["subdomain"], "train");
+  }
+  ASSERT_EQ(wait_for_set("train", "Completed").exit_code, 0);
+  for (const std::string& name : names) {
+    EXPECT_EQ(condition(name, "Complete"), "True: CompletionsReached");
+  }
+  for (const json& each : get(path("train"))["status"]["replicatedJobsStatus"]) {
+    EXPECT_EQ(each["succeeded"], each["name"] == "workers" ? 2 : 1) << each.dump(1);
+  }
+}
+
+// What its headless Service serves to others of the set.
+TEST_F(JobSets, GiveTheirPodsNames) {
+  ASSERT_NO_FATAL_FAILURE(
+      apply(job_set("train", {replicated_job("workers", 2, 1, "exec sleep 1000")})));
+  ASSERT_NO_FATAL_FAILURE(wait_until("the pods have their names", [&] {
+    return endpoint_names("train") ==
+           std::vector<std::string>{"train-workers-0-0", "train-workers-1-0"};
+  }));
+}
+
+// Its failure policy restarts the whole set: all its Jobs are deleted, in the foreground, and made
+// anew under the same names.
+TEST_F(JobSets, StartAnewWhenAJobFails) {
+  const std::string fails_once =
+      "sleep 2; [ -e /stamps/failed ] && exit 0; touch /stamps/failed; exit 1";
+  ASSERT_NO_FATAL_FAILURE(apply(job_set(
+      "train",
+      {replicated_job("driver", 1, 1, fails_once), replicated_job("workers", 1, 2, "sleep 6")},
+      {{"failurePolicy", {{"maxRestarts", 2}}}})));
+  ASSERT_NO_FATAL_FAILURE(wait_active("train-workers-0", 2));
+  const std::string first = uid("train-workers-0");
+  ASSERT_EQ(wait_for_set("train", "Completed").exit_code, 0);
+  EXPECT_EQ(restarts("train"), 1);
+  EXPECT_NE(uid("train-workers-0"), first);
+  EXPECT_EQ(condition("train-workers-0", "Complete"), "True: CompletionsReached");
+}
+
+TEST_F(JobSets, FailWithTheirJobs) {
+  ASSERT_NO_FATAL_FAILURE(apply(job_set("train", {replicated_job("workers", 1, 2, "exit 3")})));
+  ASSERT_EQ(wait_for_set("train", "Failed").exit_code, 0);
+  EXPECT_EQ(condition("train-workers-0", "Failed"), "True: BackoffLimitExceeded");
+}
+
+TEST_F(JobSets, HaveNoPodsWhileTheyAreSuspended) {
+  ASSERT_NO_FATAL_FAILURE(
+      apply(job_set("train", {replicated_job("workers", 2, 1, "sleep 5")}, {{"suspend", true}})));
+  const std::vector<std::string> names{"train-workers-0", "train-workers-1"};
+  const auto suspended = [&] {
+    return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+      return condition(name, "Suspended") == "True: JobSuspended" && pods_of(name).empty();
+    });
+  };
+  ASSERT_NO_FATAL_FAILURE(wait_until("its Jobs are suspended", suspended));
+  ASSERT_EQ(wait_for_set("train", "Suspended").exit_code, 0);
+  patch(path("train"), {{"spec", {{"suspend", false}}}});
+  for (const std::string& name : names) ASSERT_NO_FATAL_FAILURE(wait_active(name, 1));
+  patch(path("train"), {{"spec", {{"suspend", true}}}});
+  ASSERT_NO_FATAL_FAILURE(wait_until("its Jobs are suspended again", suspended));
+  patch(path("train"), {{"spec", {{"suspend", false}}}});
+  EXPECT_EQ(wait_for_set("train", "Completed").exit_code, 0);
+}
+
+TEST_F(JobSets, AsInTheExampleRun) {
+  ASSERT_NO_FATAL_FAILURE(apply_example("job-set.yaml"));
+  EXPECT_EQ(wait_for_set("train", "Completed").exit_code, 0);
+}
+
+// The second stage is not made before the first one is complete.
+TEST_F(JobSets, AsInTheExampleOfTwoStagesRun) {
+  ASSERT_NO_FATAL_FAILURE(apply_example("pipeline.yaml"));
+  ASSERT_NO_FATAL_FAILURE(wait_active("pipeline-prepare-0", 1));
+  EXPECT_TRUE(get(batch_path("pipeline-train-0")).is_null());
+  ASSERT_EQ(wait_for_set("pipeline", "Completed").exit_code, 0);
+  EXPECT_GE(status("pipeline-train-0")["startTime"].get<std::string>(),
+            status("pipeline-prepare-0")["completionTime"].get<std::string>());
+}
+
+}  // namespace
+}  // namespace kubernetes
