@@ -39,7 +39,7 @@ Status make_nodes(BenchApi& api, int count) {
 }
 
 Status make_objects(BenchApi& api, int nodes_count) {
-  for (const char* ns : {kGang, kLimit, kBatch}) {
+  for (const char* ns : {kGang, kLimit, kBatch, kAdopted}) {
     if (Status made = api.make_namespace(ns); !made.ok()) return made;
   }
   const std::string path = "/apis/kubegang.io/v1alpha1/";

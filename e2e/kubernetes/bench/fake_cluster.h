@@ -16,6 +16,7 @@ inline constexpr const char* kNarrowPartition = "narrow";
 inline constexpr const char* kGang = "gang";
 inline constexpr const char* kLimit = "limit";
 inline constexpr const char* kBatch = "batch";
+inline constexpr const char* kAdopted = "adopted";
 
 base::Status make_nodes(BenchApi& api, int count);
 base::Status make_objects(BenchApi& api, int nodes_count);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <thread>
 
+#include "api/wellknown.h"
 #include "e2e/kubernetes/bench/fake_cluster.h"
 #include "e2e/kubernetes/bench/operator_run.h"
 
@@ -103,7 +104,21 @@ base::Result<json> Launches::submission(const std::string& ns, const std::string
               {"requests", growth(*requests_before, *requests_after)}};
 }
 
-base::Result<json> Launches::gang(const Shape& shape, std::vector<json>& pods) {
+std::vector<json> Launches::gang_jobs(const Shape& shape) const {
+  std::vector<json> jobs;
+  for (int i = 0; i < shape.jobs; ++i) {
+    jobs.push_back(
+        gang_job(kGang, "j" + std::to_string(i),
+                 {{"partitions", {kPartition}},
+                  {"resources", {{"tasks", shape.pods_per_job}, {"cpusPerTask", kCpusPerPod}}},
+                  {"podPolicy", "PerTask"},
+                  {"network", options_.network}}));
+  }
+  return jobs;
+}
+
+base::Result<json> Launches::by_operator(const std::string& ns, const std::string& path,
+                                         const std::vector<json>& jobs, std::size_t pods_count) {
   auto run = OperatorRun::start(options_, clock_);
   if (!run.ok()) return run.error();
   const auto ready = [&] {
@@ -117,28 +132,13 @@ base::Result<json> Launches::gang(const Shape& shape, std::vector<json>& pods) {
   const auto metrics_before = run->metrics();
   if (!metrics_before.ok()) return metrics_before.error();
   const std::int64_t acknowledged_before = agents_.acknowledgements();
-
-  std::vector<json> jobs;
-  for (int i = 0; i < shape.jobs; ++i) {
-    jobs.push_back(
-        gang_job(kGang, "j" + std::to_string(i),
-                 {{"partitions", {kPartition}},
-                  {"resources", {{"tasks", shape.pods_per_job}, {"cpusPerTask", kCpusPerPod}}},
-                  {"podPolicy", "PerTask"},
-                  {"network", options_.network}}));
-  }
-  auto row = submission(kGang, gang_jobs_path(kGang), jobs, static_cast<std::size_t>(shape.pods()),
-                        run->pid());
+  auto row = submission(ns, path, jobs, pods_count, run->pid());
   if (!row.ok()) return row;
   const auto metrics_after = run->metrics();
   if (!metrics_after.ok()) return metrics_after.error();
   (*row)["operator"] = OperatorRun::growth(*metrics_before, *metrics_after);
   (*row)["operator"]["peak_rss_mebibytes"] = peak_rss_mebibytes(run->pid());
   (*row)["acknowledgements"] = agents_.acknowledgements() - acknowledged_before;
-
-  auto made = made_pods();
-  if (!made.ok()) return made.error();
-  pods = std::move(*made);
   return row;
 }
 
@@ -165,19 +165,25 @@ base::Result<std::vector<json>> Launches::made_pods() {
   return pods;
 }
 
-std::vector<json> Launches::batch_jobs(const Shape& shape) const {
+std::vector<json> Launches::batch_jobs(const Shape& shape, const char* ns,
+                                       const std::string& managed_by) {
   std::vector<json> jobs;
   for (int i = 0; i < shape.jobs; ++i) {
     const json pod_spec{{"restartPolicy", "Never"},
                         {"containers", {container({{"cpu", std::to_string(kCpusPerPod)}})}}};
-    jobs.push_back({{"apiVersion", "batch/v1"},
-                    {"kind", "Job"},
-                    {"metadata", {{"name", "j" + std::to_string(i)}, {"namespace", kBatch}}},
-                    {"spec",
-                     {{"parallelism", shape.pods_per_job},
-                      {"completions", shape.pods_per_job},
-                      {"backoffLimit", 0},
-                      {"template", {{"spec", pod_spec}}}}}});
+    json job{{"apiVersion", "batch/v1"},
+             {"kind", "Job"},
+             {"metadata", {{"name", "j" + std::to_string(i)}, {"namespace", ns}}},
+             {"spec",
+              {{"parallelism", shape.pods_per_job},
+               {"completions", shape.pods_per_job},
+               {"backoffLimit", 0},
+               {"template", {{"spec", pod_spec}}}}}};
+    if (!managed_by.empty()) {
+      job["spec"]["managedBy"] = managed_by;
+      job["metadata"]["annotations"] = {{"kubegang.io/partition", kPartition}};
+    }
+    jobs.push_back(std::move(job));
   }
   return jobs;
 }
@@ -196,32 +202,42 @@ Status Launches::warm_up() {
   return done.ok() ? api_.clean(kLimit, "") : done.status();
 }
 
+Status Launches::keep(const Shape& shape, const char* name, base::Result<json> figures,
+                      json& row) const {
+  if (!figures.ok()) return figures.error().with_context(shape.name() + ", " + name);
+  row[name] = std::move(*figures);
+  row[name]["requests_per_pod"] = divided(row[name]["requests"], shape.pods());
+  if (name != std::string_view{kLimit}) {
+    row[name]["requests_per_job"] = divided(row[name]["requests"], shape.jobs);
+  }
+  std::printf("%-10s %-7s last bound %8.2f s   last Running %8.2f s\n", shape.name().c_str(), name,
+              row[name]["last_bound_seconds"].get<double>(),
+              row[name]["last_running_seconds"].get<double>());
+  std::fflush(stdout);
+  return {};
+}
+
 Status Launches::measure(const Shape& shape, json& row) {
   row = {{"shape", shape.name()}, {"jobs", shape.jobs}, {"pods", shape.pods()}};
-  const auto keep = [&](const char* name, base::Result<json> figures) -> Status {
-    if (!figures.ok()) return figures.error().with_context(shape.name() + ", " + name);
-    row[name] = std::move(*figures);
-    row[name]["requests_per_pod"] = divided(row[name]["requests"], shape.pods());
-    if (name != std::string_view{kLimit}) {
-      row[name]["requests_per_job"] = divided(row[name]["requests"], shape.jobs);
-    }
-    std::printf("%-10s %-6s last bound %8.2f s   last Running %8.2f s\n", shape.name().c_str(),
-                name, row[name]["last_bound_seconds"].get<double>(),
-                row[name]["last_running_seconds"].get<double>());
-    std::fflush(stdout);
-    return {};
-  };
-  std::vector<json> pods;
-  if (Status s = keep(kGang, gang(shape, pods)); !s.ok()) return s;
-  if (Status s = api_.clean(kGang, gang_jobs_path(kGang)); !s.ok()) return s;
-  if (Status s = keep(kLimit, submission(kLimit, pods_path(kLimit), pods, pods.size(), 0));
+  const auto pods_count = static_cast<std::size_t>(shape.pods());
+  const std::string ours = gang_jobs_path(kGang);
+  if (Status s = keep(shape, kGang, by_operator(kGang, ours, gang_jobs(shape), pods_count), row);
+      !s.ok()) {
+    return s;
+  }
+  const auto pods = made_pods();
+  if (!pods.ok()) return pods.error();
+  if (Status s = api_.clean(kGang, ours); !s.ok()) return s;
+  if (Status s =
+          keep(shape, kLimit, submission(kLimit, pods_path(kLimit), *pods, pods->size(), 0), row);
       !s.ok()) {
     return s;
   }
   if (Status s = api_.clean(kLimit, ""); !s.ok()) return s;
-  const auto pods_count = static_cast<std::size_t>(shape.pods());
-  if (Status s = keep(
-          kBatch, submission(kBatch, batch_jobs_path(kBatch), batch_jobs(shape), pods_count, 0));
+  const std::string theirs = batch_jobs_path(kBatch);
+  if (Status s =
+          keep(shape, kBatch,
+               submission(kBatch, theirs, batch_jobs(shape, kBatch, ""), pods_count, 0), row);
       !s.ok()) {
     return s;
   }
@@ -231,7 +247,39 @@ Status Launches::measure(const Shape& shape, json& row) {
           row[kGang][what].get<double>() / row[other][what].get<double>();
     }
   }
-  return api_.clean(kBatch, batch_jobs_path(kBatch));
+  return api_.clean(kBatch, theirs);
+}
+
+Status Launches::measure_adopted(const Shape& shape, json& row) {
+  row = {{"shape", shape.name()}, {"jobs", shape.jobs}, {"pods", shape.pods()}};
+  const auto pods_count = static_cast<std::size_t>(shape.pods());
+  const std::string ours = gang_jobs_path(kGang);
+  if (Status s = keep(shape, kGang, by_operator(kGang, ours, gang_jobs(shape), pods_count), row);
+      !s.ok()) {
+    return s;
+  }
+  if (Status s = api_.clean(kGang, ours); !s.ok()) return s;
+  const std::string adopted = batch_jobs_path(kAdopted);
+  const auto managed = batch_jobs(shape, kAdopted, std::string{kube::kManagedBy});
+  if (Status s = keep(shape, kAdopted, by_operator(kAdopted, adopted, managed, pods_count), row);
+      !s.ok()) {
+    return s;
+  }
+  if (Status s = api_.clean(kAdopted, adopted); !s.ok()) return s;
+  const std::string theirs = batch_jobs_path(kBatch);
+  if (Status s =
+          keep(shape, kBatch,
+               submission(kBatch, theirs, batch_jobs(shape, kBatch, ""), pods_count, 0), row);
+      !s.ok()) {
+    return s;
+  }
+  for (const char* what : {"last_bound_seconds", "last_running_seconds"}) {
+    for (const char* other : {kGang, kBatch}) {
+      row["ratios"][std::string{"adopted_to_"} + other + "_" + what] =
+          row[kAdopted][what].get<double>() / row[other][what].get<double>();
+    }
+  }
+  return api_.clean(kBatch, theirs);
 }
 
 }  // namespace kubernetes_bench

@@ -3,6 +3,7 @@
 //   gang   our Jobs, our operator, and fake agents
 //   limit  the very pods that the operator made, with their nodeName, by a plain client
 //   batch  batch/v1 Jobs of the same pods, placed by kube-scheduler
+// And Jobs of the batch group that our operator runs, `adopted`, beside gang and batch.
 #pragma once
 
 #include <map>
@@ -26,16 +27,26 @@ class Launches {
   base::Status warm_up();
   // Into `row`, as far as it came.
   base::Status measure(const Shape& shape, nlohmann::json& row);
+  base::Status measure_adopted(const Shape& shape, nlohmann::json& row);
 
  private:
   using Counts = std::map<std::string, double>;
+  // Figures of one of the ways into `row`, and a line of output.
+  base::Status keep(const Shape& shape, const char* name, base::Result<nlohmann::json> figures,
+                    nlohmann::json& row) const;
   // Until the control plane has done what is left of the last measurement.
   base::Status settle();
-  base::Result<nlohmann::json> gang(const Shape& shape, std::vector<nlohmann::json>& pods);
+  // With our operator, which ends afterwards; the pods stay.
+  base::Result<nlohmann::json> by_operator(const std::string& ns, const std::string& path,
+                                           const std::vector<nlohmann::json>& jobs,
+                                           std::size_t pods_count);
+  std::vector<nlohmann::json> gang_jobs(const Shape& shape) const;
   base::Result<nlohmann::json> submission(const std::string& ns, const std::string& path,
                                           const std::vector<nlohmann::json>& objects,
                                           std::size_t pods_count, pid_t operator_pid);
-  std::vector<nlohmann::json> batch_jobs(const Shape& shape) const;
+  // `managed_by` empty: Kubernetes' own controller.
+  static std::vector<nlohmann::json> batch_jobs(const Shape& shape, const char* ns,
+                                                const std::string& managed_by);
   base::Result<std::vector<nlohmann::json>> made_pods();
   Counts cpu_by_process(pid_t operator_pid) const;
 

@@ -1,4 +1,5 @@
-// How fast gangs come to life on many nodes, beside the same pods without us (launches.h), and what
+// How fast gangs come to life on many nodes, our Jobs and Jobs of the batch group, beside the same
+// pods without us (launches.h), and what
 // the operator costs by the number of jobs (many_jobs.h). run-bench starts what this needs.
 #include <sys/utsname.h>
 
@@ -21,6 +22,9 @@ namespace {
 using base::Status;
 using nlohmann::json;
 
+// Of Jobs of the batch group that we run.
+constexpr Shape kAdoptedShape{.jobs = 5000, .pods_per_job = 1};
+
 json conditions_of(const Options& options) {
   utsname machine{};
   ::uname(&machine);
@@ -40,7 +44,6 @@ void write(const Options& options, const json& figures) {
 }
 
 Status measure_launches(const Options& options, Launches& launches, json& figures) {
-  if (Status s = launches.warm_up(); !s.ok()) return s;
   for (const Shape& full : options.shapes) {
     const Shape shape = full.scaled(options.scale);
     if (shape.pods() > options.nodes * kPodsPerNode) {
@@ -68,12 +71,27 @@ Status run(const Options& options) {
   FakeAgents agents{agents_api.transport(), clock, kCoresPerNode};
   json figures{{"conditions", conditions_of(options)},
                {"shapes", json::array()},
+               {"adopted", json::array()},
                {"operator_by_jobs", json::array()}};
   Launches launches{options, clock, api, agents};
-  if (options.only != "jobs") {
+  const auto wanted = [&](const char* part) {
+    return options.only.empty() || options.only == part;
+  };
+  if (wanted("shapes") || wanted("adopted")) {
+    if (Status s = launches.warm_up(); !s.ok()) return s;
+  }
+  if (wanted("shapes")) {
     if (Status s = measure_launches(options, launches, figures); !s.ok()) return s;
   }
-  if (options.only != "shapes") {
+  if (wanted("adopted")) {
+    const Shape shape = kAdoptedShape.scaled(options.scale);
+    json row;
+    const Status s = launches.measure_adopted(shape, row);
+    figures["adopted"].push_back(std::move(row));
+    write(options, figures);
+    if (!s.ok()) return s;
+  }
+  if (wanted("jobs")) {
     ManyJobs many{options, clock, api};
     const Status s = many.measure(figures["operator_by_jobs"]);
     write(options, figures);
@@ -106,8 +124,8 @@ int run_program(int argc, char** argv) {
   app.add_option("--operator", options.operator_program, "kubegang-operator")->required();
   app.add_option("--state", options.state, "folder with pids/ and logs/")->required();
   app.add_option("--out", options.out, "JSON file")->required();
-  app.add_option("--only", options.only, "shapes or jobs (default: both)")
-      ->check(CLI::IsMember({"shapes", "jobs"}));
+  app.add_option("--only", options.only, "shapes, adopted or jobs (default: all)")
+      ->check(CLI::IsMember({"shapes", "adopted", "jobs"}));
   app.add_option("--nodes", options.nodes, "fake nodes")
       ->check(CLI::Range(1, 5000))
       ->capture_default_str();

@@ -32,7 +32,7 @@ struct Options {
   std::string state;  // pids/ and logs/ of what run-bench started
   std::string out;
   std::string network = "None";
-  std::string only;  // "shapes", "jobs", or empty for both
+  std::string only;  // "shapes", "jobs", "adopted", or empty for all
   std::vector<Shape> shapes{{500, 20}, {20, 500}, {1, 5000}, {5000, 1}};
   int nodes = 1000;
   int scale = 1;
