@@ -27,7 +27,6 @@ struct TimetablePod {
   std::string job_uid{};
   std::optional<TimetableRow> row{};
   base::Duration ran{};  // run time of the job at as_of
-  std::string cpuset{};  // "" = none to apply
 
   friend bool operator==(const TimetablePod&, const TimetablePod&) = default;
 };

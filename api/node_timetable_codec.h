@@ -24,7 +24,6 @@ void visit(Io& io, Like<TimetablePod> auto& s) {
   io.field("jobUID", s.job_uid);
   io.field("row", s.row);
   io.field("ran", s.ran);
-  io.field("cpuset", s.cpuset);
 }
 
 template <typename Io>

@@ -273,7 +273,7 @@ TEST(NodeTimetable, ComesBackAsItWas) {
     "spec": {
       "term": 3, "revision": 17, "slice": "30s", "asOf": "2026-01-01T00:00:00.000000Z",
       "pods": [{"namespace": "team-a", "name": "myload-x7k2p-0", "jobUID": "u", "row": "Active",
-                "ran": "41.5s", "cpuset": "0-1"},
+                "ran": "41.5s"},
                {"namespace": "team-a", "name": "b-0", "jobUID": "v", "row": "Filler",
                 "ran": "0s"}],
       "plan": [{"until": "2026-01-01T00:00:30.000000Z", "run": [0]}],

@@ -46,6 +46,10 @@ inline constexpr std::string_view kTaintManagedEffect = "NoSchedule";
 // Set by people on a Node whose machine is off for certain: its pods are gone.
 inline constexpr std::string_view kTaintOutOfService = "node.kubernetes.io/out-of-service";
 
+// Annotation of a job's pod: the CPUs of its node that the agent binds it to, "0-3,8". Written with
+// the pod; no template can set it.
+inline constexpr std::string_view kAnnotationCpuSet = "kubegang.io/cpuset";
+
 inline constexpr std::string_view kSafeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 
 // Conditions of a Job.

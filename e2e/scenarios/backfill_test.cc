@@ -23,7 +23,6 @@ TEST_F(BackfillScenario, AWideJobStartsWhenItsEstimateSaidThoughAShortOneRanBefo
   if (IsSkipped()) return;
   make_partition("batch",
                  {{"nodes", {{"hostlist", "n[12-14]"}}}, {"overSubscribe", {{"policy", "Never"}}}});
-  wait_agents();
   const std::vector<std::string> forever = {"sleep", "1000"};
   submit({.name = "runs", .nodes_count = 2, .command = forever, .patch = limit("30s")});
   ASSERT_NO_FATAL_FAILURE(wait_ready("runs"));

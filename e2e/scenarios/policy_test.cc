@@ -92,14 +92,9 @@ class PolicyScenario : public Scenario {
   }
   // The CPUs that the node's agent is told to bind the job's pod to.
   std::string cpuset_of(const std::string& name, const std::string& on) {
-    const std::string uid = job(name).metadata.uid;
-    for (const kube::NodeTimetable& table : timetables()) {
-      if (table.metadata.name != on) continue;
-      for (const kube::TimetablePod& pod : table.spec.pods) {
-        if (pod.job_uid == uid) return pod.cpuset;
-      }
-    }
-    return "?";
+    const json pod = pod_on(name, on);
+    if (pod.is_null()) return "?";
+    return pod["metadata"].value("annotations", json::object()).value("kubegang.io/cpuset", "");
   }
   json partition(const std::string& name, const json& spec) const {
     return {{"apiVersion", "kubegang.io/v1alpha1"},

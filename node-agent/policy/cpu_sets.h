@@ -1,5 +1,5 @@
-// Binds the listed pods to the CPUs that the timetable gives them, and keeps them there. A pod
-// that cannot be bound runs unbound and takes its turns; the status names it.
+// Binds pods to the CPUs that they bring along, and keeps them there. A pod that cannot be bound
+// runs unbound, and takes its turns; the status names it.
 #pragma once
 
 #include <map>
@@ -25,6 +25,7 @@ class CpuSets {
   explicit CpuSets(PodOpener& opener) : opener_{opener} {}
 
   struct Wanted {
+    std::string name{};  // namespace/name
     std::string uid{};
     kube::QosClass qos = kube::QosClass::kBurstable;
     std::string cpus{};    // "" = none: a set that was applied before is taken back

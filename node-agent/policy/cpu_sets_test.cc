@@ -114,35 +114,55 @@ class CpuSetsTest : public ::testing::Test {
   CpuSetsTest() {
     node_.inputs().cpu_ids = "0-3";
     node_.add_pod("a", "a");
+    node_.publish(node_.timetable({"a"}, {{0}, {}}));
   }
-  void list_with(const std::string& cpus) {
-    kube::NodeTimetable timetable = node_.timetable({"a"}, {{0}, {}});
-    timetable.spec.pods[0].cpuset = cpus;
-    node_.publish(timetable);
+  // "" = it brings none along.
+  void bring(const std::string& cpus) {
+    auto& annotations = node_.pod("a").metadata.annotations;
+    annotations.erase("kubegang.io/cpuset");
+    if (!cpus.empty()) annotations["kubegang.io/cpuset"] = cpus;
     node_.step();
+  }
+  std::string note() const {
+    const auto& notes = node_.cpu_notes();
+    return notes.contains("default/a") ? notes.at("default/a") : "";
   }
   FakeNode node_;
 };
 
 TEST_F(CpuSetsTest, BindsAPodAlsoWhileItStarts) {
   node_.pod("a").status.container_statuses[0].state = {};
-  list_with("2-3");
+  bring("2-3");
   EXPECT_EQ(node_.cgroup("a").cpus, "2-3");
   EXPECT_EQ(node_.view("a").standing, PodStanding::kSettling);
-  EXPECT_EQ(node_.view("a").cpu_note, "");
-  list_with("0");
+  EXPECT_EQ(note(), "");
+  bring("0");
   EXPECT_EQ(node_.cgroup("a").cpus, "0");
 }
 
-TEST_F(CpuSetsTest, TakesASetBackThatIsNotListedAnyMoreAndNoOther) {
+// Where no jobs take turns there is no timetable, or one that lists no pods.
+TEST_F(CpuSetsTest, BindsAPodThatNoTimetableLists) {
+  node_.publish(node_.timetable({}, {{}}));
+  bring("2-3");
+  EXPECT_EQ(node_.cgroup("a").cpus, "2-3");
+  node_.inputs().timetable.reset();
+  bring("1");
+  EXPECT_EQ(node_.cgroup("a").cpus, "1");
+  EXPECT_TRUE(node_.runs("a"));
+  EXPECT_THAT(node_.journal().bound, ElementsAre("uid-a"));
+  bring("8");
+  EXPECT_THAT(note(), HasSubstr("does not have: 8: it is not bound"));
+}
+
+TEST_F(CpuSetsTest, TakesASetBackThatIsNotWantedAnyMoreAndNoOther) {
   node_.cgroup("a").cpus = "1-2";  // by another program
-  list_with("");
+  bring("");
   EXPECT_EQ(node_.cgroup("a").cpus, "1-2");
-  list_with("0");
+  bring("0");
   ASSERT_EQ(node_.cgroup("a").cpus, "0");
-  list_with("");
+  bring("");
   EXPECT_EQ(node_.cgroup("a").cpus, "");
-  EXPECT_EQ(node_.view("a").cpu_note, "");
+  EXPECT_EQ(note(), "");
   node_.cgroup("a").cpus = "3";  // by another program again
   node_.run_for(CpuSets::kLookEvery + milliseconds{20});
   EXPECT_EQ(node_.cgroup("a").cpus, "3");
@@ -152,12 +172,13 @@ TEST_F(CpuSetsTest, TakesASetBackThatIsNotListedAnyMoreAndNoOther) {
 TEST_F(CpuSetsTest, ARestartedAgentTakesASetBackThatTheOneBeforeHasSet) {
   node_.add_pod("b", "b");
   node_.cgroup("b").cpus = "2";  // by another program
-  list_with("0");
+  bring("0");
   ASSERT_EQ(node_.cgroup("a").cpus, "0");
   EXPECT_THAT(node_.journal().bound, ElementsAre("uid-a"));
   node_.restart_agent(/*pods_known=*/false);
   node_.step();
   EXPECT_EQ(node_.cgroup("a").cpus, "0");
+  node_.pod("a").metadata.annotations.clear();
   node_.restart_agent();
   kube::NodeTimetable timetable = node_.timetable({"a", "b"}, {{0, 1}});
   node_.publish(timetable);
@@ -170,7 +191,7 @@ TEST_F(CpuSetsTest, ARestartedAgentTakesASetBackThatTheOneBeforeHasSet) {
 
 TEST_F(CpuSetsTest, BindsNothingThatTheJournalCannotName) {
   fs::create_directory(fs::path{node_.directory()} / "journal.next");  // where it is written first
-  list_with("0");
+  bring("0");
   EXPECT_EQ(node_.cgroup("a").cpus, "");
   fs::remove(fs::path{node_.directory()} / "journal.next");
   node_.run_for(milliseconds{1100});
@@ -179,8 +200,8 @@ TEST_F(CpuSetsTest, BindsNothingThatTheJournalCannotName) {
 
 TEST_F(CpuSetsTest, KeepsItThereAndWaitsForItsCgroup) {
   node_.cgroup("a").removed = true;
-  list_with("1");
-  EXPECT_EQ(node_.view("a").cpu_note, "");
+  bring("1");
+  EXPECT_EQ(note(), "");
   node_.cgroup("a").removed = false;
   node_.run_for(milliseconds{150});
   EXPECT_EQ(node_.cgroup("a").cpus, "1");
@@ -190,14 +211,14 @@ TEST_F(CpuSetsTest, KeepsItThereAndWaitsForItsCgroup) {
 }
 
 TEST_F(CpuSetsTest, SaysWhichCpusDoNotExistAndTheSwitchGoesOn) {
-  list_with("3-4");
+  bring("3-4");
   EXPECT_EQ(node_.cgroup("a").cpus, "3");
-  EXPECT_THAT(node_.view("a").cpu_note, HasSubstr("does not have: 4: it is bound to 3 only"));
-  list_with("8-9");
+  EXPECT_THAT(note(), HasSubstr("does not have: 4: it is bound to 3 only"));
+  bring("8-9");
   EXPECT_EQ(node_.cgroup("a").cpus, "3");
-  EXPECT_THAT(node_.view("a").cpu_note, HasSubstr("does not have: 8-9: it is not bound"));
-  list_with("1-");
-  EXPECT_THAT(node_.view("a").cpu_note, HasSubstr("not a list"));
+  EXPECT_THAT(note(), HasSubstr("does not have: 8-9: it is not bound"));
+  bring("1-");
+  EXPECT_THAT(note(), HasSubstr("not a list"));
   EXPECT_EQ(node_.view("a").standing, PodStanding::kControlled);
   EXPECT_TRUE(node_.runs("a"));
   node_.run_for(seconds{1});
@@ -206,7 +227,7 @@ TEST_F(CpuSetsTest, SaysWhichCpusDoNotExistAndTheSwitchGoesOn) {
 
 TEST_F(CpuSetsTest, DoesNotTouchAPodThatIsNotOurs) {
   node_.pod("a").metadata.owner_references[0].kind = "ReplicaSet";
-  list_with("1");
+  bring("1");
   EXPECT_EQ(node_.cgroup("a").cpus, "");
 }
 

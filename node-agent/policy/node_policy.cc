@@ -182,8 +182,9 @@ std::optional<base::Duration> NodePolicy::step(const Inputs& inputs) {
   add_the_unlisted(assignment.pods);
 
   // 3. The journal first, then the CPU sets and the switcher.
-  write_journal(inputs, assignment);
-  bind_to_cpus(inputs);
+  const std::vector<CpuSets::Wanted> cpu_sets = wanted_cpu_sets(inputs, node_);
+  write_journal(inputs, cpu_sets, assignment);
+  bind_to_cpus(inputs, cpu_sets);
   if (!submitted_ || !same(*submitted_, assignment)) {
     submitted_ = assignment;
     sink_.submit(std::move(assignment));
@@ -222,14 +223,7 @@ NodePolicy::Placed NodePolicy::place(const Inputs& inputs, std::uint16_t index,
     view.note = "finished";
     return {.view = std::move(view)};
   }
-  // Also while it starts: a program may read at its start how many CPUs it has.
   Placed placed{.view = std::move(view)};
-  if (!facts.ending_within) {
-    placed.cpus = CpuSets::Wanted{.uid = facts.uid,
-                                  .qos = facts.qos.value_or(kube::QosClass::kBurstable),
-                                  .cpus = listed.cpuset,
-                                  .online = inputs.cpu_ids};
-  }
   const std::optional<ControlRule> rule = rule_of(inputs, facts);
   placed.view.standing = PodStanding::kSettling;
   if (!rule) {
@@ -247,24 +241,42 @@ NodePolicy::Placed NodePolicy::place(const Inputs& inputs, std::uint16_t index,
   return placed;
 }
 
+// Of all pods of jobs, also while they start: a program may read at its start how many CPUs it has.
+// None before the API server has named the pods: until then each stays as it is.
+std::vector<CpuSets::Wanted> NodePolicy::wanted_cpu_sets(const Inputs& inputs,
+                                                         const std::string& node) {
+  std::vector<CpuSets::Wanted> wanted;
+  if (!inputs.pods_known) return wanted;
+  for (const auto& [key, facts] : inputs.pods) {
+    const bool is_ours = facts.node == node && !facts.job_uid.empty();
+    if (!is_ours || facts.finished || facts.ending_within) continue;
+    wanted.push_back({.name = kube::to_string(key),
+                      .uid = facts.uid,
+                      .qos = facts.qos.value_or(kube::QosClass::kBurstable),
+                      .cpus = facts.cpuset,
+                      .online = inputs.cpu_ids});
+  }
+  return wanted;
+}
+
 // Only what the journal names, so that an agent after us can take it back.
-void NodePolicy::bind_to_cpus(const Inputs& inputs) {
-  for (Placed& placed : placed_) {
-    if (!placed.cpus) continue;
-    const bool named =
-        std::binary_search(journal_.bound.begin(), journal_.bound.end(), placed.cpus->uid);
-    if (!placed.cpus->cpus.empty() && !named) continue;  // write_journal() tries again.
-    const CpuSets::Outcome outcome = cpu_sets_.apply(*placed.cpus, inputs.monotonic);
-    placed.view.cpu_note = outcome.note;
-    if (!placed.cpus->cpus.empty() || !outcome.note.empty()) wake_at(outcome.again_at);
+void NodePolicy::bind_to_cpus(const Inputs& inputs, const std::vector<CpuSets::Wanted>& wanted) {
+  cpu_notes_.clear();
+  for (const CpuSets::Wanted& one : wanted) {
+    const bool named = std::binary_search(journal_.bound.begin(), journal_.bound.end(), one.uid);
+    if (!one.cpus.empty() && !named) continue;  // write_journal() tries again.
+    const CpuSets::Outcome outcome = cpu_sets_.apply(one, inputs.monotonic);
+    if (!outcome.note.empty()) cpu_notes_[one.name] = outcome.note;
+    if (!one.cpus.empty() || !outcome.note.empty()) wake_at(outcome.again_at);
   }
 }
 
 // Returns the UIDs of the pods that are bound to CPUs by us or will be in this step, sorted.
-std::vector<std::string> NodePolicy::bound_or_wanted() const {
+std::vector<std::string> NodePolicy::bound_or_wanted(
+    const std::vector<CpuSets::Wanted>& wanted) const {
   std::vector<std::string> uids = cpu_sets_.bound();
-  for (const Placed& placed : placed_) {
-    if (placed.cpus && !placed.cpus->cpus.empty()) uids.push_back(placed.cpus->uid);
+  for (const CpuSets::Wanted& one : wanted) {
+    if (!one.cpus.empty()) uids.push_back(one.uid);
   }
   std::sort(uids.begin(), uids.end());
   uids.erase(std::unique(uids.begin(), uids.end()), uids.end());
@@ -494,14 +506,15 @@ std::vector<PodIdentity> NodePolicy::pods_to_name(const Inputs& inputs,
   return names;
 }
 
-void NodePolicy::write_journal(const Inputs& inputs, Assignment& assignment) {
+void NodePolicy::write_journal(const Inputs& inputs, const std::vector<CpuSets::Wanted>& cpu_sets,
+                               Assignment& assignment) {
   if (unknown_) return;  // The damaged one tells the next process that nothing is known.
   Journal next{.boot_id = boot_id_, .lease = inputs.lease};
   if (inputs.rules_known) {
     next.rules = Rules{.settings = inputs.settings, .kill_switch = inputs.kill_switch};
   }
   next.pods = pods_to_name(inputs, assignment);
-  next.bound = bound_or_wanted();
+  next.bound = bound_or_wanted(cpu_sets);
   if (gate_.in_force() != json_of_) {
     json_of_ = gate_.in_force();
     timetable_json_ = json_of_ ? timetable_to_json(*json_of_) : "";

@@ -2,6 +2,9 @@
 // the switcher shall do. Level-based: each step is given the whole world as it is known now, and
 // whatever changed since the last step, and however often it did, the result is the same.
 //
+// CPU sets are no matter of turns: each pod that a Job controls brings its own along, whether or
+// not a timetable lists it, or there is one.
+//
 // A pod comes under control when the timetable lists it, it is on this node, a Job with the listed
 // UID controls it, it is settled, it is not being deleted, its cgroup is found, and the journal
 // names it: then, and never before, may it be frozen. Whatever was under control and is not meant
@@ -51,8 +54,6 @@ struct PodView {
   std::optional<base::Instant> last_switch{};
   std::uint64_t slow_freezes = 0;  // that took 100 ms and longer
   base::Duration slow_freeze{0};   // the last of them
-  std::string
-      cpu_note{};  // why it is not bound to its CPUs; "" = it is, or has none to be bound to
 };
 
 class NodePolicy {
@@ -80,6 +81,8 @@ class NodePolicy {
 
   // As of the last step.
   std::vector<PodView> pods() const;
+  // Why pods are not bound to their CPUs, by "namespace/name"; only those that are not.
+  const std::map<std::string, std::string>& cpu_notes() const { return cpu_notes_; }
   std::shared_ptr<const kube::NodeTimetable> timetable() const { return gate_.in_force(); }
   const std::string& timetable_complaint() const { return gate_.complaint(); }
   // What the last offered timetable got.
@@ -110,7 +113,6 @@ class NodePolicy {
   struct Placed {
     PodView view;
     std::optional<ControlledPod> controlled{};
-    std::optional<CpuSets::Wanted> cpus{};
   };
 
   void take_over(const PodControls& adopted);
@@ -126,8 +128,10 @@ class NodePolicy {
   ControlRule rule_of_ending(const Inputs& inputs, const PodFacts& facts,
                              const PodControl& control);
   bool is_settled(const Inputs& inputs, const PodFacts& facts);
-  void bind_to_cpus(const Inputs& inputs);
-  std::vector<std::string> bound_or_wanted() const;
+  static std::vector<CpuSets::Wanted> wanted_cpu_sets(const Inputs& inputs,
+                                                      const std::string& node);
+  void bind_to_cpus(const Inputs& inputs, const std::vector<CpuSets::Wanted>& wanted);
+  std::vector<std::string> bound_or_wanted(const std::vector<CpuSets::Wanted>& wanted) const;
   std::shared_ptr<PodControl> known_or_open(const Inputs& inputs, const PodFacts& facts,
                                             PodView& view);
   std::shared_ptr<PodControl> reopened(const Inputs& inputs,
@@ -135,7 +139,8 @@ class NodePolicy {
   bool adopt_foreign_once(const PodFacts& facts);
   void add_the_unlisted(std::vector<ControlledPod>& pods) const;
   std::vector<PodIdentity> pods_to_name(const Inputs& inputs, const Assignment& assignment);
-  void write_journal(const Inputs& inputs, Assignment& assignment);
+  void write_journal(const Inputs& inputs, const std::vector<CpuSets::Wanted>& cpu_sets,
+                     Assignment& assignment);
   void forget_the_thawed(const Inputs& inputs);
   void wake_at(base::Duration at);
 
@@ -146,6 +151,7 @@ class NodePolicy {
   AssignmentSink& sink_;
 
   CpuSets cpu_sets_;
+  std::map<std::string, std::string> cpu_notes_;
   TimetableGate gate_;
   GateVerdict last_verdict_ = GateVerdict::kUnchanged;
   std::map<GateVerdict, std::uint64_t> ignored_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/wellknown.h"
 #include "kube/api/resource_info.h"
 #include "node-agent/freezer/pod_cgroups.h"
 
@@ -70,6 +71,11 @@ const kube::OwnerReference* job_of(const kube::Pod& pod) {
   return is_pod_uid(owner->uid) ? owner : nullptr;
 }
 
+std::string cpuset_of(const kube::Pod& pod) {
+  const auto found = pod.metadata.annotations.find(std::string{kube::kAnnotationCpuSet});
+  return found == pod.metadata.annotations.end() ? "" : found->second;
+}
+
 }  // namespace
 
 PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
@@ -80,6 +86,7 @@ PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
                  .job_name = job != nullptr ? job->name : "",
                  .node = pod.spec.node_name.value_or(""),
                  .qos = pod.status.qos_class,
+                 .cpuset = job != nullptr ? cpuset_of(pod) : "",
                  .finished = pod.status.phase == kube::PodPhase::kSucceeded ||
                              pod.status.phase == kube::PodPhase::kFailed,
                  .deleted_by = pod.metadata.deletion_timestamp,

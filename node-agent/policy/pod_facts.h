@@ -16,6 +16,7 @@ struct PodFacts {
   std::string job_name{};  // the same
   std::string node{};
   std::optional<kube::QosClass> qos{};
+  std::string cpuset{};   // of its annotation, if a Job controls it; "" = it is bound to no CPUs
   bool finished = false;  // Succeeded or Failed
   // Deletion or eviction under way: set while it is, with how long the pod may take.
   std::optional<base::Duration> ending_within{};

@@ -75,6 +75,7 @@ base::Duration Agent::tell() {
   report.topology = topology_;
   report.grants = grants_;
   log_changes(report.pods);
+  log_cpu_notes(report.cpu_notes);
   log_slow_freezes(report.pods);
   parts_.metrics.update(report, parts_.switcher.counters());
   count_frozen(report.pods);
@@ -157,16 +158,25 @@ void Agent::log_changes(const std::vector<PodView>& pods) {
   std::map<std::string, std::string> states;
   for (const PodView& pod : pods) {
     const std::string state = short_state(pod);
-    states[pod.name] = state + pod.note + pod.cpu_note;
+    states[pod.name] = state + pod.note;
     const auto before = logged_pods_.find(pod.name);
     if (before != logged_pods_.end() && before->second == states[pod.name]) continue;
-    spdlog::info("pod={} state={} cgroup={} note=\"{}\" cpu_note=\"{}\"", pod.name, state, pod.path,
-                 pod.note, pod.cpu_note);
+    spdlog::info("pod={} state={} cgroup={} note=\"{}\"", pod.name, state, pod.path, pod.note);
   }
   for (const auto& [name, state] : logged_pods_) {
     if (!states.contains(name)) spdlog::info("pod={} state=unlisted", name);
   }
   logged_pods_ = std::move(states);
+}
+
+void Agent::log_cpu_notes(const std::map<std::string, std::string>& notes) {
+  if (notes == logged_cpu_notes_) return;
+  for (const auto& [pod, note] : notes) {
+    const auto before = logged_cpu_notes_.find(pod);
+    if (before != logged_cpu_notes_.end() && before->second == note) continue;
+    spdlog::warn("not bound to its CPUs: pod={} note=\"{}\"", pod, note);
+  }
+  logged_cpu_notes_ = notes;
 }
 
 }  // namespace agent

@@ -57,6 +57,7 @@ class Agent {
   base::Duration tell();
   void count_frozen(const std::vector<PodView>& pods);
   void log_changes(const std::vector<PodView>& pods);
+  void log_cpu_notes(const std::map<std::string, std::string>& notes);
   void log_slow_freezes(const std::vector<PodView>& pods);
 
   AgentParts parts_;
@@ -74,6 +75,7 @@ class Agent {
     std::optional<base::Duration> at{};  // monotonic
   };
   std::map<std::string, std::string> logged_pods_;
+  std::map<std::string, std::string> logged_cpu_notes_;
   std::map<std::string, LoggedSlow> logged_slow_;  // by pod UID
   std::shared_ptr<const kube::NodeTimetable> logged_timetable_;
   std::string logged_complaint_;

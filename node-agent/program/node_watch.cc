@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/wellknown.h"
+
 namespace agent {
 namespace {
 
@@ -24,7 +26,8 @@ kube::InformerOptions only(const std::string& field_selector, std::uint64_t seed
 
 // What pod_facts() does not read.
 void drop_the_rest(kube::Pod& pod) {
-  pod.metadata.annotations.clear();
+  std::erase_if(pod.metadata.annotations,
+                [](const auto& entry) { return entry.first != kube::kAnnotationCpuSet; });
   pod.metadata.labels.clear();
   for (auto* containers : {&pod.spec.containers, &pod.spec.init_containers}) {
     for (kube::Container& container : *containers) {

@@ -47,6 +47,7 @@ base::Duration PolicyLoop::decide(const Inputs& told) {
 
 AgentReport PolicyLoop::report() const {
   return {.pods = policy_.pods(),
+          .cpu_notes = policy_.cpu_notes(),
           .in_force = policy_.timetable(),
           .verdict = policy_.last_verdict(),
           .timetable_complaint = policy_.timetable_complaint(),

@@ -18,6 +18,7 @@ namespace agent {
 
 struct AgentReport {
   std::vector<PodView> pods{};
+  std::map<std::string, std::string> cpu_notes{};         // NodePolicy::cpu_notes
   std::shared_ptr<const kube::NodeTimetable> in_force{};  // null = none
   GateVerdict verdict = GateVerdict::kUnchanged;          // of the newest timetable
   std::string timetable_complaint{};                      // why that one is not in force

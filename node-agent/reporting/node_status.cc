@@ -63,9 +63,9 @@ kube::Condition ready_condition(const AgentReport& report) {
     if (!pod.never_frozen) continue;
     return condition(type, false, "PodNeverFrozen", "pod " + pod.name + ": " + pod.note);
   }
-  for (const PodView& pod : report.pods) {
-    if (pod.cpu_note.empty()) continue;
-    return condition(type, true, "CPUSetNotApplied", "pod " + pod.name + ": " + pod.cpu_note);
+  if (!report.cpu_notes.empty()) {
+    const auto& [pod, why] = *report.cpu_notes.begin();
+    return condition(type, true, "CPUSetNotApplied", "pod " + pod + ": " + why);
   }
   return condition(type, true, "Obeying", "");
 }

@@ -12,7 +12,7 @@ namespace agent {
 inline constexpr base::Duration kStatusWriteInterval = std::chrono::seconds{5};
 
 // Ready=False says why no pod takes turns here, or why the newest timetable is not obeyed.
-// Ready=True with the reason CPUSetNotApplied names a pod that takes its turns unbound.
+// Ready=True with the reason CPUSetNotApplied names a pod that runs unbound.
 kube::Condition ready_condition(const AgentReport& report);
 kube::Condition clock_condition(const AgentReport& report);
 // Granted=False says what the node lacks for gangs to be switched. Granted=True with the reason

@@ -114,10 +114,8 @@ TEST(NodeStatus, SaysWhatTheNodeGrants) {
 
 TEST(NodeStatus, SaysWhichPodIsNotBoundToItsCpusAndIsReadyAllTheSame) {
   AgentReport report = good();
-  report.pods = {PodView{.name = "ns/a", .standing = PodStanding::kControlled},
-                 PodView{.name = "ns/b",
-                         .standing = PodStanding::kControlled,
-                         .cpu_note = "its CPU set 9 is not there"}};
+  report.pods = {PodView{.name = "ns/a", .standing = PodStanding::kControlled}};
+  report.cpu_notes = {{"ns/b", "its CPU set 9 is not there"}};
   const kube::Condition ready = ready_condition(report);
   EXPECT_EQ(ready.status, kube::ConditionStatus::kTrue);
   EXPECT_EQ(ready.reason, "CPUSetNotApplied");

@@ -47,6 +47,7 @@ class FakeNode {
   std::vector<std::string> log() { return kernel_.take_log(); }
   Journal journal() const;
   PodView view(const std::string& name) const;
+  const std::map<std::string, std::string>& cpu_notes() const { return policy_->cpu_notes(); }
 
   static std::string cgroup_name(const std::string& pod) { return "uid-" + pod; }
 

@@ -131,7 +131,7 @@ bool is_adopted(const kube::Job& job) {
   return owner != nullptr && owner->api_version.starts_with("batch/");
 }
 
-void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot) {
+void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot, const PodOptions& options) {
   Json metadata = Json::object();
   const Json& from = pod["metadata"];
   if (from.is_object()) {
@@ -154,6 +154,9 @@ void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot) {
   if (!annotations.contains(std::string{kube::kSafeToEvict})) {
     annotations[std::string{kube::kSafeToEvict}] = "false";
   }
+  const std::string cpuset{kube::kAnnotationCpuSet};
+  annotations.erase(cpuset);  // no template's
+  if (!options.cpuset.empty()) annotations[cpuset] = options.cpuset;
   metadata["ownerReferences"] = Json::array({{{"apiVersion", "kubegang.io/v1alpha1"},
                                               {"kind", "Job"},
                                               {"name", job.metadata.name},
@@ -205,7 +208,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   Json pod = job.spec.pod_template.json();
   pod["apiVersion"] = "v1";
   pod["kind"] = "Pod";
-  set_metadata(pod, job, slot);
+  set_metadata(pod, job, slot, options);
   Json& spec = pod["spec"];
   if (has_claims(spec)) {
     spec["affinity"] = affinity_to_node(slot.node);

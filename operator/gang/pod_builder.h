@@ -16,6 +16,7 @@ namespace control {
 
 struct PodOptions {
   base::Duration kill_wait = std::chrono::seconds{30};  // default termination grace period
+  std::string cpuset{};  // CPUs that its node's agent binds it to; "" = none
   friend bool operator==(const PodOptions&, const PodOptions&) = default;
 };
 

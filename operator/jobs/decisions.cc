@@ -57,8 +57,6 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
   parts_.report.log("start", job_fields(job) + " partition=" + wanted.partition +
                                  " nodes=" + wanted.allocation->hostlist +
                                  " starts=" + std::to_string(*wanted.starts));
-  tell_event(parts_.report, job, false, "Started",
-             "on " + wanted.allocation->hostlist + " in partition " + wanted.partition);
 }
 
 void Decisions::on(const sched::Suspend& suspend, JobRecord& job) {
@@ -125,8 +123,10 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   if (is_terminal(change.state)) {
     const bool failed =
         change.state != sched::JobState::kCompleted && change.state != sched::JobState::kCancelled;
-    tell_event(parts_.report, job, failed, state,
-               context.end_message.empty() ? "the job has ended" : context.end_message);
+    if (failed) {
+      tell_event(parts_.report, job, true, state,
+                 context.end_message.empty() ? "the job has ended" : context.end_message);
+    }
   } else {
     job.clear_start();
     if (requeued)

@@ -45,6 +45,8 @@ struct GangStart {
   std::string service_problem;  // as told last
   std::map<std::string, base::Instant> failing_since;
   bool never_frozen = false;  // no timetable lists its pods (condition NeverFrozen)
+  // Since when its user has asked for a suspension that waits for agents of its nodes.
+  std::optional<base::Instant> suspension_waits;
   std::optional<StartUndo> undo;
   std::string end_message;  // of an end by itself: what was seen
   // The ending of this job waits until that one's commit (a claim, or its readiness) is stored.

@@ -13,7 +13,9 @@ inline std::string job_fields(const JobRecord& job) {
   return "job=" + kube::to_string(job.key) + " id=" + to_string(job.id);
 }
 
-// Nothing once the job's object is gone.
+// A Kubernetes Event: a request to the API server. A start and a good end stand in the status and
+// have none; what goes wrong has one, and what is done to the job. Nothing once the job's object is
+// gone.
 inline void tell_event(const Report& report, const JobRecord& job, bool warning,
                        const std::string& reason, const std::string& message) {
   constexpr std::size_t kEventMessageMax = 1000;

@@ -7,6 +7,8 @@
 #include "operator/gang/pod_builder.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/job_report.h"
+#include "operator/nodes/turns.h"
+#include "operator/translate/cpu_set.h"
 #include "operator/translate/units.h"
 
 namespace control {
@@ -98,14 +100,21 @@ void PodWrites::keep_template(const kube::Job& answer) {
 void PodWrites::create_pods(JobRecord& job, const kube::Job& object) {
   kube::Job source = object;
   source.status = job.wanted();
-  const PodOptions options{.kill_wait = parts_.policy.configuration().cluster.kill_wait};
+  const sched::ClusterParameters& cluster = parts_.policy.configuration().cluster;
+  PodOptions options{.kill_wait = cluster.kill_wait};
   ensure_service(job);
   const Shared<GangLayout> gang{gang_layout(job.start.slots)};
   const Shared<kube::Job> shared{std::move(source)};
   for (const PodSlot& slot : job.start.slots) {
     if (job.pods.contains(slot.name) || !job.start.creating.insert(slot.index).second) continue;
+    if (binds_cores(cluster)) options.cpuset = cpuset_of(slot.cores, topology_of(slot.node));
     writer_.submit(CreatePod{shared, gang, options, slot});
   }
+}
+
+std::optional<kube::NodeTopology> PodWrites::topology_of(const std::string& node) const {
+  const kube::NodeTimetable* table = parts_.nodes.table(node);
+  return table == nullptr ? std::nullopt : table->status.topology;
 }
 
 void PodWrites::ensure_service(JobRecord& job) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/node_timetable.h"
 #include "base/time.h"
 #include "operator/jobs/job_parts.h"
 #include "operator/loop/counters.h"
@@ -46,6 +47,7 @@ class PodWrites {
 
  private:
   void create_pods(JobRecord& job, const kube::Job& object);
+  std::optional<kube::NodeTopology> topology_of(const std::string& node) const;
 
   const JobParts parts_;
   const CommitGate& gate_;

@@ -10,6 +10,13 @@
 #include "operator/translate/sentences.h"
 
 namespace control {
+namespace {
+
+// So long agents may take to be there before it is worth a word.
+constexpr base::Duration kSuspensionPatience = std::chrono::seconds{5};
+const std::string kWaits = "its suspension waits: node ";
+
+}  // namespace
 
 void Wishes::heed(JobRecord& job) {
   judge(job);
@@ -167,15 +174,7 @@ void Wishes::tell_commands(JobRecord& job) {
     job.told_cancel = true;
     scheduler_.tell(sched::Cancel{job.id});
   }
-  const bool suspend = spec.control.suspend.value_or(false);
-  if (suspend != job.told_suspend) {
-    job.told_suspend = suspend;
-    if (suspend) {
-      scheduler_.tell(sched::UserSuspend{job.id});
-    } else {
-      scheduler_.tell(sched::UserResume{job.id});
-    }
-  }
+  tell_suspension(job);
   if (!job.wanted().observed) job.wanted().observed.emplace();
   kube::JobObserved& observed = *job.wanted().observed;
   if (const auto wish = spec.control.requeue_request.value_or(0); wish > observed.requeue_request) {
@@ -189,6 +188,58 @@ void Wishes::tell_commands(JobRecord& job) {
     parts_.jobs.mark(job, WriteUrgency::kUrgent);
     scheduler_.tell(sched::Release{job.id});
   }
+}
+
+// A job that runs stands still only if its nodes' agents see to it. Where jobs take no turns there
+// may be none, and no timetable: both are asked for, and the scheduler hears of the suspension when
+// they are there. What is Suspended by its status is so, and its CPUs are free for others.
+void Wishes::tell_suspension(JobRecord& job) {
+  const bool suspend = job.object->spec.control.suspend.value_or(false);
+  if (!suspend && (job.told_suspend || job.start.suspension_waits)) {
+    for (const std::string& node : job.start.nodes) parts_.nodes.stop_asking(node, job.uid);
+  }
+  if (!suspend) suspension_waits_no_more(job);
+  if (suspend == job.told_suspend) return;
+  if (!suspend) {
+    job.told_suspend = false;
+    return scheduler_.tell(sched::UserResume{job.id});
+  }
+  if (job.is_allocated() && !job.wanted().ending) {
+    for (const std::string& node : job.start.nodes) parts_.nodes.ask_to_stop(node, job.uid);
+    if (suspension_waits(job)) return;
+  }
+  job.told_suspend = true;
+  scheduler_.tell(sched::UserSuspend{job.id});
+}
+
+// Whether it waits for an agent. If it does for long, the job says for which.
+bool Wishes::suspension_waits(JobRecord& job) {
+  for (const std::string& node : job.start.nodes) {
+    const auto why = parts_.nodes.why_not_stopped(node);
+    if (!why) continue;
+    if (!job.start.suspension_waits) job.start.suspension_waits = parts_.now;
+    const base::Instant told_at = *job.start.suspension_waits + kSuspensionPatience;
+    if (told_at > parts_.now) {
+      parts_.jobs.set_timer(job, told_at);
+      return true;
+    }
+    const std::string message = kWaits + node + " " + why->message;
+    const std::string before = std::exchange(job.wanted().message, message);
+    if (before != message) parts_.jobs.mark(job, WriteUrgency::kUrgent);
+    if (!before.starts_with(kWaits)) {
+      tell_event(parts_.report, job, true, "SuspensionWaits", message);
+    }
+    return true;
+  }
+  suspension_waits_no_more(job);
+  return false;
+}
+
+void Wishes::suspension_waits_no_more(JobRecord& job) {
+  job.start.suspension_waits.reset();
+  if (!job.wanted().message.starts_with(kWaits)) return;
+  job.wanted().message.clear();
+  parts_.jobs.mark(job, WriteUrgency::kUrgent);
 }
 
 void Wishes::judge_waiting() {

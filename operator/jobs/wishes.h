@@ -41,6 +41,9 @@ class Wishes {
   void show_partitions(JobRecord& job);
   // Everything in the spec that is a command rather than a property.
   void tell_commands(JobRecord& job);
+  void tell_suspension(JobRecord& job);
+  bool suspension_waits(JobRecord& job);
+  void suspension_waits_no_more(JobRecord& job);
 
   const JobParts parts_;
   SchedulerDriver& scheduler_;

@@ -233,5 +233,30 @@ TEST_F(WishesTest, AChangeThatNoJobCanMakeIsRefusedAlsoAfterItsEnd) {
   EXPECT_EQ(events(), 0);
 }
 
+// Where jobs take no turns a node may have no agent.
+TEST_F(WishesTest, ASuspensionWaitsForTheAgentsOfTheJobsNodes) {
+  JobRecord& job = started();
+  nodes.observe_agent("n2", nullptr);
+  (void)see_changed(job, [](kube::JobSpec& spec) { spec.control.suspend = true; });
+  wishes.heed(job);
+  EXPECT_EQ(events(), 1) << "the changed request, but no command";
+  EXPECT_TRUE(nodes.needs_timetable("n1") && nodes.needs_agent("n1"));
+  EXPECT_EQ(job.wanted().message, "") << "agents may be there in a moment";
+  now += std::chrono::seconds{5};
+  wishes.heed(job);
+  EXPECT_EQ(job.wanted().message, "its suspension waits: node n2 has no agent yet");
+  wishes.heed(job);
+  EXPECT_EQ(told(), "SuspensionWaits") << "once";
+  nodes.observe_agent("n2", ready_agent("n2"));
+  wishes.heed(job);
+  EXPECT_EQ(events(), 1);
+  EXPECT_EQ(job.wanted().message, "");
+  EXPECT_EQ(job.wanted().state, kube::JobState::kSuspended);
+  (void)see_changed(job, [](kube::JobSpec& spec) { spec.control.suspend = false; });
+  wishes.heed(job);
+  EXPECT_EQ(job.wanted().state, kube::JobState::kRunning);
+  EXPECT_FALSE(nodes.needs_agent("n1"));
+}
+
 }  // namespace
 }  // namespace control

@@ -68,6 +68,12 @@ void ControlLoop::answered(TimetablePut&& outcome) {
   for (const std::string& uid : nodes_.jobs_on(node)) jobs_.touch(uid);
 }
 
+void ControlLoop::answered(TimetableDeleted&& outcome) {
+  const std::string node = outcome.node;
+  timetables_.answered(outcome, now_);
+  for (const std::string& uid : nodes_.jobs_on(node)) jobs_.touch(uid);
+}
+
 void ControlLoop::answered(PodCreated&& outcome) {
   if (auto undo = pod_writes_.answered(outcome)) {
     return gangs_.undo_start(*jobs_.find(outcome.job_uid), std::move(*undo));

@@ -131,6 +131,7 @@ void ControlLoop::reconcile(JobRecord& job) {
 void ControlLoop::write_due() {
   writer_.submit_all(statuses_.due(now_, term_));
   writer_.submit_all(timetables_.due(now_, term_));
+  writer_.submit_all(timetables_.due_deletions(now_));
   const auto find_node = [this](const std::string& name) { return nodes_.object(name); };
   writer_.submit_all(taints_.due(now_, find_node));
   writer_.submit_all(orphans_.due(now_));
@@ -166,7 +167,7 @@ void ControlLoop::count() {
   // A node that is down obeys nothing; that is not lag.
   counters_.timetable_lag = lag_.oldest(now_, [this](const std::string& name) {
     const sched::NodeSpec* told = nodes_.told(name);
-    return nodes_.in_partition(name) && told != nullptr && told->state != sched::NodeState::kDown;
+    return nodes_.needs_agent(name) && told != nullptr && told->state != sched::NodeState::kDown;
   });
 }
 

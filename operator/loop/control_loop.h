@@ -109,6 +109,7 @@ class ControlLoop {
   void tell_nodes();
   void count_nodes();
   void choose_taints();
+  void note_agent(const std::string& node);
   // Of the node, or of all.
   void note_slicing(const std::string& node);
   void note_slicing();
@@ -121,6 +122,7 @@ class ControlLoop {
   template <typename T>
   void answered(StatusPatched<T>&& outcome);
   void answered(TimetablePut&& outcome);
+  void answered(TimetableDeleted&& outcome);
   void answered(TemplateRead&& outcome) { pod_writes_.answered(std::move(outcome)); }
   void answered(PodCreated&& outcome);
   void answered(PodDeleted&& outcome) { pod_writes_.answered(std::move(outcome)); }

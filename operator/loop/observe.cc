@@ -52,6 +52,7 @@ void ControlLoop::count_nodes() {
     choose_taints();
     timetables_.ensure_all(slice, now_);
   }
+  timetables_.ensure(nodes_.take_asked(), slice, now_);
   timetables_.ensure_deleted(slice, now_);
 }
 
@@ -70,7 +71,7 @@ void ControlLoop::observe(const Changes<kube::NodeTimetable>& changes) {
   for (const auto& [key, object] : changes) {
     const std::string& node = key.name;
     nodes_.observe_agent(node, object);
-    note_slicing(node);
+    note_agent(node);
     if (object == nullptr) {
       lag_.forget(node);
     } else {
@@ -102,7 +103,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
                             const std::shared_ptr<const kube::Pod>& pod) {
   if (const auto node = agents_.observe(key, pod.get())) {
     nodes_.observe_agent_pod(*node);
-    note_slicing(*node);
+    note_agent(*node);
   }
   const auto [before, after] = pods_.observe(key, pod);
   if (before) {
@@ -152,14 +153,19 @@ void ControlLoop::decide_policy() {
   counts_changed_ = true;
 }
 
-// Where jobs take no turns agents are not needed, and their pods say nothing. Before the restore
-// not all is known: it looks at all nodes.
+// Where agents are not needed their pods say nothing. Before the restore not all is known: it looks
+// at all nodes.
 void ControlLoop::note_slicing(const std::string& node) {
   if (!restored_) return;
-  const bool needs_agent = policy_.configuration().cluster.gang;
-  const auto agent_pod = needs_agent ? agents_.on(node) : std::nullopt;
+  const auto agent_pod = nodes_.needs_agent(node) ? agents_.on(node) : std::nullopt;
   if (!unsliced_.observe(node, is_unsliced(nodes_.table(node), agent_pod))) return;
   report_.log(unsliced_.slices(node) ? "node slices again" : "node does not slice", "node=" + node);
+}
+
+// What it says now concerns the time that jobs run there, and suspensions that wait for it.
+void ControlLoop::note_agent(const std::string& node) {
+  note_slicing(node);
+  for (const std::string& uid : nodes_.asked_on(node)) jobs_.touch(uid);
 }
 
 void ControlLoop::note_slicing() {
@@ -193,12 +199,7 @@ void ControlLoop::take_plans() {
 std::optional<ListedJob> ControlLoop::listed_job(sched::JobId id) {
   const JobRecord* job = jobs_.find(id);
   if (job == nullptr || job->start.never_frozen) return std::nullopt;
-  return ListedJob{
-      .ns = job->key.ns,
-      .uid = job->uid,
-      .slots = job->start.slots,
-      .bind_cores = policy_.configuration().cluster.select == sched::SelectType::kConsTres &&
-                    policy_.configuration().cluster.task_affinity};
+  return ListedJob{.ns = job->key.ns, .uid = job->uid, .slots = job->start.slots};
 }
 
 // The counts of jobs, nodes and CPUs in the statuses of partitions and QOS.

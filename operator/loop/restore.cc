@@ -152,6 +152,8 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored
   job.told_suspend = restored.user_suspended || (!restored.ready && job.request.suspend);
   restore_ending(job, restored);
   decisions_.take_slots(job);
+  if (!job.told_suspend) return;
+  for (const std::string& node : job.start.nodes) nodes_.ask_to_stop(node, job.uid);
 }
 
 void ControlLoop::restore_ending(JobRecord& job, sched::RestoredJob& restored) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "operator/translate/node_translation.h"
-
 namespace control {
 namespace {
 
@@ -41,7 +39,9 @@ void NodeBook::observe_agent(const std::string& name,
   const std::shared_ptr<const kube::NodeTimetable> before =
       std::exchange(record.table, std::move(table));
   const bool both = before != nullptr && record.table != nullptr;
-  const bool same = both ? before->status == record.table->status : before == record.table;
+  const bool same = both ? before->status == record.table->status &&
+                               before->spec.pods.empty() == record.table->spec.pods.empty()
+                         : before == record.table;
   // Of a node of which nothing else is known, nothing may be left.
   if (!same || record.node == nullptr) changed_.insert(name);
 }
@@ -77,9 +77,24 @@ void NodeBook::leave(const std::string& name, const std::string& job_uid) {
   if (found == nodes_.end()) return;
   found->second.jobs.erase(job_uid);
   changed_.insert(name);
+  stop_asking(name, job_uid);
+}
+
+void NodeBook::ask_to_stop(const std::string& name, const std::string& job_uid) {
+  if (!nodes_[name].asked.insert(job_uid).second) return;
+  changed_.insert(name);
+  asked_changed_.insert(name);
+}
+
+void NodeBook::stop_asking(const std::string& name, const std::string& job_uid) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end() || found->second.asked.erase(job_uid) == 0) return;
+  changed_.insert(name);
+  asked_changed_.insert(name);
 }
 
 void NodeBook::observe_policy() {
+  is_policy_new_ = true;
   for (const auto& [name, record] : nodes_) changed_.insert(name);
   is_uncounted_ = selects_anew_ = true;
 }
@@ -87,12 +102,13 @@ void NodeBook::observe_policy() {
 NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
                                    const OperatorParameters& parameters) {
   News news;
+  if (std::exchange(is_policy_new_, false)) turns_ = Turns{configuration};
   for (const std::string& name : std::exchange(changed_, {})) {
     const auto found = nodes_.find(name);
     if (found == nodes_.end()) continue;
     Record& record = found->second;
     if (record.node != nullptr) {
-      sched::NodeSpec spec = judge(name, record, configuration, parameters);
+      sched::NodeSpec spec = judge(name, record, parameters);
       if (spec == record.told) continue;
       record.told = std::move(spec);
       is_uncounted_ = true;
@@ -113,18 +129,22 @@ NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
   return news;
 }
 
-sched::NodeSpec NodeBook::judge(const std::string& name, Record& record,
-                                const sched::Configuration& configuration,
-                                const OperatorParameters& parameters) {
+NodeFacts NodeBook::facts_of(const std::string& name, const Record& record) const {
   NodeFacts facts;
   facts.node = record.node.get();
   facts.agent = record.table != nullptr ? &record.table->status : nullptr;
   facts.agent_pod = agents_.on(name);
+  return facts;
+}
+
+sched::NodeSpec NodeBook::judge(const std::string& name, Record& record,
+                                const OperatorParameters& parameters) {
+  NodeFacts facts = facts_of(name, record);
   for (const auto& [key, memory] : record.foreign) facts.foreign_memory += memory;
   facts.foreign_pods = static_cast<int>(record.foreign.size());
   facts.has_orphans = !record.orphans.empty();
   facts.memory_reserve_percent = parameters.memory_reserve_percent;
-  facts.gang = configuration.cluster.gang;
+  facts.needs_agent = needs_agent(name);
   facts.clock = parameters.clock;
   NodeVerdict verdict = translate_node(facts);
   if (verdict.problem != record.problem || record.told.name.empty()) {
@@ -186,6 +206,29 @@ const std::vector<NodeSelectorFacts>& NodeBook::selector_facts() const {
     facts_->push_back({name, &record.node->metadata.labels, &record.node->spec.taints});
   }
   return *facts_;
+}
+
+bool NodeBook::needs_timetable(const std::string& name) const {
+  return turns_.need_timetable(name) || !asked_on(name).empty();
+}
+
+// Also where jobs take turns that were stacked under an earlier configuration.
+bool NodeBook::needs_agent(const std::string& name) const {
+  const kube::NodeTimetable* seen = table(name);
+  const bool lists_pods = seen != nullptr && !seen->spec.pods.empty();
+  return turns_.need_agent(name) || lists_pods || !asked_on(name).empty();
+}
+
+std::optional<NodeProblem> NodeBook::why_not_stopped(const std::string& name) const {
+  const Record* record = find(name);
+  const bool waits = record != nullptr && !turns_.need_agent(name);
+  return waits ? agent_problem(facts_of(name, *record)) : std::nullopt;
+}
+
+const std::set<std::string>& NodeBook::asked_on(const std::string& name) const {
+  static const std::set<std::string> kNone;
+  const Record* record = find(name);
+  return record == nullptr ? kNone : record->asked;
 }
 
 std::vector<const kube::Node*> NodeBook::objects() const {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/node_timetable.h"
@@ -19,9 +20,11 @@
 #include "kube/api/pod.h"
 #include "operator/loop/report.h"
 #include "operator/nodes/agent_pods.h"
+#include "operator/nodes/turns.h"
 #include "operator/nodes/unusable_nodes.h"
 #include "operator/translate/config_acceptance.h"
 #include "operator/translate/job_translation.h"
+#include "operator/translate/node_translation.h"
 #include "scheduler/event.h"
 #include "scheduler/model/config.h"
 #include "scheduler/model/node.h"
@@ -55,6 +58,10 @@ class NodeBook {
   // A job got an allocation there, or has it no more.
   void enter(const std::string& name, const std::string& job_uid);
   void leave(const std::string& name, const std::string& job_uid);
+  // Its user wants the job there to stand still, or does not any more: for so long the node needs
+  // an agent and a timetable, whatever the configuration says. Ends when the job leaves the node.
+  void ask_to_stop(const std::string& name, const std::string& job_uid);
+  void stop_asking(const std::string& name, const std::string& job_uid);
   // Another configuration or other parameters are in force: all nodes are looked at again.
   void observe_policy();
 
@@ -65,6 +72,8 @@ class NodeBook {
   };
   // Of the nodes that changed since the last call, in the order of their names. Cost: these nodes.
   News take_news(const sched::Configuration& configuration, const OperatorParameters& parameters);
+  // Nodes of which needs_timetable may be another than when this was called last.
+  std::set<std::string> take_asked() { return std::exchange(asked_changed_, {}); }
   // What partitions can hold may have changed since count() was called last.
   bool is_uncounted() const { return is_uncounted_; }
   // Returns whether jobs that wait have to be judged again: a partition holds more or less, or pods
@@ -80,6 +89,17 @@ class NodeBook {
   // The nodes of all partitions. Valid until the next observe() or count(). Cost: all nodes, once
   // after these.
   const std::vector<NodeSelectorFacts>& selector_facts() const;
+
+  // --- as of the last take_news() ---
+  // A timetable is kept for it even if that lists no pod.
+  bool needs_timetable(const std::string& name) const;
+  // It takes jobs only while its agent is ready.
+  bool needs_agent(const std::string& name) const;
+  // Why no pod can be made to stand still there yet, where the configuration alone needs no agent;
+  // nullopt: the node's agent is ready, or it takes jobs only while it is.
+  std::optional<NodeProblem> why_not_stopped(const std::string& name) const;
+  // UIDs of the jobs there that were asked to stop.
+  const std::set<std::string>& asked_on(const std::string& name) const;
 
   // --- as seen last ---
   std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()); }
@@ -105,6 +125,7 @@ class NodeBook {
     std::map<kube::ObjectKey, kube::Bytes> foreign;
     std::set<kube::ObjectKey> orphans;
     std::set<std::string> jobs;
+    std::set<std::string> asked;  // of them, to stop
 
     bool is_used() const {
       return node != nullptr || table != nullptr || !foreign.empty() || !orphans.empty() ||
@@ -113,15 +134,18 @@ class NodeBook {
   };
 
   const Record* find(const std::string& name) const;
+  NodeFacts facts_of(const std::string& name, const Record& record) const;
   // Updates record.problem.
   sched::NodeSpec judge(const std::string& name, Record& record,
-                        const sched::Configuration& configuration,
                         const OperatorParameters& parameters);
 
   const AgentPods& agents_;
   const Report& report_;
   std::map<std::string, Record> nodes_;
   std::set<std::string> changed_;
+  std::set<std::string> asked_changed_;
+  bool is_policy_new_ = true;
+  Turns turns_;
   bool is_uncounted_ = false;
   bool selects_anew_ = false;  // waiting jobs have to be judged again
   std::map<std::string, PartitionCapacity> capacity_;

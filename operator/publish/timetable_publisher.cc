@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/wellknown.h"
+
 namespace control {
 
 // A timetable that was deleted is not written at once: ensure_deleted() does so when the node still
@@ -15,6 +17,7 @@ void TimetablePublisher::observe(const std::string& node, const kube::NodeTimeta
     deleted_.insert(node);
     return;
   }
+  superfluous_.insert(node);
   if (!table.mirror.is_news(*object)) return;
   (void)table.mirror.saw(*object);
   compare(node, table);  // another writer's is written over
@@ -29,6 +32,7 @@ void TimetablePublisher::observe_node(const std::string& node) {
 // The node is gone, and Kubernetes collects its timetable.
 void TimetablePublisher::forget(const std::string& node) {
   to_write_.erase(node);
+  superfluous_.erase(node);
   const auto found = tables_.find(node);
   if (found == tables_.end()) return;
   // Of a write under way the answer is heard first.
@@ -37,10 +41,8 @@ void TimetablePublisher::forget(const std::string& node) {
 
 void TimetablePublisher::want(const sched::NodePlan& plan, const std::string& node,
                               const ListedJobs& jobs) {
-  const kube::NodeTimetable* seen = nodes_.table(node);
-  const auto topology = seen == nullptr ? std::nullopt : seen->status.topology;
   Table& table = tables_[node];
-  table.mirror.wanted() = encode_plan(plan, node, jobs, topology);
+  table.mirror.wanted() = encode_plan(plan, node, jobs);
   table.is_planned = true;
   compare(node, table);
 }
@@ -57,14 +59,21 @@ void TimetablePublisher::leave_out(const std::string& node, const std::string& j
 // plan is another one.
 void TimetablePublisher::compare(const std::string& node, Table& table) {
   TimetableMirror& mirror = table.mirror;
-  const bool differs =
-      table.is_planned && (!mirror.exists() || !same_plan(mirror.wanted(), mirror.stored()));
+  const bool is_needed = table.wants_pods() || nodes_.needs_timetable(node);
+  const bool differs = table.is_planned &&
+                       (mirror.exists() ? !same_plan(mirror.wanted(), mirror.stored()) : is_needed);
   mirror.set_differs(differs);
   if (differs) to_write_.insert(node);
+  if (mirror.exists() && !is_needed) superfluous_.insert(node);
 }
 
 void TimetablePublisher::ensure_all(base::Duration slice, base::Instant now) {
   for (const kube::Node* node : nodes_.objects()) ensure(node->metadata.name, slice, now);
+}
+
+void TimetablePublisher::ensure(const std::set<std::string>& nodes, base::Duration slice,
+                                base::Instant now) {
+  for (const std::string& node : nodes) ensure(node, slice, now);
 }
 
 void TimetablePublisher::ensure_deleted(base::Duration slice, base::Instant now) {
@@ -74,6 +83,12 @@ void TimetablePublisher::ensure_deleted(base::Duration slice, base::Instant now)
 // A node that was never planned gets an empty timetable: the agent reports its topology there.
 void TimetablePublisher::ensure(const std::string& node, base::Duration slice, base::Instant now) {
   if (!nodes_.in_partition(node) || nodes_.object(node) == nullptr) return;
+  const auto found = tables_.find(node);
+  const bool wants_pods = found != tables_.end() && found->second.wants_pods();
+  if (!wants_pods && !nodes_.needs_timetable(node)) {
+    if (found != tables_.end()) superfluous_.insert(node);
+    return;
+  }
   Table& table = tables_[node];
   if (table.mirror.exists()) return;
   if (!table.is_planned) {
@@ -97,7 +112,7 @@ std::vector<PutTimetable> TimetablePublisher::due(base::Instant now, std::int64_
     }
     Table& table = found->second;
     const TimetableMirror& mirror = table.mirror;
-    if (mirror.may_write(now) &&
+    if (mirror.may_write(now) && !table.deletion.is_under_way() &&
         gate_.may_publish(nodes_.jobs_on(*it), mirror.wanted(), mirror.stored())) {
       effects.push_back(write(*it, table, now, term));
     }
@@ -145,8 +160,78 @@ WriteEnd TimetablePublisher::answered(TimetablePut&& outcome, base::Instant now)
   return end;
 }
 
+// Nothing keeps it, as far as it is known here.
+bool TimetablePublisher::is_superfluous(const std::string& node, const Table& table) const {
+  return table.mirror.exists() && !table.wants_pods() && !nodes_.needs_timetable(node);
+}
+
+// What is stored lists no pods, nothing else is to be stored, and the agent obeys it, or has never
+// obeyed any version of it.
+bool TimetablePublisher::may_go(const std::string& node, const Table& table) const {
+  const TimetableMirror& mirror = table.mirror;
+  const bool is_settled = mirror.urgency() == WriteUrgency::kClean && !mirror.is_in_flight();
+  const kube::NodeTimetable* seen = nodes_.table(node);
+  if (!is_settled || !mirror.stored().pods.empty()) return false;
+  if (seen == nullptr || seen->metadata.uid != mirror.uid()) return false;
+  const kube::NodeTimetableStatus& status = seen->status;
+  if (!status.observed_revision)
+    return kube::find_condition(status.conditions, kube::kReady) == nullptr;
+  return status.observed_revision == mirror.stored().revision &&
+         status.observed_term.value_or(mirror.stored().term) == mirror.stored().term;
+}
+
+std::vector<DeleteTimetable> TimetablePublisher::due_deletions(base::Instant now) {
+  std::vector<DeleteTimetable> effects;
+  for (auto it = superfluous_.begin(); it != superfluous_.end();) {
+    const auto found = tables_.find(*it);
+    if (found == tables_.end() || !is_superfluous(*it, found->second)) {
+      it = superfluous_.erase(it);
+      continue;
+    }
+    Table& table = found->second;
+    // What it waits for a watch tells, or an answer.
+    if (!may_go(*it, table)) {
+      it = superfluous_.erase(it);
+      continue;
+    }
+    if (table.deletion.may_begin(now)) {
+      table.deletion.begin();
+      report_.log("timetable is needed no more", "node=" + *it);
+      effects.push_back({*it, table.mirror.uid(), table.mirror.version()});
+    }
+    ++it;
+  }
+  return effects;
+}
+
+// A conflict: it was changed meanwhile, as by its agent's word; the watch tells.
+void TimetablePublisher::answered(const TimetableDeleted& outcome, base::Instant now) {
+  const auto found = tables_.find(outcome.node);
+  if (found == tables_.end()) return;
+  Table& table = found->second;
+  const bool ok = outcome.status.ok();
+  const base::Code code = ok ? base::Code::kNotFound : outcome.status.error().code;
+  if (code == base::Code::kNotFound) {
+    table.deletion.succeeded();
+    table.mirror.saw_gone();
+  } else {
+    table.deletion.failed(now);
+    if (code != base::Code::kConflict) {
+      report_.warn("timetable not deleted",
+                   "node=" + outcome.node + " error=\"" + outcome.status.error().message + "\"");
+    }
+  }
+  compare(outcome.node, table);
+  if (!nodes_.knows(outcome.node)) forget(outcome.node);
+}
+
 base::Instant TimetablePublisher::next_due(base::Instant now) const {
   base::Instant due = base::kNever;
+  for (const std::string& node : superfluous_) {
+    const auto found = tables_.find(node);
+    if (found == tables_.end() || !is_superfluous(node, found->second)) continue;
+    if (const base::Instant at = found->second.deletion.due(); at > now) due = std::min(due, at);
+  }
   for (const std::string& node : to_write_) {
     const auto found = tables_.find(node);
     if (found == tables_.end()) continue;

@@ -1,5 +1,8 @@
-// TimetablePublisher: the NodeTimetables, one for every node of a partition, each written when what
-// it should say differs from what is stored, as soon as CommitGate lets it.
+// TimetablePublisher: the NodeTimetables, each written when what it should say differs from what is
+// stored, as soon as CommitGate lets it. A node has one if its pods take turns, or if it needs one
+// anyway (NodeBook::needs_timetable). One that is needed no more is deleted when it lists no pods
+// and its agent has said that it obeys that: then nothing is frozen there. An agent
+// that reads none lets everything run, so that none and an empty one are the same to a pod.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +16,7 @@
 #include "base/time.h"
 #include "operator/loop/report.h"
 #include "operator/nodes/node_book.h"
+#include "operator/publish/attempts.h"
 #include "operator/publish/commit_gate.h"
 #include "operator/publish/mirror.h"
 #include "operator/translate/timetable_translation.h"
@@ -43,9 +47,10 @@ class TimetablePublisher {
   void want(const sched::NodePlan& plan, const std::string& node, const ListedJobs& jobs);
   // The plans go on listing the job, but nothing is to touch its pods.
   void leave_out(const std::string& node, const std::string& job_uid);
-  // Those of all nodes of partitions, as counted last, are made where there is none. Cost: all
-  // nodes.
+  // Those of nodes of partitions, as counted last, are made where one is needed and there is none;
+  // those that are needed no more may go. Cost: all nodes, or these.
   void ensure_all(base::Duration slice, base::Instant now);
+  void ensure(const std::set<std::string>& nodes, base::Duration slice, base::Instant now);
   // Those that another client deleted are made again.
   void ensure_deleted(base::Duration slice, base::Instant now);
 
@@ -53,6 +58,9 @@ class TimetablePublisher {
   // Those that are due, under this term. Cost: the nodes that have to be written.
   std::vector<PutTimetable> due(base::Instant now, std::int64_t term);
   WriteEnd answered(TimetablePut&& outcome, base::Instant now);
+  // Those that may go. Cost: the nodes that do not need theirs any more, and still have it.
+  std::vector<DeleteTimetable> due_deletions(base::Instant now);
+  void answered(const TimetableDeleted& outcome, base::Instant now);
   // Never in the past: what is due now waits for a commit point.
   base::Instant next_due(base::Instant now) const;
 
@@ -73,8 +81,13 @@ class TimetablePublisher {
   struct Table {
     bool is_planned = false;  // mirror.wanted() is to be published
     TimetableMirror mirror;   // term and revision of `wanted` are unset
+    Attempts deletion;
+
+    bool wants_pods() const { return is_planned && !mirror.wanted().pods.empty(); }
   };
   void ensure(const std::string& node, base::Duration slice, base::Instant now);
+  bool is_superfluous(const std::string& node, const Table& table) const;
+  bool may_go(const std::string& node, const Table& table) const;
   // After a change of what it should be or of what is stored.
   void compare(const std::string& node, Table& table);
   PutTimetable write(const std::string& node, Table& table, base::Instant now, std::int64_t term);
@@ -85,6 +98,7 @@ class TimetablePublisher {
   std::map<std::string, Table> tables_;  // by node
   std::set<std::string> to_write_;       // nodes whose timetable may have to be written
   std::set<std::string> deleted_;
+  std::set<std::string> superfluous_;  // nodes that may not need theirs any more
 };
 
 }  // namespace control

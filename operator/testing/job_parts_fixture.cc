@@ -19,6 +19,14 @@ std::shared_ptr<const kube::Node> ready_node(const std::string& name, kube::Labe
   return std::make_shared<const kube::Node>(std::move(node));
 }
 
+std::shared_ptr<const kube::NodeTimetable> ready_agent(const std::string& node) {
+  kube::NodeTimetable table;
+  table.metadata.name = node;
+  table.status.conditions.push_back(
+      {.type = std::string{kube::kReady}, .status = kube::ConditionStatus::kTrue});
+  return std::make_shared<const kube::NodeTimetable>(std::move(table));
+}
+
 JobPartsFixture::JobPartsFixture() {
   kube::Partition batch;
   batch.metadata.name = batch.metadata.uid = "batch";
@@ -27,10 +35,13 @@ JobPartsFixture::JobPartsFixture() {
   Changes<kube::Partition> partitions;
   partitions[{"", "batch"}] = std::make_shared<const kube::Partition>(batch);
   policy.observe(partitions);
-  for (const char* name : {"n1", "n2"}) (void)nodes.observe(name, ready_node(name));
+  for (const char* name : {"n1", "n2"}) {
+    (void)nodes.observe(name, ready_node(name));
+    nodes.observe_agent(name, ready_agent(name));
+  }
   (void)policy.decide(nodes.objects(), now);
   sched::Configuration configuration = policy.configuration();
-  configuration.cluster.gang = false;  // so that nodes need no agent
+  configuration.cluster.gang = false;
   scheduler.tell(sched::Configure{std::make_shared<const sched::Configuration>(configuration)});
   for (const sched::Event& event : nodes.take_news(configuration, policy.parameters()).events) {
     scheduler.tell(event);

@@ -23,6 +23,9 @@ namespace control {
 // A node of 8 CPUs and 16 GiB that is Ready, as a watch shows it.
 std::shared_ptr<const kube::Node> ready_node(const std::string& name, kube::Labels labels = {});
 
+// The node's timetable, in which its agent says that it is ready.
+std::shared_ptr<const kube::NodeTimetable> ready_agent(const std::string& node);
+
 class JobPartsFixture : public testing::Test {
  protected:
   JobPartsFixture();

@@ -10,7 +10,7 @@ namespace control {
 namespace {
 
 constexpr std::int64_t kSharesMax = 1'000'000;
-constexpr std::int64_t kPriorityMax = 4'294'967'293;
+constexpr std::int64_t kAssociationPriorityMax = 4'294'967'293;
 
 sched::Shares shares_of(const std::optional<std::int32_t>& count,
                         const std::optional<bool>& of_parent) {
@@ -44,7 +44,7 @@ std::vector<std::string> check_account(const kube::Account& account) {
                  "\" is this account itself; name another one, or leave it out for root");
   }
   check_shares("spec.", spec.shares, spec.shares_of_parent, "sharesOfParent", problems);
-  problems.range("spec.priority", spec.priority, 0, kPriorityMax);
+  problems.range("spec.priority", spec.priority, 0, kAssociationPriorityMax);
   check_limits("spec.limits", spec.limits, problems);
   std::set<std::string> seen;
   for (std::size_t i = 0; i < spec.namespaces.size(); ++i) {
@@ -55,7 +55,7 @@ std::vector<std::string> check_account(const kube::Account& account) {
       problems.add(field + "name: \"" + each.name + "\" is listed twice; list it once");
     }
     check_shares(field, each.shares, each.shares_of_account, "sharesOfAccount", problems);
-    problems.range(field + "priority", each.priority, 0, kPriorityMax);
+    problems.range(field + "priority", each.priority, 0, kAssociationPriorityMax);
     check_limits(field + "limits", each.limits, problems);
   }
   return problems.take();

@@ -48,9 +48,16 @@ std::vector<std::string> features_of(const kube::Labels& labels) {
   return features;
 }
 
+// All CPUs of the machine, as its agent would count them: requests of CPUs decide nothing here, so
+// what kubelet keeps back of them does not either.
+std::int64_t cpus_of(const kube::NodeStatus& status) {
+  const std::int64_t all = quantity_units(status.capacity, "cpu");
+  return all > 0 ? all : quantity_units(status.allocatable, "cpu");
+}
+
 void set_processors(const NodeFacts& facts, sched::NodeSpec& spec) {
-  const auto cpus = static_cast<int>(std::clamp<std::int64_t>(
-      quantity_units(facts.node->status.allocatable, "cpu"), 1, sched::kCoresPerNodeMax));
+  const auto cpus = static_cast<int>(
+      std::clamp<std::int64_t>(cpus_of(facts.node->status), 1, sched::kCoresPerNodeMax));
   spec.sockets = 1;
   spec.cores_per_socket = cpus;
   spec.threads_per_core = 1;
@@ -89,25 +96,6 @@ std::optional<NodeProblem> problem(std::string_view reason, std::string message)
   return NodeProblem{std::string{reason}, std::move(message)};
 }
 
-// kubelet's word comes first: it is the newer one when an agent has died.
-std::optional<NodeProblem> agent_problem(const NodeFacts& facts) {
-  switch (facts.agent_pod.value_or(AgentPod::kReady)) {
-    case AgentPod::kMissing:
-      return problem(kube::kNodeNoAgent, "has no pod of the agent");
-    case AgentPod::kNotRunning:
-      return problem(kube::kNodeAgentNotReady, "has an agent whose container does not run");
-    case AgentPod::kNotReady:
-      return problem(kube::kNodeAgentNotReady, "has an agent whose pod is not ready");
-    case AgentPod::kReady:
-      break;
-  }
-  if (facts.agent == nullptr) return problem(kube::kNodeNoAgent, "has no agent yet");
-  const kube::Condition* ready = kube::find_condition(facts.agent->conditions, kube::kReady);
-  if (ready == nullptr) return problem(kube::kNodeNoAgent, "has no agent yet");
-  if (ready->status == kube::ConditionStatus::kTrue) return std::nullopt;
-  return problem(kube::kNodeAgentNotReady, "has an agent that says " + ready->reason);
-}
-
 // Why no new job may start there.
 std::optional<NodeProblem> why_drained(const NodeFacts& facts) {
   const kube::Node& node = *facts.node;
@@ -122,9 +110,8 @@ std::optional<NodeProblem> why_drained(const NodeFacts& facts) {
     }
   }
   if (facts.has_orphans) return problem(kube::kNodeHasOrphans, "has pods of a deleted job");
-  if (facts.gang) {
-    if (auto found = agent_problem(facts)) return found;
-  }
+  if (!facts.needs_agent) return std::nullopt;
+  if (auto found = agent_problem(facts)) return found;
   if (facts.clock == kube::ClockPolicy::kRequire &&
       (facts.agent == nullptr || !kube::is_true(facts.agent->conditions, "ClockSynchronized"))) {
     return problem(kube::kNodeClock, "has a clock that is not synchronized");
@@ -153,6 +140,25 @@ kube::Bytes memory_request(const kube::Pod& pod) {
     }
   }
   return kube::Bytes{std::max(containers, init) + memory_of(pod.spec.overhead).value()};
+}
+
+// kubelet's word comes first: it is the newer one when an agent has died.
+std::optional<NodeProblem> agent_problem(const NodeFacts& facts) {
+  switch (facts.agent_pod.value_or(AgentPod::kReady)) {
+    case AgentPod::kMissing:
+      return problem(kube::kNodeNoAgent, "has no pod of the agent");
+    case AgentPod::kNotRunning:
+      return problem(kube::kNodeAgentNotReady, "has an agent whose container does not run");
+    case AgentPod::kNotReady:
+      return problem(kube::kNodeAgentNotReady, "has an agent whose pod is not ready");
+    case AgentPod::kReady:
+      break;
+  }
+  if (facts.agent == nullptr) return problem(kube::kNodeNoAgent, "has no agent yet");
+  const kube::Condition* ready = kube::find_condition(facts.agent->conditions, kube::kReady);
+  if (ready == nullptr) return problem(kube::kNodeNoAgent, "has no agent yet");
+  if (ready->status == kube::ConditionStatus::kTrue) return std::nullopt;
+  return problem(kube::kNodeAgentNotReady, "has an agent that says " + ready->reason);
 }
 
 NodeVerdict translate_node(const NodeFacts& facts) {

@@ -40,7 +40,7 @@ struct NodeFacts {
   // Pods of ours are on it whose job does not exist any more: nothing new until they are gone.
   bool has_orphans = false;
   int memory_reserve_percent = 5;  // SchedulerConfig.spec.nodeReserve
-  bool gang = true;                // jobs may be stacked, so an agent has to be there
+  bool needs_agent = true;         // it takes jobs only while its agent is ready
   kube::ClockPolicy clock = kube::ClockPolicy::kWarn;
 };
 
@@ -50,6 +50,9 @@ struct NodeProblem {
   std::string message;  // with the node as its subject: "is cordoned"; it names no single node
   friend auto operator<=>(const NodeProblem&, const NodeProblem&) = default;
 };
+
+// Why the node's agent, on which others' turns depend, does not do its work; nullopt: it is ready.
+std::optional<NodeProblem> agent_problem(const NodeFacts& facts);
 
 struct NodeVerdict {
   sched::NodeSpec spec;

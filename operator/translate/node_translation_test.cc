@@ -58,6 +58,12 @@ TEST(NodeTranslation, PodsAreNoMoreThanATimetableLists) {
             1024);
 }
 
+// Until its agent says more: the machine's CPUs, also those that kubelet keeps back.
+TEST(NodeTranslation, CountsTheCpusOfTheMachine) {
+  const kube::Node node = ready_node({{"status", {{"capacity", {{"cpu", "10"}}}}}});
+  EXPECT_EQ(translate_node({.node = &node}).spec.cpus, 10);
+}
+
 TEST(NodeTranslation, TopologyAndWeightComeFromAgentAndLabel) {
   const kube::Node node = ready_node({{"metadata", {{"labels", {{"kubegang.io/weight", "5"}}}}}});
   auto agent = ready_agent();
@@ -102,7 +108,7 @@ TEST(NodeTranslation, TakesNothingNewWithoutAgentCordonedOrTainted) {
       {{"status", {{"conditions", json::array({{{"type", "Ready"}, {"status", "Unknown"}}})}}}});
   using sched::NodeState;
   EXPECT_EQ(translate_node({.node = &plain}).spec.state, NodeState::kDrain);
-  EXPECT_EQ(translate_node({.node = &plain, .gang = false}).spec.state, NodeState::kUp);
+  EXPECT_EQ(translate_node({.node = &plain, .needs_agent = false}).spec.state, NodeState::kUp);
   EXPECT_EQ(translate_node({.node = &cordoned, .agent = &agent}).spec.state, NodeState::kDrain);
   EXPECT_EQ(translate_node({.node = &tainted, .agent = &agent}).spec.state, NodeState::kDrain);
   EXPECT_EQ(translate_node({.node = &down, .agent = &agent}).spec.state, NodeState::kDown);
@@ -111,6 +117,10 @@ TEST(NodeTranslation, TakesNothingNewWithoutAgentCordonedOrTainted) {
   EXPECT_EQ(translate_node({.node = &plain, .agent = &agent, .clock = kube::ClockPolicy::kRequire})
                 .spec.state,
             NodeState::kDrain);
+  EXPECT_EQ(
+      translate_node({.node = &plain, .needs_agent = false, .clock = kube::ClockPolicy::kRequire})
+          .spec.state,
+      NodeState::kUp);
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
 #include "operator/translate/timetable_translation.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
-#include "operator/translate/allocation.h"
 #include "operator/translate/units.h"
 
 namespace control {
@@ -62,63 +60,10 @@ timetable::Timetable map_timetable(const timetable::Timetable& from, std::size_t
   return to;
 }
 
-// "0-3,8" in the order in which it is written.
-std::vector<int> expand_numbers(std::string_view text) {
-  std::vector<int> numbers;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end) {
-    int first = 0;
-    auto parsed = std::from_chars(at, end, first);
-    if (parsed.ec != std::errc{}) return {};
-    int last = first;
-    at = parsed.ptr;
-    if (at < end && *at == '-') {
-      parsed = std::from_chars(at + 1, end, last);
-      if (parsed.ec != std::errc{}) return {};
-      at = parsed.ptr;
-    }
-    for (int n = first; n <= last && numbers.size() < 65'536; ++n) numbers.push_back(n);
-    if (at < end && *at++ != ',') return {};
-  }
-  return numbers;
-}
-
-std::string join_ranges(std::vector<int> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  std::string text;
-  for (std::size_t first = 0; first < numbers.size();) {
-    std::size_t last = first;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(numbers[first]);
-    if (last > first) text += "-" + std::to_string(numbers[last]);
-    first = last + 1;
-  }
-  return text;
-}
-
 }  // namespace
 
-std::string cpuset_of(const std::string& cores, const std::optional<kube::NodeTopology>& topology) {
-  if (!topology || cores.empty() || topology->threads_per_core < 1) return "";
-  const auto set = parse_cores(cores);
-  const std::vector<int> ids = expand_numbers(topology->cpu_ids);
-  if (!set.ok() || ids.empty()) return "";
-  const int threads = topology->threads_per_core;
-  std::vector<int> numbers;
-  for (int core = set->next(0); core >= 0; core = set->next(core + 1)) {
-    for (int thread = 0; thread < threads; ++thread) {
-      const auto index = static_cast<std::size_t>(core * threads + thread);
-      if (index < ids.size()) numbers.push_back(ids[index]);
-    }
-    if (core + 1 >= sched::kCoresPerNodeMax) break;
-  }
-  return join_ranges(std::move(numbers));
-}
-
 kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::string& node_name,
-                                    const ListedJobs& find,
-                                    const std::optional<kube::NodeTopology>& topology) {
+                                    const ListedJobs& find) {
   kube::NodeTimetableSpec spec;
   spec.as_of = plan.as_of;
   std::vector<std::vector<std::uint16_t>> images(plan.entries.size());
@@ -135,7 +80,6 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
       pod.job_uid = job->uid;
       pod.row = row_of(entry.row);
       pod.ran = std::chrono::seconds{whole_seconds_down(entry.ran)};
-      if (job->bind_cores) pod.cpuset = cpuset_of(slot.cores, topology);
     }
   }
   spec.timetable = map_timetable(plan.timetable, spec.pods.size(), images);

@@ -18,19 +18,13 @@ struct ListedJob {
   std::string ns;
   std::string uid;
   std::span<const PodSlot> slots;  // of its present start, on all its nodes
-  bool bind_cores = false;         // its CPU set is to be applied
 };
 using ListedJobs = std::function<std::optional<ListedJob>(sched::JobId)>;
-
-// CPU numbers of these cores on a node of that topology ("" = nothing to bind: no topology). The
-// topology's cpuIDs name the threads of core 0, then those of core 1, and so on.
-std::string cpuset_of(const std::string& cores, const std::optional<kube::NodeTopology>& topology);
 
 // Term and revision are the writer's. An entry of a job with several pods on the node (PerTask)
 // becomes several entries with the same turns. Jobs that `find` does not know are left out.
 kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::string& node_name,
-                                    const ListedJobs& find,
-                                    const std::optional<kube::NodeTopology>& topology);
+                                    const ListedJobs& find);
 
 // The same without the pods of that job, which the agent then does not touch.
 kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,

@@ -26,7 +26,7 @@ TEST(Timetables, ComeBackAndNamePods) {
     if (id == sched::JobId{1}) return ListedJob{"ns", "u1", one};
     return ListedJob{"ns", "u2", two};
   };
-  const auto spec = encode_plan(plan, "n1", find, std::nullopt);
+  const auto spec = encode_plan(plan, "n1", find);
   ASSERT_EQ(spec.pods.size(), 3U);
   EXPECT_EQ(spec.pods[2].name, "b-1");
   EXPECT_EQ(spec.timetable.cycle, (std::vector<timetable::PodSet>{{1, 2}, {0}}));
@@ -42,14 +42,6 @@ TEST(Timetables, ComeBackAndNamePods) {
   });
   EXPECT_EQ(without->entries.size(), 1U);
   EXPECT_EQ(without->timetable.cycle, (std::vector<timetable::PodSet>{{}, {0}}));
-}
-
-TEST(Timetables, CpuSetsFollowTheTopologysOrder) {
-  EXPECT_EQ(cpuset_of("0-1", kube::NodeTopology{1, 4, 1, "0-3"}), "0-1");
-  // Threads of a core stand together in cpuIDs.
-  EXPECT_EQ(cpuset_of("0,3", kube::NodeTopology{1, 4, 2, "0,4,1,5,2,6,3,7"}), "0,3-4,7");
-  EXPECT_EQ(cpuset_of("", kube::NodeTopology{1, 4, 1, "0-3"}), "");
-  EXPECT_EQ(cpuset_of("0", std::nullopt), "");
 }
 
 }  // namespace

@@ -97,6 +97,58 @@ TEST_P(Crashes, AtRandomWritesLoseNothingAndRunNothingTwice) {
 INSTANTIATE_TEST_SUITE_P(Modes, Crashes, testing::Values("Suspend", "Requeue", "Cancel"),
                          [](const auto& mode) { return std::string{mode.param}; });
 
+// One job per node at times, up to four at others, and users who suspend their jobs: timetables
+// come and go with the turns that need them.
+TEST(CrashesAtRandom, WhileTimetablesComeAndGoLoseNothing) {
+  int crashes = 0;
+  for (int round = 0; round < rounds(4); ++round) {
+    SCOPED_TRACE("seed " + std::to_string(round));
+    World world{{.seed = static_cast<std::uint64_t>(round) + 400,
+                 .nodes = {"n1", "n2", "n3"},
+                 .crash_per_mille = 60,
+                 .agent_pods = true}};
+    base::Prng prng{static_cast<std::uint64_t>(round) + 17};
+    json config = linear_config("4s");
+    config["spec"]["killWait"] = "2s";
+    world.apply(config);
+    const auto share = [&](bool on) {
+      world.apply(
+          partition("batch", {{"nodes", {{"hostlist", "n[1-3]"}}},
+                              {"default", true},
+                              {"overSubscribe", {{"policy", on ? "Force" : "Exclusive"}}}}));
+    };
+    const auto suspend = [&](const std::string& name, bool on) {
+      world.patch_job(name, {{"control", {{"suspend", on}}}});
+    };
+    share(false);
+    std::vector<std::string> names;
+    for (int i = 0; i < 5; ++i) {
+      names.push_back("job-" + std::to_string(i));
+      const int nodes = 1 + static_cast<int>(prng.below(2));
+      world.apply(gang_job(names.back(), nodes, std::to_string(10 + prng.below(20)) + "s"));
+      world.run_for(seconds{prng.below(4)});
+    }
+    for (int i = 0; i < 20; ++i) {
+      if (prng.below(3) == 0) share(prng.below(2) == 0);
+      suspend(names[prng.below(names.size())], prng.below(2) == 0);
+      world.run_for(seconds{prng.below(5)});
+    }
+    crashes += world.crashes();
+    world.set_crash_per_mille(0);
+    share(false);
+    for (const std::string& name : names) suspend(name, false);
+    EXPECT_TRUE(world.run_until([&] { return all_ended(world, names); }, minutes{10}))
+        << states(world, names) << "\n"
+        << world.log_tail();
+    world.run_for(seconds{10});
+    const auto tables = world.client().list<kube::NodeTimetable>();
+    EXPECT_TRUE(tables.ok() && tables->items.empty()) << world.log_tail();
+    expect_no_violations(world);
+    if (HasFailure()) return;  // one seed is enough to look at
+  }
+  EXPECT_GT(crashes, 0);
+}
+
 // A restart in the middle of a rotation: no job loses a turn.
 TEST(Restart, InTheMiddleOfARotationChangesNothing) {
   World world{{}};

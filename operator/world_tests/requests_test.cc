@@ -97,5 +97,38 @@ TEST(Operator, WhatOnlyInformsGivesWayToWhatHasToBeWritten) {
   }
 }
 
+// Of each kind, as "patch jobs/status 2"; what only informs and what is read is left out.
+std::string requests(World& world) {
+  std::string text;
+  for (const auto& [kind, count] : world.server().request_counts()) {
+    if (kind.verb == "get" || kind.verb == "list" || kind.verb == "watch") continue;
+    if (kind.resource == "partitions" || kind.resource == "schedulerconfigs") continue;
+    text += (text.empty() ? "" : ", ") + kind.verb + " " + kind.resource +
+            (kind.subresource.empty() ? "" : "/") + kind.subresource + " " + std::to_string(count);
+  }
+  return text;
+}
+
+// The table of docs/performance.md; the pods' statuses are their kubelet's.
+TEST(Operator, AStartOnNodesWithoutTurnsTakesTwoRequestsAndOneForEachPod) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(
+      partition("batch", force("n[12-16]", {{"overSubscribe", {{"policy", "Exclusive"}}}})));
+  world.apply(gang_job("first", 1, "1s"));
+  world.run_for(seconds{10});
+  const auto of_start = [&world](const std::string& name, int nodes) {
+    world.server().clear_request_log();
+    world.apply(gang_job(name, nodes, "", {{"network", "None"}}));
+    world.run_for(seconds{10});
+    EXPECT_EQ(world.condition("Job", name, "Ready").substr(0, 4), "True") << world.log_tail();
+    return requests(world);
+  };
+  EXPECT_EQ(of_start("one", 1),
+            "create jobs 1, create pods 1, patch jobs/status 2, patch pods/status 1");
+  EXPECT_EQ(of_start("three", 3),
+            "create jobs 1, create pods 3, patch jobs/status 2, patch pods/status 3");
+}
+
 }  // namespace
 }  // namespace control

@@ -25,6 +25,7 @@ struct PointOf {
     return effect.point;
   }
   WritePoint operator()(const PutTimetable&) const { return WritePoint::kTimetable; }
+  WritePoint operator()(const DeleteTimetable&) const { return WritePoint::kTimetableDelete; }
   WritePoint operator()(const ReadTemplate&) const { return WritePoint::kTemplateRead; }
   WritePoint operator()(const CreatePod&) const { return WritePoint::kPodCreate; }
   WritePoint operator()(const DeletePod&) const { return WritePoint::kPodDelete; }
@@ -68,6 +69,13 @@ class CarryOut {
                          .fresh = base::Error{}};
     if (!outcome.result.ok()) outcome.fresh = client_.get<kube::NodeTimetable>(key);
     return outcome;
+  }
+
+  Outcome operator()(const DeleteTimetable& effect) const {
+    return TimetableDeleted{effect.node,
+                            client_.remove<kube::NodeTimetable>(
+                                {.ns = "", .name = effect.node},
+                                {.uid = effect.uid, .resource_version = effect.version})};
   }
 
   Outcome operator()(const ReadTemplate& effect) const {

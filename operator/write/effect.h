@@ -79,6 +79,18 @@ struct TimetablePut {
   base::Result<kube::NodeTimetable> fresh;  // after a failure, what is stored
 };
 
+// Unless it is another by now, or of another version.
+struct DeleteTimetable {
+  std::string node;
+  std::string uid;
+  std::string version;
+  friend bool operator==(const DeleteTimetable&, const DeleteTimetable&) = default;
+};
+struct TimetableDeleted {
+  std::string node;
+  base::Status status;
+};
+
 // --- pods of a start ---
 
 struct ReadTemplate {
@@ -217,13 +229,15 @@ struct OrphanDeleted {
 
 using Effect =
     PolicyKinds::Variant<PatchStatus, PatchStatus<kube::Job>, PatchStatus<kube::BatchJob>,
-                         PutTimetable, ReadTemplate, CreatePod, DeletePod, CreateService, TryPod,
-                         ReserveIds, SetTaints, NotePod, CreateJob, DeleteJob, DeleteOrphan>;
+                         PutTimetable, DeleteTimetable, ReadTemplate, CreatePod, DeletePod,
+                         CreateService, TryPod, ReserveIds, SetTaints, NotePod, CreateJob,
+                         DeleteJob, DeleteOrphan>;
 
-using Outcome = PolicyKinds::Variant<StatusPatched, StatusPatched<kube::Job>,
-                                     StatusPatched<kube::BatchJob>, TimetablePut, TemplateRead,
-                                     PodCreated, PodDeleted, ServiceCreated, PodTried, IdsReserved,
-                                     TaintsSet, PodNoted, JobCreated, JobDeleted, OrphanDeleted>;
+using Outcome =
+    PolicyKinds::Variant<StatusPatched, StatusPatched<kube::Job>, StatusPatched<kube::BatchJob>,
+                         TimetablePut, TimetableDeleted, TemplateRead, PodCreated, PodDeleted,
+                         ServiceCreated, PodTried, IdsReserved, TaintsSet, PodNoted, JobCreated,
+                         JobDeleted, OrphanDeleted>;
 
 WritePoint point_of(const Effect& effect);
 

@@ -8,7 +8,7 @@
 namespace control {
 namespace {
 
-constexpr std::array<std::pair<WritePoint, std::string_view>, 24> kNames{{
+constexpr std::array<std::pair<WritePoint, std::string_view>, 25> kNames{{
     {WritePoint::kStart, "start"},
     {WritePoint::kReady, "ready"},
     {WritePoint::kClaim, "claim"},
@@ -17,6 +17,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 24> kNames{{
     {WritePoint::kFinal, "final"},
     {WritePoint::kStatus, "status"},
     {WritePoint::kTimetable, "timetable"},
+    {WritePoint::kTimetableDelete, "timetable-delete"},
     {WritePoint::kTemplateRead, "template-read"},
     {WritePoint::kPodCreate, "pod-create"},
     {WritePoint::kPodDelete, "pod-delete"},

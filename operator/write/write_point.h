@@ -17,6 +17,7 @@ enum class WritePoint {
   kFinal,     // commit point: it has ended
   kStatus,    // anything that no other write waits for
   kTimetable,
+  kTimetableDelete,
   kTemplateRead,
   kPodCreate,
   kPodDelete,

@@ -64,13 +64,6 @@ bool same_from(const NodePlan& a, const NodePlan& b, base::Instant from) {
   return pods && timetable::same_from(a.timetable, b.timetable, *pods, from);
 }
 
-// Whether the job's cores on the node have to be set (cpusets): not where it has whole nodes.
-bool NodePlans::sets_cores(const Job& job) const {
-  const ClusterParameters& parameters = cluster_.parameters();
-  return parameters.select == SelectType::kConsTres && parameters.task_affinity &&
-         !job.allocation.whole_nodes;
-}
-
 // The jobs of the node in list order: the members of the node's component in the order of its lists
 // as of `settled`, then the others in job-table order. Sets `component` if there is one.
 //
@@ -130,7 +123,7 @@ std::vector<NodePlans::Listed> NodePlans::list(NodeIndex node,
 // 1. List the node's jobs: an entry's position is its pod in the node's timetable.
 // 2. Cut each run of the timeline down to them, cycle first; a node without a component has a cycle
 //    of one slot.
-// 3. A timetable is needed if a job is off at some time, or cores are to be set.
+// 3. A timetable is needed if a job is off at some time.
 // 4. Say how long each job has run by as_of.
 NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
                                    const RunTime& run_time) const {
@@ -176,13 +169,11 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
   simplify(table, std::min(now, plan.as_of));
   const auto off_at_some_time =  // 3
       [&](const timetable::PodSet& run) { return run.size() < jobs.size(); };
-  full.needed = std::any_of(table.cycle.begin(), table.cycle.end(), off_at_some_time) ||
-                std::any_of(table.plan.begin(), table.plan.end(),
-                            [&](const timetable::PlanEntry& entry) {
-                              return entry.until > now && off_at_some_time(entry.run);
-                            }) ||
-                std::any_of(jobs.begin(), jobs.end(),
-                            [&](const Listed& entry) { return sets_cores(*entry.job); });
+  full.needed =
+      std::any_of(table.cycle.begin(), table.cycle.end(), off_at_some_time) ||
+      std::any_of(table.plan.begin(), table.plan.end(), [&](const timetable::PlanEntry& entry) {
+        return entry.until > now && off_at_some_time(entry.run);
+      });
   for (const Listed& entry : jobs) {  // 4
     plan.entries.push_back({entry.job->id, entry.row, run_time(*entry.job, plan.as_of)});
   }

@@ -2,12 +2,11 @@
 // 2), and the memory of what was published, so that only nodes whose list or run(t) changed are
 // written.
 //
-// A node lists all jobs on it if one of them is off at some t, or if cores are to be set; otherwise
-// it lists none. A published plan that says the same from now on stays, though it may list jobs
-// that run always by now: that is no reason for a write. But it means the pods of the start that
-// it was made for: once one of its jobs has begun anew it has to be written again, though to the
-// letter it says the same. Cost: O(jobs on the node × slots) per node
-// that may have changed.
+// A node lists all jobs on it if one of them is off at some t; otherwise it lists none. A published
+// plan that says the same from now on stays, though it may list jobs that run always by now: that
+// is no reason for a write. But it means the pods of the start that it was made for: once one of
+// its jobs has begun anew it has to be written again, though to the letter it says the same. Cost:
+// O(jobs on the node × slots) per node that may have changed.
 #pragma once
 
 #include <functional>
@@ -45,7 +44,7 @@ class NodePlans {
   // The plan of a node from now on, with all its jobs.
   struct Full {
     NodePlan plan;
-    bool needed = false;  // a job is off at some t, or cores are to be set
+    bool needed = false;  // a job is off at some t
   };
   Full plan_of(NodeIndex node, base::Instant now, const RunTime& run_time) const;
 
@@ -58,7 +57,6 @@ class NodePlans {
     bool never = false;
   };
   std::vector<Listed> list(NodeIndex node, const gang::Component*& component) const;
-  bool sets_cores(const Job& job) const;
 
   const Cluster& cluster_;
   const NodeUsage& usage_;

@@ -42,7 +42,7 @@ class Published {
   NodePlans plans_;
 };
 
-// A node on which every job runs for ever needs no timetable, …
+// A node on which every job runs for ever needs no timetable.
 TEST(NodePlans, PublishNothingWhereEveryJobRuns) {
   TrackedGang gang{"A1 B1", 0, gang::Unit::kNode};
   Published published{gang};
@@ -51,12 +51,13 @@ TEST(NodePlans, PublishNothingWhereEveryJobRuns) {
   EXPECT_EQ(published.take(1), "");
 }
 
-// … unless its jobs' cores have to be set.
-TEST(NodePlans, ListJobsWhoseCoresAreSet) {
+// Neither do jobs on cores of their own: a pod brings its CPU set along.
+TEST(NodePlans, PublishNothingForJobsOnCoresOfTheirOwn) {
   TrackedGang gang{"A1"};
   Published published{gang};
   gang.start(1, 1, 'A', "a01");
-  EXPECT_EQ(published.take(1), "a 1F | cycle 1,\n");
+  gang.start(1, 2, 'A', "a23");
+  EXPECT_EQ(published.take(1), "");
 }
 
 // Where a job is off at some time all jobs of the node are listed, also those that run always. The

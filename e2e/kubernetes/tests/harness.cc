@@ -120,9 +120,10 @@ void Cluster::wait_nodes_ready() {
     for (int n = 1; n <= kNodesCount; ++n) {
       if (!node_is_ready(n)) return false;
     }
-    return std::count_if(all.begin(), all.end(), [](const kube::NodeTimetable& one) {
-             return kube::is_true(one.status.conditions, "Ready");
-           }) == kNodesCount;
+    // A node on which no jobs take turns has none.
+    return std::all_of(all.begin(), all.end(), [](const kube::NodeTimetable& one) {
+      return kube::is_true(one.status.conditions, "Ready");
+    });
   }));
 }
 
