@@ -280,8 +280,7 @@ base::Status select_parameters(ClusterParameters& c, std::string_view value) {
 base::Result<sched::ClusterParameters> read_cluster_keys(std::span<const KeyValue> keys) {
   sched::ClusterParameters cluster;
   cluster.task_affinity = false;  // Slurm's default: task/none
-  cluster.backfill.keeps_time_min = true;
-  cluster.backfill.exact_starts = false;
+  cluster.as_recorded = true;
   std::vector<KeyValue> of_priority;
   std::vector<KeyValue> others;
   for (const KeyValue& key : keys) {

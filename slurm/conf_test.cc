@@ -19,8 +19,7 @@ std::string cluster_refusal(const Keys& keys) {
 TEST(ClusterKeys, AbsentOnesHaveSlurmsDefaults) {
   sched::ClusterParameters want;
   want.task_affinity = false;  // TaskPlugin defaults to task/none
-  want.backfill.keeps_time_min = true;
-  want.backfill.exact_starts = false;
+  want.as_recorded = true;
   const base::Result<sched::ClusterParameters> read = read_cluster_keys({});
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(*read, want);
@@ -79,8 +78,7 @@ TEST(ClusterKeys, ReadsEachKey) {
   want.backfill.min_age_reserve = seconds{30};
   want.backfill.min_prio_reserve = sched::Priority{4};
   want.backfill.continues = true;
-  want.backfill.keeps_time_min = true;
-  want.backfill.exact_starts = false;
+  want.as_recorded = true;
   want.time_slice = seconds{7};
   want.kill_wait = seconds{3};
   want.message_timeout = seconds{4};

@@ -66,7 +66,7 @@ void BackfillPass::begin(base::Instant now) {
   admission_.queue().walk([&](const QueueRecord& record) {
     plan_->records.push_back({record.job, record.partition});
     const auto count = static_cast<int>(plan_->records.size());
-    return !parameters.exact_starts || count < parameters.max_job_test;
+    return cluster_.parameters().as_recorded || count < parameters.max_job_test;
   });
   if (parameters.running_job_reserve) promise_running_jobs();
 }
@@ -222,9 +222,8 @@ NodeSet BackfillPass::open_nodes(const Try& tried, base::Instant now) {
 std::optional<base::Instant> BackfillPass::later_start(const Try& tried, const NodeSet& open,
                                                        base::Instant from) const {
   if (tried.now_only) return std::nullopt;
-  return cluster_.parameters().backfill.exact_starts
-             ? plan_->promises.next_free(from)
-             : plan_->promises.next_gain(open, from, tried.limit);
+  return cluster_.parameters().as_recorded ? plan_->promises.next_gain(open, from, tried.limit)
+                                           : plan_->promises.next_free(from);
 }
 
 // When the job may start, beginning with now: the nodes that are free of promises from then on for
@@ -245,7 +244,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
     const NodeSet& nodes = sweep.at(*from);
     std::optional<base::Instant> later = later_start(tried, open, *from);
     std::optional<base::Instant> until = later;
-    if (until && parameters.exact_starts)
+    if (until && !cluster_.parameters().as_recorded)
       until = *until + parameters.resolution - base::Duration{1};
     if (nodes.count() < nodes_min || !nodes.contains(required)) {
       from = later;
@@ -311,7 +310,7 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     actions_.start(job, tried.partition, std::move(*fits));
     admission_.withdraw(job);
     lookahead_.started(job);
-    if (!cluster_.parameters().backfill.exact_starts) promise_running(job);
+    if (cluster_.parameters().as_recorded) promise_running(job);
     ++plan_->started;
     plan_->version = books_.version();
     available_.reset();
@@ -337,17 +336,21 @@ void BackfillPass::limit_to_promises(const Try& tried, Fits& fits) const {
   for_each_rank(cluster_, fits.allocation,
                 [&](int rank, const NodeAllocation&) { nodes.set(rank); });
   const auto next = plan_->promises.next_begin(nodes, plan_->now);
-  const bool keeps = cluster_.parameters().backfill.keeps_time_min;
-  fits.time_limit = keeps ? tried.limit : tried.full_limit;
-  if (keeps || !next) return;
-  const base::Duration left = std::chrono::floor<std::chrono::minutes>(*next - plan_->now);
-  fits.time_limit = std::clamp(left, tried.limit, tried.full_limit);
+  base::Duration limit = tried.full_limit;
+  if (cluster_.parameters().as_recorded) {
+    limit = tried.limit;
+  } else if (next) {
+    const base::Duration left = std::chrono::floor<std::chrono::minutes>(*next - plan_->now);
+    limit = std::clamp(left, tried.limit, tried.full_limit);
+  }
+  const auto asked_for = limits_.limit_of(tried.job, tried.partition, plan_->now);
+  if (limit < asked_for.value_or(kUnlimitedTime)) fits.time_limit = limit;
 }
 
 // Slurm rounds the end of a promise down, so a job behind may start that is not over by then.
 base::Instant BackfillPass::end_of_promise(base::Instant begin, base::Instant end) const {
   const BackfillParameters& parameters = cluster_.parameters().backfill;
-  if (parameters.exact_starts) return round_up(end);
+  if (!cluster_.parameters().as_recorded) return round_up(end);
   return std::max(round_down(end), begin + parameters.resolution);
 }
 
@@ -356,7 +359,7 @@ bool BackfillPass::promise(const Try& tried, const NodeSet& nodes, base::Instant
   if (limits_on_resources_.over_as_asked(tried.job, tried.partition)) return true;
   const base::Instant begin = round_down(start);
   const base::Instant end = end_of_promise(begin, start + tried.limit);
-  const bool is_known_free = start <= plan_->now && !cluster_.parameters().backfill.exact_starts;
+  const bool is_known_free = start <= plan_->now && cluster_.parameters().as_recorded;
   if (!is_known_free && plan_->promises.overlaps(nodes, begin, end)) return false;
   plan_->promises.add(nodes, begin, end);
   ++plan_->promised_in[tried.partition];

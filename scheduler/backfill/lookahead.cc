@@ -96,7 +96,7 @@ struct Lookahead::Search {
   std::optional<Count> count;  // nothing where cores cannot be counted
   bool has_victims = false;    // some of ends_ are marked, and taken away from the beginning
   base::Duration window = kFirstWindow;        // of the next batch
-  std::optional<base::Instant> windows_begin;  // without exact_starts
+  std::optional<base::Instant> windows_begin;  // as recorded
   bool takes_extra_row = false;
   bool is_future = false;
 };
@@ -315,7 +315,7 @@ Lookahead::Ripening Lookahead::ripen(int needed, bool whole) const {
 const Lookahead::Ripening* Lookahead::ripening(const Job& job, PartitionIndex partition) {
   read_ends();
   if (!counts_cores_ || preempt::enabled(cluster_)) return nullptr;
-  if (!cluster_.parameters().backfill.exact_starts) return nullptr;
+  if (cluster_.parameters().as_recorded) return nullptr;
   const Needs needs{cluster_, job, partition};
   const int key = needs.whole ? 0 : needs.of_node;
   auto found = ripenings_.find(key);
@@ -389,7 +389,7 @@ base::Instant Lookahead::guess_end(const End& last) const {
 // of a job only if the job before it was taken.
 Lookahead::Batch Lookahead::add_batch(Search& search, std::size_t from) const {
   const bool single = cluster_.parameters().select == SelectType::kLinear;
-  const bool exact = cluster_.parameters().backfill.exact_starts;
+  const bool exact = !cluster_.parameters().as_recorded;
   Batch batch{.begin = from, .end = from};
   std::optional<base::Instant> limit;
   std::size_t i = from;
@@ -419,7 +419,7 @@ void Lookahead::widen(Search& search, const Batch& batch) const {
   const BackfillParameters& parameters = cluster_.parameters().backfill;
   const base::Duration step = parameters.window_linear;
   search.window = step.count() > 0 ? search.window + step : search.window * 2;
-  if (parameters.exact_starts) return;
+  if (!cluster_.parameters().as_recorded) return;
   const base::Duration missing = batch.next - (*search.windows_begin + search.window);
   if (missing.count() <= 0) return;
   if (step.count() > 0) {
@@ -431,7 +431,7 @@ void Lookahead::widen(Search& search, const Batch& batch) const {
 
 // The job fits at the end of the batch; if that is asked for, the first end in it that is enough.
 Lookahead::Answer Lookahead::narrow(Search& search, const Batch& batch, Answer found) {
-  if (!cluster_.parameters().backfill.exact_starts) return found;
+  if (cluster_.parameters().as_recorded) return found;
   search.count.reset();  // it counts the whole batch
   std::size_t enough = batch.end;
   std::size_t too_few = batch.possible ? *batch.possible - 1 : batch.begin;
@@ -448,13 +448,12 @@ Lookahead::Answer Lookahead::narrow(Search& search, const Batch& batch, Answer f
 }
 
 Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
-  const BackfillParameters& parameters = cluster_.parameters().backfill;
   search.is_future = true;
   while (from < ends_.size()) {
     const Batch batch = add_batch(search, from);
     if (batch.end == from) break;  // the others have no nodes in question
     const base::Instant start = guess_end(ends_[batch.end - 1]);
-    const base::Instant earliest = parameters.exact_starts ? batch.first : start;
+    const base::Instant earliest = cluster_.parameters().as_recorded ? start : batch.first;
     if (search.question.until && earliest > *search.question.until) return {.kind = Kind::kLater};
     if (auto answer = ask(search, batch.end, start)) {
       return narrow(search, batch, *std::move(answer));

@@ -10,7 +10,7 @@
 //   otherwise
 //      in batches of those that end close together, and ask after each batch. The windows of the
 //      batches grow, so that a day takes a dozen of them. The start is the end of the batch, or,
-//      with BackfillParameters::exact_starts, the first end in it that is enough.
+//      unless ClusterParameters::as_recorded, the first end in it that is enough.
 //
 // Between questions the books stay as the last one left them, with so many jobs taken away (a trial
 // of the selector), and the next one moves on from there. Before it asks the selector it counts

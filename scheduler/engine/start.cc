@@ -65,7 +65,7 @@ base::Instant next_estimates(const ClusterParameters& parameters, base::Instant 
 
 // P21.
 bool Engine::passes_preemptors_over() const {
-  return !timing_.wakes && !cluster_.parameters().backfill.exact_starts && is_fifo(cluster_);
+  return !timing_.wakes && cluster_.parameters().as_recorded && is_fifo(cluster_);
 }
 
 // 7.7: the claim is committed before the victims' endings, and it lasts until the last of them must

@@ -93,12 +93,6 @@ struct BackfillParameters {
   int job_part_count_reserve = 0;  // so many jobs of each partition get a promise
   int node_space_size = 0;         // entries of the plan; 0 = max_job_test
   base::Duration window_linear{0};
-  // A job with a least time limit (--time-min) gets no more than that, as in Slurm 22.05
-  // (recorded); otherwise as much of its limit as delays no promise that was made before its start.
-  bool keeps_time_min = false;
-  // An estimate is the end of the job that is waited for; in Slurm 22.05 it is the end of the last
-  // of those that end about then.
-  bool exact_starts = true;
   bool continues = false;            // bf_continue: goes on although something changed meanwhile
   bool busy_nodes = false;           // a promise takes nodes that are in use first
   bool one_resv_per_job = false;     // also of a job that waits in several partitions
@@ -107,6 +101,9 @@ struct BackfillParameters {
 };
 
 struct ClusterParameters {
+  // Decides as Slurm 22.05 was recorded to also where this scheduler knows better
+  // (docs/design/differences.md): a slurm.conf rules, so its replay must agree.
+  bool as_recorded = false;
   SelectType select = SelectType::kConsTres;
   SelectUnit unit = SelectUnit::kCore;
   bool memory = true;              // memory is a consumable resource (R5.1)

@@ -145,8 +145,8 @@ CoreView Attempt::may_take() const {
   if (parameters.preempt_type != PreemptType::kPartitionPriority) return view;
   for (const PartitionIndex index : partitions_) {
     const Partition& partition = cluster_.partition(index);
-    const bool excepts_own = parameters.backfill.exact_starts;  // not where a slurm.conf rules
-    if (excepts_own && index == shape_.partition && occupancy_.rows_count(index) > 1) continue;
+    if (!parameters.as_recorded && index == shape_.partition && occupancy_.rows_count(index) > 1)
+      continue;
     const PreemptMode mode = partition.config.preempt_mode.value_or(parameters.preempt_mode);
     // Without gang nothing stops a lower tier's job under this one: its core is not free (P20).
     const bool unmanaged = partition.tier() < own_tier() && !parameters.gang;

@@ -259,7 +259,7 @@ SelectOutcome Linear::select(const SelectRequest& request) {
   std::optional<Ranks> chosen;
   // A look ahead asks about books that a trial has changed: no mates, no victims (R8.3).
   if (request.mode == SelectMode::kWillRun) {
-    const int least = cluster_.parameters().backfill.exact_starts ? 0 : 1;
+    const int least = cluster_.parameters().as_recorded ? 1 : 0;
     const int others = std::max(share_of(request) - 1, least);
     const NodeSet eligible = count(request, request.nodes, others, kUnlimited);
     if (eligible.count() >= request.min_nodes) chosen = fit(request, eligible);
