@@ -19,14 +19,16 @@ enum class QosFlag {
   kPartitionMinNodes,
   kPartitionMaxNodes,
   kPartitionTimeLimit,
-  kOverPartQos
+  kOverPartQos,
+  kNoReserve
 };
 constexpr auto names_of(std::type_identity<QosFlag>) {
   return std::to_array<EnumName<QosFlag>>({{QosFlag::kDenyOnLimit, "DenyOnLimit"},
                                            {QosFlag::kPartitionMinNodes, "PartitionMinNodes"},
                                            {QosFlag::kPartitionMaxNodes, "PartitionMaxNodes"},
                                            {QosFlag::kPartitionTimeLimit, "PartitionTimeLimit"},
-                                           {QosFlag::kOverPartQos, "OverPartQOS"}});
+                                           {QosFlag::kOverPartQos, "OverPartQOS"},
+                                           {QosFlag::kNoReserve, "NoReserve"}});
 }
 
 // Absent = no limit.

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 #include "api/account.h"
@@ -59,6 +63,25 @@ TEST(LimitsTranslation, EveryLimitOfAQosReachesTheScheduler) {
   wanted.account_submit = 5;
   EXPECT_EQ(qos.limits, wanted);
   EXPECT_EQ(qos.usage_factor_milli, 1500);
+}
+
+TEST(LimitsTranslation, EveryFlagOfAQosReachesTheScheduler) {
+  using sched::QosConfig;
+  const std::vector<std::pair<std::string, bool QosConfig::*>> flags{
+      {"DenyOnLimit", &QosConfig::deny_on_limit},
+      {"PartitionMinNodes", &QosConfig::partition_min_nodes},
+      {"PartitionMaxNodes", &QosConfig::partition_max_nodes},
+      {"PartitionTimeLimit", &QosConfig::partition_time_limit},
+      {"OverPartQOS", &QosConfig::over_part_qos},
+      {"NoReserve", &QosConfig::no_reserve}};
+  for (const auto& [flag, field] : flags) {
+    const auto object = object_of<kube::Qos>("gold", {{"flags", {flag}}});
+    EXPECT_THAT(check_qos(object), IsEmpty()) << flag;
+    const QosConfig qos = translate_qos("gold", object.spec);
+    for (const auto& [other, its_field] : flags) {
+      EXPECT_EQ(qos.*its_field, other == flag) << flag << ", " << other;
+    }
+  }
 }
 
 TEST(AccountTranslation, ATreeOfAccountsAndTheirNamespaces) {

@@ -52,6 +52,9 @@ sched::QosConfig translate_qos(const std::string& name, const kube::QosSpec& spe
       case kube::QosFlag::kOverPartQos:
         qos.over_part_qos = true;
         break;
+      case kube::QosFlag::kNoReserve:
+        qos.no_reserve = true;
+        break;
     }
   }
   qos.limits = translate(spec.limits);
