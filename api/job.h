@@ -276,6 +276,7 @@ struct JobStatus {
   std::optional<base::Instant> expected_start_time{};  // of a job that waits, as last planned
   std::string planned_nodes{};                         // hostlist; where it is expected to start
   std::optional<base::Instant> preempt_eligible_time{};
+  std::optional<base::Duration> time_limit{};  // that it was started with, if lower than the spec's
   std::optional<RunTime> run_time{};  // without suspended time
   std::optional<RunTime> suspend_time{};
   std::optional<JobClaim> claim{};

@@ -162,6 +162,7 @@ void visit(Io& io, Like<JobStatus> auto& s) {
   io.micro_time("expectedStartTime", s.expected_start_time);
   io.field("plannedNodes", s.planned_nodes);
   io.micro_time("preemptEligibleTime", s.preempt_eligible_time);
+  io.field("timeLimit", s.time_limit);
   io.field("runTime", s.run_time);
   io.field("suspendTime", s.suspend_time);
   io.field("claim", s.claim);

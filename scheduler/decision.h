@@ -20,6 +20,8 @@ struct Start {
   JobId job;
   PartitionIndex partition;
   Allocation allocation;
+  // Its time limit where the backfill lowered it (--time-min).
+  std::optional<base::Duration> cut_limit{};
   friend bool operator==(const Start&, const Start&) = default;
 };
 

@@ -69,6 +69,7 @@ struct RestoredJob {
   base::Instant allocated_at{};
   bool ready = false;
   std::optional<base::Instant> start_time;  // when it became ready
+  std::optional<base::Duration> cut_limit;  // Start::cut_limit
   base::Duration run_time{};                // as of `times_as_of`
   base::Duration suspend_time{};
   base::Instant times_as_of{};

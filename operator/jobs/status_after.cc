@@ -81,6 +81,7 @@ void set_waiting_again(kube::JobStatus& status, const sched::StateChange& change
   status.run_time.reset();
   status.suspend_time.reset();
   status.preempt_eligible_time.reset();
+  status.time_limit.reset();
   status.eligible_time = change.eligible_at;
   // A job that is requeued counts as submitted again (T7), one whose start is undone does not.
   if (requeued) status.submit_time = context.now;
@@ -98,6 +99,7 @@ StatusAfter status_after(const sched::Start& start, kube::JobStatus status,
   status.message.clear();
   status.partition = context.partition;
   status.allocation = encode_allocation(start.allocation, context.node_name);
+  status.time_limit = start.cut_limit;
   status.starts = status.starts.value_or(0) + 1;
   status.start_time.reset();
   status.end_time.reset();

@@ -180,6 +180,7 @@ TEST(StatusAfter, AStartIsACommitPointWithItsAllocation) {
   in.partition = "batch";
   sched::Start start{.job = sched::JobId{7}, .partition = {}, .allocation = {}};
   start.allocation.nodes.push_back({.node = sched::NodeIndex{0}, .cpus = 4});
+  start.cut_limit = seconds{600};
   const auto [status, urgency] = status_after(start, before, in);
   EXPECT_EQ(urgency, WriteUrgency::kCommit);
   EXPECT_EQ(status.state, kube::JobState::kRunning);
@@ -188,6 +189,7 @@ TEST(StatusAfter, AStartIsACommitPointWithItsAllocation) {
   ASSERT_TRUE(status.allocation);
   EXPECT_EQ(status.allocation->hostlist, "n1");
   EXPECT_EQ(status.starts, 3);
+  EXPECT_EQ(status.time_limit, seconds{600});
   EXPECT_FALSE(status.claim || status.exit_code || status.start_time);
   EXPECT_EQ(says(status, kube::kReady), "False Starting");
   EXPECT_EQ(status.job_id, 7);

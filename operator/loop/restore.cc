@@ -134,6 +134,7 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored
   restored.partition = scheduler_.known_partition(status.partition);
   restored.state = status.state == kube::JobState::kSuspended ? sched::JobState::kSuspended
                                                               : sched::JobState::kRunning;
+  restored.cut_limit = status.time_limit;
   restored.ready = kube::is_true(status.conditions, kube::kReady);
   restored.start_time = restored.ready ? status.start_time : std::nullopt;
   const kube::Condition* ready = kube::find_condition(status.conditions, kube::kReady);

@@ -43,7 +43,8 @@ void Engine::restore_job(const RestoredJob& from) {
   job.allocated_at = from.allocated_at;
   job.ready = from.ready;
   job.start_time = from.start_time;
-  job.time_limit = limits_.limit_of(job, *job.partition, now_);
+  job.cut_limit = from.cut_limit;
+  job.time_limit = from.cut_limit ? from.cut_limit : limits_.limit_of(job, *job.partition, now_);
   job.clock.run = from.run_time;
   job.clock.suspended = from.suspend_time;
   job.clock.as_of = from.times_as_of;

@@ -10,9 +10,10 @@ namespace sched {
 
 // The job's records stay in the queue until the pass has walked it.
 void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
+  job.cut_limit = fits.time_limit;
   books_.begin(job, partition, std::move(fits.allocation), fits.sharing, now_);
   job.plan.reset();
-  job.time_limit = fits.time_limit ? fits.time_limit : limits_.limit_of(job, partition, now_);
+  job.time_limit = job.cut_limit ? job.cut_limit : limits_.limit_of(job, partition, now_);
   job.clock = JobClock{.as_of = now_};
   job.charged = base::Duration{0};
   if (!timing_.tells_ready) become_ready(job);

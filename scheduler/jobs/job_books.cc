@@ -53,7 +53,7 @@ void JobBooks::begin(Job& job, PartitionIndex partition, Allocation allocation,
   job.reason = Reason::kNone;
   job.message.clear();
   book(job);
-  decide(Start{job.id, partition, job.allocation});
+  decide(Start{job.id, partition, job.allocation, job.cut_limit});
   for (const Listener& listener : begin_listeners_) listener(job);
 }
 

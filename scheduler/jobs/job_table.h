@@ -135,6 +135,8 @@ struct Job {
 
   // --- TimeLimits; the limit is set by the engine ---
   std::optional<base::Duration> time_limit;  // in force; nullopt = unlimited
+  // The backfill started it with a lower limit than it asked for (8.1 m).
+  std::optional<base::Duration> cut_limit;
   std::optional<base::Instant> limit_timer;  // when it is looked at next
 
   // --- gang::Turns; the engine at a start, a requeue and JobRan (clock) ---

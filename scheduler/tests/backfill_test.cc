@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <variant>
 #include <vector>
 
 namespace sched::testing {
@@ -111,6 +113,42 @@ TEST_F(BackfillRules, R8_1_3d_TimeMinIsStretchedAsFarAsNoPromiseIsDelayed) {
   submit(61, limited(4, 1, 8));  // job 3 ends at 600, so this one may not run beyond it either
   pass(62);
   EXPECT_TRUE(runs(4));
+}
+
+// The limit that a job was started with is told with its start, and a new leader keeps it.
+TEST_F(BackfillRules, R8_1_3d_ALimitThatWasCutIsKept) {
+  begin_with(2);
+  submit(0, limited(1, 1, 10));
+  pass(0);
+  submit(1, limited(2, 2, 1));  // promised both nodes at 600
+  JobRequest request = limited(3, 1, 30);
+  request.time_min = std::chrono::minutes{2};
+  submit(1, request);
+  pass(60);
+  std::vector<std::optional<base::Duration>> cut;
+  for (const Decision& decision : driver_->take_log()) {
+    if (const auto* start = std::get_if<Start>(&decision)) cut.push_back(start->cut_limit);
+  }
+  ASSERT_EQ(cut.size(), 2U);
+  EXPECT_EQ(cut[0], std::nullopt);
+  ASSERT_EQ(cut[1], std::chrono::minutes{9});
+
+  Driver next{c_, nodes("n", 1, 2)};
+  next.ends_at_once = false;
+  RestoredJob running;
+  running.request = request;
+  running.state = JobState::kRunning;
+  running.partition = next.scheduler().find_partition("p");
+  running.allocation = *driver_->view(3).allocation;
+  running.allocated_at = at(60);
+  running.ready = true;
+  running.start_time = running.times_as_of = at(60);
+  running.cut_limit = cut[1];
+  next.scheduler().restore_from_published(at(60), {running}, {});
+  next.run_until(at(599));
+  EXPECT_TRUE(ends(next).empty());
+  next.run_until(at(601));
+  EXPECT_EQ(ends(next).size(), 1U);
 }
 
 // A young job gets no promise, and no job has to wait for it, neither here nor in the main pass.
