@@ -94,6 +94,17 @@ class NodeSet {
     }
     return static_cast<int>(word * 64) + std::countr_zero(rest);
   }
+  // The lowest member >= from that is not in `other`, or -1.
+  int next_outside(int from, const NodeSet& other) const {
+    if (from >= size_) return -1;
+    std::size_t word = word_of(from);
+    std::uint64_t rest = (words_[word] & ~other.words_[word]) >> bit_of(from) << bit_of(from);
+    while (rest == 0) {
+      if (++word == words_.size()) return -1;
+      rest = words_[word] & ~other.words_[word];
+    }
+    return static_cast<int>(word * 64) + std::countr_zero(rest);
+  }
   // The lowest rank >= from that is no member; size() when there is none.
   int next_absent(int from) const {
     if (from >= size_) return size_;

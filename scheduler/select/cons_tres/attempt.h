@@ -36,7 +36,11 @@ class OfferMemo {
     std::uint64_t configuration_version = 0;
     friend bool operator==(const Key&, const Key&) = default;
   };
-  explicit OfferMemo(Occupancy& occupancy) : occupancy_{occupancy} {}
+  explicit OfferMemo(Occupancy& occupancy) : occupancy_{occupancy} {
+    occupancy.on_trial_end([this](std::size_t begin) { forget_since(begin); });
+  }
+  OfferMemo(const OfferMemo&) = delete;
+  OfferMemo& operator=(const OfferMemo&) = delete;
 
   // `evaluate(rank)` = CPUs that the node offers; it may depend on nothing but the shape, the
   // occupancy and the configuration of this version.
@@ -54,9 +58,25 @@ class OfferMemo {
   };
   static constexpr std::size_t kEntriesMax = 24;
 
+  void forget_since(std::size_t position);
+
   Occupancy& occupancy_;
   std::list<Entry> entries_;  // latest first
 };
+
+// A trial that began at this position of the log ends: the nodes that it touched are forgotten by
+// what has seen them since.
+inline void OfferMemo::forget_since(std::size_t position) {
+  for (Entry& entry : entries_) {
+    if (entry.seen <= position) continue;
+    for (std::size_t i = position; i < entry.seen; ++i) {
+      const int rank = occupancy_.touched(i);
+      entry.nodes.reset(rank);
+      entry.offer.set(rank, 0);
+    }
+    entry.seen = position;
+  }
+}
 
 VictimCost victim_cost(const Cluster& cluster, const SelectJob& job);
 
@@ -158,9 +178,12 @@ const Offer& OfferMemo::get(const Key& key, const Shape& shape, const NodeSet& n
     if (entry->nodes.test(rank)) entry->offer.set(rank, evaluate(rank));
   }
   if (entry->nodes == nodes) return entry->offer;
-  const NodeSet gone = entry->nodes - nodes, come = nodes - entry->nodes;
-  for (int rank = gone.next(0); rank >= 0; rank = gone.next(rank + 1)) entry->offer.set(rank, 0);
-  for (int rank = come.next(0); rank >= 0; rank = come.next(rank + 1)) {
+  for (int rank = entry->nodes.next_outside(0, nodes); rank >= 0;
+       rank = entry->nodes.next_outside(rank + 1, nodes)) {
+    entry->offer.set(rank, 0);
+  }
+  for (int rank = nodes.next_outside(0, entry->nodes); rank >= 0;
+       rank = nodes.next_outside(rank + 1, entry->nodes)) {
     entry->offer.set(rank, evaluate(rank));
   }
   entry->nodes = nodes;

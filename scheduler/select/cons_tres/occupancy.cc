@@ -76,8 +76,7 @@ void Occupancy::charge_memory(const SelectJob& job, std::int64_t sign) {
   });
 }
 
-void Occupancy::count_class(const SelectJob& job, int delta) {
-  const NodeClass node_class = holders_.at(job.id);
+void Occupancy::count_class(const SelectJob& job, NodeClass node_class, int delta) {
   for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation&) {
     touch(rank);
     Node& node = nodes_[index(rank)];
@@ -134,8 +133,9 @@ void Occupancy::remove(const SelectJob& job) {
 
 // Puts the job into a row of its partition, and counts it on its nodes.
 void Occupancy::take_cores(const SelectJob& job) {
-  holders_.emplace(job.id, class_of(cluster_.partition(job.partition), *job.request));
-  count_class(job, +1);
+  const NodeClass node_class = class_of(cluster_.partition(job.partition), *job.request);
+  holders_.emplace(job.id, node_class);
+  count_class(job, node_class, +1);
   const std::vector<RankCores> nodes = cores_of(job);
   if (nodes.empty()) return;
   const int cpus = cpus_asked(cluster_, job, static_cast<int>(nodes.size()));
@@ -186,7 +186,7 @@ bool Occupancy::resume_cores(const SelectJob& job) {
 void Occupancy::release_cores(const SelectJob& job) {
   const auto holder = holders_.find(job.id);
   if (holder == holders_.end()) return;
-  count_class(job, -1);
+  count_class(job, holder->second, -1);
   holders_.erase(holder);
   PartitionRows* const rows = this->rows(job.partition);
   if (rows == nullptr || !rows->holds(job.id)) return;  // its nodes do not exist any more
@@ -211,22 +211,24 @@ std::vector<PartitionIndex> Occupancy::partitions_in_use() const {
 
 void Occupancy::begin_trial() {
   CHECK(!in_trial_ && trial_.empty());
-  in_trial_ = true;
   for (const auto& rows : rows_) {
     if (rows) rows->begin_trial();
   }
+  in_trial_ = true;
+  trial_log_begin_ = log_end();
 }
 
 void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep keep) {
   CHECK(in_trial_);
-  TrialStep step{&job, holders_.contains(job.id),
+  TrialStep step{&job, std::nullopt,
                  keep == Selector::Trial::Keep::kNothing && jobs_.contains(job.id)};
-  if (step.cores) {
-    count_class(job, -1);
+  if (const auto holder = holders_.find(job.id); holder != holders_.end()) {
+    step.cores = holder->second;
+    count_class(job, *step.cores, -1);
     PartitionRows* const rows = this->rows(job.partition);
-    if (rows != nullptr && rows->holds(job.id)) {
-      const std::vector<RankCores> nodes = rows->remove(job.id);
-      for (const RankCores& node : nodes) refresh(node.rank);
+    if (rows != nullptr && rows->remove_for_trial(job.id)) {
+      for_each_rank(cluster_, *job.allocation,
+                    [&](int rank, const NodeAllocation&) { refresh(rank); });
       step.in_row = true;
     }
   }
@@ -239,29 +241,30 @@ bool Occupancy::put_back_in_trial() {
   const TrialStep step = trial_.back();
   if (step.in_row && !rows(step.job->partition)->put_back(step.job->id)) return false;
   trial_.pop_back();
-  if (step.memory) charge_memory(*step.job, +1);
-  if (step.cores) {
-    count_class(*step.job, +1);
-    for_each_rank(cluster_, *step.job->allocation,
-                  [&](int rank, const NodeAllocation&) { refresh(rank); });
-  }
+  restore(step);
   return true;
 }
 
+void Occupancy::restore(const TrialStep& step) {
+  if (step.memory) charge_memory(*step.job, +1);
+  if (!step.cores) return;
+  count_class(*step.job, *step.cores, +1);
+  for_each_rank(cluster_, *step.job->allocation,
+                [&](int rank, const NodeAllocation&) { refresh(rank); });
+}
+
+// The log ends where it ended when the trial began, unless it has been forgotten since.
 void Occupancy::end_trial() {
   CHECK(in_trial_);
   for (const auto& rows : rows_) {
     if (rows) rows->end_trial();
   }
-  for (const TrialStep& step : trial_) {
-    if (step.memory) charge_memory(*step.job, +1);
-    if (!step.cores) continue;
-    count_class(*step.job, +1);
-    for_each_rank(cluster_, *step.job->allocation,
-                  [&](int rank, const NodeAllocation&) { refresh(rank); });
-  }
+  for (const TrialStep& step : trial_) restore(step);
   trial_.clear();
   in_trial_ = false;
+  if (log_begin_ > trial_log_begin_) return;
+  if (on_trial_end_) on_trial_end_(trial_log_begin_);
+  log_.resize(trial_log_begin_ - log_begin_);
 }
 
 }  // namespace sched::cons_tres

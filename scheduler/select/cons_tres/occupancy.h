@@ -10,8 +10,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "scheduler/model/cluster.h"
@@ -69,6 +72,10 @@ class Occupancy {
   std::size_t log_begin() const { return log_begin_; }
   std::size_t log_end() const { return log_begin_ + log_.size(); }
   int touched(std::size_t position) const { return log_[position - log_begin_]; }
+  // Called when a trial ends, with the position at which it began. The books are as they were then,
+  // and what was logged since is about to be taken back: it must not be kept by a reader.
+  using TrialEnd = std::function<void(std::size_t position)>;
+  void on_trial_end(TrialEnd listener) { on_trial_end_ = std::move(listener); }
 
  private:
   friend class OccupancyTrial;
@@ -85,16 +92,18 @@ class Occupancy {
   };
   struct TrialStep {
     const SelectJob* job;
-    bool cores, memory;
+    std::optional<NodeClass> cores;  // it held some, as a job of this class
+    bool memory;
     bool in_row = false;
   };
+  void restore(const TrialStep& step);
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
   std::vector<RankCores> cores_of(const SelectJob& job) const;
   PartitionRows& rows_for(PartitionIndex partition);
   void take_cores(const SelectJob& job);
   bool may_return(const SelectJob& job);
   void charge_memory(const SelectJob& job, std::int64_t sign);
-  void count_class(const SelectJob& job, int delta);
+  void count_class(const SelectJob& job, NodeClass node_class, int delta);
   void refresh(int rank);
   void touch(int rank);
 
@@ -110,6 +119,8 @@ class Occupancy {
   bool in_trial_ = false;
   std::vector<int> log_;
   std::size_t log_begin_ = 0;
+  std::size_t trial_log_begin_ = 0;  // the end of the log when the trial began
+  TrialEnd on_trial_end_;
 };
 
 // Selector::Trial on an occupancy.

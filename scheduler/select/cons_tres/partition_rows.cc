@@ -46,6 +46,13 @@ bool PartitionRows::fits(const std::vector<RankCores>& nodes, const Row& row) co
   });
 }
 
+void PartitionRows::take_out(const RowJob& job) {
+  Row& row = row_of(job);
+  for (const RankCores& node : job.nodes) row.cores[at(node.rank)] -= node.cores;
+  row.held_count -= job.cores_count;
+  --row.jobs_count;
+}
+
 void PartitionRows::put(RowJob& job, Row& row) {
   row.cores.resize(at(node_count_));
   for (const RankCores& node : job.nodes) row.cores[at(node.rank)] |= node.cores;
@@ -100,31 +107,43 @@ void PartitionRows::add(JobId id, std::vector<RankCores> nodes, int cpus) {
 void PartitionRows::list(RowJob& job) {
   job.place = flat_.size();
   flat_.push_back(&job);
+  if (packing_.known()) packing_.came(job);
 }
 
 void PartitionRows::unlist(const RowJob& job) {
+  if (packing_.known()) packing_.leaves(job);
   flat_.back()->place = job.place;
   flat_[job.place] = flat_.back();
   flat_.pop_back();
 }
 
 // The hole that the job leaves may let others move into lower rows: that is left to pack().
+void PartitionRows::leave_row(const RowJob& job) {
+  unlist(job);
+  take_out(job);
+  count_job(job, -1);
+  unpacked_ = true;
+}
+
 std::vector<RankCores> PartitionRows::remove(JobId id) {
+  CHECK(!in_trial_);
   const auto found = jobs_.find(id);
   CHECK(found != jobs_.end(), to_string(id));
-  unlist(found->second);
-  RowJob job = std::move(found->second);
+  leave_row(found->second);
+  const RowJob job = std::move(found->second);
   jobs_.erase(found);
-  Row& row = row_of(job);
-  for (const RankCores& node : job.nodes) row.cores[at(node.rank)] -= node.cores;
-  row.held_count -= job.cores_count;
-  --row.jobs_count;
-  count_job(job, -1);
   refresh_used(job);
-  unpacked_ = true;
-  if (!in_trial_) return std::move(job.nodes);
-  removed_.emplace_back(id, std::move(job));
-  return removed_.back().second.nodes;
+  return job.nodes;
+}
+
+bool PartitionRows::remove_for_trial(JobId id) {
+  CHECK(in_trial_);
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return false;
+  leave_row(found->second);
+  removed_.push_back(jobs_.extract(found));
+  refresh_used(removed_.back().mapped());
+  return true;
 }
 
 const CoreSet& PartitionRows::used(int rank) const {
@@ -146,19 +165,49 @@ bool PartitionRows::stacked() const {
 }
 
 // R4.11: all jobs are taken out and put back, first fit, in the order of their first node, first
-// core and CPUs asked for.
-//
-// 1. Nothing to do if no job left since, or if the first row holds everything.
-// 2. Sort the jobs; equal ones as they stood: by row, then by arrival.
-// 3. Put each into the first row where it fits; after each the densest row goes to the front, which
-//    decides where the next one looks first.
-// 4. If one fits nowhere the old packing stays: first fit in another order may need more rows than
-//    there are.
-// 5. Jobs count as having arrived in the order in which they were put back.
+// core and CPUs asked for. There is nothing to do if no job left since, or if the first row holds
+// everything.
 void PartitionRows::pack() {
   if (!std::exchange(unpacked_, false) || !stacked()) return;
-  save_for_trial();  // 2
-  using Key = std::tuple<int, int, int, std::size_t, std::int64_t>;
+  save_for_trial();
+  if (!packing_.known() || !replay()) pack_from_scratch();
+}
+
+// False, and nothing changed, if that has to be done from scratch.
+bool PartitionRows::replay() {
+  std::vector<Packing::Row> order;
+  for (const Row& row : rows_) order.push_back({row.id, row.held_count});
+  std::vector<Packing::Move> moves;
+  switch (packing_.replay(order, moves)) {
+    case Packing::Result::kTooMuch:
+      return false;
+    case Packing::Result::kFitsNowhere:
+      return true;
+    case Packing::Result::kPacked:
+      break;
+  }
+  for (const Packing::Move& move : moves) take_out(*move.job);
+  for (const Packing::Move& move : moves) {
+    move.job->row = move.row;
+    put(*move.job, row_of(*move.job));
+    for (const RankCores& node : move.job->nodes) changed_(node.rank);
+  }
+  std::vector<Row> rows;
+  for (const Packing::Row& row : order) {
+    rows.push_back(std::move(*std::ranges::find(rows_, row.id, &Row::id)));
+  }
+  rows_ = std::move(rows);
+  return true;
+}
+
+// 1. Sort the jobs; equal ones as they stood: by row, then by arrival.
+// 2. Put each into the first row where it fits; after each the densest row goes to the front, which
+//    decides where the next one looks first.
+// 3. If one fits nowhere the old packing stays: first fit in another order may need more rows than
+//    there are.
+// 4. Jobs count as having arrived in the order in which they were put back.
+void PartitionRows::pack_from_scratch() {
+  using Key = std::tuple<int, int, int, std::size_t, std::int64_t>;  // 1
   std::vector<std::pair<Key, RowJob*>> order;
   order.reserve(jobs_.size());
   for (RowJob* const job : flat_) {
@@ -167,10 +216,11 @@ void PartitionRows::pack() {
     order.push_back({{first.rank, first.cores.next(0), job->cpus, row, job->sequence}, job});
   }
   std::sort(order.begin(), order.end());
-  std::vector<Row> before = std::move(rows_);  // 3
+  std::vector<Row> before = std::move(rows_);  // 2
   rows_ = empty_rows(before);
   std::vector<int> rows_before;
   rows_before.reserve(order.size());
+  packing_.begin();
   for (const auto& keyed : order) {
     RowJob* const job = keyed.second;
     const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row& candidate) {
@@ -179,17 +229,35 @@ void PartitionRows::pack() {
     if (row == rows_.end()) break;
     rows_before.push_back(job->row);
     put(*job, *row);
+    remember(*job, row);
     sort_densest_first();
   }
-  if (rows_before.size() < order.size()) {  // 4
+  if (rows_before.size() < order.size()) {  // 3
+    packing_.forget();
     for (std::size_t i = 0; i < rows_before.size(); ++i) order[i].second->row = rows_before[i];
     keep_memory(std::exchange(rows_, std::move(before)));
     return;
   }
-  // 5
+  // 4
   for (const auto& [key, job] : order) job->sequence = next_sequence_++;
   tell_changes(before);
   keep_memory(std::move(before));
+}
+
+// The job has been put into this row, after the rows before it were tried.
+void PartitionRows::remember(RowJob& job, std::vector<Row>::const_iterator row) {
+  if (!packing_.known()) return;
+  std::uint64_t blocked = 0;
+  bool fits = Packing::can_hold(job);
+  for (auto tried = rows_.cbegin(); tried != row && fits; ++tried) {
+    fits = tried->id < 64;
+    if (fits) blocked |= std::uint64_t{1} << tried->id;
+  }
+  if (fits) {
+    packing_.add(job, blocked);
+  } else {
+    packing_.forget();
+  }
 }
 
 std::vector<PartitionRows::Row> PartitionRows::empty_rows(const std::vector<Row>& like) {
@@ -249,16 +317,16 @@ void PartitionRows::save_for_trial() {
 }
 
 bool PartitionRows::put_back(JobId id) {
-  CHECK(in_trial_ && !removed_.empty() && removed_.back().first == id, to_string(id));
+  CHECK(in_trial_ && !removed_.empty() && removed_.back().key() == id, to_string(id));
   if (saved_) return false;
-  RowJob job = std::move(removed_.back().second);
+  RowJob& job = jobs_.insert(std::move(removed_.back())).position->second;
   removed_.pop_back();
   count_job(job, +1);
   put(job, row_of(job));
   if (!used_.empty()) {
     for (const RankCores& node : job.nodes) used_[at(node.rank)] |= node.cores;
   }
-  list(jobs_.emplace(id, std::move(job)).first->second);
+  list(job);
   if (removed_.empty()) unpacked_ = false;
   return true;
 }
@@ -269,26 +337,29 @@ bool PartitionRows::put_back(JobId id) {
 void PartitionRows::end_trial() {
   CHECK(in_trial_);
   in_trial_ = false;
-  std::size_t outside = removed_.size();  // so many of `removed_` are in no row now
+  std::vector<Jobs::node_type> removed = std::exchange(removed_, {});
+  std::size_t outside = removed.size();  // so many of them are in no row now
   if (saved_) {
     const std::vector<Row> in_trial = std::exchange(rows_, std::move(saved_->rows));
     jobs_ = std::move(saved_->jobs);
+    packing_.forget();
     flat_.clear();
     for (auto& [id, job] : jobs_) list(job);
     outside = saved_->removed_count;
     tell_changes(in_trial);
     saved_.reset();
   }
-  for (std::size_t i = 0; i < removed_.size(); ++i) {
-    auto& [id, job] = removed_[i];
+  std::vector<const RowJob*> jobs;
+  for (std::size_t i = 0; i < removed.size(); ++i) {
+    RowJob& job = removed[i].mapped();
+    jobs.push_back(&job);
     count_job(job, +1);
-    if (i < outside) {
-      put(job, row_of(job));
-      list(jobs_.emplace(id, job).first->second);
-    }
+    if (i >= outside) continue;
+    put(job, row_of(job));
+    jobs_.insert(std::move(removed[i]));
+    list(job);
   }
-  for (const auto& [id, job] : removed_) refresh_used(job);
-  removed_.clear();
+  for (const RowJob* const job : jobs) refresh_used(*job);
   unpacked_ = false;
 }
 

@@ -5,8 +5,9 @@
 // Packing is put off until single rows are looked at. A trial (begin_trial … end_trial) takes
 // jobs out for a question and restores everything exactly.
 //
-// Cost: add and remove O(log jobs + rows × the job's nodes); packing O(jobs × (rows + log jobs)),
-// only while jobs are really stacked.
+// Cost: add and remove O(log jobs + rows × the job's nodes); packing only while jobs are really
+// stacked: from scratch O(jobs × (rows + log jobs)), again after few changes O(jobs) in additions
+// (packing.h).
 #pragma once
 
 #include <cstddef>
@@ -19,14 +20,9 @@
 
 #include "scheduler/model/core_set.h"
 #include "scheduler/model/ids.h"
+#include "scheduler/select/cons_tres/packing.h"
 
 namespace sched::cons_tres {
-
-// A job's cores on one node, by rank.
-struct RankCores {
-  int rank;
-  CoreSet cores;
-};
 
 class PartitionRows {
  public:
@@ -35,7 +31,7 @@ class PartitionRows {
   using Changed = std::function<void(int rank)>;
   explicit PartitionRows(
       int node_count, Changed changed = [](int) {})
-      : node_count_{node_count}, changed_{std::move(changed)} {}
+      : node_count_{node_count}, changed_{std::move(changed)}, packing_{node_count} {}
 
   // Makes room for `count` rows. Rows beyond that stay while they hold jobs.
   void set_count(int count);
@@ -49,7 +45,7 @@ class PartitionRows {
   // other job is given. `cpus` = what the job asked for, which may be less than it holds: packing
   // goes by it. REQUIRES: at least one node, ascending; no trial.
   void add(JobId job, std::vector<RankCores> nodes, int cpus);
-  // The cores that it held. REQUIRES: holds(job).
+  // The cores that it held. REQUIRES: holds(job); no trial.
   std::vector<RankCores> remove(JobId job);
   bool holds(JobId job) const { return jobs_.contains(job); }
 
@@ -60,6 +56,8 @@ class PartitionRows {
 
   // The rows as they are packed now, indexed by rank; nullptr = nothing was ever in it.
   void pack();
+  // The next packing is from scratch; for tests, which compare the two.
+  void forget_packing() { packing_.forget(); }
   const CoreSet* row(int index) const;
   // A row keeps its id while it moves among the others.
   int row_id(int index) const { return rows_[static_cast<std::size_t>(index)].id; }
@@ -67,20 +65,14 @@ class PartitionRows {
   void sort_densest_first();
 
   void begin_trial();
+  // Takes the job out until the trial ends. False if the rows do not hold it.
+  bool remove_for_trial(JobId id);
   // Puts the job back that was removed last in this trial. False, and nothing changed, if the rows
   // were packed meanwhile.
   bool put_back(JobId id);
   void end_trial();
 
  private:
-  struct RowJob {
-    std::vector<RankCores> nodes;
-    int cpus = 0;
-    int cores_count = 0;
-    int row = 0;                // Row::id
-    std::int64_t sequence = 0;  // order of arrival in the row
-    std::size_t place = 0;      // in flat_
-  };
   struct Row {
     int id = 0;
     std::vector<CoreSet> cores;  // by rank; empty until first used
@@ -95,10 +87,15 @@ class PartitionRows {
   };
   Row& row_of(const RowJob& job);
   bool fits(const std::vector<RankCores>& nodes, const Row& row) const;
+  void leave_row(const RowJob& job);
+  void take_out(const RowJob& job);
   void put(RowJob& job, Row& row);
   void count_job(const RowJob& job, int delta);
   void refresh_used(const RowJob& job);
   bool stacked() const;
+  bool replay();
+  void pack_from_scratch();
+  void remember(RowJob& job, std::vector<Row>::const_iterator row);
   void save_for_trial();
   void list(RowJob& job);
   void unlist(const RowJob& job);
@@ -115,15 +112,16 @@ class PartitionRows {
   std::vector<Row> rows_;
   std::vector<std::vector<CoreSet>> spare_;  // cores of rows that are no more, for the next packing
   Jobs jobs_;
-  std::vector<RowJob*> flat_;  // all of jobs_ in no order: packing walks over them
+  std::vector<RowJob*> flat_;  // all of jobs_ in no order: packing from scratch walks over them
+  Packing packing_;
   std::vector<CoreSet> used_;  // by rank; kept only while there are several rows
   std::vector<std::uint16_t> jobs_on_;
   std::int64_t next_sequence_ = 0;
   bool unpacked_ = false;
 
   bool in_trial_ = false;
-  std::vector<std::pair<JobId, RowJob>> removed_;  // in this trial
-  std::optional<Layout> saved_;                    // before this trial first changed the layout
+  std::vector<Jobs::node_type> removed_;  // in this trial
+  std::optional<Layout> saved_;           // before this trial first changed the layout
 };
 
 }  // namespace sched::cons_tres
