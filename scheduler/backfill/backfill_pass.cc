@@ -13,28 +13,29 @@
 namespace sched {
 namespace {
 
-// The nodes that have cores enough for the job by an instant that only gets later.
+// The nodes that have cores enough for the job by an instant that only gets later, marked in a
+// sweep.
 class Ripe {
  public:
   // `ripening` may be null: then nothing is known.
-  Ripe(const Lookahead::Ripening* ripening, NodeSet none)
-      : ripening_{ripening}, ripe_{std::move(none)} {}
+  explicit Ripe(Lookahead::Ripening* ripening) : ripening_{ripening} {}
 
-  bool suffice(const NodeSet& nodes, int count, std::optional<base::Instant> until) {
+  // Whether `count` of the sweep's nodes may be ripe by then.
+  bool suffice(Promises::Sweep& sweep, int count, std::optional<base::Instant> until) {
     if (ripening_ == nullptr) return true;
-    for (; next_ < ripening_->order.size(); ++next_) {
-      const int rank = ripening_->order[next_];
-      if (until && ripening_->at[static_cast<std::size_t>(rank)] > *until) break;
-      ripe_.set(rank);
+    for (; sweep.marked_count() < count; ++next_) {
+      const Lookahead::Ripening::Node* const node = ripening_->node(next_);
+      if (node == nullptr || (until && node->at > *until)) return false;
+      sweep.mark(node->rank);
     }
-    return ripe_.count_and(nodes) >= count;
+    return true;
   }
   // The books have changed.
   void forget() { ripening_ = nullptr; }
+  const Lookahead::Ripening* ripening() const { return ripening_; }
 
  private:
-  const Lookahead::Ripening* ripening_;
-  NodeSet ripe_;
+  Lookahead::Ripening* ripening_;
   std::size_t next_ = 0;
 };
 
@@ -198,14 +199,15 @@ bool BackfillPass::preempt_mode_is_set() const {
 }
 
 // Nodes of the partition that are not kept for others; which of them are promised is another
-// matter.
-NodeSet BackfillPass::open_nodes(const Try& tried, base::Instant now) {
+// matter. Valid until the next call.
+const NodeSet& BackfillPass::open_nodes(const Try& tried, base::Instant now) {
   if (!available_) {
     available_.emplace(cluster_, groups_.up());
     for (const JobId id : books_.claimants()) available_->add_claim(*books_.find(id));
   }
-  NodeSet nodes = available_->view(tried.job, tried.partition).nodes;
-  nodes &= cluster_.partition(tried.partition).nodes;
+  NodeSet& nodes = open_;
+  nodes.assign_and(available_->view(tried.job, tried.partition).nodes,
+                   cluster_.partition(tried.partition).nodes);
   const bool exclusive_user = cluster_.partition(tried.partition).config.exclusive_user ||
                               tried.job.request.sharing == Sharing::kUser;
   books_.usage().restrict_to_user(tried.job, exclusive_user, nodes);
@@ -223,7 +225,37 @@ std::optional<base::Instant> BackfillPass::later_start(const Try& tried, const N
                                                        base::Instant from) const {
   if (tried.now_only) return std::nullopt;
   return cluster_.parameters().as_recorded ? plan_->promises.next_gain(open, from, tried.limit)
-                                           : plan_->promises.next_free(from);
+                                           : plan_->sweep.next_free();
+}
+
+void BackfillPass::Failures::go_to(std::uint64_t version, base::Instant now) {
+  const bool same = version_ == version && now_ == now;
+  if (!same) all_.clear();
+  version_ = version;
+  now_ = now;
+}
+
+bool BackfillPass::Failures::needs_no_less(const Need& a, const Need& b) {
+  return a.ripening == b.ripening && a.nodes_min >= b.nodes_min && a.limit >= b.limit &&
+         b.nodes.contains(a.nodes);
+}
+
+base::Instant BackfillPass::Failures::until(const Need& need) const {
+  const auto found = std::ranges::find_if(
+      all_, [&](const Failure& other) { return needs_no_less(need, other.need()); });
+  return found == all_.end() ? now_ : found->until;
+}
+
+void BackfillPass::Failures::add(const Need& need, base::Instant until) {
+  constexpr std::size_t kMost = 64;
+  if (until <= now_ || need.ripening == nullptr) return;
+  std::erase_if(all_, [&](const Failure& other) {
+    return other.until <= until && needs_no_less(other.need(), need);
+  });
+  if (all_.size() == kMost) all_.pop_back();
+  const auto later = [&](const Failure& other) { return other.until > until; };
+  all_.insert(std::ranges::find_if_not(all_, later),
+              {need.ripening, need.nodes_min, need.limit, need.nodes, until});
 }
 
 // When the job may start, beginning with now: the nodes that are free of promises from then on for
@@ -233,28 +265,35 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   Plan& plan = *plan_;
   const BackfillParameters& parameters = cluster_.parameters().backfill;
   const NodeSet required = cluster_.named(tried.job.request.required_nodes);
+  const bool any_required = !tried.job.request.required_nodes.empty();
   const int nodes_min = node_counts(cluster_, tried.job.request, tried.partition).min;
-  const NodeSet open = open_nodes(tried, now);
-  Promises::Sweep sweep{plan.promises, open & lookahead_.could_ever_use(tried.job, tried.partition),
-                        tried.limit};
-  Ripe ripe{lookahead_.ripening(tried.job, tried.partition), cluster_.no_nodes()};
+  const NodeSet& open = open_nodes(tried, now);
+  usable_.assign_and(open, lookahead_.could_ever_use(tried.job, tried.partition));
+  Promises::Sweep& sweep = plan.sweep;
+  sweep.begin(usable_, tried.limit);
+  Ripe ripe{lookahead_.ripening(tried.job, tried.partition)};
+  const Failures::Need need{ripe.ripening(), nodes_min, tried.limit, usable_};
+  plan.failures.go_to(books_.version(), plan.now);
+  const base::Instant failed_until = plan.failures.until(need);
   std::optional<base::Instant> from = plan.now;
-  bool counted = false;
+  bool counted = false, possible = any_required || tried.now_only;
   while (from && *from < plan.end) {
     const NodeSet& nodes = sweep.at(*from);
     std::optional<base::Instant> later = later_start(tried, open, *from);
     std::optional<base::Instant> until = later;
     if (until && !cluster_.parameters().as_recorded)
       until = *until + parameters.resolution - base::Duration{1};
-    if (nodes.count() < nodes_min || !nodes.contains(required)) {
+    if (sweep.count() < nodes_min || (any_required && !nodes.contains(required))) {
       from = later;
       continue;
     }
     if (!std::exchange(counted, true)) ++plan.tried;
-    if (!ripe.suffice(nodes, nodes_min, until)) {
+    if (!ripe.suffice(sweep, nodes_min, until)) {
       from = later;
+      if (from) from = std::max(*from, failed_until);
       continue;
     }
+    if (!std::exchange(possible, true)) plan.failures.add(need, *from);
     Lookahead::Answer answer = lookahead_.will_run({.job = tried.job,
                                                     .partition = tried.partition,
                                                     .nodes = nodes,
@@ -284,6 +323,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
     if (promise(tried, answer.nodes, start)) return true;
     from = start > *from ? start : *from + parameters.resolution;
   }
+  if (!possible) plan.failures.add(need, plan.end);
   return true;
 }
 

@@ -63,19 +63,54 @@ class BackfillPass {
   // pass ended, and an instant.
   std::uint64_t passed_version() const { return passed_version_; }
   base::Instant passed_until() const { return passed_until_; }
+  // Empty, or what is inconsistent; for tests.
+  std::string check_invariants() { return lookahead_.check_invariants(); }
 
  private:
   struct Record {
     JobId job;
     PartitionIndex partition;
   };
+  // Until when no start was possible for jobs that were tried. Promises only become more in a pass,
+  // so a job that needs no less cannot start before then either.
+  class Failures {
+   public:
+    // Fewer than so many of the nodes were ripe and free of promises for the limit.
+    struct Need {
+      const Lookahead::Ripening* ripening;
+      int nodes_min;
+      base::Duration limit;
+      const NodeSet& nodes;
+    };
+    // Forgets all if the books or the time have changed since.
+    void go_to(std::uint64_t version, base::Instant now);
+    base::Instant until(const Need& need) const;
+    void add(const Need& need, base::Instant until);
+
+   private:
+    struct Failure {
+      const Lookahead::Ripening* ripening;
+      int nodes_min;
+      base::Duration limit;
+      NodeSet nodes;
+      base::Instant until;
+      Need need() const { return {ripening, nodes_min, limit, nodes}; }
+    };
+    static bool needs_no_less(const Need& a, const Need& b);
+
+    std::uint64_t version_ = 0;
+    base::Instant now_{};
+    std::vector<Failure> all_;  // the latest `until` first
+  };
   // A pass under way.
   struct Plan {
     Plan(int node_count, base::Instant begun, base::Instant window_end)
-        : now{begun}, promises{node_count, window_end}, end{window_end} {}
+        : now{begun}, promises{node_count, window_end}, sweep{promises}, end{window_end} {}
 
     base::Instant now;  // in whole seconds, as all instants of the plan are
     Promises promises;
+    Promises::Sweep sweep;  // of the record that is tried
+    Failures failures;
     base::Instant end;
     std::vector<Record> records;
     std::size_t next = 0;
@@ -108,7 +143,7 @@ class BackfillPass {
   bool gets_no_promise(const Job& job, PartitionIndex partition, base::Instant now) const;
   bool place(const Try& tried, base::Instant now);
   bool preempt_mode_is_set() const;
-  NodeSet open_nodes(const Try& tried, base::Instant now);
+  const NodeSet& open_nodes(const Try& tried, base::Instant now);
   std::optional<base::Instant> later_start(const Try& tried, const NodeSet& open,
                                            base::Instant from) const;
   enum class Started { kYes, kNo, kSkipped };
@@ -134,6 +169,7 @@ class BackfillPass {
   Lookahead lookahead_;
   std::optional<Plan> plan_;
   std::optional<Availability> available_;  // of this step, until claims change
+  NodeSet open_, usable_;                  // of the record that is tried
   std::set<JobId> planned_;                // jobs that were told a plan; some have none any more
   std::uint64_t passed_version_ = 0;
   base::Instant passed_until_{};

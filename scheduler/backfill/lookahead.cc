@@ -16,6 +16,7 @@ using Keep = Selector::Trial::Keep;
 using Kind = Lookahead::Answer::Kind;
 
 constexpr base::Duration kFirstWindow = std::chrono::seconds{30};
+constexpr int kRipe = std::numeric_limits<int>::min() / 2;  // no cores make it a number to reach
 // So often nodes without room for the job's pods are left out.
 constexpr int kRoomRoundsMax = 16;
 
@@ -23,17 +24,14 @@ constexpr int kRoomRoundsMax = 16;
 
 // What a job needs at least, in cores.
 struct Lookahead::Needs {
-  Needs(const Cluster& cluster, const Job& job, PartitionIndex index) {
+  Needs(Lookahead& lookahead, const Job& job, PartitionIndex index) {
+    const Cluster& cluster = lookahead.cluster_;
     const JobRequest& asked = job.request;
     const NodeCounts counts = node_counts(cluster, asked, index);
     const Partition& partition = cluster.partition(index);
     whole = resolve_sharing(cluster.parameters().select, partition, asked.sharing).whole_nodes;
     nodes = counts.min;
-    int threads = 1;
-    for (const NodeIndex node : partition.nodes_ranked) {
-      const NodeSpec& spec = cluster.node(node);
-      threads = std::max(threads, spec.cpus / std::max(1, spec.cores()));
-    }
+    const int threads = lookahead.threads_per_core(index);
     const int of_task = asked.overcommit ? 1 : std::max(1, asked.cpus_per_task);
     const std::int64_t cpus =
         asked.overcommit ? counts.min : std::int64_t{tasks_of(asked, counts.min)} * of_task;
@@ -52,10 +50,10 @@ struct Lookahead::Needs {
 // What the nodes in question have free, as jobs leave. A job that does not fit by this count does
 // not fit.
 struct Lookahead::Count {
-  Count(const Lookahead& lookahead, const Question& question)
+  Count(Lookahead& lookahead, const Question& question)
       : cluster{lookahead.cluster_},
         nodes{question.nodes},
-        needs{lookahead.cluster_, question.job, question.partition},
+        needs{lookahead, question.job, question.partition},
         free{lookahead.free_cores_} {
     for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
       const int here = free[static_cast<std::size_t>(rank)];
@@ -101,11 +99,29 @@ struct Lookahead::Search {
   bool is_future = false;
 };
 
-// Expected ends that do not depend on turns stay as they are while the books do.
+// The most threads that a core of one of the partition's nodes has.
+int Lookahead::threads_per_core(PartitionIndex index) {
+  if (std::exchange(threads_version_, cluster_.configuration_version()) !=
+      cluster_.configuration_version()) {
+    threads_.clear();
+  }
+  if (threads_.size() <= index.index()) threads_.resize(index.index() + 1);
+  int& threads = threads_[index.index()];
+  if (threads > 0) return threads;
+  threads = 1;
+  for (const NodeIndex node : cluster_.partition(index).nodes_ranked) {
+    const NodeSpec& spec = cluster_.node(node);
+    threads = std::max(threads, spec.cpus / std::max(1, spec.cores()));
+  }
+  return threads;
+}
+
 void Lookahead::begin(base::Instant now) {
   end();
-  if (std::exchange(now_, now) != now) ripenings_.clear();  // an overdue job's end is guessed
-  const bool same = ends_version_ == books_.version() && !cluster_.parameters().gang;
+  const bool is_later = std::exchange(now_, now) != now;
+  if (is_later) ripenings_.clear();  // an overdue job's end is guessed
+  const bool same = ends_version_ == books_.version() && !(is_later && !unsettled_.empty()) &&
+                    !cluster_.parameters().gang;
   has_ends_ = has_ends_ && same;
 }
 
@@ -126,15 +142,15 @@ void Lookahead::started(const Job& job) {
   ends_version_ = books_.version();
   ripenings_.clear();
   if (!has_ends_ || !counts_cores_) return changed();
-  const End end{.at = expected_end(job), .job = &job};
-  const auto after = std::upper_bound(ends_.begin(), ends_.end(), end, ends_before);
-  ends_.insert(after, end);
+  const End end = end_of(job);
+  ends_.insert(std::upper_bound(ends_.begin(), ends_.end(), end, ends_before), end);
+  note_if_unsettled(end);
   count_free(job, -1);
 }
 
 // By their ends; those that end together in the order of the job table.
 bool Lookahead::ends_before(const End& a, const End& b) {
-  return a.at != b.at ? a.at < b.at : a.job->table_order < b.job->table_order;
+  return a.at != b.at ? a.at < b.at : a.order < b.order;
 }
 
 void Lookahead::count_free(const Job& job, int sign) {
@@ -144,12 +160,34 @@ void Lookahead::count_free(const Job& job, int sign) {
   });
 }
 
+void Lookahead::recount_free(NodeIndex node) {
+  if (!cluster_.exists(node)) return;
+  int free = cluster_.node(node).cores();
+  for (const Job* const job : books_.usage().jobs_on(node)) {
+    if (job->completing() || job->user_suspended) continue;
+    for (const NodeAllocation& use : job->allocation.nodes) {
+      if (use.node == node) free -= use.cores.count();
+    }
+  }
+  free_cores_[static_cast<std::size_t>(cluster_.rank(node))] = free;
+}
+
 base::Instant Lookahead::expected_end(const Job& job) {
   const base::Duration limit = job.time_limit.value_or(kUnlimitedTime);
   base::Instant at = turns_.expected_end(job, limit, now_ + cluster_.parameters().backfill.window);
   if (job.ending) at = std::min(at, job.ending->grace_end);
   at = std::min(at, now_ + 2 * kUnlimitedTime);  // one that never runs ends after all others
   return std::chrono::floor<std::chrono::seconds>(at);
+}
+
+Lookahead::End Lookahead::end_of(const Job& job) {
+  return {.at = expected_end(job), .order = job.table_order, .job = &job};
+}
+
+// The end of a job that has not begun to run, or that ends after all others, moves with the time.
+void Lookahead::note_if_unsettled(const End& end) {
+  const base::Instant last = now_ + 2 * kUnlimitedTime - std::chrono::seconds{1};
+  if (!end.job->ready || end.at >= last) unsettled_.push_back(end.order);
 }
 
 // Cores are counted where no two jobs share one.
@@ -161,23 +199,76 @@ bool Lookahead::counts_cores() const {
          });
 }
 
-// Jobs that are completing have given their cores back already.
 void Lookahead::read_ends() {
   if (std::exchange(has_ends_, true)) return;
   ends_version_ = books_.version();
-  ends_.clear();
   ripenings_.clear();
+  const bool as_before = ends_configuration_ == cluster_.configuration_version();
+  if (books_.moves().all || !as_before || cluster_.parameters().gang) {
+    read_all_ends();
+  } else if (!books_.moves().jobs.empty() || !unsettled_.empty()) {
+    read_moved_ends();
+  }
+  books_.forget_moves();
+}
+
+// Jobs that are completing have given their cores back already.
+void Lookahead::read_all_ends() {
+  ends_configuration_ = cluster_.configuration_version();
   counts_cores_ = counts_cores();
+  ends_.clear();
+  unsettled_.clear();
   free_cores_.resize(static_cast<std::size_t>(cluster_.node_count()));
   for (int rank = 0; rank < cluster_.node_count(); ++rank) {
     free_cores_[static_cast<std::size_t>(rank)] = cluster_.spec_at(rank).cores();
   }
   for (const auto& [order, job] : books_.allocated()) {
     if (job->completing()) continue;
-    ends_.push_back({.at = expected_end(*job), .job = job});
+    ends_.push_back(end_of(*job));
+    note_if_unsettled(ends_.back());
     count_free(*job, -1);
   }
   std::sort(ends_.begin(), ends_.end(), ends_before);
+}
+
+// 1. The ends of jobs that moved leave, and come back as they are now.
+// 2. Their nodes are counted anew.
+void Lookahead::read_moved_ends() {
+  std::vector<std::int64_t> moved = books_.moves().jobs;  // 1
+  moved.insert(moved.end(), unsettled_.begin(), unsettled_.end());
+  unsettled_.clear();
+  std::sort(moved.begin(), moved.end());
+  moved.erase(std::unique(moved.begin(), moved.end()), moved.end());
+  std::erase_if(ends_, [&](const End& end) {
+    return std::binary_search(moved.begin(), moved.end(), end.order);
+  });
+  const auto kept = static_cast<std::ptrdiff_t>(ends_.size());
+  for (const std::int64_t order : moved) {
+    const auto found = books_.allocated().find(order);
+    if (found == books_.allocated().end() || found->second->completing()) continue;
+    ends_.push_back(end_of(*found->second));
+    note_if_unsettled(ends_.back());
+  }
+  std::sort(ends_.begin() + kept, ends_.end(), ends_before);
+  std::inplace_merge(ends_.begin(), ends_.begin() + kept, ends_.end(), ends_before);
+  for (const NodeIndex node : books_.moves().nodes) recount_free(node);  // 2
+}
+
+std::string Lookahead::check_invariants() {
+  if (ends_version_ == 0) return {};  // no pass yet
+  changed();
+  read_ends();
+  const std::vector<End> kept = ends_;
+  const std::vector<int> free_kept = free_cores_;
+  read_all_ends();
+  const auto same = [](const End& a, const End& b) {
+    return a.at == b.at && a.order == b.order && a.job == b.job;
+  };
+  if (!std::equal(kept.begin(), kept.end(), ends_.begin(), ends_.end(), same)) {
+    return "the expected ends are not those of the jobs";
+  }
+  if (counts_cores_ && free_kept != free_cores_) return "free cores are not counted right";
+  return {};
 }
 
 // Marks the jobs that the one in question may preempt (7.3).
@@ -287,73 +378,73 @@ std::optional<Lookahead::Answer> Lookahead::question_selector(const Search& sear
   return std::nullopt;
 }
 
-Lookahead::Ripening Lookahead::ripen(int needed, bool whole) const {
-  Ripening made;
-  std::vector<int> free = free_cores_;
-  made.at.assign(free.size(), base::kNever);
-  const auto needed_on = [&](int rank) { return whole ? cluster_.spec_at(rank).cores() : needed; };
-  for (int rank = 0; rank < cluster_.node_count(); ++rank) {
-    const auto index = static_cast<std::size_t>(rank);
-    if (free[index] < needed_on(rank)) continue;
-    made.at[index] = now_;
-    made.order.push_back(rank);
+Lookahead::Ripening::Ripening(const Lookahead& lookahead, int needed)
+    : lookahead_{lookahead}, needed_{needed}, free_{lookahead.free_cores_} {
+  for (int rank = 0; rank < lookahead.cluster_.node_count(); ++rank) {
+    int& free = free_[static_cast<std::size_t>(rank)];
+    if (free < needed_on(rank)) continue;
+    free = kRipe;
+    order_.push_back({rank, lookahead.now_});
   }
-  for (const End& end : ends_) {
-    if (end.job->user_suspended) continue;
-    const base::Instant at = guess_end(end);
-    for_each_rank(cluster_, end.job->allocation, [&](int rank, const NodeAllocation& use) {
-      const auto index = static_cast<std::size_t>(rank);
-      free[index] += use.cores.count();
-      if (made.at[index] != base::kNever || free[index] < needed_on(rank)) return;
-      made.at[index] = at;
-      made.order.push_back(rank);
-    });
-  }
-  return made;
 }
 
-const Lookahead::Ripening* Lookahead::ripening(const Job& job, PartitionIndex partition) {
+// The next job ends.
+void Lookahead::Ripening::add_end() {
+  const End& end = lookahead_.ends_[next_end_++];
+  if (end.job->user_suspended) return;
+  const base::Instant at = lookahead_.guess_end(end);
+  for_each_rank(lookahead_.cluster_, end.job->allocation, [&](int rank, const NodeAllocation& use) {
+    int& free = free_[static_cast<std::size_t>(rank)];
+    free += use.cores.count();
+    if (free < needed_on(rank)) return;
+    free = kRipe;
+    order_.push_back({rank, at});
+  });
+}
+
+Lookahead::Ripening* Lookahead::ripening(const Job& job, PartitionIndex partition) {
   read_ends();
   if (!counts_cores_ || preempt::enabled(cluster_)) return nullptr;
   if (cluster_.parameters().as_recorded) return nullptr;
-  const Needs needs{cluster_, job, partition};
+  const Needs needs{*this, job, partition};
   const int key = needs.whole ? 0 : needs.of_node;
-  auto found = ripenings_.find(key);
-  if (found == ripenings_.end()) found = ripenings_.emplace(key, ripen(key, needs.whole)).first;
-  return &found->second;
+  return &ripenings_.try_emplace(key, *this, key).first->second;
 }
 
 // The books without the jobs that end by then on the nodes that are ripe.
-std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, const Ripening& ripening,
+std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripening& ripening,
                                                      base::Instant at) {
-  NodeSet nodes = cluster_.no_nodes();
-  std::map<std::int64_t, const Job*> gone;  // by table order
-  for (const int rank : ripening.order) {
-    if (ripening.at[static_cast<std::size_t>(rank)] > at) break;
-    if (!search.question.nodes.test(rank)) continue;
-    nodes.set(rank);
-    for (const Job* const job : books_.usage().jobs_on(cluster_.node_at(rank))) {
-      if (job->completing() || guess_end({.at = expected_end(*job), .job = job}) > at) continue;
-      gone.emplace(job->table_order, job);
+  ripe_nodes_ = cluster_.no_nodes();
+  gone_first_.clear();
+  for (std::size_t i = 0;; ++i) {
+    const Ripening::Node* const ripe = ripening.node(i);
+    if (ripe == nullptr || ripe->at > at) break;
+    if (!search.question.nodes.test(ripe->rank)) continue;
+    ripe_nodes_.set(ripe->rank);
+    for (const Job* const job : books_.usage().jobs_on(cluster_.node_at(ripe->rank))) {
+      if (!job->completing() && guess_end(end_of(*job)) <= at) gone_first_.push_back(job);
     }
   }
+  const auto before = [](const Job* a, const Job* b) { return a->table_order < b->table_order; };
+  std::sort(gone_first_.begin(), gone_first_.end(), before);
+  gone_first_.erase(std::unique(gone_first_.begin(), gone_first_.end()), gone_first_.end());
   release();
   trial_ = books_.selector().begin_trial();
-  for (const auto& [order, job] : gone) trial_->remove(job->select, Keep::kNothing);
-  auto answer = question_selector(search, nodes, at);
+  for (const Job* const job : gone_first_) trial_->remove(job->select, Keep::kNothing);
+  auto answer = question_selector(search, ripe_nodes_, at);
   release();
   return answer;
 }
 
 // Exact starts where cores can be counted: the job cannot start before so many nodes are ripe as it
 // needs, and mostly it can then.
-Lookahead::Answer Lookahead::when_ripe(Search& search, const Ripening& ripening) {
-  int missing = Needs{cluster_, search.question.job, search.question.partition}.nodes;
+Lookahead::Answer Lookahead::when_ripe(Search& search, Ripening& ripening) {
+  int missing = Needs{*this, search.question.job, search.question.partition}.nodes;
   auto at = base::kNever;
-  for (const int rank : ripening.order) {
-    if (!search.question.nodes.test(rank) || --missing > 0) continue;
-    at = ripening.at[static_cast<std::size_t>(rank)];
-    break;
+  for (std::size_t i = 0; at == base::kNever; ++i) {
+    const Ripening::Node* const ripe = ripening.node(i);
+    if (ripe == nullptr) break;
+    if (search.question.nodes.test(ripe->rank) && --missing <= 0) at = ripe->at;
   }
   if (at == base::kNever) return {};
   if (at > now_ && search.question.now_only) return {.kind = Kind::kLater};
@@ -466,7 +557,7 @@ Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
 
 Lookahead::Answer Lookahead::try_with(const Question& question, const SharingStatus& sharing) {
   Search search{.question = question, .sharing = sharing, .count = {}};
-  const Ripening* const exact = ripening(question.job, question.partition);
+  Ripening* const exact = ripening(question.job, question.partition);
   if (exact != nullptr) return when_ripe(search, *exact);
   if (counts_cores_) search.count.emplace(*this, question);
   if (auto answer = ask(search, 0, now_)) return *std::move(answer);  // 1

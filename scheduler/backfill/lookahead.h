@@ -16,8 +16,13 @@
 // of the selector), and the next one moves on from there. Before it asks the selector it counts
 // free cores, which is cheap, and refuses most of what cannot fit.
 //
-// Threads: none. Cost: begin O(allocated jobs × log); will_run O(allocated jobs that end before the
-// job's start) in additions, and the selector's for the few books that may hold the job.
+// The order of the ends is kept from one pass to the next: what JobBooks::moves() names is looked
+// at again. Only where jobs take turns it is made anew, since their ends follow from the turns.
+//
+// Threads: none. Cost: the first question after a change O(allocated jobs) in copies, O(log) for
+// each job that moved, and where jobs take turns O(allocated jobs × log); will_run O(allocated jobs
+// that end before the job's start) in additions, and the selector's for the few books that may hold
+// the job.
 #pragma once
 
 #include <chrono>
@@ -26,6 +31,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/time.h"
@@ -78,14 +84,37 @@ class Lookahead {
   // REQUIRES: the job is pending.
   Answer will_run(const Question& question);
 
-  // When each node alone has the cores that the job needs on it at least; kNever = it never has.
-  struct Ripening {
-    std::vector<base::Instant> at;  // by rank
-    std::vector<int> order;         // ranks, the first to be ripe first
+  // When each node alone has the cores that the job needs on it at least, worked out as far as it
+  // is asked for. Valid until the books change.
+  class Ripening {
+   public:
+    struct Node {
+      int rank;
+      base::Instant at;
+    };
+    // `needed`: cores on a node; 0 = all of them. `lookahead` has its ends and must outlive this.
+    Ripening(const Lookahead& lookahead, int needed);
+    // The node that is ripe as the index-th; null if no more nodes ever are. Valid until the next
+    // call.
+    const Node* node(std::size_t index) {
+      while (index >= order_.size() && next_end_ < lookahead_.ends_.size()) add_end();
+      return index < order_.size() ? &order_[index] : nullptr;
+    }
+
+   private:
+    int needed_on(int rank) const {
+      return needed_ > 0 ? needed_ : lookahead_.cluster_.spec_at(rank).cores();
+    }
+    void add_end();
+
+    const Lookahead& lookahead_;
+    const int needed_;
+    std::vector<int> free_;     // cores by rank; kRipe on a node that is in order_
+    std::size_t next_end_ = 0;  // of ends_
+    std::vector<Node> order_;
   };
-  // Null where cores cannot be counted, jobs may preempt others, or starts are not exact. Valid
-  // until the books change.
-  const Ripening* ripening(const Job& job, PartitionIndex partition);
+  // Null where cores cannot be counted, jobs may preempt others, or starts are not exact.
+  Ripening* ripening(const Job& job, PartitionIndex partition);
 
   // Nodes of the partition that fit the job's shape and constraint. Valid until the next call.
   const NodeSet& could_ever_use(const Job& job, PartitionIndex partition) {
@@ -94,11 +123,14 @@ class Lookahead {
   // A job's expected end: start + time limit, a year if it has none (8.1). Time that it does not
   // run while others have their turn is added as far as it is known.
   base::Instant expected_end(const Job& job);
+  // Empty, or what is kept from pass to pass and is not what would be read anew; for tests.
+  std::string check_invariants();
 
  private:
   struct End {
     base::Instant at;
-    const Job* job;
+    std::int64_t order;      // the job's, in the job table
+    const Job* job;          // not to be looked at once it has moved: it may be gone
     bool is_victim = false;  // of the job in question
     bool must_end = false;   // as a victim: it is not only suspended
   };
@@ -108,12 +140,17 @@ class Lookahead {
   struct Search;
 
   void read_ends();
+  void read_all_ends();
+  void read_moved_ends();
+  End end_of(const Job& job);
+  void note_if_unsettled(const End& end);
   static bool ends_before(const End& a, const End& b);
   void count_free(const Job& job, int sign);
+  void recount_free(NodeIndex node);
   Answer try_with(const Question& question, const SharingStatus& sharing);
   Answer after_ends(Search& search, std::size_t from);
-  Answer when_ripe(Search& search, const Ripening& ripening);
-  std::optional<Answer> ask_ripe(const Search& search, const Ripening& ripening, base::Instant at);
+  Answer when_ripe(Search& search, Ripening& ripening);
+  std::optional<Answer> ask_ripe(const Search& search, Ripening& ripening, base::Instant at);
   bool is_gone_by(const Job& job, base::Instant start) const;
   bool has_room(const Job& job, const NodeAllocation& use, base::Instant start) const;
   std::optional<Answer> question_selector(const Search& search, const NodeSet& nodes,
@@ -131,20 +168,26 @@ class Lookahead {
   void take_away(std::size_t count);
   bool has_candidates(Search& search);
   base::Instant guess_end(const End& last) const;
-  Ripening ripen(int needed, bool whole) const;
   bool counts_cores() const;
+  int threads_per_core(PartitionIndex partition);
 
   const Cluster& cluster_;
   JobBooks& books_;
   gang::Turns& turns_;
   Placement placement_;
   base::Instant now_{};
-  bool has_ends_ = false;
-  std::uint64_t ends_version_ = 0;  // of the books, that ends_ are of
+  bool has_ends_ = false;                 // ends_ are as of now_ and of the books
+  std::uint64_t ends_version_ = 0;        // of the books, that ends_ are of
+  std::uint64_t ends_configuration_ = 0;  // of the cluster, likewise
   bool counts_cores_ = false;
-  std::vector<End> ends_;              // in their order
-  std::vector<int> free_cores_;        // by rank, now
-  std::map<int, Ripening> ripenings_;  // by the cores needed on a node; 0 = all of them
+  std::vector<End> ends_;                // in their order
+  std::vector<std::int64_t> unsettled_;  // jobs whose ends depend on now_
+  std::vector<int> free_cores_;          // by rank, now
+  std::map<int, Ripening> ripenings_;    // by the cores needed on a node; 0 = all of them
+  std::vector<int> threads_;             // by PartitionIndex; 0 = not known
+  std::uint64_t threads_version_ = 0;    // of the cluster's configuration
+  NodeSet ripe_nodes_;                   // of the last question
+  std::vector<const Job*> gone_first_;   // jobs that have ended by its start
   std::unique_ptr<Selector::Trial> trial_;
   std::size_t gone_ = 0;  // so many of ends_ are taken away in the trial
 };

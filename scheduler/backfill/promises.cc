@@ -9,21 +9,21 @@ Promises::Promises(int node_count, base::Instant window_end)
     : window_end_{window_end}, of_node_(static_cast<std::size_t>(node_count)) {}
 
 void Promises::add(const NodeSet& nodes, base::Instant begin, base::Instant end) {
-  Promise promise{.begin = begin, .end = std::min(end, window_end_), .ranks = {}};
+  Promise promise{.begin = begin,
+                  .end = std::min(end, window_end_),
+                  .ranks_begin = ranks_.size(),
+                  .ranks_end = ranks_.size()};
   if (promise.begin >= promise.end) return;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
-    promise.ranks.push_back(rank);
+    ranks_.push_back(rank);
     of_node_[static_cast<std::size_t>(rank)].push_back({promise.begin, promise.end});
   }
+  promise.ranks_end = ranks_.size();
   changes_.insert(promise.begin);
   if (promise.end < window_end_) changes_.insert(promise.end);
-  promises_.push_back(std::move(promise));
-  const std::size_t added = promises_.size() - 1;
-  const auto insert = [&](std::vector<std::size_t>& order, base::Instant Promise::*key) {
-    const auto later = [&](base::Instant at, std::size_t other) {
-      return at < promises_[other].*key;
-    };
-    order.insert(std::upper_bound(order.begin(), order.end(), promises_[added].*key, later), added);
+  const auto insert = [&](std::vector<Promise>& order, base::Instant Promise::*key) {
+    const auto later = [&](base::Instant at, const Promise& other) { return at < other.*key; };
+    order.insert(std::upper_bound(order.begin(), order.end(), promise.*key, later), promise);
   };
   insert(by_begin_, &Promise::begin);
   insert(by_end_, &Promise::end);
@@ -50,32 +50,18 @@ std::optional<base::Instant> Promises::next_begin(const NodeSet& nodes, base::In
   return first;
 }
 
-std::optional<base::Instant> Promises::next_free(base::Instant after) const {
-  const auto next = std::upper_bound(
-      by_end_.begin(), by_end_.end(), after,
-      [&](base::Instant at, std::size_t promise) { return at < promises_[promise].end; });
-  if (next == by_end_.end() || promises_[*next].end >= window_end_) return std::nullopt;
-  return promises_[*next].end;
-}
-
-Promises::Sweep::Sweep(const Promises& promises, NodeSet nodes, base::Duration length)
-    : promises_{promises},
-      nodes_{std::move(nodes)},
-      length_{length},
-      free_{nodes_},
-      blocked_(static_cast<std::size_t>(nodes_.size())) {}
-
 // Whether a node of a promise that begins (or ends, by `key`) at the instant fits.
 template <typename Fits>
-bool Promises::any_at(base::Instant at, const std::vector<std::size_t>& order,
+bool Promises::any_at(base::Instant at, const std::vector<Promise>& order,
                       base::Instant Promise::*key, const Fits& fits) const {
-  const auto earlier = [&](std::size_t promise, base::Instant instant) {
-    return promises_[promise].*key < instant;
+  const auto earlier = [&](const Promise& promise, base::Instant instant) {
+    return promise.*key < instant;
   };
   for (auto it = std::lower_bound(order.begin(), order.end(), at, earlier);
-       it != order.end() && promises_[*it].*key == at; ++it) {
-    const std::vector<int>& ranks = promises_[*it].ranks;
-    if (std::any_of(ranks.begin(), ranks.end(), fits)) return true;
+       it != order.end() && (*it).*key == at; ++it) {
+    for (std::size_t i = it->ranks_begin; i < it->ranks_end; ++i) {
+      if (fits(ranks_[i])) return true;
+    }
   }
   return false;
 }
@@ -117,22 +103,51 @@ std::optional<base::Instant> Promises::next_gain(const NodeSet& nodes, base::Ins
   return std::nullopt;
 }
 
-// Promises enter in the order of their begins and leave in the order of their ends. One that leaves
-// has entered before, as its begin is not after the start.
+void Promises::Sweep::begin(const NodeSet& nodes, base::Duration length) {
+  nodes_ = free_ = nodes;
+  length_ = length;
+  marked_ = NodeSet{nodes.size()};
+  count_ = nodes.count();
+  marked_count_ = 0;
+  blocked_.assign(static_cast<std::size_t>(nodes.size()), 0);
+  last_ = base::Instant::min();
+  entered_ = left_ = 0;
+}
+
+// Promises leave in the order of their ends and enter in the order of their begins; one that ends
+// before it has entered does neither.
 const NodeSet& Promises::Sweep::at(base::Instant start) {
-  const std::vector<Promise>& all = promises_.promises_;
-  const base::Instant last = start + length_;
-  for (; entered_ < all.size() && all[promises_.by_begin_[entered_]].begin <= last; ++entered_) {
-    for (const int rank : all[promises_.by_begin_[entered_]].ranks) {
-      if (blocked_[static_cast<std::size_t>(rank)]++ == 0) free_.reset(rank);
+  const std::vector<int>& ranks = promises_.ranks_;
+  for (; left_ < promises_.by_end_.size() && promises_.by_end_[left_].end <= start; ++left_) {
+    const Promise& promise = promises_.by_end_[left_];
+    if (promise.begin > last_) continue;
+    for (std::size_t i = promise.ranks_begin; i < promise.ranks_end; ++i) {
+      if (--blocked_[static_cast<std::size_t>(ranks[i])] != 0 || !nodes_.test(ranks[i])) continue;
+      free_.set(ranks[i]);
+      ++count_;
+      if (marked_.test(ranks[i])) ++marked_count_;
     }
   }
-  for (; left_ < all.size() && all[promises_.by_end_[left_]].end <= start; ++left_) {
-    for (const int rank : all[promises_.by_end_[left_]].ranks) {
-      if (--blocked_[static_cast<std::size_t>(rank)] == 0 && nodes_.test(rank)) free_.set(rank);
+  last_ = start + length_;
+  for (; entered_ < promises_.by_begin_.size() && promises_.by_begin_[entered_].begin <= last_;
+       ++entered_) {
+    const Promise& promise = promises_.by_begin_[entered_];
+    if (promise.end <= start) continue;
+    for (std::size_t i = promise.ranks_begin; i < promise.ranks_end; ++i) {
+      if (blocked_[static_cast<std::size_t>(ranks[i])]++ != 0 || !nodes_.test(ranks[i])) continue;
+      free_.reset(ranks[i]);
+      --count_;
+      if (marked_.test(ranks[i])) --marked_count_;
     }
   }
   return free_;
+}
+
+std::optional<base::Instant> Promises::Sweep::next_free() const {
+  if (left_ == promises_.by_end_.size()) return std::nullopt;
+  const base::Instant end = promises_.by_end_[left_].end;
+  if (end >= promises_.window_end_) return std::nullopt;
+  return end;
 }
 
 }  // namespace sched

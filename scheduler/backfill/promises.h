@@ -26,8 +26,6 @@ class Promises {
   bool overlaps(const NodeSet& nodes, base::Instant begin, base::Instant end) const;
   // When the next promise of one of the nodes begins after this instant.
   std::optional<base::Instant> next_begin(const NodeSet& nodes, base::Instant after) const;
-  // When nodes come free of promises next after this instant, within the window.
-  std::optional<base::Instant> next_free(base::Instant after) const;
   // When one of these nodes comes free next after `start`, as far as Slurm 22.05 looks for it: up
   // to the second instant after [start, start + length] at which the promised nodes change.
   std::optional<base::Instant> next_gain(const NodeSet& nodes, base::Instant start,
@@ -40,37 +38,51 @@ class Promises {
   // the start moves on. No promise may be added meanwhile.
   class Sweep {
    public:
-    Sweep(const Promises& promises, NodeSet nodes, base::Duration length);
-    // REQUIRES: not before the last one.
+    explicit Sweep(const Promises& promises) : promises_{promises} {}
+    // Out of these nodes, for a job of this length.
+    void begin(const NodeSet& nodes, base::Duration length);
+    // REQUIRES: begun, and not before the last one since.
     const NodeSet& at(base::Instant start);
+    // How many there are.
+    int count() const { return count_; }
+    // When nodes come free of promises next after the last start, within the window.
+    std::optional<base::Instant> next_free() const;
+    // Marks a node, which need not be one of them. REQUIRES: once for each node.
+    void mark(int rank) {
+      marked_.set(rank);
+      if (free_.test(rank)) ++marked_count_;
+    }
+    // How many of them are marked.
+    int marked_count() const { return marked_count_; }
 
    private:
     const Promises& promises_;
-    const NodeSet nodes_;
-    const base::Duration length_;
-    NodeSet free_;
+    base::Duration length_{};
+    NodeSet nodes_, free_, marked_;
+    int count_ = 0, marked_count_ = 0;
     std::vector<std::uint16_t> blocked_;  // by rank: promises in the way
-    std::size_t entered_ = 0, left_ = 0;  // so many of by_begin_ and by_end_
+    base::Instant last_{};                // promises that begin by then have entered
+    std::size_t entered_ = 0, left_ = 0;  // so many of by_begin_ and by_end_ are done with
   };
 
  private:
   struct Promise {
     base::Instant begin, end;
-    std::vector<int> ranks;
+    std::size_t ranks_begin, ranks_end;  // in ranks_
   };
   struct Span {
     base::Instant begin, end;
   };
   template <typename Fits>
-  bool any_at(base::Instant at, const std::vector<std::size_t>& order, base::Instant Promise::*key,
+  bool any_at(base::Instant at, const std::vector<Promise>& order, base::Instant Promise::*key,
               const Fits& fits) const;
   bool free_just_after(int rank, base::Instant at) const;
   bool free_just_before(int rank, base::Instant at) const;
 
   const base::Instant window_end_;
-  std::vector<Promise> promises_;
-  std::vector<std::size_t> by_begin_, by_end_;  // into promises_
-  std::vector<std::vector<Span>> of_node_;      // by rank
+  std::vector<Promise> by_begin_, by_end_;
+  std::vector<int> ranks_;                  // of the promises, one after the other
+  std::vector<std::vector<Span>> of_node_;  // by rank
   std::set<base::Instant> changes_;
 };
 

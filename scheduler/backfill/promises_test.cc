@@ -34,13 +34,14 @@ std::string ranks(const NodeSet& nodes) {
 TEST(Promises, ASweepLeavesOutNodesThatArePromisedWhileTheJobRuns) {
   Promises promises{4, at(1000)};
   promises.add(set(4, "01"), at(100), at(200));
-  Promises::Sweep shorter{promises, NodeSet::all(4), std::chrono::seconds{99}};
-  EXPECT_EQ(ranks(shorter.at(at(0))), "0123");
-  EXPECT_EQ(ranks(shorter.at(at(1))), "23");
-  EXPECT_EQ(ranks(shorter.at(at(199))), "23");
-  EXPECT_EQ(ranks(shorter.at(at(200))), "0123");
-  Promises::Sweep exact{promises, set(4, "03"), std::chrono::seconds{100}};
-  EXPECT_EQ(ranks(exact.at(at(0))), "3");
+  Promises::Sweep sweep{promises};
+  sweep.begin(NodeSet::all(4), std::chrono::seconds{99});
+  EXPECT_EQ(ranks(sweep.at(at(0))), "0123");
+  EXPECT_EQ(ranks(sweep.at(at(1))), "23");
+  EXPECT_EQ(ranks(sweep.at(at(199))), "23");
+  EXPECT_EQ(ranks(sweep.at(at(200))), "0123");
+  sweep.begin(set(4, "03"), std::chrono::seconds{100});
+  EXPECT_EQ(ranks(sweep.at(at(0))), "3");
 }
 
 TEST(Promises, NodesComeFreeAtTheEndsOfPromisesWithinTheWindow) {
@@ -48,9 +49,15 @@ TEST(Promises, NodesComeFreeAtTheEndsOfPromisesWithinTheWindow) {
   promises.add(set(4, "0"), at(100), at(200));
   promises.add(set(4, "1"), at(50), at(300));
   promises.add(set(4, "2"), at(50), at(2000));
-  EXPECT_EQ(promises.next_free(at(0)), at(200));
-  EXPECT_EQ(promises.next_free(at(200)), at(300));
-  EXPECT_EQ(promises.next_free(at(300)), std::nullopt);
+  Promises::Sweep sweep{promises};
+  sweep.begin(NodeSet::all(4), base::Duration{0});
+  const auto next_free = [&](int start) {
+    sweep.at(at(start));
+    return sweep.next_free();
+  };
+  EXPECT_EQ(next_free(0), at(200));
+  EXPECT_EQ(next_free(200), at(300));
+  EXPECT_EQ(next_free(300), std::nullopt);
   EXPECT_EQ(promises.next_begin(set(4, "01"), at(50)), at(100));
   EXPECT_EQ(promises.next_begin(set(4, "3"), at(0)), std::nullopt);
 }
@@ -109,13 +116,21 @@ TEST(Promises, ASweepAgreesWithTheDefinition) {
       all.push_back({nodes, begin, end});
     }
     const int length = static_cast<int>(prng.below(80));
-    Promises::Sweep sweep{promises, NodeSet::all(9), std::chrono::seconds{length}};
+    Promises::Sweep sweep{promises};
+    sweep.begin(NodeSet::all(9), std::chrono::seconds{length});
+    NodeSet marked{9};
     for (int start = 0; start < 400; start += 1 + static_cast<int>(prng.below(20))) {
       NodeSet free = NodeSet::all(9);
       for (const Made& made : all) {
         if (made.begin <= start + length && made.end > start) free -= made.nodes;
       }
       EXPECT_EQ(ranks(sweep.at(at(start))), ranks(free)) << "start " << start;
+      EXPECT_EQ(sweep.count(), free.count());
+      if (const int rank = static_cast<int>(prng.below(9)); !marked.test(rank)) {
+        marked.set(rank);
+        sweep.mark(rank);
+      }
+      EXPECT_EQ(sweep.marked_count(), (free & marked).count());
     }
   }
 }

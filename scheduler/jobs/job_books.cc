@@ -35,6 +35,26 @@ void JobBooks::set_request(Job& job, const JobRequest& request) {
   job.request.time_limit = request.time_limit;
   job.request.priority = request.priority;
   job.request.nice = request.nice;
+  moved(job);
+}
+
+void JobBooks::forget_moves() {
+  moves_.all = false;
+  moves_.jobs.clear();
+  moves_.nodes.clear();
+}
+
+// So many jobs that looking at all of them costs about the same are not told apart.
+void JobBooks::moved(const Job& job) {
+  if (moves_.all) return;
+  constexpr std::size_t kPartTold = 8;
+  const auto slots = static_cast<std::size_t>(cluster_.node_slots());
+  if (moves_.jobs.size() > 64 + allocated_.size() / kPartTold || moves_.nodes.size() > 64 + slots) {
+    moves_ = Moves{};
+    return;
+  }
+  moves_.jobs.push_back(job.table_order);
+  for (const NodeAllocation& use : job.allocation.nodes) moves_.nodes.push_back(use.node);
 }
 
 // The order of the steps is part of the contract: the books know the job before anyone hears of it,
@@ -69,17 +89,20 @@ void JobBooks::book(Job& job) {
   allocated_.emplace(job.table_order, &job);
   usage_.add(job);
   if (!job.completing()) selector_->add(job.select);
+  moved(job);
 }
 
 void JobBooks::set_ready(Job& job, base::Instant now) {
   job.ready = true;
   job.start_time = now;
   show(job);
+  moved(job);
   changed();
 }
 
 void JobBooks::set_ending(Job& job, Ending ending) {
   job.ending = std::move(ending);
+  moved(job);
   changed();
 }
 
@@ -90,6 +113,7 @@ void JobBooks::release_cores(Job& job) {
   usage_.before_change(job);
   job.ending->killed = true;
   usage_.after_change(job);
+  moved(job);
   changed();
 }
 
@@ -97,6 +121,7 @@ void JobBooks::release_cores(Job& job) {
 // opposite order of book().
 void JobBooks::end(Job& job, JobState next) {
   for (const Listener& listener : end_listeners_) listener(job);
+  moved(job);
   if (!job.completing()) selector_->remove(job.select);
   usage_.remove(job);
   allocated_.erase(job.table_order);
@@ -114,6 +139,7 @@ void JobBooks::end(Job& job, JobState next) {
 void JobBooks::reshape() {
   selector_ = make_selector(cluster_);
   usage_.reset();
+  moves_ = Moves{};
   for (const auto& [order, job] : allocated_) {
     show(*job);
     usage_.add(*job);
@@ -169,6 +195,7 @@ void JobBooks::restore_turn(Job& job, bool runs, Reason why) {
 // The selector is told before `select` says so: it looks up what the job held.
 void JobBooks::give_cores_back(Job& job) {
   changed();
+  moved(job);
   job.user_suspended = job.cores_released = true;
   selector_->user_suspend(job.select);
   job.select.user_suspended = true;
@@ -182,11 +209,13 @@ void JobBooks::suspend_by_user(Job& job) {
 
 void JobBooks::hold_by_user(Job& job) {
   changed();
+  moved(job);
   job.user_suspended = true;
 }
 
 void JobBooks::unhold_by_user(Job& job) {
   changed();
+  moved(job);
   job.user_suspended = false;
 }
 
@@ -200,6 +229,7 @@ bool JobBooks::resume_by_user(Job& job, bool even_without_room) {
     selector_->add(job.select);
   }
   changed();
+  moved(job);
   job.user_suspended = job.cores_released = job.select.user_suspended = false;
   set_state(job, JobState::kRunning);
   decide(Resume{job.id});

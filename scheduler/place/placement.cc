@@ -97,7 +97,8 @@ std::optional<Allocation> Placement::will_run(Selector& selector, const WillRunR
   attempt.counts = node_counts(cluster_, asked.job.request, asked.partition);
   attempt.mode = SelectMode::kWillRun;
   attempt.will_run = &asked;
-  const NodeSet usable = base_.nodes & asked.nodes;
+  NodeSet& usable = usable_;
+  usable.assign_and(base_.nodes, asked.nodes);
   const bool all_there =
       static_cast<int>(asked.job.request.required_nodes.size()) == base_.required_count;
   if (!all_there || !usable.contains(base_.required) || usable.count() < attempt.counts.min ||
