@@ -245,6 +245,64 @@ BENCHMARK_CAPTURE(backfill_interval, churn, true)
     ->Iterations(10)
     ->Unit(benchmark::kMillisecond);
 
+// --- priorities ---
+
+// Multifactor with everything that a week of a cluster changes: age, fair share, sizes.
+void use_multifactor(Configuration& configuration) {
+  PriorityParameters& priority = configuration.cluster.priority;
+  priority.type = PriorityType::kMultifactor;
+  priority.weight_age = 1000;
+  priority.weight_fair_share = 10'000;
+  priority.weight_job_size = 1000;
+  priority.weight_partition = 1000;
+  for (int account = 0; account < 10; ++account) {
+    const std::string name = "a" + std::to_string(account);
+    configuration.accounts.push_back({.name = name});
+    for (int user = 0; user < 10; ++user) {
+      configuration.users.push_back({.name = name + "u" + std::to_string(user), .account = name});
+    }
+  }
+}
+
+std::string user_of(std::uint64_t number) {
+  return "a" + std::to_string(number / 10 % 10) + "u" + std::to_string(number % 10);
+}
+
+// So many jobs of a hundred users wait behind a full cluster of 1,000 nodes. A period ends: usage
+// decays, and all priorities are worked out anew.
+void priority(benchmark::State& state) {
+  constexpr int kNodes = 1000;
+  Setup made = setup(kNodes, SelectType::kConsTres, {partition("p")});
+  use_multifactor(made.configuration);
+  World world{made, Timing::kOwn};
+  base::Prng prng{3};
+  const auto submit = [&](int tasks) {
+    JobRequest request = tasks_job(tasks);
+    request.user = user_of(prng.below(100));
+    world.submit(request);
+  };
+  for (int i = 0; i < kNodes; ++i) submit(kCoresPerNode);
+  world.settle();
+  for (int i = 0; i < state.range(0); ++i) {
+    submit(1 + static_cast<int>(prng.below(64)));
+    if (i % 100 == 0) world.advance(std::chrono::seconds{1});
+  }
+  world.settle();
+  Stopwatch stopwatch{state};
+  for (auto _ : state) {
+    world.advance(made.configuration.cluster.priority.calc_period);
+    stopwatch.measure([&] { world.settle(); });
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(priority)
+    ->Name("Priority")
+    ->Arg(1000)
+    ->Arg(10000)
+    ->Arg(100000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
 // --- gang ---
 
 // So many jobs, stacked four deep on a quarter as many nodes.
@@ -549,8 +607,18 @@ simulate::Scenario week(int jobs) {
   return scenario;
 }
 
-void simulated_week(benchmark::State& state) {
-  const simulate::Scenario scenario = week(static_cast<int>(state.range(0)));
+// `plans`: with the backfill, and with priorities that change.
+void simulated_week(benchmark::State& state, bool plans) {
+  simulate::Scenario scenario = week(static_cast<int>(state.range(0)));
+  if (plans) {
+    scenario.configuration.cluster.scheduler = SchedulerType::kBackfill;
+    use_multifactor(scenario.configuration);
+    std::uint64_t number = 0;
+    for (auto& job : scenario.jobs) {
+      job.request.user = user_of(number++ * 7919);
+      job.request.time_limit = 4 * job.work.value();
+    }
+  }
   Stopwatch stopwatch{state};
   for (auto _ : state) {
     stopwatch.measure([&] {
@@ -561,8 +629,15 @@ void simulated_week(benchmark::State& state) {
     });
   }
 }
-BENCHMARK(simulated_week)
+BENCHMARK_CAPTURE(simulated_week, plain, false)
     ->Name("SimulatedWeek")
+    ->Arg(1000)
+    ->Arg(10000)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulated_week, planned, true)
+    ->Name("SimulatedWeek/planned")
     ->Arg(1000)
     ->Arg(10000)
     ->UseManualTime()

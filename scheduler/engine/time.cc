@@ -25,15 +25,11 @@ void Engine::on(const Wake&) {
   }
 }
 
-// A job whose priority changed takes its new place in the queue, and a pass looks at it again.
+// Jobs whose priorities changed take their new places in the queue, and a pass looks at them again.
 void Engine::end_period(base::Instant at) {
-  bool changed = false;
-  priorities_.end_period(at, [&](Job& job, base::Instant now) {
-    if (!priorities_.set(job, now)) return;
-    changed = true;
-    if (job.pending()) admission_.reorder(job);
-  });
-  if (changed) books_.changed();
+  if (!priorities_.end_period(at)) return;
+  admission_.reorder_all();
+  books_.changed();
 }
 
 std::optional<base::Instant> Engine::period_due() const {

@@ -102,6 +102,10 @@ struct Job {
   std::optional<AssociationIndex> association;
   std::vector<PartitionPriority> priority_in;  // multifactor, and the job names several partitions
   base::Duration charged{};                    // so much of its run time
+  // multifactor, of a job with one partition: what of the sum does not change with the time, and
+  // the version of the configuration that it follows from (0 = it is not known).
+  std::int64_t fixed_terms = 0;
+  std::uint64_t fixed_terms_version = 0;
 
   // --- Admission ---
   std::vector<QueueRecord> queued_in;  // one per partition; empty = not queued

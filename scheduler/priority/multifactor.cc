@@ -49,6 +49,14 @@ std::int64_t job_size(const Cluster& cluster, const PriorityTotals& totals,
   return parameters.favor_small ? kBillion - size : size;
 }
 
+std::int64_t age_factor(const PriorityParameters& parameters, base::Duration waited) {
+  if (parameters.weight_age == 0) return 0;
+  if (parameters.max_age.count() <= 0) return kBillion;
+  const base::Duration counted = std::clamp(waited, base::Duration{0}, parameters.max_age);
+  return static_cast<std::int64_t>(static_cast<double>(counted.count()) /
+                                   static_cast<double>(parameters.max_age.count()) * 1e9);
+}
+
 std::int64_t term(std::int64_t weight, std::int64_t factor_ppb) {
   const std::int64_t most = (kPriorityMax + 1) * kMillion;
   const std::int64_t per_million = factor_ppb / (kBillion / kMillion);
@@ -88,15 +96,7 @@ PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& t
                                  std::uint32_t association_priority) {
   const PriorityParameters& parameters = cluster.parameters().priority;
   PriorityFactors factors;
-  if (parameters.weight_age > 0) {
-    const base::Duration counted =
-        std::clamp(waited, base::Duration{0}, std::max(parameters.max_age, base::Duration{0}));
-    factors.age =
-        parameters.max_age.count() > 0
-            ? static_cast<std::int64_t>(static_cast<double>(counted.count()) /
-                                        static_cast<double>(parameters.max_age.count()) * 1e9)
-            : kBillion;
-  }
+  factors.age = age_factor(parameters, waited);
   factors.association =
       part_or_value(association_priority, totals.association_priority_max, parameters.normal_assoc);
   factors.fair_share = fair_share_ppb;
@@ -118,19 +118,35 @@ PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& t
   return factors;
 }
 
-Priority weighted_sum(const PriorityParameters& parameters, const PriorityFactors& factors,
-                      std::int32_t nice) {
-  std::int64_t sum = term(parameters.weight_age, factors.age) +
-                     term(parameters.weight_assoc, factors.association) +
-                     term(parameters.weight_fair_share, factors.fair_share) +
+std::int64_t age_term(const PriorityParameters& parameters, base::Duration waited) {
+  return term(parameters.weight_age, age_factor(parameters, waited));
+}
+
+std::int64_t fair_share_term(const PriorityParameters& parameters, std::int64_t fair_share_ppb) {
+  return term(parameters.weight_fair_share, fair_share_ppb);
+}
+
+std::int64_t other_terms(const PriorityParameters& parameters, const PriorityFactors& factors,
+                         std::int32_t nice) {
+  std::int64_t sum = term(parameters.weight_assoc, factors.association) +
                      term(parameters.weight_job_size, factors.job_size) +
                      term(parameters.weight_partition, factors.partition) +
                      term(parameters.weight_qos, factors.qos);
   for (const Tres kind : kAllTres) {
     sum += term(parameters.weight_tres[kind], factors.tres[kind]);
   }
-  const std::int64_t value = (sum - std::int64_t{nice} * kMillion) / kMillion;
-  return clamped_priority(value);
+  return sum - std::int64_t{nice} * kMillion;
+}
+
+Priority priority_of_sum(std::int64_t millionths) {
+  return clamped_priority(millionths / kMillion);
+}
+
+Priority weighted_sum(const PriorityParameters& parameters, const PriorityFactors& factors,
+                      std::int32_t nice) {
+  return priority_of_sum(term(parameters.weight_age, factors.age) +
+                         fair_share_term(parameters, factors.fair_share) +
+                         other_terms(parameters, factors, nice));
 }
 
 }  // namespace sched

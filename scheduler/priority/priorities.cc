@@ -31,15 +31,17 @@ std::int64_t Priorities::fair_share_of(const Job& job) {
 }
 
 // Age counts from when the job could have started, or from its submission (ACCRUE_ALWAYS).
+base::Instant Priorities::waits_since(const Job& job) const {
+  const base::Instant since = job.submit_time;
+  if (cluster_.parameters().priority.accrue_always) return since;
+  return std::max({since, job.eligible_time, job.request.begin_time.value_or(since),
+                   job.not_before.value_or(since)});
+}
+
 PriorityFactors Priorities::factors(const Job& job, PartitionIndex partition, base::Instant now) {
-  base::Instant since = job.submit_time;
-  if (!cluster_.parameters().priority.accrue_always) {
-    since = std::max({since, job.eligible_time, job.request.begin_time.value_or(since),
-                      job.not_before.value_or(since)});
-  }
   const std::uint32_t association_priority =
       job.association ? cluster_.accounts()[*job.association].priority : 0;
-  return priority_factors(cluster_, totals(), job.request, partition, now - since,
+  return priority_factors(cluster_, totals(), job.request, partition, now - waits_since(job),
                           fair_share_of(job), association_priority);
 }
 
@@ -50,10 +52,11 @@ bool Priorities::set(Job& job, base::Instant now) {
   const Priority before = job.priority;
   std::vector<PartitionPriority> each;
   for (const PartitionIndex partition : partitions) {
-    const Priority priority =
-        weighted_sum(parameters, factors(job, partition, now), job.request.nice);
-    each.push_back({partition, priority});
+    const PriorityFactors found = factors(job, partition, now);
+    each.push_back({partition, weighted_sum(parameters, found, job.request.nice)});
+    job.fixed_terms = other_terms(parameters, found, job.request.nice);
   }
+  job.fixed_terms_version = each.size() == 1 ? cluster_.configuration_version() : 0;
   Priority first = each.empty() ? Priority{1} : each.front().priority;
   if (parameters.increase_only) first = std::max(first, before);
   job.priority = first;
@@ -61,6 +64,25 @@ bool Priorities::set(Job& job, base::Instant now) {
   const bool changed = first != before || each != job.priority_in;
   job.priority_in = std::move(each);
   return changed;
+}
+
+std::int64_t Priorities::term_of(const Job& job, FairShareTerms& terms) {
+  if (!job.association) return 0;
+  std::optional<std::int64_t>& term = terms[job.association->index()];
+  if (!term) term = fair_share_term(cluster_.parameters().priority, fair_share_of(job));
+  return *term;
+}
+
+// As set(), from what does not change with the time, if that is known.
+bool Priorities::set_again(Job& job, base::Instant now, FairShareTerms& terms) {
+  if (job.fixed_terms_version != cluster_.configuration_version()) return set(job, now);
+  if (job.request.priority) return false;
+  const PriorityParameters& parameters = cluster_.parameters().priority;
+  const Priority before = job.priority;
+  job.priority = priority_of_sum(job.fixed_terms + age_term(parameters, now - waits_since(job)) +
+                                 term_of(job, terms));
+  if (parameters.increase_only) job.priority = std::max(job.priority, before);
+  return job.priority != before;
 }
 
 void Priorities::charge(Job& job) {
@@ -84,7 +106,7 @@ void Priorities::begin(base::Instant now) {
 // 2. The classic rule looks at what accounts had used before running jobs are charged; the fair
 //    tree at what they have used after that.
 // 3. Every waiting job gets its priority.
-void Priorities::end_period(base::Instant now, const Change& change) {
+bool Priorities::end_period(base::Instant now) {
   usage_.end_period(now);
   fair_share_.before_charging();
   turns_.project();
@@ -94,11 +116,14 @@ void Priorities::end_period(base::Instant now, const Change& change) {
   fair_share_.after_charging();
   begin(now);
   const bool running_too = cluster_.parameters().priority.calculate_running;
+  FairShareTerms terms(cluster_.accounts().all().size());
+  bool changed = false;
   for (const auto& [order, job] : books_.table().all()) {
     if (job->pending() ? !job->held.has_value() : running_too && job->allocated()) {
-      change(*job, now);
+      changed = set_again(*job, now, terms) || changed;
     }
   }
+  return changed;
 }
 
 UsageState Priorities::save_usage() const {

@@ -7,12 +7,11 @@
 // A priority that the request names is kept as it is (R9.1). It also owns the usage that fair share
 // and GrpWall are about, and charges jobs for it.
 //
-// Threads: none. Cost: a job O(its partitions); a period O(associations + allocated jobs + waiting
-// jobs).
+// Threads: none. Cost: a job O(its partitions); a period O(associations + allocated jobs), and for
+// each waiting job a few additions: what does not change with the time is kept with the job.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -62,10 +61,9 @@ class Priorities {
   std::optional<base::Instant> next_due() const;
   // The first period begins, unless one has.
   void begin(base::Instant now);
-  // Ends the period: usage decays, running jobs are charged, and `change` is called for every job
-  // whose priority may be another now.
-  using Change = std::function<void(Job&, base::Instant now)>;
-  void end_period(base::Instant now, const Change& change);
+  // Ends the period: usage decays, running jobs are charged, and every waiting job gets its
+  // priority. Returns whether one has changed.
+  bool end_period(base::Instant now);
   const UsageLedger& usage() const { return usage_; }
   FairShare& fair_share() { return fair_share_; }
   UsageState save_usage() const;
@@ -74,7 +72,12 @@ class Priorities {
 
  private:
   const PriorityTotals& totals();
+  base::Instant waits_since(const Job& job) const;
   std::int64_t fair_share_of(const Job& job);
+  // By AssociationIndex, as far as they have been asked for.
+  using FairShareTerms = std::vector<std::optional<std::int64_t>>;
+  std::int64_t term_of(const Job& job, FairShareTerms& terms);
+  bool set_again(Job& job, base::Instant now, FairShareTerms& terms);
 
   const Cluster& cluster_;
   JobBooks& books_;

@@ -72,12 +72,8 @@ QueueRecord Admission::record_of(Job& job, PartitionIndex partition) const {
             .partition = partition,
             .record = &job};
   }
-  Priority priority = job.priority;
-  for (const PartitionPriority& each : job.priority_in) {
-    if (each.partition == partition) priority = each.priority;
-  }
   return {.tier = where.tier(),
-          .priority = priority,
+          .priority = priority_in(job, partition),
           .submit_time = job.submit_time,
           .job = job.id,
           .partition_order = order,
@@ -85,12 +81,23 @@ QueueRecord Admission::record_of(Job& job, PartitionIndex partition) const {
           .record = &job};
 }
 
-void Admission::reorder(Job& job) {
-  for (QueueRecord& record : job.queued_in) {
-    queue_.erase(record, cluster_);
-    record = record_of(job, record.partition);
-    queue_.insert(record, cluster_);
+Priority Admission::priority_in(const Job& job, PartitionIndex partition) {
+  for (const PartitionPriority& each : job.priority_in) {
+    if (each.partition == partition) return each.priority;
   }
+  return job.priority;
+}
+
+void Admission::reorder_all() {
+  if (is_fifo(cluster_)) return;
+  queue_.set_priorities([](const QueueRecord& queued) {
+    Job& job = *queued.record;
+    const Priority priority = priority_in(job, queued.partition);
+    for (QueueRecord& record : job.queued_in) {
+      if (record.partition == queued.partition) record.priority = priority;
+    }
+    return priority;
+  });
 }
 
 void Admission::withdraw(Job& job) {

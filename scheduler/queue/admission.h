@@ -36,8 +36,9 @@ class Admission {
 
   // Decides anew whether and where the job waits. REQUIRES: it is pending.
   void admit(Job& job, base::Instant now);
-  // Its priority changed: its records take their new places.
-  void reorder(Job& job);
+  // Priorities changed: the records take their new places. Cost: O(queue), and O(queue × log queue)
+  // when some change places.
+  void reorder_all();
   // Takes its records out of the queue.
   void withdraw(Job& job);
   // A change of nodes or configuration may make the impossible possible (2.4): jobs that no node
@@ -62,6 +63,7 @@ class Admission {
   std::optional<Refusal> refused_by_job(const Job& job, base::Instant now) const;
   std::string held_message(const Job& job) const;
   QueueRecord record_of(Job& job, PartitionIndex partition) const;
+  static Priority priority_in(const Job& job, PartitionIndex partition);
 
   const Cluster& cluster_;
   JobBooks& books_;

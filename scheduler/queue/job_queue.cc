@@ -78,7 +78,7 @@ std::size_t JobQueue::lane_of(const Job& job, const Cluster& cluster) const {
 
 void JobQueue::insert(const QueueRecord& record, const Cluster& cluster) {
   Lane& lane = lanes_[lane_of(*record.record, cluster)];
-  if (!lane.records.insert(in_lane(lane, record)).second) return;
+  if (!lane.records.insert(Place{in_lane(lane, record)}).second) return;
   ++size_;
   if (counts_.size() <= record.partition.index()) counts_.resize(record.partition.index() + 1);
   ++counts_[record.partition.index()];
@@ -86,20 +86,37 @@ void JobQueue::insert(const QueueRecord& record, const Cluster& cluster) {
 
 void JobQueue::erase(const QueueRecord& record, const Cluster& cluster) {
   Lane& lane = lanes_[lane_of(*record.record, cluster)];
-  if (lane.records.erase(in_lane(lane, record)) == 0) return;
+  if (lane.records.erase(Place{in_lane(lane, record)}) == 0) return;
   --size_;
   --counts_[record.partition.index()];
+}
+
+void JobQueue::set_priorities(const std::function<Priority(const QueueRecord&)>& priority_of) {
+  for (Lane& lane : lanes_) {
+    std::vector<QueueRecord> records;
+    records.reserve(lane.records.size());
+    for (const Place& place : lane.records) {
+      QueueRecord record = place.record;
+      record.priority = priority_of(record);
+      records.push_back(in_lane(lane, record));
+    }
+    if (!std::is_sorted(records.begin(), records.end(), InLane{})) {
+      std::sort(records.begin(), records.end(), InLane{});
+    }
+    auto next = records.begin();
+    for (const Place& place : lane.records) place.record = *next++;
+  }
 }
 
 // Of the records from `head` on: the first of each tier has the highest priority of its tier.
 Priority JobQueue::highest_from(const Records& records, Records::const_iterator head) {
   Priority highest{};
   while (head != records.end()) {
-    highest = std::max(highest, head->priority);
-    QueueRecord last = *head;
+    highest = std::max(highest, head->record.priority);
+    QueueRecord last = head->record;
     last.within = last.priority = Priority{};
     last.submit_time = base::kNever;
-    head = records.upper_bound(last);
+    head = records.upper_bound(Place{last});
   }
   return highest;
 }
@@ -110,8 +127,8 @@ Priority JobQueue::highest_from(const Records& records, Records::const_iterator 
 // the worst case; there are few QOS.
 void JobQueue::walk(const std::function<bool(const QueueRecord&)>& visit) const {
   if (lanes_.size() == 1) {
-    for (const QueueRecord& record : lanes_[0].records) {
-      if (!visit(record)) return;
+    for (const Place& place : lanes_[0].records) {
+      if (!visit(place.record)) return;
     }
     return;
   }
@@ -120,19 +137,19 @@ void JobQueue::walk(const std::function<bool(const QueueRecord&)>& visit) const 
   const auto empty = [&](std::size_t i) { return heads[i] == lanes_[i].records.end(); };
   const auto waits_for = [&](std::size_t i, const Before& first) {
     if (!first.by_priority) return !empty(first.lane);
-    return highest_from(lanes_[first.lane].records, heads[first.lane]) > heads[i]->priority;
+    return highest_from(lanes_[first.lane].records, heads[first.lane]) > heads[i]->record.priority;
   };
   while (true) {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       if (empty(i)) continue;
-      if (best && !(*heads[i] < *heads[*best])) continue;
+      if (best && !(heads[i]->record < heads[*best]->record)) continue;
       if (std::ranges::none_of(lanes_[i].before,
                                [&](const Before& first) { return waits_for(i, first); })) {
         best = i;
       }
     }
-    if (!best || !visit(*heads[*best]++)) return;
+    if (!best || !visit((heads[*best]++)->record)) return;
   }
 }
 

@@ -38,16 +38,25 @@ class JobQueue {
   // Records by PartitionIndex.
   const std::vector<int>& counts() const { return counts_; }
 
+  // Gives each record the priority that priority_of(record) returns, and puts them in order again.
+  // Cost: O(records), and O(records × log records) when some change places.
+  void set_priorities(const std::function<Priority(const QueueRecord&)>& priority_of);
+
   // Calls visit(record) in queue order until it returns false. The queue must not change meanwhile.
   void walk(const std::function<bool(const QueueRecord&)>& visit) const;
 
  private:
+  // set_priorities() writes all records of a lane anew, in their order.
+  struct Place {
+    mutable QueueRecord record;
+  };
   struct InLane {
     bool operator()(const QueueRecord& a, const QueueRecord& b) const {
       return a.within != b.within ? a.within > b.within : a < b;
     }
+    bool operator()(const Place& a, const Place& b) const { return (*this)(a.record, b.record); }
   };
-  using Records = std::set<QueueRecord, InLane>;
+  using Records = std::set<Place, InLane>;
   struct Before {  // a lane whose records go first …
     std::size_t lane;
     bool by_priority;  // … if their priority is higher
