@@ -65,12 +65,16 @@ UsageState Scheduler::usage() const {
   return engine_->usage();
 }
 
+std::vector<JobCharged> Scheduler::take_charged_ends() {
+  return engine_->take_charged_ends();
+}
+
 base::Instant Scheduler::usage_as_of() const {
   return engine_->usage_as_of();
 }
 
-void Scheduler::restore_usage(const UsageState& state) {
-  engine_->restore_usage(state);
+void Scheduler::restore_usage(const UsageState& state, const std::vector<EndedJob>& ended) {
+  engine_->restore_usage(state, ended);
 }
 
 }  // namespace sched

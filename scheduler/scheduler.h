@@ -138,8 +138,14 @@ class Scheduler {
   UsageState usage() const;
   // When the last period ended.
   base::Instant usage_as_of() const;
-  // REQUIRES: after restore_from_published, or before any job.
-  void restore_usage(const UsageState& state);
+  // The jobs that were charged at the end of a run since the last call, and for how much of it. The
+  // caller keeps them beside usage() until the next scheduler would know of their ends. REQUIRES:
+  // Options::publishes, and that it is called now and then: the list grows with every end.
+  std::vector<JobCharged> take_charged_ends();
+  // Goes on with usage as it was saved. `ended`: the jobs that had nodes when the state was saved,
+  // or have started since, and have ended. Waiting jobs get their priorities. Cost: O(jobs +
+  // associations + ended). REQUIRES: after restore_from_published, or before any job.
+  void restore_usage(const UsageState& state, const std::vector<EndedJob>& ended = {});
 
   // Empty, or which invariant is broken (6.13; shares, memory, all or nothing). Cost:
   // O(everything); for tests.

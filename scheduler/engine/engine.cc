@@ -19,6 +19,7 @@ Engine::Engine(Options options)
       backfill_schedule_{cluster_, books_, admission_.queue(), backfill_} {
   books_.on_begin([this](Job& job) { begun(job); });
   books_.on_end([this](Job& job) { about_to_end(job); });
+  if (options.publishes) priorities_.keep_ends();
   rebuild();
 }
 

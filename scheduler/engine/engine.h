@@ -54,8 +54,9 @@ class Engine final : private PassActions, private gang::TurnEvents {
   base::Instant when_has_run(JobId id, base::Duration work, base::Instant until);
   const Cluster& cluster() const { return cluster_; }
   UsageState usage() const { return priorities_.save_usage(); }
+  std::vector<JobCharged> take_charged_ends() { return priorities_.take_charged_ends(); }
   base::Instant usage_as_of() const { return priorities_.usage().period_began(); }
-  void restore_usage(const UsageState& state) { priorities_.restore_usage(state, now_); }
+  void restore_usage(const UsageState& state, const std::vector<EndedJob>& ended);
   PartitionIndex known_partition(const std::string& name) { return cluster_.known_partition(name); }
   // Empty, or what is inconsistent; for tests. Cost: O(everything).
   std::string check_invariants();
@@ -140,6 +141,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // Priorities: a period of theirs is over.
   void end_period(base::Instant at);
   void end_told_periods();
+  void take_new_places();
   // Own timing; nullopt = there is no job whose priority or usage it would change.
   std::optional<base::Instant> period_due() const;
   void time_out(Job& job);

@@ -114,6 +114,10 @@ void Engine::restore_from_published(base::Instant now, std::vector<RestoredJob> 
   books_.changed();
 }
 
+void Engine::restore_usage(const UsageState& state, const std::vector<EndedJob>& ended) {
+  if (priorities_.restore_usage(state, ended, now_)) take_new_places();
+}
+
 // Run time up to now, from the object's figure and from what was published since.
 void Engine::restore_clock(Job& job, const std::map<JobId, const NodePlan*>& plan_of) {
   if (!job.ready || job.user_suspended) {

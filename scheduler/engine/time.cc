@@ -25,9 +25,12 @@ void Engine::on(const Wake&) {
   }
 }
 
-// Jobs whose priorities changed take their new places in the queue, and a pass looks at them again.
 void Engine::end_period(base::Instant at) {
-  if (!priorities_.end_period(at)) return;
+  if (priorities_.end_period(at)) take_new_places();
+}
+
+// Jobs whose priorities changed take their new places in the queue, and a pass looks at them again.
+void Engine::take_new_places() {
   admission_.reorder_all();
   books_.changed();
 }

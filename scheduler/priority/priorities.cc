@@ -86,7 +86,9 @@ bool Priorities::set_again(Job& job, base::Instant now, FairShareTerms& terms) {
 }
 
 void Priorities::charge(Job& job) {
-  if (is_multifactor()) usage_.charge(job, job.clock.run);
+  if (!is_multifactor()) return;
+  usage_.charge(job, job.clock.run);
+  if (keeps_ends_) charged_ends_.push_back({job.id, job.charged});
 }
 
 std::optional<base::Instant> Priorities::next_due() const {
@@ -132,16 +134,34 @@ UsageState Priorities::save_usage() const {
   return usage_.save(jobs);
 }
 
-void Priorities::restore_usage(const UsageState& state, base::Instant now) {
-  usage_.restore(state);
+// 1. Usage, and how far the jobs that have nodes have been charged, are as they were saved.
+// 2. Jobs that have ended since are charged for the rest. That comes after fair share, which is
+//    worked out at the ends of periods only.
+// 3. Every waiting job gets its priority.
+bool Priorities::restore_usage(const UsageState& state, const std::vector<EndedJob>& ended,
+                               base::Instant now) {
+  usage_.restore(state);  // 1
   for (const JobCharged& charged : state.jobs) {
-    if (Job* const job = books_.find(charged.job)) job->charged = charged.run;
+    Job* const job = books_.find(charged.job);
+    if (job != nullptr && job->allocated()) job->charged = charged.run;
   }
   fair_share_.configure();
   begin(now);
-  for (const auto& [order, job] : books_.table().all()) {
-    if (job->pending() && !job->held) set(*job, now);
+  for (const EndedJob& each : ended) {  // 2
+    Job job;
+    job.id = each.request.id;
+    job.request = each.request;
+    job.association = association_of(each.request);
+    job.partition = each.partition;
+    job.allocation = each.allocation;
+    job.charged = each.charged;
+    usage_.charge(job, each.run);
   }
+  bool changed = false;
+  for (const auto& [order, job] : books_.table().all()) {  // 3
+    if (job->pending() && !job->held) changed = set(*job, now) || changed;
+  }
+  return changed;
 }
 
 }  // namespace sched

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -57,6 +58,10 @@ class Priorities {
   // --- usage ---
   // Charges the job for what it ran. REQUIRES: its clock is as of now.
   void charge(Job& job);
+  // From now on take_charged_ends() is called.
+  void keep_ends() { keeps_ends_ = true; }
+  // The jobs that were charged at their ends since the last call, for all of their run time.
+  std::vector<JobCharged> take_charged_ends() { return std::exchange(charged_ends_, {}); }
   // The end of the period, nullopt = nothing to work out then.
   std::optional<base::Instant> next_due() const;
   // The first period begins, unless one has.
@@ -67,8 +72,10 @@ class Priorities {
   const UsageLedger& usage() const { return usage_; }
   FairShare& fair_share() { return fair_share_; }
   UsageState save_usage() const;
-  // REQUIRES: the jobs are in the books.
-  void restore_usage(const UsageState& state, base::Instant now);
+  // Every waiting job gets its priority. Returns whether one has changed. REQUIRES: the jobs are in
+  // the books.
+  bool restore_usage(const UsageState& state, const std::vector<EndedJob>& ended,
+                     base::Instant now);
 
  private:
   const PriorityTotals& totals();
@@ -84,6 +91,8 @@ class Priorities {
   gang::Turns& turns_;
   BasicPriorities basic_;
   UsageLedger usage_;
+  bool keeps_ends_ = false;
+  std::vector<JobCharged> charged_ends_;
   FairShare fair_share_;
   PriorityTotals totals_;
   std::uint64_t totals_version_ = 0;

@@ -132,7 +132,7 @@ UsageState UsageLedger::save(const std::vector<const Job*>& jobs) const {
     if (!(qos_[i] == Used{})) state.qos.push_back({qos_names_[i], qos_[i]});
   }
   for (const Job* job : jobs) {
-    if (job->charged.count() > 0) state.jobs.push_back({job->id, job->charged});
+    state.jobs.push_back({job->id, job->charged});
   }
   return state;
 }

@@ -7,6 +7,7 @@
 
 #include "base/time.h"
 #include "scheduler/model/ids.h"
+#include "scheduler/model/job.h"
 
 namespace sched {
 
@@ -26,7 +27,7 @@ struct QosUsage {
   Used used;
   friend bool operator==(const QosUsage&, const QosUsage&) = default;
 };
-// How much of the run time of a job that is not over has been charged.
+// A job that has nodes, and how much of its run time has been charged.
 struct JobCharged {
   JobId job;
   base::Duration run{};
@@ -38,6 +39,16 @@ struct UsageState {
   std::vector<QosUsage> qos;
   std::vector<JobCharged> jobs;
   friend bool operator==(const UsageState&, const UsageState&) = default;
+};
+
+// A job that has ended since the state was saved. The part of its last run that had not been
+// charged then is still to be charged.
+struct EndedJob {
+  JobRequest request;
+  PartitionIndex partition;
+  Allocation allocation;     // of nodes that exist
+  base::Duration run{};      // of its last run, in all
+  base::Duration charged{};  // of it, when the state was saved
 };
 
 }  // namespace sched

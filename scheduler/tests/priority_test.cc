@@ -199,6 +199,58 @@ TEST_F(PriorityTest, UsageThatIsKeptIsGoneOnWith) {
     EXPECT_EQ(next.view(id).priority, driver().view(id).priority);
 }
 
+// What a scheduler counted and what ended after that was saved: the next one has counted the same,
+// whether a job's end came before the state was saved or after.
+TEST_F(PriorityTest, AJobThatEndedAfterUsageWasSavedIsChargedForTheRest) {
+  c_.cluster.priority.decay_half_life = base::Duration{0};
+  driver().step(at(1), Submit{of("ada", 1, 1)});
+  driver().step(at(1), Submit{of("bob", 2, 1)});
+  driver().run_until(at(70));  // both are charged at 60
+  const UsageState kept = driver().scheduler().usage();
+  ASSERT_EQ(kept.jobs.size(), 2U);
+  ASSERT_EQ(kept.jobs[0].run, seconds(59));
+  const Allocation on_one_node = *driver().view(1).allocation;
+  const auto partition = driver().scheduler().find_partition("p");
+  EXPECT_TRUE(driver().scheduler().take_charged_ends().empty());
+  driver().step(at(80), JobGone{JobId{1}});
+  driver().step(at(81), JobGone{JobId{2}});
+  const std::vector<JobCharged> ends = driver().scheduler().take_charged_ends();
+  ASSERT_EQ(ends.size(), 2U);
+  EXPECT_EQ(ends[0], (JobCharged{JobId{1}, seconds(79)}));
+  EXPECT_TRUE(driver().scheduler().take_charged_ends().empty());
+  EXPECT_TRUE(driver().scheduler().usage().jobs.empty());
+
+  Driver next{c_, two_};
+  next.scheduler().restore_from_published(at(82), {}, {});
+  const auto ended = [&](const std::string& user, std::int64_t id, base::Duration run) {
+    return EndedJob{.request = of(user, id, 1),
+                    .partition = *partition,
+                    .allocation = on_one_node,
+                    .run = run,
+                    .charged = seconds(59)};
+  };
+  next.scheduler().restore_usage(kept,
+                                 {ended("ada", 1, seconds(79)), ended("bob", 2, seconds(80))});
+  EXPECT_EQ(next.scheduler().usage().users, driver().scheduler().usage().users);
+}
+
+// Fair share counts in the first pass of a new scheduler: stored priorities are of another period.
+TEST_F(PriorityTest, RestoredUsageDecidesTheOrderOfTheQueueAtOnce) {
+  c_.cluster.priority.weight_fair_share = 1000;
+  RestoredJob of_ada, of_bob;
+  of_ada.request = of("ada", 1, 2);
+  of_ada.priority = Priority{900};
+  of_bob.request = of("bob", 2, 2);
+  of_bob.priority = Priority{100};
+  driver().scheduler().restore_from_published(at(1), {of_ada, of_bob}, {});
+  driver().scheduler().restore_usage(
+      {.as_of = at(1), .users = {{"a", "ada", {.billed = 1'000'000}}}, .qos = {}, .jobs = {}});
+  EXPECT_LT(priority(1), priority(2));
+  driver().run_until(at(2));
+  EXPECT_EQ(driver().view(2).state, JobState::kRunning);
+  EXPECT_EQ(driver().view(1).state, JobState::kPending);
+}
+
 // 13.2, R6.3a (recording rnd_linear_114): a job that runs may be held; it gets no turn until it is
 // released.
 TEST_F(PriorityTest, AHeldJobGetsNoTurnUntilItIsReleased) {
