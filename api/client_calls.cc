@@ -7,6 +7,7 @@
 #include "api/partition.h"
 #include "api/qos.h"
 #include "api/scheduler_config.h"
+#include "api/usage_record.h"
 
 namespace kube {
 
@@ -16,5 +17,6 @@ KUBE_CLIENT_CALLS(NodeTimetable);
 KUBE_CLIENT_CALLS(Partition);
 KUBE_CLIENT_CALLS(Qos);
 KUBE_CLIENT_CALLS(SchedulerConfig);
+KUBE_CLIENT_CALLS(UsageRecord);
 
 }  // namespace kube

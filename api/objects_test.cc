@@ -9,6 +9,7 @@
 #include "api/partition.h"
 #include "api/qos.h"
 #include "api/scheduler_config.h"
+#include "api/usage_record.h"
 #include "kube/api/event.h"
 #include "kube/api/lease.h"
 #include "kube/api/namespace.h"
@@ -265,6 +266,16 @@ TEST(SchedulerConfig, ComesBackAsItWas) {
                    "calcPeriod": "5m", "flags": ["AccrueAlways", "MaxTRES"]}},
     "status": {"observedGeneration": 1, "preemptMode": "Cancel", "nextJobID": 2000,
     "accepted": {"gang": true}}})"));
+}
+
+TEST(UsageRecord, ComesBackAsItWas) {
+  expect_round_trip<UsageRecord>(json::parse(R"({
+    "apiVersion": "kubegang.io/v1alpha1", "kind": "UsageRecord", "metadata": {"name": "default"},
+    "spec": {"asOf": "2026-01-01T00:00:00.000001Z", "takenAt": "2026-01-01T00:00:02.000000Z",
+             "namespaces": [{"account": "a", "namespace": "team-a", "billed": 7000,
+                             "runTimeMillis": 3000}],
+             "qos": [{"name": "q", "billed": 7000, "runTimeMillis": 3000}],
+             "jobs": "42:300,43:0"}})"));
 }
 
 TEST(NodeTimetable, ComesBackAsItWas) {

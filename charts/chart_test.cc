@@ -17,8 +17,8 @@ namespace {
 
 TEST_F(Chart, CrdsAreOursAndStay) {
   const Objects objects = render();
-  for (const char* name :
-       {"accounts", "jobs", "nodetimetables", "partitions", "qos", "schedulerconfigs"}) {
+  for (const char* name : {"accounts", "jobs", "nodetimetables", "partitions", "qos",
+                           "schedulerconfigs", "usagerecords"}) {
     json rendered = find(objects, std::string{"CustomResourceDefinition/"} + name + ".kubegang.io");
     EXPECT_EQ(rendered["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
     rendered["metadata"].erase("annotations");

@@ -121,6 +121,7 @@ std::string crd_section(const YAML::Node& crd) {
   }
   out << ".\n";
   for (const char* part : {"spec", "status"}) {
+    if (!schema["properties"][part]) continue;
     out << "\n### " << scalar(names, "kind") << " " << part << "\n\n"
         << "| Field | Type | Meaning |\n|---|---|---|\n";
     add_fields(out, "", schema["properties"][part]);

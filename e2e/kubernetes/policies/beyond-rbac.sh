@@ -32,7 +32,7 @@ deny "somebody takes the Lease as the operator" "are for its administrators" as_
 deny "a token of the operator that no pod has" "$own" with_token "$(k create token kubegang-operator -n kubegang-system)" create -f <(pod a "$on_n1")
 
 # kubegang-operator-only: system:masters cannot do it either
-only="only the kubegang operator writes timetables and statuses"
+only="only the kubegang operator writes timetables, usage records and statuses"
 deny "the administrator writes a timetable" "$only" k patch nodetimetable n1 --type=merge -p '{"spec": {"revision": 9}}'
 deny "the administrator makes a timetable" "$only" k create -f <(timetable n4 9)
 deny "the administrator writes a timetable's status" "$only" k patch nodetimetable n1 --subresource=status --type=merge -p '{"status": {"observedRevision": 1}}'

@@ -109,12 +109,20 @@ TEST_F(Admission, AnAgentWritesOnlyItsOwnNodesTimetableStatus) {
 TEST_F(Admission, NobodyButTheOperatorWritesStatusesAndTimetables) {
   ASSERT_NO_FATAL_FAILURE(
       submit({.name = "mine", .patch = {{"spec", {{"control", {{"hold", true}}}}}}}));
-  const std::string sentence = "only the kubegang operator writes timetables and statuses";
+  const std::string sentence =
+      "only the kubegang operator writes timetables, usage records and statuses";
   expect_denied(sentence, [&] {
     return call(Method::kPatch, job_path("mine") + "/status", {{"status", {{"priority", 1}}}});
   });
   expect_denied(sentence, [&] {
     return call(Method::kPatch, kTimetables + node(1), {{"spec", {{"revision", 1000}}}});
+  });
+  expect_denied(sentence, [&] {
+    return call(Method::kPost, "/apis/kubegang.io/v1alpha1/usagerecords?dryRun=All",
+                {{"apiVersion", "kubegang.io/v1alpha1"},
+                 {"kind", "UsageRecord"},
+                 {"metadata", {{"name", "default"}}},
+                 {"spec", json::object()}});
   });
 }
 

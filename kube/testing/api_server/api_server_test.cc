@@ -68,8 +68,8 @@ class ApiServerTest : public testing::Test {
 TEST_F(ApiServerTest, ServesTheProjectsCrds) {
   const base::Status status = server_.load_crds(KUBEGANG_SOURCE_DIR "/crds");
   ASSERT_TRUE(status.ok()) << status.error().message;
-  for (const char* path :
-       {"partitions", "qos", "accounts", "schedulerconfigs", "nodetimetables", "jobs"}) {
+  for (const char* path : {"partitions", "qos", "accounts", "schedulerconfigs", "nodetimetables",
+                           "usagerecords", "jobs"}) {
     EXPECT_EQ(get(std::string{"/apis/kubegang.io/v1alpha1/"} + path)["items"].size(), 0U) << path;
   }
 }

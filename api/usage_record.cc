@@ -1,0 +1,15 @@
+#include "api/usage_record.h"
+
+#include "api/usage_record_codec.h"
+
+namespace kube {
+
+template <>
+base::Result<UsageRecord> decode<UsageRecord>(const nlohmann::json& object) {
+  return codec::decode_object<UsageRecord>(object);
+}
+nlohmann::json encode(const UsageRecord& record) {
+  return codec::encode_object(record);
+}
+
+}  // namespace kube
