@@ -87,6 +87,13 @@ Outcome InstantServer::carry_out(const PutTimetable& effect) {
                       base::Error{base::Code::kInternal, ""}};
 }
 
+Outcome InstantServer::carry_out(const PutUsage& effect) {
+  kube::UsageRecord object = *effect.object;
+  const auto found = of<kube::UsageRecord>().find(kube::key_of(object.metadata));
+  if (found != of<kube::UsageRecord>().end()) object.metadata.uid = found->second->metadata.uid;
+  return UsagePut{store(std::move(object)), base::Error{base::Code::kInternal, ""}};
+}
+
 Outcome InstantServer::carry_out(const ReadTemplate& effect) {
   return TemplateRead{effect.uid, job(effect.job)};
 }

@@ -45,6 +45,8 @@ void GangRunner::run_ending(JobRecord& job) {
   pods_.end_pods(job, ending.grace_end);
   if (pods_.has_pods_left(job) || !job.start.creating.empty()) return;
   if (job.start.undo) return finish_undo(job);
+  // With a grace time it has run on since its ending was shown.
+  show_times(job, scheduler_, parts_.now);
   scheduler_.tell(
       sched::JobGone{.job = job.id,
                      .verdict = sched::JobState::kFailed,  // of no meaning: the ending is decided

@@ -138,6 +138,11 @@ JobRecord* JobBook::peek(const std::string& uid) const {
   return found == jobs_.end() ? nullptr : found->second.get();
 }
 
+JobRecord* JobBook::peek(sched::JobId id) const {
+  const auto found = uid_by_id_.find(id);
+  return found == uid_by_id_.end() ? nullptr : peek(found->second);
+}
+
 JobRecord* JobBook::find(const std::string& uid) {
   JobRecord* job = peek(uid);
   return job != nullptr ? job : take_out(uid);

@@ -51,10 +51,19 @@ class JobBook {
   JobRecord* find(sched::JobId id);
   // The same, but one that was put away stays where it is and is not found.
   JobRecord* peek(const std::string& uid) const;
+  JobRecord* peek(sched::JobId id) const;
   // By UID.
   template <typename Action>
   void for_each_unfinished(Action action) const {
     for (const auto& [uid, job] : unfinished_) action(*job);
+  }
+  // The objects of those that have ended.
+  template <typename Action>
+  void for_each_ended(Action action) const {
+    for (const auto& [uid, job] : jobs_) {
+      if (job->is_final()) action(*job->object);
+    }
+    for (const auto& [uid, job] : finished_) action(*job.object);
   }
   // Also the objects of those that were put away.
   std::int64_t highest_id() const;

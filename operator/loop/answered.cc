@@ -74,6 +74,14 @@ void ControlLoop::answered(TimetableDeleted&& outcome) {
   for (const std::string& uid : nodes_.jobs_on(node)) jobs_.touch(uid);
 }
 
+void ControlLoop::answered(UsagePut&& outcome) {
+  const WriteEnd end = usage_.answered(outcome, now_);
+  count_end(end);
+  if (end == WriteEnd::kFailed) {
+    report_.warn("usage not written", "error=\"" + outcome.result.error().message + "\"");
+  }
+}
+
 void ControlLoop::answered(PodCreated&& outcome) {
   if (auto undo = pod_writes_.answered(outcome)) {
     return gangs_.undo_start(*jobs_.find(outcome.job_uid), std::move(*undo));

@@ -132,6 +132,12 @@ void ControlLoop::write_due() {
   writer_.submit_all(statuses_.due(now_, term_));
   writer_.submit_all(timetables_.due(now_, term_));
   writer_.submit_all(timetables_.due_deletions(now_));
+  if (auto effect = scheduler_.due_usage(usage_, [this](sched::JobId id) {
+        const JobRecord* job = jobs_.peek(id);
+        return job == nullptr || !job->status.is_uncommitted();
+      })) {
+    writer_.submit(std::move(*effect));
+  }
   const auto find_node = [this](const std::string& name) { return nodes_.object(name); };
   writer_.submit_all(taints_.due(now_, find_node));
   writer_.submit_all(orphans_.due(now_));
@@ -173,10 +179,10 @@ void ControlLoop::count() {
 
 base::Instant ControlLoop::next_due() const {
   return std::min({scheduler_.next_due(), jobs_.next_due(), statuses_.next_due(now_),
-                   timetables_.next_due(now_), budget_.next_due(now_), numbers_.next_due(now_),
-                   trials_.next_due(now_), notes_.next_due(now_), run_times_.next_due(),
-                   time_to_live_.next_due(), adopted_.next_due(now_), taints_.next_due(now_),
-                   orphans_.next_due(), unsliced_.next_due()});
+                   timetables_.next_due(now_), usage_.next_due(), budget_.next_due(now_),
+                   numbers_.next_due(now_), trials_.next_due(now_), notes_.next_due(now_),
+                   run_times_.next_due(), time_to_live_.next_due(), adopted_.next_due(now_),
+                   taints_.next_due(now_), orphans_.next_due(), unsliced_.next_due()});
 }
 
 void ControlLoop::be_fenced(std::int64_t by_term) {

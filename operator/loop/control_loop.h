@@ -50,6 +50,7 @@
 #include "operator/publish/inform_budget.h"
 #include "operator/publish/status_publisher.h"
 #include "operator/publish/timetable_publisher.h"
+#include "operator/publish/usage_keeper.h"
 #include "operator/translate/allocation.h"
 #include "operator/write/writer.h"
 
@@ -101,6 +102,7 @@ class ControlLoop {
   void observe(const Changes<kube::Node>& changes);
   void observe(const Changes<kube::NodeTimetable>& changes);
   void observe(const Changes<kube::BatchJob>& changes) { adopted_.observe(changes); }
+  void observe(const Changes<kube::UsageRecord>& changes);
   void observe(const Changes<kube::Job>& changes);
   void observe(const Changes<kube::Pod>& changes);
   void index_pod(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
@@ -123,6 +125,7 @@ class ControlLoop {
   void answered(StatusPatched<T>&& outcome);
   void answered(TimetablePut&& outcome);
   void answered(TimetableDeleted&& outcome);
+  void answered(UsagePut&& outcome);
   void answered(TemplateRead&& outcome) { pod_writes_.answered(std::move(outcome)); }
   void answered(PodCreated&& outcome);
   void answered(PodDeleted&& outcome) { pod_writes_.answered(std::move(outcome)); }
@@ -147,6 +150,8 @@ class ControlLoop {
   std::optional<sched::JobId> listed_in_rotation(const kube::TimetablePod& pod,
                                                  base::Instant as_of);
   void restore_unsliced();
+  void restore_usage();
+  std::optional<sched::EndedJob> ended_job(const kube::Job& job);
   NodesByName nodes_by_name() const;
 
   const kube::Clock& clock_;
@@ -173,6 +178,7 @@ class ControlLoop {
   // What is published, and in which order.
   const CommitGate gate_;
   TimetablePublisher timetables_{nodes_, gate_, report_};
+  UsageKeeper usage_;
   InformBudget budget_;
   StatusPublisher statuses_{{jobs_, policy_, gate_, budget_}};
 

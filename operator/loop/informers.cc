@@ -99,6 +99,11 @@ struct Watch<kube::Node> {
   static void slim(kube::Node& node, TemplateBook&) { drop_common(node.metadata); }
 };
 template <>
+struct Watch<kube::UsageRecord> {
+  static constexpr const char* kThread = "watch-usage";
+  static void slim(kube::UsageRecord& record, TemplateBook&) { drop_common(record.metadata); }
+};
+template <>
 struct Watch<kube::NodeTimetable> {
   static constexpr const char* kThread = "watch-tables";
   static void slim(kube::NodeTimetable& table, TemplateBook&) { drop_common(table.metadata); }

@@ -14,6 +14,7 @@
 #include "api/partition.h"
 #include "api/qos.h"
 #include "api/scheduler_config.h"
+#include "api/usage_record.h"
 #include "kube/api/batch_job.h"
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
@@ -46,7 +47,8 @@ Kinds<T..., U...> joined_kinds(Kinds<T...>, Kinds<U...>);
 // What administrators write: specs that are in force only if they are legal together.
 using PolicyKinds = Kinds<kube::Partition, kube::Qos, kube::Account, kube::SchedulerConfig>;
 // In the order in which the loop takes their changes: what others are judged by comes first.
-using WatchedKinds = decltype(joined_kinds(
-    PolicyKinds{}, Kinds<kube::NodeTimetable, kube::Node, kube::BatchJob, kube::Job, kube::Pod>{}));
+using WatchedKinds =
+    decltype(joined_kinds(PolicyKinds{}, Kinds<kube::NodeTimetable, kube::UsageRecord, kube::Node,
+                                               kube::BatchJob, kube::Job, kube::Pod>{}));
 
 }  // namespace control

@@ -67,6 +67,12 @@ void ControlLoop::choose_taints() {
   for (const kube::Node* node : nodes_.objects()) taints_.observe(*node);
 }
 
+void ControlLoop::observe(const Changes<kube::UsageRecord>& changes) {
+  for (const auto& [key, object] : changes) {
+    if (key.name == kube::kUsageRecordName) usage_.observe(object.get());
+  }
+}
+
 void ControlLoop::observe(const Changes<kube::NodeTimetable>& changes) {
   for (const auto& [key, object] : changes) {
     const std::string& node = key.name;

@@ -1,11 +1,13 @@
 // A new leader's beginning: everything that it needs is in the API server.
 #include <algorithm>
+#include <map>
 
 #include "api/wellknown.h"
 #include "operator/jobs/job_report.h"
 #include "operator/loop/control_loop.h"
 #include "operator/translate/allocation.h"
 #include "operator/translate/reason_names.h"
+#include "operator/translate/usage_translation.h"
 #include "slurm/hostlist.h"
 
 namespace control {
@@ -19,9 +21,9 @@ bool was_in_queue(const kube::JobStatus& status) {
 }  // namespace
 
 // 1. A term above all that were ever used. 2. Configuration and nodes. 3. The jobs as their
-// statuses have them, in job-table order. 4. The rotation as the timetables have it, and the time
-// in which nodes did not slice. 5. Whatever is missing of what was decided is done by the ordinary
-// loop: every job is looked at.
+// statuses have them, in job-table order. 4. The rotation as the timetables have it, usage as it is
+// recorded, and the time in which nodes did not slice. 5. Whatever is missing of what was decided
+// is done by the ordinary loop: every job is looked at.
 void ControlLoop::restore() {
   std::int64_t highest_term = jobs_.highest_term();
   timetables_.for_each_stored([&](const std::string&, const kube::NodeTimetableSpec& spec) {
@@ -56,6 +58,7 @@ void ControlLoop::restore() {
   note_slicing();
   timetables_.ensure_all(policy_.configuration().cluster.time_slice, now_);
   scheduler_.restore(std::move(restored), published_plans());
+  restore_usage();
   restore_unsliced();
   jobs_.touch_all();
   report_.log("leading", "term=" + std::to_string(term_) + " jobs=" + std::to_string(jobs_.size()) +
@@ -229,6 +232,50 @@ std::vector<sched::NodePlan> ControlLoop::published_plans() {
     plans.push_back(std::move(*plan));
   });
   return plans;
+}
+
+// What the last leader has counted (usage_keeper.h). Of a run that began after the record nothing
+// has been charged, even if the record lists an earlier run of the job.
+void ControlLoop::restore_usage() {
+  const kube::UsageRecordSpec* record = usage_.stored();
+  if (record == nullptr) return;
+  sched::UsageState usage = decode_usage(*record);
+  const base::Instant taken_at = record->taken_at.value_or(usage.as_of);
+  const auto began_since = [&](const kube::JobStatus& status) {
+    return !status.start_time || *status.start_time >= taken_at;
+  };
+  std::map<sched::JobId, base::Duration> charged;
+  for (const sched::JobCharged& each : usage.jobs) charged[each.job] = each.run;
+  std::vector<sched::EndedJob> ended;
+  jobs_.for_each_ended([&](const kube::Job& job) {
+    const auto listed = charged.find(sched::JobId{job.status.job_id.value_or(0)});
+    const bool is_new = began_since(job.status);
+    if (listed == charged.end() && !is_new) return;
+    auto one = ended_job(job);
+    if (!one) return;
+    if (!is_new) one->charged = listed->second;
+    ended.push_back(std::move(*one));
+  });
+  std::erase_if(usage.jobs, [&](const sched::JobCharged& each) {
+    const JobRecord* job = jobs_.peek(each.job);
+    return job != nullptr && job->is_allocated() && began_since(job->wanted());
+  });
+  scheduler_.restore_usage(usage, ended);
+}
+
+// Nothing if it never was ready: then no run time was counted, whatever its containers say.
+std::optional<sched::EndedJob> ControlLoop::ended_job(const kube::Job& job) {
+  const kube::JobStatus& status = job.status;
+  const bool was_ready = status.suspend_time.has_value();
+  if (!was_ready || !status.allocation || !status.run_time || !status.job_id) return std::nullopt;
+  auto decoded = decode_allocation(*status.allocation, nodes_by_name());
+  if (!decoded.ok()) return std::nullopt;
+  return sched::EndedJob{.request = plain_request(job, sched::JobId{*status.job_id},
+                                                  status.submit_time.value_or(now_)),
+                         .partition = scheduler_.known_partition(status.partition),
+                         .allocation = std::move(decoded->allocation),
+                         .run = status.run_time->elapsed,
+                         .charged = {}};
 }
 
 void ControlLoop::restore_unsliced() {

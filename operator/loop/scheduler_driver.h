@@ -10,6 +10,7 @@
 
 #include "kube/clock.h"
 #include "operator/loop/counters.h"
+#include "operator/publish/usage_keeper.h"
 #include "scheduler/scheduler.h"
 
 namespace control {
@@ -30,6 +31,12 @@ class SchedulerDriver {
   bool wake();
   // Instead of the first events about jobs (Scheduler::restore_from_published).
   void restore(std::vector<sched::RestoredJob> jobs, std::vector<sched::NodePlan> published);
+  void restore_usage(const sched::UsageState& usage, const std::vector<sched::EndedJob>& ended) {
+    scheduler_.restore_usage(usage, ended);
+  }
+  std::optional<PutUsage> due_usage(UsageKeeper& keeper, const UsageKeeper::IsStored& is_stored) {
+    return keeper.due(now_, scheduler_, is_stored);
+  }
   // Nothing if nothing was told since the last call.
   std::vector<sched::NodePlan> take_plans();
   // kNever: only an event can change anything.

@@ -2,10 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "api/usage_record.h"
 #include "operator/testing/world.h"
+#include "operator/write/write_point.h"
 
 namespace control {
 namespace {
@@ -108,6 +112,149 @@ TEST_F(Accounts, UnderMultifactorPrioritiesFollowFromTheWeights) {
   ASSERT_TRUE(world.run_until([&] { return world.state("wide") == "Running"; }, seconds{60}))
       << world.log_tail();
   EXPECT_EQ(world.state("small"), "Pending") << "it was submitted before";
+}
+
+// --- usage ---
+
+json multifactor(const std::string& period) {
+  json config = linear_config("4s");
+  config["spec"]["priority"] = {{"type", "Multifactor"},
+                                {"weights", {{"fairShare", 1000}}},
+                                {"decayHalfLife", "0s"},
+                                {"calcPeriod", period}};
+  return config;
+}
+
+// Nothing decays, so that usage is the sum of what the jobs' statuses say: whole seconds of run
+// time on nodes of 8 CPUs.
+struct Usage : testing::TestWithParam<WritePoint> {
+  Usage() {
+    world.apply(multifactor("10s"));
+    world.apply(partition("batch", force("n[12-16]")));
+    world.apply(gang_job("first", 1, "12s"));
+    world.run_for(seconds{1});
+    world.apply(account("physics", {{"namespaces", {{{"name", world.job("first").metadata.ns}}}}}));
+  }
+  kube::UsageRecordSpec record() {
+    const auto record =
+        world.client().get<kube::UsageRecord>({"", std::string{kube::kUsageRecordName}});
+    return record.ok() ? record->spec : kube::UsageRecordSpec{};
+  }
+  std::int64_t recorded() {
+    const kube::UsageRecordSpec spec = record();
+    return spec.namespaces.size() == 1 ? spec.namespaces[0].billed : -1;
+  }
+  std::int64_t ran(const std::vector<std::string>& jobs) {
+    std::int64_t sum = 0;
+    for (const std::string& name : jobs) {
+      const kube::JobStatus status = world.job(name).status;
+      EXPECT_TRUE(status.run_time.has_value()) << name;
+      if (!status.run_time) continue;
+      const auto whole = std::chrono::floor<seconds>(status.run_time->elapsed);
+      sum += whole.count() * 8 * 1000 * status.allocation->nodes;
+    }
+    return sum;
+  }
+
+  World world{{}};
+};
+
+TEST_P(Usage, IsTheSameAfterACrashAtAnyWrite) {
+  const std::vector<std::string> jobs = {"first", "second", "third", "fourth"};
+  world.crash_after(GetParam());
+  world.apply(gang_job("second", 2, "23s"));
+  world.apply(gang_job("third", 2, ""));  // takes turns with the second
+  world.run_for(seconds{7});
+  world.crash_after(GetParam());
+  world.apply(gang_job("fourth", 3, ""));
+  world.run_for(seconds{21});
+  world.crash_after(GetParam());
+  world.patch_job("third", {{"control", {{"cancel", true}}}});
+  world.run_for(seconds{9});
+  world.crash_after(GetParam());
+  world.patch_job("fourth", {{"control", {{"cancel", true}}}});
+  for (const std::string& name : jobs) {
+    ASSERT_TRUE(world.run_until(
+        [&] { return kube::is_true(world.job(name).status.conditions, kube::kFinished); },
+        seconds{120}))
+        << name << world.log_tail();
+  }
+  world.run_for(seconds{8});
+  EXPECT_EQ(recorded(), ran(jobs)) << world.crashes() << " crashes\n" << world.log_tail();
+  world.restart_operator();
+  world.run_for(seconds{15});
+  EXPECT_EQ(recorded(), ran(jobs)) << "a leader that finds nothing to do";
+}
+
+INSTANTIATE_TEST_SUITE_P(Points, Usage,
+                         testing::Values(WritePoint::kUsage, WritePoint::kStart, WritePoint::kReady,
+                                         WritePoint::kEnding, WritePoint::kFinal,
+                                         WritePoint::kStatus, WritePoint::kTimetable,
+                                         WritePoint::kPodDelete),
+                         [](const auto& point) {
+                           std::string name{to_string(point.param)};
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+struct UsageWrites : Usage {};
+INSTANTIATE_TEST_SUITE_P(Once, UsageWrites, testing::Values(WritePoint::kUsage));
+TEST_P(UsageWrites, AreOneForEachPeriodWhileNothingEnds) {
+  world.apply(gang_job("long", 1, ""));
+  world.run_for(seconds{60});
+  const auto& points = world.process().writer().points();
+  const auto before = std::count(points.begin(), points.end(), WritePoint::kUsage);
+  world.run_for(seconds{60});
+  EXPECT_EQ(std::count(points.begin(), points.end(), WritePoint::kUsage), before + 6);
+}
+
+// However many jobs end: a write of usage is as large as what there is, and rests 5 s after it.
+TEST_P(UsageWrites, AreFewAndSmallHoweverManyJobsEnd) {
+  world.run_for(seconds{20});
+  const auto& points = world.process().writer().points();
+  const auto before = std::count(points.begin(), points.end(), WritePoint::kUsage);
+  for (int i = 0; i < 60; ++i) {
+    world.apply(gang_job("short" + std::to_string(i), 1, "1s"));
+    world.run_for(seconds{1});
+  }
+  EXPECT_LE(std::count(points.begin(), points.end(), WritePoint::kUsage), before + 13);
+  world.run_for(seconds{20});
+  EXPECT_EQ(record().jobs, "") << "of jobs that have ended nothing is kept";
+  EXPECT_EQ(record().namespaces.size(), 1U);
+}
+
+// A record that could not be written costs the rest of a run that was requeued meanwhile, and no
+// more: the second run is not taken for the first, which the record lists.
+TEST_P(UsageWrites, ThatAreLostCostTheRestOfARequeuedRun) {
+  json config = multifactor("10s");
+  config["spec"]["requeue"] = {{"delay", "1s"}};
+  world.apply(config);
+  world.run_for(seconds{20});
+  world.apply(gang_job("again", 1, "20s"));
+  ASSERT_TRUE(world.run_until([&] { return !record().jobs.empty(); }, seconds{30}));
+  const std::int64_t before = recorded();
+  world.server().inject({.verb = "patch", .resource = "usagerecords", .code = 503, .count = 1000});
+  world.run_for(seconds{5});
+  world.patch_job("again", {{"control", {{"requeueRequest", 1}}}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("again") == "Completed"; }, seconds{120}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("again").status.restarts, 1);
+  EXPECT_EQ(recorded(), before);
+  world.server().clear_faults();
+  world.restart_operator();
+  world.run_for(seconds{8});
+  EXPECT_EQ(recorded(), before + ran({"again"}));
+}
+
+TEST_P(UsageWrites, MakeARecordAgainThatWasDeleted) {
+  world.run_for(seconds{20});
+  const std::int64_t before = recorded();
+  ASSERT_GT(before, 0);
+  ASSERT_TRUE(
+      world.client().remove<kube::UsageRecord>({"", std::string{kube::kUsageRecordName}}, {}).ok());
+  world.apply(gang_job("long", 1, ""));
+  world.run_for(seconds{12});
+  EXPECT_GE(recorded(), before);
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ class Rounds {
   static bool only_informs(WritePoint point) {
     return point == WritePoint::kStatus || point == WritePoint::kPartitionStatus ||
            point == WritePoint::kQosStatus || point == WritePoint::kAccountStatus ||
-           point == WritePoint::kConfigStatus || point == WritePoint::kPodTry;
+           point == WritePoint::kConfigStatus || point == WritePoint::kPodTry ||
+           point == WritePoint::kUsage;
   }
   static std::string text(const std::vector<Effect>& effects) {
     std::string text;

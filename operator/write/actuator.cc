@@ -26,6 +26,7 @@ struct PointOf {
   }
   WritePoint operator()(const PutTimetable&) const { return WritePoint::kTimetable; }
   WritePoint operator()(const DeleteTimetable&) const { return WritePoint::kTimetableDelete; }
+  WritePoint operator()(const PutUsage&) const { return WritePoint::kUsage; }
   WritePoint operator()(const ReadTemplate&) const { return WritePoint::kTemplateRead; }
   WritePoint operator()(const CreatePod&) const { return WritePoint::kPodCreate; }
   WritePoint operator()(const DeletePod&) const { return WritePoint::kPodDelete; }
@@ -76,6 +77,18 @@ class CarryOut {
                             client_.remove<kube::NodeTimetable>(
                                 {.ns = "", .name = effect.node},
                                 {.uid = effect.uid, .resource_version = effect.version})};
+  }
+
+  Outcome operator()(const PutUsage& effect) const {
+    const kube::UsageRecord& object = *effect.object;
+    const kube::ObjectKey key = kube::key_of(object.metadata);
+    UsagePut outcome{.result = effect.exists ? client_.patch<kube::UsageRecord>(
+                                                   key, {{"spec", kube::encode(object)["spec"]}},
+                                                   {.resource_version = effect.version})
+                                             : client_.create(object),
+                     .fresh = base::Error{}};
+    if (!outcome.result.ok()) outcome.fresh = client_.get<kube::UsageRecord>(key);
+    return outcome;
   }
 
   Outcome operator()(const ReadTemplate& effect) const {

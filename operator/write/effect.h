@@ -19,6 +19,7 @@
 #include "api/job.h"
 #include "api/node_timetable.h"
 #include "api/scheduler_config.h"
+#include "api/usage_record.h"
 #include "base/result.h"
 #include "kube/api/batch_job.h"
 #include "kube/api/node.h"
@@ -89,6 +90,20 @@ struct DeleteTimetable {
 struct TimetableDeleted {
   std::string node;
   base::Status status;
+};
+
+// --- usage ---
+
+// Its spec, under `version`; with `exists` false it is created.
+struct PutUsage {
+  Shared<kube::UsageRecord> object;
+  bool exists = false;
+  std::string version{};
+  friend bool operator==(const PutUsage&, const PutUsage&) = default;
+};
+struct UsagePut {
+  base::Result<kube::UsageRecord> result;
+  base::Result<kube::UsageRecord> fresh;  // after a failure, what is stored
 };
 
 // --- pods of a start ---
@@ -229,15 +244,15 @@ struct OrphanDeleted {
 
 using Effect =
     PolicyKinds::Variant<PatchStatus, PatchStatus<kube::Job>, PatchStatus<kube::BatchJob>,
-                         PutTimetable, DeleteTimetable, ReadTemplate, CreatePod, DeletePod,
-                         CreateService, TryPod, ReserveIds, SetTaints, NotePod, CreateJob,
-                         DeleteJob, DeleteOrphan>;
+                         PutTimetable, DeleteTimetable, PutUsage, ReadTemplate, CreatePod,
+                         DeletePod, CreateService, TryPod, ReserveIds, SetTaints, NotePod,
+                         CreateJob, DeleteJob, DeleteOrphan>;
 
 using Outcome =
     PolicyKinds::Variant<StatusPatched, StatusPatched<kube::Job>, StatusPatched<kube::BatchJob>,
-                         TimetablePut, TimetableDeleted, TemplateRead, PodCreated, PodDeleted,
-                         ServiceCreated, PodTried, IdsReserved, TaintsSet, PodNoted, JobCreated,
-                         JobDeleted, OrphanDeleted>;
+                         TimetablePut, TimetableDeleted, UsagePut, TemplateRead, PodCreated,
+                         PodDeleted, ServiceCreated, PodTried, IdsReserved, TaintsSet, PodNoted,
+                         JobCreated, JobDeleted, OrphanDeleted>;
 
 WritePoint point_of(const Effect& effect);
 

@@ -8,7 +8,7 @@
 namespace control {
 namespace {
 
-constexpr std::array<std::pair<WritePoint, std::string_view>, 25> kNames{{
+constexpr std::array<std::pair<WritePoint, std::string_view>, 26> kNames{{
     {WritePoint::kStart, "start"},
     {WritePoint::kReady, "ready"},
     {WritePoint::kClaim, "claim"},
@@ -18,6 +18,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 25> kNames{{
     {WritePoint::kStatus, "status"},
     {WritePoint::kTimetable, "timetable"},
     {WritePoint::kTimetableDelete, "timetable-delete"},
+    {WritePoint::kUsage, "usage"},
     {WritePoint::kTemplateRead, "template-read"},
     {WritePoint::kPodCreate, "pod-create"},
     {WritePoint::kPodDelete, "pod-delete"},

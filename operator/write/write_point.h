@@ -18,6 +18,7 @@ enum class WritePoint {
   kStatus,    // anything that no other write waits for
   kTimetable,
   kTimetableDelete,
+  kUsage,
   kTemplateRead,
   kPodCreate,
   kPodDelete,

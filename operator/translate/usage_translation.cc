@@ -1,0 +1,59 @@
+#include "operator/translate/usage_translation.h"
+
+#include <charconv>
+#include <chrono>
+#include <string_view>
+
+namespace control {
+namespace {
+
+// The number at the front of `text`, which loses it and the character after it.
+std::optional<std::int64_t> take_number(std::string_view& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (!text.empty()) text.remove_prefix(1);
+  return number;
+}
+
+}  // namespace
+
+kube::UsageRecordSpec encode_usage(const sched::UsageState& usage, base::Instant taken_at) {
+  kube::UsageRecordSpec record{.as_of = usage.as_of, .taken_at = taken_at};
+  for (const sched::UserUsage& user : usage.users) {
+    record.namespaces.push_back({.account = user.account,
+                                 .ns = user.user,
+                                 .billed = user.used.billed,
+                                 .run_time_millis = user.used.wall_milli});
+  }
+  for (const sched::QosUsage& qos : usage.qos) {
+    record.qos.push_back({qos.qos, qos.used.billed, qos.used.wall_milli});
+  }
+  for (const sched::JobCharged& job : usage.jobs) {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(job.run).count();
+    record.jobs += (record.jobs.empty() ? "" : ",") + std::to_string(job.job.value()) + ":" +
+                   std::to_string(seconds);
+  }
+  return record;
+}
+
+sched::UsageState decode_usage(const kube::UsageRecordSpec& record) {
+  sched::UsageState usage;
+  usage.as_of = record.as_of.value_or(base::Instant{});
+  for (const kube::NamespaceUsage& each : record.namespaces) {
+    usage.users.push_back({each.account, each.ns, {each.billed, each.run_time_millis}});
+  }
+  for (const kube::QosUsage& each : record.qos) {
+    usage.qos.push_back({each.name, {each.billed, each.run_time_millis}});
+  }
+  for (std::string_view text = record.jobs; !text.empty();) {
+    const auto job = take_number(text);
+    const auto seconds = take_number(text);
+    if (!job || !seconds) break;
+    usage.jobs.push_back({sched::JobId{*job}, std::chrono::seconds{*seconds}});
+  }
+  return usage;
+}
+
+}  // namespace control
