@@ -7,7 +7,9 @@
 #include "cli/cluster/control.h"
 #include "cli/cluster/explain.h"
 #include "cli/cluster/info.h"
+#include "cli/cluster/prio.h"
 #include "cli/cluster/queue.h"
+#include "cli/cluster/share.h"
 #include "cli/cluster/submit.h"
 #include "cli/completion.h"
 #include "cli/local_zone.h"
@@ -23,6 +25,8 @@ struct Commands {
   ConnectOptions connect;
   QueueOptions queue;
   InfoOptions info;
+  PrioOptions prio;
+  ShareOptions share;
   SimulateOptions simulate;
   std::vector<std::string> jobs;
   // What to do with the session; empty = no cluster is needed.
@@ -117,6 +121,32 @@ void add_explain(CLI::App& app, Commands& commands, Output output) {
   });
 }
 
+void add_prio(CLI::App& app, Commands& commands, Output output) {
+  CLI::App& command =
+      *app.add_subcommand("prio", "Show what makes up waiting jobs' priorities (sprio).");
+  add_connection(command, commands.connect);
+  command.add_flag("-A,--all-namespaces", commands.prio.all_namespaces, "jobs of all namespaces");
+  command.add_flag("-w,--weights", commands.prio.weights, "the weights instead");
+  add_json(command, commands.prio.json);
+  command.callback([&commands, output] {
+    commands.on_cluster = [&commands, output](const Session& session) {
+      return run_prio(session, commands.prio, output);
+    };
+  });
+}
+
+void add_share(CLI::App& app, Commands& commands, Output output) {
+  CLI::App& command =
+      *app.add_subcommand("share", "Show shares and usage of accounts, as sshare does.");
+  add_connection(command, commands.connect);
+  add_json(command, commands.share.json);
+  command.callback([&commands, output] {
+    commands.on_cluster = [&commands, output](const Session& session) {
+      return run_share(session, commands.share, output);
+    };
+  });
+}
+
 void add_control(CLI::App& app, Commands& commands, Output output) {
   struct Verb {
     const char* name;
@@ -199,6 +229,8 @@ void add_commands(CLI::App& app, Commands& commands, Output output) {
   app.add_subcommand("submit", "Submit a batch script or a command, as sbatch does.");
   add_info(app, commands, output);
   add_explain(app, commands, output);
+  add_prio(app, commands, output);
+  add_share(app, commands, output);
   add_control(app, commands, output);
   add_simulate(app, commands.simulate);
 }

@@ -76,5 +76,11 @@ base::Instant Scheduler::usage_as_of() const {
 void Scheduler::restore_usage(const UsageState& state, const std::vector<EndedJob>& ended) {
   engine_->restore_usage(state, ended);
 }
+std::vector<ShareView> Scheduler::shares() const {
+  return engine_->shares();
+}
+std::vector<PriorityView> Scheduler::priorities_of(JobId job, base::Instant now) const {
+  return engine_->priorities_of(job, now);
+}
 
 }  // namespace sched

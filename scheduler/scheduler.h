@@ -27,6 +27,7 @@
 #include "scheduler/event.h"
 #include "scheduler/options.h"
 #include "scheduler/plan.h"
+#include "scheduler/priority/priority_views.h"
 #include "scheduler/priority/usage_state.h"
 
 namespace sched {
@@ -146,6 +147,11 @@ class Scheduler {
   // or have started since, and have ended. Waiting jobs get their priorities. Cost: O(jobs +
   // associations + ended). REQUIRES: after restore_from_published, or before any job.
   void restore_usage(const UsageState& state, const std::vector<EndedJob>& ended = {});
+  // Accounts and users, parents before children; empty if none are configured. Cost: O(them).
+  std::vector<ShareView> shares() const;
+  // The priority of a pending job in each of its partitions, as it would be worked out now. Empty
+  // unless PriorityType is multifactor.
+  std::vector<PriorityView> priorities_of(JobId job, base::Instant now) const;
 
   // Empty, or which invariant is broken (6.13; shares, memory, all or nothing). Cost:
   // O(everything); for tests.

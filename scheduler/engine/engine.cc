@@ -99,4 +99,18 @@ void Engine::fire_timers() {
   }
 }
 
+std::vector<PriorityView> Engine::priorities_of(JobId id, base::Instant now) {
+  std::vector<PriorityView> all;
+  const Job* job = books_.find(id);
+  if (job == nullptr || !job->pending() || !priorities_.is_multifactor()) return all;
+  for (const PartitionIndex partition : partitions_of(cluster_, job->request)) {
+    const PriorityFactors factors = priorities_.factors(*job, partition, now);
+    const Priority priority = job->request.priority ? job->priority
+                                                    : weighted_sum(cluster_.parameters().priority,
+                                                                   factors, job->request.nice);
+    all.push_back({partition, factors, priority});
+  }
+  return all;
+}
+
 }  // namespace sched

@@ -57,6 +57,8 @@ class Engine final : private PassActions, private gang::TurnEvents {
   std::vector<JobCharged> take_charged_ends() { return priorities_.take_charged_ends(); }
   base::Instant usage_as_of() const { return priorities_.usage().period_began(); }
   void restore_usage(const UsageState& state, const std::vector<EndedJob>& ended);
+  std::vector<ShareView> shares() { return priorities_.shares(); }
+  std::vector<PriorityView> priorities_of(JobId id, base::Instant now);
   PartitionIndex known_partition(const std::string& name) { return cluster_.known_partition(name); }
   // Empty, or what is inconsistent; for tests. Cost: O(everything).
   std::string check_invariants();

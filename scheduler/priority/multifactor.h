@@ -14,20 +14,9 @@
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/job.h"
 #include "scheduler/model/tres.h"
+#include "scheduler/priority/priority_views.h"
 
 namespace sched {
-
-// In billionths.
-struct PriorityFactors {
-  std::int64_t age = 0;
-  std::int64_t association = 0;
-  std::int64_t fair_share = 0;
-  std::int64_t job_size = 0;
-  std::int64_t partition = 0;
-  std::int64_t qos = 0;
-  PerTres<std::int64_t> tres;
-  friend bool operator==(const PriorityFactors&, const PriorityFactors&) = default;
-};
 
 // What the factors are parts of; changes with the configuration and the nodes.
 struct PriorityTotals {

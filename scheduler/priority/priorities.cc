@@ -1,7 +1,9 @@
 #include "scheduler/priority/priorities.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "scheduler/priority/fixed_point.h"
 #include "scheduler/queue/partition_gates.h"
 
 namespace sched {
@@ -162,6 +164,34 @@ bool Priorities::restore_usage(const UsageState& state, const std::vector<EndedJ
     if (job->pending() && !job->held) changed = set(*job, now) || changed;
   }
   return changed;
+}
+
+std::vector<ShareView> Priorities::shares() {
+  const AccountTree& tree = cluster_.accounts();
+  const bool by_tree = cluster_.parameters().priority.fair_tree;
+  std::vector<ShareView> all;
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    const AssociationIndex index{static_cast<std::int32_t>(i)};
+    const Association& association = tree[index];
+    ShareView view{.account = association.name,
+                   .user = {},
+                   .parent = {},
+                   .shares = association.shares,
+                   .shares_ppb = fair_share_.shares_ppb(index),
+                   .used = usage_.of(index),
+                   .usage_ppb = fair_share_.usage_ppb(index)};
+    if (association.parent) view.parent = tree[*association.parent].name;
+    if (association.is_user) {
+      view.user = std::exchange(view.account, view.parent);
+      view.fair_share_ppb = fair_share_.factor_ppb(index);
+    }
+    view.effective_usage_ppb = !by_tree ? fair_share_.effective_usage_ppb(index)
+                               : association.parent
+                                   ? ppb(view.used.billed, usage_.of(*association.parent).billed)
+                                   : kBillion;
+    all.push_back(std::move(view));
+  }
+  return all;
 }
 
 }  // namespace sched

@@ -23,6 +23,7 @@
 #include "scheduler/priority/basic.h"
 #include "scheduler/priority/fair_share.h"
 #include "scheduler/priority/multifactor.h"
+#include "scheduler/priority/priority_views.h"
 #include "scheduler/priority/usage.h"
 
 namespace sched {
@@ -76,6 +77,8 @@ class Priorities {
   // the books.
   bool restore_usage(const UsageState& state, const std::vector<EndedJob>& ended,
                      base::Instant now);
+  // Every account and user, parents before children.
+  std::vector<ShareView> shares();
 
  private:
   const PriorityTotals& totals();

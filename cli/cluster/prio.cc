@@ -1,0 +1,146 @@
+#include "cli/cluster/prio.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/cluster/standing.h"
+#include "cli/table.h"
+
+namespace cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using sched::Tres;
+
+// One factor of priority: what it is called, its weight, its value.
+struct Term {
+  const char* title;
+  const char* name;  // in JSON
+  std::int64_t weight = 0;
+  std::int64_t factor_ppb = 0;
+
+  // What it counts, rounded down.
+  std::int64_t points() const {
+    constexpr double kBillion = 1e9;
+    return static_cast<std::int64_t>(static_cast<double>(weight) * static_cast<double>(factor_ppb) /
+                                     kBillion);
+  }
+};
+
+std::vector<Term> terms_of(const sched::PriorityParameters& parameters,
+                           const sched::PriorityFactors& factors) {
+  const auto tres = [&](const char* title, const char* name, Tres kind) {
+    return Term{title, name, parameters.weight_tres[kind], factors.tres[kind]};
+  };
+  return {{"AGE", "age", parameters.weight_age, factors.age},
+          {"ACCOUNT", "account", parameters.weight_assoc, factors.association},
+          {"FAIRSHARE", "fairShare", parameters.weight_fair_share, factors.fair_share},
+          {"JOBSIZE", "jobSize", parameters.weight_job_size, factors.job_size},
+          {"PARTITION", "partition", parameters.weight_partition, factors.partition},
+          {"QOS", "qos", parameters.weight_qos, factors.qos},
+          tres("CPUS", "cpus", Tres::kCpu),
+          tres("MEMORY", "memory", Tres::kMemory),
+          tres("NODES", "nodes", Tres::kNode)};
+}
+
+// The job's priority in one of its partitions.
+struct PrioLine {
+  const kube::Job* job = nullptr;
+  std::string partition;
+  std::int64_t priority = 0;
+  std::vector<Term> terms;
+};
+
+std::vector<PrioLine> prio_lines(const Standing& standing, base::Instant now) {
+  std::vector<PrioLine> lines;
+  const sched::PriorityParameters& parameters = standing.configuration.cluster.priority;
+  for (const kube::Job& job : standing.waiting) {
+    const sched::JobId id{*job.status.job_id};
+    for (const sched::PriorityView& view : standing.scheduler.priorities_of(id, now)) {
+      lines.push_back({.job = &job,
+                       .partition = standing.scheduler.partition_name(view.partition),
+                       .priority = view.priority.value(),
+                       .terms = terms_of(parameters, view.factors)});
+    }
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const auto& a, const auto& b) { return a.priority > b.priority; });
+  return lines;
+}
+
+// Columns of what has a weight, as sprio.
+void print_table(const std::vector<PrioLine>& lines, const sched::PriorityParameters& parameters,
+                 bool only_weights, Output output) {
+  std::vector<Column> columns = {{"JOBID", 8}, {"PARTITION", 9}, {"USER", 8}, {"PRIORITY", 10}};
+  const std::vector<Term> all = terms_of(parameters, {});
+  for (const Term& term : all) {
+    if (term.weight > 0) columns.push_back({term.title, 10});
+  }
+  columns.push_back({"NICE", 6});
+  std::vector<std::vector<std::string>> rows;
+  const auto add = [&](std::vector<std::string> row, const std::vector<Term>& terms,
+                       const std::string& nice) {
+    for (const Term& term : terms) {
+      if (term.weight > 0)
+        row.push_back(std::to_string(only_weights ? term.weight : term.points()));
+    }
+    row.push_back(nice);
+    rows.push_back(std::move(row));
+  };
+  if (only_weights) add({"Weights", "", "", ""}, all, "");
+  for (const PrioLine& line : lines) {
+    add({std::to_string(*line.job->status.job_id), line.partition, line.job->metadata.ns,
+         std::to_string(line.priority)},
+        line.terms, std::to_string(line.job->spec.schedule.nice.value_or(0)));
+  }
+  output.out << format_table(columns, rows);
+}
+
+void print_json(const std::vector<PrioLine>& lines, Output output) {
+  Json all = Json::array();
+  for (const PrioLine& line : lines) {
+    Json factors = Json::object();
+    for (const Term& term : line.terms) {
+      if (term.weight > 0) factors[term.name] = term.points();
+    }
+    all.push_back({{"jobID", *line.job->status.job_id},
+                   {"namespace", line.job->metadata.ns},
+                   {"name", line.job->metadata.name},
+                   {"partition", line.partition},
+                   {"priority", line.priority},
+                   {"factors", factors},
+                   {"nice", line.job->spec.schedule.nice.value_or(0)}});
+  }
+  output.out << all.dump(2) << "\n";
+}
+
+}  // namespace
+
+int run_prio(const Session& session, const PrioOptions& options, Output output) {
+  std::optional<std::string> jobs_of;
+  if (!options.weights) jobs_of = options.all_namespaces ? "" : session.ns;
+  const base::Result<Standing> standing = read_standing(session, jobs_of, output);
+  if (!standing) {
+    output.err << "kubectl-gang prio: " << standing.error().message << "\n";
+    return kExitFailed;
+  }
+  const sched::PriorityParameters& parameters = standing->configuration.cluster.priority;
+  if (parameters.type != sched::PriorityType::kMultifactor) {
+    output.err
+        << "kubectl-gang prio: SchedulerConfig has priority.type Basic: jobs go in the order "
+           "of submission, and kubectl gang queue shows it\n";
+    return kExitFailed;
+  }
+  const std::vector<PrioLine> lines = prio_lines(*standing, session.clock.wall());
+  if (options.json) {
+    print_json(lines, output);
+  } else {
+    print_table(lines, parameters, options.weights, output);
+  }
+  return kExitOk;
+}
+
+}  // namespace cli

@@ -1,0 +1,141 @@
+#include "cli/cluster/standing.h"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "api/account.h"
+#include "api/node_timetable.h"
+#include "api/qos.h"
+#include "api/usage_record.h"
+#include "api/wellknown.h"
+#include "cli/cluster/read.h"
+#include "operator/translate/config_acceptance.h"
+#include "operator/translate/job_translation.h"
+#include "operator/translate/node_translation.h"
+#include "operator/translate/usage_translation.h"
+
+namespace cli {
+namespace {
+
+// What the operator has accepted of each object, the oldest first: the order of ties.
+template <typename Spec, typename T>
+std::vector<control::SpecCandidate<Spec>> accepted(const std::vector<T>& objects) {
+  std::vector<control::SpecCandidate<Spec>> all;
+  for (const T& object : objects) {
+    if (!object.status.accepted) continue;
+    all.push_back({.name = object.metadata.name,
+                   .created = object.metadata.creation_timestamp.value_or(base::Instant{}),
+                   .newest = &*object.status.accepted,
+                   .accepted = &*object.status.accepted,
+                   .problems = {}});
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.created, a.name) < std::tie(b.created, b.name);
+  });
+  return all;
+}
+
+base::Status read_policies(const Session& session, std::span<const kube::Node* const> nodes,
+                           Standing& standing, Output output) {
+  const auto partitions = list_all<kube::Partition>(session, "", output);
+  if (!partitions) return partitions.error();
+  const auto qos = list_all<kube::Qos>(session, "", output);
+  if (!qos) return qos.error();
+  const auto accounts = list_all<kube::Account>(session, "", output);
+  if (!accounts) return accounts.error();
+  const auto configs = list_all<kube::SchedulerConfig>(session, "", output);
+  if (!configs) return configs.error();
+  control::AcceptanceInput input{.config = {},
+                                 .partitions = accepted<kube::PartitionSpec>(*partitions),
+                                 .qos = accepted<kube::QosSpec>(*qos),
+                                 .accounts = accepted<kube::AccountSpec>(*accounts),
+                                 .nodes = nodes};
+  for (auto& config : accepted<kube::SchedulerConfigSpec>(*configs)) {
+    if (config.name == kube::kSchedulerConfigName) input.config = std::move(config);
+  }
+  standing.configuration = control::accept(input).configuration;
+  return {};
+}
+
+base::Status read_jobs(const Session& session, const std::string& ns, Standing& standing,
+                       Output output) {
+  auto jobs = list_all<kube::Job>(session, ns, output);
+  if (!jobs) return jobs.error();
+  for (kube::Job& job : *jobs) {
+    const bool waits = job.status.state == kube::JobState::kPending && job.status.job_id &&
+                       kube::is_true(job.status.conditions, kube::kAccepted);
+    if (waits) standing.waiting.push_back(std::move(job));
+  }
+  std::sort(standing.waiting.begin(), standing.waiting.end(),
+            [](const auto& a, const auto& b) { return *a.status.job_id < *b.status.job_id; });
+  return {};
+}
+
+std::vector<sched::RestoredJob> restored(const std::vector<kube::Job>& waiting, base::Instant now) {
+  std::vector<sched::RestoredJob> all;
+  for (const kube::Job& job : waiting) {
+    sched::RestoredJob one;
+    one.request = control::plain_request(job, sched::JobId{*job.status.job_id},
+                                         job.status.submit_time.value_or(now));
+    one.eligible_time = job.status.eligible_time;
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+// What a job asks for counts as a part of what nodes have.
+bool counts_nodes(const sched::PriorityParameters& priority) {
+  return priority.weight_job_size > 0 || priority.weight_tres != sched::TresWeights{};
+}
+
+// Usage as the operator has recorded it.
+base::Status restore_usage(const Session& session, Standing& standing, Output output) {
+  const auto records = list_all<kube::UsageRecord>(session, "", output);
+  if (!records) return records.error();
+  for (const kube::UsageRecord& record : *records) {
+    if (record.metadata.name != kube::kUsageRecordName) continue;
+    standing.scheduler.restore_usage(control::decode_usage(record.spec));
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<Standing> read_standing(const Session& session,
+                                     const std::optional<std::string>& jobs_of, Output output) {
+  Standing standing;
+  const base::Instant now = session.clock.wall();
+  std::vector<kube::Node> nodes;
+  base::Status read_nodes;
+  if (jobs_of) {
+    const base::Status jobs = read_jobs(session, *jobs_of, standing, output);
+    if (!jobs) return jobs.error();
+    base::Result<std::vector<kube::Node>> listed = list_all<kube::Node>(session, "", output);
+    read_nodes = listed.status();
+    if (listed) nodes = std::move(*listed);
+  }
+  std::vector<const kube::Node*> pointers;
+  for (const kube::Node& node : nodes) pointers.push_back(&node);
+  const base::Status policies = read_policies(session, pointers, standing, output);
+  if (!policies) return policies.error();
+  // Few users may list nodes, and most weights do not need them.
+  if (!read_nodes && counts_nodes(standing.configuration.cluster.priority)) {
+    return read_nodes.error().with_context("the weights jobSize, cpus, memory and nodes");
+  }
+
+  sched::Scheduler& scheduler = standing.scheduler;
+  scheduler.step(
+      now, sched::Configure{std::make_shared<const sched::Configuration>(standing.configuration)});
+  for (const kube::Node& node : nodes) {
+    scheduler.step(now, sched::NodeUpdate{control::translate_node({.node = &node}).spec});
+  }
+  scheduler.restore_from_published(now, restored(standing.waiting, now), {});
+  const base::Status usage = restore_usage(session, standing, output);
+  if (!usage) return usage.error();
+  return standing;
+}
+
+}  // namespace cli

@@ -1,0 +1,143 @@
+// prio and share, against the in-memory API server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "api/account.h"
+#include "api/scheduler_config.h"
+#include "api/usage_record.h"
+#include "cli/testing/program_fixture.h"
+
+namespace cli {
+namespace {
+
+using testing::HasSubstr;
+
+// The lines, with one blank between words.
+std::string squeezed(const std::string& text) {
+  std::istringstream lines{text};
+  std::string out;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words{line};
+    std::string joined;
+    for (std::string word; words >> word;) joined += (joined.empty() ? "" : " ") + word;
+    out += joined + "\n";
+  }
+  return out;
+}
+
+// physics has three quarters of the shares and has used one quarter.
+class StandingTest : public ProgramTest {
+ protected:
+  // An object whose spec is in force.
+  template <typename T>
+  void accept(const std::string& name, const nlohmann::json& spec) {
+    const auto created = client_.create_json<T>("", {{"apiVersion", "kubegang.io/v1alpha1"},
+                                                     {"kind", T::kResource.kind},
+                                                     {"metadata", {{"name", name}}},
+                                                     {"spec", spec}});
+    ASSERT_TRUE(created.ok()) << created.error().message;
+    T said = *created;
+    said.status.accepted = created->spec;
+    ASSERT_TRUE(client_.patch_status_from(*created, said).ok());
+  }
+  void SetUp() override {
+    accept<kube::SchedulerConfig>(
+        "default",
+        {{"priority",
+          {{"type", "Multifactor"}, {"weights", {{"fairShare", 1000}, {"jobSize", 100}}}}}});
+    accept<kube::Partition>("batch", {{"nodes", {{"hostlist", "n[1-4]"}}}, {"default", true}});
+    accept<kube::Account>("physics", {{"shares", 3}, {"namespaces", {{{"name", "team-a"}}}}});
+    accept<kube::Account>("chemistry", {{"namespaces", {{{"name", "team-b"}}}}});
+    kube::UsageRecord record;
+    record.metadata.name = std::string{kube::kUsageRecordName};
+    record.spec.as_of = now();
+    record.spec.namespaces = {{"physics", "team-a", 2'000'000, 250'000},
+                              {"chemistry", "team-b", 6'000'000, 750'000}};
+    ASSERT_TRUE(client_.create(record).ok());
+    for (const char* name : {"n1", "n2", "n3", "n4"}) {
+      const nlohmann::json node = {{"apiVersion", "v1"},
+                                   {"kind", "Node"},
+                                   {"metadata", {{"name", name}}},
+                                   {"status",
+                                    {{"allocatable", {{"cpu", "8"}}},
+                                     {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
+      ASSERT_TRUE(client_.create_json<kube::Node>("", node).ok());
+    }
+    add_waiting("team-b", "wide", 1, 2);
+    add_waiting("team-a", "small", 2, 1);
+  }
+  void add_waiting(const std::string& ns, const std::string& name, int id, int nodes) {
+    add_job(ns, name, {.resources = {.nodes = kube::JobNodes{.min = nodes}}},
+            {.state = kube::JobState::kPending,
+             .job_id = id,
+             .submit_time = now(),
+             .conditions = {{.type = "Accepted",
+                             .status = kube::ConditionStatus::kTrue,
+                             .last_transition_time = now(),
+                             .reason = "Accepted"}}});
+  }
+};
+
+TEST_F(StandingTest, ShareShowsTheTreeWithWhatWasUsed) {
+  const Ran ran = run({"share"});
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_EQ(squeezed(ran.out),
+            "Account User RawShares NormShares RawUsage EffectvUsage FairShare\n"
+            "root 8000\n"
+            "chemistry 1 0.250000 6000 0.750000\n"
+            "chemistry team-b 1 0.250000 6000 1.000000 0.500000\n"
+            "physics 3 0.750000 2000 0.250000\n"
+            "physics team-a 1 0.750000 2000 1.000000 1.000000\n");
+  const nlohmann::json all = nlohmann::json::parse(run({"share", "-o", "json"}).out);
+  ASSERT_EQ(all.size(), 5U);
+  EXPECT_EQ(all[2]["namespace"], "team-b");
+  EXPECT_EQ(all[2]["usageSeconds"], 6000);
+}
+
+TEST_F(StandingTest, PrioShowsWhatEachFactorCounts) {
+  const Ran ran = run({"prio", "-A"});
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_EQ(squeezed(ran.out),
+            "JOBID PARTITION USER PRIORITY FAIRSHARE JOBSIZE NICE\n"
+            "2 batch team-a 1014 1000 14 0\n"
+            "1 batch team-b 528 500 28 0\n");
+  EXPECT_EQ(squeezed(run({"prio", "-n", "team-b"}).out),
+            "JOBID PARTITION USER PRIORITY FAIRSHARE JOBSIZE NICE\n"
+            "1 batch team-b 528 500 28 0\n");
+  EXPECT_EQ(squeezed(run({"prio", "-w"}).out),
+            "JOBID PARTITION USER PRIORITY FAIRSHARE JOBSIZE NICE\n"
+            "Weights 1000 100\n");
+  const nlohmann::json all = nlohmann::json::parse(run({"prio", "-A", "-o", "json"}).out);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0]["factors"]["fairShare"], 1000);
+}
+
+// Users of a namespace mostly may not list nodes.
+TEST_F(StandingTest, PrioNeedsNodesOnlyForWeightsOfSizes) {
+  server_.fail_next("list", "nodes", 403);
+  const Ran refused = run({"prio", "-n", "team-a"});
+  EXPECT_EQ(refused.code, kExitFailed);
+  EXPECT_THAT(refused.err, HasSubstr("the weights jobSize, cpus, memory and nodes: "));
+  ASSERT_TRUE(client_.remove<kube::SchedulerConfig>({"", "default"}, {}).ok());
+  accept<kube::SchedulerConfig>(
+      "default", {{"priority", {{"type", "Multifactor"}, {"weights", {{"fairShare", 1000}}}}}});
+  server_.fail_next("list", "nodes", 403);
+  const Ran ran = run({"prio", "-n", "team-a"});
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_EQ(squeezed(ran.out),
+            "JOBID PARTITION USER PRIORITY FAIRSHARE NICE\n"
+            "2 batch team-a 1000 1000 0\n");
+}
+
+TEST_F(StandingTest, PrioSaysThatThereIsNothingToShowUnderBasic) {
+  ASSERT_TRUE(client_.remove<kube::SchedulerConfig>({"", "default"}, {}).ok());
+  const Ran ran = run({"prio"});
+  EXPECT_EQ(ran.code, kExitFailed);
+  EXPECT_THAT(ran.err, HasSubstr("priority.type Basic"));
+}
+
+}  // namespace
+}  // namespace cli
