@@ -61,6 +61,10 @@ void Scheduler::restore_from_published(base::Instant now, std::vector<RestoredJo
   engine_->restore_from_published(now, std::move(jobs), std::move(published));
 }
 
+std::vector<JobId> Scheduler::head_of_queue(std::size_t jobs_max) const {
+  return engine_->head_of_queue(jobs_max);
+}
+
 UsageState Scheduler::usage() const {
   return engine_->usage();
 }

@@ -15,6 +15,7 @@
 //   plans        O(nodes that may differ × their jobs × slots); runs likewise.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -125,6 +126,8 @@ class Scheduler {
 
   std::optional<JobView> job(JobId id, base::Instant now) const;
   std::vector<JobId> jobs() const;  // in job-table order, finished ones not
+  // The jobs that a pass would try first, at most so many. Cost: O(their partitions × QOS).
+  std::vector<JobId> head_of_queue(std::size_t jobs_max) const;
   const std::string& node_name(NodeIndex node) const;
   const std::string& partition_name(PartitionIndex partition) const;
   std::optional<NodeIndex> find_node(std::string_view name) const;

@@ -161,7 +161,7 @@ TEST_F(ClusterCommands, QueueCutsNamesWhereTheTerminalIsTooNarrow) {
   add_job("team-a", "weather-model-2026-11", {.partitions = {"batch-of-the-institute"}},
           {.state = kube::JobState::kPending, .reason = "Resources", .job_id = 3});
   add_job("team-a", "short", {.partitions = {"batch"}},
-          {.state = kube::JobState::kPending, .reason = "Priority", .job_id = 4});
+          {.state = kube::JobState::kPending, .reason = "Priority", .job_id = 4, .priority = 70});
   const std::string whole =
       "   JOBID              PARTITION                  NAME     USER ST       TIME  NODES "
       "NODELIST(REASON)\n"
@@ -177,7 +177,13 @@ TEST_F(ClusterCommands, QueueCutsNamesWhereTheTerminalIsTooNarrow) {
             "   JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
             "       4     batch    short   team-a PD       0:00      1 (Priority)\n"
             "       3 batch-of- weather-   team-a PD       0:00      1 (Resources)\n");
-  EXPECT_EQ(run({"queue", "-A", "-o", "wide"}).out, whole);
+  EXPECT_EQ(run({"queue", "-A", "-o", "wide"}).out,
+            "   JOBID              PARTITION                  NAME     USER ST       TIME  NODES   "
+            "PRIORITY NODELIST(REASON)\n"
+            "       4                  batch                 short   team-a PD       0:00      1   "
+            "      70 (Priority)\n"
+            "       3 batch-of-the-institute weather-model-2026-11   team-a PD       0:00      1   "
+            "       0 (Resources)\n");
 }
 
 // What a watch shows follows the server, and asks it for nothing but the changes.

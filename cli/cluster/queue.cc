@@ -65,6 +65,17 @@ QueueLine queue_line(const kube::Job& job, const TimetableOf& timetable_of, base
   return line;
 }
 
+// A value for each of squeue_columns().
+std::vector<std::vector<std::string>> queue_rows(const std::vector<QueueLine>& lines) {
+  std::vector<std::vector<std::string>> rows;
+  for (const QueueLine& line : lines) {
+    rows.push_back({line.job_id, line.partition, line.name, line.user, line.moment.code,
+                    slurm::format_run_time(line.moment.run_time), std::to_string(line.nodes),
+                    line.reason.empty() ? line.hostlist : "(" + line.reason + ")"});
+  }
+  return rows;
+}
+
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
@@ -139,6 +150,7 @@ void print_lines(std::vector<QueueLine> lines, base::Instant now, const QueueOpt
   const auto columns_max = options.wide ? std::nullopt : output.columns;
   output.out << (options.json    ? queue_json(lines, now)
                  : options.start ? format_starts(std::move(lines), columns_max)
+                 : options.wide  ? format_wide_queue(lines)
                                  : format_queue(lines, columns_max));
   output.out.flush();
 }
@@ -228,14 +240,18 @@ std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube:
 
 std::string format_queue(const std::vector<QueueLine>& lines,
                          std::optional<std::size_t> columns_max) {
-  const auto columns = squeue_columns();
-  std::vector<std::vector<std::string>> rows;
-  for (const QueueLine& line : lines) {
-    rows.push_back({line.job_id, line.partition, line.name, line.user, line.moment.code,
-                    slurm::format_run_time(line.moment.run_time), std::to_string(line.nodes),
-                    line.reason.empty() ? line.hostlist : "(" + line.reason + ")"});
+  return format_narrow(squeue_columns(), queue_rows(lines), columns_max);
+}
+
+std::string format_wide_queue(const std::vector<QueueLine>& lines) {
+  const auto narrow = squeue_columns();
+  std::vector<Column> columns{narrow.begin(), narrow.end()};
+  std::vector<std::vector<std::string>> rows = queue_rows(lines);
+  columns.insert(columns.end() - 1, {"PRIORITY", 10});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].insert(rows[i].end() - 1, std::to_string(lines[i].priority));
   }
-  return format_narrow(columns, std::move(rows), columns_max);
+  return format_table(columns, rows);
 }
 
 std::string format_starts(std::vector<QueueLine> lines, std::optional<std::size_t> columns_max) {

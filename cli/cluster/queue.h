@@ -18,7 +18,7 @@ struct QueueOptions {
   bool all_namespaces = false;
   std::vector<std::string> partitions;  // empty = all
   bool json = false;
-  bool wide = false;                  // whole names, whatever the terminal's width
+  bool wide = false;                  // whole names, whatever the terminal's width, and priorities
   bool start = false;                 // when and where those that wait are expected to start
   bool watch = false;                 // follows changes, shown every second, until interrupted
   std::int64_t watch_rounds_max = 0;  // 0 = no end
@@ -50,6 +50,9 @@ std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube:
 // (partition 9 characters, name and user 8); nodes and reasons never are.
 std::string format_queue(const std::vector<QueueLine>& lines,
                          std::optional<std::size_t> columns_max);
+
+// The same, names uncut, with the priorities, which is squeue's %Q.
+std::string format_wide_queue(const std::vector<QueueLine>& lines);
 
 // squeue --start: the jobs that wait, the one that is expected first on top.
 std::string format_starts(std::vector<QueueLine> lines, std::optional<std::size_t> columns_max);

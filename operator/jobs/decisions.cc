@@ -7,6 +7,7 @@
 #include "api/wellknown.h"
 #include "operator/gang/pod_slots.h"
 #include "operator/jobs/job_report.h"
+#include "operator/jobs/queue_priorities.h"
 #include "operator/jobs/run_times.h"
 #include "operator/translate/job_translation.h"
 
@@ -140,6 +141,7 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
 void Decisions::on(const sched::Waits& waits, JobRecord& job) {
   DecisionContext context = decision_context(job);
   context.start_refusal = job.start_refusal;
+  if (!job.is_allocated()) show_priority(job, scheduler_);
   take(job, status_after(waits, std::move(job.wanted()), context));
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/wellknown.h"
 #include "operator/jobs/job_report.h"
+#include "operator/jobs/queue_priorities.h"
 #include "operator/translate/job_check.h"
 #include "operator/translate/job_translation.h"
 #include "operator/translate/sentences.h"
@@ -158,6 +159,7 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request) {
   trials_.add(job.uid);
   parts_.report.log("job submitted", job_fields(job));
   scheduler_.tell(sched::Submit{job.request});
+  show_priority(job, scheduler_);
 }
 
 // Everything in the spec that is a command rather than a property.

@@ -57,6 +57,7 @@ base::Instant ControlLoop::step() {
   write_due();
   reconcile_until_quiet();  // pods may be created once their timetables are found to be written
   run_times_.refresh(jobs_, scheduler_, now_);
+  queue_priorities_.refresh(jobs_, scheduler_);
   write_due_informing();
   count();
   return next_due();

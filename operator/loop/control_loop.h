@@ -30,6 +30,7 @@
 #include "operator/jobs/pod_index.h"
 #include "operator/jobs/pod_trials.h"
 #include "operator/jobs/pod_writes.h"
+#include "operator/jobs/queue_priorities.h"
 #include "operator/jobs/run_times.h"
 #include "operator/jobs/suspension_notes.h"
 #include "operator/jobs/template_book.h"
@@ -191,6 +192,7 @@ class ControlLoop {
   PodWrites pod_writes_;
   GangRunner gangs_;
   RunTimes run_times_;
+  QueuePriorities queue_priorities_;
   TimeToLive time_to_live_;
   SuspensionNotes notes_;
   AdoptedJobs adopted_{report_};

@@ -114,6 +114,39 @@ TEST_F(Accounts, UnderMultifactorPrioritiesFollowFromTheWeights) {
   EXPECT_EQ(world.state("small"), "Pending") << "it was submitted before";
 }
 
+// squeue and sprio show the priority of a job that waits: it is in the first write of its status,
+// and follows the periods without more writes than the budget has.
+TEST_F(Accounts, AWaitingJobShowsItsPriority) {
+  world.apply(gang_job("runs", 5, ""));
+  world.run_for(seconds{2});
+  world.apply(gang_job("first", 5, ""));
+  world.apply(gang_job("second", 5, ""));
+  world.run_for(seconds{2});
+  const auto priority = [&](const char* job) { return world.job(job).status.priority.value_or(0); };
+  EXPECT_GT(priority("second"), 0);
+  EXPECT_EQ(priority("first"), priority("second") + 1);
+  world.patch_job("second", {{"control", {{"hold", true}}}});
+  world.run_for(seconds{62});
+  EXPECT_EQ(priority("second"), 0);
+
+  json config = linear_config();
+  config["spec"]["priority"] = {{"type", "Multifactor"},
+                                {"weights", {{"age", 3600}}},
+                                {"maxAge", "1h"},
+                                {"calcPeriod", "10s"}};
+  world.apply(config);
+  world.run_for(seconds{130});
+  const auto aged = priority("first");
+  EXPECT_GT(aged, 60);
+  EXPECT_LT(aged, 300);
+  const auto& points = world.process().writer().points();
+  const auto before = std::count(points.begin(), points.end(), WritePoint::kStatus);
+  world.run_for(seconds{120});
+  EXPECT_GE(priority("first"), aged + 40);
+  EXPECT_LE(std::count(points.begin(), points.end(), WritePoint::kStatus), before + 6)
+      << "each job once a minute";
+}
+
 // --- usage ---
 
 json multifactor(const std::string& period) {

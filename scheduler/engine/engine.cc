@@ -50,6 +50,17 @@ std::vector<JobId> Engine::jobs() const {
   return ids;
 }
 
+std::vector<JobId> Engine::head_of_queue(std::size_t jobs_max) const {
+  std::vector<JobId> ids;
+  std::set<JobId> seen;  // a job has a record for each of its partitions
+  admission_.queue().walk([&](const QueueRecord& record) {
+    if (ids.size() >= jobs_max) return false;
+    if (seen.insert(record.job).second) ids.push_back(record.job);
+    return true;
+  });
+  return ids;
+}
+
 std::optional<JobView> Engine::view(JobId id, base::Instant now) {
   turns_->project();
   const Job* job = books_.find(id);

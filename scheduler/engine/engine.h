@@ -7,6 +7,7 @@
 // new leader).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -47,6 +48,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   std::vector<Decision> take_decisions() { return books_.take_decisions(); }
   std::optional<JobView> view(JobId id, base::Instant now);
   std::vector<JobId> jobs() const;
+  std::vector<JobId> head_of_queue(std::size_t jobs_max) const;
   std::optional<base::Instant> next_due();
   std::vector<NodePlan> take_plans(base::Instant now) { return turns_->take_plans(now); }
   std::vector<JobRun> take_runs() { return turns_->take_runs(); }

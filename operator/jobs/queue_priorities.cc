@@ -1,0 +1,24 @@
+#include "operator/jobs/queue_priorities.h"
+
+#include <utility>
+
+namespace control {
+
+void show_priority(JobRecord& job, const SchedulerDriver& scheduler) {
+  const auto view = scheduler.view(job.id);
+  if (view) job.wanted().priority = view->priority.value();
+}
+
+void QueuePriorities::refresh(JobBook& jobs, const SchedulerDriver& scheduler) {
+  const base::Instant period_began = scheduler.names().usage_as_of();
+  if (std::exchange(period_began_, period_began) == period_began) return;
+  for (const sched::JobId id : scheduler.names().head_of_queue(kJobsMax)) {
+    JobRecord* const job = jobs.peek(id);
+    if (job == nullptr) continue;
+    const auto before = job->wanted().priority;
+    show_priority(*job, scheduler);
+    if (job->wanted().priority != before) jobs.mark(*job, WriteUrgency::kInforms);
+  }
+}
+
+}  // namespace control
