@@ -156,7 +156,8 @@ Possibilities possibilities(std::span<const std::string> words, CLI::App& app,
     return {.words = choices_of(*option), .files = name == "kubeconfig" || name == "svg"};
   }
   if (last.starts_with('-')) return {.words = options_of(*command)};
-  if (command->get_name() == "submit" || command->get_name() == "simulate") return {.files = true};
+  const std::string& name = command->get_name();
+  if (name == "submit" || name == "simulate" || name == "import") return {.files = true};
   if (command->get_option_no_throw("JOB") == nullptr) return {};
   return {.words = ask(unfinished_jobs, connect, with_session)};
 }

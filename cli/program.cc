@@ -12,6 +12,7 @@
 #include "cli/cluster/share.h"
 #include "cli/cluster/submit.h"
 #include "cli/completion.h"
+#include "cli/import/import_command.h"
 #include "cli/local_zone.h"
 #include "cli/man_page.h"
 #include "cli/simulate_command.h"
@@ -29,6 +30,7 @@ struct Commands {
   ShareOptions share;
   SimulateOptions simulate;
   std::vector<std::string> jobs;
+  std::vector<std::string> imports;  // files
   // What to do with the session; empty = no cluster is needed.
   std::function<int(const Session&)> on_cluster;
 };
@@ -182,6 +184,14 @@ void add_simulate(CLI::App& app, SimulateOptions& options) {
   add_json(command, options.json);
 }
 
+void add_import(CLI::App& app, Commands& commands) {
+  CLI::App& command =
+      *app.add_subcommand("import", "Translate slurm.conf and sacctmgr's files to YAML.");
+  command
+      .add_option("FILE", commands.imports, "slurm.conf; what sacctmgr dump or show qos -P wrote")
+      ->required();
+}
+
 int usage(Output output, const char* command, const base::Error& error) {
   output.err << "kubectl-gang " << command << ": " << error.message << "\n"
              << "Run kubectl-gang " << command << " --help.\n";
@@ -233,6 +243,7 @@ void add_commands(CLI::App& app, Commands& commands, Output output) {
   add_share(app, commands, output);
   add_control(app, commands, output);
   add_simulate(app, commands.simulate);
+  add_import(app, commands);
 }
 
 }  // namespace
@@ -272,6 +283,7 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
     output.err << "kubectl-gang: say what to do, for example queue\nRun kubectl-gang --help.\n";
     return kExitUsage;
   }
+  if (!commands.imports.empty()) return run_import(commands.imports, output);
   if (!commands.on_cluster) return run_simulate(commands.simulate, output);
   return on_session(with_session, commands.connect, commands.on_cluster, output);
 }

@@ -45,6 +45,9 @@ base::Status absent_feature(T&, std::string_view key, std::string_view value) {
   return not_supported(std::string{key} + "=" + std::string{value});
 }
 
+// How the message about a key that no table has begins.
+inline constexpr std::string_view kUnknownKey = "key of ";
+
 // Keys that every slurm.conf has and that do not concern scheduling.
 bool is_foreign_key(std::string_view key);
 
@@ -60,7 +63,7 @@ base::Status apply_keys(T& target, std::span<const KeyValue> keys,
     if (found == nullptr) {
       std::vector<std::string_view> names;
       for (const ConfKey<T>& row : table) names.push_back(row.name);
-      return unknown_word("key of " + std::string{where}, key.key, names);
+      return unknown_word(std::string{kUnknownKey} + std::string{where}, key.key, names);
     }
     const base::Status status = found->action(target, found->name, key.value);
     if (!status) return status;

@@ -1,54 +1,17 @@
-// The file as a whole: lines, comments, continuations, DEFAULT lines.
+// The file as a whole: cluster keys, nodes, partitions, DEFAULT lines.
 #include <algorithm>
 
 #include "slurm/conf.h"
 #include "slurm/conf_actions.h"
+#include "slurm/conf_lines.h"
 
 namespace slurm {
 namespace {
 
-struct Line {
-  std::size_t number = 0;
-  std::vector<KeyValue> keys;
-};
+using Line = ConfLine;
 
 base::Error at(std::size_t number, const base::Error& error) {
   return error.with_context("line " + std::to_string(number));
-}
-
-// Lines joined over a trailing backslash, without comments, taken apart into keys.
-base::Result<std::vector<Line>> read_lines(std::string_view text) {
-  std::vector<Line> lines;
-  std::string joined;
-  std::size_t first = 1;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    line = trim(line.substr(0, line.find('#')));
-    if (joined.empty()) first = number;
-    const bool continued = !line.empty() && line.back() == '\\';
-    if (continued) line.remove_suffix(1);
-    joined.append(line);
-    if (continued) {
-      joined += ' ';
-      continue;
-    }
-    const base::Result<std::vector<std::string>> words = split_words(joined);
-    if (!words) return at(first, words.error());
-    joined.clear();
-    if (words->empty()) continue;
-    Line read{.number = first, .keys = {}};
-    for (const std::string& word : *words) {
-      const auto [key, value] = split_option(word);
-      if (key.empty() || key.size() == word.size()) {
-        return at(first, base::invalid_argument(in_quotes(word) + ": not key=value"));
-      }
-      read.keys.push_back({std::string{key}, std::string{value}});
-    }
-    lines.push_back(std::move(read));
-  }
-  return lines;
 }
 
 bool begins_with(const Line& line, std::string_view key) {
@@ -106,11 +69,13 @@ base::Result<SlurmConf> read_slurm_conf(std::string_view text) {
     return base::invalid_argument("slurm.conf: larger than " + std::to_string(kSlurmConfBytesMax) +
                                   " bytes");
   }
-  const base::Result<std::vector<Line>> lines = read_lines(text);
-  if (!lines) return lines.error();
+  const ConfLines read = read_conf_lines(text);
+  if (!read.errors.empty()) {
+    return at(read.errors.front().number, base::invalid_argument(read.errors.front().message));
+  }
   SlurmConf conf;
   std::vector<KeyValue> cluster;
-  for (const Line& line : *lines) {
+  for (const Line& line : read.lines) {
     if (begins_with(line, "NodeName") || begins_with(line, "PartitionName")) continue;
     for (const KeyValue& key : line.keys) {
       if (is_foreign_key(key.key)) continue;
@@ -125,9 +90,9 @@ base::Result<SlurmConf> read_slurm_conf(std::string_view text) {
   base::Result<sched::ClusterParameters> parameters = read_cluster_keys(cluster);
   if (!parameters) return parameters.error();
   conf.configuration.cluster = std::move(parameters).value();
-  base::Status status = read_nodes(*lines, conf.nodes);
+  base::Status status = read_nodes(read.lines, conf.nodes);
   if (!status) return status.error();
-  status = read_partitions(*lines, conf);
+  status = read_partitions(read.lines, conf);
   if (!status) return status.error();
   return conf;
 }

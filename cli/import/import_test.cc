@@ -1,0 +1,260 @@
+// import: what it makes is accepted by the operator's own translation and means what the files say;
+// what it cannot translate is told with its line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/import/importer.h"
+#include "kube/testing/api_server/yaml_json.h"
+#include "operator/translate/config_acceptance.h"
+#include "slurm/conf.h"
+
+namespace cli {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+// What the operator makes of the YAML; every object is legal.
+struct Applied {
+  explicit Applied(const std::string& yaml) {
+    const auto documents = devcluster::yaml_documents(yaml);
+    EXPECT_TRUE(documents.ok()) << documents.error().message;
+    if (!documents.ok()) return;
+    for (const std::string& text : *documents) {
+      const nlohmann::json object = nlohmann::json::parse(text);
+      const std::string kind = object["kind"];
+      if (kind == "SchedulerConfig") take(object, configs, control::check_config);
+      if (kind == "Partition") take(object, partitions, control::check_partition);
+      if (kind == "QOS") take(object, qos, control::check_qos);
+      if (kind == "Account") take(object, accounts, control::check_account);
+    }
+  }
+  template <typename T, typename Check>
+  void take(const nlohmann::json& source, std::vector<T>& objects, const Check& check) {
+    base::Result<T> object = kube::decode<T>(source);
+    ASSERT_TRUE(object.ok()) << object.error().message << source;
+    EXPECT_THAT(check(*object), IsEmpty()) << source;
+    const auto spec_of = [](const nlohmann::json& one) {
+      return one.value("spec", nlohmann::json::object());
+    };
+    EXPECT_EQ(spec_of(kube::encode(*object)), spec_of(source)) << "a field that the kind has not";
+    objects.push_back(std::move(*object));
+  }
+  const kube::Partition* partition(const std::string& name) const {
+    for (const kube::Partition& each : partitions) {
+      if (each.metadata.name == name) return &each;
+    }
+    return nullptr;
+  }
+
+  std::vector<kube::SchedulerConfig> configs;
+  std::vector<kube::Partition> partitions;
+  std::vector<kube::Qos> qos;
+  std::vector<kube::Account> accounts;
+};
+
+constexpr const char* kConf = R"(# a cluster
+ClusterName=deep
+SlurmctldHost=head
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory,CR_LLN
+TaskPlugin=task/affinity
+PreemptType=preempt/partition_prio
+PreemptMode=SUSPEND,GANG
+PreemptExemptTime=00:05:00
+SchedulerParameters=bf_interval=60,bf_continue,preempt_youngest_first,default_queue_depth=50
+SchedulerTimeSlice=60
+KillWait=20
+PriorityType=priority/multifactor
+PriorityWeightAge=1000
+PriorityWeightFairshare=10000
+PriorityWeightTRES=CPU=100,Mem=50
+PriorityDecayHalfLife=7-0
+PriorityMaxAge=14-0
+PriorityFlags=ACCRUE_ALWAYS,NO_FAIR_TREE,DEPTH_OBLIVIOUS
+GresTypes=gpu
+NodeName=n[1-4] CPUs=16 RealMemory=64000
+NodeName=gpu[1-2] CPUs=16 Gres=gpu:4
+PartitionName=DEFAULT DefMemPerCPU=2000 \
+  AllowGroups=staff
+PartitionName=batch Nodes=n[1-4] Default=YES MaxTime=2-0 DefaultTime=60 OverSubscribe=FORCE:4
+PartitionName=Debug_Q Nodes=ALL PriorityTier=10 OverSubscribe=FORCE:1 QOS=high \
+  TRESBillingWeights=CPU=1,Mem=0.25G
+PartitionName=none Nodes=
+)";
+
+Imported import_text(const std::string& name, const std::string& text) {
+  return import_slurm({{name, text}});
+}
+
+TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {
+  const Imported imported = import_text("slurm.conf", kConf);
+  const Applied applied{imported.yaml};
+  ASSERT_EQ(applied.configs.size(), 1U) << imported.yaml;
+  const sched::ClusterParameters c = control::translate_config(applied.configs[0].spec);
+  EXPECT_EQ(c.select, sched::SelectType::kConsTres);
+  EXPECT_TRUE(c.memory && c.least_loaded && c.task_affinity && c.gang);
+  EXPECT_EQ(c.preempt_type, sched::PreemptType::kPartitionPriority);
+  EXPECT_EQ(c.preempt_mode, sched::PreemptMode::kSuspend);
+  EXPECT_EQ(c.preempt_exempt_time, std::chrono::minutes{5});
+  EXPECT_TRUE(c.preempt.youngest_first && c.backfill.continues);
+  EXPECT_EQ(c.backfill.interval, std::chrono::seconds{60});
+  EXPECT_EQ(c.time_slice, std::chrono::seconds{60});
+  EXPECT_EQ(c.kill_wait, std::chrono::seconds{20});
+  EXPECT_EQ(c.priority.type, sched::PriorityType::kMultifactor);
+  EXPECT_EQ(c.priority.weight_fair_share, 10'000U);
+  EXPECT_EQ(c.priority.weight_tres[sched::Tres::kMemory], 50);
+  EXPECT_EQ(c.priority.max_age, std::chrono::hours{14 * 24});
+  EXPECT_TRUE(c.priority.accrue_always);
+  EXPECT_FALSE(c.priority.fair_tree);
+
+  ASSERT_EQ(applied.partitions.size(), 2U) << imported.yaml;
+  ASSERT_NE(applied.partition("batch"), nullptr);
+  const sched::PartitionConfig batch =
+      control::translate_partition("batch", applied.partition("batch")->spec, {});
+  EXPECT_THAT(batch.nodes, ElementsAre("n1", "n2", "n3", "n4"));
+  EXPECT_TRUE(batch.is_default);
+  EXPECT_EQ(batch.max_time, std::chrono::hours{48});
+  EXPECT_EQ(batch.default_time, std::chrono::hours{1});
+  EXPECT_EQ(batch.over_subscribe, sched::OverSubscribe::kForce);
+  EXPECT_EQ(batch.default_memory.per_cpu, sched::MemoryMiB{2000});
+  ASSERT_NE(applied.partition("debug-q"), nullptr);
+  const kube::PartitionSpec& debug = applied.partition("debug-q")->spec;
+  EXPECT_EQ(debug.nodes.hostlist, "gpu[1-2],n[1-4]");
+  EXPECT_EQ(debug.priority_tier, 10);
+  EXPECT_EQ(debug.qos, "high");
+  EXPECT_EQ(debug.billing_weights->milli_per_gibibyte, 250);
+  EXPECT_THAT(imported.yaml, StartsWith("# Nodes, by Slurm's names: gpu[1-2],n[1-4]\n"));
+}
+
+TEST(Import, TellsWhatItCannotTranslateLineByLine) {
+  const Imported imported = import_text("slurm.conf", kConf);
+  EXPECT_THAT(
+      imported.remarks,
+      ElementsAre("slurm.conf:2: ClusterName=deep: is not about scheduling",
+                  "slurm.conf:3: SlurmctldHost=head: is not about scheduling",
+                  "slurm.conf:10: SchedulerParameters=default_queue_depth=50: kubegang has no such "
+                  "parameter",
+                  HasSubstr("slurm.conf:19: PriorityFlags=DEPTH_OBLIVIOUS: "),
+                  HasSubstr("slurm.conf:20: GresTypes=gpu: "),
+                  "slurm.conf:23: AllowGroups=staff: kubegang has no such parameter",
+                  HasSubstr("slurm.conf:26: \"Debug_Q\": is named \"debug-q\" here"),
+                  HasSubstr("slurm.conf:26: QOS=high: no file has this QOS"),
+                  "slurm.conf:28: PartitionName=none: is left out: it has no nodes"));
+}
+
+TEST(Import, ALineThatCannotBeReadCostsNoOther) {
+  const Imported imported = import_text("s", R"(include other.conf
+NodeName=n[1-
+NodeName=n[1-2]
+KillWait=soon
+SchedulerTimeSlice=1
+PartitionName=a Nodes=n[1-2] MaxTime=never
+)");
+  const Applied applied{imported.yaml};
+  EXPECT_EQ(applied.partitions.size(), 1U) << imported.yaml;
+  EXPECT_EQ(applied.configs.size(), 1U);
+  ASSERT_EQ(imported.remarks.size(), 5U);
+  for (const char* begin : {"s:1: ", "s:2: NodeName: ", "s:4: KillWait=soon: ",
+                            "s:5: SchedulerTimeSlice=1: ", "s:6: MaxTime=never: "}) {
+    EXPECT_THAT(imported.remarks, Contains(StartsWith(begin)));
+  }
+}
+
+// The operator would refuse the combination.
+TEST(Import, LeavesOutWhatTheOperatorWouldRefuse) {
+  const Imported imported = import_text("s",
+                                        "PreemptMode=SUSPEND\nNodeName=n1\n"
+                                        "PartitionName=a Nodes=n1 PreemptMode=SUSPEND\n");
+  EXPECT_THAT(imported.remarks, Contains(HasSubstr("is left out: ")));
+  const Applied applied{imported.yaml};
+  EXPECT_LT(applied.configs.size() + applied.partitions.size(), 2U);
+}
+
+constexpr const char* kDump = R"(# To edit this file start with a cluster line for the new cluster
+Cluster - 'deep':Fairshare=1:QOS='normal':GrpTRES='cpu=1000'
+Parent - 'root'
+User - 'root':DefaultAccount='root':AdminLevel='Administrator':Fairshare=1
+Account - 'physics':Description='physics: all of it':Organization='uni':Fairshare=3:GrpJobs=20
+Account - 'chem_lab':Fairshare=parent:GrpTRESMins='cpu=100'
+Parent - 'physics'
+User - 'ada':DefaultAccount='physics':Fairshare=2:MaxJobs=5:MaxWallDurationPerJob=90
+User - 'bob_x':DefaultAccount='chem_lab':Fairshare=1
+Account - 'optics':Fairshare=1
+Parent - 'chem_lab'
+User - 'bob_x':DefaultAccount='chem_lab'
+)";
+
+TEST(Import, MakesADumpOfSacctmgrIntoAccounts) {
+  const Imported imported = import_text("qos.cfg", kDump);
+  const Applied applied{imported.yaml};
+  ASSERT_EQ(applied.accounts.size(), 4U) << imported.yaml;
+  EXPECT_EQ(applied.accounts[0].metadata.name, "root");
+  EXPECT_EQ(applied.accounts[0].spec.limits->group->resources->cpus, 1000);
+  const kube::Account& physics = applied.accounts[1];
+  EXPECT_EQ(physics.metadata.name, "physics");
+  EXPECT_EQ(physics.spec.shares, 3);
+  EXPECT_EQ(physics.spec.limits->group->jobs, 20);
+  EXPECT_EQ(physics.spec.parent, std::nullopt);
+  ASSERT_EQ(physics.spec.namespaces.size(), 2U);
+  const kube::AccountNamespace& ada = physics.spec.namespaces[0];
+  EXPECT_EQ(ada.name, "ada");
+  EXPECT_EQ(ada.is_default, true);
+  EXPECT_EQ(ada.shares, 2);
+  EXPECT_EQ(ada.limits->per_namespace->jobs, 5);
+  EXPECT_EQ(ada.limits->per_job->time, std::chrono::minutes{90});
+  EXPECT_EQ(physics.spec.namespaces[1].is_default, std::nullopt);
+  EXPECT_EQ(applied.accounts[2].metadata.name, "chem-lab");
+  EXPECT_EQ(applied.accounts[2].spec.shares_of_parent, true);
+  EXPECT_EQ(applied.accounts[2].spec.namespaces.at(0).is_default, true);
+  EXPECT_EQ(applied.accounts[3].spec.parent, "physics");
+  for (const char* begin : {"qos.cfg:2: QOS=normal: kubegang has no such parameter",
+                            "qos.cfg:6: GrpTRESMins=cpu=100: kubegang has no such parameter",
+                            "qos.cfg:9: \"bob_x\": is named \"bob-x\" here"}) {
+    EXPECT_THAT(imported.remarks, Contains(StartsWith(begin)));
+  }
+}
+
+TEST(Import, MakesATableOfQosIntoQos) {
+  const Imported imported = import_text(
+      "qos.txt",
+      "Name|Priority|GraceTime|Preempt|PreemptExemptTime|PreemptMode|Flags|UsageThres|UsageFactor|"
+      "GrpTRES|GrpJobs|GrpWall|MaxTRES|MaxWall|MaxTRESPU|MaxJobsPU|MinTRES\n"
+      "normal|0|00:00:00|||cluster|||1.000000||||||||\n"
+      "high|100|00:01:00|normal|00:10:00|requeue|DenyOnLimit,NoReserve||0.500000|cpu=64,gres/"
+      "gpu=4|7|1-00:00:00|node=4|12:00:00|mem=100G|3|cpu=2\n");
+  const Applied applied{imported.yaml};
+  ASSERT_EQ(applied.qos.size(), 2U) << imported.yaml;
+  const sched::QosConfig high = control::translate_qos("high", applied.qos[1].spec);
+  EXPECT_EQ(high.priority, 100U);
+  EXPECT_EQ(high.grace_time, std::chrono::minutes{1});
+  EXPECT_THAT(high.preempt, ElementsAre("normal"));
+  EXPECT_EQ(high.preempt_mode, sched::PreemptMode::kRequeue);
+  EXPECT_TRUE(high.deny_on_limit);
+  EXPECT_EQ(high.usage_factor_milli, 500);
+  EXPECT_EQ(high.limits.group_tres[sched::Tres::kCpu], 64);
+  EXPECT_EQ(high.limits.group_wall, std::chrono::hours{24});
+  EXPECT_EQ(high.limits.user_tres[sched::Tres::kMemory], 100 * 1024);
+  EXPECT_EQ(high.limits.user_jobs, 3);
+  EXPECT_THAT(imported.remarks, ElementsAre(StartsWith("qos.txt:3: Flags=NoReserve: "),
+                                            StartsWith("qos.txt:3: GrpTRES=gres/gpu=4: ")));
+}
+
+// Both files at once: a partition's QOS is there.
+TEST(Import, TakesSeveralFiles) {
+  const Imported imported = import_slurm({{"slurm.conf", kConf}, {"qos.cfg", kDump}});
+  const Applied applied{imported.yaml};
+  EXPECT_EQ(applied.partitions.size() + applied.accounts.size(), 6U);
+  EXPECT_THAT(imported.remarks, Contains(StartsWith("qos.cfg:2: ")));
+}
+
+}  // namespace
+}  // namespace cli

@@ -1,0 +1,536 @@
+#include "cli/import/importer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "cli/import/remarks.h"
+#include "cli/import/spec_of.h"
+#include "cli/import/taken_keys.h"
+#include "cli/yaml_text.h"
+#include "operator/translate/config_acceptance.h"
+#include "slurm/conf.h"
+#include "slurm/conf_lines.h"
+#include "slurm/hostlist.h"
+#include "slurm/quantities.h"
+
+namespace cli {
+namespace {
+
+using slurm::KeyValue;
+using slurm::same_word;
+
+constexpr std::string_view kNoField = "kubegang has no such parameter";
+
+// Something that was read, and where.
+template <typename T>
+struct Placed {
+  FilePlace place;
+  T value;
+};
+
+// Whether what the keys say means the same after it went through the API.
+template <typename Read, typename Back>
+CanTake comes_back(const Read& read, const Back& back) {
+  return [read, back](std::span<const KeyValue> keys) -> base::Status {
+    const auto value = read(keys);
+    if (!value) return value.error();
+    if (back(*value) == *value) return {};
+    return base::invalid_argument(std::string{kNoField});
+  };
+}
+
+// Kubernetes' names: lower case letters, digits and '-'.
+std::string kube_name(std::string_view name) {
+  std::string result = slurm::lower_case(name);
+  for (char& c : result) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (!plain) c = '-';
+  }
+  const std::size_t first = result.find_first_not_of('-');
+  if (first == std::string::npos) return {};
+  return result.substr(first, result.find_last_not_of('-') - first + 1);
+}
+
+// Without the two defaults of the backfill that are Slurm's alone and that no key sets.
+base::Result<sched::ClusterParameters> read_cluster(std::span<const KeyValue> keys) {
+  base::Result<sched::ClusterParameters> read = slurm::read_cluster_keys(keys);
+  if (!read) return read;
+  const sched::BackfillParameters usual;
+  read->backfill.keeps_time_min = usual.keeps_time_min;
+  read->backfill.exact_starts = usual.exact_starts;
+  return read;
+}
+
+template <typename Rename>
+void rename_all(std::optional<std::vector<std::string>>& names, const Rename& rename) {
+  if (!names) return;
+  for (std::string& name : *names) name = rename(name);
+}
+
+class Importer {
+ public:
+  explicit Importer(const std::vector<ImportFile>& files) {
+    for (file_ = 0; file_ < files.size(); ++file_) {
+      names_.push_back(files[file_].name);
+      read(files[file_].text);
+    }
+  }
+  Imported finish();
+
+ private:
+  FilePlace at(std::size_t line) const { return {file_, line}; }
+  std::string named(FilePlace place, const std::string& name);
+
+  // --- files ---
+  void read(std::string_view text);
+  void read_conf(std::string_view text);
+  void read_dump(std::string_view text);
+  void read_qos_table(std::string_view text);
+  void tell_errors(const std::vector<slurm::LineError>& errors);
+
+  // --- slurm.conf ---
+  void read_node_line(const slurm::ConfLine& line);
+  void read_partition_line(const slurm::ConfLine& line);
+  void read_cluster_lines();
+
+  // --- sacctmgr ---
+  void read_qos(std::size_t line, const std::string& name, const std::vector<KeyValue>& keys);
+  void read_account(const slurm::DumpLine& line, const std::string& parent);
+  void read_user(const slurm::DumpLine& line, const std::string& account);
+  std::vector<PlacedKey> placed(std::size_t line, const std::vector<KeyValue>& keys) const;
+
+  // --- objects ---
+  void make_accounts();
+  void make_missing_qos();
+  template <typename T, typename Check>
+  void drop_illegal(std::vector<Placed<T>>& objects, const Check& check);
+  void drop_refused();
+
+  std::size_t file_ = 0;
+  std::vector<std::string> names_;
+  Remarks remarks_;
+
+  bool has_conf_ = false;
+  FilePlace conf_place_;
+  std::vector<PlacedKey> cluster_keys_;
+  std::vector<std::string> node_names_;
+  std::vector<PlacedKey> partition_defaults_;
+  std::vector<slurm::ConfLine> partition_lines_;
+  std::vector<Placed<sched::AccountConfig>> account_configs_;
+  struct User {
+    sched::UserConfig config;
+    bool is_default = false;
+  };
+  std::vector<Placed<User>> users_;
+
+  std::optional<Placed<kube::SchedulerConfig>> config_;
+  std::vector<Placed<kube::Partition>> partitions_;
+  std::vector<Placed<kube::Qos>> qos_;
+  std::vector<Placed<kube::Account>> accounts_;
+};
+
+// The name as Kubernetes can have it; a change is told.
+std::string Importer::named(FilePlace place, const std::string& name) {
+  std::string result = kube_name(name);
+  if (result != name) {
+    remarks_.add(place,
+                 slurm::in_quotes(name) + ": is named " + slurm::in_quotes(result) +
+                     " here, because Kubernetes takes lower case letters, digits and - only");
+  }
+  return result;
+}
+
+void Importer::tell_errors(const std::vector<slurm::LineError>& errors) {
+  for (const slurm::LineError& error : errors) remarks_.add(at(error.number), error.message);
+}
+
+std::vector<PlacedKey> Importer::placed(std::size_t line, const std::vector<KeyValue>& keys) const {
+  std::vector<PlacedKey> all;
+  for (const KeyValue& key : keys) all.push_back({at(line), key});
+  return all;
+}
+
+// By the first line that says something.
+void Importer::read(std::string_view text) {
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = slurm::trim(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (line.empty() || line.front() == '#') continue;
+    if (line.substr(0, line.find('|')) == "Name") return read_qos_table(text);
+    const std::string_view word = line.substr(0, line.find(" - "));
+    for (const std::string_view kind : {"Cluster", "Parent", "Account", "User"}) {
+      if (word == kind) return read_dump(text);
+    }
+    return read_conf(text);
+  }
+}
+
+// --- slurm.conf ---
+
+// 1. Nodes, which partitions may name as ALL. 2. Partitions, each after the DEFAULT lines before
+// it.
+// 3. Everything else is about the cluster.
+void Importer::read_conf(std::string_view text) {
+  const slurm::ConfLines read = slurm::read_conf_lines(text);
+  tell_errors(read.errors);
+  if (!has_conf_) conf_place_ = at(1);
+  has_conf_ = true;
+  const auto is_of = [](const slurm::ConfLine& line, std::string_view key) {
+    return same_word(line.keys.front().key, key);
+  };
+  for (const slurm::ConfLine& line : read.lines) {
+    if (is_of(line, "NodeName")) read_node_line(line);
+  }
+  for (const slurm::ConfLine& line : read.lines) {
+    if (is_of(line, "NodeName")) continue;
+    if (is_of(line, "PartitionName")) {
+      read_partition_line(line);
+      continue;
+    }
+    for (const PlacedKey& key : placed(line.number, line.keys)) cluster_keys_.push_back(key);
+  }
+}
+
+void Importer::read_node_line(const slurm::ConfLine& line) {
+  const std::string& hostlist = line.keys.front().value;
+  if (hostlist == "DEFAULT") return;
+  const base::Result<std::vector<std::string>> names = slurm::expand_hostlist(hostlist);
+  if (names) {
+    node_names_.insert(node_names_.end(), names->begin(), names->end());
+  } else {
+    remarks_.add(at(line.number), "NodeName: " + names.error().message);
+  }
+}
+
+void Importer::read_partition_line(const slurm::ConfLine& line) {
+  const FilePlace place = at(line.number);
+  std::vector<PlacedKey> keys = partition_defaults_;
+  for (PlacedKey& key : placed(line.number, {line.keys.begin() + 1, line.keys.end()})) {
+    keys.push_back(std::move(key));
+  }
+  if (line.keys.front().value == "DEFAULT") {
+    partition_defaults_ = std::move(keys);
+    return;
+  }
+  const auto read = [this](std::span<const KeyValue> of) {
+    base::Result<sched::PartitionConfig> partition = slurm::read_partition_keys(of, node_names_);
+    if (partition) {  // a set, as the operator has it
+      partition->nodes = slurm::expand_hostlist(slurm::compress_hostlist(partition->nodes)).value();
+    }
+    return partition;
+  };
+  const auto back = [](const sched::PartitionConfig& partition) {
+    return control::translate_partition(partition.name, spec_of(partition), {});
+  };
+  const std::vector<KeyValue> taken =
+      take_keys({line.keys.front()}, keys, comes_back(read, back), remarks_);
+  sched::PartitionConfig partition = read(taken).value();
+  if (partition.nodes.empty()) {
+    remarks_.add(place, "PartitionName=" + partition.name + ": is left out: it has no nodes");
+    return;
+  }
+  if (!partition.qos.empty()) partition.qos = named(place, partition.qos);
+  for (auto* list : {&partition.allow_qos, &partition.deny_qos}) {
+    rename_all(*list, [&](const std::string& name) { return named(place, name); });
+  }
+  kube::Partition object;
+  object.metadata.name = named(place, partition.name);
+  object.spec = spec_of(partition);
+  partitions_.push_back({place, std::move(object)});
+}
+
+// SelectType first: it decides which SelectTypeParameters there are.
+void Importer::read_cluster_lines() {
+  if (!has_conf_) return;
+  std::stable_partition(cluster_keys_.begin(), cluster_keys_.end(), [](const PlacedKey& placed) {
+    return same_word(placed.key.key, "SelectType");
+  });
+  const auto back = [](const sched::ClusterParameters& cluster) {
+    return control::translate_config(spec_of(cluster));
+  };
+  const std::vector<KeyValue> taken =
+      take_keys({}, cluster_keys_, comes_back(read_cluster, back), remarks_);
+  kube::SchedulerConfig object;
+  object.metadata.name = std::string{kube::kSchedulerConfigName};
+  object.spec = spec_of(read_cluster(taken).value());
+  config_ = {conf_place_, std::move(object)};
+}
+
+// --- sacctmgr ---
+
+void Importer::read_qos_table(std::string_view text) {
+  const slurm::ConfLines read = slurm::read_parsable_lines(text);
+  for (const slurm::ConfLine& line : read.lines) {
+    std::vector<KeyValue> keys;
+    std::string name;
+    for (const KeyValue& key : line.keys) {
+      if (key.key == "Name") name = key.value;
+      // What a QOS has that says nothing.
+      const bool says_nothing =
+          key.key == "Name" || (key.key == "PreemptMode" && same_word(key.value, "cluster"));
+      if (says_nothing) continue;
+      keys.push_back(key);
+      const auto time = slurm::parse_time("", key.value);
+      if (key.key == "GraceTime" && key.value.find(':') != std::string::npos && time && *time) {
+        keys.back().value =
+            std::to_string(std::chrono::floor<std::chrono::seconds>(**time).count());
+      }
+    }
+    if (!name.empty()) read_qos(line.number, name, keys);
+  }
+}
+
+void Importer::read_qos(std::size_t line, const std::string& name,
+                        const std::vector<KeyValue>& keys) {
+  const auto back = [](const sched::QosConfig& qos) {
+    return control::translate_qos(qos.name, spec_of(qos));
+  };
+  const std::vector<KeyValue> taken = take_keys({{"Name", name}}, placed(line, keys),
+                                                comes_back(slurm::read_qos_keys, back), remarks_);
+  sched::QosConfig qos = slurm::read_qos_keys(taken).value();
+  for (std::string& victim : qos.preempt) victim = named(at(line), victim);
+  kube::Qos object;
+  object.metadata.name = named(at(line), name);
+  object.spec = spec_of(qos);
+  qos_.push_back({at(line), std::move(object)});
+}
+
+// Lines come in the order of the tree: "Parent" says whose children follow.
+void Importer::read_dump(std::string_view text) {
+  const slurm::DumpLines read = slurm::read_dump_lines(text);
+  tell_errors(read.errors);
+  const std::string root{kube::kRootAccount};
+  std::string parent = root;
+  for (const slurm::DumpLine& line : read.lines) {
+    if (line.kind == "Parent") {
+      parent = line.name;
+    } else if (line.kind == "Cluster") {  // what it says is about the account root
+      slurm::DumpLine of_root = line;
+      of_root.name = root;
+      std::erase_if(of_root.keys, [](const KeyValue& key) {
+        return same_word(key.key, "Fairshare") && key.value == "1";
+      });
+      read_account(of_root, {});
+    } else if (line.kind == "Account") {
+      read_account(line, parent);
+    } else if (line.kind == "User") {
+      read_user(line, parent);
+    } else if (line.kind == "QOS") {
+      read_qos(line.number, line.name, line.keys);
+    } else {
+      remarks_.add(at(line.number), line.kind + " " + slurm::in_quotes(line.name) +
+                                        ": Cluster, Parent, Account, User and QOS are known");
+    }
+  }
+}
+
+void Importer::read_account(const slurm::DumpLine& line, const std::string& parent) {
+  const auto back = [](const sched::AccountConfig& account) {
+    return control::translate_account(account.name, spec_of(account));
+  };
+  const std::vector<KeyValue> taken =
+      take_keys({{"Name", line.name}}, placed(line.number, line.keys),
+                comes_back(slurm::read_account_keys, back), remarks_);
+  sched::AccountConfig account = slurm::read_account_keys(taken).value();
+  account.name = named(at(line.number), account.name);
+  if (parent != kube::kRootAccount) account.parent = kube_name(parent);
+  if (account.name == kube::kRootAccount && account.limits == sched::Limits{}) return;
+  account_configs_.push_back({at(line.number), std::move(account)});
+}
+
+// A user becomes a namespace. Slurm's root is an administrator and needs none.
+void Importer::read_user(const slurm::DumpLine& line, const std::string& account) {
+  if (line.name == kube::kRootAccount) return;
+  Placed<User> user{at(line.number), {}};
+  std::vector<PlacedKey> keys;
+  for (PlacedKey& key : placed(line.number, line.keys)) {
+    if (same_word(key.key.key, "DefaultAccount")) {
+      user.value.is_default = key.key.value == account;
+    } else {
+      keys.push_back(std::move(key));
+    }
+  }
+  const auto back = [](const sched::UserConfig& config) {
+    return control::translate_namespace(config.account, namespace_of(config));
+  };
+  const std::vector<KeyValue> taken = take_keys({{"Name", line.name}, {"Account", account}}, keys,
+                                                comes_back(slurm::read_user_keys, back), remarks_);
+  user.value.config = slurm::read_user_keys(taken).value();
+  user.value.config.name = named(at(line.number), line.name);
+  user.value.config.account = kube_name(account);
+  users_.push_back(std::move(user));
+}
+
+// --- objects ---
+
+void Importer::make_accounts() {
+  std::map<std::string, std::size_t> index_of;
+  for (const Placed<sched::AccountConfig>& config : account_configs_) {
+    kube::Account object;
+    object.metadata.name = config.value.name;
+    object.spec = spec_of(config.value);
+    index_of.emplace(config.value.name, accounts_.size());
+    accounts_.push_back({config.place, std::move(object)});
+  }
+  for (const Placed<User>& user : users_) {
+    const sched::UserConfig& config = user.value.config;
+    const auto found = index_of.find(config.account);
+    if (found == index_of.end()) {
+      remarks_.add(user.place, "User " + slurm::in_quotes(config.name) + ": account " +
+                                   slurm::in_quotes(config.account) +
+                                   " has no line; the user is left out");
+      continue;
+    }
+    kube::AccountNamespace entry = namespace_of(config);
+    if (user.value.is_default) entry.is_default = true;
+    accounts_[found->second].value.spec.namespaces.push_back(std::move(entry));
+  }
+}
+
+// A partition with a QOS that is not there would be refused.
+void Importer::make_missing_qos() {
+  for (const Placed<kube::Partition>& partition : partitions_) {
+    const auto& name = partition.value.spec.qos;
+    const bool is_there = !name || std::any_of(qos_.begin(), qos_.end(), [&](const auto& qos) {
+      return qos.value.metadata.name == *name;
+    });
+    if (is_there) continue;
+    remarks_.add(partition.place,
+                 "QOS=" + *name + ": no file has this QOS; it is made without limits");
+    kube::Qos object;
+    object.metadata.name = *name;
+    qos_.push_back({partition.place, std::move(object)});
+  }
+}
+
+std::string joined(const std::vector<std::string>& problems) {
+  std::string all;
+  for (const std::string& problem : problems) all += (all.empty() ? "" : "; ") + problem;
+  return all;
+}
+
+// Also those whose name was taken before.
+template <typename T, typename Check>
+void Importer::drop_illegal(std::vector<Placed<T>>& objects, const Check& check) {
+  std::set<std::string> seen;
+  std::erase_if(objects, [&](const Placed<T>& object) {
+    std::vector<std::string> problems = check(object.value);
+    const std::string& name = object.value.metadata.name;
+    if (!seen.insert(name).second) problems.push_back("the name is taken by an earlier one");
+    if (problems.empty()) return false;
+    remarks_.add(object.place, std::string{T::kResource.kind} + " " + slurm::in_quotes(name) +
+                                   ": is left out: " + joined(problems));
+    return true;
+  });
+}
+
+template <typename Spec, typename T>
+control::SpecCandidate<Spec> candidate(const T& object, base::Duration after) {
+  return {.name = object.metadata.name,
+          .created = base::Instant{} + after,
+          .newest = &object.spec,
+          .accepted = nullptr,
+          .problems = {}};
+}
+
+// What the operator would refuse in the company of the others.
+void Importer::drop_refused() {
+  std::vector<kube::Node> nodes(node_names_.size());
+  std::vector<const kube::Node*> pointers;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].metadata.name = node_names_[i];
+    pointers.push_back(&nodes[i]);
+  }
+  control::AcceptanceInput input;
+  input.nodes = pointers;
+  const auto add_all = [](auto& candidates, const auto& objects) {
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      using Spec = std::remove_cvref_t<decltype(objects[i].value.spec)>;
+      candidates.push_back(
+          candidate<Spec>(objects[i].value, std::chrono::seconds{static_cast<int>(i)}));
+    }
+  };
+  if (config_) input.config = candidate<kube::SchedulerConfigSpec>(config_->value, {});
+  add_all(input.partitions, partitions_);
+  add_all(input.qos, qos_);
+  add_all(input.accounts, accounts_);
+  const control::Acceptance accepted = control::accept(input);
+  const auto tell = [this](FilePlace place, const std::string& what,
+                           const control::SpecVerdict& verdict) {
+    if (!verdict.newest_in_force) {
+      remarks_.add(place, what + ": is left out: " + joined(verdict.problems));
+    } else if (!verdict.warnings.empty()) {
+      remarks_.add(place, what + ": " + joined(verdict.warnings));
+    }
+    return !verdict.newest_in_force;
+  };
+  const auto drop = [&](auto& objects, const std::vector<control::SpecVerdict>& verdicts) {
+    std::size_t i = 0;
+    std::erase_if(objects, [&](const auto& object) {
+      using T = std::remove_cvref_t<decltype(object.value)>;
+      return tell(
+          object.place,
+          std::string{T::kResource.kind} + " " + slurm::in_quotes(object.value.metadata.name),
+          verdicts.at(i++));
+    });
+  };
+  if (config_ && tell(config_->place, "SchedulerConfig", accepted.config)) config_.reset();
+  drop(partitions_, accepted.partitions);
+  drop(qos_, accepted.qos);
+  drop(accounts_, accepted.accounts);
+}
+
+template <typename T>
+std::string document(const T& object) {
+  nlohmann::json json = kube::encode(object);
+  json.erase("status");
+  if (!json.contains("spec")) json["spec"] = nlohmann::json::object();
+  return "---\n" + yaml_text(json);
+}
+
+Imported Importer::finish() {
+  read_cluster_lines();
+  make_accounts();
+  make_missing_qos();
+  if (config_) {
+    const std::vector<std::string> problems = control::check_config(config_->value);
+    if (!problems.empty()) {
+      remarks_.add(config_->place, "SchedulerConfig: is left out: " + joined(problems));
+      config_.reset();
+    }
+  }
+  drop_illegal(qos_, control::check_qos);
+  drop_illegal(accounts_, control::check_account);
+  drop_illegal(partitions_, control::check_partition);
+  drop_refused();
+
+  Imported imported;
+  if (!node_names_.empty()) {
+    imported.yaml = "# Nodes, by Slurm's names: " + slurm::compress_hostlist(node_names_) +
+                    "\n# Kubernetes' nodes need these names; or change nodes of the Partitions.\n";
+  }
+  if (config_) imported.yaml += document(config_->value);
+  for (const auto& qos : qos_) imported.yaml += document(qos.value);
+  for (const auto& account : accounts_) imported.yaml += document(account.value);
+  for (const auto& partition : partitions_) imported.yaml += document(partition.value);
+  imported.remarks = remarks_.texts(names_);
+  return imported;
+}
+
+}  // namespace
+
+Imported import_slurm(const std::vector<ImportFile>& files) {
+  return Importer{files}.finish();
+}
+
+}  // namespace cli

@@ -1,0 +1,71 @@
+#include "cli/import/taken_keys.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "slurm/conf_actions.h"
+
+namespace cli {
+namespace {
+
+bool is_unknown(const base::Error& error) {
+  return std::string_view{error.message}.substr(0, slurm::kUnknownKey.size()) == slurm::kUnknownKey;
+}
+
+void tell(const PlacedKey& placed, const std::string& value, const base::Error& error,
+          Remarks& remarks) {
+  const std::string why = slurm::is_foreign_key(placed.key.key) ? "is not about scheduling"
+                          : is_unknown(error)                   ? "kubegang has no such parameter"
+                                                                : error.message;
+  remarks.add(placed.place, placed.key.key + "=" + value + ": " + why);
+}
+
+}  // namespace
+
+std::vector<std::string> Remarks::texts(const std::vector<std::string>& file_names) const {
+  std::vector<std::string> texts;
+  for (const auto& [file, line, text] : remarks_) {
+    texts.push_back(file_names.at(file) + ":" + std::to_string(line) + ": " + text);
+  }
+  return texts;
+}
+
+std::vector<slurm::KeyValue> take_keys(std::vector<slurm::KeyValue> first,
+                                       std::span<const PlacedKey> keys, const CanTake& can_take,
+                                       Remarks& remarks) {
+  std::vector<slurm::KeyValue> taken = std::move(first);
+  const auto try_value = [&](const std::string& key, const std::string& value) {
+    taken.push_back({key, value});
+    base::Status status = can_take(taken);
+    taken.pop_back();
+    return status;
+  };
+  for (const PlacedKey& placed : keys) {
+    const auto& [key, value] = placed.key;
+    const base::Status whole = try_value(key, value);
+    if (whole) {
+      taken.push_back(placed.key);
+      continue;
+    }
+    const std::vector<std::string> words = slurm::split(value, ',');
+    if (words.size() < 2 || is_unknown(whole.error())) {
+      tell(placed, value, whole.error(), remarks);
+      continue;
+    }
+    std::string good;
+    for (const std::string& word : words) {
+      std::string more = good.empty() ? word : good + "," + word;
+      const base::Status with_word = try_value(key, more);
+      if (with_word) {
+        good = std::move(more);
+      } else {
+        tell(placed, word, with_word.error(), remarks);
+      }
+    }
+    if (!good.empty()) taken.push_back({key, good});
+  }
+  return taken;
+}
+
+}  // namespace cli

@@ -1,0 +1,131 @@
+#include "slurm/conf_lines.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "slurm/conf_actions.h"
+
+namespace slurm {
+namespace {
+
+// Calls visit(number, line) for each line, trimmed.
+template <typename Visit>
+void for_each_line(std::string_view text, const Visit& visit) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    visit(number, trim(text.substr(0, end)));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+}
+
+base::Result<std::vector<KeyValue>> read_keys(const std::string& line) {
+  const base::Result<std::vector<std::string>> words = split_words(line);
+  if (!words) return words.error();
+  std::vector<KeyValue> keys;
+  for (const std::string& word : *words) {
+    const auto [key, value] = split_option(word);
+    if (key.empty() || key.size() == word.size()) {
+      return base::invalid_argument(in_quotes(word) + ": not key=value");
+    }
+    keys.push_back({std::string{key}, std::string{value}});
+  }
+  return keys;
+}
+
+// The parts between ':' outside quotes, without the quotes.
+std::vector<std::string> split_dump(std::string_view text) {
+  std::vector<std::string> parts{""};
+  char quote = 0;
+  for (const char c : text) {
+    if (quote != 0 ? c == quote : c == '\'' || c == '"') {
+      quote = quote != 0 ? char{0} : c;
+    } else if (c == ':' && quote == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+// nullopt: it is no such line.
+std::optional<DumpLine> read_dump_line(std::size_t number, std::string_view text) {
+  constexpr std::string_view kDash = " - ";
+  const std::size_t dash = text.find(kDash);
+  if (dash == std::string_view::npos) return std::nullopt;
+  const std::vector<std::string> parts = split_dump(text.substr(dash + kDash.size()));
+  DumpLine line{.number = number,
+                .kind = std::string{trim(text.substr(0, dash))},
+                .name = parts.front(),
+                .keys = {}};
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const auto [key, value] = split_option(parts[i]);
+    line.keys.push_back({std::string{trim(key)}, std::string{value}});
+  }
+  return line;
+}
+
+}  // namespace
+
+ConfLines read_conf_lines(std::string_view text) {
+  ConfLines read;
+  std::string joined;
+  std::size_t first = 1;
+  const auto end_line = [&] {
+    base::Result<std::vector<KeyValue>> keys = read_keys(std::exchange(joined, {}));
+    if (!keys) {
+      read.errors.push_back({first, keys.error().message});
+    } else if (!keys->empty()) {
+      read.lines.push_back({first, std::move(*keys)});
+    }
+  };
+  for_each_line(text, [&](std::size_t number, std::string_view line) {
+    line = trim(line.substr(0, line.find('#')));
+    if (joined.empty()) first = number;
+    const bool continued = !line.empty() && line.back() == '\\';
+    if (continued) line.remove_suffix(1);
+    joined.append(line);
+    if (continued) {
+      joined += ' ';
+    } else {
+      end_line();
+    }
+  });
+  return read;
+}
+
+DumpLines read_dump_lines(std::string_view text) {
+  DumpLines read;
+  for_each_line(text, [&](std::size_t number, std::string_view line) {
+    if (line.empty() || line.front() == '#') return;
+    std::optional<DumpLine> one = read_dump_line(number, line);
+    if (one) {
+      read.lines.push_back(std::move(*one));
+    } else {
+      read.errors.push_back({number, in_quotes(line) + ": no line of sacctmgr dump"});
+    }
+  });
+  return read;
+}
+
+ConfLines read_parsable_lines(std::string_view text) {
+  ConfLines read;
+  std::vector<std::string> titles;
+  for_each_line(text, [&](std::size_t number, std::string_view line) {
+    if (line.empty()) return;
+    const std::vector<std::string> values = split(line, '|');
+    if (titles.empty()) {
+      titles = values;
+      return;
+    }
+    ConfLine one{.number = number, .keys = {}};
+    for (std::size_t i = 0; i < std::min(values.size(), titles.size()); ++i) {
+      if (!values[i].empty()) one.keys.push_back({titles[i], values[i]});
+    }
+    if (!one.keys.empty()) read.lines.push_back(std::move(one));
+  });
+  return read;
+}
+
+}  // namespace slurm
