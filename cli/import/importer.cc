@@ -59,13 +59,11 @@ std::string kube_name(std::string_view name) {
   return result.substr(first, result.find_last_not_of('-') - first + 1);
 }
 
-// Without the two defaults of the backfill that are Slurm's alone and that no key sets.
+// Without what holds in replays of recordings alone and is set by no key.
 base::Result<sched::ClusterParameters> read_cluster(std::span<const KeyValue> keys) {
   base::Result<sched::ClusterParameters> read = slurm::read_cluster_keys(keys);
   if (!read) return read;
-  const sched::BackfillParameters usual;
-  read->backfill.keeps_time_min = usual.keeps_time_min;
-  read->backfill.exact_starts = usual.exact_starts;
+  read->as_recorded = false;
   return read;
 }
 

@@ -306,8 +306,9 @@ kube::QosSpec spec_of(const sched::QosConfig& q) {
   set_unless(spec.preempt_priority, q.preempt_priority, false);
   spec.preempt_exempt_time = q.preempt_exempt_time;
   set_unless(spec.grace_time, q.grace_time, usual.grace_time);
-  const std::array<std::pair<bool, QosFlag>, 5> flags = {
+  const std::array<std::pair<bool, QosFlag>, 6> flags = {
       {{q.deny_on_limit, QosFlag::kDenyOnLimit},
+       {q.no_reserve, QosFlag::kNoReserve},
        {q.partition_min_nodes, QosFlag::kPartitionMinNodes},
        {q.partition_max_nodes, QosFlag::kPartitionMaxNodes},
        {q.partition_time_limit, QosFlag::kPartitionTimeLimit},
