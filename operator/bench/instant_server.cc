@@ -87,6 +87,11 @@ Outcome InstantServer::carry_out(const PutTimetable& effect) {
                       base::Error{base::Code::kInternal, ""}};
 }
 
+Outcome InstantServer::carry_out(const DeleteTimetable& effect) {
+  remove<kube::NodeTimetable>({"", effect.node});
+  return TimetableDeleted{effect.node, {}};
+}
+
 Outcome InstantServer::carry_out(const PutUsage& effect) {
   kube::UsageRecord object = *effect.object;
   const auto found = of<kube::UsageRecord>().find(kube::key_of(object.metadata));

@@ -52,6 +52,7 @@ class InstantServer final : public Writer {
   template <typename T>
   Outcome carry_out(const PatchStatus<T>& effect);
   Outcome carry_out(const PutTimetable& effect);
+  Outcome carry_out(const DeleteTimetable& effect);
   Outcome carry_out(const PutUsage& effect);
   Outcome carry_out(const ReadTemplate& effect);
   Outcome carry_out(const CreatePod& effect);
