@@ -217,6 +217,25 @@ Status Launches::keep(const Shape& shape, const char* name, base::Result<json> f
   return {};
 }
 
+Status Launches::compare_with_batch(const Shape& shape, const char* of, const char* other,
+                                    json& row) {
+  const auto pods_count = static_cast<std::size_t>(shape.pods());
+  const std::string theirs = batch_jobs_path(kBatch);
+  if (Status s =
+          keep(shape, kBatch,
+               submission(kBatch, theirs, batch_jobs(shape, kBatch, ""), pods_count, 0), row);
+      !s.ok()) {
+    return s;
+  }
+  for (const char* what : {"last_bound_seconds", "last_running_seconds"}) {
+    for (const char* base : {other, kBatch}) {
+      row["ratios"][std::string{of} + "_to_" + base + "_" + what] =
+          row[of][what].get<double>() / row[base][what].get<double>();
+    }
+  }
+  return api_.clean(kBatch, theirs);
+}
+
 Status Launches::measure(const Shape& shape, json& row) {
   row = {{"shape", shape.name()}, {"jobs", shape.jobs}, {"pods", shape.pods()}};
   const auto pods_count = static_cast<std::size_t>(shape.pods());
@@ -234,20 +253,7 @@ Status Launches::measure(const Shape& shape, json& row) {
     return s;
   }
   if (Status s = api_.clean(kLimit, ""); !s.ok()) return s;
-  const std::string theirs = batch_jobs_path(kBatch);
-  if (Status s =
-          keep(shape, kBatch,
-               submission(kBatch, theirs, batch_jobs(shape, kBatch, ""), pods_count, 0), row);
-      !s.ok()) {
-    return s;
-  }
-  for (const char* what : {"last_bound_seconds", "last_running_seconds"}) {
-    for (const char* other : {kLimit, kBatch}) {
-      row["ratios"][std::string{"gang_to_"} + other + "_" + what] =
-          row[kGang][what].get<double>() / row[other][what].get<double>();
-    }
-  }
-  return api_.clean(kBatch, theirs);
+  return compare_with_batch(shape, kGang, kLimit, row);
 }
 
 Status Launches::measure_adopted(const Shape& shape, json& row) {
@@ -266,20 +272,7 @@ Status Launches::measure_adopted(const Shape& shape, json& row) {
     return s;
   }
   if (Status s = api_.clean(kAdopted, adopted); !s.ok()) return s;
-  const std::string theirs = batch_jobs_path(kBatch);
-  if (Status s =
-          keep(shape, kBatch,
-               submission(kBatch, theirs, batch_jobs(shape, kBatch, ""), pods_count, 0), row);
-      !s.ok()) {
-    return s;
-  }
-  for (const char* what : {"last_bound_seconds", "last_running_seconds"}) {
-    for (const char* other : {kGang, kBatch}) {
-      row["ratios"][std::string{"adopted_to_"} + other + "_" + what] =
-          row[kAdopted][what].get<double>() / row[other][what].get<double>();
-    }
-  }
-  return api_.clean(kBatch, theirs);
+  return compare_with_batch(shape, kAdopted, kGang, row);
 }
 
 }  // namespace kubernetes_bench

@@ -34,6 +34,10 @@ class Launches {
   // Figures of one of the ways into `row`, and a line of output.
   base::Status keep(const Shape& shape, const char* name, base::Result<nlohmann::json> figures,
                     nlohmann::json& row) const;
+  // The last part of a row: Jobs of the built-in controller, and what `of` took in relation to
+  // `other` and to them. REQUIRES: these two are in `row`.
+  base::Status compare_with_batch(const Shape& shape, const char* of, const char* other,
+                                  nlohmann::json& row);
   // Until the control plane has done what is left of the last measurement.
   base::Status settle();
   // With our operator, which ends afterwards; the pods stay.
