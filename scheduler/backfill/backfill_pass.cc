@@ -61,6 +61,8 @@ void BackfillPass::begin(base::Instant now) {
   books_.expire_claims(now);
   lookahead_.changed();
   const base::Instant begun = whole_seconds(now);
+  // Slurm reckons in whole seconds. Here too, or promises would begin fractions apart and cut the
+  // time into slots of no use.
   plan_.emplace(cluster_.node_count(), begun, begun + parameters.window);
   plan_->version = books_.version();
   plan_->configuration = cluster_.configuration_version();
@@ -163,8 +165,11 @@ bool BackfillPass::try_record(const Record& record, base::Instant now) {
   const auto waits_there = [&](const QueueRecord& each) {
     return each.partition == record.partition;
   };
+  // The records were noted at the beginning. Between steps the job may have started, or left this
+  // partition's queue.
   if (std::none_of(job->queued_in.begin(), job->queued_in.end(), waits_there)) return true;
   if (plan_->tried >= cluster_.parameters().backfill.max_job_test) return false;
+  // Before it is counted: what a limit holds back uses up nothing of bf_max_job_test (8.1 n).
   if (limits_on_resources_.over_before(*job, record.partition)) return true;
   if (!count_try(*job, record.partition)) return true;
   if (admission_.end_if_too_late(*job, now)) {
@@ -186,8 +191,11 @@ bool BackfillPass::try_record(const Record& record, base::Instant now) {
   const bool no_reserve = qos != nullptr && qos->no_reserve;
   if (no_reserve) tried.now_only = true;
   if (no_reserve && preempt_mode_is_set()) {
+    // 8.1 r: NoReserve with preemption: it can be preempted whenever its nodes are needed, so it
+    // need only fit for a moment.
     tried.limit = std::chrono::minutes{1};
   } else if (job->request.time_min) {
+    // Planned with the least time; limit_to_promises() gives it more if there is more.
     tried.limit = std::min(tried.limit, *job->request.time_min);
   }
   return place(tried, now);
@@ -202,6 +210,8 @@ bool BackfillPass::preempt_mode_is_set() const {
 // matter. Valid until the next call.
 const NodeSet& BackfillPass::open_nodes(const Try& tried, base::Instant now) {
   if (!available_) {
+    // Kept until claims change. Nothing is withheld in it: unlike in the main pass, promises say
+    // which nodes are taken.
     available_.emplace(cluster_, groups_.up());
     for (const JobId id : books_.claimants()) available_->add_claim(*books_.find(id));
   }
@@ -249,18 +259,35 @@ base::Instant BackfillPass::Failures::until(const Need& need) const {
 void BackfillPass::Failures::add(const Need& need, base::Instant until) {
   constexpr std::size_t kMost = 64;
   if (until <= now_ || need.ripening == nullptr) return;
+  // Failures that say no more than the new one are superfluous.
   std::erase_if(all_, [&](const Failure& other) {
     return other.until <= until && needs_no_less(other.need(), need);
   });
+  // The failure that reaches least far saves the least.
   if (all_.size() == kMost) all_.pop_back();
   const auto later = [&](const Failure& other) { return other.until > until; };
   all_.insert(std::ranges::find_if_not(all_, later),
               {need.ripening, need.nodes_min, need.limit, need.nodes, until});
 }
 
-// When the job may start, beginning with now: the nodes that are free of promises from then on for
-// as long as its limit, and when enough of them come free of running jobs. If that is later than
-// more nodes come free of promises, it is tried again from then on.
+// Finds when the job may start, beginning with now: on the nodes that are free of promises from
+// then on for as long as its limit, as soon as enough of them come free of running jobs.
+//
+// 1. Take the nodes that are free of promises if it starts at `from`. If they are too few, go on to
+//    the next instant at which nodes come free of promises (`later`).
+// 2. If too few of them have the cores by then (Ripe), go on likewise; the selector need not be
+//    asked.
+// 3. Ask the lookahead when the job can start on these nodes.
+// 4. If that is now, start it (or tell its victims to end).
+// 5. If it is after `later`, begin again there: more nodes may allow an earlier start than waiting
+//    for these.
+// 6. Otherwise promise it the nodes. If the promise would overlap others, try again from its start
+//    on.
+//
+// Each turn of the loop moves `from` on, and it ends with the window. `until`: begins of promises
+// are rounded down to the resolution, so a start is no worse for being within the one in which
+// nodes come free. `failures`: all starts before the first for which the selector is asked are in
+// vain for jobs behind that need no less.
 bool BackfillPass::place(const Try& tried, base::Instant now) {
   Plan& plan = *plan_;
   const BackfillParameters& parameters = cluster_.parameters().backfill;
@@ -304,6 +331,8 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
       continue;
     }
     base::Instant start = std::max(*from, answer.start);
+    // The cores are free, but pods that end are still on the node (R2.1). The job gets a promise
+    // for the earliest instant instead.
     if (start <= plan.now && answer.nodes.intersects(books_.usage().completing())) {
       start = plan.now + kShortestTime;
       later.reset();
@@ -319,6 +348,8 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
       continue;
     }
     if (tried.now_only || start > plan.end) return true;
+    // A promise adds up to two changes to Slurm's table of slots (bf_node_space_size); when it is
+    // full the pass ends.
     if (plan.promises.changes() >= space_size()) return false;
     if (promise(tried, answer.nodes, start)) return true;
     from = start > *from ? start : *from + parameters.resolution;
@@ -341,7 +372,9 @@ bool BackfillPass::goes_on() const {
 BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& nodes,
                                               base::Instant now) {
   Job& job = tried.job;
+  // The real books from here on: StartAttempt asks about now, and a start changes them.
   lookahead_.release();
+  // On the nodes that are free of promises alone, or the start would delay a job ahead (R8.2).
   const Availability::View view{nodes, nodes.count_and(cluster_.partition(tried.partition).nodes)};
   StartAttempt::Answer answer = attempt_.run(job, tried.partition, view, now);
   plan_->valid_until = std::min(plan_->valid_until, answer.valid_until);
@@ -350,6 +383,7 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     actions_.start(job, tried.partition, std::move(*fits));
     admission_.withdraw(job);
     lookahead_.started(job);
+    // 8.1 q: Slurm puts jobs with whole nodes into its slots.
     if (cluster_.parameters().as_recorded) promise_running(job);
     ++plan_->started;
     plan_->version = books_.version();
@@ -357,10 +391,13 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     return Started::kYes;
   }
   if (auto* const needs = std::get_if<NeedsVictims>(&answer.verdict)) {
+    // Once for each claim. The job falls through to a promise of these nodes, so that jobs behind
+    // do not take them while the victims end (8.1 i).
     if (!job.claim || now >= job.claim_until) {
       actions_.preempt_for(job, std::move(*needs));
       lookahead_.changed();
       plan_->version = books_.version();
+      // When the victims are gone it has to be looked at again, even if nothing else changes.
       plan_->complete = false;
       available_.reset();
     }
@@ -380,6 +417,7 @@ void BackfillPass::limit_to_promises(const Try& tried, Fits& fits) const {
   if (cluster_.parameters().as_recorded) {
     limit = tried.limit;
   } else if (next) {
+    // Slurm's limits are whole minutes.
     const base::Duration left = std::chrono::floor<std::chrono::minutes>(*next - plan_->now);
     limit = std::clamp(left, tried.limit, tried.full_limit);
   }
@@ -396,18 +434,23 @@ base::Instant BackfillPass::end_of_promise(base::Instant begin, base::Instant en
 
 // 8.1 step 3k. False if the nodes are promised to others in that time.
 bool BackfillPass::promise(const Try& tried, const NodeSet& nodes, base::Instant start) {
+  // A job that a limit holds back would not use the nodes when they come free.
   if (limits_on_resources_.over_as_asked(tried.job, tried.partition)) return true;
   const base::Instant begin = round_down(start);
   const base::Instant end = end_of_promise(begin, start + tried.limit);
+  // It could start now and did not (its victims have to end, for example): the nodes come out of
+  // the sweep, which knows that they are free.
   const bool is_known_free = start <= plan_->now && cluster_.parameters().as_recorded;
   if (!is_known_free && plan_->promises.overlaps(nodes, begin, end)) return false;
   plan_->promises.add(nodes, begin, end);
   ++plan_->promised_in[tried.partition];
+  // When its time has come the job may start, whether or not anything was told until then.
   plan_->valid_until = std::min(plan_->valid_until, start);
   Job::Plan expected{.start = start, .nodes = {}};
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
     expected.nodes.push_back(cluster_.node_at(rank));
   }
+  // A job with records in several partitions is told the earliest start.
   const auto [known, first] = plan_->expected.emplace(tried.job.id, expected);
   if (!first && start < known->second.start) known->second = std::move(expected);
   return true;
@@ -423,6 +466,7 @@ void BackfillPass::promise_running_jobs() {
 // Its nodes to a job that was given them as a whole by select/cons_tres, and cannot be preempted.
 void BackfillPass::promise_running(const Job& job) {
   if (cluster_.parameters().select == SelectType::kLinear || !job.allocation.whole_nodes) return;
+  // A job that can be preempted does not stand in the way of a job of higher standing.
   if (preempt::effective_mode(cluster_, job) != PreemptMode::kOff) return;
   if (plan_->promises.changes() >= space_size()) return;
   NodeSet nodes = cluster_.no_nodes();

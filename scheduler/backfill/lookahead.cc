@@ -35,6 +35,8 @@ struct Lookahead::Needs {
     const int of_task = asked.overcommit ? 1 : std::max(1, asked.cpus_per_task);
     const std::int64_t cpus =
         asked.overcommit ? counts.min : std::int64_t{tasks_of(asked, counts.min)} * of_task;
+    // Divided by the most threads that any core there has, so that this stays a lower bound: a job
+    // that is refused by it cannot fit.
     cores = (cpus + threads - 1) / threads;
     const int tasks = asked.overcommit ? 1 : std::max(1, asked.tasks_per_node.value_or(1));
     of_node = std::max(1, (of_task * tasks + threads - 1) / threads);
@@ -72,11 +74,13 @@ struct Lookahead::Count {
       if (!nodes.test(rank)) return;
       int& here = free[static_cast<std::size_t>(rank)];
       const int needed = needed_on(rank), cores = use.cores.count();
+      // Counted when a node crosses what is needed, once; jobs only leave.
       if (here < needed && here + cores >= needed) ++ready;
       here += cores;
       total += cores;
     });
   }
+  // Necessary, not sufficient: memory, sockets and stacking are the selector's to judge.
   bool may_fit() const { return ready >= needs.nodes && total >= needs.cores; }
 
   const Cluster& cluster;
@@ -118,6 +122,8 @@ int Lookahead::threads_per_core(PartitionIndex index) {
 
 void Lookahead::begin(base::Instant now) {
   end();
+  // Two steps of one pass mostly find the books as they were, and the ends need not be read again.
+  // Ends that follow from the turns of the gang are never kept: a turn that passed has moved them.
   const bool is_later = std::exchange(now_, now) != now;
   if (is_later) ripenings_.clear();  // an overdue job's end is guessed
   const bool same = ends_version_ == books_.version() && !(is_later && !unsettled_.empty()) &&
@@ -175,6 +181,7 @@ void Lookahead::recount_free(NodeIndex node) {
 base::Instant Lookahead::expected_end(const Job& job) {
   const base::Duration limit = job.time_limit.value_or(kUnlimitedTime);
   base::Instant at = turns_.expected_end(job, limit, now_ + cluster_.parameters().backfill.window);
+  // It was told to end: it leaves at the end of its grace time, whatever its limit is.
   if (job.ending) at = std::min(at, job.ending->grace_end);
   at = std::min(at, now_ + 2 * kUnlimitedTime);  // one that never runs ends after all others
   return std::chrono::floor<std::chrono::seconds>(at);
@@ -244,6 +251,7 @@ void Lookahead::read_moved_ends() {
   });
   const auto kept = static_cast<std::ptrdiff_t>(ends_.size());
   for (const std::int64_t order : moved) {
+    // Looked up by table order, because the record may be gone: a Moves entry outlives its job.
     const auto found = books_.allocated().find(order);
     if (found == books_.allocated().end() || found->second->completing()) continue;
     ends_.push_back(end_of(*found->second));
@@ -279,6 +287,8 @@ bool Lookahead::has_candidates(Search& search) {
   const preempt::CandidateList list = preempt::candidates(cluster_, allocated, search.question.job,
                                                           search.question.partition, now_);
   if (list.candidates.empty()) return false;
+  // A trial counts the jobs that were taken away in the order of their ends, and victims come from
+  // anywhere in it.
   trial_.reset();
   gone_ = 0;
   trial_ = books_.selector().begin_trial();
@@ -291,6 +301,7 @@ bool Lookahead::has_candidates(Search& search) {
     end->must_end = candidate.must_end();
     search.has_victims = true;
     const bool suspends = candidate.mode == PreemptMode::kSuspend;
+    // A suspended victim gives up its cores only: its memory stays taken (7.6.3).
     trial_->remove(*candidate.job, suspends ? Keep::kMemory : Keep::kNothing);
     if (suspends && cluster_.parameters().preempt_type == PreemptType::kQos) {
       search.takes_extra_row = true;
@@ -302,6 +313,8 @@ bool Lookahead::has_candidates(Search& search) {
 
 // Leaves the books without the first `count` of ends_ (and without victims).
 void Lookahead::take_away(std::size_t count) {
+  // The last jobs taken away come back, if the selector can undo it. If it cannot, the trial begins
+  // anew with the real books.
   while (gone_ > count) {
     if (trial_->put_back()) {
       --gone_;
@@ -326,6 +339,7 @@ std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone
 
 // Whether an allocated job has no pods on its nodes any longer when the one in question starts.
 bool Lookahead::is_gone_by(const Job& job, base::Instant start) const {
+  // Its pods leave soon, but not at this instant.
   if (job.completing()) return start > now_;
   const auto end =
       std::find_if(ends_.begin(), ends_.end(), [&](const End& each) { return each.job == &job; });
@@ -353,6 +367,8 @@ bool Lookahead::has_room(const Job& job, const NodeAllocation& use, base::Instan
 std::optional<Lookahead::Answer> Lookahead::question_selector(const Search& search,
                                                               const NodeSet& nodes,
                                                               base::Instant start) {
+  // bf_busy_nodes: promises go to nodes that are busy anyway, and idle ones stay for jobs that
+  // start now.
   const bool busy_first = cluster_.parameters().backfill.busy_nodes && search.is_future;
   NodeSet usable = nodes;
   for (int round = 0; round < kRoomRoundsMax; ++round) {
@@ -383,6 +399,7 @@ Lookahead::Ripening::Ripening(const Lookahead& lookahead, int needed)
   for (int rank = 0; rank < lookahead.cluster_.node_count(); ++rank) {
     int& free = free_[static_cast<std::size_t>(rank)];
     if (free < needed_on(rank)) continue;
+    // A node ripens once: kRipe is so low that no number of cores makes it ripe again.
     free = kRipe;
     order_.push_back({rank, lookahead.now_});
   }
@@ -404,6 +421,8 @@ void Lookahead::Ripening::add_end() {
 
 Lookahead::Ripening* Lookahead::ripening(const Job& job, PartitionIndex partition) {
   read_ends();
+  // With preemption a node is not only ripe when jobs have ended; and as recorded, the start is the
+  // end of a batch and not of a node.
   if (!counts_cores_ || preempt::enabled(cluster_)) return nullptr;
   if (cluster_.parameters().as_recorded) return nullptr;
   const Needs needs{*this, job, partition};
@@ -419,6 +438,8 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
   for (std::size_t i = 0;; ++i) {
     const Ripening::Node* const ripe = ripening.node(i);
     if (ripe == nullptr || ripe->at > at) break;
+    // Only nodes in question, and only the jobs on these: in a large cluster most of those that end
+    // by then are elsewhere.
     if (!search.question.nodes.test(ripe->rank)) continue;
     ripe_nodes_.set(ripe->rank);
     for (const Job* const job : books_.usage().jobs_on(cluster_.node_at(ripe->rank))) {
@@ -426,6 +447,7 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
     }
   }
   const auto before = [](const Job* a, const Job* b) { return a->table_order < b->table_order; };
+  // In job-table order, and each job once although it may be on several of the nodes.
   std::sort(gone_first_.begin(), gone_first_.end(), before);
   gone_first_.erase(std::unique(gone_first_.begin(), gone_first_.end()), gone_first_.end());
   release();
@@ -450,6 +472,8 @@ Lookahead::Answer Lookahead::when_ripe(Search& search, Ripening& ripening) {
   if (at > now_ && search.question.now_only) return {.kind = Kind::kLater};
   if (search.question.until && at > *search.question.until) return {.kind = Kind::kLater};
   search.is_future = at > now_;
+  // If it does not fit although enough nodes have the cores (memory, sockets, or tasks that need
+  // more than the least of each node), the general search goes on from there, end by end.
   if (auto answer = ask_ripe(search, ripening, at)) return *std::move(answer);
   if (search.question.now_only) return {.kind = Kind::kLater};
   search.count.emplace(*this, search.question);
@@ -468,6 +492,8 @@ base::Instant Lookahead::guess_end(const End& last) const {
   if (parameters.select != SelectType::kLinear) {
     const auto& own = cluster_.partition(*last.job->partition).config.over_time_limit;
     const auto over = own ? own : parameters.over_time_limit;
+    // With OverTimeLimit the job may go on for so long (R8.3). Without it the job is taken to run
+    // for its whole limit once more.
     guess = over ? last.at + parameters.kill_wait + *over
                  : now_ + last.job->time_limit.value_or(kUnlimitedTime);
   }
@@ -485,12 +511,14 @@ Lookahead::Batch Lookahead::add_batch(Search& search, std::size_t from) const {
   std::optional<base::Instant> limit;
   std::size_t i = from;
   for (bool follows = false; i < ends_.size(); ++i) {
+    // Victims are gone from the beginning.
     if (ends_[i].is_victim) continue;
     if (limit && (exact || follows) && ends_[i].at > *limit) break;
     follows = has_node_in(cluster_, ends_[i].job->allocation, search.question.nodes);
     if (!follows) continue;
     if (!limit) {
       batch.first = ends_[i].at;
+      // Set by the first batch for all later ones.
       if (!search.windows_begin) search.windows_begin = batch.first + kFirstWindow / 2;
       limit = (exact ? batch.first : *search.windows_begin) + search.window;
     }
@@ -524,6 +552,8 @@ void Lookahead::widen(Search& search, const Batch& batch) const {
 Lookahead::Answer Lookahead::narrow(Search& search, const Batch& batch, Answer found) {
   if (cluster_.parameters().as_recorded) return found;
   search.count.reset();  // it counts the whole batch
+  // A binary search between the last count that is too few and the first that is enough. It begins
+  // with the first count that free cores allow, which is often the answer.
   std::size_t enough = batch.end;
   std::size_t too_few = batch.possible ? *batch.possible - 1 : batch.begin;
   for (std::size_t next = too_few + 1; too_few + 1 < enough;) {
@@ -544,6 +574,7 @@ Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
     const Batch batch = add_batch(search, from);
     if (batch.end == from) break;  // the others have no nodes in question
     const base::Instant start = guess_end(ends_[batch.end - 1]);
+    // Not the end of the batch, which can lie after `until` though a start within it does not.
     const base::Instant earliest = cluster_.parameters().as_recorded ? start : batch.first;
     if (search.question.until && earliest > *search.question.until) return {.kind = Kind::kLater};
     if (auto answer = ask(search, batch.end, start)) {
@@ -572,6 +603,7 @@ Lookahead::Answer Lookahead::try_with(const Question& question, const SharingSta
   if (search.has_victims) {
     trial_.reset();
     gone_ = 0;
+    // The marks are for one question; the ends are kept for the next.
     for (End& end : ends_) end.is_victim = false;
   }
   return answer;
@@ -584,6 +616,7 @@ Lookahead::Answer Lookahead::will_run(const Question& question) {
   const Partition& partition = cluster_.partition(question.partition);
   const SelectType select = cluster_.parameters().select;
   const SharingStatus own = resolve_sharing(select, partition, question.job.request.sharing);
+  // A job that may be stacked prefers nodes of its own; FORCE leaves it no choice.
   if (own.may_stack && (select == SelectType::kLinear || !partition.force)) {
     SharingStatus alone = own;
     alone.may_stack = false;

@@ -13,18 +13,21 @@ void Promises::add(const NodeSet& nodes, base::Instant begin, base::Instant end)
                   .end = std::min(end, window_end_),
                   .ranks_begin = ranks_.size(),
                   .ranks_end = ranks_.size()};
+  // Behind the window nothing is kept for anyone.
   if (promise.begin >= promise.end) return;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
     ranks_.push_back(rank);
     of_node_[static_cast<std::size_t>(rank)].push_back({promise.begin, promise.end});
   }
   promise.ranks_end = ranks_.size();
+  // The end of the window is not a change: Slurm's last slot ends there.
   changes_.insert(promise.begin);
   if (promise.end < window_end_) changes_.insert(promise.end);
   const auto insert = [&](std::vector<Promise>& order, base::Instant Promise::*key) {
     const auto later = [&](base::Instant at, const Promise& other) { return at < other.*key; };
     order.insert(std::upper_bound(order.begin(), order.end(), promise.*key, later), promise);
   };
+  // Two orders of the same promises, so that a sweep meets begins and ends as its start moves on.
   insert(by_begin_, &Promise::begin);
   insert(by_end_, &Promise::end);
 }
@@ -122,6 +125,7 @@ const NodeSet& Promises::Sweep::at(base::Instant start) {
     const Promise& promise = promises_.by_end_[left_];
     if (promise.begin > last_) continue;
     for (std::size_t i = promise.ranks_begin; i < promise.ranks_end; ++i) {
+      // Counted, because several promises of one node may be in the way of a long job.
       if (--blocked_[static_cast<std::size_t>(ranks[i])] != 0 || !nodes_.test(ranks[i])) continue;
       free_.set(ranks[i]);
       ++count_;

@@ -29,12 +29,14 @@ void Engine::begin_ending(Job& job, Ending ending) {
 // R2.1: cores and memory are free in the books, but the nodes are completing until JobGone.
 void Engine::kill(Job& job) {
   turns_->charge(job);
+  // Outside the gang the clock stops here: time in which the processes only end is not charged.
   if (!job.in_gang) turns_->set_phase(job, JobClock::Phase::kIdle);
   books_.release_cores(job);
 }
 
 // The scheduler did not decide it: the processes ended, or the node is lost.
 void Engine::end_by_itself(Job& job, JobState verdict, int exit_code) {
+  // Only the loss of a node brings a job back; a program that fails has failed.
   const bool requeue = verdict == JobState::kNodeFail && may_requeue(job);
   books_.set_ending(job, Ending{.final_state = requeue ? JobState::kPending : verdict,
                                 .verdict = std::nullopt,
@@ -60,6 +62,7 @@ void Engine::on(const JobGone& event) {
 
 // All its pods are gone (T6).
 void Engine::gone(Job& job) {
+  // Both are read first: end() clears the ending.
   const JobState final_state = job.ending->final_state;
   job.exit_code = job.ending->exit_code;
   turns_->leave(job);
@@ -89,6 +92,8 @@ void Engine::to_pending(Job& job) {
   job.charged = base::Duration{0};
   ++job.restarts;
   job.start_time.reset();
+  // T7: it counts as submitted now, and waits requeue_delay so that it does not bounce at once
+  // (R7.45).
   job.submit_time = now_;
   job.not_before = now_ + parameters.requeue_delay;
   if (job.restarts > parameters.max_batch_requeue) job.held = Reason::kJobHoldMaxRequeue;

@@ -32,6 +32,8 @@ void Engine::step(base::Instant now, const Event& event) {
                              (node != nullptr && cluster_.changes_topology(node->node));
   turns_->go_to(now, about_cluster);
   now_ = now;
+  // A cluster that starts up, or a relist, tells thousands of nodes one after the other. What
+  // depends on all nodes is made anew once, with the first event that is about something else.
   const bool about_nodes =
       std::holds_alternative<NodeUpdate>(event) || std::holds_alternative<NodeRemove>(event);
   if (!about_nodes) {  // many nodes are settled once
@@ -104,6 +106,8 @@ void Engine::fire_timers() {
     const JobId id = grace_timers_.begin()->second;
     grace_timers_.erase(grace_timers_.begin());
     Job* job = books_.find(id);
+    // The timer is not taken back when the job ends sooner or starts anew, so it is checked whether
+    // it still means this ending.
     if (job != nullptr && job->ending && !job->ending->killed && job->ending->grace_end <= now_) {
       kill(*job);
     }
@@ -116,6 +120,7 @@ std::vector<PriorityView> Engine::priorities_of(JobId id, base::Instant now) {
   if (job == nullptr || !job->pending() || !priorities_.is_multifactor()) return all;
   for (const PartitionIndex partition : partitions_of(cluster_, job->request)) {
     const PriorityFactors factors = priorities_.factors(*job, partition, now);
+    // A priority that was given by hand replaces the sum; its factors are shown all the same.
     const Priority priority = job->request.priority ? job->priority
                                                     : weighted_sum(cluster_.parameters().priority,
                                                                    factors, job->request.nice);

@@ -29,6 +29,7 @@ void Engine::restore_job(const RestoredJob& from) {
   if (from.eligible_time) job.eligible_time = *from.eligible_time;
   if (!from.partition || !from.allocation) {
     job.state = JobState::kPending;
+    // A requeue delay that was running goes on.
     if (from.eligible_time && *from.eligible_time > now_) job.not_before = from.eligible_time;
     if (from.claim && from.claim_until > now_) {
       books_.restore_claim(job, *from.claim, from.claim_until);
@@ -38,6 +39,7 @@ void Engine::restore_job(const RestoredJob& from) {
   }
   job.partition = from.partition;
   job.allocation = *from.allocation;
+  // Not stored, but it follows from the partition and the request.
   job.sharing = resolve_sharing(cluster_.parameters().select, cluster_.partition(*job.partition),
                                 job.request.sharing);
   job.allocated_at = from.allocated_at;
@@ -82,6 +84,7 @@ void Engine::restore_ending(Job& job, const RestoredJob& from) {
   }
   const base::Duration wait = cluster_.parameters().kill_wait;
   ending.grace_end = from.ending && from.kill_at ? *from.kill_at - wait : now_;
+  // A grace time that ended while there was no leader: its cores are free from the beginning.
   ending.killed = ending.grace_end <= now_;
   if (!ending.killed) grace_timers_.emplace(ending.grace_end, job.id);
   job.ending = ending;

@@ -32,11 +32,15 @@ void Engine::on(const JobReady& event) {
 // The gang start 6.9, and with it start time, time limit and exempt time (architecture.md 2).
 void Engine::become_ready(Job& job) {
   books_.set_ready(job, now_);
+  // The limit was set at the allocation. The time until the pods were ready has brought the
+  // deadline nearer.
   if (job.request.deadline && job.time_limit) {
     job.time_limit = std::min(*job.time_limit, *limits_.limit_of(job, *job.partition, now_));
   }
   turns_->mark_nodes(job);
+  // Its user suspended it before it was ready: it takes part when the user resumes it.
   if (job.user_suspended) return;
+  // The clock runs before the gang hears of the job: start() may stop it at once.
   turns_->set_phase(job, JobClock::Phase::kRunning);
   turns_->start(job);
   limits_.arm(job, now_);
@@ -50,6 +54,7 @@ namespace {
 // interval is read from the first key of SchedulerParameters that ends so.
 base::Instant next_estimates(const ClusterParameters& parameters, base::Instant now) {
   using std::chrono::milliseconds;
+  // The defaults stand for keys that are not set.
   base::Duration interval = std::chrono::seconds{30};
   if (parameters.queue.sched_interval != QueueParameters{}.sched_interval) {
     interval = parameters.queue.sched_interval;
@@ -86,6 +91,8 @@ void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
     preemptor.passed_over_until = next_estimates(parameters, now_);
     preemptor.preempts_until = now_ + at_most;
   } else {
+    // Decided before the endings (architecture.md 3, commit point 4): otherwise a new leader would
+    // find nodes coming free and no job for which they do.
     books_.set_claim(preemptor, std::move(needs.allocation), until + at_most);
   }
   for (const auto& [victim, mode] : victims) preempt(*victim, mode, preemptor.id);
@@ -108,6 +115,7 @@ void Engine::preempt(Job& victim, PreemptMode mode, std::optional<JobId> preempt
     const base::Duration left = *victim.time_limit - turns_->run_time(victim, now_);
     grace_end = std::min(grace_end, now_ + std::max(base::Duration{0}, left));
   }
+  // REQUEUE of a job that may not be requeued ends it instead (7.7 step 2d).
   begin_ending(victim,
                Ending{.final_state = requeue ? JobState::kPending : JobState::kPreempted,
                       .verdict = requeue ? EndingVerdict::kRequeue : EndingVerdict::kPreempted,
@@ -121,6 +129,7 @@ void Engine::preempt(Job& victim, PreemptMode mode, std::optional<JobId> preempt
 void Engine::on(const StartRefused& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated() || job->ready) return;
+  // It is not ready, so it is in no list, and other jobs ran as if it were not there.
   turns_->leave(*job);
   books_.end(*job, JobState::kPending);
   remove_empty_nodes();

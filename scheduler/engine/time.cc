@@ -56,6 +56,7 @@ void Engine::on(const Pass& event) {
     return;
   }
   backfill_.begin(now_);
+  // In a recording a pass is one input, so all its steps are made at once.
   while (!backfill_.step(now_, std::numeric_limits<int>::max())) {
   }
 }
@@ -63,6 +64,7 @@ void Engine::on(const Pass& event) {
 // A user's resume that found no free row is tried again when something changed.
 void Engine::retry_resumes() {
   if (waiting_resumes_.empty() || resumes_version_ == books_.version()) return;
+  // A copy: a resume that succeeds leaves the set.
   const std::set<JobId> waiting = waiting_resumes_;
   for (const JobId id : waiting) on(UserResume{id});
   resumes_version_ = books_.version();
@@ -102,6 +104,7 @@ void Engine::on(const JobRan& event) {
   if (job == nullptr || !job->allocated() || !job->ready || job->ending) return;
   turns_->charge(*job);
   if (!job->in_gang) turns_->set_phase(*job, job->clock.phase);
+  // No more than it was suspended: run and suspended time together stay the time since the start.
   const base::Duration more = std::clamp(event.more, base::Duration{0}, job->clock.suspended);
   job->clock.run += more;
   job->clock.suspended -= more;

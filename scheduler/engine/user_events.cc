@@ -36,6 +36,7 @@ void Engine::on(const Update& event) {
   const int nice_before = job->request.nice;
   if (job->pending()) {
     admission_.withdraw(*job);
+    // Submit limits count a job under its account and QOS, which the new request may change.
     resource_limits_.submitted(*job, -1);
     books_.set_request(*job, event.request);
     job->association = priorities_.association_of(job->request);

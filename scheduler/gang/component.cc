@@ -26,6 +26,8 @@ void apply(GangLists& lists, const PendingOp& op, const Lookup& lookup) {
 // Everything that happens at the instant `at`: ops first, then the tick of a boundary.
 void happen(GangLists& lists, std::vector<PendingOp>& pending, const Grid& grid,
             const Lookup& lookup, base::Instant at) {
+  // Joins come before the tick of the same instant: a job that joins at a boundary takes part in
+  // that boundary's rotation, as a job does that started just before Slurm's tick.
   while (!pending.empty() && pending.front().at <= at) {
     apply(lists, pending.front(), lookup);
     pending.erase(pending.begin());
@@ -68,6 +70,8 @@ class Projector {
   void find_slots() {
     slots_.clear();
     for (const JobId job : out_.members) {
+      // A dying job has no row, but its processes run until its pods are gone, so that they can
+      // handle SIGTERM (13.10).
       const bool always = state_.dying.contains(job);
       slots_.push_back({.in_lists = lists_.slot_of(job),
                         .always = always,
@@ -75,6 +79,9 @@ class Projector {
     }
   }
 
+  // The lists may have given the units of a dying job to others, which must not run before these
+  // are really free. They are blocked for the whole projection, because nothing says when the pods
+  // will be gone; the event that reports it has the component projected anew.
   void find_blocked() {
     for (const JobId job : state_.dying) {
       if (!lists_.contains(job)) continue;
@@ -101,6 +108,7 @@ class Projector {
 
   void plan_until(base::Instant until, timetable::PodSet run) {
     auto& plan = out_.timeline.plan;
+    // Neighboring entries with the same jobs become one, so that timetables stay short.
     if (!plan.empty() && plan.back().run == run) {
       plan.back().until = until;
     } else {
@@ -117,6 +125,8 @@ class Projector {
   void play_pending() {
     at_ = out_.settled = state_.base;
     out_.settled_places = lists_.places();
+    // While the slice length is about to change (change_at is ahead), slots of the old length are
+    // written out one by one: the cycle is counted in slots of the new length.
     std::vector<PendingOp> pending = state_.pending;
     while (!pending.empty() || at_ < grid_.change_at) {
       base::Instant next = grid_.next_boundary(at_);
@@ -125,6 +135,7 @@ class Projector {
       at_ = next;
       const bool last = pending.empty() || pending.back().at <= at_;
       happen(lists_, pending, grid_, lookup_, at_);
+      // A job that has joined has its place in the lists now.
       find_slots();
       note_kills(at_);
       if (last) {
@@ -134,6 +145,8 @@ class Projector {
     }
   }
 
+  // A loop consists of whole slots, so it can begin only at a boundary. The rest of the slot in
+  // which the last op fell becomes part of the plan.
   void to_boundary() {
     if (base::boundary_at_or_after(at_, grid_.slice) == at_) return;
     const base::Instant next = grid_.next_boundary(at_);
@@ -145,6 +158,10 @@ class Projector {
 
   void find_loop(const Need& need) {
     const std::int64_t first = base::slot_of(at_, grid_.slice);
+    // What follows a slot is decided by its signature, so the first signature that comes again
+    // closes a loop. All signatures are kept, and not the first one only, because the first slots
+    // often lead into the loop without being part of it: a job that joined as FILLER moves to the
+    // back at its second tick (R6.6).
     const GangLists at_first = lists_;
     std::vector<std::vector<std::int32_t>> signatures;
     std::vector<timetable::PodSet> runs;
@@ -174,6 +191,7 @@ class Projector {
                runs);
       return;
     }
+    // No repetition in as many slots as a timetable may have in its cycle.
     set_loop(at_first, first, 0, window(runs), runs);
   }
 
@@ -195,6 +213,8 @@ class Projector {
   std::size_t window(const std::vector<timetable::PodSet>& runs) {
     std::set<std::uint16_t> all;
     for (const auto& run : runs) all.insert(run.begin(), run.end());
+    // A job that had no slot although neither a shadow nor a hold keeps it from running has its
+    // turn after the window. To loop the window would starve it.
     const bool starves = std::any_of(out_.members.begin(), out_.members.end(), [&](JobId job) {
       return !all.contains(out_.pod_of(job)) && !lists_.shadowed(job) && !held(job);
     });
@@ -223,6 +243,8 @@ class Projector {
     plan_slots(first, from, runs);
     out_.known_until = base::kNever;
     out_.loop_start = first + static_cast<std::int64_t>(from);
+    // Played once more from the first slot, which costs less than 64 copies of the lists on the
+    // way.
     GangLists loop_lists = at_first;
     for (std::size_t i = 0; i < from; ++i) loop_lists.tick();
     loop_lists.take_actions();
@@ -231,6 +253,8 @@ class Projector {
     out_.timeline.cycle.resize(end - from);
     for (std::size_t i = from; i < end; ++i) {
       const std::int64_t slot = first + static_cast<std::int64_t>(i);
+      // The position in the cycle follows from the slot's number since the epoch, not from where
+      // this loop began, so that agents find it without knowing any history.
       out_.timeline.cycle[timetable::cycle_position(slot, end - from)] = runs[i];
     }
   }
@@ -266,6 +290,8 @@ std::vector<bool> changed_pods(const Component& component, base::Instant from) {
   const std::vector<JobId>& members = component.projection.members;
   std::vector<bool> changed(members.size(), true);
   for (const auto& before : component.upkeep.before) {
+    // After a merge there is a "before" for each former component. A job was in at most one of
+    // them, and the others say "changed" of it: it has changed if all of them say so.
     std::vector<std::uint16_t> pods;  // of the members then: those of now
     pods.reserve(before->members.size());
     std::size_t next = 0;
@@ -305,8 +331,7 @@ void Projection::index() {
   }
 }
 
-// 1. Outside the loop, or where a tick on the way kills: one boundary or pending op after the
-// other.
+// 1. Outside the loop, or if a tick on the way kills: one boundary or pending op after the other.
 // 2. In the loop whole turns change nothing: start at the loop's beginning and tick what is left.
 void play(Component& component, const Grid& grid, const Lookup& lookup, base::Instant now,
           std::vector<Action>& kills) {

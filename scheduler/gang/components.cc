@@ -26,10 +26,15 @@ void Components::start(Job& job, base::Instant now) {
   if (around.components.empty() && around.loose.empty()) return;  // 1
   if (!has_rivals(job)) return;               // beside a component, in conflict with no job
   Component& component = merge(around, now);  // 2
+  // Whether the start is urgent is asked of a copy: in the lists themselves the job may have to
+  // stand behind others that have been waiting to join.
   GangLists trial = component.state.lists;
   trial.start(newcomer(job.id));
   base::Instant publish_at = now;
   if (trial.runs(job.id) || grid_.lead_now().count() == 0) {  // 3
+    // The timetables are written anyway, so waiting joins come along. They go first, or a later job
+    // would stand in the list before earlier ones. Pending fills are dropped, because start() fills
+    // the holes.
     std::vector<PendingOp> joins = std::exchange(component.state.pending, {});
     for (const PendingOp& op : joins) {
       if (op.join) component.state.lists.start(newcomer(*op.join));
@@ -51,8 +56,10 @@ void Components::start(Job& job, base::Instant now) {
   mark_stale(component, now, publish_at);
 }
 
-// The boundary at which a change that may wait takes effect, and in `publish_at` when it is
-// written. Changes are collected: at most one rewrite in each max(slice, lead).
+// Returns the boundary at which a change that may wait takes effect, and in `publish_at` when it is
+// written. A rewrite can cost an API write for each node of the component, so changes are
+// collected: a change joins a pending one that is still a lead away, and otherwise there is at most
+// one rewrite in each max(slice, lead).
 base::Instant Components::join_at(Component& component, base::Instant now,
                                   base::Instant& publish_at) const {
   const base::Duration lead = grid_.lead_now();
@@ -86,6 +93,8 @@ void Components::leave(Job& job, base::Instant now) {
   component.state.base = now;
   std::erase_if(component.state.pending, [&](const PendingOp& op) { return op.join == job.id; });
   component.state.dying.erase(job.id);
+  // Tried on a copy first, because the answer decides when the hole is filled: only a hole into
+  // which another job goes needs a boundary.
   GangLists trial = component.state.lists;
   trial.remove(job.id);
   bool fills = false;
@@ -94,6 +103,7 @@ void Components::leave(Job& job, base::Instant now) {
   }
   const base::Instant boundary = grid_.next_boundary(now);
   if (fills && boundary - now < grid_.lead_now()) {  // the hole is filled at the boundary
+    // The units are freed now (recount), and the job that gets them runs from the boundary on.
     component.state.lists.remove(job.id, false);
     component.state.lists.recount();
     component.state.pending.insert(component.state.pending.begin(),

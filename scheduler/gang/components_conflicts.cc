@@ -15,14 +15,16 @@ CoreSet sockets_of(const CoreSet& cores, const NodeSpec& node) {
   return sockets;
 }
 
-// Whether two jobs with common units must not run at the same time: not if they are of different
-// partitions of one tier.
+// Returns false if the two jobs may run at the same time even on common units: those of different
+// partitions of one tier cast no shadow on each other (R6.35).
 bool related(const Cluster& cluster, const Job& a, const Job& b) {
   return *a.partition == *b.partition ||
          cluster.partition(*a.partition).tier() != cluster.partition(*b.partition).tier();
 }
 
-// Whether `job` has units in common with `use` on its node.
+// Returns true if `job` has units in common with `use` on its node. Where CPUs are counted, whether
+// two jobs fit together depends on the others on the node; so all jobs of a node count as sharing
+// it, and the lists decide which of them run together.
 bool share(const Cluster& cluster, const NodeAllocation& use, const Job& job) {
   const auto& nodes = job.allocation.nodes;
   const auto other = std::find_if(nodes.begin(), nodes.end(),
@@ -119,6 +121,7 @@ std::string Components::check_invariants(base::Instant now) const {
         return "job " + to_string(member) + " is lost";
       }
       for (const NodeAllocation& use : job->allocation.nodes) {
+        // A node in two components would get its timetable from two rotations.
         const auto [at, is_new] = component_of.emplace(use.node, id);
         if (!is_new && at->second != id)
           return "node " + to_string(use.node) + " is in two components";

@@ -15,6 +15,8 @@ void Components::project_for(Component& component, const Need& need) const {
   const Projection& known = component.projection;
   const auto suffices = [&] {
     return !component.upkeep.stale && need.until <= known.known_until &&
+           // A projection without end has seen every job that ever runs. In one that ends early, a
+           // job that has not run yet may still do so.
            (known.known_until == base::kNever ||
             std::all_of(need.seen.begin(), need.seen.end(),
                         [&](JobId job) { return known.ever_runs(job); }));
@@ -43,6 +45,8 @@ void Components::project_stale() {
     Component& component = *components_.at(id);
     Upkeep& upkeep = component.upkeep;
     if (!publishes_) {
+      // Without timetables to publish, the work waits for a question, unless the component has
+      // something to do at an instant of its own, which only a whole projection finds.
       if (!may_end_early(component)) project_for(component, {});
       if (!upkeep.stale) quiet_no_longer_than(component, component.state.base);
       update_due(component);
@@ -131,6 +135,7 @@ base::Instant Components::when_has_run(const Job& job, base::Instant from, base:
                                        base::Instant until) const {
   if (job.component == nullptr) return from + work;
   const Projection& projection = job.component->projection;
+  // Not done by `until`: from then on it needs at least what is left.
   if (until != base::kNever) {
     until = std::max(until, from);
     const base::Duration left = work - projection.run_time(job.id, from, until);

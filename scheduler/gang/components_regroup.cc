@@ -38,6 +38,8 @@ std::vector<Place> merge_lists(std::vector<std::vector<Place>> lists, const JobT
 //    that has grown by jobs that have left.
 // 4. Work the active maps out, and put the new component in the place of its parts.
 Component& Components::merge(const Closure& closure, base::Instant now) {
+  // Jobs of different components have never met in a rotation, so table order decides between them
+  // (merge_lists).
   std::unique_ptr<Component> merged = new_component(now);
   std::vector<std::vector<Place>> lists;
   for (const std::int64_t id : closure.components) {
@@ -53,6 +55,8 @@ Component& Components::merge(const Closure& closure, base::Instant now) {
   }
   for (Job* job : closure.loose) {  // 2
     settle_(*job);
+    // FILLER, not ACTIVE: a job that had no rival did not use up a slice that others waited for, so
+    // it is not moved back at the next tick.
     lists.push_back({Place{job->id, EntryRow::kFiller, true, false}});
   }
   std::stable_sort(merged->state.pending.begin(), merged->state.pending.end(),
@@ -127,8 +131,7 @@ std::vector<std::vector<JobId>> Components::parts(const Component& component) co
 // its place among the jobs of its group.
 //
 // 1. A group gets its jobs' part of the lists, its dying jobs, and the joins that are its own;
-// fills
-//    that wait for a boundary go to each group in which a job does not run.
+//    fills that wait for a boundary go to each group in which a job does not run.
 // 2. A group of a single job that runs needs no list: the job leaves the components.
 // 3. The others are projected anew; what was projected before counts for each of them.
 void Components::split(std::int64_t id, base::Instant now, base::Instant publish_at) {
@@ -144,11 +147,15 @@ void Components::split(std::int64_t id, base::Instant now, base::Instant publish
       return std::binary_search(group.begin(), group.end(), job);
     };
     std::unique_ptr<Component> part = new_component(now);
+    // The parts inherit the time of the last rewrite, or a component that is split often could be
+    // rewritten more often than once in each max(slice, lead).
     part->state.collected_at = whole->state.collected_at;
     remember(*whole, *part);
     bool all_run = true;
     for (const Place& place : places) {
       if (!in_group(place.job)) continue;
+      // The usual case is one group, which takes over the lists as they are. They are made anew
+      // only if they have grown by jobs that left.
       if (groups.size() > 1 || !lean) part->state.lists.append(newcomer(place.job), place);
       all_run = all_run && place.resumed;
       if (whole->state.dying.contains(place.job)) part->state.dying.insert(place.job);
@@ -172,8 +179,7 @@ void Components::split(std::int64_t id, base::Instant now, base::Instant publish
 //
 // 1. Note the lists of all components at now, merged, with the jobs that waited to join behind.
 // 2. Start all tracked jobs in one GangLists in that order, new ones last. Jobs that were stopped
-// start
-//    suspended, dying ones are held.
+//    start suspended, dying ones are held.
 // 3. Fill the holes, and take the whole apart into components.
 void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
   for (Job* job : tracked) {
@@ -198,6 +204,8 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
   for (const auto& [id, component] : components_) {
     dying.insert(component->state.dying.begin(), component->state.dying.end());
   }
+  // From here on no job is in a component, and the unit, the tiers and the partitions may be
+  // others.
   while (!components_.empty()) remove(components_.begin()->first);
   for (Job* job : tracked) {
     if (!old.contains(job->id)) order.push_back(job->id);
@@ -215,6 +223,8 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
     job->in_gang = true;
     Newcomer joining = newcomer(id);
     const auto at = old.find(id);
+    // A job that did not run enters without a row: a row would stop a job that runs now, only
+    // because the configuration was read again.
     joining.suspended = at != old.end() && !at->second.resumed;
     joining.held = joining.held || dying.contains(id);
     whole->state.lists.start(joining, false);

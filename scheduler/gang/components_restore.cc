@@ -38,7 +38,8 @@ bool plan_runs(const NodePlan& plan, JobId job, base::Instant t) {
   return true;
 }
 
-// 6.6 at the boundary `at`; which jobs run then is taken from the plan.
+// 6.6 at the boundary `at`. Which jobs run then is taken from the plan and not worked out: one
+// node's list does not show the units that its jobs have on other nodes, or the shadows there.
 void turn(Items& items, const NodePlan& plan, base::Instant at) {
   std::stable_partition(items.begin(), items.end(),
                         [](const Item& item) { return item.row != EntryRow::kActive; });
@@ -132,7 +133,7 @@ ComponentState Components::assemble(const std::vector<const NodePlan*>& plans,
   for (const auto& [partition, lists] : orders) {  // 3
     for (const Item& item : merge_orders(lists, jobs_)) {
       const Job& job = *jobs_.find(item.job);
-      // A victim that the gang killed stays out; it runs until it is gone (P7).
+      // A victim that the gang killed (P7) has no row, and runs until its pods are gone.
       const bool dying = job.ending && job.ending->preemptor && gang_kills(job);
       const bool runs = item.row != EntryRow::kNone && !dying;
       state.lists.append(newcomer(item.job),
@@ -169,7 +170,9 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
     start = std::max(start, cycle_start(*plan));
   }
   const std::int64_t slot = base::slot_of(now, slice);
+  // Before the cycle the lists do not follow from it.
   if (slot < start) return false;
+  // Of the cycle's turns, the one in which now lies.
   start += (slot - start) / length * length;
   const ComponentState loop = assemble(plans, group, base::slot_begin(start, slice));  // 2
   // A job that ended has left a hole since: what was published is not what the rotation gives.
@@ -189,6 +192,7 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
         const auto& entries = plan->entries;
         const bool listed = std::any_of(entries.begin(), entries.end(),
                                         [&](const auto& entry) { return entry.job == job; });
+        // A single disagreement, for example a job that left since, and the caller projects anew.
         if (listed && plan_runs(*plan, job, begin) != expected) return false;
       }
       if (expected) run.push_back(static_cast<std::uint16_t>(pod));
@@ -310,6 +314,8 @@ void Components::keep_plan_until(Component& component, const std::vector<const N
     for (std::size_t pod = 0; pod < component.projection.members.size(); ++pod) {
       const JobId job = component.projection.members[pod];
       bool runs = true;
+      // A gang runs only while all its nodes run it: where the plans differ, the job counts as
+      // stopped.
       for (const NodePlan* plan : plans) runs = runs && plan_runs(*plan, job, from);
       if (runs) run.push_back(static_cast<std::uint16_t>(pod));
     }

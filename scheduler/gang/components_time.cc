@@ -10,6 +10,8 @@ namespace sched::gang {
 
 void Components::advance(base::Instant now) {
   advance_due(now);
+  // Between two boundaries nothing turns by itself, so all components are looked at once in a slot,
+  // however often this is called.
   if (now < quiet_until_) return;
   quiet_until_ = grid_.next_boundary(now);
   for (const auto& [id, component] : components_) {
@@ -25,6 +27,8 @@ void Components::advance_due(base::Instant now) {
     if (!publishes_) {
       if (ends_early(component)) project_for(component, {});
       update_due(component);
+      // It was due only because its projection was incomplete. Now that it is complete, a kill or
+      // the projection's end may turn out to be later than now.
       const std::optional<base::Instant> due = due_.at(id);
       if (!due || *due > now) continue;
     }
@@ -54,6 +58,8 @@ std::optional<base::Instant> Components::next_due() const {
 // A projection that ends early is completed before it could have an end by itself (extend_at), 64
 // slots after `base`.
 std::optional<base::Instant> Components::due_of(const Component& component) const {
+  // Four fewer than a whole projection looks at, so that when it is completed its end still lies
+  // ahead.
   constexpr std::int64_t kSlotsLeftOpen = 60;
   std::optional<base::Instant> due;
   const auto take = [&](base::Instant at) { due = due ? std::min(*due, at) : at; };
@@ -81,6 +87,7 @@ void Components::update_due(Component& component) {
 void Components::advance_to(Component& component, base::Instant now) {
   const std::size_t kills_before = kills_.size();
   const base::Instant before = component.state.base;
+  // play() goes by the projection's loop, which therefore has to be known as far as now.
   if (now > before) project_for(component, runs_at_need(now));
   play(component, grid_, lookup(), now, kills_);
   if (component.state.base != before) {
@@ -88,6 +95,8 @@ void Components::advance_to(Component& component, base::Instant now) {
                     component.projection.members.end());
     component.upkeep.told_at = now;
   }
+  // What follows a kill depends on the pods of the dying job, and what follows a window without
+  // repetition has not been played yet.
   const bool ends = (component.projection.extend_at && *component.projection.extend_at <= now) ||
                     (component.projection.kill_at && *component.projection.kill_at <= now);
   if (kills_.size() == kills_before && !ends) return;
@@ -113,6 +122,8 @@ void Components::collect_turned(Component& component, base::Instant now) {
   } else {
     const auto before = timetable::run_at(component.projection.timeline, *component.upkeep.told_at);
     const auto after = timetable::run_at(component.projection.timeline, now);
+    // run_at() returns a view of an entry of the timeline: the same entry means the same jobs,
+    // without a comparison.
     if (before.data() != after.data()) {
       timetable::PodSet turned;
       std::set_symmetric_difference(before.begin(), before.end(), after.begin(), after.end(),

@@ -54,6 +54,8 @@ void GangLists::size_active(List& list) const {
     list.active_cpus.resize(nodes_.size(), kNobody);
   } else {
     list.active_low.resize(nodes_.size());
+    // Nodes of up to 64 cores, which are nearly all, are decided by one word for each node. The
+    // full core sets are kept only once a wider node has appeared, and then for all nodes.
     if (wide_) list.active_cores.resize(nodes_.size());
   }
 }
@@ -152,6 +154,8 @@ std::int32_t GangLists::make_entry(const Newcomer& newcomer) {
     entries_[static_cast<std::size_t>(index)] = std::move(entry);
   }
   index_of_.insert(place_of(index_of_, newcomer.job), {newcomer.job, index});
+  // 6.9 step 2: a newcomer goes to the end of the list. Neither its priority nor its age counts
+  // here.
   lists_[list].entries.push_back(index);
   return index;
 }
@@ -163,6 +167,8 @@ bool GangLists::fits(const List& list, const Entry& entry) const {
   if (unit_ == Unit::kCpuCount) {
     return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
       const std::int32_t taken = list.active_cpus[static_cast<std::size_t>(use.node)];
+      // kNobody and 0 differ: a node on which no job is active is never in the way (6.2, "no
+      // conflict if node sets are disjoint"), even for a job that wants more than the node has now.
       return taken == kNobody || taken + use.cpus <= cpus_of(use);
     });
   }
@@ -191,6 +197,8 @@ void GangLists::occupy(List& list, const Entry& entry) const {
     list.active_low[node] |= use.low;
     if (wide_) list.active_cores[node] |= use.cores;
   }
+  // Counts jobs and shadows alike. tick() compares it with how many there are to learn whether some
+  // job does not run.
   ++list.active_count;
 }
 
@@ -206,6 +214,8 @@ bool GangLists::overlaps(const Entry& a, const Entry& b) const {
     for (const Use& y : *b.uses) {
       if (x.node != y.node) continue;
       if (unit_ == Unit::kNode || unit_ == Unit::kCpuCount) return true;
+      // Cores, and sockets too: make_entry() has filled whole sockets, so that two jobs in one
+      // socket have cores in common.
       if (x.cores.intersects(y.cores)) return true;
     }
   }
@@ -269,6 +279,8 @@ void GangLists::stop(List& list, Entry& entry) {
   entry.resumed = false;
   if (entry.kill_under_shadow) {
     if (const auto shadow = shadow_over(list, entry)) {
+      // The caller decides the ending, and that takes its time (grace, pods that stop). Until the
+      // job is removed no rebuild may choose it again, for example because the shadow leaves first.
       entry.held = true;  // it never runs again
       act(entry, ActionKind::kKill, shadow);
       return;
@@ -308,6 +320,8 @@ void GangLists::append(const Newcomer& newcomer, const Place& place) {
   entry.row = place.row;
   entry.resumed = place.resumed;
   entry.held = place.held;
+  // Rows are taken as they were, not decided: nothing is tested and no action is recorded. The
+  // active maps, and what lists of lower tiers know of shadows, are out of date until recount().
   entry.casts = place.resumed;
   lists_[static_cast<std::size_t>(entry.list)].may_change = true;
 }
@@ -334,10 +348,12 @@ void GangLists::remove(JobId job, bool refill) {
   if (at == index_of_.end() || at->first != job) return;
   const std::int32_t index = at->second;
   Entry& entry = entries_[static_cast<std::size_t>(index)];
+  // The shadow goes before the entry, which says of which tier it is.
   uncast(entry);
   List& list = lists_[static_cast<std::size_t>(entry.list)];
   std::erase(list.entries, index);
   list.may_change = true;
+  // The lists refer to entries by index, so the slot stays and serves a later job.
   entry = Entry{};
   entry.used = false;
   vacant_.push_back(index);
@@ -350,6 +366,8 @@ void GangLists::set_held(JobId job, bool held) {
   if (index < 0) return;
   Entry& entry = entries_[static_cast<std::size_t>(index)];
   entry.held = held;
+  // A hold changes nothing now: a turn that the job has goes on to the end of the slice (R6.3a). A
+  // release may fill a hole at once.
   if (held) return;
   lists_[static_cast<std::size_t>(entry.list)].may_change = true;
   refill_all();

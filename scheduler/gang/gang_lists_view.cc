@@ -19,6 +19,8 @@ std::vector<Place> GangLists::places() const {
 }
 
 bool GangLists::is_lean() const {
+  // Twice what the present jobs need: lists are made anew only after as many jobs have left as
+  // stay. The 16 leave small lists alone.
   std::size_t uses = 0;
   for (const Entry& entry : entries_) {
     if (entry.used) uses += entry.uses->size();
@@ -43,6 +45,7 @@ bool GangLists::may_kill() const {
 }
 
 bool GangLists::shadowed(JobId job) const {
+  // Shadows come from lists of higher tiers; a single list has none above it.
   if (lists_.size() < 2) return false;
   const std::int32_t index = index_of(job);
   if (index < 0) return false;
@@ -62,8 +65,11 @@ std::vector<std::int32_t> GangLists::signature() const {
   for (const List& list : lists_) {
     for (const std::int32_t index : list.entries) {
       const Entry& entry = entries_[static_cast<std::size_t>(index)];
+      // The row takes the two lowest bits, `held` the third.
       signature.push_back(index * 8 + (entry.held ? 4 : 0) + static_cast<std::int32_t>(entry.row));
     }
+    // Marks the end of a list: without it, entries that are shared out differently could look
+    // alike.
     signature.push_back(-1);
   }
   return signature;

@@ -18,6 +18,7 @@ OwnTurns::OwnTurns(const Cluster& cluster, JobBooks& books, TurnEvents& events, 
 }
 
 void OwnTurns::go_to(base::Instant now, bool cluster_changes) {
+  // Run time up to now is read from projections, so they must be there before time goes on.
   if (now > now_ || cluster_changes) components_.project_stale();
   if (cluster_changes) components_.project_all();
   now_ = now;
@@ -91,6 +92,8 @@ void OwnTurns::carry_over() {
   }
   for (Job* job : stopped) {
     const Reason why = components_.ever_runs(*job) ? Reason::kTimeslice : Reason::kPreempted;
+    // A job that never has a turn waits for a job of a higher tier to end; the others wait for the
+    // next slice.
     books_.suspend(*job, job->user_suspended ? job->reason : why);
   }
   for (Job* job : resumed) {
@@ -135,6 +138,8 @@ void OwnTurns::record_run(const Job& job, base::Instant until, std::vector<JobRu
   if (!on_nodes) return;
   JobRun run{.job = job.id, .from = from, .to = until, .timetable = nullptr, .pod = 0};
   if (Component* part = job.in_gang ? components_.ensure_projected(job, until) : nullptr) {
+    // Shared, not copied: the recipient reads run(t) between `from` and `to` out of it whenever it
+    // wants.
     run.timetable = part->projection.shared_timeline();
     run.pod = part->projection.pod_of(job.id);
   }
@@ -212,6 +217,8 @@ base::Duration OwnTurns::run_time(const Job& job, base::Instant t) {
   // A plan's as_of may lie before the job joined, or before its clock was charged last.
   if (!job.in_gang) return std::max(job.clock.run_at(t), base::Duration{0});
   if (job.completing()) return job.clock.run;  // its processes are ending or have ended
+  // The clock is charged at `as_of`; later instants add what the projection says, earlier ones take
+  // it away.
   if (t >= job.clock.as_of) return job.clock.run + ran_between(job, job.clock.as_of, t);
   const base::Duration since = ran_between(job, t, job.clock.as_of);
   return std::max<base::Duration>(job.clock.run - since, base::Duration{0});
@@ -231,6 +238,8 @@ base::Instant OwnTurns::when_has_run(const Job& job, base::Duration work, base::
     return components_.when_has_run(job, job.clock.as_of, left, until);
   }
   if (job.clock.phase == JobClock::Phase::kRunning) return job.clock.as_of + left;
+  // Stopped outside the gang: only an event lets it go on, so if none comes by `until` it needs
+  // `left` from then on.
   return until == base::kNever ? until : until + left;
 }
 

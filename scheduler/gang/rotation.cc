@@ -16,6 +16,10 @@ void GangLists::begin_rebuild(List& list) {
 
 // 6.5; the steps' numbers are the rule's.
 void GangLists::refill(List& list, bool admit_new) {
+  // Two passes over the running jobs: ACTIVE jobs, which the last rotation chose, before FILLER
+  // jobs, which came into holes since. If a shadow has grown and only one of two jobs still fits,
+  // the one that had its turn by right keeps it. No job moves in the list, so that a job that has
+  // to stop here does not lose its place in the rotation.
   begin_rebuild(list);                                                 // 1
   for (const EntryRow row : {EntryRow::kActive, EntryRow::kFiller}) {  // 2 and 3
     for (const std::int32_t index : list.entries) {
@@ -33,6 +37,8 @@ void GangLists::refill(List& list, bool admit_new) {
       entry.row = EntryRow::kNone;
     }
   }
+  // Holes are filled first-fit in list order. A job may start to run before one ahead of it that
+  // does not fit: the head of the list waits for its units and does not reserve them.
   if (!admit_new) return;
   for (const std::int32_t index : list.entries) {  // 4
     Entry& entry = entries_[static_cast<std::size_t>(index)];
@@ -66,6 +72,8 @@ void GangLists::rotate(List& list) {
     Entry& entry = entries_[static_cast<std::size_t>(index)];
     if (!entry.held && fits(list, entry)) add(list, entry, EntryRow::kActive);
   }
+  // All stops come before all resumes, so that a caller that carries them out in order never has
+  // two jobs on one core.
   for (const std::int32_t index : list.entries) {  // 3
     Entry& entry = entries_[static_cast<std::size_t>(index)];
     if (entry.row != EntryRow::kNone || !entry.resumed) continue;
@@ -85,6 +93,7 @@ void GangLists::rotate(List& list) {
 // filled even though the counts happen to be equal (P1).
 void GangLists::tick() {
   for (List& list : lists_) {
+    // The map still holds the shadows as of the list's last rebuild.
     const int shadows_before = list.active_count - list.jobs_active;
     int shadows_now = shadows_before;
     if (list.shadows_changed) {
@@ -92,6 +101,8 @@ void GangLists::tick() {
       for_each_shadow(list, [&](const Entry&) { ++shadows_now; });
     }
     const bool a_job_waits = list.jobs_active < static_cast<int>(list.entries.size());
+    // A list in which all jobs run and to which no shadow was added is not turned: its FILLER jobs
+    // stay FILLER and so keep their place in front when a rival comes (R6.6).
     if (a_job_waits || shadows_now > shadows_before) {
       rotate(list);
     } else if (list.shadows_changed) {

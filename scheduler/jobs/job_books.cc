@@ -62,6 +62,7 @@ void JobBooks::moved(const Job& job) {
 void JobBooks::begin(Job& job, PartitionIndex partition, Allocation allocation,
                      SharingStatus sharing, base::Instant now) {
   changed();
+  // The Start says that the claim is over.
   clear_claim(job, false, now);
   job.partition = partition;
   job.allocation = std::move(allocation);
@@ -277,6 +278,7 @@ void JobBooks::set_reason(Job& job, Reason reason, std::string message) {
   }
   job.reason = reason;
   job.message = message;
+  // The StateChange that made it terminal carries the last reason.
   if (is_terminal(job.state)) return;
   decide(Waits{job.id, reason, std::move(message)});
 }

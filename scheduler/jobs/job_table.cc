@@ -28,6 +28,8 @@ void JobTable::erase(JobId id) {
   if (place == nullptr) return;
   by_order_.erase(place->table_order);
   place = nullptr;
+  // Ids only rise, so pages of old jobs empty and go; the table stays as large as the jobs that are
+  // remembered.
   if (--page->second->jobs_count == 0) pages_.erase(page);
 }
 

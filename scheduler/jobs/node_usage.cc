@@ -94,6 +94,7 @@ void NodeUsage::count_running(const Job& job, int delta) {
     node.running += delta;
     const int rank = cluster_.rank(use.node);
     idle_.assign(rank, node.running == 0 && node.completing == 0);
+    // no_share_job_cnt of 1.3: a single running job that refuses to share closes the node.
     if (shares) continue;
     node.no_share += delta;
     shareable_.assign(rank, node.no_share == 0);

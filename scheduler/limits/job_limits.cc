@@ -7,6 +7,8 @@
 namespace sched {
 namespace {
 
+// Slurm has a reason of its own for each combination of limit, holder and resource, spelled without
+// a pattern ("MaxCpuPerAccount", "QOSMaxCpuPerJobLimit"); so they stand in a table.
 struct ReasonRow {
   LimitKind limit;
   PerTres<Reason> of_qos;          // by resource
@@ -53,6 +55,8 @@ std::string asks(std::int64_t wanted, Tres kind, const char* each) {
 
 using Hit = std::optional<LimitHit>;
 
+// The first holder that sets MaxWall decides, whether the job exceeds it or not: a QOS that allows
+// more than the account overrides the account.
 Hit over_max_wall(const LimitScope& scope, std::optional<base::Duration> wall) {
   if (!wall) return std::nullopt;
   return scope.first(
@@ -129,6 +133,7 @@ std::optional<LimitHit> over_limits_with_nodes(const LimitScope& scope, const Tr
   if (auto hit = over_job_limits(scope, counts, std::nullopt)) return hit;
   const std::int64_t nodes_count = std::max<std::int64_t>(counts[Tres::kNode], 1);
   for (const Tres kind : {Tres::kCpu, Tres::kMemory, Tres::kBilling}) {
+    // The mean and not the fullest node, as Slurm does (R9.9).
     const std::int64_t wanted = counts[kind] / nodes_count;
     if (auto hit =
             over_max(scope, LimitKind::kNode, &Limits::node_tres, kind, wanted, " per node")) {

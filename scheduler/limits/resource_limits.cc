@@ -19,6 +19,8 @@ const T& none() {
   return kNone;
 }
 
+// Every refusal names the holder, its limit and what the sum would be, so that users see whom to
+// ask and for how much.
 std::string would_be(const std::string& holder, std::int64_t limit, const std::string& what,
                      std::int64_t wanted) {
   return holder + " allows " + std::to_string(limit) + " " + what + "; with this job it would be " +
@@ -60,6 +62,7 @@ void ResourceLimits::recount() {
 void ResourceLimits::submitted(const Job& job, int by) {
   if (!any_) return;
   const std::vector<PartitionIndex> partitions = partitions_of(cluster_, job.request);
+  // A job waits in several partitions but is one job: it counts under the QOS of the first of them.
   if (!partitions.empty()) count(job, partitions.front(), What::kSubmitted, by);
 }
 
@@ -68,12 +71,15 @@ void ResourceLimits::count(const Job& job, PartitionIndex partition, What what, 
   const LimitScope scope = scope_of(job, partition);
   for (const QosConfig* const each : scope.qos) {
     if (each == nullptr) continue;
+    // Three sums for each QOS: its group's, and those of each user and each account within it.
     OfQos& of = qos_[index_of(*each)];
     count_in(of.all, job, partition, what, by);
     count_in(of.by_user[job.request.user], job, partition, what, by);
     if (scope.association) count_in(of.by_account[account_of(scope)], job, partition, what, by);
   }
   if (!scope.association) return;
+  // The user in the account, the account, and all above it: a limit on a group may be at any of
+  // them.
   cluster_.accounts().upwards(*scope.association, [&](AssociationIndex index) {
     count_in(associations_[index.index()], job, partition, what, by);
   });
@@ -90,8 +96,10 @@ void ResourceLimits::count_in(Held& held, const Job& job, PartitionIndex partiti
   for (const Tres kind : {Tres::kCpu, Tres::kMemory, Tres::kBilling}) {
     held.tres[kind] += by * counts[kind];
   }
+  // The maps are kept only if some limit is on nodes: they cost as much as the nodes of all jobs.
   if (!any_nodes_) return;
   for (const NodeAllocation& use : job.allocation.nodes) {
+    // Counted, not a set: a node is held until the last job of the group has left it (R9.10).
     int& jobs_count = held.nodes[use.node];
     jobs_count += by;
     if (jobs_count == 0) held.nodes.erase(use.node);
@@ -136,6 +144,7 @@ const ResourceLimits::Held& ResourceLimits::held_by_account(const LimitHolder& h
 }
 
 Hit ResourceLimits::over_jobs(const LimitScope& scope, const std::string& user) const {
+  // The order (group, account, user) decides which reason is shown.
   const auto above = [&](const LimitHolder& holder, const Held& used, int limit, Reason of_qos,
                          Reason of_association, const char* what) -> Hit {
     if (used.jobs < limit) return std::nullopt;
@@ -174,6 +183,7 @@ Hit ResourceLimits::over_wall(const LimitScope& scope) const {
             holder.qos != nullptr
                 ? usage_.of(QosIndex{static_cast<std::int32_t>(index_of(*holder.qos))})
                 : usage_.of(*holder.association);
+        // What was used, not what the job would use: a job may start while anything is left.
         if (std::chrono::milliseconds{used.wall_milli} < limit) return std::nullopt;
         const auto minutes = std::chrono::ceil<std::chrono::minutes>(limit).count();
         return LimitHit{
@@ -196,6 +206,7 @@ std::optional<LimitHit> ResourceLimits::over_as_asked(const Job& job,
   if (!any_) return std::nullopt;
   const LimitScope scope = scope_of(job, partition);
   const TresCounts counts = asked_by(job.request, partition);
+  // No nodes are known yet: all of them count as new to the group.
   if (auto hit = over_tres(scope, job.request.user, {.counts = counts})) return hit;
   return over_limits_with_nodes(scope, counts);
 }
@@ -301,6 +312,8 @@ std::optional<std::string> ResourceLimits::over_submit(const LimitScope& scope,
 std::optional<std::string> ResourceLimits::refused_at_submit(const JobRequest& request) const {
   if (!any_) return std::nullopt;
   std::optional<std::string> why;
+  // DenyOnLimit asks what the limits never allow: nothing that others hold counts (`alone`), since
+  // that can change.
   for (const PartitionIndex partition : partitions_of(cluster_, request)) {
     const LimitScope scope = limit_scope(cluster_, request, partition);
     std::optional<std::string> refused = over_submit(scope, request.user);

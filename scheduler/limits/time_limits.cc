@@ -11,11 +11,14 @@ std::optional<base::Duration> TimeLimits::limit_of(const Job& job, PartitionInde
   const PartitionConfig& config = cluster_.partition(partition).config;
   std::optional<base::Duration> limit = job.request.time_limit;
   if (!limit) {
+    // A default is cut to MaxWall of the QOS or account; a request is not.
     limit = config.default_time ? config.default_time : config.max_time;
     const auto most = max_wall(limit_scope(cluster_, job.request, partition));
     if (most) limit = std::min(limit.value_or(*most), *most);
   }
   if (!job.request.deadline) return limit;
+  // The deadline is wall time. From the start on it is fixed how much of it is left, or the limit
+  // would shrink as the job runs.
   const base::Duration left = std::max<base::Duration>(
       *job.request.deadline - job.start_time.value_or(now), base::Duration{0});
   return std::min(limit.value_or(left), left);
@@ -24,6 +27,7 @@ std::optional<base::Duration> TimeLimits::limit_of(const Job& job, PartitionInde
 std::optional<base::Duration> TimeLimits::whole_time(const Job& job) const {
   const auto& own = cluster_.partition(*job.partition).config.over_time_limit;
   const auto over = own ? own : cluster_.parameters().over_time_limit;
+  // OverTimeLimit=UNLIMITED (no value) switches the end by the time limit off.
   if (!job.time_limit || !over) return std::nullopt;
   return *job.time_limit + *over;
 }
@@ -33,12 +37,16 @@ void TimeLimits::arm(Job& job, base::Instant now) {
   if (!enabled_ || !job.ready || !job.allocated() || job.ending || job.user_suspended) return;
   const auto whole = whole_time(job);
   if (!whole) return;
+  // A job over its limit fires at the next instant, and not at this one, so that firing and arming
+  // cannot go round in a circle.
   const base::Duration left = std::max(*whole - turns_.run_time(job, now), base::Duration{1});
   job.limit_timer = turns_.earliest(job, left);
   if (job.limit_timer) timers_.emplace(*job.limit_timer, job.id);
 }
 
 void TimeLimits::advance(Job& job, base::Instant now) {
+  // Called for all members of a component whenever one of them changes. The clock says whether the
+  // change is of this instant; without one the old bound holds.
   if (!job.limit_timer || job.clock.as_of != now) return;
   const auto whole = whole_time(job);
   if (whole && *job.limit_timer > now + (*whole - job.clock.run)) arm(job, now);
@@ -69,6 +77,7 @@ bool TimeLimits::is_reached(Job& job, base::Instant now) {
   if (!job.allocated() || !job.ready || job.ending) return false;
   const auto whole = whole_time(job);
   if (!whole) return false;
+  // Reached, or the timer was only a lower bound and is set again.
   if (turns_.run_time(job, now) >= *whole) return true;
   arm(job, now);
   return false;

@@ -14,6 +14,7 @@ Availability::Availability(const Cluster& cluster, const NodeSet& up)
 
 void Availability::add_claim(const Job& job) {
   Claim claim{.job = &job, .tier = 0, .nodes = cluster_.no_nodes()};
+  // Of the tiers in which the preemptor waits the highest counts: it may start in that partition.
   for (const QueueRecord& record : job.queued_in) {
     claim.tier = std::max(claim.tier, cluster_.partition(record.partition).tier());
   }
@@ -35,12 +36,16 @@ void Availability::withhold(const NodeSet& nodes) {
 Availability::View Availability::view(const Job& job, PartitionIndex partition) {
   const Partition& where = cluster_.partition(partition);
   if (claims_.empty()) {
+    // The usual case: without claims all jobs see the same nodes, and the count of a partition
+    // holds until nodes are withheld again.
     std::optional<int>& count = count_in_[partition.index()];
     if (!count) count = nodes_.count_and(where.nodes);
     return {nodes_, *count};
   }
   with_claims_ = nodes_;
   for (const Claim& claim : claims_) {
+    // The claim wins over partitions that have failed. Otherwise a job ahead that cannot start
+    // either would keep the claimant from the nodes for which its victims have just ended.
     if (claim.job == &job) {  // jobs that failed before it did not withhold these from it
       with_claims_ |= claim.nodes & up_;
     } else if (where.tier() <= claim.tier) {

@@ -70,12 +70,16 @@ struct MainPass::State {
   base::Instant valid_until = base::kNever;
 };
 
+// Walks the queue. The numbers are the steps of 3.4:
+//
 // 2. Clear the partitions' marks and take the available nodes, with the claims on them.
 // 5. Stop when the depth or the number of starts is reached, or no partition is left that takes
 //    jobs and no job with a claim. Jobs behind that point wait for priority (7).
 bool MainPass::run(base::Instant now, std::optional<int> depth) {
   books_.expire_claims(now);
   const std::uint64_t version = books_.version();
+  // Nothing has changed since a pass that went to the end of the queue: this one would decide the
+  // same.
   if (passed_version_ == version && now < passed_until_ && !depth) return false;
   State pass{groups_, cluster_, admission_.queue(), now};
   for (const JobId id : books_.claimants()) pass.expect_claimant(*books_.find(id));
@@ -91,8 +95,11 @@ bool MainPass::run(base::Instant now, std::optional<int> depth) {
     try_record(pass, record);
     return pass.open > 0 || pass.claimants_left > 0;
   });
+  // A pass that was cut off says nothing about the jobs behind the cut; the next one may start
+  // them.
   if (complete) wait_for_priority_behind(pass);
   books_.end_pass();
+  // Records leave the queue only now: while it is walked its order must not change.
   for (Job* job : pass.done) {
     if (job->pending()) {
       admission_.admit(*job, now);
@@ -100,10 +107,12 @@ bool MainPass::run(base::Instant now, std::optional<int> depth) {
       admission_.withdraw(*job);
     }
   }
+  // The nodes of a claim that runs out are for others, so a pass has to look then.
   for (const JobId id : books_.claimants()) {
     pass.valid_until = std::min(pass.valid_until, books_.find(id)->claim_until);
   }
   passed_until_ = pass.valid_until;
+  // If this pass changed something, the version is another one, and the next pass looks again.
   if (complete && books_.version() == version) passed_version_ = version;
   return pass.blocker_started;
 }
@@ -118,6 +127,7 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
     pass.valid_until = std::min(pass.valid_until, job.passed_over_until);
     return;
   }
+  // Only records that come so far count for the depth (step 5).
   ++pass.tested;
   // 6. The partition's depth is reached.
   const int partition_depth = cluster_.parameters().queue.partition_job_depth;
@@ -133,6 +143,7 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
     return;
   }
   if (auto refusal = needs_backfill(job, partition)) {
+    // Its partition does not fail: jobs behind it may start there (8.1 o).
     return books_.set_reason(job, refusal->reason, std::move(refusal->message));
   }
   // 8 and 9. Are enough nodes left, and does it fit there?
@@ -149,6 +160,7 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
 // which can cut its limit (recorded).
 std::optional<Refusal> MainPass::needs_backfill(const Job& job, PartitionIndex partition) const {
   if (!job.request.time_min) return std::nullopt;
+  // The gates as if it had asked for its whole limit and nothing less.
   JobRequest whole = job.request;
   whole.time_min.reset();
   return refused_by_partition(cluster_, whole, partition);
@@ -165,8 +177,11 @@ void MainPass::on(State& pass, Job& job, PartitionIndex partition, Fits verdict)
 void MainPass::on(State& pass, Job& job, PartitionIndex partition, NeedsVictims verdict) {
   const auto count = std::to_string(verdict.victims.size());
   const base::Instant until = job.claim ? job.claim_until : job.preempts_until;
+  // While victims of an earlier attempt may still be ending, no further ones are told to end (7.7
+  // step 2).
   if (pass.now >= until) {
     actions_.preempt_for(job, std::move(verdict));
+    // Jobs behind must not take the nodes that the victims leave (P14).
     if (job.claim) pass.available.add_claim(job);
   }
   pass.preempting.insert(job.id);
@@ -194,11 +209,14 @@ void MainPass::on(State&, Job& job, PartitionIndex, NotAvailable verdict) {
 
 void MainPass::on(State& pass, Job& job, PartitionIndex, Never verdict) {
   if (partitions_of(cluster_, job.request).size() > 1) {  // another partition may hold it
+    // A reason from another partition, in which the job can run some day, says more than this one.
     if (job.reason == Reason::kNone || job.reason == Reason::kPriority) {
       books_.set_reason(job, Reason::kBadConstraints, std::move(verdict.message));
     }
     return;
   }
+  // Held, so that it does not cost a placement in each pass. A changed request, or a release, has
+  // it tried again.
   job.held = Reason::kBadConstraints;
   books_.set_reason(job, Reason::kBadConstraints, std::move(verdict.message));
   pass.done.push_back(&job);
@@ -211,9 +229,12 @@ void MainPass::on(State&, Job& job, PartitionIndex, OverLimit verdict) {
 // 10c: a job that is too young, or of too low a priority, for a promise of the backfill.
 bool MainPass::holds_up_no_other(State& pass, const Job& job) const {
   const BackfillParameters& parameters = cluster_.parameters().backfill;
+  // The backfill keeps no nodes for such a job (8.1 c). If it failed its partition here, nodes
+  // would stay idle for a job to which nothing is promised.
   if (job.priority < parameters.min_prio_reserve) return true;
   const base::Instant old = job.eligible_time + parameters.min_age_reserve;
   if (pass.now >= old) return false;
+  // From that age on it does hold up others, so the pass's answers hold no longer than that.
   pass.valid_until = std::min(pass.valid_until, old);
   return true;
 }
@@ -222,6 +243,7 @@ bool MainPass::holds_up_no_other(State& pass, const Job& job) const {
 void MainPass::fail_partition(State& pass, const Job& job, PartitionIndex partition) {
   if (holds_up_no_other(pass, job)) return;
   const NodeCounts counts = node_counts(cluster_, job.request, partition);
+  // Nodes that it does not name are of no use to it, so jobs behind may have them.
   if (static_cast<int>(job.request.required_nodes.size()) >= counts.min) {
     pass.available.withhold(cluster_.named(job.request.required_nodes));
     return;

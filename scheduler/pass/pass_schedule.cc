@@ -7,6 +7,8 @@ namespace sched {
 bool PassSchedule::is_due(base::Instant now) const {
   if (queue_.size() == 0) return false;
   if (now >= full_due()) return true;
+  // An event pass: something changed since the last pass, or an answer of it (an exempt time, a
+  // claim) holds no longer.
   return has_main_loop() && (books_.version() != seen_version_ || now >= pass_.passed_until());
 }
 
@@ -23,6 +25,8 @@ void PassSchedule::run(base::Instant now) {
   const bool full = now >= next_full_;
   const int depth = cluster_.parameters().queue.default_queue_depth;
   const bool again = pass_.run(now, full ? std::nullopt : std::optional{depth});
+  // Otherwise the version stays unseen, and the next pass is due at once: a job that blocked a
+  // partition started elsewhere, so the jobs behind it there may start.
   if (!again) seen_version_ = books_.version();
   const base::Duration interval = cluster_.parameters().queue.sched_interval;
   if (full && interval.count() > 0) next_full_ = now + interval;

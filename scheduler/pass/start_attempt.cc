@@ -9,12 +9,16 @@ StartAttempt::Answer StartAttempt::run(const Job& job, PartitionIndex partition,
                                        const Availability::View& available, base::Instant now) {
   const NodeCounts counts = node_counts(cluster_, job.request, partition);
   const Partition& where = cluster_.partition(partition);
+  // A count that needs no placement and that most jobs of a full cluster fail. A partition that
+  // never has so many nodes is for the placement to classify: that job can never run.
   if (available.in_partition < counts.min &&
       static_cast<int>(where.nodes_ranked.size()) >= counts.min) {
     return {TooFewLeft{"needs " + std::to_string(counts.min) + " nodes and " +
                        std::to_string(available.in_partition) +
                        " are left; the others are down, drained or kept for jobs ahead of it"}};
   }
+  // Limits on jobs and wall time come before the nodes, those on resources after them (R9.9), when
+  // it is known what the job would get.
   if (auto over = limits_.over_before(job, partition)) {
     return {OverLimit{over->reason, std::move(over->message)}};
   }
@@ -22,6 +26,7 @@ StartAttempt::Answer StartAttempt::run(const Job& job, PartitionIndex partition,
       books_.selector(),
       {.job = job, .partition = partition, .available = available.nodes, .now = now});
   base::Instant valid_until = outcome.valid_until;
+  // Nodes that refused the job are left out until then.
   if (job.avoid_until > now) valid_until = std::min(valid_until, job.avoid_until);
   return {verdict_of(job, partition, std::move(outcome)), valid_until};
 }
@@ -32,6 +37,8 @@ Verdict StartAttempt::verdict_of(const Job& job, PartitionIndex partition,
     case PlacementResult::kFits:
       break;
     case PlacementResult::kBusy:
+      // With what it asks for it is over a limit in any case. So it waits for the limit, and it
+      // does not block its partition for nodes that it could not use (R9.9).
       if (auto over = limits_.over_as_asked(job, partition)) {
         return OverLimit{over->reason, std::move(over->message)};
       }
@@ -41,6 +48,8 @@ Verdict StartAttempt::verdict_of(const Job& job, PartitionIndex partition,
     case PlacementResult::kNever:
       return Never{std::move(outcome.message)};
   }
+  // A victim that is only suspended frees its cores as soon as the gang casts the shadow: the
+  // preemptor starts at once (R6.32).
   const bool waits = std::any_of(outcome.victims.begin(), outcome.victims.end(),
                                  [](const Candidate& victim) { return victim.must_end(); });
   if (waits) return NeedsVictims{*std::move(outcome.allocation), std::move(outcome.victims)};

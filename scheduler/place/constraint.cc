@@ -8,6 +8,14 @@
 
 namespace sched {
 
+// A recursive-descent parser of one level:
+//
+//    expression = item { ("&" | "," | "|") item }
+//    item       = "[" feature { joint feature } "]" | "(" feature { joint feature } ")" | feature
+//    feature    = name [ "*" number ]
+//
+// A feature with a count is kept apart from the terms: it filters nothing, but asks for so many
+// nodes.
 class ConstraintParser {
  public:
   explicit ConstraintParser(std::string_view text) : text_{text} {}
@@ -79,6 +87,7 @@ class ConstraintParser {
     const auto number = count();
     if (!number.ok()) return number.error();
     if (*number > 0) {
+      // How it was joined to its neighbors does not matter: all counts must be met.
       result_.counted_.push_back({*std::move(feature_name), *number});
     } else {
       plain = *std::move(feature_name);
@@ -101,6 +110,7 @@ class ConstraintParser {
       if (take(')')) break;
       if (base::Status status = joint(inner_or); !status.ok()) return status;
     }
+    // A group of counted features alone leaves no term; an empty one would match nothing.
     if (!term.group.empty()) result_.terms_.push_back(std::move(term));
     return {};
   }
@@ -110,6 +120,8 @@ class ConstraintParser {
     while (true) {
       auto plain = uncounted();
       if (!plain.ok()) return plain.error();
+      // Slurm's brackets, "matching OR": the alternatives are tried one after the other, each for
+      // all nodes of the job.
       if (*plain) result_.alternatives_.push_back(std::move(**plain));
       if (take(']')) return {};
       if (base::Status status = joint(inner_or); !status.ok()) return status;
@@ -133,6 +145,7 @@ bool Constraint::evaluate(const std::vector<Term>& terms,
     const bool holds = term.group.empty() ? std::find(features.begin(), features.end(),
                                                       term.feature) != features.end()
                                           : evaluate(term.group, features);
+    // Only features with counts can stand on its left, and these are no terms.
     if (first) {
       value = holds;
     } else {

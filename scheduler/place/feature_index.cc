@@ -20,6 +20,8 @@ void FeatureIndex::node_changed(int rank) {
 const NodeSet& FeatureIndex::nodes_with(const std::string& feature) {
   const auto known = nodes_with_.find(feature);
   if (known != nodes_with_.end()) return known->second;
+  // Names come from users' constraints, so without a bound they would pile up. Features in use come
+  // back at once.
   if (nodes_with_.size() == kKeptMax) nodes_with_.clear();
   NodeSet nodes = cluster_.no_nodes();
   for (int rank = 0; rank < cluster_.node_count(); ++rank) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kNodesMax = 500'000;  // a job that names no maximum (4.1)
 
-// MaxTRES=node of the QOS or of the account: a range of node counts ends there (4.1).
+// Returns MaxTRES=node of the QOS or of the account; a range of node counts ends there (4.1).
 std::optional<std::int64_t> max_nodes(const Cluster& cluster, const JobRequest& request,
                                       const QosConfig* qos, PartitionIndex partition) {
   const LimitScope scope{
@@ -30,6 +30,7 @@ NodeCounts node_counts(const Cluster& cluster, const JobRequest& request,
   const QosConfig* const qos = qos_named(cluster, request.qos);
   NodeCounts counts;
   counts.min = std::max(1, request.min_nodes);
+  // QOS flags PartitionMinNodes and PartitionMaxNodes waive the partition's bounds.
   if (!(qos && qos->partition_min_nodes)) counts.min = std::max(counts.min, config.min_nodes);
   // Tasks per node ask for so many nodes at least (R4.23).
   if (request.tasks && request.tasks_per_node) {
@@ -43,6 +44,7 @@ NodeCounts node_counts(const Cluster& cluster, const JobRequest& request,
   if (const auto most = max_nodes(cluster, request, qos, partition)) {
     counts.max = static_cast<int>(std::min<std::int64_t>(counts.max, *most));
   }
+  // A range "-N2-4" aims at 4 nodes and accepts 2; --use-min-nodes aims at the least.
   const bool explicit_max =
       request.nodes_given && request.max_nodes.has_value() && !request.use_min_nodes;
   counts.req = explicit_max ? std::max(counts.min, counts.max) : counts.min;

@@ -5,6 +5,7 @@
 namespace sched {
 namespace {
 
+// Changed ranks that are remembered for readers; 256 KiB at most.
 constexpr std::size_t kLogMax = 65'536;
 
 bool same_hardware(const NodeSpec& a, const NodeSpec& b) {
@@ -34,6 +35,7 @@ void NodeGroups::rebuild() {
     }
     group->nodes.set(rank);
   }
+  // Stable, so that groups of one weight keep the order of their first nodes.
   std::stable_sort(groups_.begin(), groups_.end(), [](const NodeGroup& a, const NodeGroup& b) {
     return a.sample.weight < b.sample.weight;
   });
@@ -42,6 +44,8 @@ void NodeGroups::rebuild() {
   log_begin_ = 0;
 }
 
+// Floors only sink until the next rebuild. A floor that is too low costs a comparison node by node;
+// one that is too high would be wrong.
 void NodeGroups::lower_floors(const NodeSpec& node) {
   memory_floor_ = std::min(memory_floor_, node.memory.value());
   tmp_disk_floor_ = std::min(tmp_disk_floor_, node.tmp_disk);
@@ -61,6 +65,8 @@ void NodeGroups::node_changed(int rank) {
 
 bool hardware_fits(const NodeSpec& node, const JobRequest& request, const MemoryDemand& memory) {
   const int per_task = request.cpus_per_task * memory.task_factor;
+  // Memory per CPU above the configured limit is met by more CPUs (MemoryDemand), which the node
+  // must have, too.
   int need = std::max(request.min_cpus_per_node.value_or(1), memory.node_cpus);
   if (!request.overcommit) need = std::max(need, per_task * request.tasks_per_node.value_or(1));
   int usable = node.cpus;

@@ -58,6 +58,8 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
   attempt.outcome.sharing =
       resolve_sharing(cluster_.parameters().select, attempt.partition, job.request.sharing);
   attempt.counts = node_counts(cluster_, job.request, request.partition);
+  // Too few nodes have the hardware, or a required one is not among them: no end of another job can
+  // help, so nothing is tried.
   if (static_cast<int>(job.request.required_nodes.size()) > base_.required_count ||
       base_.count < attempt.counts.min ||
       (attempt.requires_nodes && !base_.nodes.contains(base_.required))) {
@@ -73,6 +75,8 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
   if (try_all(attempt, usable_nodes(attempt))) return std::move(attempt.outcome);
   // Victims count only after everything was tried without them (R3.2, R7.1).
   if (preempt::enabled(cluster_)) {
+    // The candidates are the same for all alternatives and node sets. There may be more of them
+    // when an exempt time ends, so a refusal holds no longer than that.
     std::vector<const Job*> allocated;
     for (const auto& [order, other] : allocated_) allocated.push_back(other);
     preempt::CandidateList list =
@@ -97,6 +101,8 @@ std::optional<Allocation> Placement::will_run(Selector& selector, const WillRunR
   attempt.counts = node_counts(cluster_, asked.job.request, asked.partition);
   attempt.mode = SelectMode::kWillRun;
   attempt.will_run = &asked;
+  // Nodes of running jobs, and nodes that a job keeps to itself, stay in: the question is about
+  // books from which jobs have been taken away, and the selector knows what is left there.
   NodeSet& usable = usable_;
   usable.assign_and(base_.nodes, asked.nodes);
   const bool all_there =
@@ -133,6 +139,8 @@ JobRequest base_part(const JobRequest& request) {
 
 // The base (4.2 steps 1 to 3).
 void Placement::find_base(const Job& job, PartitionIndex partition) {
+  // Jobs of one shape often stand in the queue one behind the other and share the base of the
+  // first.
   JobRequest part = base_part(job.request);
   if (base_.groups_version == groups_.version() && base_.seen >= groups_.log_begin() &&
       base_.partition == partition && base_.request == part) {
@@ -148,6 +156,7 @@ void Placement::find_base(const Job& job, PartitionIndex partition) {
                .excluded = cluster_.named(job.request.excluded_nodes),
                .nodes = {},
                .required = cluster_.named(job.request.required_nodes)};
+  // Callers check it before they submit the job; an invalid one filters nothing.
   if (auto constraint = Constraint::parse(job.request.constraint); constraint.ok()) {
     base_.constraint = *std::move(constraint);
   }
@@ -229,7 +238,10 @@ const NodeSet& Placement::usable_nodes(const Attempt& attempt) {
   const bool exclusive_user =
       attempt.partition.config.exclusive_user || request.job.request.sharing == Sharing::kUser;
   NodeSet& usable = usable_;
+  // R4.3: with a PreemptType the idle test is dropped, and the selector's books alone decide.
   const bool only_idle = !preempt::enabled(cluster_) && !attempt.outcome.sharing.shares_nodes;
+  // The first branch builds a set of its own; the other two, which are the usual ones, only
+  // intersect kept ones.
   if (attempt.offers_victims || usage_.restricts(exclusive_user)) {
     usable.assign_and(attempt.base, request.available, allowed_nodes(attempt, exclusive_user));
     if (only_idle) usable &= usage_.idle();
@@ -238,6 +250,7 @@ const NodeSet& Placement::usable_nodes(const Attempt& attempt) {
   } else {
     usable.assign_and(attempt.base, request.available, usage_.shareable());
   }
+  // 3.6 step 4d: the pods of a job that ends are still there.
   if (usage_.any_completing()) usable -= usage_.completing();
   if (usage_.any_full()) usable -= without_room(attempt);
   if (request.now < request.job.avoid_until) {
@@ -258,6 +271,8 @@ bool Placement::try_alternative(Attempt& attempt, const NodeSet& usable,
     return pick_best(attempt, whole, usable, alternative);
   }
   JobRequest of_each = *job.request;
+  // For the nodes of a counted feature, what each node must have counts, and not how many tasks
+  // there are in all.
   of_each.tasks.reset();
   SelectJob part = job;
   part.request = &of_each;
@@ -294,6 +309,9 @@ bool Placement::pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet
            select(attempt, wish, usable);
   }
   const bool linear = cluster_.parameters().select == SelectType::kLinear;
+  // Step 4e. cons_tres gets all groups at once and weighs the nodes itself. linear is asked after
+  // each weight for which enough nodes have come together, so that nodes of a low weight are tried
+  // alone; the count of the last set need only reach the minimum.
   const int wanted = std::max(wish.counts.min, wish.counts.req);
   NodeSet found = cluster_.no_nodes();
   if (wish.requires_nodes) found |= wish.required & usable;  // whatever they weigh
@@ -307,6 +325,7 @@ bool Placement::pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet
       continue;
     }
     const int count = found.count();
+    // No node was added since the last try: the answer would be the same.
     if (count < (last ? wish.counts.min : wanted) || count == tried) continue;
     tried = count;
     if (wish.requires_nodes && !found.contains(wish.required)) continue;
@@ -321,6 +340,7 @@ NodeSet Placement::without_room(const Attempt& attempt) const {
   if (!attempt.offers_victims) return full;
   for (const Candidate& candidate : attempt.candidates) {
     if (!candidate.must_end()) continue;
+    // A candidate that is only suspended keeps its pods.
     for (const NodeAllocation& use : allocated_.at(candidate.job->table_order)->allocation.nodes) {
       if (cluster_.exists(use.node)) full.reset(cluster_.rank(use.node));
     }
@@ -353,6 +373,8 @@ bool Placement::select(Attempt& attempt, const Wish& wish, const NodeSet& nodes)
     return select_from(attempt, wish, nodes);
   }
   NodeSet left = nodes;
+  // Each round takes away the nodes that turned out too small. A bound, because in a cluster with
+  // few free pods every round could find another such node.
   for (int round = 0; round < kPodRoundsMax && select_from(attempt, wish, left); ++round) {
     const NodeSet over = overfilled(attempt);
     if (over.empty()) return true;
@@ -376,6 +398,7 @@ bool Placement::select_from(Attempt& attempt, const Wish& wish, const NodeSet& n
                         .may_stack = sharing.may_stack,
                         .max_share = sharing.max_share,
                         .candidates = {}};
+  // The selector answers with positions in this list.
   if (attempt.offers_victims) request.candidates = attempt.candidates;
   if (attempt.will_run != nullptr) {
     request.takes_extra_row = attempt.will_run->takes_extra_row;
@@ -396,6 +419,8 @@ bool Placement::select_from(Attempt& attempt, const Wish& wish, const NodeSet& n
 void Placement::classify(Attempt& attempt) {
   const Job& job = attempt.request.job;
   PlacementOutcome& outcome = attempt.outcome;
+  // TEST_ONLY ignores running jobs and what they hold (3.8), and victims play no part in what could
+  // ever run.
   attempt.mode = SelectMode::kTestOnly;
   attempt.offers_victims = false;
   const auto could_run = [&](const NodeSet& nodes) {

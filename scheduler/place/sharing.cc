@@ -5,6 +5,7 @@ namespace sched {
 SharingStatus resolve_sharing(SelectType select, const Partition& partition, Sharing requested) {
   const bool linear = select == SelectType::kLinear;
   const int share = partition.max_share;
+  // The columns of 4.3: EXCLUSIVE, then FORCE:n>1, then NO, YES and FORCE:1 together.
   SharingStatus status;
   status.whole_nodes = linear || requested == Sharing::kNode;
   if (share == 0) {  // EXCLUSIVE

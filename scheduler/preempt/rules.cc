@@ -9,6 +9,7 @@
 namespace sched::preempt {
 namespace {
 
+// Both halves of the key are 16 bits wide (7.4).
 constexpr std::int64_t kKeyMax = 65535;
 
 const PartitionConfig& partition_of(const Cluster& cluster, const Job& job) {
@@ -64,6 +65,7 @@ Priority priority_of(const Job& victim) {
 std::optional<base::Instant> shielded_until(const Cluster& cluster, PartitionIndex partition,
                                             const Job& victim) {
   if (victim.select.victim_mode != PreemptMode::kSuspend) return std::nullopt;
+  // Without a shadow the job is not suspended for this one.
   if (partition_of(cluster, victim).priority_tier >= cluster.partition(partition).tier()) {
     return std::nullopt;
   }
@@ -78,12 +80,14 @@ bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex parti
     case PreemptType::kNone:
       return false;
     case PreemptType::kPartitionPriority:
+      // With PRIORITY an equal priority is enough here, and is not enough between QOS (7.2).
       return partition_of(cluster, victim).priority_tier < cluster.partition(partition).tier() &&
              effective_mode(cluster, victim) != PreemptMode::kOff &&
              !((cluster.parameters().preempt_priority ||
                 cluster.partition(partition).config.preempt_priority) &&
                preemptor.priority < priority_of(victim));
     case PreemptType::kQos: {
+      // A job without a QOS neither preempts nor is preempted.
       const auto mine = cluster.find_qos(preemptor.request.qos);
       const auto its = cluster.find_qos(victim.request.qos);
       if (!mine || !its || effective_mode(cluster, victim) == PreemptMode::kOff) return false;
@@ -93,6 +97,8 @@ bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex parti
         return false;
       }
       const bool above = preemptor.priority > priority_of(victim);
+      // Within one QOS only WITHIN allows it, and only a job of a truly higher priority: otherwise
+      // two equal jobs could preempt each other in turn.
       if (*mine == *its) {
         return above && (cluster.parameters().preempt_within || cluster.qos(*mine).preempt_within);
       }
@@ -126,14 +132,18 @@ CandidateList candidates(const Cluster& cluster, const std::vector<const Job*>& 
   const NodeSet& nodes = cluster.partition(partition).nodes;
   std::vector<std::pair<std::tuple<std::int64_t, std::int64_t>, Candidate>> keyed;
   for (const Job* victim : allocated) {
+    // It gives its nodes back anyway, and a second ending would change nothing.
     if (victim->completing()) continue;
+    // This one is not a candidate, or not only: the selector itself leaves out its cores until
+    // then, so the answer may change at that instant too.
     const auto shielded = shielded_until(cluster, partition, *victim);
     if (shielded && now < *shielded) list.valid_until = std::min(list.valid_until, *shielded);
     if (!may_take(cluster, preemptor, partition, *victim)) continue;
     if (parameters.min_exempt_priority && priority_of(*victim) > *parameters.min_exempt_priority) {
       continue;
     }
-    // Wall time since the start, suspended time included.
+    // Wall time since the start, suspended time included (7.3 step 5). A job that is not ready yet
+    // has no start time; it counts from its allocation.
     const base::Instant started = victim->start_time.value_or(victim->allocated_at);
     const base::Instant exempt_until = started + exempt_time(cluster, *victim);
     if (now < exempt_until) {
@@ -143,6 +153,8 @@ CandidateList candidates(const Cluster& cluster, const std::vector<const Job*>& 
     if (!shares_a_node(cluster, *victim, nodes)) continue;
     const std::int64_t key =
         parameters.youngest_first ? -base::micros_since_epoch(started) : standing(cluster, *victim);
+    // The table order breaks ties: Slurm's sort leaves them open, and equal inputs must decide
+    // alike (7.4).
     keyed.push_back(
         {{key, victim->table_order}, {&victim->select, effective_mode(cluster, *victim)}});
   }

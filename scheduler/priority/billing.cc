@@ -21,7 +21,8 @@ MemoryRequest memory_asked(const Cluster& cluster, const JobRequest& request,
   return {};
 }
 
-// The mean over the partition's nodes.
+// Returns the mean over the partition's nodes: before a placement it is not known which of them the
+// job gets.
 std::int64_t memory_of_a_node(const Cluster& cluster, const Partition& partition) {
   std::int64_t sum = 0;
   for (const NodeIndex node : partition.nodes_ranked) sum += cluster.node(node).memory.value();
@@ -42,6 +43,7 @@ TresCounts requested(const Cluster& cluster, const JobRequest& request, Partitio
     counts[Tres::kMemory] = per_cpu->amount.value() * counts[Tres::kCpu];
   } else {
     const auto* per_node = std::get_if<MemoryPerNode>(&memory);
+    // --mem=0 asks for all memory of each node (R5.3).
     const bool all = per_node == nullptr || per_node->amount.value() == 0;
     const std::int64_t each = all ? memory_of_a_node(cluster, partition) : per_node->amount.value();
     counts[Tres::kMemory] = each * nodes_count;
@@ -63,6 +65,8 @@ TresCounts held_by(const Cluster& cluster, const Allocation& allocation, Partiti
 std::int64_t billing_milli(const Cluster& cluster, PartitionIndex partition,
                            const TresCounts& counts) {
   const auto& weights = cluster.partition(partition).config.billing_weights_micro;
+  // Weights are in millionths of a unit, the result in thousandths; hence the division by 1000
+  // below.
   if (!weights) return counts[Tres::kCpu] * kMilli;
   std::int64_t sum = 0;
   std::int64_t most = 0;

@@ -17,6 +17,8 @@ void FairShare::configure() {
   users_count_ = 0;
   for (std::size_t i = 1; i < all.size(); ++i) {
     if (all[i].is_user) ++users_count_;
+    // R9.15: an account with Fairshare=parent has no place among its siblings: its children count
+    // as its parent's (shares_under). A user with it stays, and counts as its account.
     if (all[i].shares.of_parent && !all[i].is_user) continue;
     const std::size_t under = all[i].shares_under->index();
     children_[under].push_back(AssociationIndex{static_cast<std::int32_t>(i)});
@@ -26,6 +28,8 @@ void FairShare::configure() {
     const std::size_t under = all[i].shares_under->index();
     const std::int64_t part =
         all[i].shares.of_parent ? kBillion : ppb(all[i].shares.count, children_shares_[under]);
+    // The product of the parts on the way down. Parents come before their children, so theirs is
+    // known.
     shares_ppb_[i] = times_ppb(part, shares_ppb_[under]);
   }
   before_charging();
@@ -43,18 +47,22 @@ std::int64_t FairShare::effective_usage_ppb(AssociationIndex index) {
   if (known) return *known;
   const Association& association = at(index);
   const std::int64_t own = usage_ppb(index);
+  // Set before the recursion: the root, and children of the root, stop here.
   known = own;
   if (!association.parent) return *known;
   const AssociationIndex under = *association.shares_under;
   if (association.shares.of_parent) return *(known = effective_usage_ppb(under));
   if (under.value() == 0) return *known;
   const std::int64_t excess = effective_usage_ppb(under) - own;
+  // In steps of a millionth: excess × part, both in billionths, would overflow 64 bits.
   known = own + excess / 1000 * ppb(association.shares.count, children_shares_[under.index()]) /
                     (kBillion / 1000);
   return *known;
 }
 
 void FairShare::before_charging() {
+  // R9.14: accounts now, before running jobs are charged; users when they are first asked for.
+  // (Recorded.)
   if (cluster_.accounts().empty() || cluster_.parameters().priority.fair_tree) return;
   effective_ppb_.assign(effective_ppb_.size(), std::nullopt);
   const std::vector<Association>& all = cluster_.accounts().all();
@@ -75,6 +83,7 @@ double FairShare::level(AssociationIndex index) const {
   if (association.shares.of_parent) {  // a user who counts as its account
     return under.value() == 0 ? std::numeric_limits<double>::infinity() : level(under);
   }
+  // No shares come last, even if nothing was used; nothing used comes first.
   if (association.shares.count == 0) return 0;
   if (usage_.of(index).billed == 0) return std::numeric_limits<double>::infinity();
   std::int64_t usage = 0;
@@ -106,10 +115,12 @@ void FairShare::rank(std::vector<AssociationIndex> siblings, bool tied, Rank& ra
     return a.index < b.index;
   });
   for (std::size_t i = 0; i < order.size();) {
+    // `tied`: the first of these is equal to the user ranked just before them, in another account.
     const bool same = i > 0 ? order[i].level == order[i - 1].level : tied;
     if (!order[i].is_account) {  // 2
       if (!same) ranks.current = ranks.next;
       tree_factor_ppb_[order[i].index.index()] = ppb(ranks.current, users_count_);
+      // Ranks are used up by ties, too: after two users of rank 5 comes rank 3.
       --ranks.next;
       ++i;
       continue;

@@ -51,6 +51,7 @@ std::int64_t job_size(const Cluster& cluster, const PriorityTotals& totals,
 
 std::int64_t age_factor(const PriorityParameters& parameters, base::Duration waited) {
   if (parameters.weight_age == 0) return 0;
+  // PriorityMaxAge=0: every job counts as old.
   if (parameters.max_age.count() <= 0) return kBillion;
   const base::Duration counted = std::clamp(waited, base::Duration{0}, parameters.max_age);
   return static_cast<std::int64_t>(static_cast<double>(counted.count()) /
@@ -58,6 +59,8 @@ std::int64_t age_factor(const PriorityParameters& parameters, base::Duration wai
 }
 
 std::int64_t term(std::int64_t weight, std::int64_t factor_ppb) {
+  // More than the greatest priority is as good as infinite; the bound keeps the product within 64
+  // bits.
   const std::int64_t most = (kPriorityMax + 1) * kMillion;
   const std::int64_t per_million = factor_ppb / (kBillion / kMillion);
   if (weight == 0 || per_million <= 0) return 0;
@@ -102,6 +105,7 @@ PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& t
   factors.fair_share = fair_share_ppb;
   const bool by_tres = parameters.weight_tres != TresWeights{};
   if (parameters.weight_job_size > 0 || by_tres) {
+    // Reading the request costs more than all the rest, so it is left out if no weight needs it.
     TresCounts asked = requested(cluster, request, partition);
     factors.job_size = job_size(cluster, totals, request, partition, asked);
     asked[Tres::kBilling] = billing_milli(cluster, partition, asked) / 1000;

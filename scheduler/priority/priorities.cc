@@ -18,6 +18,7 @@ void Priorities::configure() {
 }
 
 const PriorityTotals& Priorities::totals() {
+  // Made anew when they are next asked for: a burst of node events costs one sum.
   if (totals_version_ != cluster_.configuration_version()) totals_ = PriorityTotals{cluster_};
   totals_version_ = cluster_.configuration_version();
   return totals_;
@@ -56,9 +57,12 @@ bool Priorities::set(Job& job, base::Instant now) {
   for (const PartitionIndex partition : partitions) {
     const PriorityFactors found = factors(job, partition, now);
     each.push_back({partition, weighted_sum(parameters, found, job.request.nice)});
+    // Of several partitions only the last sum would stay, so it is not used for them (version 0
+    // below).
     job.fixed_terms = other_terms(parameters, found, job.request.nice);
   }
   job.fixed_terms_version = each.size() == 1 ? cluster_.configuration_version() : 0;
+  // A job whose partitions are all gone waits with the least priority.
   Priority first = each.empty() ? Priority{1} : each.front().priority;
   if (parameters.increase_only) first = std::max(first, before);
   job.priority = first;
@@ -103,6 +107,7 @@ void Priorities::begin(base::Instant now) {
   if (usage_.period_began() == base::Instant{}) usage_.begin_at(now);
   const base::Duration period =
       std::max<base::Duration>(cluster_.parameters().priority.calc_period, std::chrono::seconds{1});
+  // On a grid of the clock, so that a new leader ends periods at the same instants.
   period_end_ = base::boundary_at_or_after(usage_.period_began() + base::Duration{1}, period);
 }
 
@@ -113,6 +118,7 @@ void Priorities::begin(base::Instant now) {
 bool Priorities::end_period(base::Instant now) {
   usage_.end_period(now);
   fair_share_.before_charging();
+  // Run times are asked for below, and questions work nothing out by themselves.
   turns_.project();
   for (const auto& [order, job] : books_.allocated()) {
     usage_.charge(*job, turns_.run_time(*job, now));
@@ -123,6 +129,8 @@ bool Priorities::end_period(base::Instant now) {
   FairShareTerms terms(cluster_.accounts().all().size());
   bool changed = false;
   for (const auto& [order, job] : books_.table().all()) {
+    // CALCULATE_RUNNING keeps priorities of running jobs up to date, which PRIORITY preemption
+    // compares.
     if (job->pending() ? !job->held.has_value() : running_too && job->allocated()) {
       changed = set_again(*job, now, terms) || changed;
     }
@@ -150,6 +158,7 @@ bool Priorities::restore_usage(const UsageState& state, const std::vector<EndedJ
   fair_share_.configure();
   begin(now);
   for (const EndedJob& each : ended) {  // 2
+    // The job is gone; a record of just what a charge needs stands in for it.
     Job job;
     job.id = each.request.id;
     job.request = each.request;

@@ -58,6 +58,7 @@ std::optional<base::Instant> next_reset(UsageReset reset, base::Instant t) {
 void UsageLedger::configure() {
   std::map<std::pair<std::string, std::string>, Used> known;
   std::map<std::string, Used> known_qos;
+  // Indexes change with the configuration, names do not.
   for (std::size_t i = 0; i < names_.size(); ++i) known[names_[i]] = associations_[i];
   for (std::size_t i = 0; i < qos_names_.size(); ++i) known_qos[qos_names_[i]] = qos_[i];
   const AccountTree& tree = cluster_.accounts();
@@ -84,6 +85,7 @@ void UsageLedger::add_up() {
     if (!all[i].is_user) associations_[i] = Used{};
   }
   for (std::size_t i = all.size(); i-- > 1;) {
+    // Backwards, so that an account is complete before it is added to the one above it.
     add(associations_[all[i].parent->index()], associations_[i]);
   }
 }
@@ -94,6 +96,7 @@ std::int64_t UsageLedger::rate_of(const Job& job) const {
 }
 
 void UsageLedger::charge(Job& job, base::Duration run) {
+  // Whole seconds only (R9.4). What is left over is charged the next time.
   const auto more = std::chrono::floor<std::chrono::seconds>(run - job.charged);
   if (more.count() <= 0) return;
   job.charged += more;
@@ -116,6 +119,7 @@ void UsageLedger::end_period(base::Instant now) {
   const double factor =
       reset && *reset <= now ? 0 : decay_over(now - as_of_, parameters.decay_half_life);
   as_of_ = now;
+  // No decay, no time has passed, or both: rounding through a double would only lose digits.
   if (factor == 1) return;
   for (Used& used : associations_) halve(used, factor);
   for (Used& used : qos_) halve(used, factor);
