@@ -7,6 +7,9 @@
 namespace sched {
 namespace {
 
+// Three steps, because to ask about all sets of victims takes 2^n questions, and a question is a
+// whole selection:
+//
 // 1. With all victims taken the job must fit.
 // 2. Spare as many as possible, the dearest first: a set of which none can be spared, and an upper
 //    bound.
@@ -17,6 +20,7 @@ class Search {
   Search(const std::vector<VictimCost>& costs, VictimQuestion& question)
       : costs_{costs}, question_{question}, order_(costs.size()) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
+    // Stable, so that of victims of one price the first candidate goes first.
     std::stable_sort(order_.begin(), order_.end(),
                      [&](std::size_t a, std::size_t b) { return costs_[a] < costs_[b]; });
   }
@@ -28,6 +32,7 @@ class Search {
     const std::vector<std::size_t> dearest_first{order_.rbegin(), order_.rend()};
     spare_where_possible(dearest_first);
     std::reverse(best_.begin(), best_.end());
+    // From here on only sets that are really cheaper are asked for.
     best_cost_ = sum(best_);
     if (affordable(best_.size())) {  // 3
       for (const std::size_t victim : best_) question_.spare(victim);
@@ -53,6 +58,8 @@ class Search {
   // Spares as many as can be spared, in this order; whole blocks at a time.
   void spare_where_possible(std::span<const std::size_t> block) {
     for (const std::size_t victim : block) question_.spare(victim);
+    // By halves: where most victims can be spared, which is the usual case, this takes about
+    // log2(n) questions for each victim that cannot.
     if (question_.fits()) return;
     for (const std::size_t victim : block) question_.take(victim);
     if (block.size() == 1) {
@@ -69,6 +76,8 @@ class Search {
     std::int64_t sets = 1, total = 0;
     const auto count = static_cast<std::int64_t>(costs_.size());
     for (std::int64_t k = 1; k <= static_cast<std::int64_t>(size); ++k) {
+      // The binomial coefficient "count over k" from the one before it; the division leaves no
+      // rest.
       sets = sets * (count - k + 1) / k;
       total += sets;
       if (total > kVictimQuestionsMax) return false;

@@ -34,6 +34,8 @@ MemoryDemand memory_demand(const ClusterParameters& cluster, const PartitionConf
   const MemoryLimit& own = partition.max_memory;
   const std::optional<MemoryMiB> most =
       own.per_cpu || own.per_node ? own.per_cpu : cluster.max_memory.per_cpu;
+  // Step 6: instead of refusing the job, Slurm gives it as many times the CPUs as it exceeds the
+  // limit, so that each CPU keeps within it.
   if (most && most->value() > 0 && mib > most->value()) {
     const std::int64_t factor = quotient_up(mib, most->value());
     if (amount.per_cpu) {

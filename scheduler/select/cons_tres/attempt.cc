@@ -35,7 +35,11 @@ bool Attempt::others_stack_here(int rank) const {
 // (R4.14 to R4.16).
 bool Attempt::compatible(int rank) const {
   if (!occupancy_.memory().fits(shape_.memory, shape_.node_cpus, rank)) return false;
+  // A node without jobs, or with user-suspended ones alone, which hold memory and no cores: no
+  // class is in the way.
   if (!occupancy_.holds_cores(rank)) return true;
+  // R4.15 in counters: a job of an EXCLUSIVE partition lets no other job in, and goes nowhere where
+  // a job is.
   if (occupancy_.holds_reserved(rank)) return false;
   switch (shape_.node_class) {
     case NodeClass::kReserved:
@@ -69,6 +73,7 @@ int Attempt::offered_cpus(int rank, const CoreView& view) const {
   const CoreSet free = view.free(rank);
   // A job of whole nodes takes no node of which a core is missing (R4.21).
   if (shape_.whole_nodes && !(free == facts.cores)) return 0;
+  // MaxCPUsPerNode counts what this partition's own jobs hold on the node, in any row.
   const PartitionRows* own = ignores_others_ ? nullptr : occupancy_.rows(shape_.partition);
   return usable_cpus(
       shape_,
@@ -88,6 +93,8 @@ Offer Attempt::offer_of(const CoreView& view) const {
 
 const Offer& Attempt::idle_offer() {
   const auto evaluate = [&](int rank) { return idle_cpus(rank); };
+  // Which other partitions count as stacked depends on the extra row, and the memo's key does not
+  // tell of it.
   if (options_.takes_extra_row) return fresh_offer(evaluate);
   return memo_.get(
       {.kind = OfferMemo::Kind::kIdle, .configuration_version = cluster_.configuration_version()},
@@ -122,6 +129,7 @@ bool Attempt::only_idle() const {
 // victims: it asks for tiers alone.
 void Attempt::collect_exempt() {
   exempt_.clear();
+  // Looks at all jobs, so it is left out where no exempt time is configured.
   const bool any = cluster_.parameters().preempt_exempt_time ||
                    std::any_of(cluster_.qos().begin(), cluster_.qos().end(),
                                [](const QosConfig& qos) { return qos.preempt_exempt_time; });
@@ -141,10 +149,15 @@ void Attempt::collect_exempt() {
 CoreView Attempt::may_take() const {
   CoreView view{occupancy_};
   const ClusterParameters& parameters = cluster_.parameters();
+  // The gang stops whatever is under a shadow without asking about exempt times, so the cores of
+  // exempt jobs are not offered at all.
   if (!exempt_.empty()) view.subtract(exempt_.data());
+  // Only partition_prio keeps cores of other partitions from a job in this test.
   if (parameters.preempt_type != PreemptType::kPartitionPriority) return view;
   for (const PartitionIndex index : partitions_) {
     const Partition& partition = cluster_.partition(index);
+    // The job's own partition with several rows is left to test 4. Slurm 22.05 makes no exception
+    // of it (recorded).
     if (!parameters.as_recorded && index == shape_.partition && occupancy_.rows_count(index) > 1)
       continue;
     const PreemptMode mode = partition.config.preempt_mode.value_or(parameters.preempt_mode);
@@ -163,6 +176,8 @@ std::optional<Attempt::Found> Attempt::test_same_tier(const CoreView& base) {
   for (const PartitionIndex index : partitions_) {
     if (cluster_.partition(index).tier() == own_tier()) view.subtract(*occupancy_.rows(index));
   }
+  // First over any lower tier. Then tier after tier is left alone, from the highest down, for as
+  // long as the job still fits: so the victims are of the lowest tiers that suffice.
   Found found{choose_from(view_offer({.kind = OfferMemo::Kind::kNoEqual}, view), view), view};
   if (found.nodes.empty()) return std::nullopt;
   if (cluster_.parameters().placement == PlacementPolicy::kMinimisePreemption) {
@@ -193,6 +208,8 @@ std::optional<Attempt::Found> Attempt::stack_on_cheapest(const CoreView& view) {
   const std::vector<const SelectJob*> jobs = lower_tier_jobs();
   std::vector<VictimCost> costs;
   for (const SelectJob* job : jobs) costs.push_back(victim_cost(cluster_, *job));
+  // The view points to these sets, so they are a member and change as the question takes and spares
+  // jobs.
   left_alone_.assign(static_cast<std::size_t>(occupancy_.node_count()), CoreSet{});
   CoreView sparing = view;
   sparing.subtract(left_alone_.data());
@@ -221,13 +238,16 @@ std::optional<Attempt::Found> Attempt::test_rows(const CoreView& base) {
   const int wanted = occupancy_.rows_count(shape_.partition);
   rows->set_count(wanted);
   rows->pack();
-  // The fullest row is asked first; preempt/qos keeps the order (R4.12).
+  // The fullest row is asked first, so that small jobs fill holes and a row stays free for a large
+  // one; preempt/qos keeps the order, in which the extra row is last (R4.12).
   if (wanted > 1 && !qos) rows->sort_densest_first();
   CoreView within = base;  // no job is put on top of those beyond all rows
   for (int i = wanted; i < rows->count(); ++i) within.subtract(rows->row(i));
+  // The memo's key names a row, and not the rows beyond the count that were subtracted here.
   const bool remembers = rows->count() == wanted;
   int count = wanted;
   if (qos && !options_.takes_extra_row) --count;
+  // A job that shares with none has the first row alone.
   if (qos && shape_.node_class != NodeClass::kShared) count = 1;
   for (int i = 0; i < count; ++i) {  // 3
     CoreView view = within;
@@ -277,6 +297,8 @@ std::optional<Allocation> Attempt::place(const Found& found) const {
 }
 
 std::optional<Allocation> Attempt::run(const AttemptOptions& options) {
+  // What prepare() works out depends on the extra row; everything else of an attempt stays the same
+  // between two runs.
   if (options.takes_extra_row != options_.takes_extra_row) prepared_ = false;
   options_ = options;
   prepare();
@@ -313,6 +335,7 @@ void Attempt::prepare() {
 bool Attempt::may_fit() {
   if (std::exchange(options_, AttemptOptions{}).takes_extra_row) prepared_ = false;
   prepare();
+  // The widest test that this job may pass: if even that offers too little, no test can succeed.
   const Offer& offer =
       only_idle() ? idle_offer() : view_offer({.kind = OfferMemo::Kind::kMayTake}, may_take());
   return offer.count() >= shape_.min_nodes && offer.total() >= shape_.min_cpus &&

@@ -9,6 +9,7 @@ namespace {
 int limit_to_tasks(const Shape& shape, const NodeFacts& facts, int cpus) {
   if (shape.one_task_per_core) {  // no two of them begin on one core
     const int per_core = cpus_per_core(shape, facts);
+    // CPUs of the cores that one task takes whole. What is left of its last core is lost.
     const int of_task = (shape.cpus_per_task + per_core - 1) / per_core * per_core;
     if (of_task > shape.cpus_per_task) cpus = cpus / of_task * shape.cpus_per_task;
   }
@@ -42,11 +43,13 @@ int limit_to_memory(const Shape& shape, const NodeFacts& facts, int cpus, std::i
     const int per_core = cpus_per_core(shape, facts);
     const int unit = shape.unit == SelectUnit::kSocket ? facts.cores_per_socket : 1;
     const std::int64_t price = shape.memory.amount * charged_per_core(shape, facts);
+    // Cores are given up one by one, or socket by socket, until their memory fits (step 6).
     int cores = (cpus + per_core - 1) / per_core;
     cores = (cores + unit - 1) / unit * unit;
     while (cores > 0 && cores * price > free) cores -= unit;
     cpus = std::min(cpus, cores * per_core);
   }
+  // A task that has lost a CPU to the memory cannot run: whole tasks only.
   cpus -= cpus % shape.cpus_per_task;
   if (cpus < std::max(shape.tasks_per_node, 1) * shape.cpus_per_task) return 0;
   if (shape.one_node && !shape.overcommit && cpus < shape.min_cpus) return 0;
@@ -61,6 +64,7 @@ CoreSet usable_cores(const Shape& shape, const NodeFacts& facts, const CoreSet& 
   for (int socket = 0; socket < facts.sockets; ++socket) {
     const CoreSet cores =
         core_range(socket * facts.cores_per_socket, (socket + 1) * facts.cores_per_socket);
+    // CR_Socket: one used core makes the socket unusable.
     const bool taken = shape.unit == SelectUnit::kSocket && !free.contains(cores);
     if (taken || (free & cores).count() < shape.cores_per_socket) usable -= cores;
   }
@@ -89,10 +93,12 @@ int usable_cpus(const Shape& shape, const NodeView& node) {
             .count();
     if (here == 0) continue;
     ++sockets;
+    // --ntasks-per-socket caps what a socket gives.
     cpus += std::min(here, most) * per_core;
   }
   if (cpus == 0 || sockets < shape.sockets_per_node) return 0;
   if (shape.max_cpus_per_node != kNoLimit) {
+    // Counted in whole cores, as these are charged.
     const int left = shape.max_cpus_per_node - node.own_used.count() * facts.threads;
     if (left <= 0 || (shape.whole_nodes && left < facts.cpus_count())) return 0;
     cpus = std::min(cpus, left);

@@ -25,6 +25,7 @@ class Taker {
       const NodeFacts& node = occupancy_.facts(rank);
       const int unit = cpus_per_core(shape_, node) *
                        (shape_.unit == SelectUnit::kSocket ? node.cores_per_socket : 1);
+      // A node that took all CPUs would leave nothing for the nodes that the job must have besides.
       const std::int64_t most = rem_cpus_ - std::int64_t{std::max(min_rem_nodes_ - 1, 0)} * unit;
       if (cpus > most) cpus = static_cast<int>(std::max<std::int64_t>(most, shape_.node_cpus));
     }
@@ -40,6 +41,7 @@ class Taker {
   // Enough, if not as many nodes as wished for.
   bool acceptable() const { return rem_cpus_ <= 0 && enough_nodes(0); }
   bool enough_nodes(int count) const {
+    // Of "-N2-4" two nodes may be missing in the end.
     const int spare = shape_.req_nodes > shape_.min_nodes ? shape_.req_nodes - shape_.min_nodes : 0;
     return count >= rem_nodes_ - spare;
   }
@@ -74,6 +76,7 @@ struct Run {
 // The end of the run of neighbours that begins here.
 int run_end(const Offer& offer, const ChoiceRequest& request, int begin) {
   const int end = offer.nodes().next_absent(begin);
+  // --contiguous must not fail because of weights: its runs are not cut at them.
   if (request.shape.contiguous) return end;
   const int cut = request.occupancy.weight_changes().next(begin + 1);
   return cut >= 0 && cut < end ? cut : end;
@@ -118,6 +121,7 @@ Run* best_run(std::vector<Run>& runs, const ChoiceRequest& request, const Taker&
   for (Run& run : runs) {
     if (run.nodes == 0 || (one_block && run.first_required < 0)) continue;
     const bool suffices = run.cpus >= taker.rem_cpus() && taker.enough_nodes(run.nodes);
+    // One block has to do: a run that does not suffice cannot be added to by another.
     if (contiguous && !suffices) continue;
     bool better = best == nullptr || (best->first_required < 0 && run.first_required >= 0) ||
                   run.weight < best->weight;
@@ -168,6 +172,8 @@ std::vector<Chosen> best_fit(const Offer& offer, const ChoiceRequest& request) {
        rank = request.required.next(rank + 1)) {
     taker.take(rank);
   }
+  // Runs keep jobs together: a large job that takes a run whole leaves larger runs to the others
+  // than one that takes nodes from everywhere.
   std::vector<Run> runs = find_runs(offer, request);  // 2
   if (request.shape.contiguous && request.any_required) {
     // All required nodes in one block.
@@ -181,6 +187,7 @@ std::vector<Chosen> best_fit(const Offer& offer, const ChoiceRequest& request) {
     Run* const run = best_run(runs, request, taker);
     if (run == nullptr) break;
     take_run(*run, offer, request, taker);
+    // Used up: what it could give has been taken.
     run->nodes = 0;
   }
   if (!taker.complete() && !taker.acceptable()) return {};
@@ -228,6 +235,7 @@ std::vector<Chosen> least_loaded(const Offer& offer, const ChoiceRequest& reques
                        .all = facts.cores_count()});
     }
   }
+  // The fraction of free cores is compared crosswise, in integers.
   std::stable_sort(order.begin(), order.end(),
                    [](const Load& a, const Load& b) { return a.before(b); });
   for (const Load& load : order) {
@@ -265,6 +273,8 @@ std::vector<Chosen> choose(const Offer& offer, const ChoiceRequest& request) {
     most = std::max(most, offer.cpus(rank));
   }
   Offer rest = offer;
+  // Nodes that offer at most `count` CPUs are left out. It ends when the job fits, or when so few
+  // nodes are left that it must have them all.
   for (int count = 1; count < most; ++count) {
     bool changed = false;
     for (int rank = rest.nodes().next(0); rank >= 0 && rest.count() > min_nodes;

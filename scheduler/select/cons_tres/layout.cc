@@ -44,6 +44,7 @@ class CyclicPicker {
       for (int socket = first_socket_; socket < node_.sockets && cpus_ > 0; ++socket) {
         take_one(socket);
       }
+      // A whole round without a core: the sockets in question are used up.
       if (cpus_ == before) return std::nullopt;
     }
     return taken_;
@@ -73,11 +74,13 @@ class CyclicPicker {
   std::vector<int> whole_tasks() const {
     std::vector<int> limits;
     for (int socket = 0; socket < node_.sockets; ++socket) {
+      // So many that only whole tasks are in the socket; what is left over is dealt out cyclically.
       const int here = free_cpus(socket);
       limits.push_back(here - here % shape_.cpus_per_task);
     }
     return limits;
   }
+  // Counts back from the last socket until its sockets suffice.
   int first_needed_socket() const {
     int left = cpus_;
     int socket = node_.sockets;
@@ -113,11 +116,13 @@ std::vector<SocketFree> fewest_sockets(const std::vector<SocketFree>& sockets, i
   // Exact for equal sockets that are partly taken; near enough for anything stranger.
   int held = std::accumulate(best.begin(), best.end(), 0,
                              [](int sum, const SocketFree& one) { return sum + one.free; });
+  // Sockets from `end` on have been taken in exchange, or were too small.
   std::size_t end = sockets.size();
   for (std::size_t i = count; i-- > 0;) {
     for (std::size_t other = end; other-- > count;) {
       if (sockets[other].free >= best[i].free) break;
       if (held - best[i].free + sockets[other].free < cores) continue;
+      // Of equal sockets the first.
       while (other > count && sockets[other - 1].free == sockets[other].free) --other;
       held += sockets[other].free - best[i].free;
       best[i] = sockets[other];
@@ -165,6 +170,8 @@ class TaskCounter {
       while (nodes_[i].tasks < per_core && has_room(i) && give(i)) {
       }
     }
+    // Rounds over the nodes, a core's worth of tasks at a time (4.11 step 2). A round that places
+    // none has met full nodes everywhere; only --overcommit has tasks left then.
     bool beyond = false;  // more tasks than CPUs: --overcommit
     while (tasks_left_ > 0) {
       const int before = tasks_left_;
@@ -181,6 +188,7 @@ class TaskCounter {
  private:
   int tasks_count() const {
     const int nodes = static_cast<int>(chosen_.size());
+    // 4.11 step 1, in the order in which Slurm looks.
     int cpus = nodes * std::max(1, shape_.tasks_per_node);
     cpus = std::max({cpus, shape_.min_cpus, shape_.node_cpus * nodes});
     if (shape_.overcommit && shape_.tasks > 0) {
@@ -202,6 +210,7 @@ class TaskCounter {
     if (tasks_left_ == 0) return false;
     --tasks_left_;
     ++nodes_[i].tasks;
+    // Bounded by what was chosen: an overcommitted task brings no CPU with it.
     nodes_[i].cpus = std::min(nodes_[i].cpus + shape_.cpus_per_task, chosen_[i].cpus);
     return true;
   }
@@ -239,6 +248,7 @@ std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, con
     cores = CyclicPicker{shape, node, free, cpus}.pick();
   }
   if (!cores || shape.unit != SelectUnit::kSocket) return cores;
+  // CR_Socket: a job is charged, and blocks, every socket that it touches.
   CoreSet sockets;  // whole ones
   for (int socket = 0; socket < node.sockets; ++socket) {
     const CoreSet all = socket_cores(node, socket);
@@ -260,11 +270,14 @@ std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts&
         pick_cores(shape, node, usable_cores(shape, node, free), occupied_cpus(shape, node, tasks));
     if (!cores) return std::nullopt;
     use.cores = *cores;
+    // Core and socket modes charge whole cores, CPU mode the CPUs of the tasks (4.11 step 4).
     use.cpus = shape.unit == SelectUnit::kCpu ? tasks.cpus
                                               : cores->count() * charged_per_core(shape, node);
   }
   if (shape.memory.per == CountedPer::kNothing) return use;
   const std::int64_t memory = shape.memory.charge(use.cpus, node.memory_mib);
+  // The offer was for CPUs; the cores they came to may be more, and memory per CPU with them
+  // (R4.22).
   if (memory > free_memory) return std::nullopt;
   use.memory = MemoryMiB{memory};
   return use;

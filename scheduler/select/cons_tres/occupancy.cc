@@ -48,6 +48,8 @@ PartitionRows& Occupancy::rows_for(PartitionIndex partition) {
   if (partition.index() >= rows_.size()) rows_.resize(partition.index() + 1);
   auto& rows = rows_[partition.index()];
   if (!rows)
+    // Packing moves jobs between rows, which changes what single rows offer though no job came or
+    // went.
     rows = std::make_unique<PartitionRows>(node_count(), [this](int rank) { touch(rank); });
   rows->set_count(rows_count(partition));
   return *rows;
@@ -60,6 +62,8 @@ std::vector<RankCores> Occupancy::cores_of(const SelectJob& job) const {
   for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation& use) {
     nodes.push_back({rank, use.cores});
   });
+  // Allocations are in rank order when they are made; nodes that have come or gone since may have
+  // changed the ranks.
   if (!std::is_sorted(nodes.begin(), nodes.end(),
                       [](const RankCores& a, const RankCores& b) { return a.rank < b.rank; })) {
     std::sort(nodes.begin(), nodes.end(),
@@ -71,6 +75,7 @@ std::vector<RankCores> Occupancy::cores_of(const SelectJob& job) const {
 void Occupancy::charge_memory(const SelectJob& job, std::int64_t sign) {
   for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation& use) {
     if (use.memory.value() == 0) return;
+    // What the job was given, not what its request would come to now.
     memory_.hold(rank, sign * use.memory.value());
     touch(rank);
   });
@@ -103,6 +108,7 @@ void Occupancy::refresh(int rank) {
 // Appends to the log of what changed. A log that has grown too long is forgotten, and its readers
 // start over.
 void Occupancy::touch(int rank) {
+  // Beyond that a reader does better to work all nodes out anew.
   if (log_.size() > 4 * facts_.size() + 1024) {
     log_begin_ += log_.size() + 1;  // one more: readers at the old end must start over
     log_.clear();
@@ -122,6 +128,7 @@ void Occupancy::add(const SelectJob& job) {
   const bool added = jobs_.emplace(job.id, &job).second;
   CHECK(added, to_string(job.id));
   charge_memory(job, +1);
+  // R5.2: memory stays charged to a suspended job, cores do not.
   if (!job.user_suspended) take_cores(job);
 }
 
@@ -138,6 +145,7 @@ void Occupancy::take_cores(const SelectJob& job) {
   count_class(job, node_class, +1);
   const std::vector<RankCores> nodes = cores_of(job);
   if (nodes.empty()) return;
+  // By what it asked for and not by what it holds: so does Slurm when it packs (R4.11).
   const int cpus = cpus_asked(cluster_, job, static_cast<int>(nodes.size()));
   rows_for(job.partition).add(job.id, nodes, cpus);
   for (const RankCores& node : nodes) {
@@ -232,6 +240,7 @@ void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep kee
       step.in_row = true;
     }
   }
+  // Noted in the step, since what was not taken away must not be put back.
   if (step.memory) charge_memory(job, -1);
   trial_.push_back(step);
 }
@@ -259,10 +268,12 @@ void Occupancy::end_trial() {
   for (const auto& rows : rows_) {
     if (rows) rows->end_trial();
   }
+  // The rows have restored themselves; counters and memory follow.
   for (const TrialStep& step : trial_) restore(step);
   trial_.clear();
   in_trial_ = false;
   if (log_begin_ > trial_log_begin_) return;
+  // Readers first: they look the touched ranks up in the part of the log that goes.
   if (on_trial_end_) on_trial_end_(trial_log_begin_);
   log_.resize(trial_log_begin_ - log_begin_);
 }

@@ -7,6 +7,7 @@
 namespace sched::cons_tres {
 namespace {
 
+// Beyond so many changes a packing from scratch is cheaper; rows are bits of a word.
 constexpr std::size_t kChangesMax = 32;  // each moves a part of the entries
 constexpr int kRowsMax = 64;
 
@@ -38,6 +39,7 @@ struct Packing::Rows {
     for (std::size_t i = 0; i < order.size(); ++i) {
       const auto id = static_cast<std::size_t>(order[i].id);
       at[id] = i;
+      // The rows in front of this one, as bits: "is each of them blocked?" is then one operation.
       before[id] = passed;
       passed |= bit(order[i].id);
     }
@@ -53,6 +55,7 @@ struct Packing::Rows {
   void put(int id, int cores_count) {
     const std::size_t place = at[static_cast<std::size_t>(id)];
     order[place].held_count += cores_count;
+    // One row has grown, so the order changes only if it passes the one in front of it.
     if (place == 0 || order[place].held_count <= order[place - 1].held_count) return;
     for (std::size_t i = 0; i < order.size(); ++i) {
       for (std::size_t j = i + 1; j < order.size(); ++j) {
@@ -136,6 +139,8 @@ void Packing::came(RowJob& job) {
 void Packing::leaves(const RowJob& job) {
   if (!count_change()) return;
   const std::size_t index = index_of(job);
+  // Its cores are free for the jobs behind it on these nodes: they may move to a row further in
+  // front.
   mark_unknown(job, index + 1);
   entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(index));
   for (const RankCores& node : job.nodes) {
@@ -185,16 +190,21 @@ Packing::Result Packing::replay(std::vector<Row>& rows, std::vector<Move>& moves
     forget();
     return Result::kTooMuch;
   }
+  // A search costs so much more than an addition that from about one in 64 on a packing from
+  // scratch wins.
   std::size_t looked_for_max = 64 + entries_.size() / 64;
   Rows state{rows};
   std::size_t equals_end = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
+    // Equal keys begin: which of them goes first depends on the rows they were in (R4.11).
     if (i == equals_end) {
       while (++equals_end < entries_.size() && entries_[equals_end].key == entries_[i].key) {
       }
       order_equals(i, equals_end, state);
     }
     Entry& entry = entries_[i];
+    // The invariant of the replay: the job stays if nothing around it changed and all rows in front
+    // of its own are known to be blocked for it.
     if (entry.unknown || (state.before[static_cast<std::size_t>(entry.row)] & ~entry.blocked)) {
       if (looked_for_max-- == 0) {
         forget();
@@ -212,6 +222,7 @@ Packing::Result Packing::replay(std::vector<Row>& rows, std::vector<Move>& moves
         mark_unknown(*entry.job, i + 1);
       }
     }
+    // The order of the rows is made again step by step, as if all jobs had been put anew.
     state.put(entry.row, entry.cores_count);
   }
   rows = std::move(state.order);

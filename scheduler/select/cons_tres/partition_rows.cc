@@ -26,6 +26,7 @@ void PartitionRows::set_count(int count) {
   for (const Row& row : rows_) id = std::max(id, row.id);
   while (rows_.size() < wanted) rows_.push_back(Row{.id = ++id, .cores = {}});
   jobs_on_.resize(at(node_count_));
+  // The second row makes the union differ from the first.
   if (rows_.size() < 2 || !used_.empty()) return;
   used_ = rows_.front().cores;
   used_.resize(at(node_count_));
@@ -40,6 +41,7 @@ PartitionRows::Row& PartitionRows::row_of(const RowJob& job) {
 
 // Whether all these cores are free in the row.
 bool PartitionRows::fits(const std::vector<RankCores>& nodes, const Row& row) const {
+  // A row that was never used has no cores to compare with.
   if (row.jobs_count == 0) return true;
   return std::none_of(nodes.begin(), nodes.end(), [&](const RankCores& node) {
     return row.cores[at(node.rank)].intersects(node.cores);
@@ -112,6 +114,7 @@ void PartitionRows::list(RowJob& job) {
 
 void PartitionRows::unlist(const RowJob& job) {
   if (packing_.known()) packing_.leaves(job);
+  // The last one takes its place: flat_ has no order, so nothing is moved.
   flat_.back()->place = job.place;
   flat_[job.place] = flat_.back();
   flat_.pop_back();
@@ -186,6 +189,7 @@ bool PartitionRows::replay() {
     case Packing::Result::kPacked:
       break;
   }
+  // All out before any goes in: jobs that change places with each other would overlap in between.
   for (const Packing::Move& move : moves) take_out(*move.job);
   for (const Packing::Move& move : moves) {
     move.job->row = move.row;
@@ -232,6 +236,7 @@ void PartitionRows::pack_from_scratch() {
     remember(*job, row);
     sort_densest_first();
   }
+  // The jobs put so far get their rows back; the others have not lost theirs.
   if (rows_before.size() < order.size()) {  // 3
     packing_.forget();
     for (std::size_t i = 0; i < rows_before.size(); ++i) order[i].second->row = rows_before[i];
@@ -274,6 +279,7 @@ std::vector<PartitionRows::Row> PartitionRows::empty_rows(const std::vector<Row>
 
 void PartitionRows::keep_memory(std::vector<Row> rows) {
   for (Row& row : rows) {
+    // A row's cores are a large array; packing would allocate one for each row each time.
     if (row.cores.size() == at(node_count_) && spare_.size() < rows_.size()) {
       spare_.push_back(std::move(row.cores));
     }

@@ -17,6 +17,7 @@ void resolve_memory(const ClusterParameters& cluster, const PartitionConfig& par
 
 void resolve_threads(const ClusterParameters& cluster, const JobRequest& asked, Shape& shape) {
   std::optional<int> tasks_per_core = asked.tasks_per_core;
+  // CR_ONE_TASK_PER_CORE is a default: a request for threads or tasks per core overrides it.
   if (!tasks_per_core && !asked.threads_per_core && cluster.one_task_per_core) tasks_per_core = 1;
   if (tasks_per_core) shape.cpus_per_core_max = *tasks_per_core * shape.cpus_per_task;
   shape.one_task_per_core = tasks_per_core == 1;
@@ -64,6 +65,7 @@ int cpus_asked(const Cluster& cluster, const SelectJob& job, int nodes_count) {
   const MemoryDemand memory =
       memory_demand(cluster.parameters(), cluster.partition(job.partition).config, asked.memory);
   const int per_task = std::max(1, asked.cpus_per_task) * memory.task_factor;
+  // The greatest of its three ways to ask for CPUs.
   return std::max({nodes_count * asked.tasks_per_node.value_or(1),
                    nodes_count * asked.min_cpus_per_node.value_or(1),
                    tasks_of(asked, nodes_count) * per_task});

@@ -26,6 +26,7 @@ SparingQuestion::SparingQuestion(const Cluster& cluster, const std::vector<const
 }
 
 void SparingQuestion::change(std::size_t victim, bool taken) {
+  // Noted only; the offer is worked out when it is asked for, once for many changes of a node.
   if (taken_[victim] == taken) return;
   taken_[victim] = taken;
   for (const int rank : ranks_[victim]) changed_.set(rank);

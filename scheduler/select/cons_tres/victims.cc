@@ -25,6 +25,7 @@ class EndingQuestion final : public VictimQuestion {
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
       if (taken_[i]) trial.remove(*jobs_[i], Keep::kNothing);
     }
+    // Cheap, and refuses most sets before the tests are run.
     if (!attempt_.may_fit()) return std::nullopt;
     return attempt_.run({});
   }
@@ -88,6 +89,8 @@ SelectOutcome VictimSearch::by_suspending() {
     }
   }
   SelectOutcome outcome;
+  // Once more with the real books: the trial only showed that one candidate suffices as a ticket,
+  // and the job is placed beside its victims, not instead of them.
   if (fits) outcome.allocation = attempt_.run({.takes_extra_row = true});
   return outcome;
 }
@@ -135,11 +138,14 @@ SelectOutcome VictimSearch::by_removing() {
   for (int passes = 0;; ++passes) {
     success = remove_until_fits(order);
     if (!success) return {};
+    // Example 14.10: candidates of 2, 4 and 8 nodes for a job of 8. The first pass removes all
+    // three; with the decisive one in front the second pass needs that one alone.
     if (passes >= reorders_max || static_cast<int>(order.size()) <= passes + 1) break;
     reorder(order, *success);
   }
   SelectOutcome outcome;
   for (std::size_t i = 0; i < success->removed_count; ++i) {
+    // A candidate that was removed on the way and has no node of the allocation is spared.
     if (must_end(order[i]) && nodes_shared(order[i], success->allocation) > 0) {
       outcome.victims.push_back(order[i]);
     }

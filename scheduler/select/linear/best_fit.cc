@@ -47,6 +47,7 @@ class BestFit {
       if (request_.contiguous && !sufficient(run)) break;
       take_from(run);
       if (request_.contiguous) break;
+      // It gave all it could and was not enough: the next best adds to it.
       run.nodes = run.cpus = 0;
     }
     if (request_.contiguous && !one_block()) return std::nullopt;
@@ -99,6 +100,7 @@ class BestFit {
     if (!any_required_) return;
     std::size_t at = 0;
     for (int rank = request_.required.next(0); rank >= 0; rank = request_.required.next(rank + 1)) {
+      // Both are ascending, so one walk finds the run of each.
       while (runs_[at].end <= rank) ++at;
       Run& run = runs_[at];
       if (run.first_required < 0) run.first_required = rank;
@@ -117,6 +119,8 @@ class BestFit {
       least = std::min(least, cpus_.cpus(rank));
       most = std::max(most, cpus_.cpus(rank));
     }
+    // If the smallest nodes cannot bring the CPUs together, where nodes lie does not count any
+    // more.
     return least < most && rem_cpus_ > static_cast<long long>(least) * rem_nodes_;
   }
 
@@ -163,6 +167,7 @@ class BestFit {
     for (int rank = from; rank < run.end && room_ > 0 && !satisfied(); ++rank) {
       if (!chosen_.test(rank)) take(rank);
     }
+    // Below the first required node there is still something to take, nearest first.
     for (int rank = from - 1; rank >= run.begin && room_ > 0 && !satisfied(); --rank) {
       if (!chosen_.test(rank)) take(rank);
     }

@@ -16,6 +16,7 @@ Linear::Linear(const Cluster& cluster) : cluster_{cluster}, books_{cluster} {
   };
   std::vector<int> ranks(cpus.size());
   std::iota(ranks.begin(), ranks.end(), 0);
+  // Kept only if weights differ from the order of ranks; otherwise walks by rank do.
   if (!std::is_sorted(ranks.begin(), ranks.end(), lighter)) {
     std::stable_sort(ranks.begin(), ranks.end(), lighter);
     by_weight_ = std::move(ranks);
@@ -40,6 +41,7 @@ int Linear::min_cpus(const SelectJob& job) const {
 NodeSet Linear::count(const SelectRequest& request, const NodeSet& nodes, int run_limit,
                       int total_limit) const {
   const CountedDemand memory = memory_of(*request.job);
+  // The usual question, about nodes without any job, is answered by sets alone.
   if (run_limit == 0 && total_limit == 0) {
     NodeSet eligible = nodes & books_.empty();
     if (memory.per != CountedPer::kNothing) eligible &= books_.roomy(memory);
@@ -61,6 +63,7 @@ std::optional<Linear::Ranks> Linear::find_mate(const SelectRequest& request,
                                                const NodeSet& eligible) const {
   const JobRequest& asked = *request.job->request;
   for (const auto& [order, mate] : jobs_) {
+    // It gets no turns, so there is nothing to alternate with.
     if (mate->user_suspended) continue;
     if (static_cast<int>(mate->allocation->nodes.size()) != request.req_nodes) continue;
     if (mate->request->contiguous != asked.contiguous) continue;
@@ -110,6 +113,8 @@ std::optional<Linear::Ranks> Linear::first_of(const BestFitRequest& question) co
     chosen.set(rank);
     ++count;
   }
+  // Fewer than wished for are accepted down to the minimum (4.4.4 step 6), as long as the CPUs
+  // suffice.
   if (count < std::max(question.min_nodes, by_cpus) || count > question.max_nodes) {
     return std::nullopt;
   }
@@ -200,6 +205,8 @@ std::optional<Linear::Ranks> Linear::fit_on_first(const BestFitRequest& question
 std::optional<Linear::Ranks> Linear::run_now(const SelectRequest& request,
                                              const NodeSet& nodes) const {
   if (takes_idle_nodes(request)) {
+    // Nodes whose jobs their users have suspended count as idle too, so with such jobs the short
+    // way would skip some.
     if (stopped_ == 0 && takes_first_nodes(request)) {
       if (auto first = first_empty(request)) return first;
     }
@@ -215,9 +222,12 @@ std::optional<Linear::Ranks> Linear::run_now(const SelectRequest& request,
       const int total_limit = extra == 0 ? k : last ? kUnlimited : k + extra;
       const NodeSet eligible = count(request, nodes, k, total_limit);
       const int found = eligible.count();
+      // The same nodes as before, or too few: the answer cannot be another one.
       if (found == previous || found < request.min_nodes) continue;
       previous = found;
       if (k > 0) {
+        // R4.6: a job that lies exactly on another alternates with that one alone; two that overlap
+        // in part would stop each other and a third.
         if (auto mate = find_mate(request, eligible)) return mate;
       }
       if (auto fitting = fit(request, eligible)) return fitting;

@@ -41,6 +41,8 @@ void NodeBooks::count_presence(const SelectJob& job, int delta) {
     node.total += delta;
     memory_.hold(rank, delta * use.memory.value());
     empty_.assign(rank, node.total == 0);
+    // A lower bound of the first empty node, so that a search does not pass over the full ones each
+    // time.
     if (node.total == 0) first_empty_ = std::min(first_empty_, rank);
   });
 }
@@ -53,6 +55,7 @@ bool NodeBooks::is_roomy(const CountedDemand& demand, int rank) const {
 const NodeSet& NodeBooks::roomy(const CountedDemand& demand) const {
   const auto known = std::ranges::find(roomy_, demand, &Roomy::demand);
   if (known != roomy_.end()) return known->nodes;
+  // The last few demands: jobs of a queue ask for few different amounts of memory.
   if (roomy_.size() == kRoomyMax) roomy_.erase(roomy_.begin());
   Roomy& made = roomy_.emplace_back(Roomy{demand, cluster_.no_nodes()});
   for (int rank = 0; rank < cluster_.node_count(); ++rank) {
@@ -63,6 +66,7 @@ const NodeSet& NodeBooks::roomy(const CountedDemand& demand) const {
 
 void NodeBooks::node_changed(int rank) {
   memory_.set_capacity(rank, cluster_.spec_at(rank).memory.value());
+  // In Kubernetes memory changes with the pods of others, so the sets are mended and not forgotten.
   for (Roomy& known : roomy_) known.nodes.assign(rank, is_roomy(known.demand, rank));
 }
 

@@ -27,6 +27,7 @@ struct Linear::Removal {
 std::optional<Linear::Ranks> Linear::remove_until_fits(const SelectRequest& request,
                                                        std::vector<Removal>& removals,
                                                        std::size_t& removed_count) {
+  // So many jobs may run there besides this one; victims count until they are removed.
   const int run_limit = share_of(request) - 1;
   const CountedDemand memory = memory_of(*request.job);
   NodeBooks::Trial trial{books_};
@@ -39,6 +40,7 @@ std::optional<Linear::Ranks> Linear::remove_until_fits(const SelectRequest& requ
     removal.usable = 0;
     for_each_rank(cluster_, *candidate.job->allocation, [&](int rank, const NodeAllocation&) {
       if (!request.nodes.test(rank)) return;
+      // Only nodes of the removed job can have become eligible; the others are as before.
       if (!eligible.test(rank) && books_.admits(rank, run_limit, kUnlimited) &&
           books_.memory().fits(memory, cpus_.cpus(rank), rank)) {
         eligible.set(rank);
@@ -68,6 +70,8 @@ std::optional<Linear::Ranks> Linear::with_victims(const SelectRequest& request,
   if (removals.size() > 1) {  // 2
     for (std::size_t i = removed_count; i < removals.size(); ++i) removals[i].usable = 0;
     const auto decisive = removals.begin() + static_cast<std::ptrdiff_t>(removed_count) - 1;
+    // The decisive one goes first (9999 in Slurm's arrays), the others behind it by what they have
+    // to offer.
     std::rotate(removals.begin(), decisive, decisive + 1);
     std::stable_sort(removals.begin() + 1, removals.end(),
                      [](const Removal& a, const Removal& b) { return a.usable > b.usable; });
@@ -97,6 +101,8 @@ class Linear::Sparing final : public VictimQuestion {
         blockers_(static_cast<std::size_t>(linear.cluster_.node_count()), 0) {
     const Cluster& cluster = linear.cluster_;
     const int own_tier = cluster.partition(request.job->partition).tier();
+    // With gang a job that is stacked upon jobs of a lower tier stops them without a list of
+    // victims (7.6.5); here these cost something, too.
     const bool shadows = request.may_stack && cluster.parameters().gang;
     for (std::size_t i = 0; i < request.candidates.size(); ++i) {
       victims_.push_back({.job = request.candidates[i].job, .candidate = i});
