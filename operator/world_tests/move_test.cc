@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/usage_record.h"
 #include "operator/testing/world.h"
 
 namespace control {
@@ -106,6 +107,45 @@ TEST_F(Move, JobsKeepTheirNumbersAndPlacesAndLostGangsAreRequeued) {
   fresh_.run_for(seconds{5});
   EXPECT_GT(fresh_.job("new").status.job_id, old_.job("held").status.job_id);
   expect_no_violations(fresh_);
+}
+
+// The record of usage is copied like the rest; the operator comes when all objects are there.
+TEST_F(Move, FairShareGoesOnFromTheUsageOfTheOldCluster) {
+  nlohmann::json config = linear_config();
+  config["spec"]["priority"] = {
+      {"type", "Multifactor"}, {"weights", {{"fairShare", 1000}}}, {"calcPeriod", "10s"}};
+  old_.apply(config);
+  old_.apply({{"apiVersion", "kubegang.io/v1alpha1"},
+              {"kind", "Account"},
+              {"metadata", {{"name", "physics"}}},
+              {"spec", {{"namespaces", {{{"name", old_.job("runs").metadata.ns}}}}}}});
+  old_.patch_job("runs", {{"control", {{"cancel", true}}}});
+  old_.apply(gang_job("counted", 5, ""));
+  old_.run_for(seconds{90});
+  const std::string name{kube::kUsageRecordName};
+  const auto before = old_.client().get<kube::UsageRecord>({"", name});
+  ASSERT_TRUE(before.ok()) << before.error().message;
+  ASSERT_EQ(before->spec.namespaces.size(), 1U);
+  const std::int64_t used = before->spec.namespaces[0].billed;
+  ASSERT_GT(used, 5 * 8 * 30 * 1000) << "five nodes of 8 CPUs for more than half a minute";
+
+  ASSERT_NO_FATAL_FAILURE(copy<kube::Account>(old_, fresh_));
+  kube::UsageRecord copied = *before;
+  copied.metadata = {};
+  copied.metadata.name = name;
+  ASSERT_TRUE(fresh_.client().create(copied).ok());
+  ASSERT_NO_FATAL_FAILURE(copy<kube::SchedulerConfig>(old_, fresh_));
+  fresh_.restart_operator();
+  fresh_.run_for(seconds{1});
+  fresh_.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}}));
+  fresh_.apply(gang_job("new", 1, "5s"));
+  ASSERT_TRUE(fresh_.run_until([&] { return fresh_.state("new") == "Completed"; }, minutes{1}));
+  fresh_.run_for(seconds{15});
+  const auto after = fresh_.client().get<kube::UsageRecord>({"", name});
+  ASSERT_TRUE(after.ok()) << after.error().message;
+  ASSERT_EQ(after->spec.namespaces.size(), 1U);
+  EXPECT_NE(after->spec.taken_at, before->spec.taken_at) << "the new operator has written it";
+  EXPECT_GT(after->spec.namespaces[0].billed, used);
 }
 
 // What a tool does that copies specs only.
