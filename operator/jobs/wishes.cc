@@ -6,6 +6,7 @@
 #include "api/wellknown.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/queue_priorities.h"
+#include "operator/jobs/status_after.h"
 #include "operator/translate/job_check.h"
 #include "operator/translate/job_translation.h"
 #include "operator/translate/sentences.h"
@@ -17,11 +18,19 @@ namespace {
 constexpr base::Duration kSuspensionPatience = std::chrono::seconds{5};
 const std::string kWaits = "its suspension waits: node ";
 
+// What is being deleted waits for its finalizers, or in the foreground for its pods.
+bool must_end(const JobRecord& job) {
+  return job.object->spec.control.cancel.value_or(false) ||
+         job.object->metadata.deletion_timestamp.has_value();
+}
+
 }  // namespace
 
 void Wishes::heed(JobRecord& job) {
   judge(job);
-  tell_commands(job);
+  if (job.submitted) return tell_commands(job);
+  const bool was_judged = !job.judge_again;
+  if (was_judged && must_end(job)) end_refused(job);
 }
 
 void Wishes::heed_finished(JobRecord& job) {
@@ -107,6 +116,22 @@ void Wishes::refuse(JobRecord& job, const std::vector<std::string>& problems) {
   tell_event(parts_.report, job, true, "Refused", message);
 }
 
+// The scheduler does not know a job that was refused, so its end is decided here.
+void Wishes::end_refused(JobRecord& job) {
+  const sched::StateChange end{.job = job.id,
+                               .state = sched::JobState::kCancelled,
+                               .reason = sched::Reason::kNone,
+                               .restarts = static_cast<int>(job.wanted().restarts.value_or(0))};
+  StatusAfter after =
+      status_after(end, std::move(job.wanted()),
+                   {.now = parts_.now, .generation = job.object->metadata.generation});
+  job.wanted() = std::move(after.status);
+  job.basis = job.object->spec;
+  parts_.jobs.mark(job, after.urgency);
+  parts_.jobs.touch(job.uid);
+  parts_.report.log("state", job_fields(job) + " state=Cancelled");
+}
+
 // The job goes on as it was.
 void Wishes::refuse_change(JobRecord& job, const std::vector<std::string>& problems) {
   const std::string message = joined(problems) + "; the job goes on as it was";
@@ -168,11 +193,8 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request) {
 // observed is a command that has not been carried out. What was observed is stored, so a new leader
 // repeats none.
 void Wishes::tell_commands(JobRecord& job) {
-  if (!job.submitted) return;
   const kube::JobSpec& spec = job.object->spec;
-  // What is being deleted waits for its finalizers, or in the foreground for its pods.
-  const bool is_going = job.object->metadata.deletion_timestamp.has_value();
-  if ((is_going || spec.control.cancel.value_or(false)) && !job.told_cancel) {
+  if (must_end(job) && !job.told_cancel) {
     job.told_cancel = true;
     scheduler_.tell(sched::Cancel{job.id});
   }

@@ -22,7 +22,8 @@ class Wishes {
       : parts_{parts}, scheduler_{scheduler}, numbers_{numbers}, trials_{trials} {}
 
   // Tells the scheduler what changed. A job that is not legal, or has no number yet, is not
-  // submitted. REQUIRES: the job has not ended. Cost: the number of nodes, if it is judged.
+  // submitted; one that is not legal ends here if it is cancelled. REQUIRES: the job has not ended.
+  // Cost: the number of nodes, if it is judged.
   void heed(JobRecord& job);
   // Nothing can be asked of a job that has ended; what cannot be taken back is said all the same.
   void heed_finished(JobRecord& job);
@@ -37,9 +38,10 @@ class Wishes {
  private:
   void judge(JobRecord& job);
   void submit(JobRecord& job, sched::JobRequest request);
+  void end_refused(JobRecord& job);
   void refuse_change(JobRecord& job, const std::vector<std::string>& problems);
   void show_partitions(JobRecord& job);
-  // Everything in the spec that is a command rather than a property.
+  // Everything in the spec that is a command rather than a property. REQUIRES: it is submitted.
   void tell_commands(JobRecord& job);
   void tell_suspension(JobRecord& job);
   bool suspension_waits(JobRecord& job);

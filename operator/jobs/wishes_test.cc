@@ -62,6 +62,35 @@ TEST_F(WishesTest, AnIllegalJobIsRefusedOnceAndSubmittedWhenItIsMended) {
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
 }
 
+// The scheduler never heard of it.
+TEST_F(WishesTest, AnIllegalJobThatIsCancelledEnds) {
+  reserve_numbers();
+  kube::Job wrong = object();
+  wrong.spec.partitions = {"gone"};
+  JobRecord& job = see(wrong);
+  wishes.heed(job);
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.cancel = true; }));
+  EXPECT_EQ(events(), 0);
+  EXPECT_EQ(job.wanted().state, kube::JobState::kCancelled);
+  EXPECT_EQ(job.wanted().end_time, now);
+  EXPECT_EQ(says(job, kube::kFinished), "True Cancelled");
+  EXPECT_EQ(says(job, kube::kAccepted), "False Invalid");
+  EXPECT_EQ(job.status.urgency(), WriteUrgency::kCommit);
+}
+
+// It ends when it is judged, which needs a number.
+TEST_F(WishesTest, ACancelledJobWithoutANumberWaitsForIt) {
+  kube::Job cancelled = object();
+  cancelled.spec.control.cancel = true;
+  JobRecord& job = see(cancelled);
+  wishes.heed(job);
+  EXPECT_FALSE(job.is_final());
+  reserve_numbers();
+  wishes.heed(job);
+  EXPECT_EQ(events(), 2) << "submitted and cancelled";
+  EXPECT_EQ(job.wanted().state, kube::JobState::kCancelled);
+}
+
 // It was submitted; now the scheduler must not know it any more.
 TEST_F(WishesTest, AJobThatWaitsAndBecomesIllegalIsForgotten) {
   JobRecord& job = submitted();

@@ -226,6 +226,37 @@ TEST(Operator, ARefusedJobIsSubmittedOnceItIsLegal) {
       << world.log_tail();
 }
 
+// It never was in the queue: the operator ends it without the scheduler, for good.
+TEST(Operator, ARefusedJobThatIsCancelledEnds) {
+  World world{{}};
+  world.apply(linear_config());
+  json drained = force();
+  drained["state"] = "Drain";
+  world.apply(partition("drained", drained));
+  world.apply(gang_job("lost", 2, "5s", {{"partitions", json::array({"gone"})}}));
+  world.apply(gang_job("early", 2, "5s", {{"partitions", json::array({"drained"})}}));
+  world.apply(gang_job("large", 99, "5s", {{"partitions", json::array({"drained"})}}));
+  world.run_for(seconds{2});
+  world.patch_job("lost", {{"control", {{"cancel", true}}}});
+  world.run_for(seconds{1});
+  EXPECT_EQ(world.state("lost"), "Cancelled") << world.log_tail();
+  world.restart_operator();
+  for (const char* name : {"early", "large"}) {
+    EXPECT_EQ(world.job(name).status.reason, "NotAccepted");
+    world.patch_job(name, {{"control", {{"cancel", true}}}});
+  }
+  world.run_for(seconds{1});
+  world.apply(partition("gone", force()));
+  world.apply(partition("drained", force()));
+  world.run_for(seconds{10});
+  for (const char* name : {"lost", "early", "large"}) {
+    EXPECT_EQ(world.state(name), "Cancelled") << name << world.log_tail();
+    EXPECT_EQ(world.condition("Job", name, "Finished").rfind("True: Cancelled", 0), 0U) << name;
+    EXPECT_TRUE(world.pods_of(name).empty());
+  }
+  expect_no_violations(world);
+}
+
 // A job that the scheduler turns away waits outside the queue and is submitted when that may
 // change.
 TEST(Operator, AJobThatTheSchedulerTurnsAwayIsSubmittedAgainOnceItsPartitionTakesJobs) {
