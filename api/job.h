@@ -277,7 +277,7 @@ struct JobStatus {
   std::string planned_nodes{};                         // hostlist; where it is expected to start
   std::optional<base::Instant> preempt_eligible_time{};
   std::optional<base::Duration> time_limit{};  // that it was started with, if lower than the spec's
-  std::optional<RunTime> run_time{};  // without suspended time
+  std::optional<RunTime> run_time{};           // without suspended time
   std::optional<RunTime> suspend_time{};
   std::optional<JobClaim> claim{};
   std::optional<JobEnding> ending{};

@@ -242,8 +242,8 @@ TEST(SchedulerConfig, ComesBackAsItWas) {
     "spec": {
       "select": {"type": "ConsTres", "unit": "Core", "memory": true, "taskAffinity": true},
       "schedulerType": "Backfill",
-      "backfill": {"interval": "30s", "window": "24h", "resolution": "1m", "windowLinear": "0s",
-                   "maxJobTest": 500, "maxJobStart": 0, "maxJobPart": 1, "maxJobUser": 2,
+      "backfill": {"interval": "30s", "window": "24h", "resolution": "1m", "windowLinear": "1m",
+                   "maxJobTest": 500, "maxJobStart": 6, "maxJobPart": 1, "maxJobUser": 2,
                    "maxJobUserPart": 3, "minAgeReserve": "10m", "minPrioReserve": 4294967295,
                    "jobPartCountReserve": 4, "nodeSpaceSize": 5, "continue": true,
                    "busyNodes": true, "oneResvPerJob": true, "runningJobReserve": true},
@@ -262,8 +262,8 @@ TEST(SchedulerConfig, ComesBackAsItWas) {
                    "weights": {"age": 1, "account": 2, "fairShare": 3, "jobSize": 4, "partition": 5,
                                "qos": 6, "cpus": 7, "memory": 8, "nodes": 9},
                    "maxAge": "168h", "favorSmall": true, "fairShare": "Classic",
-                   "dampeningFactor": 2, "decayHalfLife": "30s", "usageResetPeriod": "Weekly",
-                   "calcPeriod": "5m", "flags": ["AccrueAlways", "MaxTRES"]}},
+                   "dampeningFactor": 2, "usageDecay": "HalfLife", "decayHalfLife": "30s",
+                   "usageResetPeriod": "Weekly", "calcPeriod": "5m", "flags": ["AccrueAlways", "MaxTRES"]}},
     "status": {"observedGeneration": 1, "preemptMode": "Cancel", "nextJobID": 2000,
     "accepted": {"gang": true}}})"));
 }

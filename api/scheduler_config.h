@@ -84,7 +84,8 @@ constexpr auto names_of(std::type_identity<SchedulerType>) {
       {{SchedulerType::kBackfill, "Backfill"}, {SchedulerType::kBuiltin, "Builtin"}});
 }
 
-// SchedulerParameters=bf_…, by the names that Slurm gives them; users are namespaces.
+// SchedulerParameters=bf_…, by the names that Slurm gives them; users are namespaces. Slurm's 0 for
+// "any number" is an absent field here.
 struct BackfillConfig {
   std::optional<base::Duration> interval{};
   std::optional<base::Duration> window{};
@@ -153,6 +154,12 @@ constexpr auto names_of(std::type_identity<UsageResetPeriod>) {
                                                     {UsageResetPeriod::kYearly, "Yearly"}});
 }
 
+enum class UsageDecay { kHalfLife, kNever };
+constexpr auto names_of(std::type_identity<UsageDecay>) {
+  return std::to_array<EnumName<UsageDecay>>(
+      {{UsageDecay::kHalfLife, "HalfLife"}, {UsageDecay::kNever, "Never"}});
+}
+
 // PriorityFlags, but for NO_FAIR_TREE, which is PriorityConfig::fair_share.
 enum class PriorityFlag {
   kAccrueAlways,
@@ -200,6 +207,7 @@ struct PriorityConfig {
   std::optional<bool> favor_small{};
   std::optional<FairShareRule> fair_share{};
   std::optional<std::int32_t> dampening_factor{};
+  std::optional<UsageDecay> usage_decay{};
   std::optional<base::Duration> decay_half_life{};
   std::optional<UsageResetPeriod> usage_reset_period{};
   std::optional<base::Duration> calc_period{};

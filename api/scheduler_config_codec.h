@@ -89,6 +89,7 @@ void visit(Io& io, Like<PriorityConfig> auto& s) {
   io.field("favorSmall", s.favor_small);
   io.field("fairShare", s.fair_share);
   io.field("dampeningFactor", s.dampening_factor);
+  io.field("usageDecay", s.usage_decay);
   io.field("decayHalfLife", s.decay_half_life);
   io.field("usageResetPeriod", s.usage_reset_period);
   io.field("calcPeriod", s.calc_period);

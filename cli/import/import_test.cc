@@ -77,7 +77,7 @@ PriorityType=priority/multifactor
 PriorityWeightAge=1000
 PriorityWeightFairshare=10000
 PriorityWeightTRES=CPU=100,Mem=50
-PriorityDecayHalfLife=7-0
+PriorityDecayHalfLife=0
 PriorityMaxAge=14-0
 PriorityFlags=ACCRUE_ALWAYS,NO_FAIR_TREE,DEPTH_OBLIVIOUS
 GresTypes=gpu
@@ -113,6 +113,7 @@ TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {
   EXPECT_EQ(c.priority.weight_fair_share, 10'000U);
   EXPECT_EQ(c.priority.weight_tres[sched::Tres::kMemory], 50);
   EXPECT_EQ(c.priority.max_age, std::chrono::hours{14 * 24});
+  EXPECT_EQ(c.priority.decay_half_life, base::Duration{0});  // usageDecay: Never
   EXPECT_TRUE(c.priority.accrue_always);
   EXPECT_FALSE(c.priority.fair_tree);
 

@@ -144,7 +144,11 @@ kube::PriorityConfig priority_of(const sched::PriorityParameters& p) {
   set_unless(spec.favor_small, p.favor_small, usual.favor_small);
   if (!p.fair_tree) spec.fair_share = kube::FairShareRule::kClassic;
   set_unless(spec.dampening_factor, p.dampening, usual.dampening);
-  set_unless(spec.decay_half_life, p.decay_half_life, usual.decay_half_life);
+  if (p.decay_half_life.count() == 0) {
+    spec.usage_decay = kube::UsageDecay::kNever;  // PriorityDecayHalfLife=0
+  } else {
+    set_unless(spec.decay_half_life, p.decay_half_life, usual.decay_half_life);
+  }
   if (p.usage_reset != usual.usage_reset) {
     spec.usage_reset_period = kResets.at(static_cast<std::size_t>(p.usage_reset));
   }

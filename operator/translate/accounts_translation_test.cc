@@ -205,6 +205,24 @@ TEST(PriorityTranslation, BasicIsTheDefaultAndEveryFieldReachesTheScheduler) {
   EXPECT_EQ(all, wanted);
 }
 
+// The API has a word for what is a half-life of 0 in Slurm and in the scheduler: a 0 that was not
+// meant would let usage count for ever.
+TEST(PriorityTranslation, UsageThatNeverDecaysIsAWordAndNotAHalfLifeOfZero) {
+  const auto config_with = [](const json& priority) {
+    return object_of<kube::SchedulerConfig>("default", {{"priority", priority}});
+  };
+  const auto never = config_with({{"usageDecay", "Never"}, {"decayHalfLife", "168h"}});
+  EXPECT_THAT(check_config(never), IsEmpty());
+  EXPECT_EQ(translate_config(never.spec).priority.decay_half_life, base::Duration{0});
+  const auto halves = config_with({{"usageDecay", "HalfLife"}, {"decayHalfLife", "2h"}});
+  EXPECT_THAT(check_config(halves), IsEmpty());
+  EXPECT_EQ(translate_config(halves.spec).priority.decay_half_life, hours{2});
+  EXPECT_THAT(
+      check_config(config_with({{"decayHalfLife", "0s"}})),
+      ElementsAre("spec.priority.decayHalfLife: must be at least 1s; for usage that never decays "
+                  "set spec.priority.usageDecay to Never"));
+}
+
 TEST(PriorityTranslation, APartitionSaysWhatItCountsAndWhatItBills) {
   const auto object = object_of<kube::Partition>(
       "p", {{"nodes", {{"hostlist", "n1"}}},

@@ -23,19 +23,18 @@ void check_backfill(const kube::BackfillConfig& backfill, SpecProblems& problems
   problems.range("spec.backfill.interval", backfill.interval, seconds{1}, hours{3});
   problems.range("spec.backfill.window", backfill.window, minutes{1}, hours{30 * 24});
   problems.range("spec.backfill.resolution", backfill.resolution, seconds{1}, hours{1});
-  problems.range("spec.backfill.windowLinear", backfill.window_linear, base::Duration{0},
-                 hours{30 * 24});
+  problems.range("spec.backfill.windowLinear", backfill.window_linear, seconds{1}, hours{30 * 24});
   problems.range("spec.backfill.minAgeReserve", backfill.min_age_reserve, base::Duration{0},
                  hours{30 * 24});
   constexpr int kJobsMax = 1'000'000;
   problems.range("spec.backfill.maxJobTest", backfill.max_job_test, 1, kJobsMax);
-  problems.range("spec.backfill.maxJobStart", backfill.max_job_start, 0, 10'000);
-  problems.range("spec.backfill.maxJobPart", backfill.max_job_part, 0, kJobsMax);
-  problems.range("spec.backfill.maxJobUser", backfill.max_job_user, 0, kJobsMax);
-  problems.range("spec.backfill.maxJobUserPart", backfill.max_job_user_part, 0, kJobsMax);
+  problems.range("spec.backfill.maxJobStart", backfill.max_job_start, 1, 10'000);
+  problems.range("spec.backfill.maxJobPart", backfill.max_job_part, 1, kJobsMax);
+  problems.range("spec.backfill.maxJobUser", backfill.max_job_user, 1, kJobsMax);
+  problems.range("spec.backfill.maxJobUserPart", backfill.max_job_user_part, 1, kJobsMax);
   problems.range("spec.backfill.minPrioReserve", backfill.min_prio_reserve, 0, 4'294'967'295);
-  problems.range("spec.backfill.jobPartCountReserve", backfill.job_part_count_reserve, 0, 100'000);
-  problems.range("spec.backfill.nodeSpaceSize", backfill.node_space_size, 0, 2'000'000);
+  problems.range("spec.backfill.jobPartCountReserve", backfill.job_part_count_reserve, 1, 100'000);
+  problems.range("spec.backfill.nodeSpaceSize", backfill.node_space_size, 2, 2'000'000);
 }
 
 // C5: at the cluster's level these exclude gang; a QOS or a partition may have them beside it.

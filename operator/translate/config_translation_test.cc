@@ -221,7 +221,11 @@ TEST(ConfigTranslation, BackfillHasSlurmsBounds) {
   for (const json& wrong :
        {json{{"interval", "0s"}}, json{{"interval", "3h1s"}}, json{{"window", "59s"}},
         json{{"window", "721h"}}, json{{"resolution", "500ms"}}, json{{"maxJobTest", 0}},
-        json{{"maxJobStart", 10'001}}, json{{"minPrioReserve", -1}}}) {
+        json{{"maxJobStart", 10'001}}, json{{"minPrioReserve", -1}},
+        // "Any number" is an absent field, not a 0.
+        json{{"maxJobStart", 0}}, json{{"maxJobPart", 0}}, json{{"maxJobUser", 0}},
+        json{{"maxJobUserPart", 0}}, json{{"jobPartCountReserve", 0}}, json{{"nodeSpaceSize", 1}},
+        json{{"windowLinear", "0s"}}}) {
     EXPECT_THAT(
         problems_of(wrong),
         ::testing::ElementsAre(::testing::HasSubstr("spec.backfill." + wrong.begin().key())));

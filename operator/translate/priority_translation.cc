@@ -93,7 +93,11 @@ void check_priority(const std::optional<kube::PriorityConfig>& priority, SpecPro
     }
   }
   problems.not_negative("spec.priority.maxAge", priority->max_age);
-  problems.not_negative("spec.priority.decayHalfLife", priority->decay_half_life);
+  if (priority->decay_half_life && *priority->decay_half_life < seconds{1}) {
+    problems.add(
+        "spec.priority.decayHalfLife: must be at least 1s; for usage that never decays set "
+        "spec.priority.usageDecay to Never");
+  }
   problems.range("spec.priority.dampeningFactor", priority->dampening_factor, 1, kDampeningMax);
   problems.range("spec.priority.calcPeriod", priority->calc_period, seconds{1}, hours{24});
 }
@@ -108,7 +112,9 @@ sched::PriorityParameters translate_priority(const std::optional<kube::PriorityC
   out.favor_small = priority->favor_small.value_or(false);
   out.fair_tree = priority->fair_share != kube::FairShareRule::kClassic;
   out.dampening = priority->dampening_factor.value_or(1);
-  out.decay_half_life = priority->decay_half_life.value_or(out.decay_half_life);
+  out.decay_half_life = priority->usage_decay == kube::UsageDecay::kNever
+                            ? base::Duration{0}
+                            : priority->decay_half_life.value_or(out.decay_half_life);
   out.usage_reset =
       translate(priority->usage_reset_period.value_or(kube::UsageResetPeriod::kNever));
   out.calc_period = priority->calc_period.value_or(out.calc_period);

@@ -153,7 +153,7 @@ json multifactor(const std::string& period) {
   json config = linear_config("4s");
   config["spec"]["priority"] = {{"type", "Multifactor"},
                                 {"weights", {{"fairShare", 1000}}},
-                                {"decayHalfLife", "0s"},
+                                {"usageDecay", "Never"},
                                 {"calcPeriod", period}};
   return config;
 }
