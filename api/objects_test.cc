@@ -263,7 +263,8 @@ TEST(SchedulerConfig, ComesBackAsItWas) {
                                "qos": 6, "cpus": 7, "memory": 8, "nodes": 9},
                    "maxAge": "168h", "favorSmall": true, "fairShare": "Classic",
                    "dampeningFactor": 2, "usageDecay": "HalfLife", "decayHalfLife": "30s",
-                   "usageResetPeriod": "Weekly", "calcPeriod": "5m", "flags": ["AccrueAlways", "MaxTRES"]}},
+                   "usageResetPeriod": "Weekly", "calcPeriod": "5m",
+                   "flags": ["AccrueAlways", "MaxTRES"]}},
     "status": {"observedGeneration": 1, "preemptMode": "Cancel", "nextJobID": 2000,
     "accepted": {"gang": true}}})"));
 }
