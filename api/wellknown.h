@@ -24,8 +24,10 @@ inline constexpr std::string_view kAnnotationPrefix = "kubegang.io/";
 inline constexpr std::string_view kAnnotationPartition = "kubegang.io/partition";
 inline constexpr std::string_view kAnnotationQos = "kubegang.io/qos";
 inline constexpr std::string_view kAnnotationNodes = "kubegang.io/nodes";
-// Label of the Job that was made for it: which attempt it is, from 0.
+// Labels of the Job that was made for it: which attempt it is, from 0, and how many of those before
+// it count for backoffLimit.
 inline constexpr std::string_view kLabelAttempt = "kubegang.io/attempt";
+inline constexpr std::string_view kLabelFailures = "kubegang.io/failures";
 // Conditions of such a batch Job: False says why it cannot run; why it waits.
 inline constexpr std::string_view kBatchAccepted = "kubegang.io/Accepted";
 inline constexpr std::string_view kBatchWaiting = "kubegang.io/Waiting";

@@ -6,6 +6,7 @@
 
 #include "api/wellknown.h"
 #include "operator/gang/gang_observation.h"
+#include "operator/translate/pod_failure_policy.h"
 #include "operator/translate/sentences.h"
 
 namespace control {
@@ -30,22 +31,30 @@ const kube::OwnerReference* batch_owner(const kube::ObjectMeta& metadata) {
   return is_batch ? owner : nullptr;
 }
 
-int attempt_of(const kube::ObjectMeta& metadata) {
-  const auto label = metadata.labels.find(std::string{kube::kLabelAttempt});
-  int number = 0;
-  if (label != metadata.labels.end()) {
-    const std::string& text = label->second;
-    (void)std::from_chars(text.data(), text.data() + text.size(), number);
-  }
+int number_in(const kube::ObjectMeta& metadata, std::string_view name, int absent) {
+  const auto label = metadata.labels.find(std::string{name});
+  if (label == metadata.labels.end()) return absent;
+  int number = absent;
+  const std::string& text = label->second;
+  (void)std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
+}
+
+int attempt_of(const kube::ObjectMeta& metadata) {
+  return number_in(metadata, kube::kLabelAttempt, 0);
+}
+
+// A Job of a version without this label: each attempt before it counts.
+int failures_before(const kube::ObjectMeta& metadata) {
+  return number_in(metadata, kube::kLabelFailures, attempt_of(metadata));
 }
 
 bool is_final(const kube::JobStatus& status) {
   return status.state && kube::is_final(*status.state);
 }
 
-// The program's own failure: it is tried again, up to backoffLimit.
-bool counts_as_failure(const kube::JobStatus& status) {
+// The program's own failure: it is tried again, as far as backoffLimit and podFailurePolicy allow.
+bool has_failed(const kube::JobStatus& status) {
   return status.state == kube::JobState::kFailed || status.state == kube::JobState::kOutOfMemory ||
          status.state == kube::JobState::kNodeFail;
 }
@@ -136,6 +145,7 @@ void AdoptedJobs::observe_job(const JobRecord& record) {
   if (batch_owner(record.object->metadata) == nullptr) return;
   OurJob job{.key = record.key,
              .attempt = attempt_of(record.object->metadata),
+             .failures = failures_before(record.object->metadata),
              .status = record.status.stored(),
              .deleted = record.deleted};
   for (const auto& [name, pod] : record.pods) {
@@ -154,6 +164,7 @@ void AdoptedJobs::observe_ended(const kube::Job& object) {
   if (batch_owner(object.metadata) == nullptr) return;
   put_job(object, {.key = kube::key_of(object.metadata),
                    .attempt = attempt_of(object.metadata),
+                   .failures = failures_before(object.metadata),
                    .status = object.status});
 }
 
@@ -196,6 +207,7 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
     owners_[job.metadata.uid] = outcome.owner_uid;
     adopted.jobs.try_emplace(job.metadata.uid, OurJob{.key = kube::key_of(job.metadata),
                                                       .attempt = attempt_of(job.metadata),
+                                                      .failures = failures_before(job.metadata),
                                                       .seen = false});
     adopted.asked_at = now;  // of one that is not seen
     return;
@@ -243,14 +255,33 @@ void AdoptedJobs::look(const std::string& uid, Adopted& adopted, base::Instant n
   adopted.status.wanted() = batch_status_after(object.spec, adopted.status.stored(), view, now);
 }
 
-BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<Effect>& effects) {
-  int failures = 0;
+// Our Job of an attempt may have been deleted since. What its label and the batch Job's status say
+// is therefore a lower bound, and each later attempt has the count of those before it.
+AdoptedJobs::Failed AdoptedJobs::failed_attempts(const Adopted& adopted) {
+  Failed failed;
   for (const auto& [uid, job] : adopted.jobs) {
-    if (is_final(job.status) && counts_as_failure(job.status)) {
-      failures = std::max(failures, job.attempt + 1);
+    if (!is_final(job.status) || !has_failed(job.status)) continue;
+    const FailureVerdict verdict =
+        judge_failure(adopted.object->spec, job.status.exit_code.value_or(0));
+    const bool counts = verdict.action != FailureAction::kIgnore;
+    failed.attempts = std::max(failed.attempts, job.attempt + 1);
+    failed.counted = std::max(failed.counted, job.failures + (counts ? 1 : 0));
+    if (verdict.action == FailureAction::kFailJob) {
+      failed.verdict =
+          BatchView{.phase = Phase::kFailed,
+                    .reason = "PodFailurePolicy",
+                    .message = job.status.message + " matching FailJob rule at index " +
+                               std::to_string(verdict.rule),
+                    .since = job.status.end_time};
     }
   }
-  failures = std::max(failures, static_cast<int>(adopted.status.stored().failed));
+  failed.counted = std::max(failed.counted, static_cast<int>(adopted.status.stored().failed));
+  failed.attempts = std::max(failed.attempts, failed.counted);
+  return failed;
+}
+
+BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<Effect>& effects) {
+  const Failed failed = failed_attempts(adopted);
   const kube::BatchJobSpec& spec = adopted.object->spec;
   if (!spec.suspend) adopted.is_stopping = false;
   BatchView view;
@@ -262,19 +293,21 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<
       at = adopted.jobs.erase(at);
       continue;
     }
-    if (at->second.attempt == failures && !at->second.deleted) present = &at->second;
+    if (at->second.attempt == failed.attempts && !at->second.deleted) present = &at->second;
     ++at;
   }
   if (present != nullptr && is_final(present->status)) {
     view = ended_view(present->status);
-  } else if (failures > spec.backoff_limit.value_or(kBackoffLimit)) {
+  } else if (failed.verdict) {
+    view = *failed.verdict;
+  } else if (failed.counted > spec.backoff_limit.value_or(kBackoffLimit)) {
     view = {.phase = Phase::kFailed,
             .reason = "BackoffLimitExceeded",
             .message = "Job has reached the specified backoff limit"};
   } else if (spec.suspend) {
     view = view_of_suspended(adopted, now, effects);
   } else if (present == nullptr) {
-    view = view_without_job(adopted, failures, now, effects);
+    view = view_without_job(adopted, failed, now, effects);
   } else {
     view = live_view(present->status);
     view.active = present->active;
@@ -283,7 +316,7 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<
     if (!present->seen)
       set_timer(adopted.object->metadata.uid, adopted, adopted.asked_at + kUnseen);
   }
-  view.failed = failures;
+  view.failed = failed.counted;
   return view;
 }
 
@@ -305,22 +338,23 @@ BatchView AdoptedJobs::view_of_suspended(Adopted& adopted, base::Instant now,
 }
 
 // The present attempt has no Job yet.
-BatchView AdoptedJobs::view_without_job(Adopted& adopted, int failures, base::Instant now,
+BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, base::Instant now,
                                         std::vector<Effect>& effects) {
   // Pods of the one before it may be left after a suspension, under the same host names.
   for (const auto& [uid, job] : adopted.jobs) {
     if (!job.deleted) continue;
     return {.phase = Phase::kStopping, .active = job.active, .terminating = job.terminating};
   }
-  Attempt attempt{.number = failures, .plain_name = adopted.plain_name};
+  Attempt attempt{
+      .number = failed.attempts, .failures = failed.counted, .plain_name = adopted.plain_name};
   for (const auto& [uid, job] : adopted.jobs) {
     if (job.status.run_time) attempt.ran += job.status.run_time->elapsed;
-    if (job.attempt == failures - 1 && job.status.end_time) {
-      attempt.not_before = *job.status.end_time + back_off(failures);
+    if (job.attempt == failed.attempts - 1 && job.status.end_time) {
+      attempt.not_before = *job.status.end_time + back_off(failed.attempts);
     }
   }
   const auto deadline = adopted.object->spec.active_deadline_seconds;
-  if (deadline && failures > 0 && attempt.ran >= std::chrono::seconds{*deadline}) {
+  if (deadline && failed.attempts > 0 && attempt.ran >= std::chrono::seconds{*deadline}) {
     return {.phase = Phase::kFailed,
             .reason = "DeadlineExceeded",
             .message = "Job was active longer than specified deadline"};

@@ -3,11 +3,12 @@
 // becomes of it is told in the batch Job's status.
 //
 // Nothing is remembered that is not stored: which attempt a Job of ours is stands in its label,
-// whose it is in its owner reference, and how many have failed follows from their statuses. So a
-// new leader goes on where the old one ended, whichever write was its last:
+// whose it is in its owner reference, and how many have failed follows from their statuses and
+// labels. So a new leader goes on where the old one ended, whichever write was its last:
 //
 //   1. No unfinished Job of the present attempt: it is made. One that exists is as good.
-//   2. It has failed, as stored: the next attempt is made after a back-off, up to backoffLimit.
+//   2. It has failed, as stored: the next attempt is made after a back-off, up to backoffLimit;
+//      podFailurePolicy may say that the failure does not count, or that there is no next attempt.
 //   3. It has ended otherwise, as stored, so that no pod of it is left: the batch Job's status says
 //      so and never changes again.
 //   4. spec.suspend: it is deleted, and made anew when the batch Job is resumed.
@@ -65,6 +66,7 @@ class AdoptedJobs {
   struct OurJob {
     kube::ObjectKey key;
     int attempt = 0;
+    int failures = 0;        // attempts before it that count
     kube::JobStatus status;  // as stored
     bool deleted = false;    // the object is gone, pods are left
     bool seen = true;
@@ -89,9 +91,16 @@ class AdoptedJobs {
   void put_job(const kube::Job& object, OurJob job);
   void look(const std::string& uid, Adopted& adopted, base::Instant now,
             std::vector<Effect>& effects);
+  // What the attempts that have failed come to.
+  struct Failed {
+    int attempts = 0;                  // the number of the next one
+    int counted = 0;                   // of them, for backoffLimit
+    std::optional<BatchView> verdict;  // podFailurePolicy ends the batch Job
+  };
+  static Failed failed_attempts(const Adopted& adopted);
   BatchView view_of(Adopted& adopted, base::Instant now, std::vector<Effect>& effects);
   BatchView view_of_suspended(Adopted& adopted, base::Instant now, std::vector<Effect>& effects);
-  BatchView view_without_job(Adopted& adopted, int failures, base::Instant now,
+  BatchView view_without_job(Adopted& adopted, const Failed& failed, base::Instant now,
                              std::vector<Effect>& effects);
   void write(const std::string& uid, Adopted& adopted, InformBudget& budget, base::Instant now,
              std::vector<Effect>& effects);

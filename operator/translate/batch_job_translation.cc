@@ -8,6 +8,7 @@
 #include "api/wellknown.h"
 #include "kube/api/pod.h"
 #include "operator/gang/pod_slots.h"
+#include "operator/translate/pod_failure_policy.h"
 #include "operator/translate/template_check.h"
 
 namespace control {
@@ -32,17 +33,6 @@ std::string annotation(const kube::BatchJob& batch, std::string_view name) {
 
 // --- what cannot be run ---
 
-bool ignores_disruptions_only(const kube::RawJson& policy) {
-  const Json rules = policy.json().value("rules", Json::array());
-  return std::all_of(rules.begin(), rules.end(), [](const Json& rule) {
-    const Json conditions = rule.value("onPodConditions", Json::array());
-    return rule.value("action", "") == "Ignore" && !rule.contains("onExitCodes") &&
-           std::all_of(conditions.begin(), conditions.end(), [](const Json& condition) {
-             return condition.value("type", "") == "DisruptionTarget";
-           });
-  });
-}
-
 void check_spec(const kube::BatchJobSpec& spec, std::vector<std::string>& problems) {
   const std::int32_t parallelism = spec.parallelism.value_or(1);
   if (!spec.completions && parallelism != 1) {
@@ -58,11 +48,8 @@ void check_spec(const kube::BatchJobSpec& spec, std::vector<std::string>& proble
   } else if (parallelism < 1) {
     problems.emplace_back("spec.parallelism: a gang has at least 1 pod; use spec.suspend to wait");
   }
-  if (!spec.pod_failure_policy.empty() && !ignores_disruptions_only(spec.pod_failure_policy)) {
-    problems.emplace_back(
-        "spec.podFailurePolicy: only rules that ignore pods with the condition DisruptionTarget "
-        "are "
-        "supported; remove the others");
+  for (std::string& problem : failure_policy_problems(spec)) {
+    problems.push_back(std::move(problem));
   }
   if (!spec.success_policy.empty()) {
     problems.emplace_back(
@@ -288,6 +275,7 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
   metadata.name = job_name(batch, attempt);
   metadata.ns = batch.metadata.ns;
   metadata.labels[std::string{kube::kLabelAttempt}] = std::to_string(attempt.number);
+  metadata.labels[std::string{kube::kLabelFailures}] = std::to_string(attempt.failures);
   metadata.owner_references.push_back({.api_version = "batch/v1",
                                        .kind = "Job",
                                        .name = batch.metadata.name,

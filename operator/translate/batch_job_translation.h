@@ -16,6 +16,7 @@ namespace control {
 // Which attempt of the batch Job: each is a Job of its own, and each but the last has failed.
 struct Attempt {
   int number = 0;                             // from 0
+  int failures = 0;                           // attempts before it that count for backoffLimit
   base::Duration ran{0};                      // of the attempts before it; counts for the deadline
   std::optional<base::Instant> not_before{};  // the batch group's back-off between attempts
   bool plain_name = true;                     // false: the batch Job's own name is taken
@@ -54,7 +55,7 @@ struct BatchView {
   std::int32_t active = 0;               // pods that have not ended
   std::int32_t ready = 0;                // of them
   std::int32_t terminating = 0;          // pods that are deleted and still there
-  std::int32_t failed = 0;               // attempts
+  std::int32_t failed = 0;               // attempts that count for backoffLimit
 };
 
 // The status that follows `stored`, so that the API server takes it: startTime changes only with

@@ -91,9 +91,12 @@ TEST(BatchJobTranslation, AnAnnotationSaysOnHowManyNodes) {
 TEST(BatchJobTranslation, AnotherAttemptIsAnotherJobWithWhatIsLeftOfTheTime) {
   const kube::BatchJob object = batch({{"spec", {{"activeDeadlineSeconds", 90}}}});
   const kube::Job again =
-      translate_batch_job(object, {.number = 2, .ran = seconds{30}, .not_before = kNow}).job;
+      translate_batch_job(object,
+                          {.number = 2, .failures = 1, .ran = seconds{30}, .not_before = kNow})
+          .job;
   EXPECT_THAT(again.metadata.name, HasSubstr("train-"));
   EXPECT_EQ(again.metadata.labels.at("kubegang.io/attempt"), "2");
+  EXPECT_EQ(again.metadata.labels.at("kubegang.io/failures"), "1");
   EXPECT_EQ(again.spec.schedule.time_limit, seconds{60});
   EXPECT_EQ(again.spec.schedule.begin_time, kNow);
   EXPECT_NE(translate_batch_job(object, {.number = 1}).job.metadata.name, again.metadata.name);

@@ -174,6 +174,35 @@ TEST_F(AdoptedJobTest, OfNoRetriesFailsAtOnce) {
   EXPECT_EQ(get("broken").status.failed, 1);
 }
 
+json on_exit_code(int code, const char* action) {
+  const json rule{{"action", action},
+                  {"onExitCodes", {{"operator", "In"}, {"values", json::array({code})}}}};
+  return {{"podFailurePolicy", {{"rules", json::array({rule})}}}};
+}
+
+TEST_F(AdoptedJobTest, AnExitCodeMayFailItHoweverManyRetriesAreLeft) {
+  create(batch_job("broken", 2, "5s", on_exit_code(3, "FailJob"), {{"test/exit-code", "3"}}));
+  ASSERT_TRUE(ends("broken")) << world_.log_tail();
+  EXPECT_EQ(get("broken").status.failed, 1);
+  EXPECT_THAT(condition("broken", kube::kBatchFailed),
+              AllOf(HasSubstr("True: PodFailurePolicy: pod broken-"),
+                    HasSubstr("failed with exit code 3 matching FailJob rule at index 0")));
+  EXPECT_THAT(ours(), SizeIs(1));
+}
+
+TEST_F(AdoptedJobTest, AFailureThatIsIgnoredIsTriedAgainAndDoesNotCount) {
+  json more = on_exit_code(3, "Ignore");
+  more["backoffLimit"] = 0;
+  create(batch_job("broken", 2, "5s", more, {{"test/exit-code", "3"}}));
+  ASSERT_TRUE(world_.run_until([&] { return ours().size() == 3; }, minutes{3}))
+      << world_.log_tail();
+  EXPECT_EQ(get("broken").status.failed, 0);
+  EXPECT_FALSE(kube::is_finished(get("broken").status));
+  world_.restart_operator();
+  ASSERT_TRUE(world_.run_until([&] { return ours().size() == 4; }, minutes{3}));
+  EXPECT_EQ(get("broken").status.failed, 0);
+}
+
 TEST_F(AdoptedJobTest, ItsDeadlineIsItsTimeLimit) {
   create(batch_job("long", 2, "", {{"activeDeadlineSeconds", 10}}));
   ASSERT_TRUE(ends("long")) << world_.log_tail();
@@ -377,6 +406,8 @@ TEST(AdoptedJobCrashes, AtAnyWriteChangeNothing) {
     Rounds::create(world, batch_job("good", 3, "9s"));
     Rounds::create(world,
                    batch_job("bad", 2, "5s", {{"backoffLimit", 1}}, {{"test/exit-code", "1"}}));
+    Rounds::create(world, batch_job("hopeless", 1, "5s", on_exit_code(7, "FailJob"),
+                                    {{"test/exit-code", "7"}}));
     Rounds::create(world, batch_job("late", 5, "", {{"activeDeadlineSeconds", 8}}));
     world.run_for(seconds{90});
     crashes += world.crashes();
@@ -384,15 +415,17 @@ TEST(AdoptedJobCrashes, AtAnyWriteChangeNothing) {
     const auto over = [&](const char* name) {
       return kube::is_finished(Rounds::get(world, name).status);
     };
-    EXPECT_TRUE(
-        world.run_until([&] { return over("good") && over("bad") && over("late"); }, minutes{10}))
+    EXPECT_TRUE(world.run_until(
+        [&] { return over("good") && over("bad") && over("late") && over("hopeless"); },
+        minutes{10}))
         << world.log_tail();
     EXPECT_EQ(Rounds::get(world, "good").status.succeeded, 3);
     EXPECT_EQ(Rounds::get(world, "good").status.failed, 0);
     EXPECT_EQ(Rounds::get(world, "bad").status.failed, 2);
+    EXPECT_EQ(Rounds::get(world, "hopeless").status.failed, 1);
     EXPECT_EQ(Rounds::get(world, "late").status.failed, 0);
     const auto made = world.client().list<kube::Job>();
-    EXPECT_THAT(made->items, SizeIs(4)) << "one for each attempt";
+    EXPECT_THAT(made->items, SizeIs(5)) << "one for each attempt";
     expect_no_violations(world);
     if (testing::Test::HasFailure()) return;
   }

@@ -1,0 +1,77 @@
+#include "operator/translate/pod_failure_policy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+json on_codes(const char* action, const char* op, const json& values) {
+  return {{"action", action}, {"onExitCodes", {{"operator", op}, {"values", values}}}};
+}
+
+// Of a template with so many containers besides `main`.
+kube::BatchJobSpec with_rules(const json& rules, int others = 0) {
+  json containers = json::array({{{"name", "main"}}});
+  for (int i = 0; i < others; ++i) containers.push_back({{"name", "c" + std::to_string(i)}});
+  kube::BatchJobSpec spec;
+  spec.pod_failure_policy = kube::RawJson{{{"rules", rules}}};
+  spec.pod_template = kube::RawJson{{{"spec", {{"containers", containers}}}}};
+  return spec;
+}
+
+TEST(PodFailurePolicy, TheFirstRuleThatMatchesDecides) {
+  const kube::BatchJobSpec spec = with_rules(
+      {{{"action", "Ignore"}, {"onPodConditions", json::array({{{"type", "DisruptionTarget"}}})}},
+       on_codes("Ignore", "In", {3, 4}),
+       on_codes("Count", "In", {5}),
+       on_codes("FailJob", "NotIn", {6})});
+  struct Case {
+    int exit_code;
+    FailureAction action;
+    int rule;
+  };
+  for (const Case& each : {Case{3, FailureAction::kIgnore, 1}, Case{4, FailureAction::kIgnore, 1},
+                           Case{5, FailureAction::kCount, 2}, Case{6, FailureAction::kCount, -1},
+                           Case{7, FailureAction::kFailJob, 3}}) {
+    const FailureVerdict verdict = judge_failure(spec, each.exit_code);
+    EXPECT_EQ(verdict.action, each.action) << each.exit_code;
+    EXPECT_EQ(verdict.rule, each.rule) << each.exit_code;
+  }
+  EXPECT_EQ(judge_failure(spec, 0).rule, -1) << "a container that succeeded is no failure";
+}
+
+TEST(PodFailurePolicy, WithoutOneEveryFailureCounts) {
+  EXPECT_EQ(judge_failure({}, 1).action, FailureAction::kCount);
+  EXPECT_THAT(failure_policy_problems({}), IsEmpty());
+}
+
+TEST(PodFailurePolicy, RulesThatCannotHoldForAGangAreNamed) {
+  const auto problems_of = [](const json& rule, int others = 0) {
+    return failure_policy_problems(with_rules({on_codes("FailJob", "In", {1}), rule}, others));
+  };
+  EXPECT_THAT(problems_of(on_codes("FailIndex", "In", {2})),
+              ElementsAre(HasSubstr("rules[1].action: FailIndex")));
+  for (const char* action : {"FailJob", "Count"}) {
+    EXPECT_THAT(problems_of({{"action", action},
+                             {"onPodConditions", json::array({{{"type", "DisruptionTarget"}}})}}),
+                ElementsAre(HasSubstr("rules[1].onPodConditions")));
+  }
+  EXPECT_THAT(
+      problems_of({{"action", "Ignore"}, {"onPodConditions", json::array({{{"type", "Mine"}}})}}),
+      ElementsAre(HasSubstr("rules[1].onPodConditions")));
+  json named = on_codes("Ignore", "In", {2});
+  named["onExitCodes"]["containerName"] = "main";
+  EXPECT_THAT(problems_of(named), IsEmpty());
+  EXPECT_THAT(problems_of(named, 1), ElementsAre(HasSubstr("containerName")));
+}
+
+}  // namespace
+}  // namespace control
