@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "cli/report/palette.h"
 #include "slurm/quantities.h"
 
 namespace cli {
@@ -15,6 +16,13 @@ constexpr double kLabelWidth = 90;
 constexpr double kTop = 30;
 constexpr double kRowHeight = 18;
 constexpr double kRowGap = 4;
+// A name is written into a mark that has room for it, in this size.
+constexpr double kNameSize = 9;
+constexpr double kNameCharWidth = 0.62 * kNameSize;  // of a wide sans-serif letter
+constexpr std::int64_t kTimeMarksMax = 10;
+constexpr std::size_t kLegendJobsMax = 28;
+constexpr double kLegendWidth = 150;  // of an entry
+constexpr double kLegendHeight = 16;
 
 std::string escaped(const std::string& text) {
   std::string out;
@@ -33,16 +41,50 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-// Neighbouring jobs get colours that are far apart: steps of the golden angle.
-std::string colour(std::size_t job) {
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "hsl(%d,65%%,%d%%)", static_cast<int>(job * 137 % 360),
-                45 + static_cast<int>(job % 3) * 10);
-  return text.data();
-}
-
 // Jobs that are too small to be seen.
 constexpr std::size_t kOthers = std::numeric_limits<std::size_t>::max();
+
+// Jobs take the palette's colors in turn; those of every other round are striped besides.
+const PaletteColor& color_of(std::size_t job) {
+  static constexpr PaletteColor kOthersColor{"#999999", "black"};
+  return job == kOthers ? kOthersColor : kPalette[job % kPalette.size()];
+}
+bool is_striped(std::size_t job) {
+  return job != kOthers && job / kPalette.size() % 2 == 1;
+}
+// The value of `fill`.
+std::string paint(std::size_t job) {
+  if (!is_striped(job)) return std::string{color_of(job).fill};
+  return "url(#s" + std::to_string(job % kPalette.size()) + ")";
+}
+// The stripes of each color, for paint().
+std::string stripes() {
+  std::string svg = "<defs>\n";
+  for (std::size_t i = 0; i < kPalette.size(); ++i) {
+    svg += "<pattern id=\"s" + std::to_string(i) +
+           "\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+           "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"" +
+           std::string{kPalette[i].fill} +
+           "\"/><rect width=\"2\" height=\"6\" fill=\"white\" opacity=\"0.6\"/></pattern>\n";
+  }
+  return svg + "</defs>\n";
+}
+
+// The smallest round time of which `span` has at most `count_max`.
+base::Duration round_step(base::Duration span, std::int64_t count_max) {
+  using std::chrono::hours, std::chrono::minutes, std::chrono::seconds;
+  constexpr std::array<base::Duration, 26> kRound = {
+      seconds{1},     seconds{2},     seconds{5},     seconds{10},     seconds{15},
+      seconds{30},    minutes{1},     minutes{2},     minutes{5},      minutes{10},
+      minutes{15},    minutes{30},    hours{1},       hours{2},        hours{3},
+      hours{6},       hours{12},      hours{24},      hours{2 * 24},   hours{5 * 24},
+      hours{10 * 24}, hours{20 * 24}, hours{50 * 24}, hours{100 * 24}, hours{200 * 24},
+      hours{500 * 24}};
+  for (const base::Duration step : kRound) {
+    if (span / step <= count_max) return step;
+  }
+  return span / count_max;
+}
 constexpr std::int64_t kPixelShare = 1'000 / static_cast<std::int64_t>(kRowHeight);
 
 // One job's mark in one column of one node; shares are in thousandths of the row.
@@ -141,23 +183,27 @@ class Picture {
   }
 
   std::string text() const {
-    const double height = kTop + static_cast<double>(rows_) * (kRowHeight + kRowGap) + 20;
-    const double width = kLabelWidth + static_cast<double>(columns_) + 10;
+    const double bottom = kTop + static_cast<double>(rows_) * (kRowHeight + kRowGap);
+    const std::vector<std::size_t> shown = jobs_shown();
+    const double height = bottom + 20 + legend_height(shown.size());
+    const double width = kLabelWidth + static_cast<double>(columns_) + 30;
     std::array<char, 256> line{};
     std::snprintf(line.data(), line.size(),
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
                   "font-family=\"sans-serif\" font-size=\"11\">\n",
                   width, height);
     std::string svg = line.data();
+    svg += "<style>.b,.w{font-size:9px;text-anchor:middle;fill:black}.w{fill:white}</style>\n";
+    if (std::any_of(shown.begin(), shown.end(), is_striped)) svg += stripes();
     svg += "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
-    svg += axis();
     for (std::size_t row = 0; row < rows_; ++row) svg += row_svg(row);
+    svg += axis(bottom);
     if (rows_ < scenario_.nodes.size()) {
-      svg += label(kLabelWidth, height - 6, "start",
+      svg += label(kLabelWidth, bottom + 12, "start",
                    "the first " + std::to_string(rows_) + " of " +
                        std::to_string(scenario_.nodes.size()) + " nodes");
     }
-    return svg + "</svg>\n";
+    return svg + legend(shown, bottom + 20) + "</svg>\n";
   }
 
  private:
@@ -243,6 +289,10 @@ class Picture {
     return svg;
   }
 
+  std::string name_of(std::size_t job) const {
+    return job == kOthers ? "other jobs" : scenario_.jobs[job].label;
+  }
+
   std::string cell_svg(const Cell& cell, double x, double width, double y) const {
     std::string svg;
     // Where jobs overlap (partitions of one tier, 6.11) the marks are squeezed into the row.
@@ -256,13 +306,82 @@ class Picture {
       std::array<char, 256> line{};
       std::snprintf(line.data(), line.size(),
                     "<rect x=\"%.0f\" y=\"%.1f\" width=\"%.0f\" height=\"%.1f\" fill=\"%s\">", x,
-                    top, width, height, mark.job == kOthers ? "#999" : colour(mark.job).c_str());
+                    top, width, height, paint(mark.job).c_str());
       svg += line.data();
-      svg += "<title>" +
-             (mark.job == kOthers ? "other jobs" : escaped(scenario_.jobs[mark.job].label)) +
-             "</title></rect>\n";
+      svg += "<title>" + escaped(name_of(mark.job)) + "</title></rect>\n";
+      svg += name_svg(mark.job, x + width / 2, top + height / 2, width, height);
     }
     return svg;
+  }
+
+  // The job's name in the middle of its mark; nothing if there is no room.
+  std::string name_svg(std::size_t job, double x, double y, double width, double height) const {
+    if (job == kOthers || height < kNameSize) return "";
+    const std::string& name = scenario_.jobs[job].label;
+    if (static_cast<double>(name.size()) * kNameCharWidth + 2 > width) return "";
+    std::array<char, 128> line{};
+    std::snprintf(line.data(), line.size(), "<text x=\"%.0f\" y=\"%.1f\" class=\"%s\">", x,
+                  y + kNameSize * 0.36, color_of(job).text == "white" ? "w" : "b");
+    return line.data() + escaped(name) + "</text>\n";
+  }
+
+  // Jobs that have a mark, ascending; the others, if any, are last.
+  std::vector<std::size_t> jobs_shown() const {
+    std::vector<bool> is_shown(scenario_.jobs.size());
+    bool others = false;
+    for (const std::vector<Stretch>& row : joined_) {
+      for (const Stretch& stretch : row) {
+        for (const Mark& mark : stretch.mean) {
+          if (mark.job == kOthers) {
+            others = true;
+          } else {
+            is_shown[mark.job] = true;
+          }
+        }
+      }
+    }
+    std::vector<std::size_t> shown;
+    for (std::size_t job = 0; job < is_shown.size(); ++job) {
+      if (is_shown[job]) shown.push_back(job);
+    }
+    if (others) shown.push_back(kOthers);
+    return shown;
+  }
+
+  std::size_t legend_columns() const {
+    return static_cast<std::size_t>(static_cast<double>(columns_) / kLegendWidth);
+  }
+  double legend_height(std::size_t jobs_count) const {
+    const std::size_t entries = std::min(jobs_count, kLegendJobsMax) + 1;  // one for the rest
+    const std::size_t lines = (entries + legend_columns() - 1) / legend_columns();
+    return static_cast<double>(lines + 1) * kLegendHeight + 4;
+  }
+
+  // A square and a name for each of the first jobs, and what a mark's height says.
+  std::string legend(const std::vector<std::size_t>& shown, double top) const {
+    std::string svg = label(kLabelWidth, top + 11, "start",
+                            "Height: part of the node's cores × part of the time");
+    for (std::size_t i = 0; i < shown.size() && i <= kLegendJobsMax; ++i) {
+      const double x = kLabelWidth + static_cast<double>(i % legend_columns()) * kLegendWidth;
+      const double y = top + static_cast<double>(i / legend_columns() + 1) * kLegendHeight;
+      if (i == kLegendJobsMax) {
+        svg += label(x, y + 11, "start",
+                     "and " + std::to_string(shown.size() - kLegendJobsMax) + " more");
+        break;
+      }
+      std::array<char, 160> line{};
+      std::snprintf(line.data(), line.size(),
+                    "<rect x=\"%.0f\" y=\"%.0f\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x,
+                    y + 1, paint(shown[i]).c_str());
+      svg += line.data() + label(x + 16, y + 11, "start", short_name(name_of(shown[i])));
+    }
+    return svg;
+  }
+  static std::string short_name(const std::string& name) {
+    std::size_t end = 20;
+    if (name.size() <= end) return name;
+    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0U) == 0x80U) --end;  // UTF-8
+    return name.substr(0, end) + "…";
   }
 
   static std::string label(double x, double y, const char* anchor, const std::string& text) {
@@ -272,16 +391,20 @@ class Picture {
     return line.data() + escaped(text) + "</text>\n";
   }
 
-  std::string axis() const {
-    constexpr std::int64_t kTicks = 8;
+  // Round times, with a line through all rows for each.
+  std::string axis(double bottom) const {
+    const base::Duration span = std::max(base::Duration{1}, result_.end - base::Instant{});
+    const base::Duration step = round_step(span, kTimeMarksMax);
     std::string svg;
-    for (std::int64_t tick = 0; tick <= kTicks; ++tick) {
-      const std::int64_t column = columns_ * tick / kTicks;
-      svg += label(kLabelWidth + static_cast<double>(column), kTop - 10,
-                   tick == 0        ? "start"
-                   : tick == kTicks ? "end"
-                                    : "middle",
-                   slurm::format_run_time(edge(column) - base::Instant{}));
+    for (base::Duration at{0}; at <= span; at += step) {
+      const double x = kLabelWidth + static_cast<double>(at.count()) /
+                                         static_cast<double>(span.count()) *
+                                         static_cast<double>(columns_);
+      std::array<char, 128> line{};
+      std::snprintf(line.data(), line.size(),
+                    "<path d=\"M%.1f %.0fV%.0f\" stroke=\"black\" opacity=\"0.2\"/>\n", x, kTop - 6,
+                    bottom);
+      svg += line.data() + label(x, kTop - 10, "middle", slurm::format_run_time(at));
     }
     return svg;
   }

@@ -1,4 +1,6 @@
-// A what-if simulation as a picture: one row per node, time to the right, one colour per job.
+// A what-if simulation as a picture: one row per node, time to the right with marks at round times.
+// A job's marks have its color and, where there is room, its name; colors come again after 14 jobs.
+// A legend below names the first jobs.
 #pragma once
 
 #include <string>
