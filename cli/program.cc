@@ -181,6 +181,11 @@ void add_simulate(CLI::App& app, SimulateOptions& options) {
   command.add_option("--at", options.at, "show the queue at these instants (seconds): 30,60")
       ->delimiter(',');
   command.add_option("--svg", options.svg, "write a picture of nodes and time");
+  CLI::Option* swf =
+      command.add_option("--swf", options.swf, "submit also the jobs of a trace (SWF file)");
+  command.add_option("--load", options.load, "stretch the trace to this load: 0.8")
+      ->check(CLI::Range(0.01, 10.0))
+      ->needs(swf);
   add_json(command, options.json);
 }
 

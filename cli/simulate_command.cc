@@ -10,6 +10,8 @@
 #include "cli/report/what_if_svg.h"
 #include "cli/report/what_if_text.h"
 #include "cli/scenario.h"
+#include "cli/workload/swf.h"
+#include "cli/workload/trace_jobs.h"
 #include "scheduler/simulate/told.h"
 #include "scheduler/simulate/what_if.h"
 #include "slurm/text.h"
@@ -54,6 +56,15 @@ int what_if(const SimulateOptions& options, const std::vector<base::Instant>& at
   return kExitOk;
 }
 
+base::Status add_swf(const SimulateOptions& options, simulate::Scenario& scenario) {
+  const base::Result<std::string> text = read_file(options.swf, kSwfBytesMax);
+  if (!text) return text.error();
+  const base::Result<SwfTrace> trace = read_swf(*text, options.swf);
+  if (!trace) return trace.error();
+  const base::Status added = add_trace(*trace, options.load, scenario);
+  return added ? added : added.error().with_context(options.swf);
+}
+
 }  // namespace
 
 int run_simulate(const SimulateOptions& options, Output output) {
@@ -65,16 +76,21 @@ int run_simulate(const SimulateOptions& options, Output output) {
   }
   const base::Result<std::string> text = read_file(options.file, kScenarioBytesMax);
   if (!text) return fail(output, text.error());
-  const base::Result<simulate::Scenario> scenario = read_scenario(*text, options.file);
+  base::Result<simulate::Scenario> scenario = read_scenario(*text, options.file);
   if (!scenario) return fail(output, scenario.error());
+  const bool is_told = scenario->timing_is_told();
+  if (is_told && (!at.empty() || !options.svg.empty() || !options.swf.empty())) {
+    return usage(output, "--at, --svg and --swf are for scenarios without told timing; " +
+                             options.file + " tells passes, slices or ends");
+  }
+  if (!options.swf.empty()) {
+    const base::Status added = add_swf(options, *scenario);
+    if (!added) return fail(output, added.error());
+  }
   for (const std::string& warning : scenario->warnings) {
     output.err << "kubectl-gang simulate: warning: " << warning << "\n";
   }
-  if (!scenario->timing_is_told()) return what_if(options, at, *scenario, output);
-  if (!at.empty() || !options.svg.empty()) {
-    return usage(output, "--at and --svg are for scenarios without told timing; " + options.file +
-                             " tells passes, slices or ends");
-  }
+  if (!is_told) return what_if(options, at, *scenario, output);
   const simulate::ToldReport report = simulate::run_told(*scenario);
   output.out << (options.json ? told_json(*scenario, report) : told_text(*scenario, report));
   return kExitOk;

@@ -141,6 +141,41 @@ TEST_F(SimulateCommand, ToldTimingForPeople) {
   EXPECT_EQ(run(told, {.at = {"5"}}), kExitUsage);
 }
 
+// Two jobs of all five nodes, one after the other: the second waits for 60 s and runs for 40 s.
+TEST_F(SimulateCommand, PlaysATrace) {
+  const std::string cluster = R"(
+nodes:
+- {name: 'n[1-5]', cores: 1, memory: 1000}
+conf: {SelectType: select/linear}
+partitions:
+- {name: batch, Default: 'YES'}
+inputs: []
+)";
+  ASSERT_TRUE(write_file(file("t.swf"),
+                         "; MaxProcs: 5\n"
+                         "1 0 -1 100 5 -1 -1 5 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
+                         "2 40 -1 40 5 -1 -1 5 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
+                         "3 50 -1 40 6 -1 -1 6 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n")
+                  .ok());
+  ASSERT_EQ(run(cluster, {.json = true, .swf = file("t.swf")}), kExitOk) << err_.str();
+  EXPECT_THAT(err_.str(), HasSubstr("warning: 1 jobs of the trace are left out"));
+  const nlohmann::json json = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(json["jobs"]["j1"]["end"], 100.0);
+  EXPECT_EQ(json["jobs"]["j2"]["end"], 140.0);
+  EXPECT_EQ(json["totals"]["slowdown"]["mean"], 1.75);
+  EXPECT_EQ(json["totals"]["slowdown"]["max"], 2.5);
+
+  // 5 × (100 + 40) processor seconds on five CPUs in 280 s.
+  ASSERT_EQ(run(cluster, {.json = true, .swf = file("t.swf"), .load = 0.5}), kExitOk);
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["jobs"]["j2"]["submit"], 280.0);
+
+  ASSERT_TRUE(write_file(file("t.swf"), "1 2\n").ok());
+  EXPECT_EQ(run(cluster, {.swf = file("t.swf")}), kExitFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("t.swf:1: has 2 fields"));
+  EXPECT_EQ(run(std::string{kTwoGangs} + "- {t: 11, pass: main}\n", {.swf = file("t.swf")}),
+            kExitUsage);
+}
+
 TEST_F(SimulateCommand, SaysWhatIsWrong) {
   EXPECT_EQ(run(kTwoGangs, {.at = {"soon"}}), kExitUsage);
   EXPECT_EQ(err_.str(), "kubectl-gang simulate: --at \"soon\": not seconds from 0 on\n");

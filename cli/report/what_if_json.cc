@@ -71,6 +71,14 @@ Json spread_json(const simulate::Totals::Spread& spread) {
           {"max", seconds(spread.max)}};
 }
 
+Json slowdown_json(const simulate::Totals::Slowdown& milli) {
+  const auto ratio = [](std::int64_t value) { return static_cast<double>(value) / 1'000; };
+  return {{"mean", ratio(milli.mean)},
+          {"median", ratio(milli.median)},
+          {"p95", ratio(milli.p95)},
+          {"max", ratio(milli.max)}};
+}
+
 }  // namespace
 
 std::string what_if_json(const simulate::Scenario& scenario, const simulate::WhatIf& result,
@@ -88,7 +96,8 @@ std::string what_if_json(const simulate::Scenario& scenario, const simulate::Wha
                     {"requeues", totals.requeues},
                     {"preemptedJobs", totals.preempted_jobs},
                     {"wait", spread_json(totals.wait)},
-                    {"response", spread_json(totals.response)}};
+                    {"response", spread_json(totals.response)},
+                    {"slowdown", slowdown_json(totals.slowdown_milli)}};
   return json.dump(1) + "\n";
 }
 

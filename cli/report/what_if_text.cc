@@ -155,6 +155,12 @@ std::string totals_text(const Scenario& scenario, const WhatIf& result) {
   text += "Ended              " + std::to_string(totals.finished) + " jobs\n";
   text += spread_line("Wait", totals.wait);
   text += spread_line("Response", totals.response);
+  const auto thousandths = [](std::int64_t milli) { return static_cast<double>(milli) / 1'000; };
+  std::snprintf(line.data(), line.size(), "%-18s mean %.1f, median %.1f, 95 %% %.1f, most %.1f\n",
+                "Slowdown", thousandths(totals.slowdown_milli.mean),
+                thousandths(totals.slowdown_milli.median), thousandths(totals.slowdown_milli.p95),
+                thousandths(totals.slowdown_milli.max));
+  text += line.data();
   text += "Preempted          " + std::to_string(totals.preempted_jobs) + " jobs, " +
           std::to_string(totals.requeues) + " requeues\n";
   return text;

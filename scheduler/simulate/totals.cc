@@ -5,11 +5,12 @@
 namespace simulate {
 namespace {
 
-Totals::Spread spread(std::vector<base::Duration> values) {
+template <typename Spread, typename Value>
+Spread spread(std::vector<Value> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
-  base::Duration sum{0};
-  for (const base::Duration value : values) sum += value;
+  Value sum{0};
+  for (const Value value : values) sum += value;
   const auto at_percent = [&](std::size_t percent) {
     return values[(values.size() - 1) * percent / 100];
   };
@@ -31,6 +32,19 @@ std::int64_t cpu_seconds_used(const JobHistory& job, base::Instant end) {
 
 }  // namespace
 
+std::int64_t Service::slowdown_milli() const {
+  constexpr base::Duration kShortest = std::chrono::seconds{10};
+  return std::max<std::int64_t>(1'000,
+                                response.count() / (std::max(run, kShortest).count() / 1'000));
+}
+
+std::optional<Service> service_of(const JobHistory& job) {
+  if (!job.submitted || !job.ended || job.placements.empty()) return std::nullopt;
+  const Placement& last = job.placements.back();
+  return Service{.response = *job.ended - *job.submitted,
+                 .run = run_time(last, last.from, *job.ended)};
+}
+
 Totals count_totals(const Scenario& scenario, const std::vector<JobHistory>& jobs,
                     base::Instant end) {
   Totals totals;
@@ -40,6 +54,7 @@ Totals count_totals(const Scenario& scenario, const std::vector<JobHistory>& job
   totals.cpu_seconds = cpus * std::chrono::floor<std::chrono::seconds>(totals.span).count();
   std::vector<base::Duration> waits;
   std::vector<base::Duration> responses;
+  std::vector<std::int64_t> slowdowns;
   for (const JobHistory& job : jobs) {
     totals.used_cpu_seconds += cpu_seconds_used(job, end);
     totals.requeues += job.restarts;
@@ -51,9 +66,13 @@ Totals count_totals(const Scenario& scenario, const std::vector<JobHistory>& job
       ++totals.finished;
       responses.push_back(*job.ended - *job.submitted);
     }
+    if (const std::optional<Service> service = service_of(job)) {
+      slowdowns.push_back(service->slowdown_milli());
+    }
   }
-  totals.wait = spread(std::move(waits));
-  totals.response = spread(std::move(responses));
+  totals.wait = spread<Totals::Spread>(std::move(waits));
+  totals.response = spread<Totals::Spread>(std::move(responses));
+  totals.slowdown_milli = spread<Totals::Slowdown>(std::move(slowdowns));
   return totals;
 }
 

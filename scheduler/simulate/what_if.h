@@ -23,6 +23,11 @@ struct Totals {
   };
   Spread wait;      // submission to first start
   Spread response;  // submission to end
+  // Response ÷ run time of the jobs that ended, at least 1; a job that ran for less than 10 s
+  // counts as if it ran for 10 s ("bounded slowdown"). In thousandths.
+  struct Slowdown {
+    std::int64_t mean = 0, median = 0, p95 = 0, max = 0;
+  } slowdown_milli;
 };
 
 struct WhatIf {

@@ -1,0 +1,191 @@
+#include "cli/workload/swf.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "slurm/text.h"
+
+namespace cli {
+namespace {
+
+constexpr std::size_t kFieldsCount = 18;
+// In the order of the file, as messages name them.
+constexpr std::array<std::string_view, kFieldsCount> kNames = {"job number",
+                                                               "submit time",
+                                                               "wait time",
+                                                               "run time",
+                                                               "allocated processors",
+                                                               "average CPU time",
+                                                               "used memory",
+                                                               "requested processors",
+                                                               "requested time",
+                                                               "requested memory",
+                                                               "status",
+                                                               "user",
+                                                               "group",
+                                                               "executable",
+                                                               "queue",
+                                                               "partition",
+                                                               "preceding job",
+                                                               "think time"};
+enum Field : std::size_t {
+  kNumber = 0,
+  kSubmit = 1,
+  kRun = 3,
+  kAllocated = 4,
+  kRequested = 7,
+  kTime = 8,
+  kMemory = 9,
+  kStatus = 10,
+  kUser = 11,
+  kGroup = 12,
+  kQueue = 14
+};
+
+// Larger numbers are mistakes: 95 years in seconds, a pebibyte in KiB.
+constexpr std::int64_t value_max(std::size_t field) {
+  return field == kSubmit || field == kRun || field == kTime ? kSwfSecondsMax : 1'000'000'000'000;
+}
+using Fields = std::array<double, kFieldsCount>;
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r';
+}
+
+// The words of the line up to a comment.
+std::vector<std::string_view> words_of(std::string_view line) {
+  line = line.substr(0, line.find(';'));
+  std::vector<std::string_view> words;
+  for (std::size_t i = 0; i < line.size();) {
+    if (is_blank(line[i])) {
+      ++i;
+      continue;
+    }
+    std::size_t end = i;
+    while (end < line.size() && !is_blank(line[end])) ++end;
+    words.push_back(line.substr(i, end - i));
+    i = end;
+  }
+  return words;
+}
+
+base::Result<Fields> fields_of(const std::vector<std::string_view>& words) {
+  if (words.size() != kFieldsCount) {
+    return base::invalid_argument("has " + std::to_string(words.size()) + " fields; a job has " +
+                                  std::to_string(kFieldsCount));
+  }
+  Fields fields{};
+  for (std::size_t i = 0; i < kFieldsCount; ++i) {
+    const char* const end = words[i].data() + words[i].size();
+    const auto [stop, error] = std::from_chars(words[i].data(), end, fields[i]);
+    if (error != std::errc{} || stop != end ||
+        !(std::abs(fields[i]) <= static_cast<double>(value_max(i)))) {
+      return base::invalid_argument("field " + std::to_string(i + 1) + " (" +
+                                    std::string{kNames[i]} + ") " + slurm::in_quotes(words[i]) +
+                                    ": must be a number of at most " +
+                                    std::to_string(value_max(i)));
+    }
+  }
+  return fields;
+}
+
+std::optional<base::Duration> time_of(double seconds) {
+  if (seconds < 0) return std::nullopt;
+  return base::Duration{std::llround(seconds * 1e6)};
+}
+
+template <typename Integer>
+std::optional<Integer> number_of(double value) {
+  if (value < 0) return std::nullopt;
+  constexpr double kMax = static_cast<double>(std::numeric_limits<std::int32_t>::max());
+  if constexpr (sizeof(Integer) == sizeof(std::int32_t)) value = std::min(value, kMax);
+  return static_cast<Integer>(value);
+}
+
+base::Result<SwfJob> job_of(const Fields& fields) {
+  const std::optional<base::Duration> submit = time_of(fields[kSubmit]);
+  if (!submit) return base::invalid_argument("field 2 (submit time): is missing");
+  SwfJob job;
+  job.number = static_cast<std::int64_t>(fields[kNumber]);
+  job.submit = *submit;
+  job.run = time_of(fields[kRun]);
+  // No job has 0 processors, no time or no memory: that is another way to write "not known".
+  const auto positive = [&](Field field) { return fields[field] > 0 ? fields[field] : -1; };
+  job.processors_allocated = number_of<int>(positive(kAllocated));
+  job.processors_requested = number_of<int>(positive(kRequested));
+  job.requested_time = time_of(positive(kTime));
+  job.requested_memory_kib = number_of<std::int64_t>(positive(kMemory));
+  job.status = number_of<int>(fields[kStatus]);
+  job.user = number_of<int>(fields[kUser]);
+  job.group = number_of<int>(fields[kGroup]);
+  job.queue = number_of<int>(fields[kQueue]);
+  return job;
+}
+
+// "-1" if it is not known.
+template <typename Integer>
+std::string text_of(const std::optional<Integer>& value) {
+  return value ? std::to_string(*value) : "-1";
+}
+std::string text_of(const std::optional<base::Duration>& time) {
+  return time ? std::to_string(std::chrono::round<std::chrono::seconds>(*time).count()) : "-1";
+}
+
+}  // namespace
+
+base::Result<SwfTrace> read_swf(std::string_view text, const std::string& file) {
+  SwfTrace trace;
+  std::size_t number = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::vector<std::string_view> words = words_of(text.substr(begin, end - begin));
+    begin = end + 1;
+    ++number;
+    if (words.empty()) continue;
+    const std::string place = file + ":" + std::to_string(number);
+    const base::Result<Fields> fields = fields_of(words);
+    if (!fields) return fields.error().with_context(place);
+    const base::Result<SwfJob> job = job_of(*fields);
+    if (!job) return job.error().with_context(place);
+    if (trace.size() == kSwfJobsMax) {
+      return base::invalid_argument(place + ": more than " + std::to_string(kSwfJobsMax) + " jobs");
+    }
+    trace.push_back(*job);
+  }
+  std::stable_sort(trace.begin(), trace.end(),
+                   [](const SwfJob& a, const SwfJob& b) { return a.submit < b.submit; });
+  return trace;
+}
+
+std::string write_swf(const SwfTrace& trace, std::string_view comment) {
+  std::string text = "; Version: 2.2\n";
+  for (const std::string& line : slurm::split(comment, '\n')) text += "; " + line + "\n";
+  for (const SwfJob& job : trace) {
+    const std::array<std::string, kFieldsCount> fields = {std::to_string(job.number),
+                                                          text_of(std::optional{job.submit}),
+                                                          "-1",
+                                                          text_of(job.run),
+                                                          text_of(job.processors_allocated),
+                                                          "-1",
+                                                          "-1",
+                                                          text_of(job.processors_requested),
+                                                          text_of(job.requested_time),
+                                                          text_of(job.requested_memory_kib),
+                                                          text_of(job.status),
+                                                          text_of(job.user),
+                                                          text_of(job.group),
+                                                          "-1",
+                                                          text_of(job.queue),
+                                                          "-1",
+                                                          "-1",
+                                                          "-1"};
+    for (std::size_t i = 0; i < kFieldsCount; ++i) text += (i == 0 ? "" : " ") + fields[i];
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace cli
