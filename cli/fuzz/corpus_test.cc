@@ -52,6 +52,12 @@ TEST(FuzzCorpus, Sbatch) {
 TEST(FuzzCorpus, Scenario) {
   run_corpus("scenario_fuzz", fuzz_scenario);
 }
+TEST(FuzzCorpus, Swf) {
+  run_corpus("swf_fuzz", fuzz_swf);
+}
+TEST(FuzzCorpus, Import) {
+  run_corpus("import_fuzz", fuzz_import);
+}
 
 }  // namespace
 }  // namespace cli

@@ -1,11 +1,18 @@
 #include "cli/fuzz/targets.h"
 
+#include <yaml-cpp/yaml.h>
+
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "base/natural_order.h"
 #include "cli/cluster/batch_script.h"
+#include "cli/import/importer.h"
 #include "cli/scenario.h"
+#include "cli/workload/swf.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/legality.h"
 #include "slurm/conf.h"
@@ -120,6 +127,51 @@ void fuzz_scenario(std::string_view input) {
     last = happening.at;
   }
   for (const simulate::Job& job : scenario->jobs) check_request(job.request);
+}
+
+void fuzz_swf(std::string_view input) {
+  const base::Result<SwfTrace> trace = read_swf(input, "f");
+  if (!trace) return check_message(trace.error());
+  base::Duration last{0};
+  for (const SwfJob& job : *trace) {
+    CHECK(job.submit >= last);
+    last = job.submit;
+    CHECK(!job.run || *job.run >= base::Duration{0});
+    CHECK(!job.processors() || *job.processors() >= 1);
+    CHECK(!job.requested_time || *job.requested_time > base::Duration{0});
+  }
+  // What is written is whole seconds, and stays as it is from there on.
+  const std::string text = write_swf(*trace, "");
+  const base::Result<SwfTrace> again = read_swf(text, "f");
+  CHECK(again.ok() && again->size() == trace->size(), text);
+  CHECK(write_swf(*again, "") == text, text);
+}
+
+// Whatever the files say: what comes out is YAML, no two objects of a kind have one name, and each
+// remark is a line that names its file.
+void fuzz_import(std::string_view input) {
+  std::vector<ImportFile> files;
+  while (true) {
+    const std::size_t end = input.find('\f');
+    files.push_back({"f" + std::to_string(files.size()), std::string{input.substr(0, end)}});
+    if (end == std::string_view::npos) break;
+    input.remove_prefix(end + 1);
+  }
+  const Imported imported = import_slurm(files);
+  for (const std::string& remark : imported.remarks) {
+    CHECK(remark.starts_with("f") && remark.find('\n') == std::string::npos, remark);
+  }
+  std::set<std::string> names;
+  try {
+    for (const YAML::Node& document : YAML::LoadAll(imported.yaml)) {
+      if (document.IsNull()) continue;  // comments
+      const std::string name =
+          document["kind"].as<std::string>() + " " + document["metadata"]["name"].as<std::string>();
+      CHECK(names.insert(name).second, name);
+    }
+  } catch (const YAML::Exception& error) {
+    CHECK(false, std::string{error.what()} + " in\n" + imported.yaml);
+  }
 }
 
 }  // namespace cli

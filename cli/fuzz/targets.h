@@ -11,5 +11,8 @@ void fuzz_time_string(std::string_view input);
 void fuzz_slurm_conf(std::string_view input);
 void fuzz_sbatch(std::string_view input);
 void fuzz_scenario(std::string_view input);
+void fuzz_swf(std::string_view input);
+// A form feed ends a file: several files are imported together.
+void fuzz_import(std::string_view input);
 
 }  // namespace cli
