@@ -153,7 +153,8 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored
   if (status.suspend_time) restored.suspend_time = status.suspend_time->elapsed;
   restored.user_suspended = restored.state == sched::JobState::kSuspended &&
                             status.reason == reason_name(sched::Reason::kUser);
-  job.told_suspend = restored.user_suspended || (!restored.ready && job.request.suspend);
+  // Of a suspension that waits for agents no scheduler has heard, whether the job is ready or not.
+  job.told_suspend = restored.user_suspended;
   restore_ending(job, restored);
   decisions_.take_slots(job);
   if (!job.told_suspend) return;

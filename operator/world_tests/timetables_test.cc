@@ -134,6 +134,43 @@ TEST_F(NoTurns, ASuspensionThatWaitsForAnAgentSaysSo) {
   EXPECT_EQ(runs("one"), seconds{0});
 }
 
+// Its pods are still being started, so it is not ready, when a leader comes that has told nobody.
+TEST_F(NoTurns, ASuspensionOfAJobThatStartsSurvivesANewLeader) {
+  world.node("n13").remove_agent(false);
+  world.apply(gang_job("one", 2, ""));
+  world.run_for(seconds{1});
+  ASSERT_EQ(world.condition("Job", "one", "Ready").substr(0, 5), "False") << world.log_tail();
+  suspend("one", true);
+  world.run_for(std::chrono::milliseconds{500});
+  EXPECT_EQ(tables(), 2);
+  world.restart_operator();
+  world.run_for(seconds{20});
+  EXPECT_EQ(world.state("one"), "Running");
+  EXPECT_EQ(world.job("one").status.message,
+            "its suspension waits: node n13 has no pod of the agent");
+  world.node("n13").return_agent();
+  ASSERT_TRUE(reaches("one", "Suspended")) << world.log_tail();
+  world.run_for(seconds{1});
+  EXPECT_EQ(runs("one"), seconds{0});
+  expect_no_violations(world);
+}
+
+// The same where the next leader finds all agents ready, but not the job.
+TEST_F(NoTurns, ASuspensionIsToldOnceByTwoLeadersBeforeItsJobIsReady) {
+  world.apply(gang_job("one", 2, ""));
+  world.run_for(seconds{1});
+  suspend("one", true);
+  world.process().pump_without_writes();
+  world.restart_operator();
+  ASSERT_TRUE(reaches("one", "Suspended")) << world.log_tail();
+  world.run_for(seconds{8});
+  EXPECT_EQ(runs("one"), seconds{0});
+  suspend("one", false);
+  ASSERT_TRUE(reaches("one", "Running")) << world.log_tail();
+  EXPECT_GT(runs("one"), seconds{9});
+  expect_no_violations(world);
+}
+
 TEST_F(NoTurns, ASuspensionThatIsTakenBackBeforeItBeganLeavesNothing) {
   world.apply(gang_job("one", 2, ""));
   world.run_for(seconds{8});
