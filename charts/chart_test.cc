@@ -421,7 +421,7 @@ TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
     ++policies;
     EXPECT_EQ(object["spec"]["failurePolicy"], "Fail") << id_of(object);
   }
-  EXPECT_EQ(policies, 13);
+  EXPECT_EQ(policies, 14);
 }
 
 // 350,000 units a question, 1,000,000 an expression.

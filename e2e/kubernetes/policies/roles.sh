@@ -11,7 +11,8 @@ uid=$(k get jobs.kubegang.io one -n team-a -o jsonpath='{.metadata.uid}')
 owner="{apiVersion: kubegang.io/v1alpha1, kind: Job, name: one, uid: $uid, controller: true}"
 pod() {  # NAME [SPEC [CONTAINER]]   a pod of job one, in $ns
   cat <<YAML
-{apiVersion: v1, kind: Pod, metadata: {name: $1, namespace: ${ns:-team-a}, ownerReferences: [${owners-$owner}]},
+{apiVersion: v1, kind: Pod, metadata: {name: $1, namespace: ${ns:-team-a}, ownerReferences: [${owners-$owner}],
+ labels: {kubegang.io/job: one}, annotations: {kubegang.io/cpuset: 0-1}},
  spec: {${2+$2${2:+, }}containers: [{name: main, image: x${3:+, $3}}]}}
 YAML
 }
@@ -33,6 +34,17 @@ note_only="nothing of a pod but the condition kubegang.io/Suspended"
 allow "the operator says that a pod stands still" stands_still '{"conditions": [{"type": "kubegang.io/Suspended", "status": "True", "reason": "User"}]}'
 deny "the operator says that a pod is ready" "$note_only" stands_still '{"conditions": [{"type": "Ready", "status": "True"}]}'
 deny "the operator gives a pod an address" "$note_only" stands_still '{"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]}'
+# kubegang-cpu-sets
+fixed="the annotation kubegang.io/cpuset and the label kubegang.io/job of a job's pod do not change"
+deny "carl moves a job's pod to other CPUs" "$fixed" as carl annotate pod one-0 -n team-a --overwrite kubegang.io/cpuset=2-3
+deny "carl takes its CPU set off" "$fixed" as carl annotate pod one-0 -n team-a kubegang.io/cpuset-
+deny "anna replaces all of its annotations" "$fixed" as anna patch pod one-0 -n team-a --type=json -p '[{"op": "replace", "path": "/metadata/annotations", "value": {"a": "b"}}]'
+deny "carl takes the label off first" "$fixed" as carl label pod one-0 -n team-a kubegang.io/job-
+deny "carl gives the pod to another job" "$fixed" as carl label pod one-0 -n team-a --overwrite kubegang.io/job=two
+deny "the administrator moves it" "$fixed" k annotate pod one-0 -n team-a --overwrite kubegang.io/cpuset=2-3
+allow "carl says something else of it" as carl annotate pod one-0 -n team-a note=x
+allow "carl labels it otherwise" as carl label pod one-0 -n team-a note=x
+deny "the operator moves it" 'cannot patch resource "pods"' with_token "$operator" annotate pod one-0 -n team-a --overwrite kubegang.io/cpuset=2-3
 allow "the operator makes its Service" with_token "$operator" create -f <(service one 'clusterIP: None')
 allow "the operator deletes its pod" with_token "$operator" delete pod one-0 -n team-a --wait=false
 allow "the operator takes the Lease" with_token "$operator" create -n kubegang-system -f - <<YAML
