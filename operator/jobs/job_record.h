@@ -2,6 +2,7 @@
 // notes what is said beside it. The part that changes the wanted status marks it (JobBook::mark).
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "operator/publish/attempts.h"
 #include "operator/publish/mirror.h"
 #include "operator/translate/template_check.h"
+#include "operator/write/effect.h"
 #include "scheduler/model/job.h"
 
 namespace control {
@@ -29,6 +31,13 @@ struct StartUndo {
   std::string message;
 };
 
+// Pods of a start that are created when there is room for it among the writes.
+struct PodsToCreate {
+  Shared<kube::Job> job;  // with its template, and the allocation of this start
+  Shared<GangLayout> gang;
+  std::deque<int> slots;  // their indexes
+};
+
 // Everything that is of one start of a job and of no other: it is forgotten as a whole.
 struct GangStart {
   std::vector<PodSlot> slots;      // of status.wanted.allocation
@@ -38,8 +47,10 @@ struct GangStart {
   // As the answer to the start's commit, or a read, has it, until its pods are made; empty: it has
   // to be read.
   kube::RawJson launch_template;
-  std::set<int> creating;  // indexes of slots whose pods' creation is under way
-  Attempts pod_tries;      // of reading the template and creating pods
+  // Indexes of slots whose pods' creation is under way, or waits in to_create.
+  std::set<int> creating;
+  std::optional<PodsToCreate> to_create;
+  Attempts pod_tries;  // of reading the template and creating pods
   bool has_service = false;
   Attempts service_tries{{.first = std::chrono::milliseconds{200}, .max = std::chrono::minutes{1}}};
   std::string service_problem;  // as told last

@@ -67,7 +67,7 @@ void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
   if (!job.start.launch_template.empty()) {
     kube::Job source = *job.object;
     source.spec.pod_template = std::exchange(job.start.launch_template, {});
-    return create_pods(job, source);
+    return create_pods(job, std::move(source));
   }
   job.start.launching = true;
   // The informers keep no templates: it is read when it is needed.
@@ -95,21 +95,53 @@ void PodWrites::keep_template(const kube::Job& answer) {
   job->start.launch_template = answer.spec.pod_template;
 }
 
-// All pods go out at once, in the order of their slots. A pod that exists, or whose creation is
-// under way, is left out.
-void PodWrites::create_pods(JobRecord& job, const kube::Job& object) {
-  kube::Job source = object;
+// A pod that exists, or whose creation is under way, is left out; what waits goes on waiting.
+void PodWrites::create_pods(JobRecord& job, kube::Job source) {
   source.status = job.wanted();
+  ensure_service(job);
+  GangStart& start = job.start;
+  std::deque<int> slots;
+  if (start.to_create) slots = std::move(start.to_create->slots);
+  for (const PodSlot& slot : start.slots) {
+    if (job.pods.contains(slot.name) || !start.creating.insert(slot.index).second) continue;
+    slots.push_back(slot.index);
+  }
+  if (slots.empty()) return;
+  start.to_create.emplace(PodsToCreate{std::move(source), gang_layout(start.slots), slots});
+  line_.add(job.uid);
+}
+
+// What has begun to end before its turn came has no pods to create any more.
+std::vector<CreatePod> PodWrites::due(std::size_t room) {
+  std::vector<CreatePod> effects;
+  while (effects.size() < room && !line_.empty()) {
+    JobRecord* job = parts_.jobs.peek(line_.first());
+    if (job != nullptr && job->wanted().ending) withdraw(*job);
+    if (job == nullptr || !job->start.to_create) {
+      (void)line_.take_first();
+    } else {
+      effects.push_back(take_next(*job));
+    }
+  }
+  return effects;
+}
+
+CreatePod PodWrites::take_next(JobRecord& job) {
+  std::optional<PodsToCreate>& waiting = job.start.to_create;
+  const PodSlot& slot = job.start.slots[static_cast<std::size_t>(waiting->slots.front())];
   const sched::ClusterParameters& cluster = parts_.policy.configuration().cluster;
   PodOptions options{.kill_wait = cluster.kill_wait};
-  ensure_service(job);
-  const Shared<GangLayout> gang{gang_layout(job.start.slots)};
-  const Shared<kube::Job> shared{std::move(source)};
-  for (const PodSlot& slot : job.start.slots) {
-    if (job.pods.contains(slot.name) || !job.start.creating.insert(slot.index).second) continue;
-    if (binds_cores(cluster)) options.cpuset = cpuset_of(slot.cores, topology_of(slot.node));
-    writer_.submit(CreatePod{shared, gang, options, slot});
-  }
+  if (binds_cores(cluster)) options.cpuset = cpuset_of(slot.cores, topology_of(slot.node));
+  CreatePod effect{waiting->job, waiting->gang, std::move(options), slot};
+  waiting->slots.pop_front();
+  if (waiting->slots.empty()) waiting.reset();
+  return effect;
+}
+
+void PodWrites::withdraw(JobRecord& job) {
+  if (!job.start.to_create) return;
+  for (const int slot : job.start.to_create->slots) job.start.creating.erase(slot);
+  job.start.to_create.reset();
 }
 
 std::optional<kube::NodeTopology> PodWrites::topology_of(const std::string& node) const {
@@ -199,6 +231,7 @@ void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
 }
 
 void PodWrites::end_pods(JobRecord& job, std::optional<base::Instant> kill_at) {
+  withdraw(job);
   for (const auto& [name, pod] : job.pods) end_pod(job, *pod, kill_at);
 }
 

@@ -1,7 +1,8 @@
 // PodWrites: the pods of a start and its Service are made, and pods are ended. Nothing is made
-// before CommitGate lets it.
+// before CommitGate lets it, and nothing that has become needless while it waited for room.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,19 +12,20 @@
 #include "operator/jobs/job_parts.h"
 #include "operator/loop/counters.h"
 #include "operator/publish/commit_gate.h"
+#include "operator/publish/waiting_line.h"
 #include "operator/write/writer.h"
 
 namespace control {
 
-// Belongs to the loop's thread. Has no state but what it notes in a JobRecord: the writes of its
-// start that are under way, and the pods that it asked to end.
+// Belongs to the loop's thread. Notes in a JobRecord the writes of its start that are under way or
+// wait for room, and the pods that it asked to end; keeps nothing but the order in which jobs wait.
 class PodWrites {
  public:
   PodWrites(const JobParts& parts, const CommitGate& gate, CountedWriter& writer,
             LoopCounters& counters)
       : parts_{parts}, gate_{gate}, writer_{writer}, counters_{counters} {}
 
-  // Makes the pods of these slots as soon as they may be made.
+  // Makes the pods of these slots as soon as they may be made and there is room (due).
   void launch(JobRecord& job, const std::vector<int>& missing);
   // The names of a gang's pods, made with its first pod; a new leader makes sure of it once, since
   // its predecessor may have got no further. Tried until it is there: without it the gang has no
@@ -31,11 +33,16 @@ class PodWrites {
   void ensure_service(JobRecord& job);
   // Once. `kill_at`: when the grace period is over; nothing: the template's own.
   void end_pod(JobRecord& job, const kube::Pod& pod, std::optional<base::Instant> kill_at);
+  // All of them; those whose creation waits for room are not made any more.
   void end_pods(JobRecord& job, std::optional<base::Instant> kill_at);
   // Pods of earlier starts: whatever made them, they are not wanted any more.
   void end_stale_pods(JobRecord& job);
   // Something of the job may still run.
   bool has_pods_left(const JobRecord& job) const;
+
+  // The creations for which there is room: a gang's pods by their slots, gangs in the order in
+  // which they might be made. Cost: these.
+  std::vector<CreatePod> due(std::size_t room);
 
   // The answer to the start's commit has the template too: it need not be read again.
   void keep_template(const kube::Job& answer);
@@ -46,13 +53,16 @@ class PodWrites {
   void answered(PodDeleted&& outcome);
 
  private:
-  void create_pods(JobRecord& job, const kube::Job& object);
+  void create_pods(JobRecord& job, kube::Job source);
+  CreatePod take_next(JobRecord& job);
+  static void withdraw(JobRecord& job);
   std::optional<kube::NodeTopology> topology_of(const std::string& node) const;
 
   const JobParts parts_;
   const CommitGate& gate_;
   CountedWriter& writer_;
   LoopCounters& counters_;
+  WaitingLine line_;  // UIDs of jobs that have pods to create
 };
 
 }  // namespace control

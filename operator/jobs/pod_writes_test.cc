@@ -40,7 +40,8 @@ struct PodWritesTest : testing::Test {
     (void)jobs.take_touched();
   }
   // The names of the writes since the last call.
-  std::string asked() {
+  std::string asked(std::size_t room = 100) {
+    counted.submit_all(pods.due(room));
     std::string text;
     for (const Effect& effect : std::exchange(writer.effects, {})) {
       text += (text.empty() ? "" : " ") + std::string{to_string(point_of(effect))};
@@ -100,6 +101,48 @@ TEST_F(PodWritesTest, PodsAreMadeAfterTheCommitAndOnce) {
   EXPECT_EQ(counters.pod_creates, 2);
   pods.launch(*job, {0, 1});
   EXPECT_EQ(asked(), "") << "they are under way";
+}
+
+TEST_F(PodWritesTest, PodsAreMadeAsFarAsThereIsRoom) {
+  pods.launch(*job, {0, 1});
+  read_template();
+  (void)asked();
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(0), "");
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(1), "pod-create");
+  // One that is to be made again joins those that wait.
+  EXPECT_FALSE(pods.answered(refused(0, base::Code::kUnavailable)));
+  now = job->start.pod_tries.due();
+  pods.launch(*job, {0, 1});
+  read_template();
+  (void)asked(0);
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "pod-create pod-create");
+  EXPECT_EQ(job->start.creating, (std::set<int>{0, 1}));
+  EXPECT_EQ(asked(), "");
+}
+
+TEST_F(PodWritesTest, PodsThatWaitForRoomAreNotMadeOnceTheJobEnds) {
+  const auto wait = [this] {
+    pods.launch(*job, {0, 1});
+    read_template();
+    pods.launch(*job, {0, 1});
+    (void)asked(0);
+    EXPECT_EQ(job->start.creating.size(), 2U);
+  };
+  wait();
+  job->wanted().ending.emplace();  // its write is under way
+  EXPECT_EQ(asked(), "");
+  EXPECT_TRUE(job->start.creating.empty());
+  job->wanted().ending.reset();
+  wait();
+  pods.end_pods(*job, std::nullopt);
+  EXPECT_TRUE(job->start.creating.empty());
+  EXPECT_EQ(asked(), "");
+  wait();
+  job->clear_start();
+  EXPECT_EQ(asked(), "");
 }
 
 TEST_F(PodWritesTest, ARefusalUndoesTheStartAndAFailureIsTriedAgain) {

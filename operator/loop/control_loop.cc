@@ -56,6 +56,8 @@ base::Instant ControlLoop::step() {
   // 4. What has to be written.
   write_due();
   reconcile_until_quiet();  // pods may be created once their timetables are found to be written
+  writer_.submit_all(pod_writes_.due(writer_.room()));
+  writer_.submit_all(statuses_.due_rest(now_, term_, writer_.room()));
   run_times_.refresh(jobs_, scheduler_, now_);
   queue_priorities_.refresh(jobs_, scheduler_);
   write_due_informing();
@@ -65,6 +67,7 @@ base::Instant ControlLoop::step() {
 
 void ControlLoop::take_inbox() {
   Inbox::Batch batch = inbox_.take();
+  writer_.begin_step();
   WatchedKinds::for_each(
       [&]<typename T>(std::type_identity<T>) { observe(std::as_const(batch).of<T>()); });
   for (Outcome& outcome : batch.outcomes) {
@@ -130,8 +133,8 @@ void ControlLoop::reconcile(JobRecord& job) {
 }
 
 void ControlLoop::write_due() {
-  writer_.submit_all(statuses_.due(now_, term_));
-  writer_.submit_all(timetables_.due(now_, term_));
+  writer_.submit_all(statuses_.due(now_, term_, writer_.room()));
+  writer_.submit_all(timetables_.due(now_, term_, writer_.room()));
   writer_.submit_all(timetables_.due_deletions(now_));
   if (auto effect = scheduler_.due_usage(usage_, [this](sched::JobId id) {
         const JobRecord* job = jobs_.peek(id);

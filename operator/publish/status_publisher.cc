@@ -49,10 +49,18 @@ void StatusPublisher::take_marked() {
   jobs_to_write_.merge(jobs_.take_marked());
 }
 
-// Commit points and base states of the marked jobs, then of the policies. An ending that waits for
-// the claim of its preemptor stays in the set; what only informs moves to the budget's queue.
-std::vector<Effect> StatusPublisher::due(base::Instant now, std::int64_t term) {
-  std::vector<Effect> effects;
+bool StatusPublisher::may_write_now(JobRecord& job, base::Instant now) {
+  if (!job.status.may_write(now)) return false;
+  if (!job.start.commit_after) return true;
+  const JobRecord* first = jobs_.find(*job.start.commit_after);
+  if (first != nullptr && !gate_.may_write_ending(first->uid)) return false;
+  job.start.commit_after.reset();
+  return true;
+}
+
+// An ending that waits for the claim of its preemptor stays in the set; what only informs moves to
+// the budget's queue.
+void StatusPublisher::form_lines(base::Instant now) {
   take_marked();
   for (auto it = jobs_to_write_.begin(); it != jobs_to_write_.end();) {
     JobRecord* job = jobs_.peek(*it);
@@ -64,19 +72,49 @@ std::vector<Effect> StatusPublisher::due(base::Instant now, std::int64_t term) {
       it = jobs_to_write_.erase(it);
       continue;
     }
-    ++it;
-    if (!job->status.may_write(now)) continue;
-    if (job->start.commit_after) {
-      const JobRecord* first = jobs_.find(*job->start.commit_after);
-      if (first != nullptr && !gate_.may_write_ending(first->uid)) continue;
-      job->start.commit_after.reset();
+    if (!may_write_now(*job, now)) {
+      ++it;
+      continue;
     }
-    effects.emplace_back(write(*job, now, term));
+    (job->status.urgency() == WriteUrgency::kCommit ? commits_ : states_).add(*it);
+    it = jobs_to_write_.erase(it);
   }
+}
+
+// A job that was marked again may stand in both lines, or have been written from the other.
+void StatusPublisher::write_from(WaitingLine& line, std::size_t most, base::Instant now,
+                                 std::int64_t term, std::vector<Effect>& effects) {
+  while (effects.size() < most && !line.empty()) {
+    const std::string uid = line.take_first();
+    JobRecord* job = jobs_.peek(uid);
+    const bool waits = job != nullptr && job->status.exists() && !job->status.is_in_flight() &&
+                       job->status.urgency() > WriteUrgency::kInforms;
+    if (!waits) continue;
+    if (may_write_now(*job, now)) {
+      effects.emplace_back(write(*job, now, term));
+    } else {
+      jobs_to_write_.insert(uid);
+    }
+  }
+}
+
+std::vector<Effect> StatusPublisher::due(base::Instant now, std::int64_t term, std::size_t room) {
+  std::vector<Effect> effects;
+  form_lines(now);
+  const std::size_t of_states = std::min(states_.size(), (room + 3) / 4);
+  write_from(commits_, room - of_states, now, term, effects);
+  write_from(states_, effects.size() + of_states, now, term, effects);
   policy_.for_each_status([&](WritePoint point, auto& mirror) {
     if (mirror.urgency() <= WriteUrgency::kInforms || !mirror.may_write(now)) return;
     effects.emplace_back(patch_of(point, mirror, now));
   });
+  return effects;
+}
+
+std::vector<Effect> StatusPublisher::due_rest(base::Instant now, std::int64_t term,
+                                              std::size_t room) {
+  std::vector<Effect> effects;
+  write_from(states_, room, now, term, effects);
   return effects;
 }
 
@@ -123,7 +161,7 @@ std::vector<Effect> StatusPublisher::due_informing_jobs(base::Instant now, std::
 }
 
 // An ending that waits for another job's commit point is not due at any instant: the answer to that
-// write brings the loop back.
+// write brings the loop back. So does an answer where there was no room.
 base::Instant StatusPublisher::next_due(base::Instant now) const {
   base::Instant due = base::kNever;
   const auto earlier = [&](base::Instant at) { due = std::min(due, at); };

@@ -1,7 +1,13 @@
-// StatusPublisher: when statuses are written. Base states and commit points at once, in the order
+// StatusPublisher: when statuses are written. Commit points and base states at once, in the order
 // that CommitGate asks for; what only informs as far as its budget goes, each object once a minute.
+//
+// While the API server is slow there is not room for all of them. Then commit points go first,
+// since timetables and pods wait for them; base states have a quarter of the room, and what others
+// leave. Each job's turn comes in the order in which it was marked, and what is written is what is
+// true then.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -14,11 +20,13 @@
 #include "operator/publish/commit_gate.h"
 #include "operator/publish/inform_budget.h"
 #include "operator/publish/mirror.h"
+#include "operator/publish/waiting_line.h"
 #include "operator/write/effect.h"
 
 namespace control {
 
-// Belongs to the loop's thread. Cost: the jobs that were marked or answered, and all policies.
+// Belongs to the loop's thread. Cost: the jobs that were marked or answered, those for which there
+// is room, and all policies.
 class StatusPublisher {
  public:
   struct Parts {
@@ -30,8 +38,11 @@ class StatusPublisher {
   explicit StatusPublisher(const Parts& parts)
       : jobs_{parts.jobs}, policy_{parts.policy}, gate_{parts.gate}, budget_{parts.budget} {}
 
-  // What is written at once. `term`: of this leader.
-  std::vector<Effect> due(base::Instant now, std::int64_t term);
+  // What is written at once: policies, and of the jobs no more than there is `room` for. `term`: of
+  // this leader.
+  std::vector<Effect> due(base::Instant now, std::int64_t term, std::size_t room);
+  // Base states for which there is room after everything else.
+  std::vector<Effect> due_rest(base::Instant now, std::int64_t term, std::size_t room);
   // What only informs: policies, then jobs, the head of the queue first.
   std::vector<Effect> due_informing_policies(base::Instant now);
   std::vector<Effect> due_informing_jobs(base::Instant now, std::int64_t term);
@@ -44,12 +55,20 @@ class StatusPublisher {
   void queue_informing(JobRecord& job, base::Instant now);
   // Marks that came after due() was called count, too.
   void take_marked();
+  // What has to be written at once and may be joins one of the lines.
+  void form_lines(base::Instant now);
+  // Not in its back-off, and not after another job's commit point that is not stored yet.
+  bool may_write_now(JobRecord& job, base::Instant now);
+  // From the line, until there are `most` effects.
+  void write_from(WaitingLine& line, std::size_t most, base::Instant now, std::int64_t term,
+                  std::vector<Effect>& effects);
 
   JobBook& jobs_;
   PolicyBook& policy_;
   const CommitGate& gate_;
   InformBudget& budget_;
   std::set<std::string> jobs_to_write_;  // UIDs; of those that may have to be written at once
+  WaitingLine commits_, states_;         // UIDs; of those that have to be, for want of room
 };
 
 }  // namespace control

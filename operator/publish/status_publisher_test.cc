@@ -11,6 +11,7 @@ using std::chrono::seconds;
 
 constexpr base::Instant kAtFirst{seconds{1'000}};
 constexpr std::int64_t kTerm = 3;
+constexpr std::size_t kRoom = 100;
 
 struct StatusPublisherTest : testing::Test {
   // Of jobs that wait, of that priority.
@@ -41,7 +42,13 @@ struct StatusPublisherTest : testing::Test {
     }
     return text;
   }
-  std::string due() { return text(statuses.due(now, kTerm)); }
+  std::string due(std::size_t room = kRoom) {
+    auto effects = statuses.due(now, kTerm, room);
+    for (Effect& effect : statuses.due_rest(now, kTerm, room - effects.size())) {
+      effects.push_back(std::move(effect));
+    }
+    return text(effects);
+  }
   std::string due_informing() {
     budget.refill(now, true);  // two in a second
     return text(statuses.due_informing_jobs(now, kTerm));
@@ -70,7 +77,7 @@ TEST_F(StatusPublisherTest, WritesWhatIsUrgentAtOnceUnderItsTerm) {
   JobRecord& a = job("a", 1, 0);
   mark(a, WriteUrgency::kUrgent, "say this");
   EXPECT_EQ(statuses.next_due(now), now);
-  const auto effects = statuses.due(now, kTerm);
+  const auto effects = statuses.due(now, kTerm, kRoom);
   ASSERT_EQ(text(effects), "a:status");
   const auto& patch = std::get<PatchStatus<kube::Job>>(effects[0]);
   EXPECT_EQ(patch.to->status.term, kTerm);
@@ -192,7 +199,7 @@ TEST_F(StatusPublisherTest, WritesTheStatusesOfPoliciesToo) {
   policy.observe(changes);
   (void)policy.decide({}, now);
   EXPECT_EQ(statuses.next_due(now), now);
-  const auto effects = statuses.due(now, kTerm);
+  const auto effects = statuses.due(now, kTerm, kRoom);
   ASSERT_EQ(effects.size(), 1U);
   const auto& patch = std::get<PatchStatus<kube::Qos>>(effects[0]);
   EXPECT_EQ(patch.point, WritePoint::kQosStatus);
@@ -206,7 +213,7 @@ TEST_F(StatusPublisherTest, WritesTheStatusesOfPoliciesToo) {
 
   mirror.wanted().running = 1;
   mirror.mark(WriteUrgency::kInforms);
-  EXPECT_TRUE(statuses.due(now, kTerm).empty());
+  EXPECT_TRUE(statuses.due(now, kTerm, kRoom).empty());
   EXPECT_TRUE(statuses.due_informing_policies(now).empty()) << "there is no budget yet";
   now += seconds{1};
   budget.refill(now, true);
@@ -221,6 +228,50 @@ TEST_F(StatusPublisherTest, WritesTheStatusesOfPoliciesToo) {
   EXPECT_EQ(statuses.next_due(now), now + seconds{1});
   now += seconds{1};
   EXPECT_EQ(statuses.due_informing_policies(now).size(), 1U);
+}
+
+// What has no room is written when its turn comes, as it is then.
+TEST_F(StatusPublisherTest, WritesNoMoreThanThereIsRoomFor) {
+  JobRecord& a = job("a", 1, 0);
+  JobRecord& b = job("b", 2, 0);
+  for (JobRecord* each : {&a, &b}) mark(*each, WriteUrgency::kCommit, "first");
+  EXPECT_EQ(due(0), "");
+  EXPECT_TRUE(a.status.is_uncommitted());
+  EXPECT_EQ(due(1), "a:requeued");
+  EXPECT_EQ(due(0), "");
+  EXPECT_EQ(statuses.next_due(now), base::kNever) << "an answer makes room";
+  mark(b, WriteUrgency::kCommit, "second");
+  const auto effects = statuses.due(now, kTerm, 1);
+  ASSERT_EQ(text(effects), "b:requeued");
+  EXPECT_EQ(std::get<PatchStatus<kube::Job>>(effects[0]).to->status.message, "second");
+}
+
+TEST_F(StatusPublisherTest, CommitPointsGoFirstAndStatesHaveAQuarterOfTheRoom) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    mark(job(name, 1, 0), WriteUrgency::kUrgent, "waits");
+  }
+  EXPECT_EQ(due(0), "");
+  for (const char* name : {"v", "w", "x", "y", "z"}) {
+    mark(job(name, 2, 0), WriteUrgency::kCommit, "starts");
+  }
+  mark(*jobs.find("b"), WriteUrgency::kCommit, "starts, too");
+  EXPECT_EQ(due(4), "b:requeued v:requeued w:requeued a:status");
+  EXPECT_EQ(due(1), "c:status");
+  EXPECT_EQ(due(100), "x:requeued y:requeued z:requeued d:status e:status");
+  EXPECT_EQ(due(100), "");
+}
+
+// It is in the line when its preemptor's claim becomes what it has to wait for.
+TEST_F(StatusPublisherTest, WhatMayNotBeWrittenWhenItsTurnComesIsLookedAtAgain) {
+  JobRecord& victim = job("a-victim", 1, 0);
+  JobRecord& preemptor = job("b-preemptor", 2, 0);
+  mark(victim, WriteUrgency::kCommit, "");
+  EXPECT_EQ(due(0), "");
+  victim.start.commit_after = preemptor.id;
+  mark(preemptor, WriteUrgency::kCommit, "");
+  EXPECT_EQ(due(), "b-preemptor:requeued");
+  stored(preemptor);
+  EXPECT_EQ(due(), "a-victim:requeued");
 }
 
 TEST_F(StatusPublisherTest, AJobThatIsGoneIsNotWritten) {

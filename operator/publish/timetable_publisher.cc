@@ -101,9 +101,17 @@ void TimetablePublisher::ensure(const std::string& node, base::Duration slice, b
   compare(node, table);
 }
 
-std::vector<PutTimetable> TimetablePublisher::due(base::Instant now, std::int64_t term) {
+// Goes on where there was no room, so that no node waits for ever behind others.
+std::vector<PutTimetable> TimetablePublisher::due(base::Instant now, std::int64_t term,
+                                                  std::size_t room) {
   std::vector<PutTimetable> effects;
-  for (auto it = to_write_.begin(); it != to_write_.end();) {
+  auto it = to_write_.lower_bound(next_to_write_);
+  for (std::size_t left = to_write_.size(); left > 0; --left) {
+    if (it == to_write_.end()) it = to_write_.begin();
+    if (effects.size() == room) {
+      next_to_write_ = *it;
+      break;
+    }
     const auto found = tables_.find(*it);
     if (found == tables_.end() || nodes_.object(*it) == nullptr ||
         found->second.mirror.urgency() == WriteUrgency::kClean) {

@@ -5,6 +5,7 @@
 // that reads none lets everything run, so that none and an empty one are the same to a pod.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -55,8 +56,9 @@ class TimetablePublisher {
   void ensure_deleted(base::Duration slice, base::Instant now);
 
   // --- the writes ---
-  // Those that are due, under this term. Cost: the nodes that have to be written.
-  std::vector<PutTimetable> due(base::Instant now, std::int64_t term);
+  // Those that are due, under this term, no more than there is `room` for. Cost: the nodes that
+  // have to be written.
+  std::vector<PutTimetable> due(base::Instant now, std::int64_t term, std::size_t room);
   WriteEnd answered(TimetablePut&& outcome, base::Instant now);
   // Those that may go. Cost: the nodes that do not need theirs any more, and still have it.
   std::vector<DeleteTimetable> due_deletions(base::Instant now);
@@ -97,6 +99,7 @@ class TimetablePublisher {
   const Report& report_;
   std::map<std::string, Table> tables_;  // by node
   std::set<std::string> to_write_;       // nodes whose timetable may have to be written
+  std::string next_to_write_;            // of them, the one for which there was no room
   std::set<std::string> deleted_;
   std::set<std::string> superfluous_;  // nodes that may not need theirs any more
 };

@@ -9,6 +9,7 @@ using std::chrono::seconds;
 
 constexpr base::Instant kAt{seconds{1'000}};
 constexpr base::Duration kSlice = seconds{30};
+constexpr std::size_t kTablesRoom = 100;
 
 std::shared_ptr<const kube::Node> bare_node(const std::string& name) {
   kube::Node node;
@@ -42,7 +43,7 @@ struct TimetablePublisherTest : testing::Test {
   // n1's first timetable is stored as version 1.
   void publish() {
     tables.ensure_all(kSlice, kAt);
-    auto first = tables.due(kAt, 1);
+    auto first = tables.due(kAt, 1, kTablesRoom);
     ASSERT_EQ(first.size(), 1U);
     EXPECT_EQ(tables.answered(answer(first[0], stored(first[0], "1")), kAt), WriteEnd::kStored);
   }
@@ -60,14 +61,14 @@ TEST_F(TimetablePublisherTest, MakesOneForEachNodeOfAPartition) {
   EXPECT_TRUE(tables.is_published("n1")) << "nothing is planned for it";
   tables.ensure_all(kSlice, kAt);
   EXPECT_FALSE(tables.is_published("n1"));
-  auto effects = tables.due(kAt, 7);
+  auto effects = tables.due(kAt, 7, kTablesRoom);
   ASSERT_EQ(effects.size(), 1U);
   EXPECT_FALSE(effects[0].exists);
   EXPECT_EQ(effects[0].object->metadata.owner_references[0].uid, "uid-of-n1");
   EXPECT_EQ(effects[0].object->spec.term, 7);
   EXPECT_EQ(effects[0].object->spec.revision, 1);
   EXPECT_EQ(effects[0].object->spec.timetable.slice, kSlice);
-  EXPECT_TRUE(tables.due(kAt, 7).empty()) << "it is under way";
+  EXPECT_TRUE(tables.due(kAt, 7, kTablesRoom).empty()) << "it is under way";
   EXPECT_FALSE(tables.is_published("n1"));
   EXPECT_EQ(tables.answered(answer(effects[0], stored(effects[0], "1")), kAt), WriteEnd::kStored);
   EXPECT_TRUE(tables.is_published("n1"));
@@ -82,30 +83,61 @@ TEST_F(TimetablePublisherTest, WaitsForTheCommitsOfJobsOnTheNode) {
   foreign.metadata.name = "n1";
   foreign.spec.timetable.slice = seconds{5};
   tables.observe("n1", &foreign);  // another writer's is written over
-  EXPECT_TRUE(tables.due(kAt, 1).empty());
+  EXPECT_TRUE(tables.due(kAt, 1, kTablesRoom).empty());
   EXPECT_FALSE(tables.is_published("n1"));
   is_stored = true;
-  const auto effects = tables.due(kAt, 1);
+  const auto effects = tables.due(kAt, 1, kTablesRoom);
   ASSERT_EQ(effects.size(), 1U);
   EXPECT_TRUE(effects[0].exists);
   EXPECT_EQ(effects[0].version, "2");
   EXPECT_EQ(effects[0].object->spec.timetable.slice, kSlice);
 }
 
+TEST_F(TimetablePublisherTest, GoesOnWhereThereWasNoRoom) {
+  sched::Configuration configuration;
+  configuration.partitions = {{.name = "all", .nodes = {"n1", "n2", "n3"}}};
+  for (const char* name : {"n2", "n3"}) (void)nodes.observe(name, bare_node(name));
+  (void)nodes.take_news(configuration, {});
+  (void)nodes.count(configuration);
+  tables.ensure_all(kSlice, kAt);
+  const auto next = [this] {
+    const auto effects = tables.due(kAt, 1, 1);
+    EXPECT_LE(effects.size(), 1U);
+    return effects.empty() ? "" : effects[0].object->metadata.name;
+  };
+  EXPECT_TRUE(tables.due(kAt, 1, 0).empty());
+  EXPECT_EQ(next(), "n1");
+  // It has to be written again, and waits for its turn.
+  kube::NodeTimetable foreign;
+  foreign.metadata.name = "n1";
+  foreign.metadata.uid = "table";
+  foreign.metadata.resource_version = "2";
+  EXPECT_EQ(tables.answered({.node = "n1",
+                             .spec = {},
+                             .result = base::Error{base::Code::kConflict, ""},
+                             .fresh = foreign},
+                            kAt),
+            WriteEnd::kLostRace);
+  EXPECT_EQ(next(), "n2");
+  EXPECT_EQ(next(), "n3");
+  EXPECT_EQ(next(), "n1");
+  EXPECT_EQ(next(), "");
+}
+
 TEST_F(TimetablePublisherTest, MakesADeletedOneAgainAndTriesAFailedOneLater) {
   publish();
   tables.observe("n1", nullptr);
-  EXPECT_TRUE(tables.due(kAt, 1).empty());
+  EXPECT_TRUE(tables.due(kAt, 1, kTablesRoom).empty());
   tables.ensure_deleted(kSlice, kAt);
-  auto effects = tables.due(kAt, 1);
+  auto effects = tables.due(kAt, 1, kTablesRoom);
   ASSERT_EQ(effects.size(), 1U);
   EXPECT_FALSE(effects[0].exists);
   EXPECT_EQ(tables.answered(answer(effects[0], base::Error{base::Code::kUnavailable, "away"}), kAt),
             WriteEnd::kFailed);
   const base::Instant again = tables.next_due(kAt);
   EXPECT_GT(again, kAt);
-  EXPECT_TRUE(tables.due(kAt, 1).empty());
-  EXPECT_EQ(tables.due(again, 1).size(), 1U);
+  EXPECT_TRUE(tables.due(kAt, 1, kTablesRoom).empty());
+  EXPECT_EQ(tables.due(again, 1, kTablesRoom).size(), 1U);
 }
 
 // A plan that says what is stored needs no write; one that differs is written under the next
@@ -125,14 +157,14 @@ TEST_F(TimetablePublisherTest, WritesAPlanThatDiffersWithoutTheJobsThatAreLeftOu
   };
   tables.want(plan, "n1", list);
   EXPECT_TRUE(tables.is_published("n1")) << "it says what is stored";
-  EXPECT_TRUE(tables.due(kAt, 1).empty());
+  EXPECT_TRUE(tables.due(kAt, 1, kTablesRoom).empty());
   plan.entries = {{.job = sched::JobId{1}, .row = sched::Row::kActive},
                   {.job = sched::JobId{2}, .row = sched::Row::kWaiting}};
   plan.timetable.cycle = {{0}, {1}};
   tables.want(plan, "n1", list);
   EXPECT_FALSE(tables.is_published("n1"));
   tables.leave_out("n1", "uid-1");
-  const auto effects = tables.due(kAt, 2);
+  const auto effects = tables.due(kAt, 2, kTablesRoom);
   ASSERT_EQ(effects.size(), 1U);
   EXPECT_EQ(effects[0].object->spec.revision, 2);
   EXPECT_EQ(effects[0].version, "1");
@@ -156,13 +188,13 @@ TEST_F(TimetablePublisherTest, TakesNoOlderObjectAndKnowsNoUnknownNode) {
 
 TEST_F(TimetablePublisherTest, ForgetsANodeWhenTheLastWriteIsAnswered) {
   tables.ensure_all(kSlice, kAt);
-  const auto effects = tables.due(kAt, 1);
+  const auto effects = tables.due(kAt, 1, kTablesRoom);
   (void)nodes.observe("n1", nullptr);
   for (const std::string& name : nodes.take_news({}, {}).forgotten) tables.forget(name);
   EXPECT_FALSE(nodes.knows("n1"));
   (void)tables.answered(answer(effects[0], stored(effects[0], "1")), kAt);
   EXPECT_EQ(tables.stored("n1"), nullptr);
-  EXPECT_TRUE(tables.due(kAt, 1).empty());
+  EXPECT_TRUE(tables.due(kAt, 1, kTablesRoom).empty());
 }
 
 }  // namespace

@@ -126,6 +126,8 @@ std::string JobPartsFixture::says(const JobRecord& job, std::string_view type) {
 }
 
 std::string JobPartsFixture::asked() {
+  constexpr std::size_t kRoom = 100;
+  counted.submit_all(pods.due(kRoom));
   std::string text;
   for (const Effect& effect : std::exchange(writer.effects, {})) {
     text += (text.empty() ? "" : " ") + std::string{to_string(point_of(effect))};

@@ -1,12 +1,16 @@
 // A Writer that carries writes out when it is told to, in an order that a seed decides, and that
-// can "crash": before a write is sent, or after it was done but before its result is known.
+// can "crash": before a write is sent, or after it was done but before its result is known. Or one
+// whose API server is slow: it writes in the order in which it was asked, as the program's does.
 #pragma once
 
+#include <deque>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/prng.h"
+#include "kube/clock.h"
 #include "operator/loop/inbox.h"
 #include "operator/write/actuator.h"
 #include "operator/write/writer.h"
@@ -32,8 +36,15 @@ class ManualWriter final : public Writer {
     crash_count_ = count;
   }
 
-  // Any of the queued writes.
+  // From now on each write takes so long, at_once() of them at a time. It does not crash then.
+  void be_slow(const kube::Clock& clock, base::Duration each) {
+    clock_ = &clock;
+    each_ = each;
+  }
+
+  // Any of the queued writes; of a slow API server, one that has taken its time.
   Turn run_one() {
+    if (clock_ != nullptr) return run_one_slowly();
     if (queue_.empty()) return Turn::kNothing;
     const auto index = static_cast<std::ptrdiff_t>(prng_.below(queue_.size()));
     const Effect effect = std::move(queue_[static_cast<std::size_t>(index)]);
@@ -49,6 +60,7 @@ class ManualWriter final : public Writer {
     return Turn::kDone;
   }
 
+  // Without those that a slow API server is working on.
   std::size_t queued_count() const { return queue_.size(); }
   // What is to be done next, in the order in which it was decided.
   const std::vector<Effect>& queued() const { return queue_; }
@@ -56,6 +68,23 @@ class ManualWriter final : public Writer {
   const std::vector<WritePoint>& points() const { return points_; }
 
  private:
+  Turn run_one_slowly() {
+    const base::Instant now = clock_->wall();
+    while (!queue_.empty() && std::ssize(under_way_) < at_once()) {
+      under_way_.emplace_back(now + each_, std::move(queue_.front()));
+      queue_.erase(queue_.begin());
+    }
+    if (under_way_.empty() || under_way_.front().first > now) return Turn::kNothing;
+    const Effect effect = std::move(under_way_.front().second);
+    under_way_.pop_front();
+    points_.push_back(point_of(effect));
+    inbox_.completed(actuator_.carry_out(effect));
+    return Turn::kDone;
+  }
+
+  const kube::Clock* clock_ = nullptr;  // null: writes take no time
+  base::Duration each_{};
+  std::deque<std::pair<base::Instant, Effect>> under_way_;  // with when each is done
   const Actuator actuator_;
   Inbox& inbox_;
   base::Prng prng_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "operator/testing/world.h"
 
@@ -128,6 +129,107 @@ TEST(Operator, AStartOnNodesWithoutTurnsTakesTwoRequestsAndOneForEachPod) {
             "create jobs 1, create pods 1, patch jobs/status 2, patch pods/status 1");
   EXPECT_EQ(of_start("three", 3),
             "create jobs 1, create pods 3, patch jobs/status 2, patch pods/status 3");
+}
+
+std::string name_of(const char* kind, int i) {
+  return kind + std::to_string(i);
+}
+
+// 96 cores on 12 nodes, eight on one more, no turns, and an API server that takes 100 ms for each
+// request, 16 of them at a time: 160 in a second.
+struct SlowApiServer : testing::Test {
+  static constexpr int kCores = 96;
+
+  SlowApiServer() : world{{.nodes = node_names()}} {
+    world.tick = std::chrono::milliseconds{100};
+    world.apply(partition("batch", {{"nodes", {{"hostlist", "n[1-12]"}}}, {"default", true}}));
+    world.apply(partition("apart", {{"nodes", {{"hostlist", "n13"}}}}));
+    world.run_for(seconds{5});
+    world.process().writer().be_slow(world.clock(), std::chrono::milliseconds{100});
+  }
+  static std::vector<std::string> node_names() {
+    std::vector<std::string> names;
+    for (int i = 1; i <= 13; ++i) names.push_back(name_of("n", i));
+    return names;
+  }
+  static json core_job(const std::string& name, const char* partition = "batch") {
+    return gang_job(
+        name, 1, "",
+        {{"partitions", json::array({partition})},
+         {"resources", {{"tasksPerNode", 1}, {"cpusPerTask", 1}, {"memoryPerNode", "16Mi"}}}});
+  }
+  void submit(int count) {
+    for (int i = 0; i < count; ++i) world.apply(core_job(name_of("job-", i)));
+  }
+  std::int64_t starts() { return world.process().loop().counters().starts; }
+  std::size_t queued() { return world.process().writer().queued_count(); }
+  std::ptrdiff_t written(WritePoint point) {
+    const auto& points = world.process().writer().points();
+    return std::count(points.begin(), points.end(), point);
+  }
+
+  World world;
+};
+
+TEST_F(SlowApiServer, DelaysNoDecision) {
+  submit(150);
+  world.run_until([&] { return starts() > 0; }, seconds{5});
+  EXPECT_EQ(starts(), kCores) << "all at once";
+  EXPECT_EQ(written(WritePoint::kStart), 0);
+  world.apply(core_job("late", "apart"));
+  world.run_for(world.tick);
+  EXPECT_EQ(starts(), kCores + 1) << "though nearly nothing is written yet" << world.log_tail();
+  EXPECT_LT(written(WritePoint::kStart), 40);
+  world.run_for(seconds{10});
+  EXPECT_EQ(world.state("late"), "Running") << world.log_tail();
+}
+
+TEST_F(SlowApiServer, MakesNoLongLineOfWrites) {
+  std::size_t longest = 0;
+  submit(250);
+  for (int i = 0; i < 80; ++i) {
+    world.run_for(world.tick);
+    longest = std::max(longest, queued());
+  }
+  EXPECT_LE(longest, 160U) << "what is written in a second";
+  EXPECT_EQ(queued(), 0U);
+  for (int i = 0; i < 250; ++i) {
+    const std::string state = world.state(name_of("job-", i));
+    EXPECT_EQ(state, i < kCores ? "Running" : "Pending") << i;
+  }
+}
+
+// Most of the jobs that start are cancelled before their pods are made. Of some the start stands in
+// the writer's line already.
+TEST_F(SlowApiServer, WritesNothingThatIsNotTrueAnyMore) {
+  constexpr int kLeft = 16;
+  submit(kCores);
+  world.run_until([&] { return starts() == kCores; }, seconds{5});
+  for (int i = kLeft; i < kCores; ++i) {
+    world.patch_job(name_of("job-", i), {{"control", {{"cancel", true}}}});
+  }
+  world.run_for(seconds{20});
+  for (int i = 0; i < kCores; ++i) {
+    EXPECT_EQ(world.state(name_of("job-", i)), i < kLeft ? "Running" : "Cancelled") << i;
+  }
+  EXPECT_LE(written(WritePoint::kStart), 80);
+  EXPECT_LE(written(WritePoint::kPodCreate), kLeft + 5);
+  EXPECT_EQ(written(WritePoint::kFinal), kCores - kLeft);
+}
+
+// A gang of 96 pods is cancelled when a few of them are made.
+TEST_F(SlowApiServer, MakesNoMorePodsOfAGangThatEnds) {
+  world.apply(gang_job(
+      "wide", 12, "",
+      {{"podPolicy", "PerTask"},
+       {"resources", {{"tasksPerNode", 8}, {"cpusPerTask", 1}, {"memoryPerNode", "1Gi"}}}}));
+  world.run_until([&] { return written(WritePoint::kPodCreate) > 0; }, seconds{10});
+  world.patch_job("wide", {{"control", {{"cancel", true}}}});
+  world.run_for(seconds{20});
+  EXPECT_EQ(world.state("wide"), "Cancelled") << world.log_tail();
+  EXPECT_LT(written(WritePoint::kPodCreate), kCores);
+  EXPECT_EQ(written(WritePoint::kPodDelete), written(WritePoint::kPodCreate));
+  expect_no_violations(world);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Where effects are carried out: somewhere else, so that the loop never waits for the network.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -35,9 +37,23 @@ class CountedWriter {
   void submit_all(std::vector<T>&& effects) {
     for (T& effect : effects) submit(std::move(effect));
   }
-  void heard_outcome() { --under_way_; }
+  // A step of the loop begins: room() goes by what is heard in it.
+  void begin_step() { heard_ = 0; }
+  void heard_outcome() {
+    --under_way_;
+    ++heard_;
+  }
   // As many wait as can be under way: what is submitted now has to wait for long.
   bool is_busy() const { return under_way_ > 2 * std::int64_t{writer_.at_once()}; }
+  // How many more writes are worth submitting: as many as the writer will get through until the
+  // next step, by what it did since the last one. What finds no room is decided anew in a later
+  // step, so that with a slow API server no line grows and nothing is written that is not true any
+  // more. It is never 0 while nothing is under way, and an outcome brings the next step, so nothing
+  // has to be timed.
+  std::size_t room() const {
+    const std::int64_t most = 4 * std::int64_t{writer_.at_once()} + 2 * heard_;
+    return static_cast<std::size_t>(std::max<std::int64_t>(most - under_way_, 0));
+  }
 
  private:
   // Null: not counted.
@@ -46,6 +62,7 @@ class CountedWriter {
   Writer& writer_;
   LoopCounters& counters_;
   std::int64_t under_way_ = 0;
+  std::int64_t heard_ = 0;  // outcomes, in this step
 };
 
 }  // namespace control
