@@ -1,6 +1,8 @@
 # The programs' accounts get everything but the right to remove policies; the policies still hold. Sourced by test-policies.
 
-k create clusterrole too-much --verb='*' --resource='jobs.kubegang.io,jobs.kubegang.io/status,partitions.kubegang.io/status,nodetimetables.kubegang.io,nodetimetables.kubegang.io/status,pods,services,pods/exec' >/dev/null
+ours='jobs.kubegang.io,jobs.kubegang.io/status,partitions.kubegang.io/status,qos.kubegang.io/status,accounts.kubegang.io/status,schedulerconfigs.kubegang.io/status'
+ours+=',nodetimetables.kubegang.io,nodetimetables.kubegang.io/status,usagerecords.kubegang.io,jobs.batch,jobs.batch/status'
+k create clusterrole too-much --verb='*' --resource="$ours,pods,services,pods/exec" >/dev/null
 for account in operator agent; do
   k create clusterrolebinding too-much-$account --clusterrole=too-much --serviceaccount=kubegang-system:kubegang-$account >/dev/null
 done
@@ -39,6 +41,19 @@ deny "the administrator writes a timetable's status" "$only" k patch nodetimetab
 deny "the operator writes a timetable's status" "$only" with_token "$operator" patch nodetimetable n1 --subresource=status --type=merge -p '{"status": {"observedRevision": 1}}'
 deny "the administrator writes a job's status" "$only" k patch jobs.kubegang.io one -n team-a --subresource=status --type=merge -p '{"status": {"state": "Completed"}}'
 deny "the administrator writes a partition's status" "$only" k patch partition batch --subresource=status --type=merge -p '{"status": {"nodes": 9}}'
+k create -f <(object Account physics '{}') >/dev/null
+k create -f <(object QOS high '{}') >/dev/null
+for kind in account/physics qos/high schedulerconfig/default; do
+  deny "the administrator writes the status of $kind" "$only" k patch "${kind%/*}" "${kind#*/}" --subresource=status --type=merge -p '{"status": {"observedGeneration": 9}}'
+  deny "an agent writes the status of $kind" "$only" says with_token "$agent" "${kind%/*}" "${kind#*/}" '{"status": {"observedGeneration": 9}}'
+  deny "somebody writes the status of $kind as the operator" "$own" as_operator patch "${kind%/*}" "${kind#*/}" --subresource=status --type=merge -p '{"status": {"observedGeneration": 9}}'
+done
+k delete account/physics qos/high >/dev/null
+deny "the administrator writes the record of usage" "$only" k patch usagerecord default --type=merge -p '{"spec": {"namespaces": []}}'
+deny "an agent writes it" "$only" with_token "$agent" patch usagerecord default --type=merge -p '{"spec": {"namespaces": []}}'
+deny "somebody writes it as the operator" "$own" as_operator patch usagerecord default --type=merge -p '{"spec": {"namespaces": []}}'
+allow "the administrator deletes it" k delete usagerecord default
+deny "and makes another" "$only" k create -f <(object UsageRecord default "$usage")
 deny "an agent writes a job's status" "$only" with_token "$agent" patch jobs.kubegang.io one -n team-a --subresource=status --type=merge -p '{"status": {"state": "Completed"}}'
 deny "a namespace's administrator writes a job's status" 'resource "jobs/status" in API group' \
   as carl patch jobs.kubegang.io one -n team-a --subresource=status --type=merge -p '{"status": {"state": "Completed"}}'

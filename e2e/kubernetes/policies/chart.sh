@@ -17,7 +17,7 @@ install --set schedulerConfig.spec.timeSlice=9s
 said "was not applied"
 [[ $(slice) == 7s ]] || die "an upgrade changed a SchedulerConfig that is not managed"
 install
-for kind in jobs partitions qos accounts schedulerconfigs nodetimetables; do
+for kind in jobs partitions qos accounts schedulerconfigs nodetimetables usagerecords; do
   k wait --for=condition=Established crd/$kind.kubegang.io --timeout=30s >/dev/null
 done
 wait_for 30 "the default SchedulerConfig" k get schedulerconfigs.kubegang.io default
@@ -51,7 +51,7 @@ wait_for 30 "the aggregated roles" k auth can-i create jobs.kubegang.io --as=car
 wait_for 30 "the aggregated roles" k auth can-i create jobs.kubegang.io --as=anna -n team-a
 
 # kubectl reads a status before it patches it; our programs do not.
-role_of kubectl-reads-first get jobs/status partitions/status nodetimetables/status
+role_of kubectl-reads-first get {jobs,partitions,qos,accounts,schedulerconfigs,nodetimetables}/status
 for account in operator agent; do
   k create clusterrolebinding kubectl-reads-first-$account --clusterrole=kubectl-reads-first --serviceaccount=kubegang-system:kubegang-$account >/dev/null
 done

@@ -11,6 +11,28 @@ k label namespace team-a tier=batch >/dev/null
 wait_for 10 "the label" submit anna < <(job a)
 allow "a pod inside" with_token "$operator" create --dry-run=server -f <(pod a "$on_n1")
 
+# Who may look.
+install --set rbac.lookersReadTimetables=false
+tables_are_hidden() { ! as zed get nodetimetables >/dev/null 2>&1; }
+wait_for 10 "the changed role" tables_are_hidden
+deny "zed sees no timetables" 'cannot list resource "nodetimetables"' as zed get nodetimetables
+deny "nor does anna" 'cannot list resource "nodetimetables"' as anna get nodetimetables
+allow "an administrator does" as dora get nodetimetables
+allow "the agent does" with_token "$agent" get nodetimetables
+for kind in partitions qos accounts schedulerconfigs usagerecords; do
+  allow "zed sees $kind" as zed get $kind.kubegang.io
+done
+install --set rbac.bindLookToAuthenticated=false
+is_closed() { ! as zed get partitions.kubegang.io >/dev/null 2>&1; }
+wait_for 10 "the binding to be gone" is_closed
+for kind in partitions qos accounts schedulerconfigs usagerecords nodetimetables; do
+  deny "zed sees no $kind" "cannot list resource \"$kind\"" as zed get $kind.kubegang.io
+done
+# Agents are authenticated, too: until then they saw what everybody sees.
+for kind in partitions qos accounts; do
+  deny "an agent reads $kind" "cannot list resource \"$kind\"" with_token "$agent" get $kind.kubegang.io
+done
+
 # With whatever else the API server can judge without other people's CRDs.
 digest=sha256:$(sha256sum <<<x | cut -c1-64)
 install --set rbac.bindUseToAuthenticated=false --set operator.replicas=2 --set networkPolicy.enabled=true \
