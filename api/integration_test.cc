@@ -414,6 +414,19 @@ class HttpsTest : public IntegrationTest {};
 INSTANTIATE_TEST_SUITE_P(Wires, HttpsTest, testing::Values(Wire::kHttps),
                          [](const auto&) { return "Https"; });
 
+// As the death of the server's process looks to its clients.
+TEST_P(HttpsTest, AServerThatWasClosedHasEverythingWhenItIsOpenAgain) {
+  (void)create("batch");
+  front_end_->close();
+  EXPECT_EQ(client_->get<Partition>({"", "batch"}).error().code, Code::kUnavailable);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(front_end_->open_again().ok());
+    EXPECT_TRUE(client_->get<Partition>({"", "batch"}).ok());
+    front_end_->close();
+  }
+  EXPECT_EQ(client_->get<Partition>({"", "batch"}).error().code, Code::kUnavailable);
+}
+
 TEST_P(HttpsTest, TokenFromAFileIsReadAgainWhenRefused) {
   const auto file = std::filesystem::temp_directory_path() /
                     ("kube-integration-token-" + std::to_string(getpid()));

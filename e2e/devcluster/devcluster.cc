@@ -240,6 +240,11 @@ base::Status Devcluster::start_operator(const OperatorSpec& spec) {
   return components_->start(spec.name, operator_spec(spec));
 }
 
+base::Status Devcluster::start_api_server_again() {
+  api_server_->compact();
+  return front_end_->open_again();
+}
+
 std::vector<std::string> Devcluster::restart_ended() {
   std::vector<std::string> lines;
   for (const std::string& name : components_->names()) {

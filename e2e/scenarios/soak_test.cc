@@ -1,10 +1,9 @@
-// make soak: real processes and real freezes for an hour (SOAK_MINUTES), while operators and agents
-// are killed, the API server is away now and then, and users submit, suspend, requeue, cancel and
-// delete jobs. What the campaign (simulation/) does in virtual time, on a kernel. Clocks are left
-// alone.
+// make soak: real processes and real freezes for an hour (SOAK_MINUTES), while operators, agents
+// and the API server are killed, and users submit, suspend, requeue, cancel and delete jobs. What
+// the campaign (simulation/) does in virtual time, on a kernel. Clocks are left alone.
 //
-// The devcluster's API server is a part of this process, so it cannot be killed by itself: while it
-// is away every request of operators and agents is broken off, and their watches with it.
+// The devcluster's API server is a part of this process. From outside its death looks like that of
+// a process (Devcluster::kill_api_server); what this test and the kubelets ask goes on.
 #include <signal.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "api/wellknown.h"
 #include "base/prng.h"
@@ -120,19 +120,17 @@ class Soak : public Scenario {
     if (worker == all.end() || ::kill(*worker, SIGKILL) != 0) return;
     did("agent's worker killed");
   }
-  void take_api_server_away() {
+  void kill_api_server() {
     if (api_is_away_) return;
     api_is_away_ = true;
-    cluster_->api_server().inject({.kind = devcluster::Fault::Kind::kResetBefore,
-                                   .user_agent = "kubegang",
-                                   .count = 1'000'000});
-    cluster_->api_server().reset_watches();
-    later(some(5000), [this] { bring_api_server_back(); });
-    did("API server away");
+    cluster_->kill_api_server();
+    later(some(5000), [this] { start_api_server_again(); });
+    did("API server killed");
   }
-  void bring_api_server_back() {
-    cluster_->api_server().clear_faults();
-    api_is_away_ = false;
+  void start_api_server_again() {
+    if (!std::exchange(api_is_away_, false)) return;
+    const base::Status started = cluster_->start_api_server_again();
+    ASSERT_TRUE(started.ok()) << started.error().message;
   }
   void do_harm() {
     const std::string agent = devcluster::agent_name(node(static_cast<int>(below(3))));
@@ -142,7 +140,7 @@ class Soak : public Scenario {
       case 1:
         return kill_worker(agent);
       case 2:
-        return take_api_server_away();
+        return kill_api_server();
       default:
         return kill_component(below(2) == 0 ? std::string{devcluster::kOperator} : kStandBy,
                               some(3000));
@@ -239,7 +237,7 @@ class Soak : public Scenario {
   }
   // Nothing fails any more, users let go what they hold: all jobs end.
   void heal() {
-    bring_api_server_back();
+    start_api_server_again();
     down_until_.clear();
     for (const auto& [name, one] : jobs_) {
       if (!one.deleted && !one.ended) control(name, {{"suspend", false}});
@@ -298,7 +296,7 @@ TEST_F(Soak, NothingIsLostAndNothingStaysFrozen) {
   expect_nothing_left();
   tell();
   for (const char* what : {"job submitted", "operator killed", "agent killed",
-                           "agent's worker killed", "API server away"}) {
+                           "agent's worker killed", "API server killed"}) {
     EXPECT_GT(done_[what], 0) << what;
   }
   for (const char* at : {"verdict", "pod may be frozen", "one start at a time"}) {

@@ -100,7 +100,7 @@ kube::Method method_of(const std::string& text) {
 
 constexpr const char* kUnauthorized =
     R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)"
-     R"("message":"Unauthorized",)"
+    R"("message":"Unauthorized",)"
     R"("reason":"Unauthorized","code":401})";
 
 // httplib compresses what it knows as text, which would hold back a watch's events; a parameter
@@ -115,11 +115,17 @@ std::string uncompressed(const std::string& content_type) {
 class HttpsFrontEnd::Impl {
  public:
   Impl(ApiServer& api, const kube::Clock& clock, std::unique_ptr<CertificateAuthority> authority,
-       const HttpsOptions& options)
-      : api_{api}, clock_{clock}, authority_{std::move(authority)}, options_{options} {}
+       KeyPair own, const HttpsOptions& options)
+      : api_{api},
+        clock_{clock},
+        authority_{std::move(authority)},
+        own_{std::move(own)},
+        options_{options},
+        port_{options.port} {}
   ~Impl() { stop(); }
 
-  base::Status listen(const KeyPair& own);
+  // On port_; 0 becomes the port that it gets.
+  base::Status listen();
   void stop();
   void handle(const httplib::Request& request, httplib::Response& response);
   std::optional<User> authenticate(const httplib::Request& request);
@@ -131,6 +137,7 @@ class HttpsFrontEnd::Impl {
   ApiServer& api_;
   const kube::Clock& clock_;
   const std::unique_ptr<CertificateAuthority> authority_;
+  const KeyPair own_;
   const HttpsOptions options_;
   ConnectionRegistry connections_;
   std::unique_ptr<httplib::SSLServer> server_;
@@ -144,10 +151,10 @@ class HttpsFrontEnd::Impl {
   std::set<std::shared_ptr<BodyStream>> streams_;  // guarded by mu_
 };
 
-base::Status HttpsFrontEnd::Impl::listen(const KeyPair& own) {
+base::Status HttpsFrontEnd::Impl::listen() {
   const std::string authority_pem = authority_->certificate_pem();
   server_ = std::make_unique<httplib::SSLServer>(
-      [&](SSL_CTX& context) { return set_up_tls(context, own, authority_pem); });
+      [&](SSL_CTX& context) { return set_up_tls(context, own_, authority_pem); });
   if (!server_->is_valid()) {
     return base::Error{base::Code::kInternal, "TLS of the API server cannot be set up"};
   }
@@ -169,15 +176,11 @@ base::Status HttpsFrontEnd::Impl::listen(const KeyPair& own) {
   };
   server_->Get(".*", handler).Post(".*", handler).Put(".*", handler);
   server_->Patch(".*", handler).Delete(".*", handler);
-  if (options_.port == 0) {
-    port_ = server_->bind_to_any_port(options_.address);
-  } else if (server_->bind_to_port(options_.address, options_.port)) {
-    port_ = options_.port;
-  }
-  if (port_ <= 0) {
+  const bool bound = port_ == 0 ? (port_ = server_->bind_to_any_port(options_.address)) > 0
+                                : server_->bind_to_port(options_.address, port_);
+  if (!bound) {
     return base::Error{base::Code::kUnavailable,
-                       "cannot listen on " + options_.address + ":" +
-                           std::to_string(options_.port) +
+                       "cannot listen on " + options_.address + ":" + std::to_string(port_) +
                            ": the port is in use; stop what listens there or choose another port"};
   }
   accept_thread_ = std::thread{[this] { server_->listen_after_bind(); }};
@@ -306,14 +309,24 @@ base::Result<std::unique_ptr<HttpsFrontEnd>> HttpsFrontEnd::start(ApiServer& ser
                           .not_before = now - std::chrono::hours{1},
                           .not_after = now + std::chrono::days{365}});
   if (!own.ok()) return own.error();
-  auto impl = std::make_unique<Impl>(server, clock, std::move(*authority), options);
-  const base::Status status = impl->listen(*own);
+  auto impl =
+      std::make_unique<Impl>(server, clock, std::move(*authority), std::move(*own), options);
+  const base::Status status = impl->listen();
   if (!status.ok()) return status.error();
   return std::unique_ptr<HttpsFrontEnd>{new HttpsFrontEnd{std::move(impl)}};
 }
 
 HttpsFrontEnd::HttpsFrontEnd(std::unique_ptr<Impl> impl) : impl_{std::move(impl)} {}
 HttpsFrontEnd::~HttpsFrontEnd() = default;
+
+void HttpsFrontEnd::close() {
+  impl_->stop();
+}
+
+base::Status HttpsFrontEnd::open_again() {
+  impl_->stopping_ = false;
+  return impl_->listen();
+}
 
 int HttpsFrontEnd::port() const {
   return impl_->port_;

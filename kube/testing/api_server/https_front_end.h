@@ -35,6 +35,12 @@ class HttpsFrontEnd {
   // Breaks all connections and ends all threads.
   ~HttpsFrontEnd();
 
+  // As the death of the server's process looks from outside: all connections break, and nobody
+  // listens on the port until open_again(). What the ApiServer stores stays. One thread.
+  void close();
+  // On the same port, with the same certificates. kUnavailable: somebody else has the port now.
+  base::Status open_again();
+
   int port() const;
   std::string url() const;  // "https://127.0.0.1:41233"
   const CertificateAuthority& authority() const;
