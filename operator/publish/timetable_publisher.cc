@@ -205,7 +205,9 @@ std::vector<DeleteTimetable> TimetablePublisher::due_deletions(base::Instant now
     if (table.deletion.may_begin(now)) {
       table.deletion.begin();
       report_.log("timetable is needed no more", "node=" + *it);
-      effects.push_back({*it, table.mirror.uid(), table.mirror.version()});
+      // What may_go() has looked at. The mirror may know an older version: what a watch shows while
+      // a write is under way is no news to it, and its agent's word may come before the answer.
+      effects.push_back({*it, table.mirror.uid(), nodes_.table(*it)->metadata.resource_version});
     }
     ++it;
   }

@@ -186,6 +186,29 @@ TEST_F(TimetablePublisherTest, TakesNoOlderObjectAndKnowsNoUnknownNode) {
   EXPECT_EQ(tables.stored("n7"), nullptr);
 }
 
+// The agent's word about the first revision is there before the answer to its write.
+TEST_F(TimetablePublisherTest, DeletesTheVersionThatTheAgentHasWritten) {
+  tables.ensure_all(kSlice, kAt);
+  const auto first = tables.due(kAt, 1);
+  ASSERT_EQ(first.size(), 1U);
+  kube::NodeTimetable seen = stored(first[0], "2");
+  seen.status.observed_revision = seen.spec.revision;
+  seen.status.observed_term = seen.spec.term;
+  nodes.observe_agent("n1", std::make_shared<const kube::NodeTimetable>(seen));
+  tables.observe("n1", &seen);
+  EXPECT_EQ(tables.answered(answer(first[0], stored(first[0], "1")), kAt), WriteEnd::kStored);
+  sched::Configuration no_turns;
+  no_turns.cluster.select = sched::SelectType::kLinear;
+  no_turns.partitions = {{.name = "all", .nodes = {"n1"}}};
+  nodes.observe_policy();
+  (void)nodes.take_news(no_turns, {});
+  (void)nodes.count(no_turns);
+  tables.ensure_all(kSlice, kAt);
+  const auto effects = tables.due_deletions(kAt);
+  ASSERT_EQ(effects.size(), 1U);
+  EXPECT_EQ(effects[0].version, "2");
+}
+
 TEST_F(TimetablePublisherTest, ForgetsANodeWhenTheLastWriteIsAnswered) {
   tables.ensure_all(kSlice, kAt);
   const auto effects = tables.due(kAt, 1, kTablesRoom);
