@@ -12,8 +12,11 @@ namespace {
 
 constexpr char kFreezeKey[] = "kubegang.io/freeze";
 constexpr char kFreezeDisabled[] = "disabled";
+// And up to half as much again (kube/backoff.h).
+constexpr base::Duration kUrgentRetryMax = std::chrono::seconds{4};
 constexpr base::Duration kLeaseRetryAfter = std::chrono::seconds{10};
 constexpr base::Duration kConfirmEvery = std::chrono::seconds{10};
+constexpr base::Duration kConfirmRetryAfter = std::chrono::seconds{2};
 constexpr base::Duration kConfirmIdle = std::chrono::hours{1};
 
 // The answer to one call is held in memory several times over while it is decoded, and a pod may
@@ -22,6 +25,14 @@ constexpr std::int32_t kPageItemsMax = 20;
 
 kube::InformerOptions only(const std::string& field_selector, std::uint64_t seed) {
   return {.field_selector = field_selector, .page_items_max = kPageItemsMax, .seed = seed};
+}
+
+// What is frozen follows from these. After an API server was away, the usual 30 s until the next
+// try would be 30 s of an old timetable, or the whole grace time of a pod that is frozen.
+kube::InformerOptions urgent(const std::string& field_selector, std::uint64_t seed) {
+  kube::InformerOptions options = only(field_selector, seed);
+  options.backoff.max = kUrgentRetryMax;
+  return options;
 }
 
 // What pod_facts() does not read.
@@ -87,9 +98,9 @@ NodeWatch::NodeWatch(kube::Client client, const kube::Clock& clock, NodeWatchOpt
       notify_{std::move(notify)},
       client_{client},
       clock_{clock},
-      pods_{client, clock, only("spec.nodeName=" + options_.node, options_.seed),
+      pods_{client, clock, urgent("spec.nodeName=" + options_.node, options_.seed),
             handlers<kube::Pod>("Pod"), drop_the_rest},
-      timetable_{client, clock, only("metadata.name=" + options_.node, options_.seed + 1),
+      timetable_{client, clock, urgent("metadata.name=" + options_.node, options_.seed + 1),
                  [this] {
                    auto with_note = handlers<kube::NodeTimetable>("NodeTimetable");
                    const auto note = [this](std::string why) {
@@ -163,6 +174,7 @@ base::Duration NodeWatch::read_timetable() {
   } else if (timetable.error().code != base::Code::kCancelled) {
     spdlog::warn("cannot get the timetable code={} error=\"{}\"",
                  base::to_string(timetable.error().code), timetable.error().message);
+    return kConfirmRetryAfter;
   }
   return kConfirmEvery;
 }
