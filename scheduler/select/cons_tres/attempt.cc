@@ -134,7 +134,8 @@ void Attempt::collect_exempt() {
                    std::any_of(cluster_.qos().begin(), cluster_.qos().end(),
                                [](const QosConfig& qos) { return qos.preempt_exempt_time; });
   if (!any) return;
-  for (const auto& [id, job] : occupancy_.jobs()) {
+  for (const auto& [id, held] : occupancy_.jobs()) {
+    const SelectJob* const job = held.job;
     if (job->victim_mode != PreemptMode::kSuspend || job->state != JobState::kRunning) continue;
     if (!job->exempt_until || request_.now >= *job->exempt_until) continue;
     if (job->user_suspended || cluster_.partition(job->partition).tier() >= own_tier()) continue;
@@ -196,7 +197,8 @@ std::optional<Attempt::Found> Attempt::test_same_tier(const CoreView& base) {
 // Jobs that this one could be stacked upon and stop: of lower tiers, on nodes in question.
 std::vector<const SelectJob*> Attempt::lower_tier_jobs() const {
   std::vector<const SelectJob*> jobs;
-  for (const auto& [id, job] : occupancy_.jobs()) {
+  for (const auto& [id, held] : occupancy_.jobs()) {
+    const SelectJob* const job = held.job;
     if (job->user_suspended || cluster_.partition(job->partition).tier() >= own_tier()) continue;
     if (has_node_in(cluster_, *job->allocation, usable_)) jobs.push_back(job);
   }

@@ -1,7 +1,10 @@
 #include "scheduler/select/cons_tres/choose.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 
 namespace sched::cons_tres {
 namespace {
@@ -253,6 +256,20 @@ bool can_hold(const Offer& offer, const ChoiceRequest& request) {
                                     request.required.count() <= request.shape.max_nodes));
 }
 
+// Whether as many nodes as the job may have can hold it at all, whichever they are: those that
+// offer most would. REQUIRES: can_hold().
+bool largest_suffice(const Offer& offer, const Shape& shape) {
+  if (offer.count() <= shape.max_nodes) return true;
+  std::vector<int> cpus;
+  cpus.reserve(static_cast<std::size_t>(offer.count()));
+  for (int rank = offer.nodes().next(0); rank >= 0; rank = offer.nodes().next(rank + 1)) {
+    cpus.push_back(std::max(offer.cpus(rank), shape.node_cpus));
+  }
+  const auto end = cpus.begin() + shape.max_nodes;
+  std::nth_element(cpus.begin(), end, cpus.end(), std::greater<>{});
+  return std::accumulate(cpus.begin(), end, std::int64_t{0}) >= shape.min_cpus;
+}
+
 std::vector<Chosen> choose_once(const Offer& offer, const ChoiceRequest& request) {
   if (!can_hold(offer, request)) return {};
   if (request.idle_last != nullptr && !request.shape.contiguous) return busy_first(offer, request);
@@ -267,7 +284,7 @@ std::vector<Chosen> choose(const Offer& offer, const ChoiceRequest& request) {
   // The job may be stuck on nodes that offer little while larger ones would hold it: leave out the
   // small ones, count by count.
   const int min_nodes = request.shape.min_nodes;
-  if (offer.count() <= min_nodes) return {};
+  if (offer.count() <= min_nodes || !largest_suffice(offer, request.shape)) return {};
   int most = 0;
   for (int rank = offer.nodes().next(0); rank >= 0; rank = offer.nodes().next(rank + 1)) {
     most = std::max(most, offer.cpus(rank));

@@ -125,23 +125,27 @@ void Occupancy::node_changed(int rank) {
 
 void Occupancy::add(const SelectJob& job) {
   CHECK(job.allocation != nullptr && !in_trial_);
-  const bool added = jobs_.emplace(job.id, &job).second;
-  CHECK(added, to_string(job.id));
+  const auto [added, is_new] = jobs_.emplace(job.id, Held{.job = &job, .cores = std::nullopt});
+  CHECK(is_new, to_string(job.id));
   charge_memory(job, +1);
   // R5.2: memory stays charged to a suspended job, cores do not.
-  if (!job.user_suspended) take_cores(job);
+  if (!job.user_suspended) take_cores(added->second);
 }
 
 void Occupancy::remove(const SelectJob& job) {
   CHECK(!in_trial_);
-  release_cores(job);
-  if (jobs_.erase(job.id) > 0) charge_memory(job, -1);
+  const auto found = jobs_.find(job.id);
+  if (found == jobs_.end()) return;
+  release_cores(found->second);
+  jobs_.erase(found);
+  charge_memory(job, -1);
 }
 
 // Puts the job into a row of its partition, and counts it on its nodes.
-void Occupancy::take_cores(const SelectJob& job) {
+void Occupancy::take_cores(Held& held) {
+  const SelectJob& job = *held.job;
   const NodeClass node_class = class_of(cluster_.partition(job.partition), *job.request);
-  holders_.emplace(job.id, node_class);
+  held.cores = node_class;
   count_class(job, node_class, +1);
   const std::vector<RankCores> nodes = cores_of(job);
   if (nodes.empty()) return;
@@ -183,19 +187,24 @@ bool Occupancy::may_return(const SelectJob& job) {
 }
 
 bool Occupancy::resume_cores(const SelectJob& job) {
-  if (holders_.contains(job.id)) return true;  // P4: nothing was released, nothing is added
-  if (!jobs_.contains(job.id)) return false;   // it has ended meanwhile
+  const auto found = jobs_.find(job.id);
+  if (found == jobs_.end()) return false;  // it has ended meanwhile
+  if (found->second.cores) return true;    // P4: nothing was released, nothing is added
   if (!may_return(job)) return false;
-  take_cores(job);
+  take_cores(found->second);
   return true;
 }
 
 // Takes the job out of its row. Its memory stays charged.
 void Occupancy::release_cores(const SelectJob& job) {
-  const auto holder = holders_.find(job.id);
-  if (holder == holders_.end()) return;
-  count_class(job, holder->second, -1);
-  holders_.erase(holder);
+  const auto found = jobs_.find(job.id);
+  if (found != jobs_.end()) release_cores(found->second);
+}
+
+void Occupancy::release_cores(Held& held) {
+  if (!held.cores) return;
+  const SelectJob& job = *held.job;
+  count_class(job, *std::exchange(held.cores, std::nullopt), -1);
   PartitionRows* const rows = this->rows(job.partition);
   if (rows == nullptr || !rows->holds(job.id)) return;  // its nodes do not exist any more
   const std::vector<RankCores> nodes = rows->remove(job.id);
@@ -228,10 +237,11 @@ void Occupancy::begin_trial() {
 
 void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep keep) {
   CHECK(in_trial_);
+  const auto found = jobs_.find(job.id);
   TrialStep step{&job, std::nullopt,
-                 keep == Selector::Trial::Keep::kNothing && jobs_.contains(job.id)};
-  if (const auto holder = holders_.find(job.id); holder != holders_.end()) {
-    step.cores = holder->second;
+                 keep == Selector::Trial::Keep::kNothing && found != jobs_.end()};
+  if (found != jobs_.end() && found->second.cores) {
+    step.cores = found->second.cores;
     count_class(job, *step.cores, -1);
     PartitionRows* const rows = this->rows(job.partition);
     if (rows != nullptr && rows->remove_for_trial(job.id)) {
@@ -248,7 +258,7 @@ void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep kee
 bool Occupancy::put_back_in_trial() {
   CHECK(in_trial_ && !trial_.empty());
   const TrialStep step = trial_.back();
-  if (step.in_row && !rows(step.job->partition)->put_back(step.job->id)) return false;
+  if (step.in_row && !rows(step.job->partition)->put_back()) return false;
   trial_.pop_back();
   restore(step);
   return true;

@@ -64,7 +64,11 @@ class Occupancy {
   }
   // Those with jobs in rows, in the order of R4.9: highest tier first, then configuration order.
   std::vector<PartitionIndex> partitions_in_use() const;
-  const std::map<JobId, const SelectJob*>& jobs() const { return jobs_; }
+  struct Held {
+    const SelectJob* job;
+    std::optional<NodeClass> cores;  // it holds some, as a job of this class
+  };
+  const std::map<JobId, Held>& jobs() const { return jobs_; }
 
   // --- what changed ---
   // Ranks in the order in which they were touched. Positions below log_begin() are forgotten: then
@@ -100,7 +104,8 @@ class Occupancy {
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
   std::vector<RankCores> cores_of(const SelectJob& job) const;
   PartitionRows& rows_for(PartitionIndex partition);
-  void take_cores(const SelectJob& job);
+  void take_cores(Held& held);
+  void release_cores(Held& held);
   bool may_return(const SelectJob& job);
   void charge_memory(const SelectJob& job, std::int64_t sign);
   void count_class(const SelectJob& job, NodeClass node_class, int delta);
@@ -113,8 +118,7 @@ class Occupancy {
   CountedBook memory_;
   NodeSet weight_changes_;
   std::vector<std::unique_ptr<PartitionRows>> rows_;  // by PartitionIndex
-  std::map<JobId, const SelectJob*> jobs_;            // all that are allocated
-  std::map<JobId, NodeClass> holders_;  // of those, the ones that hold cores, and as what
+  std::map<JobId, Held> jobs_;                        // all that are allocated
   std::vector<TrialStep> trial_;
   bool in_trial_ = false;
   std::vector<int> log_;

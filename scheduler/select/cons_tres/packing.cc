@@ -75,7 +75,6 @@ struct Packing::Rows {
 void Packing::forget() {
   known_ = false;
   entries_.clear();
-  on_node_.clear();
 }
 
 bool Packing::can_hold(const RowJob& job) {
@@ -87,6 +86,7 @@ void Packing::begin() {
   known_ = true;
   changes_ = 0;
   on_node_.resize(static_cast<std::size_t>(node_count_));
+  for (std::vector<RowJob*>& jobs : on_node_) jobs.clear();
 }
 
 Packing::Key Packing::key_of(const RowJob& job) {

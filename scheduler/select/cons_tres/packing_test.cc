@@ -102,8 +102,8 @@ class Twins {
         for (PartitionRows* const rows : both_) rows->pack();
         EXPECT_EQ(text_of(remembering_), text_of(plain_));
       } else if (prng_.below(2) == 0) {
-        const bool back = plain_.put_back(job);
-        EXPECT_EQ(remembering_.put_back(job), back);
+        const bool back = plain_.put_back();
+        EXPECT_EQ(remembering_.put_back(), back);
         if (back) jobs_.push_back(job);
       }
     }

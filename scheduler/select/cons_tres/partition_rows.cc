@@ -144,8 +144,8 @@ bool PartitionRows::remove_for_trial(JobId id) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return false;
   leave_row(found->second);
-  removed_.push_back(jobs_.extract(found));
-  refresh_used(removed_.back().mapped());
+  removed_.push_back(&found->second);
+  refresh_used(found->second);
   return true;
 }
 
@@ -213,7 +213,7 @@ bool PartitionRows::replay() {
 void PartitionRows::pack_from_scratch() {
   using Key = std::tuple<int, int, int, std::size_t, std::int64_t>;  // 1
   std::vector<std::pair<Key, RowJob*>> order;
-  order.reserve(jobs_.size());
+  order.reserve(flat_.size());
   for (RowJob* const job : flat_) {
     const auto row = static_cast<std::size_t>(&row_of(*job) - rows_.data());
     const RankCores& first = job->nodes.front();
@@ -319,13 +319,16 @@ void PartitionRows::begin_trial() {
 }
 
 void PartitionRows::save_for_trial() {
-  if (in_trial_ && !saved_) saved_ = Layout{rows_, jobs_, removed_.size()};
+  if (!in_trial_ || saved_) return;
+  saved_ = Layout{.rows = rows_, .places = {}, .removed_count = removed_.size()};
+  saved_->places.reserve(flat_.size());
+  for (RowJob* const job : flat_) saved_->places.push_back({job, job->row, job->sequence});
 }
 
-bool PartitionRows::put_back(JobId id) {
-  CHECK(in_trial_ && !removed_.empty() && removed_.back().key() == id, to_string(id));
+bool PartitionRows::put_back() {
+  CHECK(in_trial_ && !removed_.empty());
   if (saved_) return false;
-  RowJob& job = jobs_.insert(std::move(removed_.back())).position->second;
+  RowJob& job = *removed_.back();
   removed_.pop_back();
   count_job(job, +1);
   put(job, row_of(job));
@@ -338,34 +341,31 @@ bool PartitionRows::put_back(JobId id) {
 }
 
 // A packing within the trial has changed rows and jobs altogether: then the saved layout comes
-// back, from which jobs removed before it was saved are missing. Removed jobs go back into the rows
-// that they were in.
+// back, in which jobs removed before it was saved have no place. Those go back into the rows that
+// they were in.
 void PartitionRows::end_trial() {
   CHECK(in_trial_);
   in_trial_ = false;
-  std::vector<Jobs::node_type> removed = std::exchange(removed_, {});
-  std::size_t outside = removed.size();  // so many of them are in no row now
+  std::size_t outside = removed_.size();  // so many of them are in no row now
   if (saved_) {
     const std::vector<Row> in_trial = std::exchange(rows_, std::move(saved_->rows));
-    jobs_ = std::move(saved_->jobs);
+    for (const Layout::JobPlace& place : saved_->places) {
+      place.job->row = place.row;
+      place.job->sequence = place.sequence;
+    }
     packing_.forget();
-    flat_.clear();
-    for (auto& [id, job] : jobs_) list(job);
     outside = saved_->removed_count;
     tell_changes(in_trial);
     saved_.reset();
   }
-  std::vector<const RowJob*> jobs;
-  for (std::size_t i = 0; i < removed.size(); ++i) {
-    RowJob& job = removed[i].mapped();
-    jobs.push_back(&job);
+  for (std::size_t i = 0; i < removed_.size(); ++i) {
+    RowJob& job = *removed_[i];
     count_job(job, +1);
-    if (i >= outside) continue;
-    put(job, row_of(job));
-    jobs_.insert(std::move(removed[i]));
+    if (i < outside) put(job, row_of(job));
     list(job);
   }
-  for (const RowJob* const job : jobs) refresh_used(*job);
+  for (const RowJob* const job : removed_) refresh_used(*job);
+  removed_.clear();
   unpacked_ = false;
 }
 

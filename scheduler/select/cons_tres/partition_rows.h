@@ -36,7 +36,7 @@ class PartitionRows {
   // Makes room for `count` rows. Rows beyond that stay while they hold jobs.
   void set_count(int count);
   int count() const { return static_cast<int>(rows_.size()); }
-  bool empty() const { return jobs_.empty(); }
+  bool empty() const { return flat_.empty(); }
 
   // Whether there is a row where these cores are free.
   bool has_room(const std::vector<RankCores>& nodes);
@@ -47,6 +47,7 @@ class PartitionRows {
   void add(JobId job, std::vector<RankCores> nodes, int cpus);
   // The cores that it held. REQUIRES: holds(job); no trial.
   std::vector<RankCores> remove(JobId job);
+  // REQUIRES: no trial.
   bool holds(JobId job) const { return jobs_.contains(job); }
 
   // Cores on the node that any row holds.
@@ -65,11 +66,12 @@ class PartitionRows {
   void sort_densest_first();
 
   void begin_trial();
-  // Takes the job out until the trial ends. False if the rows do not hold it.
+  // Takes the job out until the trial ends. False if the rows do not hold it. REQUIRES: it was not
+  // taken out before in this trial.
   bool remove_for_trial(JobId id);
   // Puts the job back that was removed last in this trial. False, and nothing changed, if the rows
   // were packed meanwhile.
-  bool put_back(JobId id);
+  bool put_back();
   void end_trial();
 
  private:
@@ -80,9 +82,15 @@ class PartitionRows {
     int jobs_count = 0;
   };
   using Jobs = std::map<JobId, RowJob>;
+  // Where the jobs stand; those that were removed in the trial before are not among them.
   struct Layout {
+    struct JobPlace {
+      RowJob* job;
+      int row;
+      std::int64_t sequence;
+    };
     std::vector<Row> rows;
-    Jobs jobs;
+    std::vector<JobPlace> places;
     std::size_t removed_count;  // when it was saved
   };
   Row& row_of(const RowJob& job);
@@ -111,8 +119,8 @@ class PartitionRows {
   Changed changed_;
   std::vector<Row> rows_;
   std::vector<std::vector<CoreSet>> spare_;  // cores of rows that are no more, for the next packing
-  Jobs jobs_;
-  std::vector<RowJob*> flat_;  // all of jobs_ in no order: packing from scratch walks over them
+  Jobs jobs_;                                // also those that were removed in this trial
+  std::vector<RowJob*> flat_;  // those in rows, in no order: packing from scratch walks over them
   Packing packing_;
   std::vector<CoreSet> used_;  // by rank; kept only while there are several rows
   std::vector<std::uint16_t> jobs_on_;
@@ -120,8 +128,8 @@ class PartitionRows {
   bool unpacked_ = false;
 
   bool in_trial_ = false;
-  std::vector<Jobs::node_type> removed_;  // in this trial
-  std::optional<Layout> saved_;           // before this trial first changed the layout
+  std::vector<RowJob*> removed_;  // in this trial
+  std::optional<Layout> saved_;   // before this trial first changed the layout
 };
 
 }  // namespace sched::cons_tres
