@@ -146,6 +146,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void end_period(base::Instant at);
   void end_told_periods();
   void take_new_places();
+  bool passes_read_priorities() const;
   // Own timing; nullopt = there is no job whose priority or usage it would change.
   std::optional<base::Instant> period_due() const;
   void time_out(Job& job);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "scheduler/engine/engine.h"
+#include "scheduler/preempt/rules.h"
 
 namespace sched {
 
@@ -29,10 +30,30 @@ void Engine::end_period(base::Instant at) {
   if (priorities_.end_period(at)) take_new_places();
 }
 
-// Jobs whose priorities changed take their new places in the queue, and a pass looks at them again.
+// Jobs whose priorities changed take their new places in the queue. A pass looks at them again only
+// if it may find something else: mostly all get older together and keep their order.
 void Engine::take_new_places() {
-  admission_.reorder_all();
-  books_.changed();
+  const bool moved = admission_.reorder_all();
+  if (moved || passes_read_priorities()) books_.changed();
+}
+
+// Whether a pass depends on priorities or usage by more than the order of the queue: a least
+// priority for promises, preemption by priority (7.2), or a limit on decayed run time (GrpWall).
+bool Engine::passes_read_priorities() const {
+  const ClusterParameters& parameters = cluster_.parameters();
+  if (parameters.backfill.min_prio_reserve > Priority{0}) return true;
+  if (preempt::enabled(cluster_)) {
+    const bool by_priority = std::ranges::any_of(cluster_.partitions(), [&](PartitionIndex each) {
+      return cluster_.partition(each).config.preempt_priority;
+    });
+    if (by_priority || parameters.preempt_priority || parameters.preempt.min_exempt_priority ||
+        parameters.preempt_type == PreemptType::kQos) {
+      return true;
+    }
+  }
+  const auto limits_wall = [](const Limits& limits) { return limits.group_wall.has_value(); };
+  return std::ranges::any_of(cluster_.qos(), limits_wall, &QosConfig::limits) ||
+         std::ranges::any_of(cluster_.accounts().all(), limits_wall, &Association::limits);
 }
 
 std::optional<base::Instant> Engine::period_due() const {

@@ -88,9 +88,9 @@ Priority Admission::priority_in(const Job& job, PartitionIndex partition) {
   return job.priority;
 }
 
-void Admission::reorder_all() {
-  if (is_fifo(cluster_)) return;
-  queue_.set_priorities([](const QueueRecord& queued) {
+bool Admission::reorder_all() {
+  if (is_fifo(cluster_)) return false;
+  return queue_.set_priorities([](const QueueRecord& queued) {
     Job& job = *queued.record;
     const Priority priority = priority_in(job, queued.partition);
     for (QueueRecord& record : job.queued_in) {

@@ -36,9 +36,9 @@ class Admission {
 
   // Decides anew whether and where the job waits. REQUIRES: it is pending.
   void admit(Job& job, base::Instant now);
-  // Priorities changed: the records take their new places. Cost: O(queue), and O(queue × log queue)
-  // when some change places.
-  void reorder_all();
+  // Priorities changed: the records take their new places. Returns false if their order is the same
+  // as before for sure. Cost: O(queue), and O(queue × log queue) when some change places.
+  bool reorder_all();
   // Takes its records out of the queue.
   void withdraw(Job& job);
   // A change of nodes or configuration may make the impossible possible (2.4): jobs that no node

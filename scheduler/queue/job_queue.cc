@@ -91,7 +91,9 @@ void JobQueue::erase(const QueueRecord& record, const Cluster& cluster) {
   --counts_[record.partition.index()];
 }
 
-void JobQueue::set_priorities(const std::function<Priority(const QueueRecord&)>& priority_of) {
+// With several lanes which of them goes first may depend on priorities, too.
+bool JobQueue::set_priorities(const std::function<Priority(const QueueRecord&)>& priority_of) {
+  bool changed = lanes_.size() > 1;
   for (Lane& lane : lanes_) {
     std::vector<QueueRecord> records;
     records.reserve(lane.records.size());
@@ -102,10 +104,12 @@ void JobQueue::set_priorities(const std::function<Priority(const QueueRecord&)>&
     }
     if (!std::is_sorted(records.begin(), records.end(), InLane{})) {
       std::sort(records.begin(), records.end(), InLane{});
+      changed = true;
     }
     auto next = records.begin();
     for (const Place& place : lane.records) place.record = *next++;
   }
+  return changed;
 }
 
 // Of the records from `head` on: the first of each tier has the highest priority of its tier.

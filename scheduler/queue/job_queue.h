@@ -39,8 +39,9 @@ class JobQueue {
   const std::vector<int>& counts() const { return counts_; }
 
   // Gives each record the priority that priority_of(record) returns, and puts them in order again.
+  // Returns false if walk() visits them in the same order as before for sure.
   // Cost: O(records), and O(records × log records) when some change places.
-  void set_priorities(const std::function<Priority(const QueueRecord&)>& priority_of);
+  bool set_priorities(const std::function<Priority(const QueueRecord&)>& priority_of);
 
   // Calls visit(record) in queue order until it returns false. The queue must not change meanwhile.
   void walk(const std::function<bool(const QueueRecord&)>& visit) const;

@@ -91,6 +91,24 @@ TEST_F(PriorityTest, APeriodChangesTheOrderOfTheQueue) {
   EXPECT_EQ(driver().view(2).state, JobState::kPending);
 }
 
+// All get older together: nothing follows from that, so nothing is due before the next period.
+// Where passes look at priorities themselves the backfill is.
+TEST_F(PriorityTest, AfterAPeriodThatKeepsTheOrderAPassIsDueOnlyIfItReadsPriorities) {
+  c_.cluster.backfill.interval = seconds(30);
+  c_.cluster.priority.weight_age = 1000;
+  c_.cluster.priority.max_age = seconds(300);
+  for (const bool reads : {false, true}) {
+    if (reads) c_.cluster.backfill.min_prio_reserve = Priority{1};
+    driver_.reset();
+    for (const std::int64_t id : {1, 2, 3}) driver().step(at(0), Submit{of("ada", id, 2)});
+    driver().run_until(at(59));
+    const std::uint32_t before = priority(3);
+    driver().scheduler().step(at(60), Wake{});
+    EXPECT_GT(priority(3), before);
+    EXPECT_EQ(driver().scheduler().next_due(), reads ? at(60) : at(120));
+  }
+}
+
 // R9.4: after a half-life half of it is left.
 TEST_F(PriorityTest, UsageDecaysAndIsResetAtMidnight) {
   c_.cluster.priority.decay_half_life = seconds(600);
