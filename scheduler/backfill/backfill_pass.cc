@@ -270,6 +270,20 @@ void BackfillPass::Failures::add(const Need& need, base::Instant until) {
               {need.ripening, need.nodes_min, need.limit, need.nodes, until});
 }
 
+// The first start that place() has to look at. Those before `failed_until` are in vain, and need
+// not be gone through one by one if there are nodes enough whichever are promised: the record is
+// counted as tried at the first of them.
+std::optional<base::Instant> BackfillPass::first_start(base::Instant failed_until, int nodes_min,
+                                                       bool& counted) {
+  Plan& plan = *plan_;
+  if (failed_until <= plan.now) return plan.now;
+  if (plan.sweep.count() - plan.promises.nodes_count() < nodes_min) return plan.now;
+  counted = true;
+  ++plan.tried;
+  const auto next = plan.promises.next_end(plan.now);
+  return next ? std::optional{std::max(*next, failed_until)} : std::nullopt;
+}
+
 // Finds when the job may start, beginning with now: on the nodes that are free of promises from
 // then on for as long as its limit, as soon as enough of them come free of running jobs.
 //
@@ -302,8 +316,9 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   const Failures::Need need{ripe.ripening(), nodes_min, tried.limit, usable_};
   plan.failures.go_to(books_.version(), plan.now);
   const base::Instant failed_until = plan.failures.until(need);
-  std::optional<base::Instant> from = plan.now;
   bool counted = false, possible = any_required || tried.now_only;
+  std::optional<base::Instant> from = plan.now;
+  if (!possible) from = first_start(failed_until, nodes_min, counted);
   while (from && *from < plan.end) {
     const NodeSet& nodes = sweep.at(*from);
     std::optional<base::Instant> later = later_start(tried, open, *from);

@@ -146,6 +146,8 @@ class BackfillPass {
   const NodeSet& open_nodes(const Try& tried, base::Instant now);
   std::optional<base::Instant> later_start(const Try& tried, const NodeSet& open,
                                            base::Instant from) const;
+  std::optional<base::Instant> first_start(base::Instant failed_until, int nodes_min,
+                                           bool& counted);
   enum class Started { kYes, kNo, kSkipped };
   Started start_now(const Try& tried, const NodeSet& nodes, base::Instant now);
   void limit_to_promises(const Try& tried, Fits& fits) const;

@@ -53,6 +53,14 @@ std::optional<base::Instant> Promises::next_begin(const NodeSet& nodes, base::In
   return first;
 }
 
+std::optional<base::Instant> Promises::next_end(base::Instant after) const {
+  const auto next =
+      std::upper_bound(by_end_.begin(), by_end_.end(), after,
+                       [](base::Instant at, const Promise& each) { return at < each.end; });
+  if (next == by_end_.end() || next->end >= window_end_) return std::nullopt;
+  return next->end;
+}
+
 // Whether a node of a promise that begins (or ends, by `key`) at the instant fits.
 template <typename Fits>
 bool Promises::any_at(base::Instant at, const std::vector<Promise>& order,

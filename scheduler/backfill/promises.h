@@ -1,8 +1,8 @@
 // Promises: which nodes are kept for which waiting jobs, from when to when (8.1). A promise is of
 // whole nodes, whatever part of them its job needs (R8.1).
 //
-// Cost: add O(promises + nodes of the job); overlaps O(promises of these nodes); a Sweep as a whole
-// O(nodes of all promises), however often its start moves.
+// Cost: add O(promises + nodes of the job); next_end O(log promises); overlaps O(promises of these
+// nodes); a Sweep as a whole O(nodes of all promises), however often its start moves.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,10 @@ class Promises {
   // to the second instant after [start, start + length] at which the promised nodes change.
   std::optional<base::Instant> next_gain(const NodeSet& nodes, base::Instant start,
                                          base::Duration length) const;
+  // How many nodes are promised; one that is promised several times counts as often.
+  int nodes_count() const { return static_cast<int>(ranks_.size()); }
+  // When the next promise ends after this instant, within the window.
+  std::optional<base::Instant> next_end(base::Instant after) const;
   // How many instants at which the promised nodes change there are, as Slurm counts them for
   // bf_node_space_size.
   int changes() const { return static_cast<int>(changes_.size()) + 1; }
