@@ -64,7 +64,8 @@ base::Duration back_off(int failures) {
   return std::min(wait, kBackOffMax);
 }
 
-// How a Job that is not tried again has ended.
+// Returns how a Job that is not tried again has ended, in the batch group's words where it has
+// some: clients wait for these.
 BatchView ended_view(const kube::JobStatus& status) {
   BatchView view{.phase = Phase::kFailed,
                  .reason = "kubegang.io/" + std::string{kube::to_string(*status.state)},
@@ -97,7 +98,7 @@ BatchView live_view(const kube::JobStatus& status) {
           .since = ready == nullptr ? std::nullopt : ready->last_transition_time};
 }
 
-// Who waits for a batch Job waits for these; the rest only informs.
+// Returns true if clients wait for this difference. The rest only informs.
 bool is_urgent(const kube::BatchJobStatus& stored, const kube::BatchJobStatus& wanted) {
   if (stored.failed != wanted.failed) return true;
   for (const std::string_view type :
@@ -149,6 +150,8 @@ void AdoptedJobs::observe_job(const JobRecord& record) {
              .status = record.status.stored(),
              .deleted = record.deleted};
   for (const auto& [name, pod] : record.pods) {
+    // The batch group's own counting: `active` are pods that have not finished, `terminating` those
+    // of them that are being deleted, `ready` by their condition.
     if (is_finished(*pod) || record.stale_pods.contains(name)) continue;
     if (pod->metadata.deletion_timestamp) {
       ++job.terminating;
@@ -205,6 +208,7 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
     adopted.refusal.clear();
     const kube::Job& job = *outcome.result;
     owners_[job.metadata.uid] = outcome.owner_uid;
+    // Noted at once: the watch may lag, and a second attempt must not be made in the meantime.
     adopted.jobs.try_emplace(job.metadata.uid, OurJob{.key = kube::key_of(job.metadata),
                                                       .attempt = attempt_of(job.metadata),
                                                       .failures = failures_before(job.metadata),
@@ -213,6 +217,8 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
     return;
   }
   const base::Error& error = outcome.result.error();
+  // The first attempt takes the batch Job's own name, which users look for. If another Job has it,
+  // a suffix is added.
   if (error.code == base::Code::kAlreadyExists && std::exchange(adopted.plain_name, false)) {
     return adopted.creation.lost_race();
   }
@@ -296,6 +302,8 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<
     if (at->second.attempt == failed.attempts && !at->second.deleted) present = &at->second;
     ++at;
   }
+  // The order decides: a result stands whatever the spec says now, the limit of failures comes
+  // before a suspension, and only a Job that is neither finished nor suspended is made.
   if (present != nullptr && is_final(present->status)) {
     view = ended_view(present->status);
   } else if (failed.verdict) {
@@ -323,6 +331,8 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<
 BatchView AdoptedJobs::view_of_suspended(Adopted& adopted, base::Instant now,
                                          std::vector<Effect>& effects) {
   BatchView view{.phase = Phase::kSuspended};
+  // batch/v1: suspending a Job deletes its pods, and resuming it starts them anew. So the Job
+  // behind it is deleted, which is asked for again until it is gone.
   const bool asks = now >= adopted.asked_at + kDeleteAgain || !adopted.is_stopping;
   adopted.is_stopping = true;
   for (const auto& [uid, job] : adopted.jobs) {
@@ -396,6 +406,8 @@ void AdoptedJobs::write(const std::string& uid, Adopted& adopted, InformBudget& 
   if (!mirror.may_write(now)) return set_timer(uid, adopted, mirror.due());
   if (!is_urgent(mirror.stored(), mirror.wanted())) {
     if (adopted.differs_since == base::kNever) adopted.differs_since = now;
+    // Three degrees: what clients wait for goes out at once; numbers of pods are gathered for a
+    // moment; mere reasons go through the budget, once a minute for each object.
     const bool only_informs = says_only_why(mirror.stored(), mirror.wanted());
     base::Instant at = adopted.differs_since + kGather;
     if (only_informs && mirror.informed_at() > base::Instant{}) {

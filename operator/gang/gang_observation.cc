@@ -107,6 +107,8 @@ class Observer {
     Instant settled{base::Duration{0}};
     out_.all_finished = !view_.slots.empty();
     out_.all_succeeded = !view_.slots.empty();
+    // Nearly all pods of a gang are calm (SlotPod) at any time. What a calm pod says was worked out
+    // when it changed, so this costs a few operations for each.
     for (std::size_t i = 0; i < view_.slots.size(); ++i) {
       const PodSlot& slot = view_.slots[i];
       const SlotPod& one = view_.pods[i];
@@ -119,11 +121,15 @@ class Observer {
       if (!one.is_calm) look_at(slot, *one.pod);
       all_running = all_running && one.has_started;
       if (one.newest_start) {
+        // startedAt has whole seconds, rounded down: the container may have started up to a second
+        // later.
         settled = std::max(settled, *one.newest_start + kStartedAtResolution + view_.settle);
       }
     }
     if (all_running && !view_.slots.empty()) out_.settled_at = settled;
     check_start_deadline(all_running);
+    // A program that has failed outweighs a pod that cannot start: the job would fail again on
+    // other nodes.
     if (out_.failure) out_.launch.reset();
     return std::move(out_);
   }
@@ -146,6 +152,8 @@ class Observer {
     }
     if (pod.status.phase == kube::PodPhase::kSucceeded) return;
     if (pod.status.phase == kube::PodPhase::kFailed) return look_at_failed(slot, pod);
+    // Not deleted by the operator: then the job would have an ending, and its pods would not be
+    // asked.
     if (pod.metadata.deletion_timestamp) {
       add_failure(now_, {.state = sched::JobState::kNodeFail,
                          .lost_member = true,
@@ -159,6 +167,7 @@ class Observer {
   void look_at_failed(const PodSlot& slot, const kube::Pod& pod) {
     const std::string& reason = pod.status.reason;
     const bool started = ever_started(pod);
+    // kubelet's own admission ("OutOfcpu", "OutOfmemory", …): another node may take the pod.
     if (!started && (reason.starts_with("OutOf") || contains(kAdmissionReasons, reason))) {
       add_launch({.node_is_at_fault = true,
                   .node = slot.node,
@@ -175,6 +184,7 @@ class Observer {
     }
     const Instant at = failed != nullptr ? failed->finished_at.value_or(now_) : now_;
     const int exit_code = failed != nullptr ? failed->exit_code : 1;
+    // The order matters: an evicted pod and one that ran out of memory have failed containers too.
     if (was_out_of_memory(pod)) {
       add_failure(at, {.state = sched::JobState::kOutOfMemory,
                        .exit_code = exit_code,
@@ -220,6 +230,7 @@ class Observer {
 
   void note_failing(const kube::Pod& pod, const LaunchFailure& failure) {
     out_.failing.push_back(pod.metadata.name);
+    // Errors such as ImagePullBackOff may pass; only one that lasts undoes the start.
     const auto since = view_.failing_since->find(pod.metadata.name);
     const Instant deadline =
         (since == view_.failing_since->end() ? now_ : since->second) + kLaunchPatience;
@@ -270,6 +281,8 @@ SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : pod{std::move(that)} {
                            stuck_container(*pod) != nullptr || binding_problem(*pod);
   is_calm = (has_succeeded || !is_troubled) && !why_never_frozen(pod->spec);
   const auto& statuses = pod->status.container_statuses;
+  // kubelet fills the list of statuses in late: fewer than there are containers means that some are
+  // not known yet.
   bool all_started = !statuses.empty() && statuses.size() >= pod->spec.containers.size();
   for (const kube::ContainerStatus& status : statuses) {
     std::optional<Instant> started;

@@ -68,6 +68,7 @@ void add_environment(Json& container,
   for (const Json& variable : env) given.insert(variable.value("name", ""));
   Json all = Json::array();
   for (const auto& [name, value] : environment) {
+    // A variable that the template sets itself stays its own.
     if (!given.contains(name)) all.push_back({{"name", name}, {"value", value}});
   }
   for (Json& variable : env) all.push_back(std::move(variable));
@@ -115,6 +116,7 @@ void set_resources(Json& container, bool first, const PodSlot& slot,
   if (!resources["limits"].is_object()) resources["limits"] = Json::object();
   resources["requests"]["cpu"] =
       first ? std::to_string(std::max(slot.cpus, 1)) + "m" : std::string{"0"};
+  // The template's own CPU limit would contradict the allocation.
   resources["limits"].erase("cpu");
   if (slot.cpus > 0) resources["limits"]["cpu"] = std::to_string(slot.cpus);
   resources["requests"].erase("memory");
@@ -152,6 +154,8 @@ void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot, const Po
   const std::string index{kube::kBatchCompletionIndex};
   if (annotations.contains(index)) annotations[index] = labels[index] = text(slot.index);
   if (!annotations.contains(std::string{kube::kSafeToEvict})) {
+    // Moving one pod of a gang would end the gang, so cluster-autoscaler leaves its node alone,
+    // unless the template says otherwise.
     annotations[std::string{kube::kSafeToEvict}] = "false";
   }
   const std::string cpuset{kube::kAnnotationCpuSet};
@@ -211,10 +215,14 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   set_metadata(pod, job, slot, options);
   Json& spec = pod["spec"];
   if (has_claims(spec)) {
+    // Volumes that wait for their first consumer are bound by kube-scheduler alone, so a pod with
+    // claims is pinned for it and not bound directly.
     spec["affinity"] = affinity_to_node(slot.node);
   } else {
     spec["nodeName"] = slot.node;
   }
+  // A container that kubelet restarted would lose what its gang has exchanged; the job is restarted
+  // as a whole.
   spec["restartPolicy"] = "Never";
   if (!spec.contains("terminationGracePeriodSeconds")) {
     spec["terminationGracePeriodSeconds"] = whole_seconds_up(options.kill_wait);
@@ -229,6 +237,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   }
   Json& tolerations = spec["tolerations"];
   if (!tolerations.is_array()) tolerations = Json::array();
+  // The taint that keeps foreign pods off nodes of partitions.
   tolerations.push_back({{"key", kube::kTaintManaged}, {"operator", "Exists"}});
 
   const auto environment = slurm_environment(job, slot, gang);
@@ -237,6 +246,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
     const bool main = std::string_view{list} == "containers";
     for (std::size_t i = 0; i < spec[list].size(); ++i) {
       add_environment(spec[list][i], environment);
+      // Init containers run one after the other, each with all of the memory.
       set_resources(spec[list][i], i == 0, slot, main ? (*memory)[i] : slot.memory);
     }
   }
@@ -260,6 +270,7 @@ kube::Service build_service(const kube::Job& job) {
                                                .controller = true});
   service.spec.cluster_ip = "None";
   service.spec.selector[std::string{kube::kLabelJob}] = job.metadata.name;
+  // Members look each other up while they start, before any of them is ready.
   service.spec.publish_not_ready_addresses = true;
   return service;
 }

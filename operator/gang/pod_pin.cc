@@ -33,6 +33,7 @@ Json affinity_to_node(const std::string& node) {
 }
 
 std::optional<std::string> node_of(const kube::Pod& pod) {
+  // Bound, or built with its node; otherwise the pin says where it will be.
   if (pod.spec.node_name) return pod.spec.node_name;
   if (pod.spec.affinity.empty()) return std::nullopt;
   // A webhook may have added to it.
@@ -55,6 +56,8 @@ std::optional<BindingProblem> binding_problem(const kube::Pod& pod) {
     return std::nullopt;
   }
   const std::string& message = scheduled->message;
+  // A claim that is missing or in use fails on any node; everything else (taints, resources) is
+  // about this one.
   const bool about_claims = message.find("persistentvolumeclaim") != std::string::npos ||
                             message.find("PersistentVolumeClaim") != std::string::npos;
   return BindingProblem{about_claims, message};

@@ -14,6 +14,8 @@ constexpr int kHashCharacters = 5;
 
 // FNV-1a, 64 bits.
 std::uint64_t hash_of(std::string_view uid, std::int64_t starts) {
+  // FNV's offset basis and prime. The hash needs to be the same in each leader for ever, so
+  // std::hash will not do.
   std::uint64_t hash = 14695981039346656037U;
   const auto mix = [&](std::string_view text) {
     for (const char c : text) {
@@ -22,6 +24,7 @@ std::uint64_t hash_of(std::string_view uid, std::int64_t starts) {
     }
   };
   mix(uid);
+  // Between the two, so that different pairs give different texts.
   mix("/");
   mix(std::to_string(starts));
   return hash;
@@ -61,6 +64,7 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
         slot.node_index = node_index;
         slot.tasks = tasks / pods;
         slot.first_task = first_task + i * slot.tasks;
+        // 0: the allocation does not say how many, and the pod gets no limit.
         slot.cpus = cpus == 0 ? 0 : std::max(cpus / pods, 1);
         slot.cores = share.cores;
         if (share.memory) slot.memory = kube::Bytes{share.memory->value() / pods};
@@ -73,6 +77,8 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
 }
 
 const PodSlot* find_slot(std::span<const PodSlot> slots, std::string_view name) {
+  // The index is the last part of a name, so that a slot is found without a search; the name is
+  // compared all the same, since pods of earlier starts differ in the hash alone.
   const std::size_t dash = name.rfind('-');
   if (dash == std::string_view::npos) return nullptr;
   std::size_t index = 0;

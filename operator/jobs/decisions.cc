@@ -52,6 +52,8 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
   show_times(job, scheduler_, parts_.now);
   DecisionContext context = decision_context(job);
   context.partition = scheduler_.names().partition_name(start.partition);
+  // The slots follow, and not before: their names contain the number of the start, which the status
+  // has just counted.
   take(job, status_after(start, std::move(job.wanted()), context));
   take_slots(job);
   const kube::JobStatus& wanted = job.wanted();
@@ -116,12 +118,16 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   DecisionContext context = decision_context(job);
   context.partition = partition_names(job.basis, parts_.policy.configuration());
   context.end_message = job.start.end_message;
+  // Compared before the status takes the change over. A start that was undone returns to the queue
+  // with the same count.
   const bool requeued = change.restarts != job.wanted().restarts.value_or(0);
   show_times(job, scheduler_, parts_.now);
   take(job, status_after(change, std::move(job.wanted()), context));
   leave_nodes(job);
   const std::string state{kube::to_string(*job.wanted().state)};
   if (is_terminal(change.state)) {
+    // Users hear of what went wrong. A job that completed, or that they cancelled themselves, needs
+    // no warning.
     const bool failed =
         change.state != sched::JobState::kCompleted && change.state != sched::JobState::kCancelled;
     if (failed) {
@@ -141,6 +147,7 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
 void Decisions::on(const sched::Waits& waits, JobRecord& job) {
   DecisionContext context = decision_context(job);
   context.start_refusal = job.start_refusal;
+  // A waiting job's priority may have changed together with the reason; this write carries both.
   if (!job.is_allocated()) show_priority(job, scheduler_);
   take(job, status_after(waits, std::move(job.wanted()), context));
 }
@@ -177,6 +184,8 @@ void Decisions::take_slots(JobRecord& job) {
       pod_slots({job.key.name, job.uid, job.wanted().starts.value_or(0)}, *job.wanted().allocation,
                 job.object->spec.pod_policy.value_or(kube::PodPolicy::kPerNode));
   if (!slots.ok()) {
+    // The job keeps its allocation and has no pods. Only another version of the operator, or a
+    // hand, can have written such a status.
     parts_.report.warn("allocation cannot be read",
                        job_fields(job) + " error=\"" + slots.error().message + "\"");
     return;

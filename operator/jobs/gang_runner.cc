@@ -10,6 +10,7 @@
 namespace control {
 namespace {
 
+// So long a node that could not start a pod is left out for this job. Other jobs may still try it.
 constexpr base::Duration kAvoidNode = std::chrono::seconds{60};
 constexpr base::Duration kApiBackoffFirst = std::chrono::minutes{1};
 constexpr base::Duration kApiBackoffMax = std::chrono::minutes{30};
@@ -74,8 +75,12 @@ void GangRunner::run_started(JobRecord& job) {
                                .message = "node " + node + " is gone"});
   }
   if (!job.pods.empty()) pods_.ensure_service(job);
+  // Before the pods are asked: the scheduler must not restart the gang on that node, and its pods
+  // there will never say anything again.
   const GangObservation seen = look_at_pods(job);
   const bool was_ready = is_ready(job);
+  // A pod that cannot start is not a failure of the program. Its node is left out, or, if the same
+  // would happen anywhere, the job is held until a user has looked at it.
   if (seen.launch) {
     return undo_start(
         job,
@@ -99,6 +104,8 @@ void GangRunner::run_started(JobRecord& job) {
         sched::JobGone{.job = job.id, .verdict = sched::JobState::kCompleted, .exit_code = 0});
     return;
   }
+  // A ready gang that lacks a pod has lost a member: the processes of the others wait for it, and a
+  // new pod would not know what it did. The gang ends as a whole, and may be requeued.
   if (was_ready) {
     if (seen.missing.empty()) return;
     const PodSlot& slot = job.start.slots[static_cast<std::size_t>(seen.missing.front())];
@@ -108,6 +115,7 @@ void GangRunner::run_started(JobRecord& job) {
                           .message = "pod " + slot.name + " on node " + slot.node + " is gone"});
   }
   if (!seen.missing.empty()) return pods_.launch(job, seen.missing);
+  // Some pods do not run yet. A change of one of them brings the loop back here.
   if (!seen.settled_at) return;
   if (*seen.settled_at > parts_.now) return parts_.jobs.set_timer(job, *seen.settled_at);
   become_ready(job);
@@ -124,6 +132,8 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
       kube::find_condition(job.wanted().conditions, kube::kReady);
   if (!view.ready && job.object->spec.lifecycle.start_timeout && ready_condition != nullptr &&
       ready_condition->last_transition_time) {
+    // Counted from when Ready turned False, that is from the start. A new leader reads it from the
+    // status.
     view.start_deadline =
         *ready_condition->last_transition_time + *job.object->spec.lifecycle.start_timeout;
   }
@@ -133,6 +143,7 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
     const auto since = job.start.failing_since.find(name);
     failing[name] = since == job.start.failing_since.end() ? parts_.now : since->second;
   }
+  // Pods that have recovered are left out here, so their patience begins anew.
   job.start.failing_since = std::move(failing);
   if (seen.look_again) parts_.jobs.set_timer(job, *seen.look_again);
   if (seen.never_frozen && !job.start.never_frozen) leave_rotation(job, *seen.never_frozen);
@@ -165,6 +176,7 @@ void GangRunner::become_ready(JobRecord& job) {
   job.set_condition(kube::kReady, kube::ConditionStatus::kTrue, "Settled", "all its pods run",
                     parts_.now);
   wanted.start_time = parts_.now;
+  // This start has succeeded, so the back-off of refused ones begins anew.
   job.api_refusals = 0;
   parts_.jobs.mark(job, WriteUrgency::kCommit);
   parts_.report.log("ready", job_fields(job));
@@ -204,6 +216,8 @@ void GangRunner::end_by_itself(JobRecord& job, const GangFailure& failure) {
 // leaves nothing behind: a new leader finds the ending and finishes it. A job that would be held,
 // and that may not be requeued, fails.
 void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
+  // A hold would leave it waiting for a release, and the release would start it a second time,
+  // which its owner has forbidden.
   if (undo.hold && !may_requeue(job)) {
     return end_by_itself(job, {.exit_code = 1, .message = undo.message});
   }
@@ -229,6 +243,7 @@ void GangRunner::finish_undo(JobRecord& job) {
                               .avoid_for = undo.avoid_for,
                               .hold = undo.hold,
                               .message = undo.message};
+  // 1 min, 2 min, 4 min … up to half an hour; quotas and webhooks are mended by people.
   if (undo.api_refused) {
     refused.avoid_for = std::min(
         kApiBackoffFirst * (std::int64_t{1} << std::min(job.api_refusals, 10)), kApiBackoffMax);

@@ -12,6 +12,8 @@ bool says_it_all(const JobRecord& job) {
   const StatusMirror<kube::Job>& status = job.status;
   const bool is_written =
       status.urgency() == WriteUrgency::kClean && !status.is_in_flight() && status.exists();
+  // The version matters: equal contents of an older version could be overtaken by a watch event
+  // that is still to come.
   return is_written && !job.judge_again && !job.start.launching && job.start.creating.empty() &&
          job.object->metadata.resource_version == status.version() &&
          job.object->status == status.stored() && job.object->spec == job.basis;
@@ -58,6 +60,7 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
   JobRecord* known = find(uid);
   if (known == nullptr) return on_new_job(object, seen);
   JobRecord& job = *known;
+  // Only a new generation has to be judged: a change of metadata or status alone raises none.
   if (object->metadata.generation >= job.object->metadata.generation) {
     job.judge_again =
         job.judge_again || object->metadata.generation != job.object->metadata.generation;
@@ -68,6 +71,8 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
     job.judge_again = true;
   }
   touch(uid);
+  // What we wrote ourselves comes back through the watch; only a version that we have not seen can
+  // be another writer's.
   if (!job.status.is_news(*object)) return;
   seen.term = std::max(seen.term, object->status.term.value_or(0));
   // Another writer changed the status: ours is written again.
@@ -80,8 +85,10 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
 void JobBook::on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& seen) {
   const std::string& uid = object->metadata.uid;
   uid_of_[kube::key_of(object->metadata)] = uid;
+  // A restored backup, or a Job that was copied with its status, has a number that may be in use.
   const sched::JobId id{is_restored_ ? 0 : object->status.job_id.value_or(0)};
   ++arrivals_;
+  // After a restart these are most of the jobs there are.
   if (object->status.state && kube::is_final(*object->status.state)) {
     finished_[uid] = {object, arrivals_, id};
     seen.ended.push_back(object);
@@ -101,6 +108,8 @@ JobRecord& JobBook::make_record(const std::shared_ptr<const kube::Job>& object,
   slot->key = kube::key_of(object->metadata);
   slot->uid = uid;
   slot->object = object;
+  // The spec that was accepted last. Of a job that is only known from its object that is the
+  // present one.
   slot->basis = object->spec;
   slot->pod_template = templates_.find(uid);
   if (slot->pod_template == nullptr) slot->pod_template = std::make_shared<const TemplateFacts>();
@@ -188,6 +197,7 @@ void JobBook::mark(JobRecord& job, WriteUrgency how) {
 // The earlier of two instants counts; one that has passed is replaced.
 void JobBook::set_timer(JobRecord& job, base::Instant at) {
   if (job.timer <= at && job.timer > now_) return;
+  // The set is ordered by instant, so an entry is moved by taking it out and putting it in again.
   timers_.erase({job.timer, job.uid});
   job.timer = at;
   timers_.emplace(at, job.uid);

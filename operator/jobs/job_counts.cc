@@ -8,6 +8,8 @@ std::optional<JobCounts::Place> JobCounts::place_of(const JobRecord& job) {
   const Kind kind = !job.is_allocated()                                ? Kind::kPending
                     : job.wanted().state == kube::JobState::kSuspended ? Kind::kSuspended
                                                                        : Kind::kRunning;
+  // A waiting job names all its partitions; it is counted in the first, so that the sum is the
+  // number of jobs.
   return Place{kind, names.substr(0, names.find(',')), job.request.qos};
 }
 
@@ -16,6 +18,7 @@ void JobCounts::observe(const JobRecord& job) {
   if (!place) return forget(job.uid);
   const auto [found, is_new] = jobs_.try_emplace(job.uid, *place);
   if (!is_new) {
+    // Most changes of a job are none of its place.
     if (found->second == *place) return;
     add(found->second, -1);
     found->second = *place;

@@ -9,6 +9,8 @@
 namespace control {
 
 std::optional<sched::JobId> JobNumbers::next(const std::string& job_uid) {
+  // Numbers come out of a block that is reserved in SchedulerConfig's status, so that a number
+  // costs no write of its own and is never given twice, whichever leader crashed when.
   if (next_ < end_) return sched::JobId{next_++};
   if (asked_.insert(job_uid).second) waiting_.push_back(job_uid);
   return std::nullopt;
@@ -19,6 +21,8 @@ std::optional<ReserveIds> JobNumbers::due(base::Instant now, const std::string* 
   attempts_.begin();
   const std::int64_t first = std::max(next_, std::int64_t{1});
   return ReserveIds{.first = first,
+                    // At least as many as jobs wait for, or each block of a burst would be used up
+                    // at once.
                     .end = first + std::max(kube::kJobIdBlock, std::ssize(waiting_)),
                     .exists = config_version != nullptr,
                     .version = config_version != nullptr ? *config_version : ""};

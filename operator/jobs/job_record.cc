@@ -11,6 +11,7 @@ void JobRecord::take_slots(std::vector<PodSlot> of_start) {
   for (const PodSlot& slot : start.slots) {  // those of a node stand together
     if (start.nodes.empty() || start.nodes.back() != slot.node) start.nodes.push_back(slot.node);
   }
+  // Which pods are stale depends on the slots, so all are sorted in anew.
   stale_pods.clear();
   for (const auto& [name, pod] : std::exchange(pods, {})) put_pod(name, pod);
 }

@@ -7,6 +7,7 @@ namespace control {
 
 std::string job_uid_of(const kube::Pod& pod) {
   const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
+  // A batch Job is of the kind Job too, so the group of its API version decides.
   if (owner == nullptr || owner->kind != kube::Job::kResource.kind ||
       !owner->api_version.starts_with(std::string{kube::kGroup} + "/")) {
     return "";
@@ -22,6 +23,7 @@ PodIndex::Change PodIndex::observe(const kube::ObjectKey& key,
   std::string uid = job_uid_of(*pod);
   // One of ours that kube-scheduler has yet to bind is there already.
   auto node = uid.empty() ? pod->spec.node_name : node_of(*pod);
+  // A pod that is not bound takes no part of any node.
   if (!node) return change;
   PodPlace place{std::move(*node), uid, uid.empty() ? nullptr : pod};
   change.after = places_.emplace(key, std::move(place)).first->second;

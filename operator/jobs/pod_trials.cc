@@ -40,6 +40,7 @@ std::vector<TryPod> PodTrials::due(InformBudget& budget, const FindJob& find,
       alike_[tried->second].push_back(job->uid);
       continue;
     }
+    // The job stays at the head of the list: its turn comes when the budget has been filled again.
     if (!budget.has_one()) break;
     budget.spend_one();
     under_way_.emplace(std::move(shape), job->uid);
@@ -49,6 +50,8 @@ std::vector<TryPod> PodTrials::due(InformBudget& budget, const FindJob& find,
 }
 
 PodTrials::Shape PodTrials::shape_of(const JobRecord& job, const TryPod& trial) {
+  // What webhooks, quotas and Pod Security look at. Jobs that differ in nothing of it get one
+  // answer.
   return {job.key.ns, trial.partition, trial.slot.cpus, trial.slot.memory,
           job.pod_template == nullptr ? 0 : job.pod_template->text_hash};
 }

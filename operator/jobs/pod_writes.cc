@@ -22,6 +22,7 @@ constexpr base::Duration kAccountPatience = std::chrono::seconds{15};
 // That is no refusal with a back-off of minutes.
 // SOURCE: the sentence of kube-apiserver's ServiceAccount admission plugin.
 bool lacks_account_still(const JobRecord& job, const base::Error& error, base::Instant now) {
+  // The code alone does not tell this from a real refusal, so the sentence has to.
   if (error.code != base::Code::kPermissionDenied ||
       error.message.find("error looking up service account") == std::string::npos) {
     return false;
@@ -61,6 +62,8 @@ void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
   const bool all_under_way = std::includes(job.start.creating.begin(), job.start.creating.end(),
                                            missing.begin(), missing.end());
   if (job.deleted || job.start.launching || all_under_way) return;
+  // Rule 2. The answer to the status or to the last timetable touches the job, and it comes here
+  // again.
   if (!gate_.may_create_pods(job.uid, job.start.nodes)) return;
   if (!job.start.pod_tries.may_begin(parts_.now))
     return parts_.jobs.set_timer(job, job.start.pod_tries.due());
@@ -83,6 +86,8 @@ void PodWrites::answered(TemplateRead&& outcome) {
     job->start.pod_tries.failed(parts_.now);
     return;
   }
+  // A Job that was deleted and made again under its name has another template, and one that is
+  // ending needs none.
   if (outcome.result->metadata.uid == job->uid && job->is_allocated() && !job->wanted().ending) {
     job->start.launch_template = outcome.result->spec.pod_template;  // launch() goes on
   }
@@ -91,6 +96,7 @@ void PodWrites::answered(TemplateRead&& outcome) {
 void PodWrites::keep_template(const kube::Job& answer) {
   JobRecord* job = parts_.jobs.find(answer.metadata.uid);
   if (job == nullptr || !job->is_allocated() || job->wanted().ending) return;
+  // The template is large; it is kept only for as long as pods are to be made from it.
   if (!job->pods.empty() || !job->start.creating.empty()) return;
   job->start.launch_template = answer.spec.pod_template;
 }
@@ -186,6 +192,7 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
   if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return std::nullopt;
   job->start.creating.erase(outcome.slot.index);
   parts_.jobs.touch(job->uid);
+  // AlreadyExists with our own UID counts as made: the answer to an earlier try was lost.
   if (outcome.was_built && result.ok() && job_uid_of(*result) == job->uid) {
     job->start.pod_tries.succeeded();
     return std::nullopt;
@@ -200,6 +207,7 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
         .message = "a pod named " + outcome.slot.name + " exists and is not this job's; delete it"};
   }
   ++counters_.write_failures;
+  // Everything else is tried again with a back-off. The job keeps its nodes in the meantime.
   if (!is_refused_for_good(result.error().code) ||
       lacks_account_still(*job, result.error(), parts_.now)) {
     job->start.pod_tries.failed(parts_.now);
@@ -217,6 +225,7 @@ void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
   const std::string& uid = pod.metadata.uid;
   const bool lost = parts_.nodes.is_lost(node_of(pod).value_or(""));
   if (is_finished(pod) && job.wanted().ending) return;  // its log stays until the next start
+  // On a lost node the deletion that was asked for earlier still waits for its kubelet.
   if (pod.metadata.deletion_timestamp && !lost) return;
   if (!job.deleting.insert(uid).second) return;
   std::optional<std::chrono::seconds> grace_period;
@@ -258,6 +267,7 @@ void PodWrites::answered(PodDeleted&& outcome) {
   if (code == base::Code::kNotFound || code == base::Code::kConflict) return;
   ++counters_.write_failures;
   job->deleting.erase(outcome.uid);
+  // Soon, because the nodes are kept for as long as a pod is there.
   parts_.jobs.set_timer(*job, parts_.now + kPodDeleteRetry);
 }
 

@@ -11,7 +11,10 @@ void show_priority(JobRecord& job, const SchedulerDriver& scheduler) {
 
 void QueuePriorities::refresh(JobBook& jobs, const SchedulerDriver& scheduler) {
   const base::Instant period_began = scheduler.names().usage_as_of();
+  // Priorities change with the periods of usage alone.
   if (std::exchange(period_began_, period_began) == period_began) return;
+  // The head of the queue: a write for each of many thousand waiting jobs in each period would cost
+  // more than it tells.
   for (const sched::JobId id : scheduler.names().head_of_queue(kJobsMax)) {
     JobRecord* const job = jobs.peek(id);
     if (job == nullptr) continue;

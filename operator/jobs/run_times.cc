@@ -13,9 +13,12 @@ void show_times(JobRecord& job, const SchedulerDriver& scheduler, base::Instant 
   kube::JobStatus& wanted = job.wanted();
   wanted.priority = view->priority.value();
   if (view->eligible_time != base::Instant{}) wanted.eligible_time = view->eligible_time;
+  // A job that is not ready has no run time: the times of an earlier start, or of its containers,
+  // stay.
   if (!view->ready) return;
   if (view->start_time) wanted.start_time = view->start_time;
   wanted.preempt_eligible_time = view->preempt_eligible_time;
+  // With the instant it is of, so that a reader can add what has passed since while the job runs.
   wanted.run_time = kube::RunTime{view->run_time, now};
   wanted.suspend_time = kube::RunTime{view->suspend_time, now};
 }

@@ -108,6 +108,7 @@ StatusAfter status_after(const sched::Start& start, kube::JobStatus status,
   status.claim.reset();
   status.exit_code.reset();
   // The start's own: its lastTransitionTime is when it was decided, also after an earlier start.
+  // set_condition() keeps the transition time of a condition that was False before.
   std::erase_if(status.conditions, [](const auto& c) { return c.type == kube::kReady; });
   end_never_frozen(status, context);
   set_condition(status, context, kube::kReady, ConditionStatus::kFalse, "Starting",
@@ -190,6 +191,8 @@ StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
   status.message = backs_off ? context.start_refusal : waits.message;
   const bool is_final = status.state && kube::is_final(*status.state);
   if (status.allocation && !is_final) return {std::move(status), WriteUrgency::kInforms};
+  // A hold by the system is stored, because a new leader could not work it out; all other reasons
+  // it finds again by itself.
   if (!is_system_hold(waits.reason)) return {std::move(status), WriteUrgency::kInforms};
   status.held = kube::JobHeld{status.reason};
   return {std::move(status), WriteUrgency::kUrgent};
@@ -205,6 +208,7 @@ StatusAfter status_after(const sched::Planned& planned, kube::JobStatus status,
     status.expected_start_time = planned.start;
     status.planned_nodes = slurm::compress_hostlist(names);
     const auto& shown = context.stored->expected_start_time;
+    // Estimates move by seconds with each plan. A write for each would say little and cost much.
     if (shown && context.stored->planned_nodes == status.planned_nodes &&
         std::chrono::abs(*shown - *planned.start) < kPlanTolerance) {
       status.expected_start_time = shown;

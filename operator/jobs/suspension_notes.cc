@@ -44,8 +44,10 @@ void SuspensionNotes::observe(const std::string& job_uid,
     look_at_[job_uid] = now;
     return;
   }
+  // The time since which it is suspended stays.
   if (before != suspended_.end() && before->second.why == *suspension) return;
   suspended_[job_uid] = {*suspension, now};
+  // Suspensions are often short: a condition is worth its writes only if it lasts.
   look_at_[job_uid] = now + kNotedAfter;
 }
 
@@ -102,6 +104,8 @@ std::optional<NotePod> SuspensionNotes::next_of(const std::string& job_uid, cons
   for (const auto& [name, pod] : pods) {
     if (is_finished(*pod) || pod->metadata.deletion_timestamp) continue;
     const kube::Condition* note = note_of(*pod);
+    // Nothing is said of pods whose condition is right already, for example because an earlier
+    // leader wrote it.
     const bool is_right = is_long ? note != nullptr && note->reason == suspended->second.why.reason
                                   : note == nullptr || suspended != suspended_.end();
     if (is_right || !in_flight_.insert(pod->metadata.uid).second) continue;

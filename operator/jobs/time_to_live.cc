@@ -31,6 +31,8 @@ std::vector<DeleteJob> TimeToLive::due(base::Instant now) {
   while (next_due() <= now) {
     const std::string uid = order_.extract(order_.begin()).value().second;
     Entry& entry = jobs_.at(uid);
+    // The object goes when its watch says so. Until then the deletion is asked for again once a
+    // minute, whatever became of the first one.
     entry.next_try = now + kTryAgain;
     order_.emplace(entry.next_try, uid);
     effects.push_back({entry.key, uid});

@@ -60,6 +60,7 @@ void Wishes::judge(JobRecord& job) {
     job.wanted().job_id = job.id.value();
   }
   if (!job.wanted().submit_time) {
+    // When the user made it, not when a leader saw it: an election must not cost a job its age.
     job.wanted().submit_time = job.object->metadata.creation_timestamp.value_or(parts_.now);
   }
   const auto& facts = parts_.nodes.selector_facts();
@@ -84,9 +85,11 @@ void Wishes::judge(JobRecord& job) {
   job.basis = job.object->spec;
   if (!job.submitted) return submit(job, std::move(request));
   show_accepted(job);
+  // Most changes (a label, the suspend switch) are none of the request.
   if (job.request == request) return;
   const bool held = job.request.hold;
   job.request = std::move(request);
+  // An Update never takes a hold back, so both directions are told as events of their own.
   scheduler_.tell(sched::Update{job.request});
   if (job.request.hold != held) {
     if (job.request.hold) {
@@ -105,6 +108,7 @@ void Wishes::refuse(JobRecord& job, const std::vector<std::string>& problems) {
   const std::string message = joined(problems);
   kube::JobStatus& wanted = job.wanted();
   wanted.observed_generation = job.object->metadata.generation;
+  // An event and a log line once, and not at each look at an unchanged job.
   const bool changed = job.set_condition(kube::kAccepted, kube::ConditionStatus::kFalse, "Invalid",
                                          message, parts_.now);
   if (!changed && wanted.message == message) return;
@@ -232,6 +236,8 @@ void Wishes::tell_suspension(JobRecord& job) {
     for (const std::string& node : job.start.nodes) parts_.nodes.ask_to_stop(node, job.uid);
     if (suspension_waits(job)) return;
   }
+  // Before this, the job runs on and counts as running: what is said to be Suspended really stands
+  // still.
   job.told_suspend = true;
   scheduler_.tell(sched::UserSuspend{job.id});
 }
@@ -268,6 +274,7 @@ void Wishes::suspension_waits_no_more(JobRecord& job) {
 
 void Wishes::judge_waiting() {
   parts_.jobs.for_each_unfinished([this](JobRecord& job) {
+    // What a partition or a QOS allows now does not concern a job that runs already.
     if (job.is_final() || job.is_allocated() || job.deleted) return;
     job.judge_again = true;
     parts_.jobs.touch(job.uid);

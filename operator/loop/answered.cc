@@ -41,6 +41,8 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
     mirror = policy_.find_status<T>(outcome.key.name);
   }
   if (mirror == nullptr) return;
+  // CEL has refused our write, or let one through that came later: in both cases another operator
+  // leads, and this one must write nothing more.
   if (const std::int64_t term = term_in(outcome); term > term_) return be_fenced(term);
   const WriteEnd end = mirror->answered(outcome.result, outcome.fresh, now_);
   count_end(end);
@@ -49,6 +51,8 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
                                            outcome.result.error().message + "\"");
   }
   if constexpr (std::is_same_v<T, kube::Job>) {
+    // The answer to a patch is the whole object: the pod template that the informers drop comes
+    // with it.
     if (outcome.result.ok()) pod_writes_.keep_template(*outcome.result);
   }
 }
@@ -91,6 +95,7 @@ void ControlLoop::answered(PodCreated&& outcome) {
   const bool is_ours = job != nullptr && outcome.was_built && outcome.result.ok() &&
                        job_uid_of(*outcome.result) == outcome.job_uid &&
                        job->wanted().starts.value_or(0) == outcome.starts;
+  // An answer that the watch has overtaken must not put an older state back.
   if (!is_ours || job->pods.contains(outcome.slot.name)) return;
   const kube::ObjectKey key = kube::key_of(outcome.result->metadata);
   index_pod(key, std::make_shared<const kube::Pod>(std::move(*outcome.result)));

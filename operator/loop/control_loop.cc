@@ -79,6 +79,8 @@ void ControlLoop::take_inbox() {
 void ControlLoop::reconcile_until_quiet() {
   for (int round = 0;; ++round) {
     CHECK(round < kReconcileRoundsMax, "the operator does not settle");
+    // In this order in each round: the configuration says what nodes are for, nodes what jobs may
+    // have. A job may touch others (a preemptor its victims), hence the rounds.
     if (policy_.is_dirty()) decide_policy();
     tell_nodes();
     count_nodes();
@@ -109,6 +111,8 @@ void ControlLoop::note_change(const std::string& job_uid) {
 void ControlLoop::reconcile(JobRecord& job) {
   // 1. What its user wants.
   if (job.deleted) {
+    // The object is gone; its pods go by garbage collection as well, but their nodes must not be
+    // given away before they are.
     if (!job.is_allocated() || !job.submitted) {
       pod_writes_.end_pods(job, std::nullopt);
       if (!pod_writes_.has_pods_left(job) && job.start.creating.empty()) forget(job);
@@ -117,6 +121,7 @@ void ControlLoop::reconcile(JobRecord& job) {
     if (!std::exchange(job.told_cancel, true)) scheduler_.tell(sched::Cancel{job.id});
   } else if (job.is_final()) {
     jobs_.end(job);
+    // The scheduler is done with it; its number stays in the object.
     if (std::exchange(job.submitted, false)) scheduler_.tell(sched::Forget{job.id});
     wishes_.heed_finished(job);
     time_to_live_.observe(job.key, job.uid, job.object->spec, job.wanted());
@@ -156,6 +161,7 @@ void ControlLoop::write_due() {
 
 void ControlLoop::write_due_informing() {
   budget_.refill(now_, writes_wait());
+  // All of these draw on one budget, in this order.
   writer_.submit_all(statuses_.due_informing_policies(now_));
   const auto find_job = [this](const std::string& uid) { return jobs_.peek(uid); };
   writer_.submit_all(trials_.due(budget_, find_job, policy_.configuration()));

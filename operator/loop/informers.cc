@@ -33,6 +33,8 @@ void slim_pod(kube::Pod& pod) {
   for (auto* containers : {&pod.spec.init_containers, &pod.spec.containers}) {
     for (kube::Container& container : *containers) {
       kube::Container slim;
+      // Made anew from the few fields that are needed: whatever else a container has or will have
+      // is dropped. Pods are most of what the operator holds in memory.
       slim.name = std::move(container.name);
       slim.resources = std::move(container.resources);
       slim.restart_policy = container.restart_policy;
@@ -65,6 +67,8 @@ struct Watch<kube::Job> {
   static void slim(kube::Job& job, TemplateBook& templates) {
     // What has ended makes no pods any more.
     if (!job.status.state || !kube::is_final(*job.status.state)) {
+      // Only facts about the template are kept (TemplateFacts); it is read again when pods are
+      // made.
       templates.learn(job.metadata.uid, job.spec.pod_template);
     }
     job.spec.pod_template = {};

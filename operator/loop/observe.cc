@@ -32,6 +32,7 @@ void ControlLoop::observe(const Changes<kube::Node>& changes) {
     if (object != nullptr) taints_.observe(*object);
     // A partition may pick its nodes by their labels.
     if (change.selectable) policy_.observe_nodes();
+    // Jobs on a node that is lost have lost a member (GangRunner, step 1).
     if (!change.lost) continue;
     for (const std::string& uid : nodes_.jobs_on(key.name)) jobs_.touch(uid);
   }
@@ -48,6 +49,8 @@ void ControlLoop::count_nodes() {
   const base::Duration slice = policy_.configuration().cluster.time_slice;
   if (nodes_.is_uncounted()) {
     counts_changed_ = true;
+    // What partitions can hold has changed, so a job that could never run there may do so now, or
+    // the other way round.
     if (nodes_.count(policy_.configuration())) wishes_.judge_waiting();
     choose_taints();
     timetables_.ensure_all(slice, now_);
@@ -82,6 +85,7 @@ void ControlLoop::observe(const Changes<kube::NodeTimetable>& changes) {
       lag_.forget(node);
     } else {
       lag_.see(node, published_version(*object), observed_version(*object), now_);
+      // Before the restore a higher term is that of a predecessor.
       if (restored_ && object->spec.term > term_) return be_fenced(object->spec.term);
     }
     timetables_.observe(node, object.get());
@@ -111,6 +115,9 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
     nodes_.observe_agent_pod(*node);
     note_agent(*node);
   }
+  // A pod belongs to one of four: a job that is known, a foreign owner (it takes memory of its
+  // node), a job that has ended, or none (an orphan, to be deleted). It leaves the old place and
+  // enters the new one.
   const auto [before, after] = pods_.observe(key, pod);
   if (before) {
     nodes_.erase_pod(before->node, key);
@@ -142,6 +149,7 @@ void ControlLoop::forget(JobRecord& job) {
 void ControlLoop::decide_policy() {
   const PolicyBook::Decided decided = policy_.decide(nodes_.objects(), now_);
   for (const std::string& refused : decided.refused) report_.warn("spec refused", refused);
+  // Times such as `settle` count in what is looked at for each job.
   if (decided.parameters_changed) {
     jobs_.touch_all();
     nodes_.observe_policy();  // some say what jobs may use of a node

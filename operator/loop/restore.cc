@@ -33,6 +33,7 @@ void ControlLoop::restore() {
   const auto* config =
       policy_.find_status<kube::SchedulerConfig>(std::string{kube::kSchedulerConfigName});
   const std::int64_t reserved = config == nullptr ? 1 : config->stored().next_job_id.value_or(1);
+  // Both, since either may be missing after a restore from a backup.
   numbers_.restore(std::max(reserved, jobs_.highest_id() + 1));
   budget_.restore(now_);
   run_times_.restore(now_);
@@ -46,6 +47,7 @@ void ControlLoop::restore() {
   jobs_.for_each_unfinished([&](JobRecord& job) {
     if (!job.is_final() && was_in_queue(job.wanted())) in_order.push_back(&job);
   });
+  // Numbers are given in the order of submission, so this is the order of the job table.
   std::sort(in_order.begin(), in_order.end(),
             [](const JobRecord* a, const JobRecord* b) { return a->id < b->id; });
   std::vector<sched::RestoredJob> restored;
@@ -104,6 +106,7 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
   job.submitted = true;
   job.request = restored.request;
   job.basis = job.object->spec;
+  // Its spec may have changed while there was no leader: the loop judges it like any change.
   job.judge_again = true;
   if (!allocated) {
     restored.eligible_time = status.eligible_time;
@@ -141,6 +144,8 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored
   restored.ready = kube::is_true(status.conditions, kube::kReady);
   restored.start_time = restored.ready ? status.start_time : std::nullopt;
   const kube::Condition* ready = kube::find_condition(status.conditions, kube::kReady);
+  // Ready=False has been set at the start (status_after), so its transition is when the nodes were
+  // allocated.
   restored.allocated_at = restored.ready     ? status.start_time.value_or(now_)
                           : ready != nullptr ? ready->last_transition_time.value_or(now_)
                                              : now_;
@@ -157,6 +162,7 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored
   job.told_suspend = restored.user_suspended;
   restore_ending(job, restored);
   decisions_.take_slots(job);
+  // Nodes are asked for an agent on behalf of a suspension; that is kept in memory alone.
   if (!job.told_suspend) return;
   for (const std::string& node : job.start.nodes) nodes_.ask_to_stop(node, job.uid);
 }

@@ -171,6 +171,7 @@ bool NodeBook::count(const sched::Configuration& configuration) {
     for (const std::string& name : partition.nodes) {
       const auto found = nodes_.find(name);
       if (found == nodes_.end() || found->second.node == nullptr) continue;
+      // A node may be in several partitions; it counts in each of them.
       found->second.in_partition = true;
       ++capacity.nodes;
       capacity.cpus_per_node_max = std::max(capacity.cpus_per_node_max, found->second.told.cpus);
@@ -179,6 +180,8 @@ bool NodeBook::count(const sched::Configuration& configuration) {
     }
     unusable_[partition.name] = group_unusable(std::move(unusable));
   }
+  // Either way a waiting job may now fit that did not, or the other way round: the caller has all
+  // of them judged again.
   return std::exchange(selects_anew_, false) || capacity_ != before;
 }
 
@@ -203,6 +206,8 @@ const std::vector<NodeSelectorFacts>& NodeBook::selector_facts() const {
   facts_.emplace();
   for (const auto& [name, record] : nodes_) {
     if (record.node == nullptr || !record.in_partition) continue;
+    // Pointers into the objects that the records hold: valid until a node changes, which drops the
+    // facts.
     facts_->push_back({name, &record.node->metadata.labels, &record.node->spec.taints});
   }
   return *facts_;

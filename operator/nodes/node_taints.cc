@@ -30,6 +30,8 @@ std::vector<SetTaints> NodeTaints::due(base::Instant now, const FindNode& find) 
   std::vector<SetTaints> effects;
   for (auto at = to_write_.begin(); at != to_write_.end();) {
     auto& [name, attempts] = *at;
+    // A node that is as it should be needs no write, unless an answer is still to come that will
+    // say otherwise.
     const kube::Node* node = find(name);
     if ((node == nullptr || !differs(*node)) && !attempts.is_under_way()) {
       at = to_write_.erase(at);
@@ -38,6 +40,8 @@ std::vector<SetTaints> NodeTaints::due(base::Instant now, const FindNode& find) 
     ++at;
     if (node == nullptr || !attempts.may_begin(now)) continue;
     SetTaints effect{.node = name, .taints = {}, .version = node->metadata.resource_version};
+    // The list of taints is atomic: it is written whole, with the version that it was read at, so
+    // that a taint that another client has set meanwhile is not lost.
     std::copy_if(node->spec.taints.begin(), node->spec.taints.end(),
                  std::back_inserter(effect.taints),
                  [](const kube::Taint& taint) { return !is_our_taint(taint); });

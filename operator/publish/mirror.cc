@@ -19,6 +19,8 @@ std::optional<std::uint64_t> number_of(const std::string& text) {
 bool is_newer_version(const std::string& a, const std::string& b) {
   const auto left = number_of(a);
   const auto right = number_of(b);
+  // Resource versions are opaque by contract, and ascending numbers in fact (etcd's revisions). If
+  // they are not numbers, any other version counts as newer.
   return left && right ? *left > *right : a != b;
 }
 

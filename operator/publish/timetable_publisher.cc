@@ -13,6 +13,8 @@ void TimetablePublisher::observe(const std::string& node, const kube::NodeTimeta
   Table& table = tables_[node];
   if (object == nullptr) {
     table.mirror.saw_gone();
+    // Nothing is stored to differ from. Whether it is needed again is asked once for all that were
+    // deleted.
     table.mirror.set_differs(false);
     deleted_.insert(node);
     return;
@@ -60,6 +62,8 @@ void TimetablePublisher::leave_out(const std::string& node, const std::string& j
 void TimetablePublisher::compare(const std::string& node, Table& table) {
   TimetableMirror& mirror = table.mirror;
   const bool is_needed = table.wants_pods() || nodes_.needs_timetable(node);
+  // A timetable that does not exist is made only where it is needed; one that exists is kept true
+  // even where it is not, until it is deleted.
   const bool differs = table.is_planned &&
                        (mirror.exists() ? !same_plan(mirror.wanted(), mirror.stored()) : is_needed);
   mirror.set_differs(differs);
@@ -120,6 +124,8 @@ std::vector<PutTimetable> TimetablePublisher::due(base::Instant now, std::int64_
     }
     Table& table = found->second;
     const TimetableMirror& mirror = table.mirror;
+    // Rule 1. A node that has to wait stays in the set and is asked again in each step; that is
+    // cheap, as few wait at a time.
     if (mirror.may_write(now) && !table.deletion.is_under_way() &&
         gate_.may_publish(nodes_.jobs_on(*it), mirror.wanted(), mirror.stored())) {
       effects.push_back(write(*it, table, now, term));
@@ -143,6 +149,7 @@ PutTimetable TimetablePublisher::write(const std::string& node, Table& table, ba
   report_.log("timetable", "node=" + node + " revision=" + std::to_string(object.spec.revision) +
                                " pods=" + std::to_string(object.spec.pods.size()));
   if (!mirror.exists()) {
+    // Kubernetes' garbage collector removes it with its node.
     object.metadata.owner_references.push_back({.api_version = "v1",
                                                 .kind = "Node",
                                                 .name = node,
@@ -198,6 +205,8 @@ std::vector<DeleteTimetable> TimetablePublisher::due_deletions(base::Instant now
     }
     Table& table = found->second;
     // What it waits for a watch tells, or an answer.
+    // Until an agent has said that it obeys an empty timetable, it may still keep pods frozen that
+    // only this object tells it to thaw.
     if (!may_go(*it, table)) {
       it = superfluous_.erase(it);
       continue;

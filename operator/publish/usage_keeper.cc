@@ -30,6 +30,7 @@ void UsageKeeper::observe(const kube::UsageRecord* object) {
 void UsageKeeper::take(base::Instant now, const sched::Scheduler& scheduler,
                        const IsStored& is_stored) {
   sched::UsageState usage = scheduler.usage();
+  // An ended job whose status is stored tells its own run time; until then the record has to.
   std::erase_if(ended_, [&](const auto& each) { return is_stored(each.first); });
   // A job that has nodes again is listed for its present run.
   for (const sched::JobCharged& job : usage.jobs) ended_.erase(job.job);
@@ -38,6 +39,7 @@ void UsageKeeper::take(base::Instant now, const sched::Scheduler& scheduler,
   mirror_.mark(WriteUrgency::kUrgent);
   has_news_ = false;
   rests_until_ =
+      // A large record is written less often, so that its bytes per second stay bounded.
       now + std::max<base::Duration>(
                 kRest, std::chrono::seconds{bytes_of(mirror_.wanted()) / kBytesPerSecond});
   period_began_ = usage.as_of;
