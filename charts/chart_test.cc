@@ -207,6 +207,55 @@ TEST_F(Chart, LabelsAnnotationsAndVariablesReachThePods) {
   EXPECT_EQ(parsed.options.writers, 4);
 }
 
+// Only times and thresholds are values: a probe that asks elsewhere would restart what works.
+TEST_F(Chart, ProbesKeepTheirHandlersWhateverTheValuesSay) {
+  const auto probes_of = [](const Objects& objects, const std::string& name) {
+    const json pod = pod_specs(objects).at(name);
+    return std::pair{pod["containers"][0]["livenessProbe"], pod["containers"][0]["readinessProbe"]};
+  };
+  const json alive{{"path", "/healthz"}, {"port", "metrics"}};
+  const json ready{{"path", "/readyz"}, {"port", "metrics"}};
+  const Objects changed =
+      render(set({"operator.livenessProbe.periodSeconds=30", "agent.livenessProbe.timeoutSeconds=5",
+                  "operator.readinessProbe.initialDelaySeconds=3"}));
+  for (const char* name : {"operator", "agent"}) {
+    const auto [liveness, readiness] = probes_of(render(), name);
+    EXPECT_EQ(liveness, (json{{"httpGet", alive}, {"periodSeconds", 10}, {"failureThreshold", 6}}));
+    EXPECT_EQ(readiness, (json{{"httpGet", ready}, {"periodSeconds", 5}}));
+    EXPECT_EQ(probes_of(changed, name).first["httpGet"], alive);
+    EXPECT_EQ(probes_of(changed, name).second["httpGet"], ready);
+  }
+  EXPECT_EQ(probes_of(changed, "operator").first["periodSeconds"], 30);
+  EXPECT_EQ(probes_of(changed, "operator").second["initialDelaySeconds"], 3);
+  EXPECT_EQ(probes_of(changed, "agent").first["timeoutSeconds"], 5);
+}
+
+TEST_F(Chart, VolumesOfTheValuesStandBesideTheChartsOwn) {
+  std::vector<std::string> values;
+  for (const std::string program : {"operator", "agent"}) {
+    values.push_back(program + ".extraVolumes[0].name=more");
+    values.push_back(program + ".extraVolumes[0].configMap.name=certificates");
+    values.push_back(program + ".extraVolumeMounts[0].name=more");
+    values.push_back(program + ".extraVolumeMounts[0].mountPath=/more");
+    values.push_back(program + ".revisionHistoryLimit=3");
+  }
+  const Objects plain = render(), objects = render(set(values));
+  const json volume{{"name", "more"}, {"configMap", {{"name", "certificates"}}}};
+  const json mount{{"name", "more"}, {"mountPath", "/more"}};
+  for (const auto& [program, id] : {std::pair{"operator", "Deployment/kubegang-operator"},
+                                    std::pair{"agent", "DaemonSet/kubegang-agent"}}) {
+    const json before = pod_specs(plain).at(program), pod = pod_specs(objects).at(program);
+    json volumes = before.value("volumes", json::array());
+    volumes.push_back(volume);
+    EXPECT_EQ(pod["volumes"], volumes) << program;
+    json mounts = before["containers"][0].value("volumeMounts", json::array());
+    mounts.push_back(mount);
+    EXPECT_EQ(pod["containers"][0]["volumeMounts"], mounts) << program;
+    EXPECT_EQ(find(plain, id)["spec"]["revisionHistoryLimit"], 10) << id;
+    EXPECT_EQ(find(objects, id)["spec"]["revisionHistoryLimit"], 3) << id;
+  }
+}
+
 // A managed configuration is an object of the release, which Helm patches. It is there from when
 // its kind is known; otherwise the first installation makes it by a hook.
 TEST_F(Chart, AManagedSchedulerConfigBelongsToTheRelease) {

@@ -29,6 +29,11 @@ annotations: {{- toYaml . | nindent 2 }}
 labels: {{ merge (fromJson .selector) .of.podLabels | toJson }}
 {{- end }}
 
+{{/* A probe: dict path, of (its times and thresholds). Both programs answer on their port of metrics. */}}
+{{- define "kubegang.probe" -}}
+{{- merge (dict "httpGet" (dict "path" .path "port" "metrics")) .of | toJson }}
+{{- end }}
+
 {{/* The service account of a program: dict root, of (its values). */}}
 {{- define "kubegang.serviceAccount" -}}
 {{- if .of.serviceAccount.create }}
