@@ -67,6 +67,7 @@ base::Result<std::string> detect_cgroup_root() {
   const std::vector<os::CgroupMount> mounts = os::cgroup_mounts();
   const std::string v1 = os::first_mount(mounts, os::CgroupVersion::kV1);
   const std::string v2 = os::first_mount(mounts, os::CgroupVersion::kV2);
+  // A hybrid host has both mounted; pods are where kubepods is.
   if (!v1.empty() && has_kubepods(v1)) return v1;
   if (!v2.empty()) return v2;
   if (!v1.empty()) return v1;
@@ -90,6 +91,8 @@ base::Status check_cgroup_root(const std::string& root, const std::string& kubel
     if (!is_cgroup_file_system(kubepods)) continue;
     if (base::Status status = check_freezer(kubepods); !status) return status;
     if (base::Status status = check_writable(kubepods); !status) return status;
+    // The chart mounts kubepods alone into the container, so the root is a plain directory and only
+    // what is below it a cgroup file system.
     mounted = true;
   }
   if (mounted) return {};

@@ -160,6 +160,8 @@ base::Result<PodCgroup> PodCgroups::find(std::string_view uid, QosClass qos) con
   if (!is_pod_uid(uid)) {
     return base::invalid_argument("pod uid \"" + std::string{uid} + "\": not a uid");
   }
+  // kubelet's two layouts, systemd's and cgroupfs's. Only where both are missing is the tree
+  // searched: that costs as much as there are cgroups.
   for (const std::string& path : candidate_paths(uid, qos, kubelet_root_)) {
     base::Result<PodCgroup> cgroup = at(path, uid);
     if (cgroup || cgroup.error().code != base::Code::kNotFound) return cgroup;
@@ -184,6 +186,7 @@ base::Result<PodCgroup> PodCgroups::scan(std::string_view uid) const {
         os::open_beneath(directory_.get(), place.path, kDirectoryFlags);
     if (!directory) continue;  // It went away meanwhile.
     for (const std::string& name : subdirectories(*std::move(directory))) {
+      // The search runs in the agent's loop, beside which the node may have many thousand cgroups.
       if (++seen > kScanDirectoriesMax) {
         return base::Error{base::Code::kNotFound,
                            "pod " + std::string{uid} + ": not among the first " +

@@ -83,9 +83,12 @@ NodePolicy::Adopted NodePolicy::adopt() {
   Adopted adopted;
   const base::Result<Journal> journal = journal_file_.read(boot_id_);
   if (!journal && journal.error().code == base::Code::kNotFound) return adopted;
+  // The journal exists, readable or not: an agent was here during this boot and may have left pods
+  // frozen.
   adopted.found = true;
   if (!journal) {
     adopted.damage = journal.error().message;
+    // Which pods are ours is not known then. adopt_unknown() finds them by what is frozen now.
     unknown_ = true;
     return adopted;
   }
@@ -95,6 +98,8 @@ NodePolicy::Adopted NodePolicy::adopt() {
   if (!journal_.timetable.empty()) {
     base::Result<kube::NodeTimetable> timetable = timetable_from_json(journal_.timetable);
     if (timetable && timetable->metadata.name == node_)
+      // The timetable that was in force goes on at once, before the API server answers: a restart
+      // of the agent is no change of turns.
       gate_.offer(*timetable, TimetableGate::Source::kWatch);
   }
   return adopted;
@@ -116,6 +121,8 @@ void NodePolicy::adopt_waiting(const Inputs& inputs) {
 void NodePolicy::adopt_unknown(const Inputs& inputs) {
   if (!unknown_ || !inputs.pods_known) return;
   for (const auto& [key, facts] : inputs.pods) {
+    // A pod of a job that is asked to be frozen counts as frozen by us: to thaw it later is right
+    // in any case, to take it for foreign would leave it frozen for ever.
     if (facts.node != node_ || facts.job_uid.empty() || facts.finished) continue;
     const base::Result<PodOpener::Opened> opened =
         opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
@@ -138,6 +145,7 @@ void NodePolicy::wake_at(base::Duration at) {
 
 void NodePolicy::take_timetable(const Inputs& inputs) {
   if (!inputs.timetable_known) return;
+  // Deleted: nothing is in force, and every pod runs.
   if (!inputs.timetable) {
     offered_.reset();
     last_verdict_ = GateVerdict::kUnchanged;
@@ -175,6 +183,8 @@ std::optional<base::Duration> NodePolicy::step(const Inputs& inputs) {
       in_force ? std::shared_ptr<const timetable::Timetable>{in_force, &in_force->spec.timetable}
                : no_timetable();
   assignment.barrier = inputs.settings.barrier;
+  // Three reasons to let everything run: the operator has not been heard of for too long
+  // (failOpenAfter), an administrator pulled the switch, or the agent is about to end.
   assignment.everything_runs = inputs.failed_open || inputs.kill_switch || inputs.stopping;
   for (const Placed& placed : placed_) {
     if (placed.controlled) assignment.pods.push_back(*placed.controlled);
@@ -182,6 +192,8 @@ std::optional<base::Duration> NodePolicy::step(const Inputs& inputs) {
   add_the_unlisted(assignment.pods);
 
   // 3. The journal first, then the CPU sets and the switcher.
+  // A pod that is frozen, or bound to CPUs, without being named in the journal would stay so if
+  // this process died now.
   const std::vector<CpuSets::Wanted> cpu_sets = wanted_cpu_sets(inputs, node_);
   write_journal(inputs, cpu_sets, assignment);
   bind_to_cpus(inputs, cpu_sets);
@@ -227,6 +239,7 @@ NodePolicy::Placed NodePolicy::place(const Inputs& inputs, std::uint16_t index,
   const std::optional<ControlRule> rule = rule_of(inputs, facts);
   placed.view.standing = PodStanding::kSettling;
   if (!rule) {
+    // Without the settings (settle, barrier) it is not known how long to wait, so no pod is frozen.
     if (!inputs.rules_known) {
       placed.view.note = "the Node or the SchedulerConfig has not been read yet";
     }
@@ -307,6 +320,8 @@ std::string NodePolicy::refusal(const PodFacts& facts, const kube::TimetablePod&
 
 // By which rule the pod is to be controlled; nothing while it may not be.
 std::optional<ControlRule> NodePolicy::rule_of(const Inputs& inputs, const PodFacts& facts) {
+  // A pod that is being deleted has to run, so that it can handle SIGTERM within its grace time
+  // (freezer.md 4).
   if (facts.ending_within) {
     const auto known = known_.find(facts.uid);
     if (known != known_.end()) return rule_of_ending(inputs, facts, *known->second);
@@ -353,6 +368,7 @@ base::Duration NodePolicy::end_of_grace(const Inputs& inputs, const PodFacts& fa
   base::Duration over = since + *facts.ending_within;
   if (by_deletion) {
     const base::Duration by_server = inputs.monotonic + (*facts.deleted_by - inputs.wall);
+    // Between now and the grace time from now, whatever the two clocks say.
     over = std::clamp(by_server, since, over);
   }
   return over + kKubeletLag;
@@ -370,6 +386,7 @@ ControlRule NodePolicy::rule_of_ending(const Inputs& inputs, const PodFacts& fac
 
 // By the wall clock, to which startedAt belongs; if that was set back meanwhile, by our own.
 bool NodePolicy::is_settled(const Inputs& inputs, const PodFacts& facts) {
+  // kubectl debug adds a container to a running pod; while it starts the pod must not be frozen.
   if (facts.starts_a_container) settled_.erase(facts.uid);
   if (settled_.contains(facts.uid)) return true;
   if (!facts.settled_at || !inputs.rules_known) return false;
@@ -388,6 +405,8 @@ bool NodePolicy::is_settled(const Inputs& inputs, const PodFacts& facts) {
 
 std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, const PodFacts& facts,
                                                       PodView& view) {
+  // Opened once for each pod: the descriptors are kept, since a path could come to mean another
+  // cgroup.
   if (const auto known = known_.find(facts.uid); known != known_.end()) {
     if (!known->second->never_freeze.empty()) {  // adopted: an agent before us has frozen it
       view.note = known->second->never_freeze;
@@ -421,6 +440,8 @@ std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, cons
     wake_at(inputs.monotonic + Adoption::kRetryAfter);
     return nullptr;
   }
+  // For example CRI-O's conmon in the pod's own cgroup: frozen with the pod, it could not answer
+  // kubelet.
   if (!opened->never_freeze.empty()) {
     view.note = opened->never_freeze;
     view.never_frozen = true;
@@ -520,6 +541,7 @@ void NodePolicy::write_journal(const Inputs& inputs, const std::vector<CpuSets::
     timetable_json_ = json_of_ ? timetable_to_json(*json_of_) : "";
   }
   next.timetable = timetable_json_;
+  // The journal changes with pods and timetables, not with turns: no write to disk in a slice.
   if (next == journal_ && journal_error_.empty()) return;
   const base::Status status = journal_file_.write(next);
   if (status) {
@@ -538,6 +560,8 @@ void NodePolicy::write_journal(const Inputs& inputs, const std::vector<CpuSets::
 }
 
 void NodePolicy::forget_the_thawed(const Inputs& inputs) {
+  // The switcher may still hold pods by an older assignment: forgetting one now could leave it
+  // frozen.
   if (!sink_.caught_up()) {
     wake_at(inputs.monotonic + kCatchUpLookAfter);
     return;
@@ -558,6 +582,8 @@ void NodePolicy::forget_the_thawed(const Inputs& inputs) {
   const auto is_over = [&](const std::string& uid) {
     return !exist.contains(uid) && !known_.contains(uid);
   };
+  // Everything that is remembered by UID ends with its pod, or a node that lives for months would
+  // fill up.
   std::erase_if(settled_, is_over);
   std::erase_if(looked_at_ending_, is_over);
   cpu_sets_.forget_all_but(exist);

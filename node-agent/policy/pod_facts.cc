@@ -22,6 +22,7 @@ bool init_is_done(const kube::Pod& pod) {
                        const auto* status =
                            status_of(pod.status.init_container_statuses, container.name);
                        if (status == nullptr) return false;
+                       // A sidecar runs beside the containers and never ends.
                        if (container.restart_policy == "Always")
                          return status->state.running.has_value();
                        return status->state.terminated && status->state.terminated->exit_code == 0;
@@ -54,6 +55,7 @@ std::optional<base::Instant> settled_at(const kube::Pod& pod, base::Duration set
   for (const kube::Container& container : pod.spec.containers) {
     const auto* status = status_of(pod.status.container_statuses, container.name);
     if (status == nullptr) return std::nullopt;
+    // A container that has ended needs no time to settle.
     if (status->state.terminated) continue;
     if (!status->state.running || !status->state.running->started_at) return std::nullopt;
     latest = std::max(latest, settled_since(*status->state.running->started_at, settle));
@@ -97,6 +99,7 @@ PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
     grace = std::chrono::seconds{*pod.spec.termination_grace_period_seconds};
   }
   if (facts.deleted_by) {
+    // The deletion may have named another grace time than the spec.
     if (pod.metadata.deletion_grace_period_seconds) {
       grace = std::chrono::seconds{*pod.metadata.deletion_grace_period_seconds};
     }

@@ -52,6 +52,8 @@ class Guard {
 void Guard::no_agent_is_left(base::Duration now) {
   watch_.started(now);
   if (thawed_) return;
+  // Whatever the agent that is gone has frozen, no other process would thaw. It stays false if
+  // something could not be thawed, and then the next look tries again.
   thawed_ = thaw();
   spdlog::info("no agent has the run directory");
 }
@@ -73,6 +75,8 @@ int Guard::run() {
     const std::optional<int> signal = wait_for_signal({SIGTERM, SIGINT}, kGuardLookEvery);
     const base::Duration now = clock_.monotonic();
     if (signal && !stopping_since_) stopping_since_ = now;
+    // The lock on the run directory is the kernel's: it is free exactly if no agent lives, however
+    // that agent has died.
     if (lock_.try_take()) {
       no_agent_is_left(now);
       lock_.give_back();

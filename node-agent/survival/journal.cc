@@ -92,6 +92,7 @@ std::string format_journal(const Journal& journal) {
     text += " " + std::string{journal.rules->kill_switch ? kKilled : "-"} + "\n";
   }
   for (const PodIdentity& pod : journal.pods) {
+    // The path comes last, since it alone could contain a space.
     text += "pod " + pod.uid + " " + pod.name + " " + pod.job_uid + " " + pod.path + "\n";
   }
   for (const std::string& uid : journal.bound) text += "bound " + uid + "\n";
@@ -122,11 +123,13 @@ base::Result<Journal> JournalFile::read(std::string_view boot_id) const {
   if (!text) return base::Error{text.error().code, "journal " + text.error().message};
   const base::Result<Journal> journal = parse_journal(*text);
   if (!journal) return journal.error().with_context(path_);
+  // A reboot has thawed everything, and UIDs of cgroups from before it mean nothing.
   if (journal->boot_id == boot_id) return journal;
   return base::Error{base::Code::kNotFound, "journal " + path_ + ": of an earlier boot"};
 }
 
 base::Status JournalFile::write(const Journal& journal) const {
+  // A new file that is renamed over the old one: a crash leaves one of the two, never half of one.
   const base::Status status = os::replace_text_file(path_, format_journal(journal));
   if (status) return {};
   return base::Error{status.error().code, "journal " + status.error().message};

@@ -78,6 +78,7 @@ bool Supervisor::start_worker() {
     arguments.push_back(const_cast<char*>(argument.c_str()));  // execv's signature
   }
   arguments.push_back(nullptr);
+  // The beats of a worker that died must not pass for the new one's.
   heartbeat_.clear();
   const pid_t supervisor = ::getpid();
   const pid_t child = ::fork();
@@ -88,6 +89,7 @@ bool Supervisor::start_worker() {
   if (child == 0) {
     // No worker without a supervisor, as in a container, where all processes end with PID 1.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // The supervisor may have died between fork and prctl; then the signal never comes.
     if (::getppid() != supervisor) ::_exit(kExitFailed);
     lock_.keep_in_child();
     // The signals stay blocked: one that comes before the worker can receive it stays pending.
@@ -137,9 +139,12 @@ void Supervisor::thaw() {
 std::optional<int> Supervisor::worker_ended(int status) {
   const bool got_to_work = heartbeat_.main_beat().load() > 0;
   const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  // A worker that ends well has thawed everything itself.
   if (stopping_since_ && well) return 0;
   thaw();
   if (stopping_since_) return kExitFailed;
+  // It ended before it began to work: wrong options, or no cgroups. Starting it again would end the
+  // same way, and kubelet should see that.
   if (!got_to_work && WIFEXITED(status)) return WEXITSTATUS(status);
   spdlog::error("the worker {} code={} signal={}: starting it again",
                 killed_ ? "hung and was killed" : "ended",

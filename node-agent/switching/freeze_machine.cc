@@ -31,6 +31,7 @@ FreezeMachine FreezeMachine::found_running(base::Duration now) {
 
 FreezeMachine FreezeMachine::found_frozen_by_us(base::Duration now) {
   FreezeMachine machine{FreezeState::kFreezing, FreezeRequest::kFrozen, now};
+  // An agent before this one asked for it; whether the kernel has done it is looked at right away.
   machine.next_due_ = now;
   return machine;
 }
@@ -40,6 +41,7 @@ FreezeMachine FreezeMachine::found_foreign(base::Duration now) {
 }
 
 bool FreezeMachine::needs_write(FreezeRequest wanted) const {
+  // A pod that another program has frozen is left to that program (freezer.md 4 rule 10).
   if (state_ == FreezeState::kGone || state_ == FreezeState::kForeign) return false;
   return asked_ != wanted;
 }
@@ -89,12 +91,15 @@ void FreezeMachine::on_write(FreezeRequest wanted, IoResult result, base::Durati
   const bool late = now - since_ >= kStuckAfter;
   if (wanted == FreezeRequest::kThawed) {
     state_ = FreezeState::kThawing;
+    // The second thaw of a pod that is being deleted (freezer.md 4 rule 5): no further one is owed.
     if (repeated && now - since_ >= kSecondThawAfter) second_thaw_ = false;
   } else {
     second_thaw_ = false;
     state_ = late ? FreezeState::kStuck : FreezeState::kFreezing;
   }
   if (write_again_) {
+    // A write that has failed for long will not succeed in the next milliseconds: it is tried as
+    // rarely as a pod at rest is looked at.
     next_due_ = now + (late ? kAuditEvery : kWriteRetryAfter);
   } else {
     look_later(now);
@@ -133,6 +138,8 @@ void FreezeMachine::on_look(AskedState requested, Observation observation, base:
   }
   switch (state_) {
     case FreezeState::kThawed:
+      // A running pod that is frozen without our having asked: another program did it, or an
+      // ancestor's freeze.
       settle_in(requested.request == FreezeRequest::kFrozen || observation.frozen
                     ? FreezeState::kForeign
                     : FreezeState::kThawed,
@@ -176,6 +183,8 @@ void FreezeMachine::on_look_while_freezing(AskedState requested, Observation obs
     since_ = now;
   }
   slow_ = now - since_ >= kSlowFreeze;
+  // A task in an uninterruptible call (NFS, a device) cannot be frozen until it returns. The pod
+  // runs on as far as the kernel lets it; that is counted and shown, and nothing waits for it.
   if (now - since_ >= kStuckAfter) state_ = FreezeState::kStuck;
   // Harmless on v2, needed on v1 for tasks that entered since the last write.
   if (rewrites_ < kFreezeRewritesMax && now - since_ >= kLooks.front()) {
@@ -199,6 +208,7 @@ void FreezeMachine::on_look_while_thawing(AskedState requested, Observation obse
     return;
   }
   if (!observation.frozen) {
+    // It runs; all that is left is the second thaw.
     next_due_ = since_ + kSecondThawAfter;
     return;
   }

@@ -37,6 +37,8 @@ bool is_part_of_a_turn(FreezeState state, FreezeState before) {
 
 SwitchCore::SwitchCore(SwitchClock& clock, ReportRing& reports, SwitchCounters& counters)
     : clock_{clock}, reports_{reports}, counters_{counters} {
+  // All memory is taken here: the switching thread allocates nothing on its way, since an
+  // allocation may take a lock or a page fault just when pods have to be switched.
   slots_.reserve(2 * kControlledPodsMax);
   slots_before_.reserve(2 * kControlledPodsMax);
   desired_runs_.reserve(timetable::kPodsMax);
@@ -53,6 +55,8 @@ void SwitchCore::obey(const Assignment& assignment) {
   take_in(assignment, clock_.monotonic());
   assignment_ = &assignment;
   prepared_for_.reset();
+  // A new timetable is obeyed at once. The brake on switches that follow each other closely is
+  // against clocks that jump, not against operators.
   held_back_until_.reset();
   switch_now(SwitchCause::kAssignment, wall);
   counters_.obeyed_assignment.store(assignment.number, std::memory_order_release);
@@ -63,6 +67,7 @@ void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
   std::swap(slots_, slots_before_);
   slots_.clear();
   for (const ControlledPod& pod : assignment.pods) {
+    // A pod remembers its slot, so that taking over a thousand pods is not a thousand searches.
     const std::size_t place = pod.control->slot;
     const bool known = place < slots_before_.size() && slots_before_[place].control == pod.control;
     Slot* before = known ? &slots_before_[place] : nullptr;
@@ -86,6 +91,8 @@ void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
     publish(slot);
     slots_.push_back(std::move(slot));
   }
+  // In the new table these are not listed: pods that we froze are thawed first and dropped when
+  // they run; all others are let go at once.
   for (Slot& slot : slots_before_) {
     if (!slot.control) continue;
     if (!is_frozen_by_us(slot.machine.state())) {
@@ -117,6 +124,8 @@ void SwitchCore::work_out(base::Instant t) {
   unconfirmed_.clear();
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
     const Slot& slot = slots_[i];
+    // Everything that is not explicitly off by the timetable runs: deleted pods, pods that leave,
+    // and all pods while the agent fails open or stops.
     const bool frozen = slot.rule == ControlRule::kTimetable && !assignment_->everything_runs &&
                         desired_runs_[slot.index] == 0;
     if (slot.thaw_of_deleted && slot.machine.state() != FreezeState::kGone) {
@@ -133,6 +142,8 @@ void SwitchCore::prepare(base::Instant boundary) {
   if (assignment_ == nullptr) return;
   work_out(boundary);
   prepared_for_ = boundary;
+  // What is prepared holds for this slot alone. A thread that wakes too late for it works
+  // everything out anew.
   prepared_until_ = timetable::next_change(*assignment_->table, boundary);
 }
 
@@ -141,6 +152,11 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
   SwitchReport report{.cause = cause, .due = due, .woke = now};
   const bool prepared =
       prepared_for_ && now >= *prepared_for_ && (!prepared_until_ || now < *prepared_until_);
+  // 1. All pods that go off are asked to freeze, one write after the other.
+  // 2. Only if others come on: wait until the kernel reports them frozen, or the barrier passes. So
+  //    in the normal case no two gangs run on one core.
+  // 3. The pods that come on are thawed.
+  // 4. Bookkeeping, reports and counters, when nothing waits for them any more.
   if (!prepared) work_out(now);
   // From here to the last write: system calls only.
   report.first_write = clock_.wall();
@@ -166,7 +182,11 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
     if (!reports_.push(report)) counters_.reports_dropped.fetch_add(1, std::memory_order_relaxed);
   }
   applied_at_ = now;
+  // The next instant at which run(t) changes, which may be many slots away: in between the agent
+  // sleeps.
   boundary_ = timetable::next_change(*assignment_->table, now);
+  // An ordinary turn is no news for the status: with thousands of nodes that would be a write for
+  // each in each slice.
   changed_ |= cause != SwitchCause::kBoundary || report.late_count > 0;
   prepared_for_.reset();
   drop_left();
@@ -204,9 +224,11 @@ bool SwitchCore::is_seen_frozen(Slot& slot, base::Duration started) {
     }
     const base::Duration waited = clock_.monotonic() - started;
     if (waited >= barrier) return false;
+    // Most freezes take microseconds, and a sleep costs more than that.
     if (waited < kReadBackSpin) continue;
     const base::Duration left = barrier - waited;
     const base::Duration pause = waited / kReadBackPausePart;
+    // cgroup v2 notifies of a change (cgroup.events); v1 has to be asked again and again.
     if (const std::optional<int> changes = freezer.changes_fd()) {
       clock_.pause_until_news(*changes, std::min(left, std::max(kReadBackNewsWaitMin, pause)));
     } else {
@@ -229,6 +251,7 @@ void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_a
     Slot& slot = slots_[i];
     slot.machine.on_write(FreezeRequest::kFrozen, slot.result, frozen_at);
     if (slot.result != IoResult::kOk) counters_.write_errors.fetch_add(1);
+    // Without pods that come on nothing was read back; the next look tells.
     if (!thaw_.empty()) tell_what_was_read_back(slot, thawed_at);
     slot.control->last_switch_micros.store(wall, std::memory_order_relaxed);
     publish(slot);
@@ -283,6 +306,8 @@ void SwitchCore::end_overlap(Slot& slot, base::Duration now) {
 void SwitchCore::publish(Slot& slot) {
   const FreezeState state = slot.machine.state();
   const FreezeState before = slot.control->state.exchange(state, std::memory_order_acq_rel);
+  // Thawed to frozen and back is what turns are; everything else (stuck, foreign, gone) is worth a
+  // word.
   changed_ |= state != before && !is_part_of_a_turn(state, before);
   if (state == FreezeState::kStuck && before != state) counters_.stuck.fetch_add(1);
   if (state == FreezeState::kFrozen && runs_on(before) && slot.machine.was_slow()) {
@@ -295,6 +320,8 @@ void SwitchCore::publish(Slot& slot) {
 }
 
 bool SwitchCore::notice_clock_step(base::Instant wall, base::Duration monotonic) {
+  // Both clocks run at the same rate except when the wall clock is set, so a change of their
+  // difference is a step.
   base::Duration difference = wall.time_since_epoch() - monotonic;
   const auto is_step = [&] {
     return wall_minus_monotonic_ != base::Duration{0} &&
@@ -313,6 +340,7 @@ bool SwitchCore::notice_clock_step(base::Instant wall, base::Duration monotonic)
 void SwitchCore::count_missed(base::Instant boundary, base::Instant now) {
   std::optional<base::Instant> missed = boundary;
   for (int i = 0; i < kMissedCountMax && missed && *missed <= now; ++i) {
+    // A boundary that is obeyed a little late is late, not missed.
     if (now - *missed > assignment_->table->slice / 2) {
       counters_.boundaries_missed.fetch_add(1, std::memory_order_relaxed);
     }
@@ -330,6 +358,8 @@ void SwitchCore::step() {
   if (came || clock_went_back) {
     // Whatever the clock does, boundary switches are no closer together than a quarter of a slice,
     // unless the timetable itself has them closer.
+    // A wall clock that jumps back and forth over a boundary would otherwise switch the same pods
+    // as fast as the thread can run.
     base::Duration apart = assignment_->table->slice / 4;
     if (came && !clock_went_back) apart = std::min(apart, *boundary_ - applied_at_);
     const base::Duration earliest = last_boundary_switch_ + apart;
@@ -348,6 +378,7 @@ void SwitchCore::step() {
 }
 
 void SwitchCore::look_after(base::Duration now) {
+  // Looks take system calls; just before a boundary they could make it late.
   if (boundary_is_near()) return;
   bool changed = false;
   for (Slot& slot : slots_) {
@@ -357,6 +388,8 @@ void SwitchCore::look_after(base::Duration now) {
   }
   if (!changed) return;
   // A foreign freeze that ended may leave a pod running that has to stand still.
+  // By the instant of the last switch and not by now: what has to be mended is what that switch
+  // wanted.
   work_out(applied_at_);
   if (!freeze_.empty() || !thaw_.empty()) {
     prepared_for_.reset();

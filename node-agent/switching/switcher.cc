@@ -68,6 +68,7 @@ Switcher::~Switcher() {
 
 base::Status Switcher::start() {
   CHECK(!running_);
+  // By the wall clock, because that is what all nodes of a gang have in common.
   timer_ = os::FileDescriptor{::timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC)};
   wake_up_ = os::FileDescriptor{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
   news_ = os::FileDescriptor{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
@@ -88,6 +89,8 @@ base::Status Switcher::start() {
 void Switcher::submit(Assignment assignment) {
   free_superseded();
   assignment.number = ++last_number_;
+  // Handed over by pointer: the switching thread takes no lock and copies nothing. The memory is
+  // freed here, when a later assignment is known to be obeyed.
   submitted_.push_back(std::make_unique<const Assignment>(std::move(assignment)));
   newest_.store(submitted_.back().get(), std::memory_order_release);
   signal_event(wake_up_);
@@ -117,6 +120,8 @@ void Switcher::take_priority() {
     got = ThreadPolicy::kFifo;
   } else {
     // Of this thread alone, on Linux.
+    // Where SCHED_FIFO is refused: the best that CFS offers, and timers without slack (50 µs by
+    // default).
     if (options_.try_fifo) (void)::setpriority(PRIO_PROCESS, 0, kNiceValue);
     ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   }
@@ -154,6 +159,8 @@ void Switcher::wait_for(const SwitchWake& wake) {
   const itimerspec setting{
       .it_interval = {},
       .it_value = os::to_timespec(std::max(base::Duration{1}, at.time_since_epoch()))};
+  // CANCEL_ON_SET wakes the thread when the clock is set, instead of letting it sleep until an
+  // instant that lies elsewhere now.
   ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &setting, nullptr);
   std::array<pollfd, 2> wait{pollfd{.fd = timer_.get(), .events = POLLIN, .revents = 0},
                              pollfd{.fd = wake_up_.get(), .events = POLLIN, .revents = 0}};
@@ -168,6 +175,8 @@ void Switcher::wait_for(const SwitchWake& wake) {
 }
 
 base::Duration Switcher::wake_ahead() const {
+  // As early as this machine has woken it late so far, and then some for the work: so the spin is
+  // short and still in time.
   return std::min(options_.wake_ahead_max, lateness_.value() + kPrepareWithin);
 }
 
