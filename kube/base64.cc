@@ -31,6 +31,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
     bits_count -= 8;
     out += static_cast<char>((bits >> bits_count) & 0xffU);
   }
+  // Padding may be missing, but a single digit is less than a byte.
   if (digits % 4 == 1) return std::nullopt;
   return out;
 }

@@ -25,6 +25,8 @@ base::Result<json> parse_text(const std::string& text) {
 }
 
 std::string dump(const json& value) {
+  // Text of users need not be UTF-8 (a name in a message, an environment), and the library throws
+  // at such bytes unless it may replace them.
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -42,6 +44,7 @@ const char* propagation_name(Propagation propagation) {
 
 json delete_body(const DeleteOptions& options) {
   json body{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
+  // Preconditions: an object of the same name that was made since is left alone.
   if (options.uid) body["preconditions"]["uid"] = *options.uid;
   if (options.resource_version) {
     body["preconditions"]["resourceVersion"] = *options.resource_version;
@@ -118,6 +121,7 @@ base::Result<json> Client::put_json(const ResourceInfo& resource, const ObjectKe
 base::Result<json> Client::patch_json(const ResourceInfo& resource, const ObjectKey& key, Part part,
                                       const json& merge_patch, const PatchOptions& options) const {
   json body = merge_patch;
+  // What a patch says of these two is compared, not written: the server answers 409 if they differ.
   if (options.resource_version) body["metadata"]["resourceVersion"] = *options.resource_version;
   if (options.uid) body["metadata"]["uid"] = *options.uid;
   return send(
@@ -193,6 +197,7 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                      {"continue", continue_token},
                      {"labelSelector", options.label_selector},
                      {"fieldSelector", options.field_selector},
+                     // The server refuses a version beside a token, which has its own.
                      {"resourceVersion", continue_token.empty() ? options.resource_version : ""}}),
         .timeout = call_.timeout};
     const auto meta = read_page(core_->call(request, call_), on_item);

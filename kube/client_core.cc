@@ -8,6 +8,8 @@ namespace {
 bool may_retry(Method method, base::Code code, int http_status) {
   // 429: the server refused before it did anything.
   if (http_status == 429) return true;
+  // Without an answer nobody knows whether the object was made, and a second POST could make
+  // another.
   if (method == Method::kPost) return false;
   return code == base::Code::kUnavailable || code == base::Code::kTimeout;
 }
@@ -26,6 +28,8 @@ base::Result<Response> Client::Core::call(const Request& request, const CallOpti
     if (attempt >= call.attempts_max || !may_retry(request.method, error.code, http_status)) {
       return error;
     }
+    // The slot was given back: a request that waits for its next try keeps no other from being
+    // sent.
     base::Duration delay = backoff.next();
     if (answer.ok()) delay = retry_after(*answer).value_or(delay);
     if (auto slept = sleeper_.sleep(delay, stop_.get_token()); !slept.ok()) return slept.error();
@@ -36,6 +40,7 @@ base::Status Client::Core::take_slot() {
   const std::stop_token stop = stop_.get_token();
   const base::Error cancelled{base::Code::kCancelled, "the client has been stopped"};
   if (stop.stop_requested()) return cancelled;
+  // First the rate, then a slot: a request whose turn has not come yet holds none.
   if (const base::Duration wait = limiter_.reserve(); wait > base::Duration{}) {
     if (auto slept = sleeper_.sleep(wait, stop); !slept.ok()) return slept.error();
   }

@@ -31,6 +31,8 @@ bool Credentials::refresh(const Credential& refused) {
   }
   const std::lock_guard lock{mu_};
   const auto now = of_plugin_locked();
+  // Another thread has run the plugin since. Many requests are refused together, and one run is
+  // enough for all of them.
   if (!now.ok() || !(*now == refused)) return now.ok();
   from_plugin_.reset();
   const auto again = of_plugin_locked();
@@ -49,6 +51,7 @@ base::Result<Credential> Credentials::of_plugin_locked() {
   Credential credential{.authorization = header_of(from_plugin_->token),
                         .client_certificate_pem = from_plugin_->client_certificate_pem,
                         .client_key_pem = from_plugin_->client_key_pem};
+  // A plugin that prints only a token leaves the certificate of the kubeconfig in use.
   if (credential.client_key_pem.empty()) {
     credential.client_certificate_pem = config_.client_certificate_pem;
     credential.client_key_pem = config_.client_key_pem;

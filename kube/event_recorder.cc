@@ -41,10 +41,13 @@ void EventRecorder::record(const ObjectReference& object, EventType type, std::s
               .last_timestamp = now};
   event.metadata.ns = object.ns.empty() ? "default" : object.ns;
   const std::lock_guard lock{mu_};
+  // Events are for people to read. A server that does not take them must not cost memory without
+  // end.
   if (queue_.size() >= kQueuedMax) {
     ++dropped_;
     return;
   }
+  // Much as client-go names them; the count keeps events of one microsecond apart.
   event.metadata.name = object.name + "." +
                         hex(static_cast<std::uint64_t>(base::micros_since_epoch(now))) + "." +
                         hex(names_count_++);
@@ -60,6 +63,7 @@ base::Duration EventRecorder::step() {
       event = std::move(queue_.front());
       queue_.pop_front();
     }
+    // Without the lock, so that record() never waits for the server.
     write(event);
   }
   return {};
@@ -94,6 +98,7 @@ bool EventRecorder::raise_count(const Identity& identity, const Event& event) {
     remembered_.erase(found);  // the server forgets events after an hour
     return false;
   }
+  // One repetition is not counted. The event itself is there, so no second one is made.
   if (!patched.ok()) {
     ++dropped_;
     return true;
@@ -104,6 +109,7 @@ bool EventRecorder::raise_count(const Identity& identity, const Event& event) {
 }
 
 void EventRecorder::remember(const Identity& identity, const Event& event) {
+  // Forgotten means only that the next repetition is an event of its own.
   if (remembered_.size() >= kRememberedMax) {
     const auto oldest = std::ranges::min_element(
         remembered_, {}, [](const auto& entry) { return entry.second.last; });

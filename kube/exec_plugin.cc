@@ -103,6 +103,7 @@ Result<pid_t> start(const TransportConfig& config, int output) {
   std::vector<std::string> environment = environment_for(config);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  // Only its output is ours. What it says on standard error is for the person at the terminal.
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   if (!may_ask(plugin)) {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -142,8 +143,10 @@ Result<ExecCredential> run_exec_plugin(const TransportConfig& config) {
   Descriptor writing{ends[1]};
   const auto pid = start(config, writing.get());
   if (!pid.ok()) return pid.error();
+  // Or the pipe would have a writer for ever, and reading would not end with the program.
   writing.reset();
   const std::string text = read_all(reading.get());
+  // Before the wait: a plugin that has still more to write fails to, instead of waiting for us.
   reading.reset();
   int status = 0;
   while (waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
@@ -174,6 +177,7 @@ Result<ExecCredential> parse_exec_credential(const std::string& text, const Exec
   ExecCredential credential{.token = text_at(*status, "token"),
                             .client_certificate_pem = text_at(*status, "clientCertificateData"),
                             .client_key_pem = text_at(*status, "clientKeyData")};
+  // As client-go judges it.
   if (credential.client_certificate_pem.empty() != credential.client_key_pem.empty()) {
     return failed(plugin, "it printed only one of clientCertificateData and clientKeyData");
   }

@@ -30,9 +30,11 @@ base::Result<std::unique_ptr<HealthServer>> HealthServer::create(const Options& 
                                                                  Probes probes) {
   auto server = std::make_unique<httplib::Server>();
   server->new_task_queue = [] { return new httplib::ThreadPool{kThreads}; };
+  // Few threads, and probes must always find one: no client keeps its connection.
   server->set_keep_alive_max_count(1);
   server->set_read_timeout(kClientSeconds);
   server->set_write_timeout(kClientSeconds);
+  // The port is open to the cluster's network; a slow or a large request costs little.
   server->set_payload_max_length(kQueryBytesMax);
   // Not the library's SO_REUSEPORT, with which two servers on one port would go unnoticed.
   server->set_socket_options([](int descriptor) {

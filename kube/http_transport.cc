@@ -279,6 +279,7 @@ class HttpTransport::Connections {
       {
         const std::lock_guard lock{mu_};
         if (idle_.empty()) break;
+        // The one that was used last: the server has had the least time to close it.
         idle = std::move(idle_.back());
         idle_.pop_back();
       }
@@ -294,6 +295,7 @@ class HttpTransport::Connections {
     const base::Duration now = clock_.monotonic();
     std::vector<Idle> old;  // closed after the lock is given up
     const std::lock_guard lock{mu_};
+    // Connections that a peak of requests has left behind go once it is over.
     while (!idle_.empty() && now - idle_.front().since >= kIdleMax) {
       old.push_back(std::move(idle_.front()));
       idle_.pop_front();
@@ -428,6 +430,7 @@ class HttpTransport::Connections {
     if (!client->is_valid()) return client;
     SSL_CTX* context = client->ssl_context();
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+    // Without the certificates between ours and its authority the server could not follow it there.
     for (std::size_t i = 1; i < identity.certificates.size(); ++i) {
       SSL_CTX_add1_chain_cert(context, identity.certificates[i].get());
     }
@@ -481,6 +484,7 @@ Result<std::unique_ptr<HttpTransport>> HttpTransport::create(const TransportConf
   if (!proxy.ok()) return in_context(proxy.error());
   auto connections = std::make_unique<Connections>(config, *url, *std::move(proxy), clock);
   if (auto status = connections->prepare(); !status.ok()) return in_context(status.error());
+  // A server that closes a connection while we write would end the process otherwise.
   std::signal(SIGPIPE, SIG_IGN);
   return std::unique_ptr<HttpTransport>{new HttpTransport{std::move(connections)}};
 }
@@ -494,6 +498,8 @@ Result<Response> HttpTransport::send(const Request& request) {
   const auto credential = connections_->credentials().get();
   if (!credential.ok()) return credential.error();
   auto response = send_once(request, *credential);
+  // A token that was rotated, or a plugin's credential that has expired: once more, with a new one.
+  // A server that answers 401 has done nothing, so any request may be repeated.
   const bool refused = response.ok() && response->status == 401;
   if (!refused || !connections_->credentials().refresh(*credential)) return response;
   const auto fresh = connections_->credentials().get();
@@ -510,6 +516,8 @@ Result<Response> HttpTransport::send_once(const Request& request, const Credenti
 
   const Clock& clock = connections_->clock();
   const base::Duration began = clock.monotonic();
+  // The library's time-outs are those of one read. An answer that trickles in would never meet
+  // them.
   const auto late = [&] { return clock.monotonic() - began >= request.timeout; };
   Response out;
   bool too_large = false;
@@ -529,6 +537,8 @@ Result<Response> HttpTransport::send_once(const Request& request, const Credenti
   if (!result) return connections_->error_of(client, result.error(), late());
   out.status = result->status;
   for (const auto& [name, value] : result->headers) out.headers[lower_case(name)] = value;
+  // Only after an answer that was read to its end. Others return above, and their connection is
+  // closed: what it would bring next is unknown.
   connections_->give_back(std::move(*taken));
   return out;
 }
@@ -541,6 +551,8 @@ base::Status HttpTransport::stream(const Request& request,
   if (!credential.ok()) return credential.error();
   auto library_request = connections_->library_request(request, *credential);
   if (!library_request.ok()) return library_request.error();
+  // A connection of its own, since it ends with the stream, and since another thread may break it
+  // off.
   auto made = connections_->make(*credential);
   if (!made.ok()) return made.error();
   httplib::ClientImpl& client = *made->client;
@@ -587,9 +599,11 @@ base::Status HttpTransport::stream(const Request& request,
       break;
   }
   if (head.status != 0 && head.status != 200) {
+    // The caller begins a new session in any case, and finds the new credential then.
     if (head.status == 401) (void)connections_->credentials().refresh(*credential);
     return error_from_response(head);
   }
+  // The server has ended the session, as it was asked to after a time.
   if (result) return {};
   const bool idle = clock.monotonic() - last_arrival >= request.timeout;
   return connections_->error_of(client, result.error(), idle);

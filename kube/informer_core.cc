@@ -55,6 +55,9 @@ base::Duration InformerCore::list() {
                                          {.ns = options_.ns,
                                           .label_selector = options_.label_selector,
                                           .field_selector = options_.field_selector,
+                                          // No version: the server answers with its newest state
+                                          // and not with what a cache of it has, so the list cannot
+                                          // go back behind what was seen before.
                                           .resource_version = {},
                                           .page_items_max = options_.page_items_max},
                                          on_item, restarted);
@@ -81,6 +84,7 @@ base::Duration InformerCore::list() {
 base::Duration InformerCore::watch(std::stop_token stop) {
   const base::Duration began = clock_.monotonic();
   bool event_seen = false;
+  // Once to twice the time-out, as client-go has it: sessions that began together end apart.
   const auto extra = prng_.below(static_cast<std::uint64_t>(options_.watch_timeout.count()) + 1);
   const auto ended = client_.watch_json(
       resource_,
@@ -142,6 +146,7 @@ void InformerCore::replace_all(Cache fresh) {
   }
   for (const auto& [key, entry] : fresh) {
     const auto old = cache_.find(key);
+    // The same version is the same object, so what did not change during the gap is told to nobody.
     if (old == cache_.end()) {
       changes.push_back({nullptr, entry.object});
     } else if (old->second.resource_version != entry.resource_version ||
@@ -206,6 +211,7 @@ void InformerCore::erase(const ObjectKey& key, std::shared_ptr<const void> last)
 
 void InformerCore::report(const Undecodable& undecodable) {
   std::string& version = reported_[undecodable.key];
+  // Every list has it again; it is worth one report until somebody changes it.
   if (version == undecodable.resource_version && !version.empty()) return;
   version = undecodable.resource_version;
   if (hooks_.on_undecodable) hooks_.on_undecodable(undecodable);

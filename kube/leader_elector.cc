@@ -34,6 +34,7 @@ LeaderElector::LeaderElector(Client client, const Clock& clock, LeaderElectionOp
 base::Duration LeaderElector::step() {
   const Outcome outcome = try_acquire_or_renew();
   if (leading_ && outcome == Outcome::kHeldByOther) lose();
+  // Nothing was heard of the server for the whole deadline. Another process may lead soon.
   if (leading_ && !is_leader()) lose();
   if (leading_) return options_.retry_period;
   // Candidates spread, as client-go's JitterFactor 1.2 does.
@@ -105,6 +106,8 @@ LeaderElector::Outcome LeaderElector::take(const Lease& lease, base::Instant now
 }
 
 void LeaderElector::observe(const Lease& lease) {
+  // The time of our clock at which the Lease was last seen to change is all that counts; labels and
+  // the like are no sign of life.
   if (!observed_ || observed_->spec != lease.spec ||
       observed_->metadata.uid != lease.metadata.uid) {
     observed_ = lease;
@@ -118,6 +121,8 @@ void LeaderElector::observe(const Lease& lease) {
 }
 
 bool LeaderElector::is_set_back(const Lease& lease) const {
+  // Stored is what was seen last, or a renewal whose answer was lost. Anything else in our name is
+  // from before.
   if (observed_ && observed_->spec == lease.spec) return false;
   return std::none_of(unanswered_.begin(), unanswered_.end(),
                       [&](base::Instant at) { return lease.spec.renew_time == at; });
@@ -138,6 +143,7 @@ LeaderElector::Outcome LeaderElector::failed(const base::Error& error) {
 LeaseSpec LeaderElector::spec_for(base::Instant now, std::int32_t transitions) const {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(options_.lease_duration).count();
   return {.holder_identity = options_.identity,
+          // The server refuses a duration of 0.
           .lease_duration_seconds = static_cast<std::int32_t>(std::max<std::int64_t>(seconds, 1)),
           .acquire_time = now,
           .renew_time = now,
@@ -158,6 +164,7 @@ void LeaderElector::release() {
 void LeaderElector::clear() {
   Lease released = *observed_;
   const base::Instant now = clock_.wall();
+  // As client-go releases it: no holder, and a second of duration.
   released.spec.holder_identity.reset();
   released.spec.lease_duration_seconds = 1;
   released.spec.renew_time = now;

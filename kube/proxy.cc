@@ -53,6 +53,7 @@ std::optional<Address> parse_address(const std::string& text) {
   return std::nullopt;
 }
 
+// As Go's clients, to which users are accustomed: a machine's own addresses never take the proxy.
 bool is_local(const std::string& host) {
   if (host == "localhost") return true;
   const auto address = parse_address(host);
@@ -80,12 +81,15 @@ bool network_has(std::string_view network, const Address& address) {
   return true;
 }
 
+// An entry of NO_PROXY, read as Go reads it: "*", a network, or a host with or without a port.
+// "example.com" covers its subdomains too, ".example.com" and "*.example.com" only those.
 bool entry_covers(std::string_view entry, const Url& server) {
   if (entry == "*") return true;
   if (const auto address = parse_address(server.host); address) {
     if (network_has(entry, *address)) return true;
   }
   const std::string port = ":" + std::to_string(server.port);
+  // The last colon of an IPv6 address without brackets is not that of a port.
   const bool bare_v6 = std::count(entry.begin(), entry.end(), ':') > 1 && !entry.starts_with('[');
   if (const std::size_t colon = entry.rfind(':');
       colon != std::string_view::npos && !bare_v6 && !entry.ends_with(']')) {
@@ -180,6 +184,7 @@ Status connect_by_http(Conversation& proxy_end, const Url& proxy, const Url& tar
   std::string head;
   while (!head.ends_with("\r\n\r\n")) {
     if (head.size() > kHeadBytesMax) return proxy_end.refused("its answer is above 8 KiB");
+    // One at a time: what follows the head is the server's already, and TLS must find it.
     const auto byte = proxy_end.receive(1);
     if (!byte.ok()) return byte.error();
     head += *byte;

@@ -10,6 +10,7 @@ namespace kube {
 void Waker::wake() {
   {
     const std::lock_guard lock{mu_};
+    // Kept until the next wait: who is woken while at work does not sleep afterwards.
     woken_ = true;
   }
   changed_.notify_all();
@@ -36,6 +37,7 @@ void RunLoop::start(const std::string& name, Step step, Waker* waker) {
     Waker own;
     Waker& used = waker == nullptr ? own : *waker;
     while (!stop.stop_requested()) {
+      // A step that has more to do asks for no wait, and comes again at once.
       const base::Duration wait = step(stop);
       if (wait > base::Duration{}) used.wait_for(wait, stop);
     }

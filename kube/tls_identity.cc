@@ -33,6 +33,7 @@ base::Result<std::vector<CertificatePointer>> parse_certificates(std::string_vie
   while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
     out.emplace_back(certificate);
   }
+  // So OpenSSL says that no more follow. Any other error is a certificate that is damaged.
   const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   ERR_clear_error();
   if (out.empty() || !at_end) return base::invalid_argument("not a PEM certificate");

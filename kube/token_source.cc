@@ -12,6 +12,8 @@ base::Result<std::string> TokenSource::token() {
   if (file_.empty()) return token_;
   if (read_ && clock_.monotonic() - read_at_ < kReadAgain) return token_;
   auto status = read_locked();
+  // A file that cannot be read for the moment is no reason to do without the token that was in it.
+  // The server says if that no longer counts.
   if (!status.ok() && token_.empty()) return status.error();
   return token_;
 }
@@ -30,6 +32,7 @@ base::Status TokenSource::read_locked() {
                        "cannot read the token file " + file_ + ": " + std::strerror(errno)};
   }
   std::string text{std::istreambuf_iterator<char>{file}, {}};
+  // A newline at the end, as editors leave it, would end the header.
   const std::size_t end = text.find_last_not_of(" \t\r\n");
   text.resize(end == std::string::npos ? 0 : end + 1);
   if (text.empty()) {

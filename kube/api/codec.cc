@@ -17,6 +17,7 @@ std::string quoted(const Json& value) {
 }
 
 void Decoder::fail(const Path& path, std::string what) {
+  // The first one only: what is wrong behind it may follow from it.
   if (!failure_) failure_ = path.text() + ": " + std::move(what);
 }
 

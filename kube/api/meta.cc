@@ -37,6 +37,7 @@ bool set_condition(Conditions& conditions, Condition condition, base::Instant no
     conditions.push_back(std::move(condition));
     return true;
   }
+  // A new message or reason is no transition.
   if (old->status == condition.status && old->last_transition_time) {
     condition.last_transition_time = old->last_transition_time;
   }
@@ -53,6 +54,7 @@ bool holds(const LabelSelectorRequirement& requirement, const Labels& labels) {
   const bool listed =
       exists && std::ranges::find(requirement.values, found->second) != requirement.values.end();
   if (requirement.op == "In") return listed;
+  // Also an object without the label is not in the list.
   if (requirement.op == "NotIn") return !listed;
   if (requirement.op == "Exists") return exists;
   if (requirement.op == "DoesNotExist") return !exists;

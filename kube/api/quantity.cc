@@ -9,6 +9,8 @@
 namespace kube {
 namespace {
 
+// Everything is reckoned in fractions of 128 bits: thousandths and binary units stay exact, and
+// what does not fit is seen before it overflows.
 __extension__ typedef __int128 Wide;
 
 struct Scale {
@@ -64,7 +66,7 @@ struct Number {
   std::size_t length = 0;  // characters read; 0 = no number
 };
 
-// At most 18 digits count, which is more than the result can hold.
+// About 21 digits at most, which is more than the result can hold.
 Number read_number(std::string_view text) {
   constexpr Wide kMantissaMax = Wide{1'000'000'000'000'000'000} * 1000;
   Number number;
@@ -118,6 +120,7 @@ base::Result<Quantity> parse_quantity(std::string_view text) {
 std::string format_bytes(Bytes bytes) {
   static constexpr std::array<std::string_view, 7> kSuffixes{"",   "Ki", "Mi", "Gi",
                                                              "Ti", "Pi", "Ei"};
+  // The largest unit that leaves a whole number, as Kubernetes writes binary quantities.
   std::int64_t value = bytes.value();
   std::size_t power = 0;
   while (value != 0 && value % 1024 == 0 && power + 1 < kSuffixes.size()) {

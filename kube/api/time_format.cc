@@ -40,12 +40,14 @@ std::optional<base::Duration> take_time_of_day(std::string_view& rest) {
   const auto minute = take_digits(rest, 2);
   if (!minute || *minute > 59 || !take(rest, ':')) return std::nullopt;
   const auto second = take_digits(rest, 2);
+  // RFC 3339 has leap seconds.
   if (!second || *second > 60) return std::nullopt;
   base::Duration result = hours{*hour} + minutes{*minute} + seconds{*second};
   if (!take(rest, '.')) return result;
   unsigned micros = 0;
   std::size_t digits = 0;
   for (; !rest.empty() && rest[0] >= '0' && rest[0] <= '9'; rest.remove_prefix(1), ++digits) {
+    // Go writes nanoseconds; what is below a microsecond is dropped.
     if (digits < 6) micros = micros * 10 + static_cast<unsigned>(rest[0] - '0');
   }
   if (digits == 0 || digits > 9) return std::nullopt;
