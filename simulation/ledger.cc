@@ -56,6 +56,7 @@ Ledger::Ledger(devcluster::ApiServer& server, const Time& now, const Plan& plan,
 }
 
 void Ledger::find(const std::string& checker, const std::string& text) {
+  // The first one: what is wrong after it mostly follows from it.
   if (!finding_) finding_ = {checker, text, now_};
 }
 
@@ -73,6 +74,8 @@ void Ledger::restored() {
   jobs_.clear();
   pods_.clear();
   tables_.clear();
+  // After a restore from a backup nothing that was seen before counts; the watches begin with what
+  // is stored now.
   for (Stream& stream : streams_) stream.stream.reset();
 }
 
@@ -142,6 +145,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   JobFacts& facts = entry->second;
   const kube::Job before = std::exchange(facts.job, std::move(job));
   const kube::JobStatus& status = facts.job.status;
+  // There is nothing to compare it with.
   if (fresh) return;
   ++tally_.looked["verdict"];
   if (is_final_state(before) && before.status.state != status.state) {
@@ -154,6 +158,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   }
   if (status.starts != before.status.starts) {
     facts.ready_at = kNoTime;
+    // A new start: run times are those of one start.
     facts.ran = base::Duration{0};
   }
   const bool ready = kube::is_true(status.conditions, kube::kReady);
@@ -185,6 +190,8 @@ void Ledger::on_final(JobFacts& facts, Time now) {
     find("verdict", "job " + name + " is Cancelled by no user");
   }
   // Times as accounted, where nothing went wrong since it was ready.
+  // Faults move times by right: an agent that fails open, or a leader that comes late, lets a job
+  // run longer than planned.
   const bool calm = facts.ready_at != kNoTime && fault_at_ + seconds{15} < facts.ready_at;
   if (!calm || !job.status.run_time || job.status.state != kube::JobState::kCompleted) return;
   ++tally_.looked["time"];
@@ -255,6 +262,7 @@ void Ledger::on_table(const std::string& type, kube::NodeTimetable table) {
   };
   for (const timetable::PlanEntry& entry : spec.timetable.plan) {
     const base::Instant t = kube::ManualClock::kStart + now_;
+    // Entries that have passed may name pods that are no longer in force.
     if (entry.until > t) check(entry.run);
   }
   for (const timetable::PodSet& slot : spec.timetable.cycle) check(slot);
@@ -267,10 +275,13 @@ void Ledger::program_started(const Program& program) {
   ++tally_.looked["started twice"];
   std::vector<Program>& running = running_[program.job_uid];
   const auto job = jobs_.find(program.job_uid);
+  // A pod that was deleted by force is made again whatever its program does, and nobody knows what
+  // goes on in a machine that has failed: two that run are no finding then.
   const bool excused = now_ < restored_at_ + kAfterRestore || lost_pods_.contains(program.name) ||
                        suffered_.contains(program.node);
   for (const Program& other : running) {
     if (excused || suffered_.contains(other.node) || lost_pods_.contains(other.name)) continue;
+    // Tasks of one start run side by side; anything else is two runs of one job.
     if (other.start != program.start || other.task == program.task) {
       find("started twice", program.name + " starts while " + other.name + " runs");
     }
@@ -362,6 +373,7 @@ void Ledger::sample_overlaps(Node& node) {
   std::vector<const Program*> running;
   for (const auto& [uid, program] : node.kubelet->programs()) {
     if (!is_settled(node, program) || is_ending(program) || kernel.stands(uid)) continue;
+    // The agent has done its part. The kernel cannot stop the task, and no scheduler could.
     if (kernel.is_asked_frozen(uid)) {
       ++tally_.looked["overlap of a task that does not freeze"];
       continue;

@@ -61,6 +61,7 @@ Link::Link(devcluster::ApiServer& server, const Time& now, const Breaks& breaks,
       prng_{seed} {}
 
 base::Result<kube::Response> Link::send(const kube::Request& request) {
+  // A list begins the feed anew: whatever its last watch still had on the way is in it.
   if (feed_ != nullptr) {  // a list
     feed_->stream.reset();
     feed_->lines.clear();
@@ -94,6 +95,8 @@ base::Result<kube::Response> Link::go_wrong(const kube::Request& request) {
     case 3:
       ++tally_.faults["connection broken before"];
       return unreachable();
+    // Only writes can conflict, and only the answer to a write is worth losing: it was carried out,
+    // and the program does not know.
     case 4:
       ++tally_.faults["answer 409"];
       return refusal(409, 0);
@@ -116,6 +119,7 @@ base::Result<kube::Response> Link::transmit(kube::Request request) {
     ++tally_.faults["write of an old term refused"];
     return refusal(422, 0);
   }
+  // Checked and answered like any other, so that the program sees nothing of the break.
   const bool dry = dry_run_ && request.method != kube::Method::kGet;
   if (dry)
     request.path += request.path.find('?') == std::string::npos ? "?dryRun=All" : "&dryRun=All";
@@ -174,6 +178,8 @@ void Link::look() {
   for (Feed& feed : feeds_) {
     pull(feed);
     if (feed.lines.empty() && !feed.ended) continue;
+    // The delay is drawn once for what has come together; an earlier delivery that is due sooner
+    // takes it along, since a stream keeps its order.
     const bool late = now_ < weather.delayed_until;
     const auto latency_max =
         late ? static_cast<std::uint64_t>(weather.delay_max.count()) : kLatencyMaxMicros;
@@ -205,6 +211,8 @@ void Link::run(Feed& feed) {
   feed.due = kNoTime;
   for (int i = 0; i < kStepsMax; ++i) {
     const base::Duration wait = feed.step();
+    // An informer lists, watches, and after a 410 lists again, all at one instant; only then it
+    // waits.
     if (feed.stream) break;  // it stands, and has nothing more
     if (wait > base::Duration{0} || i + 1 == kStepsMax) {
       feed.due = now_ + std::max<base::Duration>(wait, milliseconds{1});
@@ -249,6 +257,8 @@ base::Status Link::deliver(Feed& feed, const std::function<bool(std::string_view
     feed.ended = false;
   };
   const bool breaks_off = weather.breaks_off > 0 && !feed.lines.empty();
+  // The connection ends somewhere in what was on its way: the rest is never delivered, and the
+  // informer must go on from the version that it has seen.
   const std::size_t rest = breaks_off ? prng_.below(feed.lines.size() + 1) : 0;
   while (feed.lines.size() > rest) {
     const std::string line = std::move(feed.lines.front());
@@ -259,6 +269,7 @@ base::Status Link::deliver(Feed& feed, const std::function<bool(std::string_view
     bool more = on_line(line);
     if (more && !error && now_ < weather.duplicated_until) {
       ++tally_.faults["watch event duplicated"];
+      // As after a watch that is resumed a little too early.
       more = on_line(line);
     }
     if (!more) {

@@ -80,6 +80,7 @@ base::Status complete_node(NodeSpec& node, std::span<const KeyValue> keys) {
   };
   const bool cpus_given = given("CPUs") || given("Procs");
   if (cpus_given && !given("Sockets")) {
+    // As slurmd counts where Sockets is left out: as many as the CPUs make up.
     node.sockets = std::max(1, node.cpus / (node.cores_per_socket * node.threads_per_core));
   }
   const std::int64_t cores = std::int64_t{node.sockets} * node.cores_per_socket;
@@ -103,6 +104,7 @@ base::Status complete_node(NodeSpec& node, std::span<const KeyValue> keys) {
     if (reserved >= node.memory) {
       return base::invalid_argument("node " + node.name + ": MemSpecLimit leaves no memory");
     }
+    // Kept for the system's own use: jobs never see it.
     node.memory -= reserved;
   }
   return {};
@@ -119,6 +121,7 @@ base::Result<std::vector<sched::NodeSpec>> read_node_keys(std::span<const KeyVal
   if (!status) return status.error();
   const base::Result<std::vector<std::string>> names = expand_hostlist(shape.name);
   if (!names) return names.error().with_context("NodeName");
+  // One line describes many nodes that differ in nothing but their names.
   std::vector<NodeSpec> nodes(names->size(), shape);
   for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i].name = (*names)[i];
   return nodes;

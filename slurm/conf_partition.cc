@@ -24,6 +24,7 @@ base::Status over_subscribe(PartitionConfig& p, std::string_view key, std::strin
                                       {"FORCE", sched::OverSubscribe::kForce},
                                       {"EXCLUSIVE", sched::OverSubscribe::kExclusive}});
   if (!status) return status;
+  // SOURCE: slurm.conf.5, OverSubscribe: four jobs where no number is given.
   p.max_share = 4;
   if (colon != std::string_view::npos) {
     const bool counted = p.over_subscribe == sched::OverSubscribe::kYes ||
@@ -72,6 +73,7 @@ base::Status partition_preempt_mode(PartitionConfig& p, std::string_view key,
 base::Status legacy_priority(PartitionConfig& p, std::string_view key, std::string_view value) {
   const base::Status status =
       set_integer(p.priority_tier, key, value, {.min = 0, .max = kUint16Max});
+  // Priority was the name of both before they were told apart.
   if (status) p.priority_job_factor = p.priority_tier;
   return status;
 }

@@ -24,6 +24,7 @@ std::string paragraph(const std::string& label, const std::string& text) {
     const std::size_t end = std::min(text.find(' ', begin), text.size());
     const std::string word = text.substr(begin, end - begin);
     begin = end + 1;
+    // A word that is longer than a line stands in a line of its own: it may be a name to copy.
     if (column > kLabelWidth && column + 1 + word.size() > kColumns) {
       out += "\n" + std::string(kLabelWidth, ' ');
       column = kLabelWidth;
@@ -97,6 +98,8 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
           (status.job_id ? " (" + std::to_string(*status.job_id) + ")" : "") + of_batch_job(job));
   std::string state = status.state ? std::string{to_string(*status.state)}
                                    : std::string{"not seen by an operator yet"};
+  // Time slices are shorter than the time between two writes of the status, so what runs at this
+  // moment is worked out from the timetables and may differ from the state that is stored.
   if (moment.code == "S" && status.state != kube::JobState::kSuspended) state += ", suspended now";
   if (moment.code == "R" && status.state == kube::JobState::kSuspended) state += ", runs now";
   if (moment.code == "CF") state += ", its pods start";

@@ -21,6 +21,7 @@ FollowedQueue::FollowedQueue(const Session& session, const std::string& ns)
             session.clock,
             options_for(ns),
             {.on_error = [this](const base::Error& error) { note(error); }},
+            // By far the largest part of a job, and the queue shows nothing of it.
             [](kube::Job& job) { job.spec.pod_template = {}; }},
       timetables_{session.client,
                   session.clock,
@@ -32,6 +33,7 @@ FollowedQueue::FollowedQueue(const Session& session, const std::string& ns)
 }
 
 FollowedQueue::~FollowedQueue() {
+  // The threads call note() and the informers, which are members: they must be gone before those.
   loops_.request_stop();
   loops_.join();
 }

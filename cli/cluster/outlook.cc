@@ -54,6 +54,7 @@ bool share_partition(const kube::Job& a, const kube::Job& b) {
   });
 }
 
+// The order of the queue, as far as statuses show it: priority, then age by job ID.
 bool is_before(const kube::Job& other, const kube::Job& job) {
   const auto place = [](const kube::Job& each) {
     return std::tuple{-each.status.priority.value_or(0), *each.status.job_id};
@@ -119,6 +120,8 @@ std::vector<Blocker> blockers(const kube::Job& job, const std::vector<kube::Job>
                                    kube::format_time(*status.expected_start_time);
     if (limit) {
       blocker.until = (runs ? status.start_time.value_or(now) : *status.expected_start_time) +
+                      // A suspended job does not use up its time limit, so it leaves later by what
+                      // it stood still.
                       *limit +
                       (status.suspend_time ? status.suspend_time->elapsed : base::Duration{0});
       blocker.sentence += runs ? ", until " + when(blocker.until, now) + " by its time limit"

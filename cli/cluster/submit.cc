@@ -19,7 +19,8 @@ constexpr base::Duration kWaitPollEvery = std::chrono::seconds{1};
 constexpr int kExitCodeMax = 255;
 constexpr std::size_t kNameBytesMax = 45;  // with '-' and the five characters of generateName: 51
 
-// A DNS label that begins with a letter.
+// A DNS label that begins with a letter: the object's name, without its suffix, and so the
+// beginning of its service's name, which may not begin with a digit.
 std::string object_name(std::string_view wanted) {
   std::string name;
   for (const char c : slurm::lower_case(wanted)) {
@@ -86,6 +87,7 @@ base::Result<bool> read_connection(std::span<const std::string> arguments, std::
     if (!*value) continue;
     *field = **value;
     if (!group.empty()) overrides.impersonate.groups.push_back(group);
+    // Two options are no plain text: a group is one more of several, and the time-out a duration.
     if (timeout.empty()) return true;
     const base::Result<base::Duration> duration = parse_request_timeout(timeout);
     if (!duration) return duration.error().with_context(name);
@@ -139,6 +141,7 @@ base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t&
 base::Status read_script(std::span<const std::string> words, slurm::SbatchReader& reader,
                          SubmitRequest& request) {
   const std::string& path = words.front();
+  // "-" is standard input.
   const base::Result<std::string> script = read_file(path, slurm::kBatchScriptBytesMax);
   if (!script) return script.error();
   const base::Status directives = reader.add_script(*script);
@@ -181,6 +184,8 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
   }
   spec.resources.tasks = request.tasks;
   spec.resources.tasks_per_node = request.tasks_per_node;
+  // Fields that say what holds anyway are left out, so that a manifest of --dry-run has only what
+  // the user has said.
   if (request.cpus_per_task != 1) spec.resources.cpus_per_task = request.cpus_per_task;
   spec.resources.tasks_per_socket = request.tasks_per_socket;
   spec.resources.tasks_per_core = request.tasks_per_core;
@@ -239,6 +244,8 @@ base::Result<int> wait_for_end(const Session& session, const kube::Job& submitte
   for (;;) {
     const base::Result<kube::Job> job = session.client.get<kube::Job>(key);
     if (!job) return job.error();
+    // Deleted by somebody, or by its TTL, and made anew: waiting for that one would answer another
+    // question.
     if (job->metadata.uid != submitted.metadata.uid) {
       return base::Error{base::Code::kNotFound,
                          "job " + kube::to_string(key) + " is gone, another has its name"};
@@ -248,6 +255,8 @@ base::Result<int> wait_for_end(const Session& session, const kube::Job& submitte
       output.out << "job.kubegang.io/" << key.name << " " << kube::to_string(*status.state) << "\n";
       if (*status.state == kube::JobState::kCompleted) return kExitOk;
       const auto code = status.exit_code.value_or(0);
+      // A job that was cancelled or timed out has failed although it may have no exit code of its
+      // own.
       return code > 0 && code <= kExitCodeMax ? static_cast<int>(code) : kExitFailed;
     }
     if (const base::Status slept = session.sleeper.sleep(kWaitPollEvery, {}); !slept) {
@@ -270,6 +279,8 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
     if (!own) return own.error();
     if (read.help) return read;
     if (*own) continue;
+    // Checked here, where the position is known, and read again with the script: what is given on
+    // the command line wins over #SBATCH lines, wherever it is read.
     const std::size_t first = i;
     const base::Status status = checked.add_option(arguments, i);
     if (!status) return status.error();
