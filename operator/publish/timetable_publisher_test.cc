@@ -189,7 +189,7 @@ TEST_F(TimetablePublisherTest, TakesNoOlderObjectAndKnowsNoUnknownNode) {
 // The agent's word about the first revision is there before the answer to its write.
 TEST_F(TimetablePublisherTest, DeletesTheVersionThatTheAgentHasWritten) {
   tables.ensure_all(kSlice, kAt);
-  const auto first = tables.due(kAt, 1);
+  const auto first = tables.due(kAt, 1, kTablesRoom);
   ASSERT_EQ(first.size(), 1U);
   kube::NodeTimetable seen = stored(first[0], "2");
   seen.status.observed_revision = seen.spec.revision;
