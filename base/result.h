@@ -12,7 +12,8 @@
 
 namespace base {
 
-// What the caller may do about it. The names follow the API server's reasons where one exists.
+// The kind of failure, by what the caller may do about it. The names follow the API server's
+// reasons where one exists.
 enum class Code {
   kInvalidArgument,   // give up: the input is wrong (HTTP 400, 422; a file that does not parse)
   kUnauthenticated,   // give up or re-read credentials (401)

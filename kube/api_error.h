@@ -1,4 +1,4 @@
-// What an answer of the API server with status >= 400 means, and back-off after it.
+// The meaning of an answer of the API server with status >= 400, and back-off after it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

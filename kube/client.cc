@@ -121,7 +121,7 @@ base::Result<json> Client::put_json(const ResourceInfo& resource, const ObjectKe
 base::Result<json> Client::patch_json(const ResourceInfo& resource, const ObjectKey& key, Part part,
                                       const json& merge_patch, const PatchOptions& options) const {
   json body = merge_patch;
-  // What a patch says of these two is compared, not written: the server answers 409 if they differ.
+  // In a patch these two are compared, not written: the server answers 409 if they differ.
   if (options.resource_version) body["metadata"]["resourceVersion"] = *options.resource_version;
   if (options.uid) body["metadata"]["uid"] = *options.uid;
   return send(

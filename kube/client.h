@@ -180,7 +180,7 @@ class Client {
  private:
   class Core;
 
-  // What the typed calls are made of; the answer's object, without its managedFields.
+  // The calls below the typed ones: they return the answer's object, without its managedFields.
   base::Result<nlohmann::json> send(Request request, const std::string& context) const;
   base::Result<nlohmann::json> get_json(const ResourceInfo& resource, const ObjectKey& key) const;
   base::Result<nlohmann::json> post_json(const ResourceInfo& resource, const std::string& ns,

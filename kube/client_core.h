@@ -1,4 +1,4 @@
-// What the copies of a Client share: limits, retries, the stop. Internal to kube/.
+// The state that copies of a Client share: limits, retries, the stop. Internal to kube/.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// What a request proves its sender with: a token, user and password, or what an exec plugin says.
+// The proof of a request's sender: a token, user and password, or what an exec plugin says.
 // Thread-safe; a plugin runs for one caller while the others wait for its answer.
 #pragma once
 

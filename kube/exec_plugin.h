@@ -24,7 +24,7 @@ struct ExecCredential {
 // missing. REQUIRES: config.exec
 base::Result<ExecCredential> run_exec_plugin(const TransportConfig& config);
 
-// What a plugin printed. Checks kind and version against what was asked.
+// Reads a plugin's output. Checks kind and version against what was asked.
 base::Result<ExecCredential> parse_exec_credential(const std::string& text,
                                                    const ExecPlugin& plugin);
 

@@ -330,7 +330,7 @@ class HttpTransport::Connections {
     return out;
   }
 
-  // What went wrong, in a sentence that names the server.
+  // Returns the error in a sentence that names the server.
   // REQUIRES: the OpenSSL error queue of this thread was cleared before the call.
   Error error_of(const httplib::ClientImpl& client, httplib::Error error, bool timed_out) const {
     const auto* routed = dynamic_cast<const RoutedClient*>(&client);

@@ -133,7 +133,7 @@ class Reader {
   }
 
  private:
-  // What a list has under a name, and the file that it is from.
+  // An entry of a list by its name, and the file that it is from.
   struct Entry {
     YAML::Node node;
     const Kubeconfig* file = nullptr;

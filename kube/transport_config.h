@@ -60,7 +60,7 @@ struct TransportConfig {
   friend bool operator==(const TransportConfig&, const TransportConfig&) = default;
 };
 
-// What a command line says instead of the kubeconfig; empty = what the kubeconfig says.
+// Options of a command line that replace those of the kubeconfig; empty = what the kubeconfig says.
 struct ConfigOverrides {
   std::string context{};
   std::string cluster{};  // the name of an entry in clusters
@@ -94,7 +94,7 @@ base::Result<TransportConfig> parse_kubeconfig(std::string_view text, const std:
 base::Result<TransportConfig> in_cluster_config(
     const std::string& directory = "/var/run/secrets/kubernetes.io/serviceaccount");
 
-// What kubectl does: `path` if it is not empty, else $KUBECONFIG (load_kubeconfigs), else
+// As kubectl: `path` if it is not empty, else $KUBECONFIG (load_kubeconfigs), else
 // in-cluster, else ~/.kube/config.
 base::Result<TransportConfig> default_config(const std::string& path = {},
                                              const ConfigOverrides& overrides = {});

@@ -253,7 +253,7 @@ TEST_F(ConfigFilesTest, MissingKubeconfigIsNotFound) {
   EXPECT_EQ(config.error().code, Code::kNotFound);
 }
 
-// What kubectl makes of KUBECONFIG=one/config:none:two/config.
+// As kubectl reads KUBECONFIG=one/config:none:two/config.
 class KubeconfigListTest : public ConfigFilesTest {
  protected:
   KubeconfigListTest() {

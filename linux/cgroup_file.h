@@ -12,7 +12,7 @@
 
 namespace os {
 
-// What a system call said. An enum and no base::Status: the switcher may not allocate.
+// The result of a system call. An enum and no base::Status: the switcher may not allocate.
 enum class IoResult : std::uint8_t {
   kOk,
   kGone,    // ENODEV, ENOENT: the cgroup was removed; not an error, the pod is gone
@@ -34,7 +34,7 @@ constexpr std::string_view to_string(IoResult result) {
   return "unknown";
 }
 
-// What an errno of a read or write on a cgroup file means.
+// Returns the meaning of an errno of a read or write on a cgroup file.
 IoResult io_result_from_errno(int error_number);
 
 // Opens `name` below the directory, never through a symbolic link and never outside of it.

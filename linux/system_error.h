@@ -1,4 +1,5 @@
-// What a failed system call means for the caller, and its text. The one table of the repository.
+// The meaning of a failed system call for the caller, and its text. The one table of the
+// repository.
 #pragma once
 
 #include <cerrno>

@@ -52,7 +52,8 @@ struct Timetable {
 // REQUIRE a valid timetable and instants between kInstantMin and kInstantMax.
 base::Status validate(const Timetable& timetable);
 
-// Who runs at t. Cost: O(log plan). The span is valid as long as the timetable is not changed.
+// Returns the pods that run at t. Cost: O(log plan). The span is valid as long as the timetable is
+// not changed.
 std::span<const std::uint16_t> run_at(const Timetable& timetable, base::Instant t);
 
 bool runs_at(const Timetable& timetable, std::uint16_t pod, base::Instant t);

@@ -272,7 +272,7 @@ std::string api_version(const ResourceInfo& resource);
 base::Error decode_error(const ResourceInfo& resource, const ObjectMeta& meta,
                          const std::string& failure);
 
-// What each decode<T> is made of.
+// The parts of each decode<T>.
 template <ApiObject T>
 base::Result<T> decode_object(const Json& object) {
   T out;

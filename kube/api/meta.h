@@ -1,4 +1,4 @@
-// What all objects have: ObjectMeta, owner references, conditions, label selectors.
+// The part that all objects have: ObjectMeta, owner references, conditions, label selectors.
 // SOURCE: k8s.io/apimachinery pkg/apis/meta/v1; the fields that we use.
 #pragma once
 

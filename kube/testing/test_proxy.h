@@ -20,7 +20,7 @@ class TestProxy {
   ~TestProxy();
 
   int port() const { return port_; }
-  // What was asked for, "host:port" each, and the whole head of the last HTTP request.
+  // The targets that were asked for, "host:port" each, and the whole head of the last HTTP request.
   std::vector<std::string> asked() const;
   std::string last_head() const;
 

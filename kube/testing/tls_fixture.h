@@ -1,5 +1,5 @@
-// What the tests of the transport over TLS share: an authority, a server with a certificate of it,
-// and a configuration that trusts it.
+// The fixture of the tests of the transport over TLS: an authority, a server with a certificate of
+// it, and a configuration that trusts it.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What the agent itself costs: the real program with its supervisor, on real cgroups, against an
+// The costs of the agent itself: the real program with its supervisor, on real cgroups, against an
 // in-memory API server.
 #pragma once
 

@@ -12,7 +12,7 @@
 
 namespace agent {
 
-// What we ask of the cgroup.
+// Our request to the cgroup.
 enum class FreezeRequest : std::uint8_t { kThawed, kFrozen };
 
 using os::IoResult;
@@ -26,7 +26,7 @@ struct Observation {
   friend bool operator==(const Observation&, const Observation&) = default;
 };
 
-// What this cgroup itself was last asked for, by any program.
+// The last request to this cgroup itself, by any program.
 struct AskedState {
   IoResult result = IoResult::kOk;
   FreezeRequest request = FreezeRequest::kThawed;

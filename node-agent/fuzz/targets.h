@@ -1,5 +1,5 @@
-// What the fuzzers run: each reader of the agent that is given text from outside, with what must
-// hold whatever the text is. A broken promise aborts.
+// The targets of the fuzzers: each reader of the agent that is given text from outside, with what
+// must hold whatever the text is. A broken promise aborts.
 #pragma once
 
 #include <string_view>

@@ -24,7 +24,7 @@ struct Inputs {
   std::map<kube::ObjectKey, PodFacts> pods{};
   bool timetable_known = false;
   std::shared_ptr<const kube::NodeTimetable> timetable{};  // null = there is none
-  // What a quorum read of the object said last; null = none was made.
+  // The result of the last quorum read of the object; null = none was made.
   std::shared_ptr<const kube::NodeTimetable> confirmed{};
   std::string timetable_undecodable{};  // why the newest version could not be read; "" = it could
   // `settings` and `kill_switch` are the API server's, or were those of the process before. As long

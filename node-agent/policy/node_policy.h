@@ -85,7 +85,7 @@ class NodePolicy {
   const std::map<std::string, std::string>& cpu_notes() const { return cpu_notes_; }
   std::shared_ptr<const kube::NodeTimetable> timetable() const { return gate_.in_force(); }
   const std::string& timetable_complaint() const { return gate_.complaint(); }
-  // What the last offered timetable got.
+  // The verdict on the timetable that was offered last.
   GateVerdict last_verdict() const { return last_verdict_; }
   // The newest timetable is older than the one in force: the caller shall get the object by a
   // quorum read and give it as Inputs::confirmed.

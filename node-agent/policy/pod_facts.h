@@ -1,4 +1,4 @@
-// What the agent needs to know of a pod, taken from its API object: a value, compared with ==.
+// The facts of a pod that the agent needs, taken from its API object: a value, compared with ==.
 #pragma once
 
 #include <optional>

@@ -30,7 +30,7 @@ class PolicyLoop {
   // the latest (monotonic).
   base::Duration decide(const Inputs& told);
 
-  // What there is to report, without what is read from the machine.
+  // The report without the part that is read from the machine.
   AgentReport report() const;
 
  private:

@@ -1,4 +1,4 @@
-// What the agent tells about itself: the status of the NodeTimetable, the metrics, and the file
+// The agent's reports about itself: the status of the NodeTimetable, the metrics, and the file
 // that `kubegang-agent inspect` shows are made from it. A value.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What this node grants the agent, and what a person can change about it: a table for
+// The rights that this node grants the agent, and how a person can change them: a table for
 // `kubegang-agent check`, and a condition of the NodeTimetable.
 #pragma once
 

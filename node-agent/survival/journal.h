@@ -1,7 +1,7 @@
-// What survives the agent's process: the pods that it may have frozen, those that it has bound to
-// CPUs, the timetable that it last obeyed, when it last saw the operator alive, and the rules that
-// it followed. On tmpfs, replaced as a whole, and written before a pod is frozen or bound for the
-// first time, so its reader can undo everything that is ours.
+// The record that survives the agent's process: the pods that it may have frozen, those that it has
+// bound to CPUs, the timetable that it last obeyed, when it last saw the operator alive, and the
+// rules that it followed. On tmpfs, replaced as a whole, and written before a pod is frozen or
+// bound for the first time, so its reader can undo everything that is ours.
 //
 // Text, one fact per line, so that the supervisor reads it without a JSON library:
 //   kubegang-agent-journal 1
@@ -36,7 +36,7 @@ struct TimetableSettings {
   friend bool operator==(const TimetableSettings&, const TimetableSettings&) = default;
 };
 
-// What people have decided about this node, as the API server last said it.
+// The decisions of people about this node, as the API server last said it.
 struct Rules {
   TimetableSettings settings{};
   bool kill_switch = false;

@@ -1,6 +1,6 @@
-// What the supervisor and the guard do for a worker that cannot do it: thaw all that its journal
-// names. They know nothing of Kubernetes and allocate next to nothing, so that it works when the
-// worker has run into whatever it ran into.
+// The work of the supervisor and the guard for a worker that cannot do it: thaw all that its
+// journal names. They know nothing of Kubernetes and allocate next to nothing, so that it works
+// when the worker has run into whatever it ran into.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What the switcher has to do, complete: which pods it controls and by which timetable. The policy
+// The switcher's whole task: which pods it controls and by which timetable. The policy
 // makes a new one whenever something changed; the switcher obeys the newest and needs no other.
 #pragma once
 
@@ -22,7 +22,7 @@ inline constexpr std::size_t kControlledPodsMax = 2 * timetable::kPodsMax;
 // How the agent took a pod over when it opened its cgroup.
 enum class AdoptedAs : std::uint8_t { kRunning, kFrozenByUs, kForeign };
 
-// Who it is: what the journal keeps of it.
+// Its identity, as the journal keeps it.
 struct PodIdentity {
   std::string uid{};
   std::string name{};  // namespace/name

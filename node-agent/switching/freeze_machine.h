@@ -1,4 +1,4 @@
-// What one controlled pod's freezer is doing, and when to look or write again. A pure state
+// The state of one controlled pod's freezer, and when to look or write again. A pure state
 // machine: the switcher does the calls and tells it the outcome; the machine holds the deadlines
 // and is stepped with the monotonic time. Policy (which pod, when) is not here.
 //
@@ -72,7 +72,7 @@ class FreezeMachine {
   // The same for a thaw that must be written twice: now and 100 ms later (rule 5). Takes a foreign
   // pod over.
   void on_thaw_of_deleted(IoResult result, base::Duration now);
-  // What both files said.
+  // The contents of both files.
   void on_look(AskedState requested, Observation observation, base::Duration now);
 
   Action due(base::Duration now) const;

@@ -1,4 +1,4 @@
-// What the switcher tells about its work: plain records in a ring that never blocks, and counters.
+// The switcher's reports on its work: plain records in a ring that never blocks, and counters.
 #pragma once
 
 #include <array>

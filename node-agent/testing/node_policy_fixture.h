@@ -1,4 +1,4 @@
-// What the tests of the keeper share: a node with two gangs, and its journal.
+// The fixture of the keeper's tests: a node with two gangs, and its journal.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -21,7 +21,7 @@ namespace agent::testing {
 
 using os::CgroupVersion;
 
-// What one counting process shows, in memory that it shares with the test.
+// The counter of one process, in memory that it shares with the test.
 struct Progress {
   std::atomic<std::uint64_t> count;
   std::atomic<std::uint64_t> signals;  // of SIGTERM, where it handles that
@@ -51,7 +51,7 @@ class RealCgroups {
   // One that counts: busy, or sleeping `pause` after each count.
   Progress& spawn_counter(const std::string& path, base::Duration pause = base::Duration{0});
 
-  // What the kernel says, read beside the code under test.
+  // The kernel's state, read beside the code under test.
   bool is_asked_frozen(const std::string& path) const;
   bool is_frozen(const std::string& path) const;
   void set_frozen(const std::string& path, bool frozen) const;

@@ -1,4 +1,4 @@
-// What the API server answers when it refuses: HTTP code, reason, sentence and details of a
+// A refusal of the API server: HTTP code, reason, sentence and details of a
 // metav1.Status, in the words of a real kube-apiserver (callers and kubectl look at them). Internal
 // to the server; clients see the JSON of it.
 #pragma once

@@ -104,7 +104,7 @@ class ApiServer {
   // from before get 410. Also of a backup of another server.
   void restore(const Backup& backup);
 
-  // What was asked of it.
+  // The requests that it got.
   std::map<RequestKind, std::int64_t> request_counts() const;
   std::vector<WriteRecord> writes_since(base::Instant since) const;
   void clear_request_log();

@@ -191,7 +191,7 @@ TEST_F(ApiServerTest, RestoreBringsTheOldObjectsUnderNewVersions) {
   const json list = get(kPods);
   ASSERT_EQ(list["items"].size(), 1U);
   EXPECT_EQ(list["items"][0]["metadata"]["name"], "a");
-  // Who resumes hears that it is gone.
+  // A client that resumes hears that it is gone.
   const auto resumed =
       watch(std::string{kPods} + "?watch=true&resourceVersion=" + std::to_string(before));
   const std::vector<json> events = drain(resumed);

@@ -54,7 +54,7 @@ json list_at(const json& object, std::string_view path) {
   return value != nullptr && value->is_array() ? *value : json::array();
 }
 
-// What is special about the first container that does not simply run.
+// Returns the reason of the first container that does not simply run.
 std::string container_reason(const json& statuses, std::string reason) {
   for (const json& status : statuses) {
     const std::string waiting = text_at(status, ".state.waiting.reason", "");

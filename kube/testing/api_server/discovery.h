@@ -1,4 +1,4 @@
-// What kubectl asks first: versions, groups and resources that are served.
+// Discovery, which kubectl asks for first: versions, groups and resources that are served.
 #pragma once
 
 #include <optional>

@@ -13,7 +13,7 @@
 
 namespace devcluster {
 
-// What happens to the next `count` requests that match; empty texts match everything.
+// The fate of the next `count` requests that match; empty texts match everything.
 struct Fault {
   enum class Kind {
     kStatus,       // refused with `code`, nothing is done

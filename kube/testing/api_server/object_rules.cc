@@ -121,7 +121,8 @@ void check_pod(const json& pod, std::vector<Cause>& causes) {
   }
 }
 
-// What may change of a pod's spec: images, activeDeadlineSeconds, tolerations and the grace period.
+// Returns a pod's spec without the fields that may change: images, activeDeadlineSeconds,
+// tolerations and the grace period.
 json without_mutable_fields(json spec) {
   for (const char* list : {"containers", "initContainers"}) {
     if (!spec.contains(list)) continue;

@@ -19,7 +19,7 @@ std::vector<Cause> validate_metadata(const ResourceType& type, const nlohmann::j
 // Defaults of a built-in kind; nothing for custom resources.
 void default_builtin(const ResourceType& type, nlohmann::json& object);
 
-// What is wrong with an object of a built-in kind. `previous`: what it replaces, or null.
+// Returns the errors of an object of a built-in kind. `previous`: what it replaces, or null.
 std::vector<Cause> validate_builtin(const ResourceType& type, const nlohmann::json& object,
                                     const nlohmann::json* previous);
 

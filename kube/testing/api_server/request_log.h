@@ -1,5 +1,5 @@
-// Who asked for what: counters per kind of request, and the latest writes one by one, so that tests
-// and the demo can say how many writes a turn costs.
+// The requests and their senders: counters per kind of request, and the latest writes one by one,
+// so that tests and the demo can say how many writes a turn costs.
 #pragma once
 
 #include <cstdint>

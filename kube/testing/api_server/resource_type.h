@@ -82,7 +82,7 @@ std::vector<ResourceType> builtin_resource_types();
 // schema is not structural. REQUIRES: it passed validate_crd().
 base::Result<std::vector<ResourceType>> types_of_crd(const nlohmann::json& crd);
 
-// What is wrong with a CustomResourceDefinition, in a real server's words.
+// Returns the errors of a CustomResourceDefinition, in a real server's words.
 std::vector<Cause> validate_crd(const nlohmann::json& crd);
 
 // Fills in defaults (listKind, singular) and the status of a definition that is served at once.

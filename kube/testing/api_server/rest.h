@@ -31,7 +31,7 @@ struct RestRequest {
   Representation representation;
 };
 
-// What to answer; turned into JSON outside the lock.
+// The answer; turned into JSON outside the lock.
 struct RestResult {
   int code = 200;
   ObjectPtr object;                // one object of the request's type

@@ -109,7 +109,7 @@ std::optional<ApiError> admit_fields(const RestRequest& request, json& object,
   return std::nullopt;
 }
 
-// What is wrong with the status alone, as a write of the status subresource is judged.
+// Returns the errors of the status alone, as a write of the status subresource is judged.
 std::optional<ApiError> validate_status(const ResourceType& type, const json& object) {
   std::vector<Cause> causes = type.schema->validate_field("status", object);
   if (causes.empty()) return std::nullopt;
@@ -275,7 +275,8 @@ Outcome<RestResult> Rest::create(const RestRequest& request) {
   return result;
 }
 
-// What follows from a stored object: new resources are served, children of the dead are collected.
+// The consequences of a stored object: new resources are served, children of the dead are
+// collected.
 void Rest::after_write(const ResourceType& type, const ObjectKey& key) {
   const ObjectPtr object = store_.find(type.storage(), key);
   if (!object) return;
@@ -289,7 +290,7 @@ void Rest::after_write(const ResourceType& type, const ObjectKey& key) {
   collect_garbage();
 }
 
-// What kube-scheduler writes: the pod gets its node.
+// The write of kube-scheduler: the pod gets its node.
 Outcome<RestResult> Rest::bind(const RestRequest& request) {
   const ResourceType& type = *request.type;
   const ObjectKey key = key_of(request);

@@ -23,7 +23,7 @@ namespace devcluster {
 // A reader that falls behind by more loses its watch, as on a real server.
 inline constexpr std::size_t kWatchQueueChangesMax = 16384;
 
-// What a watcher sees of one change: ADDED, MODIFIED, DELETED (also of an object that enters or
+// One change as a watcher sees it: ADDED, MODIFIED, DELETED (also of an object that enters or
 // leaves the selector).
 struct WatchEvent {
   ChangeType type = ChangeType::kAdded;
