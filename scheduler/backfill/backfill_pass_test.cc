@@ -1,0 +1,218 @@
+// The walk of the backfill by itself: what starts behind jobs that wait, what is promised to whom,
+// and where a pass ends (8.1). Nodes a to d, one job on each. After a pass each job that waited is
+// written as "2 runs c", "1 at 60 abcd" (its promise) or "3 waits".
+#include "scheduler/backfill/backfill_pass.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "scheduler/gang/turns.h"
+#include "scheduler/testing/no_turn_events.h"
+#include "scheduler/testing/pass_world.h"
+
+namespace sched::testing {
+namespace {
+
+constexpr int kAllRecords = 1'000;
+
+class BackfillPassTest : public ::testing::Test {
+ protected:
+  // Job 9 has a and b until 60; what the tests are about comes behind it.
+  void begin(BackfillParameters parameters = {}) {
+    Configuration configuration = PassWorld::one_partition();
+    parameters.resolution = seconds(1);
+    configuration.cluster.backfill = parameters;
+    begin_with(configuration);
+    world_->run(9, "ab").time_limit = seconds(60);
+  }
+  void begin_with(const Configuration& configuration) {
+    world_ = std::make_unique<PassWorld>(configuration);
+    turns_ = gang::make_turns(Options{}, world_->cluster, world_->books, events_);
+    limits_ = std::make_unique<TimeLimits>(world_->cluster, world_->books, *turns_, false);
+    pass_ = std::make_unique<BackfillPass>(world_->cluster, world_->groups, world_->books,
+                                           world_->limits, world_->admission, *limits_, *turns_,
+                                           *world_);
+  }
+  void submit(std::int64_t id, int nodes_count, double limit) {
+    JobRequest request = job(id, nodes_count);
+    request.time_limit = seconds(limit);
+    world_->submit(request);
+  }
+  // 1 has to wait for all nodes; 2 is over by then, 3 is not.
+  void submit_three() {
+    submit(1, 4, 60);
+    submit(2, 1, 30);
+    submit(3, 1, 120);
+  }
+  std::string after_pass(double now) {
+    world_->now = at(now);
+    pass_->begin(at(now));
+    while (!pass_->step(at(now), kAllRecords)) {
+    }
+    return look();
+  }
+  std::string look() {
+    std::string text;
+    for (const auto& [order, job] : world_->books.table().all()) {
+      if (job->id == JobId{9}) continue;
+      text += (text.empty() ? "" : ", ") + to_string(job->id) + " ";
+      if (job->running()) {
+        text += "runs " + world_->letters(job->allocation);
+      } else if (job->plan) {
+        text +=
+            "at " + std::to_string(base::micros_since_epoch(job->plan->start) / 1'000'000) + " ";
+        for (const NodeIndex node : job->plan->nodes) text += world_->cluster.node(node).name;
+      } else {
+        text += "waits";
+      }
+    }
+    return text;
+  }
+
+  std::unique_ptr<PassWorld> world_;
+  NoTurnEvents events_;
+  std::unique_ptr<gang::Turns> turns_;
+  std::unique_ptr<TimeLimits> limits_;
+  std::unique_ptr<BackfillPass> pass_;
+};
+
+// 3 gets d after 1: of the nodes that are free of promises then, it is free of jobs already.
+TEST_F(BackfillPassTest, AJobStartsBehindAnotherOnlyIfItIsOverByTheOthersStart) {
+  begin();
+  submit_three();
+  EXPECT_EQ(after_pass(1), "1 at 60 abcd, 2 runs c, 3 at 120 d");
+}
+
+// The promise begins at 60, and a job of 59 s ends just then: both ends of a job count (Slurm).
+TEST_F(BackfillPassTest, AJobThatEndsWithThePromiseIsTooLong) {
+  begin();
+  submit(1, 4, 60);
+  submit(2, 1, 59);
+  submit(3, 1, 58);
+  EXPECT_EQ(after_pass(1), "1 at 60 abcd, 2 at 120 c, 3 runs c");
+}
+
+// 8.1 c: without a promise it holds up no other job.
+TEST_F(BackfillPassTest, AJobOfTooLowAPriorityGetsNoPromise) {
+  begin({.min_prio_reserve = Priority{1000}});
+  submit_three();
+  EXPECT_EQ(after_pass(1), "1 waits, 2 runs c, 3 runs d");
+}
+
+// Nor does one that has not waited for long enough.
+TEST_F(BackfillPassTest, AJobThatIsTooYoungGetsNoPromise) {
+  begin({.min_age_reserve = std::chrono::hours{1}});
+  submit_three();
+  EXPECT_EQ(after_pass(1), "1 waits, 2 runs c, 3 runs d");
+}
+
+TEST_F(BackfillPassTest, OnlySoManyJobsOfAPartitionGetAPromise) {
+  begin({.job_part_count_reserve = 1});
+  submit_three();
+  EXPECT_EQ(after_pass(1), "1 at 60 abcd, 2 runs c, 3 waits");
+}
+
+TEST_F(BackfillPassTest, APassLooksAtSoManyPlacesOfTheQueue) {
+  begin({.max_job_test = 1, .node_space_size = 100});
+  submit_three();
+  EXPECT_EQ(after_pass(1), "1 at 60 abcd, 2 waits, 3 waits");
+}
+
+// bf_node_space_size, which is as large as bf_max_job_test unless it is set: a promise of 1 needs
+// room for its beginning and its end.
+TEST_F(BackfillPassTest, APassEndsWhenThePlanIsFull) {
+  begin({.node_space_size = 1});
+  submit_three();
+  EXPECT_EQ(after_pass(1), "1 waits, 2 waits, 3 waits");
+  begin({.node_space_size = 2});
+  submit_three();
+  EXPECT_EQ(after_pass(1), "1 at 60 abcd, 2 runs c, 3 waits");
+}
+
+TEST_F(BackfillPassTest, APassStartsSoManyJobs) {
+  begin({.max_job_start = 1});
+  submit(1, 4, 60);
+  submit(2, 1, 30);
+  submit(3, 1, 30);
+  EXPECT_EQ(after_pass(1), "1 at 60 abcd, 2 runs c, 3 waits");
+  EXPECT_EQ(after_pass(2), "1 at 60 abcd, 2 runs c, 3 runs d");
+}
+
+TEST_F(BackfillPassTest, NothingIsPromisedBehindTheWindow) {
+  begin({.window = seconds(50)});
+  submit_three();
+  EXPECT_EQ(after_pass(1), "1 waits, 2 runs c, 3 runs d");
+}
+
+// Its promises were made for another state.
+TEST_F(BackfillPassTest, APassEndsWhenSomethingChangedBetweenTwoSteps) {
+  begin();
+  submit_three();
+  world_->now = at(1);
+  pass_->begin(at(1));
+  ASSERT_FALSE(pass_->step(at(1), 1));
+  world_->books.changed();
+  EXPECT_TRUE(pass_->step(at(1), 1));
+  EXPECT_FALSE(pass_->active());
+  EXPECT_EQ(look(), "1 at 60 abcd, 2 waits, 3 waits");
+  EXPECT_NE(pass_->passed_version(), world_->books.version());
+}
+
+TEST_F(BackfillPassTest, APassGoesOnAfterAChangeIfItIsTold) {
+  begin({.continues = true});
+  submit_three();
+  world_->now = at(1);
+  pass_->begin(at(1));
+  ASSERT_FALSE(pass_->step(at(1), 1));
+  world_->books.changed();
+  while (!pass_->step(at(1), 1)) {
+  }
+  EXPECT_EQ(look(), "1 at 60 abcd, 2 runs c, 3 at 120 d");
+}
+
+// What a pass over the same state would find again is known until the first promise begins.
+TEST_F(BackfillPassTest, AnAnswerHoldsUntilTheFirstPromise) {
+  begin();
+  submit(1, 4, 60);
+  EXPECT_EQ(after_pass(1), "1 at 60 abcd");
+  EXPECT_EQ(pass_->passed_version(), world_->books.version());
+  EXPECT_EQ(pass_->passed_until(), at(60));
+}
+
+// A plan that holds no longer is taken back.
+TEST_F(BackfillPassTest, AJobWhosePromiseWentLosesItsPlan) {
+  begin();
+  submit(1, 4, 60);
+  EXPECT_EQ(after_pass(1), "1 at 60 abcd");
+  world_->set_state("d", NodeState::kDown);
+  EXPECT_EQ(after_pass(2), "1 waits");
+}
+
+// 8.1 i: its victims are told once; their nodes are claimed, and kept from the jobs behind.
+TEST_F(BackfillPassTest, APreemptorClaimsItsNodesAndKeepsThem) {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.partitions = {PassWorld::closed("low", "abcd", 1),
+                              PassWorld::closed("high", "abcd", 2)};
+  configuration.partitions.front().is_default = true;
+  configuration.cluster.preempt_type = PreemptType::kPartitionPriority;
+  configuration.cluster.preempt_mode = PreemptMode::kCancel;
+  configuration.cluster.backfill = {};
+  begin_with(configuration);
+  world_->run(9, "abcd", "low").time_limit = seconds(60);
+  world_->submit(1, 2, "high");
+  world_->now = at(1);
+  pass_->begin(at(1));
+  while (!pass_->step(at(1), kAllRecords)) {
+  }
+  const Job& preemptor = *world_->books.find(JobId{1});
+  ASSERT_TRUE(preemptor.claim.has_value());
+  EXPECT_EQ(world_->letters(*preemptor.claim), "ab");
+  EXPECT_TRUE(preemptor.pending());
+}
+
+}  // namespace
+}  // namespace sched::testing

@@ -1,0 +1,180 @@
+// When and where a waiting job could start, if running jobs end with their limits (8.1, R8.3).
+// Nodes a to d, one job on each; an answer is written as "at 30 cd", in seconds, or "later", or
+// "never".
+#include "scheduler/backfill/lookahead.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "scheduler/gang/turns.h"
+#include "scheduler/testing/no_turn_events.h"
+#include "scheduler/testing/pass_world.h"
+
+namespace sched::testing {
+namespace {
+
+class LookaheadTest : public ::testing::Test {
+ protected:
+  explicit LookaheadTest(const Configuration& configuration = PassWorld::one_partition())
+      : world_{configuration} {}
+
+  // A job that has run on these nodes since 0, up to `end`.
+  Job& running(std::int64_t id, const std::string& letters, double end,
+               const std::string& partition = {}) {
+    Job& job = world_.run(id, letters, partition);
+    job.time_limit = seconds(end);
+    return job;
+  }
+  struct Asked {
+    std::optional<double> until{};
+    bool now_only = false;
+  };
+  std::string ask(std::int64_t id, int nodes_count, double now) {
+    return ask(id, nodes_count, now, Asked{});
+  }
+  std::string ask(std::int64_t id, int nodes_count, double now, const Asked& asked) {
+    Job* job = world_.books.find(JobId{id});
+    if (job == nullptr) job = &world_.submit(id, nodes_count);
+    const auto version = world_.books.version();
+    const NodeSet all = NodeSet::all(world_.cluster.node_count());
+    lookahead_.begin(at(now));
+    const Lookahead::Answer answer = lookahead_.will_run(
+        {.job = *job,
+         .partition = job->queued_in.front().partition,
+         .nodes = all,
+         .now_only = asked.now_only,
+         .until = asked.until ? std::optional{at(*asked.until)} : std::nullopt});
+    lookahead_.end();
+    EXPECT_EQ(world_.books.version(), version) << "it was only asked";
+    EXPECT_TRUE(job->pending());
+    return text(answer);
+  }
+  std::string text(const Lookahead::Answer& answer) const {
+    if (answer.kind == Lookahead::Answer::Kind::kNever) return "never";
+    if (answer.kind == Lookahead::Answer::Kind::kLater) return "later";
+    std::string text =
+        "at " + std::to_string(base::micros_since_epoch(answer.start) / 1'000'000) + " ";
+    for (int rank = answer.nodes.next(0); rank >= 0; rank = answer.nodes.next(rank + 1)) {
+      text += world_.cluster.spec_at(rank).name;
+    }
+    return text;
+  }
+
+  PassWorld world_;
+  NoTurnEvents events_;
+  std::unique_ptr<gang::Turns> turns_ =
+      gang::make_turns(Options{}, world_.cluster, world_.books, events_);
+  Lookahead lookahead_{world_.cluster, world_.groups, world_.books, *turns_};
+};
+
+TEST_F(LookaheadTest, AJobThatFitsStartsNow) {
+  running(9, "ab", 60);
+  EXPECT_EQ(ask(1, 2, 1), "at 1 cd");
+}
+
+TEST_F(LookaheadTest, AJobStartsWithTheFirstEndThatIsEnough) {
+  running(8, "ab", 60);
+  running(9, "c", 30);
+  EXPECT_EQ(ask(1, 2, 1), "at 30 cd");
+  EXPECT_EQ(ask(2, 3, 1), "at 60 abc") << "8 ends as a whole";
+  EXPECT_EQ(ask(3, 4, 1), "at 60 abcd");
+}
+
+TEST_F(LookaheadTest, AStartAfterTheAskedInstantIsOfNoUse) {
+  running(9, "abcd", 60);
+  EXPECT_EQ(ask(1, 1, 1, {.until = 59}), "later");
+  EXPECT_EQ(ask(1, 1, 1, {.until = 60}), "at 60 a");
+  EXPECT_EQ(ask(1, 1, 1, {.now_only = true}), "later");
+}
+
+TEST_F(LookaheadTest, AJobThatNeedsMoreNodesThanThereAreNeverStarts) {
+  running(9, "ab", 60);
+  EXPECT_EQ(ask(1, 5, 1), "never");
+}
+
+// Without a limit a job counts for a year.
+TEST_F(LookaheadTest, AJobWithoutALimitEndsInAYear) {
+  running(9, "abcd", 60).time_limit.reset();
+  EXPECT_EQ(ask(1, 1, 1), "at 31536000 a");
+}
+
+// R8.3: it should have ended; select/linear takes it to end in a second.
+TEST_F(LookaheadTest, AnOverdueJobIsTakenToEndSoon) {
+  running(9, "abcd", 10);
+  EXPECT_EQ(ask(1, 1, 50), "at 51 a");
+}
+
+// A job that was told to end leaves with its grace time, whatever its limit is.
+TEST_F(LookaheadTest, AnEndingCutsTheExpectedEnd) {
+  Job& ends = running(9, "abcd", 600);
+  world_.books.set_ending(ends, Ending{.grace_end = at(20)});
+  EXPECT_EQ(ask(1, 1, 1), "at 20 a");
+}
+
+// The ends are kept from one pass to the next; these are the changes that have to be noticed.
+TEST_F(LookaheadTest, WhatMovedBetweenPassesCounts) {
+  running(7, "a", 40);
+  Job& longer = running(8, "b", 50);
+  running(9, "cd", 60);
+  EXPECT_EQ(ask(1, 1, 1), "at 40 a");
+  world_.end(7);
+  EXPECT_EQ(ask(1, 1, 2), "at 2 a");
+  running(6, "a", 45);
+  EXPECT_EQ(ask(1, 1, 3), "at 45 a");
+  longer.time_limit = seconds(44);
+  world_.books.moved(longer);
+  world_.books.changed();
+  EXPECT_EQ(ask(1, 1, 4), "at 44 b");
+  EXPECT_EQ(lookahead_.check_invariants(), "");
+}
+
+// Nodes in the order in which they have the cores: free ones first, by rank, then by the ends.
+TEST_F(LookaheadTest, NodesRipenInTheOrderOfTheEnds) {
+  running(8, "a", 60);
+  running(9, "c", 30);
+  Job& job = world_.submit(1, 1);
+  lookahead_.begin(at(1));
+  Lookahead::Ripening* const ripening = lookahead_.ripening(job, world_.in("p"));
+  ASSERT_NE(ripening, nullptr);
+  std::string order;
+  for (std::size_t i = 0; const auto* node = ripening->node(i); ++i) {
+    order += world_.cluster.spec_at(node->rank).name +
+             std::to_string(base::micros_since_epoch(node->at) / 1'000'000) + " ";
+  }
+  EXPECT_EQ(order, "b1 d1 c30 a60 ");
+  lookahead_.end();
+}
+
+Configuration low_and_high() {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.partitions = {PassWorld::closed("low", "abcd", 1),
+                              PassWorld::closed("high", "abcd", 2)};
+  configuration.partitions.front().is_default = true;
+  configuration.cluster.preempt_type = PreemptType::kPartitionPriority;
+  configuration.cluster.preempt_mode = PreemptMode::kCancel;
+  return configuration;
+}
+
+class PreemptingLookaheadTest : public LookaheadTest {
+ protected:
+  PreemptingLookaheadTest() : LookaheadTest{low_and_high()} {}
+};
+
+// The caller that starts it ends the victims, so a start that needs some counts as now.
+TEST_F(PreemptingLookaheadTest, VictimsCountAsGone) {
+  running(8, "ab", 60, "low");
+  running(9, "cd", 90, "high");
+  world_.submit(1, 2, "high");
+  world_.submit(2, 3, "high");
+  world_.submit(3, 1, "low");
+  EXPECT_EQ(ask(1, 2, 1), "at 1 ab");
+  EXPECT_EQ(ask(2, 3, 1), "at 90 abc") << "9 is of its own tier";
+  EXPECT_EQ(ask(3, 1, 1), "at 60 a") << "a job of the low tier preempts none";
+  EXPECT_EQ(ask(1, 2, 1), "at 1 ab") << "no mark of an earlier question is left";
+}
+
+}  // namespace
+}  // namespace sched::testing

@@ -1,0 +1,166 @@
+// What jobs make of the sets of nodes that passes start from (R4.4, R2.1, R7.30). Nodes are a to d;
+// a set is written as the letters of its nodes.
+#include "scheduler/jobs/node_usage.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "scheduler/testing/cluster_driver.h"
+
+namespace sched::testing {
+namespace {
+
+class NodeUsageTest : public ::testing::Test {
+ protected:
+  NodeUsageTest() {
+    std::vector<NodeSpec> specs;
+    for (const char* name : {"a", "b", "c", "d"}) specs.push_back(node(name));
+    specs[3].pods_max = 2;  // d takes two pods
+    for (const NodeSpec& spec : specs) EXPECT_TRUE(cluster_.upsert_node(spec).ok());
+    Configuration configuration = gang_linear({partition("p", specs), partition("alone", specs)});
+    configuration.partitions[1].exclusive_user = true;
+    cluster_.configure(configuration);
+    cluster_.settle();
+    usage_.reset();
+  }
+  NodeIndex index(char letter) const { return cluster_.find_node(std::string{letter}).value(); }
+  Job made(const std::string& letters, const std::string& user = "",
+           const std::string& partition = "p") const {
+    Job made;
+    made.request.user = user;
+    made.partition = cluster_.find_partition(partition).value();
+    made.state = JobState::kRunning;
+    for (const char letter : letters) made.allocation.nodes.push_back({.node = index(letter)});
+    return made;
+  }
+  std::string letters(const NodeSet& nodes) const {
+    std::string text;
+    for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
+      text += cluster_.spec_at(rank).name;
+    }
+    return text;
+  }
+  // What is left of all nodes for a job of this user.
+  std::string open_to(const std::string& user, bool exclusive_user) const {
+    Job asking;
+    asking.request.user = user;
+    NodeSet nodes = NodeSet::all(4);
+    usage_.restrict_to_user(asking, exclusive_user, nodes);
+    return letters(nodes);
+  }
+
+  Cluster cluster_;
+  NodeUsage usage_{cluster_};
+};
+
+TEST_F(NodeUsageTest, ANodeIsIdleWithoutARunningJob) {
+  const Job job = made("ab");
+  EXPECT_EQ(letters(usage_.idle()), "abcd");
+  usage_.add(job);
+  EXPECT_EQ(letters(usage_.idle()), "cd");
+  EXPECT_EQ(letters(usage_.shareable()), "abcd") << "it does not refuse to share";
+  usage_.remove(job);
+  EXPECT_EQ(letters(usage_.idle()), "abcd");
+}
+
+// Both of a node's jobs have to go.
+TEST_F(NodeUsageTest, ANodeOfTwoJobsIsIdleWhenBothAreGone) {
+  const Job first = made("ab"), second = made("bc");
+  usage_.add(first);
+  usage_.add(second);
+  usage_.remove(first);
+  EXPECT_EQ(letters(usage_.idle()), "ad");
+  usage_.remove(second);
+  EXPECT_EQ(letters(usage_.idle()), "abcd");
+}
+
+TEST_F(NodeUsageTest, AJobThatRefusesToShareClosesItsNodesWhileItRuns) {
+  Job job = made("a");
+  job.sharing.shares_nodes = false;
+  usage_.add(job);
+  EXPECT_EQ(letters(usage_.shareable()), "bcd");
+  usage_.change_running(job, false);  // suspended
+  job.state = JobState::kSuspended;
+  EXPECT_EQ(letters(usage_.shareable()), "abcd");
+  EXPECT_EQ(letters(usage_.idle()), "abcd") << "R4.4: suspended jobs do not count";
+  EXPECT_EQ(usage_.jobs_on(index('a')).size(), 1U);
+  usage_.remove(job);
+  EXPECT_EQ(letters(usage_.shareable()), "abcd");
+}
+
+// It counts as completing instead of running, and keeps its place among the jobs of its node.
+TEST_F(NodeUsageTest, ACompletingJobKeepsItsNodesFromNewJobs) {
+  Job first = made("a");
+  const Job second = made("a");
+  usage_.add(first);
+  usage_.add(second);
+  EXPECT_FALSE(usage_.any_completing());
+  first.ending = Ending{};
+  usage_.before_change(first);
+  first.ending->killed = true;
+  usage_.after_change(first);
+  EXPECT_EQ(letters(usage_.completing()), "a");
+  EXPECT_TRUE(usage_.any_completing());
+  EXPECT_EQ(usage_.jobs_on(index('a')), (std::vector<const Job*>{&first, &second}));
+  usage_.remove(second);
+  EXPECT_EQ(letters(usage_.idle()), "bcd") << "a completing job is not idle either";
+  usage_.remove(first);
+  EXPECT_FALSE(usage_.any_completing());
+  EXPECT_EQ(letters(usage_.idle()), "abcd");
+}
+
+TEST_F(NodeUsageTest, ANodeIsFullWithAsManyPodsAsItTakes) {
+  const Job first = made("cd"), second = made("d");
+  EXPECT_EQ(usage_.pods_left(index('c')), std::nullopt);
+  EXPECT_EQ(usage_.pods_left(index('d')), 2);
+  usage_.add(first);
+  EXPECT_FALSE(usage_.any_full());
+  usage_.add(second);
+  EXPECT_EQ(usage_.pods_left(index('d')), 0);
+  EXPECT_EQ(letters(usage_.full()), "d");
+  usage_.remove(first);
+  EXPECT_EQ(usage_.pods_left(index('d')), 1);
+  EXPECT_FALSE(usage_.any_full());
+  EXPECT_EQ(letters(usage_.full()), "");
+}
+
+// Kubelet was given another number of pods, below what is there.
+TEST_F(NodeUsageTest, ALoweredNumberOfPodsLeavesNoRoomAndNotLess) {
+  const Job first = made("d"), second = made("d");
+  usage_.add(first);
+  usage_.add(second);
+  NodeSpec fewer = node("d");
+  fewer.pods_max = 1;
+  ASSERT_TRUE(cluster_.upsert_node(fewer).ok());
+  usage_.node_changed(index('d'));
+  EXPECT_EQ(usage_.pods_left(index('d')), 0);
+  EXPECT_EQ(letters(usage_.full()), "d");
+  fewer.pods_max = 3;
+  ASSERT_TRUE(cluster_.upsert_node(fewer).ok());
+  usage_.node_changed(index('d'));
+  EXPECT_FALSE(usage_.any_full());
+}
+
+// R7.30: both the job that asks and the one that is there may insist on being alone.
+TEST_F(NodeUsageTest, UsersThatInsistAreAlone) {
+  const Job shared = made("a", "ann"), alone = made("b", "ann", "alone");
+  usage_.add(shared);
+  EXPECT_FALSE(usage_.restricts(false));
+  EXPECT_EQ(open_to("bob", false), "abcd");
+  EXPECT_EQ(open_to("bob", true), "bcd") << "bob insists";
+  usage_.add(alone);
+  EXPECT_TRUE(usage_.restricts(false));
+  EXPECT_EQ(open_to("bob", false), "acd") << "ann insists on b";
+  EXPECT_EQ(open_to("bob", true), "cd");
+  EXPECT_EQ(open_to("ann", true), "abcd") << "her own jobs are not in the way";
+  Job asking;
+  asking.request.user = "bob";
+  EXPECT_FALSE(usage_.open_to_user(asking, false, index('b'), nullptr));
+  EXPECT_TRUE(usage_.open_to_user(asking, false, index('b'), &alone)) << "as if it were gone";
+  usage_.remove(alone);
+  EXPECT_FALSE(usage_.restricts(false));
+}
+
+}  // namespace
+}  // namespace sched::testing
