@@ -224,6 +224,18 @@ TEST(Import, MakesADumpOfSacctmgrIntoAccounts) {
   }
 }
 
+// Found by the fuzzer: it ended the program.
+TEST(Import, WhatHasNoNameIsLeftOut) {
+  for (const char* line : {"Account - '':Fairshare=1\n", "Account - :x':Fairshare=1\n",
+                           "User - '':Fairshare=1\n", "QOS - '':Priority=1\n"}) {
+    const Imported imported = import_text("s", std::string{"Parent - 'root'\n"} + line);
+    EXPECT_EQ(imported.yaml, "") << line;
+    EXPECT_THAT(imported.remarks, Contains(StartsWith("s:2: "))) << line;
+  }
+  EXPECT_THAT(import_text("s", "NodeName=n1\nPartitionName= Nodes=n1\n").remarks,
+              Contains(StartsWith("s:2: is left out: ")));
+}
+
 TEST(Import, MakesATableOfQosIntoQos) {
   const Imported imported = import_text(
       "qos.txt",

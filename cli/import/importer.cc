@@ -104,6 +104,12 @@ class Importer {
   void read_account(const slurm::DumpLine& line, const std::string& parent);
   void read_user(const slurm::DumpLine& line, const std::string& account);
   std::vector<PlacedKey> placed(std::size_t line, const std::vector<KeyValue>& keys) const;
+  // What `read` makes of the name and of the keys that can be taken; nullopt, and a remark, if the
+  // name alone cannot be.
+  template <typename Read, typename Back>
+  auto taken(FilePlace place, const std::vector<KeyValue>& name, std::span<const PlacedKey> keys,
+             const Read& read, const Back& back)
+      -> std::optional<std::decay_t<decltype(read(name).value())>>;
 
   // --- objects ---
   void make_accounts();
@@ -154,6 +160,18 @@ std::vector<PlacedKey> Importer::placed(std::size_t line, const std::vector<KeyV
   std::vector<PlacedKey> all;
   for (const KeyValue& key : keys) all.push_back({at(line), key});
   return all;
+}
+
+template <typename Read, typename Back>
+auto Importer::taken(FilePlace place, const std::vector<KeyValue>& name,
+                     std::span<const PlacedKey> keys, const Read& read, const Back& back)
+    -> std::optional<std::decay_t<decltype(read(name).value())>> {
+  const CanTake can_take = comes_back(read, back);
+  if (const base::Status status = can_take(name); !status) {
+    remarks_.add(place, "is left out: " + status.error().message);
+    return std::nullopt;
+  }
+  return read(take_keys(name, keys, can_take, remarks_)).value();
 }
 
 // By the first line that says something.
@@ -230,9 +248,10 @@ void Importer::read_partition_line(const slurm::ConfLine& line) {
   const auto back = [](const sched::PartitionConfig& partition) {
     return control::translate_partition(partition.name, spec_of(partition), {});
   };
-  const std::vector<KeyValue> taken =
-      take_keys({line.keys.front()}, keys, comes_back(read, back), remarks_);
-  sched::PartitionConfig partition = read(taken).value();
+  std::optional<sched::PartitionConfig> read_partition =
+      taken(place, {line.keys.front()}, keys, read, back);
+  if (!read_partition) return;
+  sched::PartitionConfig& partition = *read_partition;
   if (partition.nodes.empty()) {
     remarks_.add(place, "PartitionName=" + partition.name + ": is left out: it has no nodes");
     return;
@@ -293,13 +312,13 @@ void Importer::read_qos(std::size_t line, const std::string& name,
   const auto back = [](const sched::QosConfig& qos) {
     return control::translate_qos(qos.name, spec_of(qos));
   };
-  const std::vector<KeyValue> taken = take_keys({{"Name", name}}, placed(line, keys),
-                                                comes_back(slurm::read_qos_keys, back), remarks_);
-  sched::QosConfig qos = slurm::read_qos_keys(taken).value();
-  for (std::string& victim : qos.preempt) victim = named(at(line), victim);
+  std::optional<sched::QosConfig> qos =
+      taken(at(line), {{"Name", name}}, placed(line, keys), slurm::read_qos_keys, back);
+  if (!qos) return;
+  for (std::string& victim : qos->preempt) victim = named(at(line), victim);
   kube::Qos object;
   object.metadata.name = named(at(line), name);
-  object.spec = spec_of(qos);
+  object.spec = spec_of(*qos);
   qos_.push_back({at(line), std::move(object)});
 }
 
@@ -336,14 +355,14 @@ void Importer::read_account(const slurm::DumpLine& line, const std::string& pare
   const auto back = [](const sched::AccountConfig& account) {
     return control::translate_account(account.name, spec_of(account));
   };
-  const std::vector<KeyValue> taken =
-      take_keys({{"Name", line.name}}, placed(line.number, line.keys),
-                comes_back(slurm::read_account_keys, back), remarks_);
-  sched::AccountConfig account = slurm::read_account_keys(taken).value();
-  account.name = named(at(line.number), account.name);
-  if (parent != kube::kRootAccount) account.parent = kube_name(parent);
-  if (account.name == kube::kRootAccount && account.limits == sched::Limits{}) return;
-  account_configs_.push_back({at(line.number), std::move(account)});
+  std::optional<sched::AccountConfig> account =
+      taken(at(line.number), {{"Name", line.name}}, placed(line.number, line.keys),
+            slurm::read_account_keys, back);
+  if (!account) return;
+  account->name = named(at(line.number), account->name);
+  if (parent != kube::kRootAccount) account->parent = kube_name(parent);
+  if (account->name == kube::kRootAccount && account->limits == sched::Limits{}) return;
+  account_configs_.push_back({at(line.number), std::move(*account)});
 }
 
 // A user becomes a namespace. Slurm's root is an administrator and needs none.
@@ -361,9 +380,11 @@ void Importer::read_user(const slurm::DumpLine& line, const std::string& account
   const auto back = [](const sched::UserConfig& config) {
     return control::translate_namespace(config.account, namespace_of(config));
   };
-  const std::vector<KeyValue> taken = take_keys({{"Name", line.name}, {"Account", account}}, keys,
-                                                comes_back(slurm::read_user_keys, back), remarks_);
-  user.value.config = slurm::read_user_keys(taken).value();
+  std::optional<sched::UserConfig> config =
+      taken(at(line.number), {{"Name", line.name}, {"Account", account}}, keys,
+            slurm::read_user_keys, back);
+  if (!config) return;
+  user.value.config = std::move(*config);
   user.value.config.name = named(at(line.number), line.name);
   user.value.config.account = kube_name(account);
   users_.push_back(std::move(user));

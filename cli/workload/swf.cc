@@ -113,7 +113,7 @@ base::Result<SwfJob> job_of(const Fields& fields) {
   job.submit = *submit;
   job.run = time_of(fields[kRun]);
   // No job has 0 processors, no time or no memory: that is another way to write "not known".
-  const auto positive = [&](Field field) { return fields[field] > 0 ? fields[field] : -1; };
+  const auto positive = [&](Field field) { return fields[field] >= 1 ? fields[field] : -1; };
   job.processors_allocated = number_of<int>(positive(kAllocated));
   job.processors_requested = number_of<int>(positive(kRequested));
   job.requested_time = time_of(positive(kTime));

@@ -39,7 +39,7 @@ TEST(Swf, EachFieldHasItsPlace) {
 }
 
 TEST(Swf, WhatIsNotKnownIsAbsent) {
-  const SwfTrace trace = read("1 0 -1 -1 4 -1 -1 -1 0 -1 -1 -1 -1 -1 -1 -1 -1 -1");
+  const SwfTrace trace = read("1 0 -1 -1 4 -1 -1 0.5 0 0 -1 -1 -1 -1 -1 -1 -1 -1");
   ASSERT_EQ(trace.size(), 1U);
   EXPECT_EQ(trace[0], (SwfJob{.number = 1, .processors_allocated = 4}));
   EXPECT_EQ(trace[0].processors(), 4) << "what it got";

@@ -1,0 +1,59 @@
+// Backfill with real processes: a wide job waits for nodes that are taken, short ones run before it
+// in the gap, and it starts when it was said to.
+#include <nlohmann/json.hpp>
+
+#include "e2e/scenarios/both/on_both.h"
+#include "slurm/hostlist.h"
+
+namespace scenarios {
+namespace {
+
+using std::chrono::abs;
+
+class Backfill : public OnBoth {
+ protected:
+  // Until it is told to end.
+  static std::vector<std::string> endless() {
+    return {"sh", "-c", "trap 'exit 0' TERM; sleep 1000 & wait"};
+  }
+  JobOptions in_batch(const std::string& name, int nodes_count, const std::string& limit,
+                      const std::vector<std::string>& command) const {
+    return {.name = name,
+            .nodes_count = nodes_count,
+            .command = command,
+            .partition = name_of("batch"),
+            .patch = {{"spec", {{"schedule", {{"timeLimit", limit}}}}}}};
+  }
+};
+
+TEST_F(Backfill, AWideJobStartsWhenItsEstimateSaidThoughAShortOneRanBefore) {
+  if (IsSkipped()) return;
+  const std::string nodes = slurm::compress_hostlist(all_nodes());
+  make_partition(name_of("batch"),
+                 {{"nodes", {{"hostlist", nodes}}}, {"overSubscribe", {{"policy", "Never"}}}});
+  ASSERT_NO_FATAL_FAILURE(submit_ready(in_batch("runs", 2, "40s", endless())));
+  const Instant free_at = *job("runs").status.start_time + seconds{40};
+
+  ASSERT_NO_FATAL_FAILURE(submit(in_batch("wide", 3, "60s", endless())));
+  ASSERT_NO_FATAL_FAILURE(wait_until(
+      "wide is expected", [&] { return job("wide").status.expected_start_time.has_value(); }));
+  const Instant expected = *job("wide").status.expected_start_time;
+  EXPECT_LE(abs(expected - free_at), seconds{2});
+  EXPECT_EQ(job("wide").status.planned_nodes, nodes);
+
+  ASSERT_NO_FATAL_FAILURE(submit(in_batch("long", 1, "120s", endless())));
+  ASSERT_NO_FATAL_FAILURE(submit(in_batch("short", 1, "5s", {"sleep", "2"})));
+  ASSERT_NO_FATAL_FAILURE(wait_state("short", "Completed"));
+  EXPECT_EQ(state("wide"), "Pending");
+  EXPECT_EQ(state("long"), "Pending") << "it might delay the wide one";
+
+  ASSERT_NO_FATAL_FAILURE(wait_state("wide", "Running", seconds{60}));
+  EXPECT_LE(abs(now() - expected), seconds{5});
+  ASSERT_NO_FATAL_FAILURE(wait_ready("wide"));
+  EXPECT_LE(abs(*job("wide").status.start_time - expected), seconds{5} + kLaunchTakes);
+  EXPECT_EQ(state("runs"), "Timeout");
+  EXPECT_EQ(state("long"), "Pending");
+}
+
+}  // namespace
+}  // namespace scenarios
