@@ -24,7 +24,7 @@ set(one_at_a_time Admission)
 set(needed_by_JobSets jobset)
 set(needed_by_Admission jobset)  # it tries the examples
 # Begun first, so that the lanes end at about the same time.
-set(long Rotation Nodes.ANodeThatIsPoweredOff Nodes.ANodeThatIsNotReady BadManifests LaunchOfAPartialGang)
+set(long Rotation Backfill Nodes.ANodeThatIsPoweredOff Nodes.ANodeThatIsNotReady BadManifests LaunchOfAPartialGang)
 
 # The tests of a program that the filter picks, as Suite.Test.
 function(names_of program filter result)
