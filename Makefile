@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo reference dist bench check check-long cluster-up cluster-down campaign soak e2e-kubernetes e2e-target bench-kubernetes format clean
+.PHONY: help deps build test dev demo reference does-it-help dist bench check check-long cluster-up cluster-down campaign soak e2e-kubernetes e2e-target bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 SLICE ?= 2s
@@ -51,6 +51,11 @@ reference: deps  ## write docs/reference/ anew, from the CRDs and the programs
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target reference_test
 	@KUBEGANG_WRITE_REFERENCE=1 $(BUILD)/tests/reference_test >/dev/null && git --no-pager diff --stat docs/reference
+
+does-it-help: deps  ## write docs/does-it-help.md anew: four schedulers on two workload models (minutes)
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target kubegang-study
+	@$(BUILD)/bin/kubegang-study docs && git --no-pager diff --stat docs
 
 dist: build  ## the plugin as an archive, with krew's manifest, in build/dist (DIST_URL=where they will lie)
 	@tools/dist $(BUILD) $(BUILD)/dist $(DIST_URL)

@@ -1,0 +1,130 @@
+#include "cli/study/study.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/check.h"
+#include "cli/scenario.h"
+#include "cli/workload/trace_jobs.h"
+#include "scheduler/simulate/totals.h"
+#include "scheduler/simulate/what_if.h"
+
+namespace cli {
+namespace {
+
+constexpr base::Duration kShortJob = std::chrono::minutes{10};
+
+double seconds(base::Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+double p95(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[(values.size() - 1) * 95 / 100];
+}
+
+Figures figures_of(const WorkloadModel& model, const simulate::Scenario& scenario,
+                   const simulate::WhatIf& result) {
+  const base::Instant last = scenario.inputs.back().at;
+  std::vector<double> responses, slowdowns, waits_short, waits_wide;
+  double used = 0;
+  for (std::size_t i = 0; i < result.jobs.size(); ++i) {
+    const int processors = scenario.jobs[i].request.tasks.value();
+    for (const simulate::Placement& placement : result.jobs[i].placements) {
+      used += processors * seconds(simulate::run_time(placement, placement.from, last));
+    }
+    if (i < kJobsOfWarmUp) continue;
+    const std::optional<simulate::Service> service = simulate::service_of(result.jobs[i]);
+    CHECK(service.has_value(), scenario.jobs[i].label);
+    responses.push_back(seconds(service->response));
+    slowdowns.push_back(static_cast<double>(service->slowdown_milli()) / 1'000);
+    const double wait = seconds(service->response - service->run);
+    if (service->run <= kShortJob) waits_short.push_back(wait);
+    if (processors * 4 >= model.processors) waits_wide.push_back(wait);
+  }
+  return {.response_mean = mean(responses),
+          .slowdown_mean = mean(slowdowns),
+          .wait_p95_short = p95(std::move(waits_short)),
+          .wait_p95_wide = p95(std::move(waits_wide)),
+          .utilization = used / (model.processors * seconds(last - base::Instant{}))};
+}
+
+// "45 s", "12 min", "3.4 h".
+std::string time_text(double seconds) {
+  std::array<char, 32> text{};
+  if (seconds < 100) {
+    std::snprintf(text.data(), text.size(), "%.0f s", seconds);
+  } else if (seconds < 6'000) {
+    std::snprintf(text.data(), text.size(), "%.0f min", seconds / 60);
+  } else {
+    std::snprintf(text.data(), text.size(), "%.1f h", seconds / 3'600);
+  }
+  return text.data();
+}
+
+}  // namespace
+
+std::string study_scenario(const WorkloadModel& model, const Policy& policy) {
+  return "nodes:\n- {name: 'n[1-" + std::to_string(model.processors) +
+         "]', cores: 1, memory: 1000}\nconf: {SelectType: select/linear, SchedulerType: " +
+         std::string{policy.scheduler_type} + ", PreemptMode: '" +
+         std::string{policy.preempt_mode} + "'}\npartitions:\n- {name: batch, Default: 'YES', " +
+         "OverSubscribe: '" + std::string{policy.over_subscribe} + "'}\ninputs: []\n";
+}
+
+Figures study(const WorkloadModel& model, const Policy& policy, double load) {
+  Figures sum;
+  for (const std::uint64_t seed : kSeeds) {
+    base::Result<simulate::Scenario> scenario =
+        read_scenario(study_scenario(model, policy), "study");
+    CHECK(scenario.ok(), scenario.error().message);
+    // As on Kubernetes: Slurm's own way to reckon the ends of suspended jobs is for replays.
+    scenario->configuration.cluster.as_recorded = false;
+    const SwfTrace trace = model.make({.seed = seed, .jobs_count = kJobsOfTrace, .load = load});
+    const base::Status added = add_trace(trace, std::nullopt, *scenario);
+    CHECK(added.ok());
+    const base::Result<simulate::WhatIf> result = simulate::run_what_if(*scenario);
+    CHECK(result.ok());
+    const Figures figures = figures_of(model, *scenario, *result);
+    sum.response_mean += figures.response_mean;
+    sum.slowdown_mean += figures.slowdown_mean;
+    sum.wait_p95_short += figures.wait_p95_short;
+    sum.wait_p95_wide += figures.wait_p95_wide;
+    sum.utilization += figures.utilization;
+  }
+  constexpr double kCount = kSeeds.size();
+  return {.response_mean = sum.response_mean / kCount,
+          .slowdown_mean = sum.slowdown_mean / kCount,
+          .wait_p95_short = sum.wait_p95_short / kCount,
+          .wait_p95_wide = sum.wait_p95_wide / kCount,
+          .utilization = sum.utilization / kCount};
+}
+
+std::string study_row(const Studied& studied) {
+  const Figures& figures = studied.figures;
+  std::array<char, 256> line{};
+  std::snprintf(line.data(), line.size(), "| %.2f | %s | %s | %.1f | %.1f %% | %s | %s |\n",
+                studied.load, std::string{studied.policy}.c_str(),
+                time_text(figures.response_mean).c_str(), figures.slowdown_mean,
+                100 * figures.utilization, time_text(figures.wait_p95_short).c_str(),
+                time_text(figures.wait_p95_wide).c_str());
+  return line.data();
+}
+
+std::string study_table(const std::vector<Studied>& all) {
+  std::string text =
+      "| Load | Scheduler | Mean response | Bounded slowdown | Utilization | 95 % wait, short "
+      "jobs | 95 % wait, wide jobs |\n|---|---|---|---|---|---|---|\n";
+  for (const Studied& studied : all) text += study_row(studied);
+  return text;
+}
+
+}  // namespace cli
