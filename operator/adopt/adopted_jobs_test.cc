@@ -1,0 +1,250 @@
+// One batch Job, step by step: which Jobs of ours are made and deleted for it, and what its status
+// says. (Whole lives against an API server: world_tests/adopted_jobs_test.cc.)
+#include "operator/adopt/adopted_jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/wellknown.h"
+#include "kube/testing/manual_clock.h"
+
+namespace control {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class AdoptedJobsTest : public testing::Test {
+ protected:
+  AdoptedJobsTest() {
+    batch_.metadata.name = "train";
+    batch_.metadata.ns = "team-a";
+    batch_.metadata.uid = "batch";
+    batch_.metadata.creation_timestamp = now_;
+    batch_.spec.managed_by = std::string{kube::kManagedBy};
+    batch_.spec.completion_mode = "Indexed";
+    batch_.spec.parallelism = batch_.spec.completions = 2;
+    const nlohmann::json container{{"name", "main"}, {"image", "none"}};
+    batch_.spec.pod_template = kube::RawJson{
+        nlohmann::json{{"spec", {{"restartPolicy", "Never"}, {"containers", {container}}}}}};
+    budget_.restore(now_);
+  }
+  void show(const kube::BatchJob& object) {
+    Changes<kube::BatchJob> changes;
+    changes[kube::key_of(object.metadata)] = std::make_shared<const kube::BatchJob>(object);
+    adopted_.observe(changes);
+  }
+  void show() {
+    batch_.metadata.resource_version = std::to_string(++version_);
+    show(batch_);
+  }
+  // What is due; writes of its status are answered as stored.
+  std::vector<Effect> due() {
+    budget_.refill(now_, false);
+    std::vector<Effect> others;
+    for (Effect& effect : adopted_.due(budget_, now_)) {
+      if (const auto* patch = std::get_if<PatchStatus<kube::BatchJob>>(&effect)) {
+        kube::BatchJob stored = *patch->to;
+        stored.metadata.resource_version = std::to_string(++version_);
+        batch_.status = stored.status;
+        auto* mirror = adopted_.find_status("batch");
+        (void)mirror->answered(stored, base::Result<kube::BatchJob>{stored}, now_);
+        adopted_.look_again("batch");
+      } else {
+        others.push_back(std::move(effect));
+      }
+    }
+    return others;
+  }
+  // The same until nothing but the time brings more.
+  std::vector<Effect> all_due() {
+    std::vector<Effect> all;
+    for (int i = 0; i < 10; ++i) {
+      for (Effect& effect : due()) all.push_back(std::move(effect));
+      now_ += seconds{3};  // what only informs is gathered
+    }
+    return all;
+  }
+  // The Job that was asked for, as the API server answers.
+  kube::Job made(const std::vector<Effect>& effects, const std::string& uid) {
+    EXPECT_THAT(effects, SizeIs(1));
+    const auto* create = effects.empty() ? nullptr : std::get_if<CreateJob>(&effects.front());
+    EXPECT_NE(create, nullptr);
+    kube::Job job = create == nullptr ? kube::Job{} : *create->job;
+    job.metadata.uid = uid;
+    job.metadata.resource_version = std::to_string(++version_);
+    return job;
+  }
+  void answer(const kube::Job& job) {
+    adopted_.answered(JobCreated{.owner_uid = "batch", .result = job}, now_);
+  }
+  void ends(kube::Job& job, kube::JobState state) {
+    job.status.state = state;
+    job.status.end_time = now_;
+    job.status.run_time = kube::RunTime{seconds{10}, now_};
+    adopted_.observe_ended(job);
+  }
+  std::string says(std::string_view type) const {
+    const auto* found = kube::find_condition(batch_.status.conditions, type);
+    if (found == nullptr) return "";
+    return std::string{kube::to_string(found->status)} + " " + found->reason;
+  }
+
+  base::Instant now_ = kube::ManualClock::kStart;
+  int version_ = 0;
+  kube::BatchJob batch_;
+  std::vector<std::string> events_;
+  const Report report_{{.event = [this](const kube::ObjectReference&, bool, const std::string& why,
+                                        const std::string&) { events_.push_back(why); }}};
+  InformBudget budget_;
+  AdoptedJobs adopted_{report_};
+};
+
+TEST_F(AdoptedJobsTest, MakesOneJobAndNotASecondWhileTheWatchLags) {
+  show();
+  const kube::Job job = made(due(), "one");
+  EXPECT_EQ(job.metadata.name, "train");
+  EXPECT_EQ(kube::controller_of(job.metadata)->uid, "batch");
+  EXPECT_EQ(job.metadata.labels.at(std::string{kube::kLabelAttempt}), "0");
+  show();
+  EXPECT_THAT(due(), IsEmpty()) << "the creation is under way";
+  answer(job);
+  EXPECT_THAT(due(), IsEmpty()) << "it was made, though no watch has shown it";
+}
+
+// Made and deleted again before any watch showed it.
+TEST_F(AdoptedJobsTest, AJobThatIsNeverSeenIsMadeAgain) {
+  show();
+  answer(made(due(), "one"));
+  (void)due();
+  now_ += seconds{31};
+  show();
+  EXPECT_THAT(due(), SizeIs(1));
+}
+
+TEST_F(AdoptedJobsTest, ASuccessIsTheEnd) {
+  show();
+  kube::Job job = made(due(), "one");
+  answer(job);
+  ends(job, kube::JobState::kCompleted);
+  EXPECT_THAT(all_due(), IsEmpty());
+  EXPECT_EQ(says(kube::kBatchComplete).substr(0, 4), "True");
+  EXPECT_EQ(batch_.status.succeeded, 2);
+  adopted_.forget_job("one");  // deleted by its time to live
+  EXPECT_THAT(all_due(), IsEmpty()) << "nothing follows it";
+}
+
+// The attempts are numbered in their label, so a new leader counts the same.
+TEST_F(AdoptedJobsTest, AFailureIsFollowedByAnAttemptAfterABackOff) {
+  show();
+  kube::Job first = made(due(), "one");
+  answer(first);
+  const base::Instant end = now_;
+  ends(first, kube::JobState::kFailed);
+  kube::Job second = made(all_due(), "two");
+  EXPECT_EQ(second.metadata.labels.at(std::string{kube::kLabelAttempt}), "1");
+  EXPECT_EQ(second.spec.schedule.begin_time, end + seconds{10});
+  EXPECT_EQ(batch_.status.failed, 1);
+  answer(second);
+  const base::Instant again = now_;
+  ends(second, kube::JobState::kOutOfMemory);
+  const kube::Job third = made(all_due(), "three");
+  EXPECT_EQ(third.spec.schedule.begin_time, again + seconds{20}) << "twice as long each time";
+}
+
+TEST_F(AdoptedJobsTest, SoManyFailuresAreTooMany) {
+  batch_.spec.backoff_limit = 0;
+  show();
+  kube::Job job = made(due(), "one");
+  answer(job);
+  ends(job, kube::JobState::kFailed);
+  EXPECT_THAT(all_due(), IsEmpty());
+  EXPECT_EQ(says(kube::kBatchFailed), "True BackoffLimitExceeded");
+}
+
+// It was cancelled, or ran out of time: the same would happen again, or its user wants it so.
+TEST_F(AdoptedJobsTest, AnEndThatIsNoFailureOfTheProgramIsNotTriedAgain) {
+  show();
+  kube::Job job = made(due(), "one");
+  answer(job);
+  ends(job, kube::JobState::kTimeout);
+  EXPECT_THAT(all_due(), IsEmpty());
+  EXPECT_EQ(says(kube::kBatchFailed), "True DeadlineExceeded");
+}
+
+TEST_F(AdoptedJobsTest, ASuspendedJobIsDeletedAndMadeAgainAfterwards) {
+  show();
+  kube::Job job = made(due(), "one");
+  answer(job);
+  batch_.spec.suspend = true;
+  show();
+  const auto deleted = due();
+  ASSERT_THAT(deleted, SizeIs(1));
+  EXPECT_EQ(std::get<DeleteJob>(deleted.front()).uid, "one");
+  now_ += seconds{9};
+  show();
+  EXPECT_THAT(due(), IsEmpty()) << "that was asked for a moment ago";
+  now_ += seconds{1};
+  EXPECT_THAT(due(), SizeIs(1)) << "again, until it is gone";
+  adopted_.forget_job("one");
+  EXPECT_THAT(all_due(), IsEmpty());
+  EXPECT_EQ(says(kube::kBatchSuspended).substr(0, 4), "True");
+  batch_.spec.suspend = false;
+  show();
+  EXPECT_THAT(all_due(), SizeIs(1));
+}
+
+TEST_F(AdoptedJobsTest, ARefusalIsToldOnceAndTriedAgainLater) {
+  show();
+  (void)made(due(), "one");
+  adopted_.answered(JobCreated{.owner_uid = "batch",
+                               .result = base::Error{base::Code::kPermissionDenied, "quota"}},
+                    now_);
+  (void)due();
+  EXPECT_EQ(events_, (std::vector<std::string>{"Refused"}));
+  (void)due();
+  EXPECT_EQ(events_.size(), 1U);
+  EXPECT_EQ(says(kube::kBatchAccepted), "False NotMade");
+  now_ += minutes{6};
+  EXPECT_THAT(due(), SizeIs(1));
+}
+
+// The name of the batch Job is taken by a Job of a user's own.
+TEST_F(AdoptedJobsTest, ATakenNameIsNotARefusal) {
+  show();
+  EXPECT_EQ(made(due(), "one").metadata.name, "train");
+  adopted_.answered(
+      JobCreated{.owner_uid = "batch", .result = base::Error{base::Code::kAlreadyExists, "exists"}},
+      now_);
+  const kube::Job other = made(due(), "one");
+  EXPECT_NE(other.metadata.name, "train");
+  EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(AdoptedJobsTest, OfADeletedBatchJobNothingIsMade) {
+  show();
+  answer(made(due(), "one"));
+  Changes<kube::BatchJob> changes;
+  changes[kube::key_of(batch_.metadata)] = nullptr;
+  adopted_.observe(changes);
+  EXPECT_THAT(due(), IsEmpty());
+  EXPECT_EQ(adopted_.find_status("batch"), nullptr);
+  adopted_.forget_job("one");
+  EXPECT_THAT(due(), IsEmpty());
+  EXPECT_EQ(adopted_.next_due(now_), base::kNever);
+}
+
+TEST_F(AdoptedJobsTest, JobsOfOthersArePassedOver) {
+  kube::Job foreign;
+  foreign.metadata.uid = "foreign";
+  foreign.status.state = kube::JobState::kFailed;
+  adopted_.observe_ended(foreign);
+  EXPECT_EQ(adopted_.next_due(now_), base::kNever);
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,110 @@
+// What a job's status says of its times, and when that is written.
+#include "operator/jobs/run_times.h"
+
+#include <gtest/gtest.h>
+
+#include "api/wellknown.h"
+#include "operator/testing/job_parts_fixture.h"
+
+namespace control {
+namespace {
+
+using std::chrono::seconds;
+
+class RunTimesTest : public JobPartsFixture {
+ protected:
+  RunTimesTest() { times_.restore(now); }
+  // All its pods run, and the scheduler knows.
+  JobRecord& ready() {
+    JobRecord& job = started();
+    scheduler.tell(sched::JobReady{job.id});
+    (void)events();
+    job.status.unmark();
+    (void)jobs.take_marked();
+    times_.observe(job);
+    return job;
+  }
+  void pass(base::Duration time) {
+    now += time;
+    times_.refresh(jobs, scheduler, now);
+  }
+  bool is_marked() { return !jobs.take_marked().empty(); }
+
+  RunTimes times_;
+};
+
+TEST_F(RunTimesTest, AreShownOnceAMinuteOfAJobThatRuns) {
+  JobRecord& job = ready();
+  EXPECT_EQ(times_.next_due(), now + seconds{60});
+  const base::Instant began = now;
+  pass(seconds{59});
+  EXPECT_FALSE(is_marked());
+  EXPECT_FALSE(job.wanted().run_time.has_value());
+  pass(seconds{1});
+  EXPECT_TRUE(is_marked());
+  EXPECT_EQ(job.wanted().start_time, began);
+  EXPECT_EQ(job.wanted().run_time, (kube::RunTime{seconds{60}, now}));
+  EXPECT_EQ(job.wanted().suspend_time, (kube::RunTime{seconds{0}, now}));
+  EXPECT_EQ(job.status.urgency(), WriteUrgency::kInforms);
+  EXPECT_EQ(times_.next_due(), now + seconds{60});
+}
+
+// Of a job that waits for its pods nothing has run.
+TEST_F(RunTimesTest, AreNotShownOfAJobThatIsNotReady) {
+  JobRecord& job = started();
+  (void)jobs.take_marked();
+  times_.observe(job);
+  pass(seconds{60});
+  EXPECT_FALSE(is_marked());
+  EXPECT_FALSE(job.wanted().run_time.has_value());
+}
+
+// A status that would say the same is not written.
+TEST_F(RunTimesTest, AreLeftAsTheyAreWhileTheJobStandsStill) {
+  JobRecord& job = ready();
+  pass(seconds{60});
+  ASSERT_TRUE(is_marked());
+  scheduler.tell(sched::UserSuspend{job.id});
+  (void)jobs.take_marked();
+  const auto shown = job.wanted().run_time;
+  pass(seconds{60});
+  EXPECT_FALSE(is_marked());
+  EXPECT_EQ(job.wanted().run_time, shown);
+}
+
+TEST_F(RunTimesTest, AreNotShownOfAJobThatEndsOrIsForgotten) {
+  JobRecord& job = ready();
+  job.wanted().ending = kube::JobEnding{};
+  pass(seconds{60});
+  EXPECT_FALSE(is_marked()) << "its end says its times";
+  job.wanted().ending.reset();
+  times_.forget(job.uid);
+  pass(seconds{60});
+  EXPECT_FALSE(is_marked());
+}
+
+// A job that left its nodes is not looked at any more, though it may be known for days.
+TEST_F(RunTimesTest, FollowTheAllocation) {
+  JobRecord& job = ready();
+  job.deleted = true;
+  times_.observe(job);
+  pass(seconds{60});
+  EXPECT_FALSE(is_marked());
+  job.deleted = false;
+  times_.observe(job);
+  pass(seconds{60});
+  EXPECT_TRUE(is_marked());
+}
+
+// What is shown at a commit point marks nothing by itself: the caller writes it with the rest.
+TEST_F(RunTimesTest, ShowTimesMarksNothing) {
+  JobRecord& job = ready();
+  now += seconds{5};
+  show_times(job, scheduler, now);
+  EXPECT_FALSE(is_marked());
+  EXPECT_EQ(job.wanted().run_time, (kube::RunTime{seconds{5}, now}));
+  EXPECT_TRUE(job.wanted().priority.has_value());
+}
+
+}  // namespace
+}  // namespace control
