@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "cli/cluster/followed_queue.h"
@@ -9,6 +10,7 @@
 #include "cli/cluster/read.h"
 #include "cli/testing/program_fixture.h"
 #include "kube/api/batch_job.h"
+#include "kube/api/node.h"
 #include "kube/api/time_format.h"
 
 namespace cli {
@@ -465,18 +467,15 @@ TEST_F(ClusterCommands, InfoShowsPartitionsAndNodeStates) {
   partition.spec.nodes.hostlist = "n[1-4]";
   partition.spec.is_default = true;
   ASSERT_TRUE(client_.create(partition).ok());
-  for (const char* name : {"n1", "n2", "n3", "n4"}) {
-    nlohmann::json node = {
-        {"apiVersion", "v1"},
-        {"kind", "Node"},
-        {"metadata", {{"name", name}}},
-        {"spec", {{"unschedulable", std::string{name} == "n4"}}},
-        {"status",
-         {{"allocatable", {{"cpu", "8"}}},
-          {"conditions",
-           {{{"type", "Ready"}, {"status", std::string{name} == "n3" ? "False" : "True"}}}}}}};
-    ASSERT_TRUE(client_.create_json<kube::Node>("", node).ok());
-  }
+  add_nodes("n[1-4]");
+  ASSERT_TRUE(
+      client_.patch<kube::Node>({.ns = "", .name = "n4"}, {{"spec", {{"unschedulable", true}}}})
+          .ok());
+  const nlohmann::json not_ready = {{{"type", "Ready"}, {"status", "False"}}};
+  ASSERT_TRUE(client_
+                  .patch_status<kube::Node>({.ns = "", .name = "n3"},
+                                            {{"status", {{"conditions", not_ready}}}})
+                  .ok());
   add_job("default", "j", {},
           {.state = kube::JobState::kRunning, .allocation = on("n1"), .conditions = ready()});
   const Ran ran = run({"info"});
@@ -502,15 +501,7 @@ TEST_F(ClusterCommands, InfoAndExplainSayWhyNodesTakeNoJobs) {
   said.status.unusable_nodes = 2;
   said.status.unusable = {{"AgentNotReady", "has an agent that says Stopped", 2, "n[1-2]"}};
   ASSERT_TRUE(client_.patch_status_from(*created, said).ok());
-  for (const char* name : {"n1", "n2", "n3"}) {
-    const nlohmann::json node = {{"apiVersion", "v1"},
-                                 {"kind", "Node"},
-                                 {"metadata", {{"name", name}}},
-                                 {"status",
-                                  {{"allocatable", {{"cpu", "8"}}},
-                                   {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
-    ASSERT_TRUE(client_.create_json<kube::Node>("", node).ok());
-  }
+  add_nodes("n[1-3]");
   add_job("default", "runs", {},
           {.state = kube::JobState::kRunning,
            .allocation = on("n[2-3]"),

@@ -57,15 +57,7 @@ class StandingTest : public ProgramTest {
     record.spec.namespaces = {{"physics", "team-a", 2'000'000, 250'000},
                               {"chemistry", "team-b", 6'000'000, 750'000}};
     ASSERT_TRUE(client_.create(record).ok());
-    for (const char* name : {"n1", "n2", "n3", "n4"}) {
-      const nlohmann::json node = {{"apiVersion", "v1"},
-                                   {"kind", "Node"},
-                                   {"metadata", {{"name", name}}},
-                                   {"status",
-                                    {{"allocatable", {{"cpu", "8"}}},
-                                     {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
-      ASSERT_TRUE(client_.create_json<kube::Node>("", node).ok());
-    }
+    add_nodes("n[1-4]");
     add_waiting("team-b", "wide", 1, 2);
     add_waiting("team-a", "small", 2, 1);
   }
