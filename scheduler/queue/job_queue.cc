@@ -95,19 +95,22 @@ void JobQueue::erase(const QueueRecord& record, const Cluster& cluster) {
 bool JobQueue::set_priorities(const std::function<Priority(const QueueRecord&)>& priority_of) {
   bool changed = lanes_.size() > 1;
   for (Lane& lane : lanes_) {
+    // A walk over the set goes from one cache miss to the next, so there is only one.
+    std::vector<const Place*> places;
     std::vector<QueueRecord> records;
+    places.reserve(lane.records.size());
     records.reserve(lane.records.size());
     for (const Place& place : lane.records) {
-      QueueRecord record = place.record;
+      places.push_back(&place);
+      QueueRecord& record = records.emplace_back(place.record);
       record.priority = priority_of(record);
-      records.push_back(in_lane(lane, record));
+      if (lane.within) record.within = record.priority;
     }
     if (!std::is_sorted(records.begin(), records.end(), InLane{})) {
       std::sort(records.begin(), records.end(), InLane{});
       changed = true;
     }
-    auto next = records.begin();
-    for (const Place& place : lane.records) place.record = *next++;
+    for (std::size_t i = 0; i < places.size(); ++i) places[i]->record = records[i];
   }
   return changed;
 }
