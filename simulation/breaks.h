@@ -21,6 +21,9 @@ enum class Break {
   kDeletedStaysFrozen,  // a pod that is being deleted is not thawed
   kGoneNotListed,       // an informer does not list again after 410
   kOutcomeLost,         // a write that failed is never heard of
+  kNeverConfirmed,      // an agent does not hear what its quorum read says
+  kEndNotStored,        // what follows from a job's end is done before it is stored
+  kChargesForgotten,    // the record of usage does not list the jobs that have nodes
 };
 
 struct BreakInfo {
@@ -28,7 +31,7 @@ struct BreakInfo {
   std::string_view name;
 };
 
-inline constexpr std::array<BreakInfo, 10> kBreaks{{
+inline constexpr std::array<BreakInfo, 13> kBreaks{{
     {Break::kStartNotStored, "start-not-stored"},
     {Break::kEndingNotStored, "ending-not-stored"},
     {Break::kJournalAfterFreeze, "journal-after-freeze"},
@@ -39,6 +42,9 @@ inline constexpr std::array<BreakInfo, 10> kBreaks{{
     {Break::kDeletedStaysFrozen, "deleted-stays-frozen"},
     {Break::kGoneNotListed, "gone-not-listed"},
     {Break::kOutcomeLost, "outcome-lost"},
+    {Break::kNeverConfirmed, "never-confirmed"},
+    {Break::kEndNotStored, "end-not-stored"},
+    {Break::kChargesForgotten, "charges-forgotten"},
 }};
 
 constexpr std::optional<Break> parse_break(std::string_view name) {

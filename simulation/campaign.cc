@@ -21,25 +21,10 @@ namespace {
 
 // Every checker has to look at something in a campaign.
 constexpr std::array kCheckers{
-    "all end",
-    "barrier",
-    "commit",
-    "deleted",
-    "fail open",
-    "frozen",
-    "gang agrees",
-    "goes back",
-    "job numbers",
-    "lost",
-    "obeys",
-    "overlap",
-    "quiet",
-    "started twice",
-    "teardown",
-    "time",
-    "timetable",
-    "verdict",
-    "verdict at the end",
+    "all end",   "attempts", "barrier",     "batch verdict",      "commit",      "deleted",
+    "fail open", "frozen",   "gang agrees", "goes back",          "job numbers", "lost",
+    "obeys",     "overlap",  "quiet",       "started twice",      "teardown",    "time",
+    "timetable", "usage",    "verdict",     "verdict at the end",
 };
 
 thread_local std::uint64_t round_of_this_thread = 0;

@@ -20,7 +20,7 @@ constexpr Time kFrozenMax = seconds{6};
 constexpr Time kThawedWithin = seconds{1};
 constexpr Time kOverlapMax = milliseconds{300};
 constexpr Time kHearsWithin = seconds{3};
-constexpr Time kObeysWithin = seconds{15};
+constexpr Time kObeysWithin = seconds{10};
 constexpr Time kGangAgreesWithin = seconds{5};
 constexpr Time kAfterRestore = seconds{60};
 constexpr Time kSample = milliseconds{100};
@@ -40,6 +40,26 @@ std::string state_of(const kube::Job& job) {
   return job.status.state ? std::string{kube::to_string(*job.status.state)} : "none";
 }
 
+// The batch Job that it runs; null if it is a user's own.
+const kube::OwnerReference* batch_owner(const kube::Job& job) {
+  const kube::OwnerReference* owner = kube::controller_of(job.metadata);
+  return owner != nullptr && owner->api_version.starts_with("batch/") ? owner : nullptr;
+}
+
+// Under which name its user knows it.
+const std::string& name_of(const kube::Job& job) {
+  const kube::OwnerReference* owner = batch_owner(job);
+  return owner == nullptr ? job.metadata.name : owner->name;
+}
+
+bool says(const json& object, const char* type) {
+  const json status = object.value("status", json::object());
+  for (const json& condition : status.value("conditions", json::array())) {
+    if (condition.value("type", "") == type) return condition.value("status", "") == "True";
+  }
+  return false;
+}
+
 std::int64_t label_number(const json& pod, std::string_view label) {
   const json& metadata = pod["metadata"];
   const auto labels = metadata.find("labels");
@@ -51,8 +71,11 @@ std::int64_t label_number(const json& pod, std::string_view label) {
 
 Ledger::Ledger(devcluster::ApiServer& server, const Time& now, const Plan& plan, Tally& tally)
     : server_{server}, now_{now}, plan_{plan}, tally_{tally} {
-  for (const char* path : {paths::kAllJobs, paths::kTables, paths::kAllPods, paths::kLeases})
+  // Jobs before the batch Jobs that follow from them.
+  for (const char* path :
+       {paths::kAllJobs, paths::kAllBatchJobs, paths::kTables, paths::kAllPods, paths::kLeases}) {
     streams_.push_back({path, nullptr});
+  }
 }
 
 void Ledger::find(const std::string& checker, const std::string& text) {
@@ -72,11 +95,23 @@ Time Ledger::streak(const std::string& name, bool holds) {
 void Ledger::restored() {
   restored_at_ = now_;
   jobs_.clear();
+  batch_.clear();
   pods_.clear();
   tables_.clear();
   // After a restore from a backup nothing that was seen before counts; the watches begin with what
   // is stored now.
   for (Stream& stream : streams_) stream.stream.reset();
+}
+
+void Ledger::partition_goes() {
+  for (auto& [uid, facts] : jobs_) {
+    if (facts.job.status.allocation) facts.unsliced_start = facts.job.status.starts.value_or(0);
+  }
+}
+
+bool Ledger::is_unsliced(const Program& program) const {
+  const auto job = jobs_.find(program.job_uid);
+  return job != jobs_.end() && job->second.unsliced_start == program.start;
 }
 
 void Ledger::fault() {
@@ -120,6 +155,8 @@ void Ledger::take(const std::string& path, const std::string& line) {
   const json& object = event["object"];
   if (path == paths::kAllJobs) {
     if (auto job = kube::decode<kube::Job>(object); job.ok()) on_job(type, std::move(*job));
+  } else if (path == paths::kAllBatchJobs) {
+    on_batch_job(type, object);
   } else if (path == paths::kTables) {
     auto table = kube::decode<kube::NodeTimetable>(object);
     if (table.ok()) on_table(type, std::move(*table));
@@ -133,43 +170,56 @@ void Ledger::take(const std::string& path, const std::string& line) {
 
 void Ledger::on_job(const std::string& type, kube::Job job) {
   const std::string uid = job.metadata.uid;
-  const std::string name = job.metadata.name;
+  const std::string name = name_of(job);
   if (type == "DELETED") {
     ++tally_.looked["lost"];
-    if (!deleted_by_user_.contains(name)) find("lost", "job " + name + " was deleted by no user");
-    gone_.insert(uid);
+    // A restore may take the batch Job away, and that takes this one along.
+    const bool excused = now_ < restored_at_ + kAfterRestore && batch_owner(job) != nullptr;
+    if (!deleted_by_user_.contains(name) && !excused) {
+      find("lost", "job " + name + " was deleted by no user");
+    }
+    jobs_went_ = true;
     jobs_.erase(uid);
     return;
   }
   const auto [entry, fresh] = jobs_.try_emplace(uid);
   JobFacts& facts = entry->second;
+  if (const kube::OwnerReference* owner = batch_owner(job)) {
+    facts.owner = owner->uid;
+    owners_[uid] = owner->uid;
+  }
   const kube::Job before = std::exchange(facts.job, std::move(job));
   const kube::JobStatus& status = facts.job.status;
   // There is nothing to compare it with.
   if (fresh) return;
   ++tally_.looked["verdict"];
-  if (is_final_state(before) && before.status.state != status.state) {
+  // For so long a leader may not have noticed that the store was set back.
+  const bool two_leaders = now_ < restored_at_ + kHearsWithin;
+  if (is_final_state(before) && before.status.state != status.state && !two_leaders) {
     find("verdict",
          "job " + name + " was " + state_of(before) + " and became " + state_of(facts.job));
   }
-  if (before.status.starts.value_or(0) > status.starts.value_or(0) ||
-      before.status.term.value_or(0) > status.term.value_or(0)) {
+  const bool went_back = before.status.starts.value_or(0) > status.starts.value_or(0) ||
+                         before.status.term.value_or(0) > status.term.value_or(0);
+  if (went_back && !two_leaders) {
     find("verdict", "starts or term of job " + name + " went back");
   }
   if (status.starts != before.status.starts) {
     facts.ready_at = kNoTime;
     // A new start: run times are those of one start.
+    facts.was_ready = false;
     facts.ran = base::Duration{0};
   }
   const bool ready = kube::is_true(status.conditions, kube::kReady);
   if (ready && !kube::is_true(before.status.conditions, kube::kReady)) facts.ready_at = now_;
+  facts.was_ready = facts.was_ready || ready;
   if (!is_final_state(before) && is_final_state(facts.job)) on_final(facts, now_);
 }
 
 // What the job is said to have come to is what its programs did.
 void Ledger::on_final(JobFacts& facts, Time now) {
   const kube::Job& job = facts.job;
-  const std::string& name = job.metadata.name;
+  const std::string& name = name_of(job);
   const std::int64_t start = job.status.starts.value_or(0);
   const auto planned = std::find_if(plan_.jobs.begin(), plan_.jobs.end(),
                                     [&](const JobPlan& one) { return one.name == name; });
@@ -199,6 +249,34 @@ void Ledger::on_final(JobFacts& facts, Time now) {
   if (std::chrono::abs(off) > plan_.slice + seconds{2}) {
     find("time", "job " + name + " ran " + text_of(facts.ran) + ", accounted " +
                      text_of(job.status.run_time->elapsed));
+  }
+}
+
+// What its user waits for says no more than what is stored of the Jobs that run it, and is final.
+void Ledger::on_batch_job(const std::string& type, const json& object) {
+  const std::string uid = object["metadata"].value("uid", "");
+  if (type == "DELETED") {
+    batch_.erase(uid);
+    return;
+  }
+  BatchFacts& facts = batch_[uid];
+  facts.name = object["metadata"].value("name", "");
+  const BatchFacts before = facts;
+  facts.complete = says(object, "Complete");
+  facts.failed = says(object, "Failed");
+  ++tally_.looked["batch verdict"];
+  if (before.complete != facts.complete || before.failed != facts.failed) {
+    if (before.complete || before.failed) {
+      find("batch verdict", "batch Job " + facts.name + " had ended and its conditions changed");
+    }
+  }
+  if (!facts.complete || before.complete || now_ < restored_at_ + kAfterRestore) return;
+  const bool stored = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+    return entry.second.owner == uid && entry.second.job.status.state == kube::JobState::kCompleted;
+  });
+  if (!stored) {
+    find("batch verdict",
+         "batch Job " + facts.name + " is Complete, no Job of it is stored as Completed");
   }
 }
 
@@ -296,7 +374,25 @@ void Ledger::program_started(const Program& program) {
       find("started twice", program.name + " starts, its job is final");
     }
   }
+  if (!excused) check_attempts(program);
   running.push_back(program);
+}
+
+// Of the Jobs that run one batch Job one has programs, but for those that are told to end.
+void Ledger::check_attempts(const Program& program) {
+  const auto owner = owners_.find(program.job_uid);
+  if (owner == owners_.end()) return;
+  ++tally_.looked["attempts"];
+  for (const auto& [uid, running] : running_) {
+    const auto other = owners_.find(uid);
+    if (uid == program.job_uid || other == owners_.end() || other->second != owner->second) {
+      continue;
+    }
+    for (const Program& one : running) {
+      if (is_ending(one) || suffered_.contains(one.node) || lost_pods_.contains(one.name)) continue;
+      find("started twice", program.name + " starts while " + one.name + " runs for it");
+    }
+  }
 }
 
 void Ledger::program_ended(const Program& program, bool by_itself) {
@@ -373,6 +469,7 @@ void Ledger::sample_overlaps(Node& node) {
   std::vector<const Program*> running;
   for (const auto& [uid, program] : node.kubelet->programs()) {
     if (!is_settled(node, program) || is_ending(program) || kernel.stands(uid)) continue;
+    if (is_unsliced(program)) continue;
     // The agent has done its part. The kernel cannot stop the task, and no scheduler could.
     if (kernel.is_asked_frozen(uid)) {
       ++tally_.looked["overlap of a task that does not freeze"];
@@ -559,7 +656,10 @@ void Ledger::thawed(Node& node, const std::string& uid) {
 
 bool Ledger::all_final() const {
   return std::all_of(jobs_.begin(), jobs_.end(),
-                     [](const auto& entry) { return is_final_state(entry.second.job); });
+                     [](const auto& entry) { return is_final_state(entry.second.job); }) &&
+         std::all_of(batch_.begin(), batch_.end(), [](const auto& entry) {
+           return entry.second.complete || entry.second.failed;
+         });
 }
 
 std::string Ledger::unfinished() const {
@@ -569,6 +669,9 @@ std::string Ledger::unfinished() const {
     text += facts.job.metadata.name + " is " + state_of(facts.job) + " (" +
             facts.job.status.reason + "), starts " +
             std::to_string(facts.job.status.starts.value_or(0)) + "; ";
+  }
+  for (const auto& [uid, facts] : batch_) {
+    if (!facts.complete && !facts.failed) text += "batch Job " + facts.name + " has not ended; ";
   }
   return text;
 }
@@ -590,6 +693,31 @@ void Ledger::check_end() {
       }
     }
   }
+}
+
+// Each run of a job is charged once, in whole seconds; what was charged of runs that were requeued,
+// or whose jobs are gone, no status tells.
+void Ledger::check_usage(base::Duration recorded) {
+  if (restored_at_ >= Time{0}) return;
+  ++tally_.looked["usage"];
+  base::Duration ran{0};
+  bool all_told = !jobs_went_;
+  std::string text;
+  for (const auto& [uid, facts] : jobs_) {
+    const kube::JobStatus& status = facts.job.status;
+    if (!facts.was_ready) continue;
+    if (status.starts.value_or(0) > 1) all_told = false;
+    if (!status.run_time || !status.allocation) {
+      all_told = false;
+      continue;
+    }
+    ran += status.run_time->elapsed;
+    text += " " + facts.job.metadata.name + " " + text_of(status.run_time->elapsed);
+  }
+  const base::Duration rounding = seconds{1} * static_cast<std::int64_t>(jobs_.size());
+  const bool too_much = all_told && recorded > ran + rounding;
+  if (recorded + rounding >= ran && !too_much) return;
+  find("usage", "recorded are " + text_of(recorded) + ", jobs ran:" + text);
 }
 
 }  // namespace simulation

@@ -56,6 +56,8 @@ class Ledger final : public ProgramObserver {
   void user_ends(const std::string& job_name) { ended_by_user_.insert(job_name); }
   void user_deletes(const std::string& job_name) { deleted_by_user_.insert(job_name); }
   void restored();  // etcd went back
+  // An administrator deletes one: what runs finishes unsliced.
+  void partition_goes();
   // Somebody deleted the pod by force: before its job is ready it is made again.
   void pod_lost(const std::string& pod) { lost_pods_.insert(pod); }
   void fault();  // something was done to the cluster
@@ -65,6 +67,8 @@ class Ledger final : public ProgramObserver {
   bool all_final() const;
   std::string unfinished() const;
   void check_end();
+  // `recorded`: what all jobs together are said to have used.
+  void check_usage(base::Duration recorded);
 
  private:
   struct JobFacts {
@@ -73,7 +77,13 @@ class Ledger final : public ProgramObserver {
     std::int64_t ended_badly = 0;
     base::Duration ran{0};  // since it was ready, as sampled
     Time ready_at = kNoTime;
-    bool checked_time = false;
+    bool was_ready = false;            // in its present start
+    std::int64_t unsliced_start = -1;  // whose partition was deleted: it takes no turns any more
+    std::string owner;                 // UID of the batch Job that it runs
+  };
+  struct BatchFacts {
+    std::string name;
+    bool complete = false, failed = false;
   };
   struct PodFacts {
     std::string job_uid;
@@ -97,6 +107,9 @@ class Ledger final : public ProgramObserver {
   void take(const std::string& path, const std::string& line);
   void on_job(const std::string& type, kube::Job job);
   void on_final(JobFacts& facts, Time now);
+  void on_batch_job(const std::string& type, const nlohmann::json& object);
+  void check_attempts(const Program& program);
+  bool is_unsliced(const Program& program) const;
   void on_pod(const std::string& type, const nlohmann::json& pod);
   void on_torn_down(const nlohmann::json& pod, const PodFacts& facts);
   void on_table(const std::string& type, kube::NodeTimetable table);
@@ -123,9 +136,11 @@ class Ledger final : public ProgramObserver {
   Tally& tally_;
   std::optional<Finding> finding_;
   std::vector<Stream> streams_;
-  std::map<std::string, JobFacts> jobs_;                 // by UID
-  std::set<std::string> gone_;                           // UIDs of jobs that were deleted
-  std::map<std::string, PodFacts> pods_;                 // by UID
+  std::map<std::string, JobFacts> jobs_;       // by UID
+  std::map<std::string, BatchFacts> batch_;    // by UID
+  std::map<std::string, std::string> owners_;  // batch Job's UID by Job's, also of gone ones
+  bool jobs_went_ = false;                     // some were deleted
+  std::map<std::string, PodFacts> pods_;       // by UID
   std::map<std::string, kube::NodeTimetable> tables_;    // by node
   std::map<std::string, std::vector<Program>> running_;  // by job UID
   std::map<std::string, Obeyed> obeyed_;                 // by node, when it was last looked at

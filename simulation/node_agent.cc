@@ -321,6 +321,7 @@ void NodeAgent::step_policy() {
 void NodeAgent::break_inputs(agent::Inputs& inputs) const {
   if (breaks_.is(Break::kNeverFailsOpen)) inputs.failed_open = false;
   if (breaks_.is(Break::kStaleObeyed)) inputs.confirmed = inputs.timetable;
+  if (breaks_.is(Break::kNeverConfirmed)) inputs.confirmed.reset();
   for (auto& [key, facts] : inputs.pods) {
     if (breaks_.is(Break::kFrozenUnsettled)) facts.settled_at = base::Instant{};
     if (breaks_.is(Break::kDeletedStaysFrozen)) facts.ending_within.reset();

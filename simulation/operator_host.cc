@@ -259,6 +259,12 @@ bool OperatorHost::carry_out(control::Effect effect) {
     end(now_ + kill_down_for_);
     return false;
   }
+  auto* usage = std::get_if<control::PutUsage>(&effect);
+  if (usage != nullptr && breaks_.is(Break::kChargesForgotten)) {
+    kube::UsageRecord record = *usage->object;
+    record.spec.jobs.clear();
+    usage->object = std::move(record);
+  }
   control::Outcome outcome = answer_to(effect);
   if (dies) {
     ++tally_.faults["operator killed after a write"];
@@ -292,7 +298,8 @@ bool OperatorHost::is_answered_early(const control::Effect& effect) const {
   const auto* patch = std::get_if<control::PatchStatus<kube::Job>>(&effect);
   if (patch == nullptr) return false;
   return (patch->point == control::WritePoint::kStart && breaks_.is(Break::kStartNotStored)) ||
-         (patch->point == control::WritePoint::kEnding && breaks_.is(Break::kEndingNotStored));
+         (patch->point == control::WritePoint::kEnding && breaks_.is(Break::kEndingNotStored)) ||
+         (patch->point == control::WritePoint::kFinal && breaks_.is(Break::kEndNotStored));
 }
 
 void OperatorHost::carry_out_postponed(const std::string& uid) {

@@ -32,7 +32,10 @@ constexpr std::array kUsers{
 constexpr std::array kFaults{
     Kind{Act::kChangeSlice, "change the slice"},
     Kind{Act::kChangeShare, "change the partition's share"},
+    Kind{Act::kChangePartition, "change the partition", 1'000, 20'000},
+    Kind{Act::kChangeScheduler, "change the scheduler"},
     Kind{Act::kKillSwitch, "kill switch", 1'000, 15'000},
+    Kind{Act::kReinstall, "reinstall", 1'000, 15'000},
     Kind{Act::kKillOperator, "kill the operator", 100, 10'000},
     Kind{Act::kKillOperatorAtWrite, "kill the operator at a write", 100, 5'000},
     Kind{Act::kNoOperator, "no operator", 10'000, 55'000},
@@ -135,6 +138,10 @@ Plan plan_of(std::uint64_t seed, bool calm) {
   plan.slice = kSlices[prng.below(kSlices.size())];
   plan.fail_open_after = kFailOpen[prng.below(kFailOpen.size())];
   plan.preempt_mode = kModes[prng.below(kModes.size())];
+  plan.fair_share = prng.below(3) == 0;
+  plan.turns = prng.below(4) != 0;
+  // Where a higher tier suspends jobs, nodes need timetables (operator/nodes/turns.h).
+  if (!plan.turns && plan.preempt_mode == "Suspend") plan.preempt_mode = "Requeue";
   const std::uint64_t jobs = 2 + prng.below(4);
   for (std::uint64_t i = 0; i < jobs; ++i) {
     JobPlan job{.name = "job-" + std::to_string(i),
@@ -142,6 +149,9 @@ Plan plan_of(std::uint64_t seed, bool calm) {
                 .work = between(prng, 3'000, 15'000)};
     if (prng.below(10) == 0) job.exit_code = 1;
     job.high = prng.below(4) == 0;
+    job.batch = prng.below(4) == 0;
+    job.wrong = !job.batch && prng.below(16) == 0;
+    if (prng.below(2) == 0) job.time_limit = between(prng, 60'000, 300'000);
     plan.jobs.push_back(job);
   }
   add_users(prng, plan);

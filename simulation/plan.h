@@ -23,7 +23,10 @@ enum class Act {
   // administrators
   kChangeSlice,
   kChangeShare,
+  kChangePartition,  // it takes no jobs, has fewer nodes, or is gone; and back `length` later
+  kChangeScheduler,
   kKillSwitch,
+  kReinstall,  // kubegang with its CRDs, while some of the agents are away
   // the operator's replicas
   kKillOperator,
   kKillOperatorAtWrite,
@@ -77,7 +80,10 @@ struct JobPlan {
   int nodes = 1;
   Time work{};
   int exit_code = 0;
-  bool high = false;  // in the partition of the higher tier
+  bool high = false;   // in the partition of the higher tier
+  bool batch = false;  // a Job of the batch group
+  bool wrong = false;  // in a partition that does not exist
+  Time time_limit{};   // 0 = none
 };
 
 struct Plan {
@@ -86,6 +92,8 @@ struct Plan {
   Time slice{};
   Time fail_open_after{};
   std::string preempt_mode;
+  bool turns = true;        // else each job has its nodes alone, until the share is changed
+  bool fair_share = false;  // priorities by usage
   std::vector<JobPlan> jobs;
   std::vector<Event> events;  // by time
   Time faults_end{};

@@ -21,6 +21,7 @@ constexpr Time kAllEndsWithin = minutes{15};  // after the last fault
 constexpr Time kQuietBegins = seconds{110};   // after the last job has ended
 constexpr Time kQuietLasts = seconds{40};
 constexpr int kStepsAtOnceMax = 20'000;
+constexpr Time kUsagePeriod = seconds{10};  // in a quiet cluster a record of usage each
 
 // The kinds of kubegang, read from the files once in a process.
 std::shared_ptr<const devcluster::ApiServer::Backup> empty_cluster() {
@@ -86,31 +87,7 @@ void World::furnish() {
     call(kube::Method::kPost, "/api/v1/namespaces",
          {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", name}}}});
   }
-  const json spec{{"select", {{"type", "Linear"}, {"memory", false}}},
-                  {"timeSlice", in_seconds(plan_.slice)},
-                  {"preemptMode", plan_.preempt_mode},
-                  {"requeue", {{"delay", "2s"}, {"maxBatch", 100}}},
-                  {"killWait", "3s"},
-                  {"timetable", {{"failOpenAfter", in_seconds(plan_.fail_open_after)}}}};
-  call(kube::Method::kPost, paths::kConfigs,
-       {{"apiVersion", "kubegang.io/v1alpha1"},
-        {"kind", "SchedulerConfig"},
-        {"metadata", {{"name", "default"}}},
-        {"spec", spec}});
-  const std::string hosts = "n[1-" + std::to_string(plan_.nodes) + "]";
-  const auto partition = [&](const char* name, bool low) {
-    json one{{"nodes", {{"hostlist", hosts}}},
-             {"overSubscribe", {{"policy", "Force"}, {"maxShare", low ? 3 : 1}}}};
-    if (low) one["default"] = true;
-    if (!low) one["priorityTier"] = 2;
-    call(kube::Method::kPost, paths::kPartitions,
-         {{"apiVersion", "kubegang.io/v1alpha1"},
-          {"kind", "Partition"},
-          {"metadata", {{"name", name}}},
-          {"spec", one}});
-  };
-  partition("low", true);
-  partition("high", false);
+  furnish_policies();
   base::Prng prng{plan_.seed + 2};
   nodes_.reserve(static_cast<std::size_t>(plan_.nodes));
   for (int i = 1; i <= plan_.nodes; ++i) make_node("n" + std::to_string(i), prng.next());
@@ -119,6 +96,43 @@ void World::furnish() {
         name, server_, now_, breaks_, tally_, prng.next(),
         trace_ ? [this](const std::string& line) { trace(line); } : OperatorHost::Log{}));
   }
+}
+
+json World::partition_spec(bool low) const {
+  json spec{{"nodes", {{"hostlist", "n[1-" + std::to_string(plan_.nodes) + "]"}}},
+            {"state", "Up"},
+            {"overSubscribe", {{"policy", "Exclusive"}}}};
+  if (plan_.turns) spec["overSubscribe"] = {{"policy", "Force"}, {"maxShare", low ? 3 : 1}};
+  if (low) spec["default"] = true;
+  if (!low) spec["priorityTier"] = 2;
+  return spec;
+}
+
+void World::furnish_policies() {
+  const auto make = [&](const char* path, const char* kind, const char* name, const json& spec) {
+    call(kube::Method::kPost, path,
+         {{"apiVersion", "kubegang.io/v1alpha1"},
+          {"kind", kind},
+          {"metadata", {{"name", name}}},
+          {"spec", spec}});
+  };
+  json config{{"select", {{"type", "Linear"}, {"memory", false}}},
+              {"timeSlice", in_seconds(plan_.slice)},
+              {"preemptMode", plan_.preempt_mode},
+              {"requeue", {{"delay", "2s"}, {"maxBatch", 100}}},
+              {"killWait", "3s"},
+              {"timetable", {{"failOpenAfter", in_seconds(plan_.fail_open_after)}}}};
+  if (plan_.fair_share) {
+    config["priority"] = {{"type", "Multifactor"},
+                          {"weights", {{"fairShare", 1000}}},
+                          {"usageDecay", "Never"},
+                          {"calcPeriod", in_seconds(kUsagePeriod)}};
+  }
+  make(paths::kConfigs, "SchedulerConfig", "default", config);
+  make(paths::kAccounts, "Account", "physics",
+       {{"namespaces", json::array({{{"name", paths::kNamespace}}})}});
+  make(paths::kPartitions, "Partition", "low", partition_spec(true));
+  make(paths::kPartitions, "Partition", "high", partition_spec(false));
 }
 
 void World::make_node(const std::string& name, std::uint64_t seed) {
@@ -163,18 +177,34 @@ Outcome World::run() {
   }
   if (!ledger_.finding()) quiet();
   if (!ledger_.finding()) ledger_.check_end();
+  if (!ledger_.finding() && plan_.fair_share && !reinstalled_) check_usage();
   tally_.virtual_seconds += now_ / seconds{1};
   return {ledger_.finding(), now_};
 }
 
-// A system with nothing to do writes nothing but its leaders' Lease.
+// What is recorded of usage. Nothing decays, so it is the sum of the jobs' run times.
+void World::check_usage() {
+  const json record = call(kube::Method::kGet, std::string{paths::kUsage} + "/default", nullptr);
+  base::Duration recorded{0};
+  if (record.contains("spec")) {
+    for (const json& one : record["spec"].value("namespaces", json::array())) {
+      recorded += milliseconds{one.value("runTimeMillis", std::int64_t{0})};
+    }
+  }
+  ledger_.check_usage(recorded);
+}
+
+// A system with nothing to do writes nothing but its leaders' Lease, and what the passing of time
+// makes of usage.
 void World::quiet() {
   run_until([] { return false; }, now_ + kQuietBegins);
   const base::Instant since = server_clock_.wall();
   run_until([] { return false; }, now_ + kQuietLasts);
   ++tally_.looked["quiet"];
+  std::int64_t records_left = plan_.fair_share ? kQuietLasts / kUsagePeriod + 1 : 0;
   for (const devcluster::WriteRecord& write : server_.writes_since(since)) {
     if (write.kind.resource == "leases") continue;
+    if (write.kind.resource == "usagerecords" && --records_left >= 0) continue;
     ledger_.find("quiet",
                  "a quiet system: " + write.kind.verb + " " + write.kind.resource + " " +
                      write.name + " by " + write.kind.user_agent + " at " +
@@ -289,9 +319,15 @@ void World::step_cluster() {
   }
 }
 
-// Faults are over: links and processes heal by the plan's own times; clocks are set right, users
-// let go what they hold, and kill switches are off (a restore may have brought one back).
+// Faults are over: links and processes heal by the plan's own times; clocks and policies are set
+// right, users let go what they hold, and kill switches are off (a restore may have brought one
+// back).
 void World::heal() {
+  furnish_policies();
+  for (const bool low : {true, false}) {
+    const json is_up{{"spec", {{"nodes", partition_spec(low)["nodes"]}, {"state", "Up"}}}};
+    call(kube::Method::kPatch, std::string{paths::kPartitions} + (low ? "/low" : "/high"), is_up);
+  }
   for (Node& node : nodes_) {
     set_kill_switch(node.machine->name, false);
     node.machine->clock.drift(0);
@@ -306,19 +342,37 @@ void World::heal() {
   }
   for (auto& one : operators_) one->disarm();
   for (Node& node : nodes_) node.agent->disarm();
-  release_held();
+  let_go();
 }
 
-void World::release_held() {
+void World::let_go() {
   const json jobs = call(kube::Method::kGet, paths::kJobs, nullptr);
   for (const json& job : jobs.value("items", json::array())) {
-    if (!job.contains("status") || !job["status"].contains("held")) continue;
-    const std::int64_t released =
-        job["spec"].value("control", json::object()).value("releaseRequest", std::int64_t{0});
-    call(kube::Method::kPatch, std::string{paths::kJobs} + "/" + job["metadata"].value("name", ""),
-         {{"spec", {{"control", {{"releaseRequest", released + 1}}}}}});
+    const std::string name = job["metadata"].value("name", "");
+    const json before = job["spec"].value("control", json::object());
+    json control = json::object();
+    if (before.value("suspend", false)) control["suspend"] = false;
+    if (job.contains("status") && job["status"].contains("held")) {
+      control["releaseRequest"] = before.value("releaseRequest", std::int64_t{0}) + 1;
+    }
+    if (job["spec"].value("partitions", json::array()) == json::array({paths::kNoPartition}) &&
+        !before.value("cancel", false)) {
+      ledger_.user_ends(name);
+      ++tally_.faults["user: cancel a refused job"];
+      control["cancel"] = true;
+    }
+    if (control.empty()) continue;
+    call(kube::Method::kPatch, std::string{paths::kJobs} + "/" + name,
+         {{"spec", {{"control", control}}}});
   }
-  if (!ledger_.all_final()) later(seconds{20}, [this] { release_held(); });
+  const json batch_jobs = call(kube::Method::kGet, paths::kBatchJobs, nullptr);
+  for (const json& job : batch_jobs.value("items", json::array())) {
+    if (!job["spec"].value("suspend", false)) continue;
+    call(kube::Method::kPatch,
+         std::string{paths::kBatchJobs} + "/" + job["metadata"].value("name", ""),
+         {{"spec", {{"suspend", false}}}});
+  }
+  if (!ledger_.all_final()) later(seconds{20}, [this] { let_go(); });
 }
 
 void World::later(Time after, std::function<void()> act) {

@@ -41,6 +41,9 @@ class World {
   };
 
   void furnish();
+  // Configuration, account and partitions, unless they are there.
+  void furnish_policies();
+  nlohmann::json partition_spec(bool low) const;
   void make_node(const std::string& name, std::uint64_t seed);
   void create_node_object(const std::string& name);
   void heal();
@@ -50,6 +53,7 @@ class World {
   void step_cluster();
   bool operator_is_well() const;
   void quiet();
+  void check_usage();
 
   void perform(const Event& event);
   void perform_user(const Event& event);
@@ -60,13 +64,19 @@ class World {
   void perform_machine(const Event& event);
   void perform_kubelet(const Event& event);
   void submit(const JobPlan& job);
+  void submit_batch(const JobPlan& job);
+  void change_partition(const Event& event);
+  void change_scheduler(const Event& event);
+  void reinstall(const Event& event);
+  void delete_all(const std::string& collection, const std::string& each);
+  // What users do in the end: they let go what they hold, and give up what was refused.
+  void let_go();
   void later(Time after, std::function<void()> act);
   void set_kill_switch(const std::string& node, bool on);
   void restore(Time as_of);
   // What was stored then; null where nothing is kept.
   std::shared_ptr<const devcluster::ApiServer::Backup> backup_of(Time as_of) const;
   void power_off(Node& node, bool replaced, Time length);
-  void release_held();
   Link& link_of(std::uint64_t target);
   Node& node_of(const Event& event) { return nodes_[event.target % nodes_.size()]; }
   OperatorHost& operator_of(const Event& event);
@@ -89,6 +99,7 @@ class World {
   Time sample_at_{0};
   Time cluster_at_{0};
   Time well_since_{0};
+  bool reinstalled_ = false;
   std::int64_t looked_at_ = -1;  // resourceVersion
   std::vector<std::pair<Time, std::shared_ptr<const devcluster::ApiServer::Backup>>> backups_;
 };

@@ -1,5 +1,6 @@
 // The events of a plan, carried out.
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -36,7 +37,10 @@ void World::perform(const Event& event) {
       return perform_user(event);
     case Act::kChangeSlice:
     case Act::kChangeShare:
+    case Act::kChangePartition:
+    case Act::kChangeScheduler:
     case Act::kKillSwitch:
+    case Act::kReinstall:
       return perform_administrator(event);
     case Act::kKillOperator:
     case Act::kKillOperatorAtWrite:
@@ -76,7 +80,30 @@ void World::perform(const Event& event) {
   }
 }
 
+void World::submit_batch(const JobPlan& job) {
+  const json notes{{"simulation/work-ms", std::to_string(job.work / milliseconds{1})},
+                   {"simulation/exit-code", std::to_string(job.exit_code)}};
+  json annotations{{"kubegang.io/nodes", std::to_string(job.nodes)}};
+  if (job.high) annotations["kubegang.io/partition"] = "high";
+  const json containers = json::array({{{"name", "main"}, {"image", "busybox"}}});
+  call(kube::Method::kPost, paths::kBatchJobs,
+       {{"apiVersion", "batch/v1"},
+        {"kind", "Job"},
+        {"metadata",
+         {{"name", job.name}, {"namespace", paths::kNamespace}, {"annotations", annotations}}},
+        {"spec",
+         {{"managedBy", "kubegang.io/job"},
+          {"completionMode", "Indexed"},
+          {"parallelism", job.nodes},
+          {"completions", job.nodes},
+          {"backoffLimit", 1},
+          {"template",
+           {{"metadata", {{"annotations", notes}}},
+            {"spec", {{"restartPolicy", "Never"}, {"containers", containers}}}}}}}});
+}
+
 void World::submit(const JobPlan& job) {
+  if (job.batch) return submit_batch(job);
   const json notes{{"simulation/work-ms", std::to_string(job.work / milliseconds{1})},
                    {"simulation/exit-code", std::to_string(job.exit_code)}};
   const json containers = json::array(
@@ -85,6 +112,10 @@ void World::submit(const JobPlan& job) {
             {"template",
              {{"metadata", {{"annotations", notes}}}, {"spec", {{"containers", containers}}}}}};
   if (job.high) spec["partitions"] = json::array({"high"});
+  if (job.wrong) spec["partitions"] = json::array({paths::kNoPartition});
+  if (job.time_limit > Time{0}) {
+    spec["schedule"] = {{"timeLimit", std::to_string(job.time_limit / seconds{1}) + "s"}};
+  }
   call(kube::Method::kPost, paths::kJobs,
        {{"apiVersion", "kubegang.io/v1alpha1"},
         {"kind", "Job"},
@@ -95,22 +126,27 @@ void World::submit(const JobPlan& job) {
 void World::perform_user(const Event& event) {
   const JobPlan& job = plan_.jobs[event.target % plan_.jobs.size()];
   const std::string path = std::string{paths::kJobs} + "/" + job.name;
+  const std::string written =
+      job.batch ? std::string{paths::kBatchJobs} + "/" + job.name : path;  // by the user
   if (event.act != Act::kSubmit) ++tally_.faults["user: " + std::string{to_string(event.act)}];
   const auto patch = [&](const json& body) { call(kube::Method::kPatch, path, body); };
   if (event.act == Act::kSubmit) {
     submit(job);
   } else if (event.act == Act::kDelete || event.act == Act::kResubmit) {
     ledger_.user_deletes(job.name);
-    call(kube::Method::kDelete, path, nullptr);
+    call(kube::Method::kDelete, written, {{"propagationPolicy", "Background"}});
     if (event.act == Act::kResubmit) submit(job);
   } else if (event.act == Act::kCancel) {
     ledger_.user_ends(job.name);
     patch(control({{"cancel", true}}));
   } else if (event.act == Act::kSuspend) {
-    patch(control({{"suspend", true}}));
-    later(event.length, [this, path] {
-      call(kube::Method::kPatch, path, control({{"suspend", false}}));
-    });
+    const auto suspend = [this, written, batch = job.batch](bool on) {
+      const json body = batch ? json{{"spec", {{"suspend", on}}}} : control({{"suspend", on}});
+      call(kube::Method::kPatch, written, body);
+    };
+    if (job.batch) ledger_.user_deletes(job.name);  // the Job that runs it
+    suspend(true);
+    later(event.length, [suspend] { suspend(false); });
   } else if (event.act == Act::kRequeue) {
     patch(control({{"requeueRequest", static_cast<std::int64_t>(now_.count())}}));
   } else if (event.amount % 2 == 0) {
@@ -127,13 +163,89 @@ void World::perform_administrator(const Event& event) {
     const std::string slice = std::to_string(1 + event.amount % 4) + "s";
     call(kube::Method::kPatch, paths::kConfig, {{"spec", {{"timeSlice", slice}}}});
   } else if (event.act == Act::kChangeShare) {
-    const json share{{"policy", "Force"}, {"maxShare", 1 + event.amount % 4}};
+    json share{{"policy", "Force"}, {"maxShare", 1 + event.amount % 4}};
+    if (event.amount % 5 == 0) share = {{"policy", "Exclusive"}, {"maxShare", nullptr}};
     call(kube::Method::kPatch, paths::kLow, {{"spec", {{"overSubscribe", share}}}});
+  } else if (event.act == Act::kChangePartition) {
+    change_partition(event);
+  } else if (event.act == Act::kChangeScheduler) {
+    change_scheduler(event);
+  } else if (event.act == Act::kReinstall) {
+    reinstall(event);
   } else {
     const std::string node = node_of(event).machine->name;
     set_kill_switch(node, true);
     later(event.length, [this, node] { set_kill_switch(node, false); });
   }
+}
+
+void World::change_partition(const Event& event) {
+  const auto set = [this](const json& spec) {
+    call(kube::Method::kPatch, paths::kLow, {{"spec", spec}});
+  };
+  if (event.amount % 3 == 0) {
+    ledger_.partition_goes();
+    call(kube::Method::kDelete, paths::kLow, nullptr);
+    return later(event.length, [this] { furnish_policies(); });
+  }
+  const json before = partition_spec(true);
+  if (event.amount % 3 == 1) {
+    constexpr std::array kStates{"Down", "Drain", "Inactive"};
+    set({{"state", kStates[event.amount / 3 % kStates.size()]}});
+  } else {
+    set({{"nodes", {{"hostlist", "n1"}}}});
+  }
+  later(event.length, [set, before] {
+    set({{"state", before["state"]}, {"nodes", before["nodes"]}});
+  });
+}
+
+void World::change_scheduler(const Event& event) {
+  json spec{{"schedulerType", event.amount % 4 < 2 ? "Builtin" : "Backfill"}};
+  if (event.amount % 2 == 0)
+    spec["preemptMode"] = event.amount / 4 % 2 == 0 ? "Requeue" : "Suspend";
+  call(kube::Method::kPatch, paths::kConfig, {{"spec", spec}});
+}
+
+void World::delete_all(const std::string& collection, const std::string& each) {
+  const json list = call(kube::Method::kGet, collection, nullptr);
+  for (const json& item : list.value("items", json::array())) {
+    const json& metadata = item["metadata"];
+    if (each == paths::kJobs) ledger_.user_deletes(metadata.value("name", ""));
+    call(kube::Method::kDelete, each + "/" + metadata.value("name", ""), nullptr);
+  }
+}
+
+// kubegang goes with its CRDs, and so with all that was stored of it, and is installed anew: terms,
+// revisions and job numbers begin again. Some agents see it, some are cut off meanwhile, some are
+// dead; these have journals of the time before. Batch Jobs stay, and are run again.
+void World::reinstall(const Event& event) {
+  const Time back_at = now_ + event.length;
+  for (auto& one : operators_) one->kill(back_at);
+  std::uint64_t fates = event.amount;
+  for (Node& node : nodes_) {
+    const Time away_until = back_at + milliseconds{fates / 8 % 8'000};
+    if (fates % 4 == 1 && node.machine->is_on) node.agent->kill_all(away_until);
+    if (fates % 4 == 2) node.agent->link().weather.partitioned_until = away_until;
+    fates /= 4;
+  }
+  std::vector<const JobPlan*> lost;
+  for (const JobPlan& job : plan_.jobs) {
+    const std::string path = std::string{paths::kJobs} + "/" + job.name;
+    if (job.batch || call(kube::Method::kGet, path, nullptr).value("kind", "") != "Job") continue;
+    lost.push_back(&job);
+  }
+  for (const char* kind :
+       {paths::kTables, paths::kPartitions, paths::kAccounts, paths::kUsage, paths::kConfigs}) {
+    delete_all(kind, kind);
+  }
+  delete_all(paths::kAllJobs, paths::kJobs);
+  delete_all(paths::kLeases, paths::kOperatorLeases);
+  reinstalled_ = true;
+  later(event.length / 2, [this, lost] {
+    furnish_policies();
+    for (const JobPlan* job : lost) submit(*job);
+  });
 }
 
 void World::set_kill_switch(const std::string& node, bool on) {
