@@ -705,8 +705,8 @@ void Ledger::check_usage(base::Duration recorded) {
   std::string text;
   for (const auto& [uid, facts] : jobs_) {
     const kube::JobStatus& status = facts.job.status;
-    if (!facts.was_ready) continue;
     if (status.starts.value_or(0) > 1) all_told = false;
+    if (!facts.was_ready) continue;
     if (!status.run_time || !status.allocation) {
       all_told = false;
       continue;

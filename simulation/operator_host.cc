@@ -254,6 +254,7 @@ bool OperatorHost::carry_out(control::Effect effect) {
   const bool sent_by_paused = now_ < paused_until_;
   if (!sent_by_paused && !process_->elector.is_leader()) return true;
   const bool dies = kill_in_ && --*kill_in_ <= 0;
+  if (dies) died_at_write_ = true;
   if (dies && !kill_after_) {
     ++tally_.faults["operator killed before a write"];
     end(now_ + kill_down_for_);

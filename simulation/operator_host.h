@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kube/client.h"
@@ -36,6 +37,8 @@ class OperatorHost {
   void kill_at_write(int count, bool after, Time down_for);
   // Such a write has not come and does not count any more.
   void disarm() { kill_in_.reset(); }
+  // It has died so since the last call.
+  bool take_died_at_write() { return std::exchange(died_at_write_, false); }
   // SIGSTOP until then: nothing of it moves, but for what is on the network already.
   void pause(Time until);
   // Its writes take up to so long on the network.
@@ -87,6 +90,7 @@ class OperatorHost {
   Time write_delay_max_{0};
   std::optional<int> kill_in_;
   bool kill_after_ = false;
+  bool died_at_write_ = false;
   Time kill_down_for_{0};
   Time ends_at_ = kNoTime;            // it has lost the Lease, or was fenced
   std::vector<Postponed> postponed_;  // lost with the process

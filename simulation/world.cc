@@ -251,6 +251,7 @@ void World::step() {
   }
   for (auto& one : operators_) {
     if (one->next() <= now_) one->step();
+    if (one->take_died_at_write()) ledger_.fault();
   }
   for (Node& node : nodes_) {
     if (!node.machine->is_on) continue;
