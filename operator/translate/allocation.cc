@@ -1,8 +1,8 @@
 #include "operator/translate/allocation.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/number_list.h"
 #include "operator/translate/units.h"
 #include "slurm/hostlist.h"
 
@@ -39,30 +39,13 @@ std::string format_cores(const sched::CoreSet& cores) {
 }
 
 base::Result<sched::CoreSet> parse_cores(std::string_view text) {
-  sched::CoreSet cores;
-  const auto wrong = [&] {
+  const auto numbers = base::parse_number_list(text, sched::kCoresPerNodeMax - 1);
+  if (!numbers) {
     return base::invalid_argument("invalid list of cores \"" + std::string{text} +
                                   "\" (example: 0-3,8)");
-  };
-  const char* at = text.data();
-  const char* const end = text.data() + text.size();
-  while (at != end) {
-    int first = 0;
-    auto parsed = std::from_chars(at, end, first);
-    if (parsed.ec != std::errc{}) return wrong();
-    at = parsed.ptr;
-    int last = first;
-    if (at != end && *at == '-') {
-      parsed = std::from_chars(at + 1, end, last);
-      if (parsed.ec != std::errc{}) return wrong();
-      at = parsed.ptr;
-    }
-    if (first < 0 || last < first || last >= sched::kCoresPerNodeMax) return wrong();
-    for (int core = first; core <= last; ++core) cores.set(core);
-    if (at == end) break;
-    if (*at != ',' || at + 1 == end) return wrong();
-    ++at;
   }
+  sched::CoreSet cores;
+  for (const int core : *numbers) cores.set(core);
   return cores;
 }
 
