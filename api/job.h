@@ -147,11 +147,28 @@ struct JobSchedule {
   friend bool operator==(const JobSchedule&, const JobSchedule&) = default;
 };
 
+// Met when the pods of `succeeded_indexes` ("0,2-3"; empty: any) have succeeded, or so many of
+// them.
+struct SuccessRule {
+  std::string succeeded_indexes{};
+  std::optional<std::int32_t> succeeded_count{};
+
+  friend bool operator==(const SuccessRule&, const SuccessRule&) = default;
+};
+
+// The job is complete as soon as one rule is met, as with a Job of the batch group.
+struct SuccessPolicy {
+  std::vector<SuccessRule> rules{};
+
+  friend bool operator==(const SuccessPolicy&, const SuccessPolicy&) = default;
+};
+
 // What becomes of the job after a failure and after its end.
 struct JobLifecycle {
   std::optional<bool> requeue{};
   std::optional<base::Duration> start_timeout{};
   std::optional<base::Duration> ttl_after_finished{};
+  std::optional<SuccessPolicy> success_policy{};  // absent: when all pods have succeeded
 
   friend bool operator==(const JobLifecycle&, const JobLifecycle&) = default;
 };
@@ -283,6 +300,8 @@ struct JobStatus {
   std::optional<JobEnding> ending{};
   std::optional<JobHeld> held{};
   std::optional<std::int32_t> exit_code{};
+  std::string
+      succeeded_indexes{};  // "0,2-3": the pods that had succeeded when successPolicy was met
   std::optional<JobObserved> observed{};
   // Accepted from the first judgement on, Ready and Completing from the first start on; Finished,
   // and Complete or Failed, at the end. NeverFrozen where it was true once. None of them vanishes.

@@ -55,10 +55,22 @@ void visit(Io& io, Like<JobSchedule> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<SuccessRule> auto& s) {
+  io.field("succeededIndexes", s.succeeded_indexes);
+  io.field("succeededCount", s.succeeded_count);
+}
+
+template <typename Io>
+void visit(Io& io, Like<SuccessPolicy> auto& s) {
+  io.field("rules", s.rules);
+}
+
+template <typename Io>
 void visit(Io& io, Like<JobLifecycle> auto& s) {
   io.field("requeue", s.requeue);
   io.field("startTimeout", s.start_timeout);
   io.field("ttlAfterFinished", s.ttl_after_finished);
+  io.field("successPolicy", s.success_policy);
 }
 
 template <typename Io>
@@ -169,6 +181,7 @@ void visit(Io& io, Like<JobStatus> auto& s) {
   io.field("ending", s.ending);
   io.field("held", s.held);
   io.field("exitCode", s.exit_code);
+  io.field("succeededIndexes", s.succeeded_indexes);
   io.field("observed", s.observed);
   io.field("conditions", s.conditions);
 }

@@ -143,7 +143,8 @@ json full_job() {
       "schedule": {
         "timeLimit": "5m", "timeMin": "1m", "beginTime": "2026-01-01T00:00:00.000000Z",
         "deadline": "2026-01-02T00:00:00.000000Z", "qos": "normal", "priority": 100, "nice": -5},
-      "lifecycle": {"requeue": true, "startTimeout": "10m", "ttlAfterFinished": "24h"},
+      "lifecycle": {"requeue": true, "startTimeout": "10m", "ttlAfterFinished": "24h",
+                    "successPolicy": {"rules": [{"succeededIndexes": "0,2-3", "succeededCount": 2}]}},
       "control": {"hold": false, "suspend": false, "cancel": false, "requeueRequest": 0,
                   "releaseRequest": 0},
       "podPolicy": "PerNode", "network": "Service",
@@ -168,7 +169,7 @@ json full_job() {
       "by": {"namespace": "team-b", "name": "x", "uid": "u-9"},
                  "since": "2026-01-01T00:00:00.000000Z",
                  "graceEnd": "2026-01-01T00:00:30.000000Z"},
-      "held": {"reason": "JobHeldAdmin"}, "exitCode": 0,
+      "held": {"reason": "JobHeldAdmin"}, "exitCode": 0, "succeededIndexes": "0,2",
       "observed": {"requeueRequest": 0, "releaseRequest": 0},
       "conditions": [{"type": "Ready", "status": "False", "reason": "Starting",
                       "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})");

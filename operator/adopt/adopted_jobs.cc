@@ -70,7 +70,8 @@ BatchView ended_view(const kube::JobStatus& status) {
   BatchView view{.phase = Phase::kFailed,
                  .reason = "kubegang.io/" + std::string{kube::to_string(*status.state)},
                  .message = status.message,
-                 .since = status.end_time};
+                 .since = status.end_time,
+                 .succeeded_indexes = status.succeeded_indexes};
   if (status.state == kube::JobState::kCompleted) view.phase = Phase::kComplete;
   if (status.state == kube::JobState::kTimeout) {
     view.reason = "DeadlineExceeded";

@@ -128,9 +128,10 @@ class Observer {
     }
     if (all_running && !view_.slots.empty()) out_.settled_at = settled;
     check_start_deadline(all_running);
+    check_success();
     // A program that has failed outweighs a pod that cannot start: the job would fail again on
-    // other nodes.
-    if (out_.failure) out_.launch.reset();
+    // other nodes. For a job that is complete nothing more need start.
+    if (out_.failure || out_.success) out_.launch.reset();
     return std::move(out_);
   }
 
@@ -238,6 +239,19 @@ class Observer {
     look_again_at(deadline);
   }
 
+  // What fails once the rule is met counts for nothing: workers often fail because their driver has
+  // ended. Containers tell whole seconds, so within one of them success wins.
+  void check_success() {
+    if (view_.success_policy == nullptr || out_.all_succeeded) return;
+    out_.success = early_success(*view_.success_policy, view_.slots, view_.pods, now_);
+    if (!out_.success || !out_.failure) return;
+    if (out_.success->at <= failed_at_) {
+      out_.failure.reset();
+    } else {
+      out_.success.reset();
+    }
+  }
+
   void check_start_deadline(bool all_running) {
     if (view_.ready || all_running || !view_.start_deadline) return;
     if (*view_.start_deadline <= now_) {
@@ -247,7 +261,7 @@ class Observer {
     }
   }
 
-  void add_failure(Instant at, GangFailure failure) {
+  void add_failure(Instant at, GangEnd failure) {
     // Among failures of one instant the pod's order decides.
     if (out_.failure && failed_at_ <= at) return;
     failed_at_ = at;

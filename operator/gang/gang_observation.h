@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "kube/api/pod.h"
 #include "operator/gang/pod_slots.h"
+#include "operator/gang/success_policy.h"
 #include "scheduler/model/job.h"
 
 namespace control {
@@ -24,8 +25,9 @@ inline constexpr base::Duration kLaunchPatience = std::chrono::seconds{60};
 inline constexpr base::Duration kStartedAtResolution = std::chrono::seconds{1};
 
 // The job's own end, seen in its pods.
-struct GangFailure {
-  sched::JobState state = sched::JobState::kFailed;  // kFailed, kOutOfMemory, kNodeFail
+struct GangEnd {
+  // kFailed, kOutOfMemory, kNodeFail; kCompleted by its successPolicy
+  sched::JobState state = sched::JobState::kFailed;
   int exit_code = 0;
   // The gang lost a member through no fault of its own (evicted, deleted, node gone): it may be
   // requeued.
@@ -48,7 +50,8 @@ struct GangObservation {
   bool all_succeeded = false;
   // When all pods have settled (may lie ahead); nothing while a container has yet to start.
   std::optional<base::Instant> settled_at;
-  std::optional<GangFailure> failure;       // the first that happened
+  std::optional<GangEnd> failure;           // the first that happened
+  std::optional<EarlySuccess> success;      // successPolicy was met before anything failed
   std::optional<LaunchFailure> launch;      // only while nothing else failed
   std::vector<std::string> failing;         // pods whose containers cannot be started at present
   std::optional<base::Instant> look_again;  // when a wait for `failing` or startTimeout is over
@@ -85,6 +88,7 @@ struct GangView {
   base::Duration settle = std::chrono::seconds{2};
   std::optional<base::Instant> start_deadline;  // allocation + startTimeout
   bool ready = false;                           // JobReady is behind it: nothing fails to launch
+  const kube::SuccessPolicy* success_policy = nullptr;  // null: all pods have to succeed
 };
 
 // Cost: a few nanoseconds for a pod that is calm.

@@ -59,13 +59,15 @@ class GangObservationTest : public testing::Test {
                          .failing_since = &failing_since_,
                          .settle = seconds{2},
                          .start_deadline = deadline,
-                         .ready = ready},
+                         .ready = ready,
+                         .success_policy = success_policy_ ? &*success_policy_ : nullptr},
                         kNow);
   }
 
   std::vector<PodSlot> slots_;
   std::map<std::string, kube::Pod> made_;
   std::map<std::string, base::Instant> failing_since_;
+  std::optional<kube::SuccessPolicy> success_policy_;
 };
 
 TEST_F(GangObservationTest, IsAsSettledAsItsSlowestPod) {
@@ -94,6 +96,25 @@ TEST_F(GangObservationTest, TheFirstFailureCounts) {
   EXPECT_EQ(seen.failure->exit_code, 4);
   EXPECT_EQ(seen.failure->state, sched::JobState::kFailed);
   EXPECT_TRUE(seen.all_finished);
+}
+
+// The driver ends well, and its worker fails because of that; or the worker fails before.
+TEST_F(GangObservationTest, ItsSuccessPolicyIsMetBeforeWhatFailsLater) {
+  success_policy_ = kube::SuccessPolicy{{{"0", {}}}};
+  ended("a", 0, "Completed", kNow - seconds{5});
+  running("b", kNow - seconds{100});
+  EXPECT_EQ(observe(true).success->succeeded, "0");
+  for (const int ago : {4, 5}) {
+    ended("b", 1, "Error", kNow - seconds{ago});
+    EXPECT_TRUE(observe(true).success.has_value()) << ago;
+    EXPECT_FALSE(observe(true).failure.has_value()) << ago;
+  }
+  ended("b", 1, "Error", kNow - seconds{6});
+  EXPECT_FALSE(observe(true).success.has_value());
+  EXPECT_TRUE(observe(true).failure.has_value());
+  waiting("b", "InvalidImageName");
+  EXPECT_TRUE(observe().success.has_value());
+  EXPECT_FALSE(observe().launch.has_value()) << "nothing is left to be launched for";
 }
 
 TEST_F(GangObservationTest, TellsMemoryEvictionAndDeletionApart) {

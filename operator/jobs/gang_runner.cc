@@ -6,6 +6,7 @@
 #include "api/wellknown.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/run_times.h"
+#include "operator/translate/reason_names.h"
 
 namespace control {
 namespace {
@@ -17,6 +18,12 @@ constexpr base::Duration kApiBackoffMax = std::chrono::minutes{30};
 
 bool is_ready(const JobRecord& job) {
   return kube::is_true(job.wanted().conditions, kube::kReady);
+}
+
+std::string_view reason_of(const GangEnd& end) {
+  if (end.state == sched::JobState::kOutOfMemory) return "OutOfMemory";
+  if (end.state == sched::JobState::kCompleted) return "SuccessPolicy";
+  return end.lost_member ? "LostMember" : "NonZeroExitCode";
 }
 
 void show_completing(JobRecord& job, base::Instant now) {
@@ -60,7 +67,7 @@ void GangRunner::run_ending(JobRecord& job) {
 // 2. A pod cannot be started: the start is undone, without its node if that is to blame, otherwise
 //    the job is held, because it would fail in the same way anywhere.
 // 3. A pod has failed: the gang ends.
-// 4. All pods have succeeded: the job is complete.
+// 4. All pods have succeeded, or those that its successPolicy asks for: the job is complete.
 // 5. The gang was ready and misses a pod: it has lost a member. Pods are never made a second time
 //    then.
 // 6. The gang is starting and misses pods: they are made.
@@ -90,7 +97,7 @@ void GangRunner::run_started(JobRecord& job) {
          .hold = !seen.launch->node_is_at_fault,
          .message = seen.launch->message});
   }
-  if (!was_ready && (seen.all_finished || seen.failure) && seen.first_started) {
+  if (!was_ready && (seen.all_finished || seen.failure || seen.success) && seen.first_started) {
     // It ends without having been ready: its times come from its containers.
     job.wanted().start_time = seen.first_started;
     const base::Instant end = seen.last_finished.value_or(parts_.now);
@@ -98,6 +105,7 @@ void GangRunner::run_started(JobRecord& job) {
         kube::RunTime{std::max(end - *seen.first_started, base::Duration{0}), end};
   }
   if (seen.failure) return end_by_itself(job, *seen.failure);
+  if (seen.success) return complete_early(job, *seen.success);
   if (seen.all_succeeded) {
     show_times(job, scheduler_, parts_.now);  // the scheduler forgets it with the next line
     scheduler_.tell(
@@ -128,6 +136,8 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
                 .failing_since = &job.start.failing_since,
                 .settle = parts_.policy.parameters().settle,
                 .ready = is_ready(job)};
+  const auto& success_policy = job.object->spec.lifecycle.success_policy;
+  if (success_policy) view.success_policy = &*success_policy;
   const kube::Condition* ready_condition =
       kube::find_condition(job.wanted().conditions, kube::kReady);
   if (!view.ready && job.object->spec.lifecycle.start_timeout && ready_condition != nullptr &&
@@ -185,31 +195,37 @@ void GangRunner::become_ready(JobRecord& job) {
 }
 
 // The times are shown first: they end here, and the scheduler forgets them.
-void GangRunner::end_by_itself(JobRecord& job, const GangFailure& failure) {
+void GangRunner::end_by_itself(JobRecord& job, const GangEnd& end) {
   show_times(job, scheduler_,
              parts_.now);  // its time ends here, not when the last of its pods is gone
-  sched::JobState state = failure.state;
-  const bool requeue = failure.lost_member && may_requeue(job);
+  sched::JobState state = end.state;
+  const bool requeue = end.lost_member && may_requeue(job);
   if (requeue) state = sched::JobState::kNodeFail;  // the scheduler requeues it then
   kube::JobEnding ending;
-  ending.verdict = requeue                                  ? kube::EndingVerdict::kRequeue
-                   : state == sched::JobState::kNodeFail    ? kube::EndingVerdict::kNodeFail
-                   : state == sched::JobState::kOutOfMemory ? kube::EndingVerdict::kOutOfMemory
-                                                            : kube::EndingVerdict::kFailed;
-  ending.reason = failure.lost_member ? "LostMember" : "NonZeroExitCode";
-  if (state == sched::JobState::kOutOfMemory) ending.reason = "OutOfMemory";
-  ending.exit_code = failure.exit_code;
+  ending.verdict = requeue ? kube::EndingVerdict::kRequeue : verdict_of(state);
+  ending.reason = std::string{reason_of(end)};
+  ending.exit_code = end.exit_code;
   ending.since = parts_.now;
   job.wanted().ending = ending;
-  job.wanted().message = job.start.end_message = failure.message;
+  job.wanted().message = job.start.end_message = end.message;
   show_completing(job, parts_.now);
   parts_.jobs.mark(job, WriteUrgency::kCommit);
   parts_.report.log("job ends", job_fields(job) +
                                     " verdict=" + std::string{kube::to_string(ending.verdict)} +
-                                    " why=\"" + failure.message + "\"");
-  tell_event(parts_.report, job, true, "Ending", failure.message);
-  scheduler_.tell(
-      sched::JobEnding{.job = job.id, .verdict = state, .exit_code = failure.exit_code});
+                                    " why=\"" + end.message + "\"");
+  if (state != sched::JobState::kCompleted) {
+    tell_event(parts_.report, job, true, "Ending", end.message);
+  }
+  scheduler_.tell(sched::JobEnding{.job = job.id, .verdict = state, .exit_code = end.exit_code});
+}
+
+// Its other pods are ended like those of a gang that has failed.
+void GangRunner::complete_early(JobRecord& job, const EarlySuccess& success) {
+  job.wanted().succeeded_indexes = success.succeeded;
+  end_by_itself(
+      job, {.state = sched::JobState::kCompleted,
+            .message = "pods " + success.succeeded + " have succeeded, which is enough by rule " +
+                       std::to_string(success.rule) + " of successPolicy"});
 }
 
 // The start is undone as an ending with verdict Requeue, so that a crash between its two halves

@@ -33,7 +33,8 @@ class GangRunner {
   void leave_rotation(JobRecord& job, const std::string& why);
   void become_ready(JobRecord& job);
   // The job's own end while other pods of it may still be there: they are torn down.
-  void end_by_itself(JobRecord& job, const GangFailure& failure);
+  void end_by_itself(JobRecord& job, const GangEnd& end);
+  void complete_early(JobRecord& job, const EarlySuccess& success);
   void finish_undo(JobRecord& job);
   bool may_requeue(const JobRecord& job) const;
 

@@ -122,6 +122,27 @@ TEST_F(GangRunnerTest, IsCompletedWhenAllPodsHaveSucceeded) {
   EXPECT_EQ(job.wanted().run_time->elapsed, seconds{60});
 }
 
+TEST_F(GangRunnerTest, IsCompletedWhenItsSuccessPolicyIsMetAndTheOtherPodsAreGone) {
+  kube::Job object = with_requeue(true);
+  object.spec.lifecycle.success_policy = kube::SuccessPolicy{{{"0", {}}}};
+  JobRecord& job = ready(object);
+  kube::Pod driver = pod_of(job, 0, now - minutes{1});
+  driver.status.phase = kube::PodPhase::kSucceeded;
+  driver.status.container_statuses[0].state = {
+      .terminated = kube::ContainerTerminated{.started_at = now - minutes{1}, .finished_at = now}};
+  show(job, driver);
+  gangs.run(job);
+  EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kCompleted);
+  EXPECT_EQ(told(), "") << "a good end has none";
+  gangs.run(job);
+  EXPECT_EQ(asked(), "pod-delete") << "the worker";
+  pods_go(job);
+  gangs.run(job);
+  EXPECT_EQ(job.wanted().state, kube::JobState::kCompleted);
+  EXPECT_EQ(job.wanted().exit_code, 0);
+  EXPECT_EQ(job.wanted().succeeded_indexes, "0");
+}
+
 TEST_F(GangRunnerTest, OutOfMemoryIsAVerdictOfItsOwn) {
   JobRecord& job = ready();
   kube::Pod pod = pod_of(job, 0, now - minutes{1});

@@ -107,6 +107,7 @@ StatusAfter status_after(const sched::Start& start, kube::JobStatus status,
   status.ending.reset();
   status.claim.reset();
   status.exit_code.reset();
+  status.succeeded_indexes.clear();
   // The start's own: its lastTransitionTime is when it was decided, also after an earlier start.
   // set_condition() keeps the transition time of a condition that was False before.
   std::erase_if(status.conditions, [](const auto& c) { return c.type == kube::kReady; });

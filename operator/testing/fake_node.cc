@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "api/wellknown.h"
 #include "base/check.h"
 #include "kube/api/node.h"
 #include "kube/api/time_format.h"
@@ -139,7 +140,13 @@ void FakeNode::step(std::int64_t server_version) {
         CHECK(pod.ok(), pod.ok() ? "" : pod.error().message);
         if (pod->metadata.ns == options_.agents_namespace) return;
         seen[pod->metadata.uid] = true;
-        annotations_[pod->metadata.uid] = pod->metadata.annotations;
+        kube::Labels& annotations = annotations_[pod->metadata.uid] = pod->metadata.annotations;
+        const auto only = annotations.find("test/only-pod");
+        const auto index = pod->metadata.labels.find(std::string{kube::kLabelTask});
+        if (only != annotations.end() && index != pod->metadata.labels.end() &&
+            index->second != only->second) {
+          annotations.erase("test/work");
+        }
         look_at(*pod);
       },
       [] {});

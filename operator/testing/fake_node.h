@@ -27,6 +27,7 @@ struct FakeNodeOptions {
 // How a pod behaves; from annotations of the template, so that tests say it in the job:
 //   test/work: "30s"        how long its program runs (default: for ever)
 //   test/exit-code: "3"     with what it ends
+//   test/only-pod: "0"      both are of the pod with this index; the others run for ever
 //   test/refuse: "OutOfcpu" kubelet refuses it with this reason, the first `test/refusals` times
 //   test/waiting: "ErrImagePull"  its container never starts, for this reason
 //   test/oom: "true"        it is killed for memory when its work is done

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 
 #include "api/wellknown.h"
+#include "base/number_list.h"
 #include "kube/api/pod.h"
 #include "operator/gang/pod_slots.h"
 #include "operator/translate/pod_failure_policy.h"
@@ -20,6 +22,7 @@ using kube::ConditionStatus;
 constexpr std::size_t kNameMax = 52;  // of a Job of ours
 constexpr std::size_t kHashedPrefixMax = 40;
 constexpr std::int64_t kMilli = 1000;
+constexpr int kIndexMax = 99'999;                  // of a pod in its Job
 constexpr std::int64_t kDefaultGraceSeconds = 30;  // written into each template that has none
 
 bool is_indexed(const kube::BatchJobSpec& spec) {
@@ -50,12 +53,6 @@ void check_spec(const kube::BatchJobSpec& spec, std::vector<std::string>& proble
   }
   for (std::string& problem : failure_policy_problems(spec)) {
     problems.push_back(std::move(problem));
-  }
-  if (!spec.success_policy.empty()) {
-    problems.emplace_back(
-        "spec.successPolicy: is not supported, a gang is complete when all its pods have "
-        "succeeded; "
-        "remove it");
   }
   if (spec.backoff_limit_per_index || spec.max_failed_indexes) {
     problems.emplace_back(
@@ -137,6 +134,18 @@ void set_nodes(const kube::BatchJob& batch, kube::JobSpec& spec,
   problems.push_back("metadata.annotations: " + std::string{kube::kAnnotationNodes} +
                      ": invalid number of nodes \"" + text + "\"; it must be from 1 to " +
                      std::to_string(pods) + " (examples: 2, 2-4)");
+}
+
+// The API server has checked the rules; only Indexed Jobs have them.
+void set_success_policy(const kube::BatchJobSpec& batch, kube::JobSpec& spec) {
+  if (batch.success_policy.empty()) return;
+  kube::SuccessPolicy policy;
+  for (const Json& rule : batch.success_policy.json().value("rules", Json::array())) {
+    kube::SuccessRule& made = policy.rules.emplace_back();
+    made.succeeded_indexes = rule.value("succeededIndexes", "");
+    if (rule.contains("succeededCount")) made.succeeded_count = rule["succeededCount"];
+  }
+  spec.lifecycle.success_policy = std::move(policy);
 }
 
 std::vector<std::string> split(const std::string& text) {
@@ -227,20 +236,36 @@ void set_ended(kube::BatchJobStatus& status, const BatchView& view, base::Instan
   set_started(status, view.since.value_or(now));
 }
 
-std::string all_indexes(std::int32_t pods) {
-  if (pods == 1) return "0";
-  return pods == 2 ? "0,1" : "0-" + std::to_string(pods - 1);
+// The batch group writes two in a row as "0,1".
+std::string as_batch_writes(const std::vector<int>& indexes) {
+  std::string text;
+  for (std::size_t first = 0; first < indexes.size();) {
+    std::size_t last = first;
+    while (last + 1 < indexes.size() && indexes[last + 1] == indexes[last] + 1) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(indexes[first]);
+    if (last > first) text += (last == first + 1 ? "," : "-") + std::to_string(indexes[last]);
+    first = last + 1;
+  }
+  return text;
 }
 
 void set_complete(const kube::BatchJobSpec& spec, kube::BatchJobStatus& status,
                   const BatchView& view, base::Instant now) {
   set_ended(status, view, now);
-  status.succeeded = pods_of(spec);
-  if (is_indexed(spec)) status.completed_indexes = all_indexes(status.succeeded);
+  std::vector<int> succeeded(static_cast<std::size_t>(pods_of(spec)));
+  std::iota(succeeded.begin(), succeeded.end(), 0);
+  if (!view.succeeded_indexes.empty()) {
+    succeeded = base::parse_number_list(view.succeeded_indexes, kIndexMax).value_or(succeeded);
+  }
+  status.succeeded = static_cast<std::int32_t>(succeeded.size());
+  if (is_indexed(spec)) status.completed_indexes = as_batch_writes(succeeded);
   status.completion_time = std::max(whole_seconds(view.since.value_or(now)), *status.start_time);
+  const bool by_policy = !spec.success_policy.empty();
   for (const std::string_view type : {kube::kBatchSuccessCriteriaMet, kube::kBatchComplete}) {
-    set_condition(status, type, ConditionStatus::kTrue, "CompletionsReached",
-                  "Reached expected number of succeeded pods", now);
+    set_condition(
+        status, type, ConditionStatus::kTrue, by_policy ? "SuccessPolicy" : "CompletionsReached",
+        by_policy ? "A rule of successPolicy is met" : "Reached expected number of succeeded pods",
+        now);
   }
 }
 
@@ -293,6 +318,7 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
   }
   spec.schedule.begin_time = attempt.not_before;
   spec.lifecycle.requeue = true;  // a lost node or a preemption is not a failure
+  set_success_policy(batch.spec, spec);
   spec.pod_policy = kube::PodPolicy::kPerTask;
   spec.network = kube::JobNetwork::kNone;  // the author's own Service, as with the batch group
   spec.pod_template = pod_template;

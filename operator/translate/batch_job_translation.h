@@ -55,6 +55,7 @@ struct BatchView {
   std::int32_t active = 0;               // pods that have not ended
   std::int32_t ready = 0;                // of them
   std::int32_t terminating = 0;          // pods that are deleted and still there
+  std::string succeeded_indexes{};       // kComplete, by successPolicy: "0,2-3"; else all
   std::int32_t failed = 0;               // attempts that count for backoffLimit
 };
 

@@ -124,9 +124,6 @@ TEST(BatchJobTranslation, WhatCannotBeRunIsSaidInASentence) {
       {{{"spec", {{"completions", 8}}}}, nullptr, "differs from spec.completions 8"},
       {{{"spec", {{"completions", nullptr}}}}, nullptr, "work queue"},
       {{{"spec", {{"completions", 0}, {"parallelism", 0}}}}, nullptr, "spec.suspend"},
-      {{{"spec", {{"successPolicy", {{"rules", json::array({{{"succeededIndexes", "0"}}})}}}}}},
-       nullptr,
-       "spec.successPolicy"},
       {{{"spec", {{"backoffLimitPerIndex", 1}}}}, nullptr, "spec.backoffLimitPerIndex"},
       {{{"spec", {{"podFailurePolicy", {{"rules", json::array({{{"action", "FailJob"}}})}}}}}},
        nullptr,
@@ -195,6 +192,26 @@ TEST(BatchJobStatus, FollowsTheGang) {
   EXPECT_EQ(status.active, 0);
   step({.phase = Phase::kFailed, .reason = "x"}, seconds{70});
   EXPECT_EQ(said(status), "SuccessCriteriaMet Complete ") << "never changes again";
+}
+
+TEST(BatchJobTranslation, ASuccessPolicyIsThatOfTheGang) {
+  const json rules = json::array({{{"succeededIndexes", "0,2-3"}}, {{"succeededCount", 2}}});
+  const BatchVerdict verdict =
+      translate_batch_job(batch({{"spec", {{"successPolicy", {{"rules", rules}}}}}}), {});
+  ASSERT_THAT(verdict.problems, IsEmpty());
+  EXPECT_EQ(verdict.job.spec.lifecycle.success_policy,
+            (kube::SuccessPolicy{{{"0,2-3", {}}, {"", 2}}}));
+}
+
+TEST(BatchJobStatus, ByASuccessPolicyCountsThosePodsThatSucceeded) {
+  const json rules = json::array({{{"succeededIndexes", "0"}}});
+  const kube::BatchJobSpec spec = batch({{"spec", {{"successPolicy", {{"rules", rules}}}}}}).spec;
+  const auto status = batch_status_after(
+      spec, {}, {.phase = Phase::kComplete, .since = kNow, .succeeded_indexes = "0,2-3"}, kNow);
+  EXPECT_EQ(said(status), "SuccessCriteriaMet Complete ");
+  EXPECT_EQ(status.conditions[0].reason, "SuccessPolicy");
+  EXPECT_EQ(status.succeeded, 3);
+  EXPECT_EQ(status.completed_indexes, "0,2,3") << "as the batch group writes two in a row";
 }
 
 TEST(BatchJobStatus, OfAFailureIsTerminalWithItsTarget) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "kube/api/time_format.h"
+#include "operator/gang/success_policy.h"
 #include "scheduler/place/constraint.h"
 #include "slurm/hostlist.h"
 
@@ -38,6 +39,7 @@ class Checker {
     check_sizes();
     check_memory();
     check_times();
+    check_success_policy();
     check_node_lists();
     check_requests();
     return std::move(problems_);
@@ -156,6 +158,13 @@ class Checker {
       problem("spec.schedule.timeMin: " + kube::format_duration(*spec_.schedule.time_min) +
               " is longer than timeLimit " + kube::format_duration(*spec_.schedule.time_limit) +
               "; lower timeMin");
+    }
+  }
+
+  void check_success_policy() {
+    if (!spec_.lifecycle.success_policy) return;
+    for (std::string& sentence : success_policy_problems(*spec_.lifecycle.success_policy)) {
+      problem(std::move(sentence));
     }
   }
 

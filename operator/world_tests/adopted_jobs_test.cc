@@ -15,6 +15,8 @@ namespace {
 using nlohmann::json;
 using std::chrono::minutes;
 using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -201,6 +203,20 @@ TEST_F(AdoptedJobTest, AFailureThatIsIgnoredIsTriedAgainAndDoesNotCount) {
   world_.restart_operator();
   ASSERT_TRUE(world_.run_until([&] { return ours().size() == 4; }, minutes{3}));
   EXPECT_EQ(get("broken").status.failed, 0);
+}
+
+// The driver is done, and its workers would run for ever.
+TEST_F(AdoptedJobTest, IsCompleteWhenItsSuccessPolicyIsMet) {
+  const json policy{{"rules", json::array({{{"succeededIndexes", "0"}}})}};
+  create(batch_job("train", 3, "10s", {{"successPolicy", policy}}, {{"test/only-pod", "0"}}));
+  ASSERT_TRUE(ends("train")) << world_.log_tail();
+  EXPECT_THAT(condition("train", kube::kBatchComplete), HasSubstr("True: SuccessPolicy"));
+  EXPECT_EQ(get("train").status.succeeded, 1);
+  EXPECT_EQ(get("train").status.completed_indexes, "0");
+  EXPECT_EQ(get("train").status.failed, 0);
+  EXPECT_EQ(live_pods(), 0U);
+  EXPECT_THAT(ours(), ElementsAre(Field(&kube::Job::status, Field(&kube::JobStatus::state,
+                                                                  kube::JobState::kCompleted))));
 }
 
 TEST_F(AdoptedJobTest, ItsDeadlineIsItsTimeLimit) {
@@ -408,6 +424,11 @@ TEST(AdoptedJobCrashes, AtAnyWriteChangeNothing) {
                    batch_job("bad", 2, "5s", {{"backoffLimit", 1}}, {{"test/exit-code", "1"}}));
     Rounds::create(world, batch_job("hopeless", 1, "5s", on_exit_code(7, "FailJob"),
                                     {{"test/exit-code", "7"}}));
+    Rounds::create(
+        world,
+        batch_job("driven", 2, "9s",
+                  {{"successPolicy", {{"rules", json::array({{{"succeededIndexes", "0"}}})}}}},
+                  {{"test/only-pod", "0"}}));
     Rounds::create(world, batch_job("late", 5, "", {{"activeDeadlineSeconds", 8}}));
     world.run_for(seconds{90});
     crashes += world.crashes();
@@ -416,16 +437,19 @@ TEST(AdoptedJobCrashes, AtAnyWriteChangeNothing) {
       return kube::is_finished(Rounds::get(world, name).status);
     };
     EXPECT_TRUE(world.run_until(
-        [&] { return over("good") && over("bad") && over("late") && over("hopeless"); },
+        [&] {
+          return over("good") && over("bad") && over("late") && over("hopeless") && over("driven");
+        },
         minutes{10}))
         << world.log_tail();
     EXPECT_EQ(Rounds::get(world, "good").status.succeeded, 3);
     EXPECT_EQ(Rounds::get(world, "good").status.failed, 0);
     EXPECT_EQ(Rounds::get(world, "bad").status.failed, 2);
     EXPECT_EQ(Rounds::get(world, "hopeless").status.failed, 1);
+    EXPECT_EQ(Rounds::get(world, "driven").status.completed_indexes, "0");
     EXPECT_EQ(Rounds::get(world, "late").status.failed, 0);
     const auto made = world.client().list<kube::Job>();
-    EXPECT_THAT(made->items, SizeIs(5)) << "one for each attempt";
+    EXPECT_THAT(made->items, SizeIs(6)) << "one for each attempt";
     expect_no_violations(world);
     if (testing::Test::HasFailure()) return;
   }

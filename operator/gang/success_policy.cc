@@ -1,0 +1,74 @@
+#include "operator/gang/success_policy.h"
+
+#include <algorithm>
+
+#include "base/number_list.h"
+#include "operator/gang/gang_observation.h"
+
+namespace control {
+namespace {
+
+constexpr int kPodIndexMax = 99'999;
+
+// When the rule was met: its count-th pod had ended, of those that it names.
+std::optional<base::Instant> met_at(const kube::SuccessRule& rule, std::span<const PodSlot> slots,
+                                    std::span<const SlotPod> pods, base::Instant now) {
+  std::vector<int> named =
+      base::parse_number_list(rule.succeeded_indexes, kPodIndexMax).value_or(std::vector<int>{});
+  std::sort(named.begin(), named.end());
+  std::vector<base::Instant> ends;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (!pods[i].has_succeeded) continue;
+    const bool is_named =
+        named.empty() || std::binary_search(named.begin(), named.end(), slots[i].index);
+    if (is_named) ends.push_back(pods[i].last_finished.value_or(now));
+  }
+  const std::size_t needed =
+      rule.succeeded_count ? static_cast<std::size_t>(*rule.succeeded_count) : named.size();
+  if (needed == 0 || ends.size() < needed) return std::nullopt;
+  const auto last = ends.begin() + static_cast<std::ptrdiff_t>(needed - 1);
+  std::nth_element(ends.begin(), last, ends.end());
+  return *last;
+}
+
+}  // namespace
+
+std::vector<std::string> success_policy_problems(const kube::SuccessPolicy& policy) {
+  std::vector<std::string> problems;
+  for (std::size_t i = 0; i < policy.rules.size(); ++i) {
+    const kube::SuccessRule& rule = policy.rules[i];
+    const std::string path = "spec.lifecycle.successPolicy.rules[" + std::to_string(i) + "]";
+    const auto named = base::parse_number_list(rule.succeeded_indexes, kPodIndexMax);
+    if (!named) {
+      problems.push_back(path + ".succeededIndexes: invalid list \"" + rule.succeeded_indexes +
+                         "\" (example: 0,2-3)");
+    } else if (named->empty() && !rule.succeeded_count) {
+      problems.push_back(path + ": says nothing; set succeededIndexes, succeededCount or both");
+    } else if (rule.succeeded_count &&
+               (*rule.succeeded_count < 1 ||
+                (!named->empty() &&
+                 *rule.succeeded_count > static_cast<std::int64_t>(named->size())))) {
+      problems.push_back(
+          path + ".succeededCount: " + std::to_string(*rule.succeeded_count) +
+          " cannot be met; use at least 1 and at most as many as succeededIndexes names");
+    }
+  }
+  return problems;
+}
+
+std::optional<EarlySuccess> early_success(const kube::SuccessPolicy& policy,
+                                          std::span<const PodSlot> slots,
+                                          std::span<const SlotPod> pods, base::Instant now) {
+  for (std::size_t i = 0; i < policy.rules.size(); ++i) {
+    const auto at = met_at(policy.rules[i], slots, pods, now);
+    if (!at) continue;
+    std::vector<int> succeeded;
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+      if (pods[slot].has_succeeded) succeeded.push_back(slots[slot].index);
+    }
+    return EarlySuccess{.at = *at, .rule = i, .succeeded = base::format_number_list(succeeded)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace control

@@ -1,0 +1,32 @@
+// When a gang is complete although not all of its pods have succeeded
+// (spec.lifecycle.successPolicy): a driver is done and its workers would wait for ever. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/job.h"
+#include "base/time.h"
+#include "operator/gang/pod_slots.h"
+
+namespace control {
+
+struct SlotPod;
+
+// What is wrong with the rules, each a sentence.
+std::vector<std::string> success_policy_problems(const kube::SuccessPolicy& policy);
+
+struct EarlySuccess {
+  base::Instant at{};       // when the last pod that was needed had ended
+  std::size_t rule = 0;     // that is met
+  std::string succeeded{};  // indexes of all pods that have succeeded: "0,2-3"
+};
+// By the first rule that is met. Cost: for each rule the pods, if any pod has succeeded.
+// REQUIRES: success_policy_problems() finds none.
+std::optional<EarlySuccess> early_success(const kube::SuccessPolicy& policy,
+                                          std::span<const PodSlot> slots,
+                                          std::span<const SlotPod> pods, base::Instant now);
+
+}  // namespace control

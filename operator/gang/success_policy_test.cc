@@ -1,0 +1,72 @@
+#include "operator/gang/success_policy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/gang/gang_observation.h"
+
+namespace control {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr base::Instant kSeenAt{seconds{1'000'000}};
+
+// A gang whose pods have succeeded so many seconds ago; -1: they still run.
+struct Gang {
+  explicit Gang(const std::vector<int>& ended) {
+    for (const int ago : ended) {
+      slots.push_back({.index = static_cast<int>(slots.size())});
+      SlotPod& pod = pods.emplace_back();
+      pod.has_succeeded = ago >= 0;
+      if (ago >= 0) pod.last_finished = kSeenAt - seconds{ago};
+    }
+  }
+  std::optional<EarlySuccess> under(const kube::SuccessRule& rule) const {
+    return early_success({{rule}}, slots, pods, kSeenAt);
+  }
+  std::vector<PodSlot> slots;
+  std::vector<SlotPod> pods;
+};
+
+TEST(SuccessPolicy, OfIndexesAsksForAllOfThem) {
+  EXPECT_FALSE(Gang({-1, 5, 5}).under({"0", {}}).has_value());
+  EXPECT_FALSE(Gang({5, -1, 9}).under({"0-1", {}}).has_value());
+  const auto met = Gang({5, 3, -1, 1}).under({"0-1", {}});
+  ASSERT_TRUE(met.has_value());
+  EXPECT_EQ(met->at, kSeenAt - seconds{3}) << "when the second of them ended";
+  EXPECT_EQ(met->succeeded, "0-1,3");
+}
+
+TEST(SuccessPolicy, OfACountAsksForSoManyOfThoseThatItNames) {
+  EXPECT_EQ(Gang({9, 5, 7, -1}).under({"", 2})->at, kSeenAt - seconds{7});
+  EXPECT_EQ(Gang({9, 5, 7, -1}).under({"1-3", 2})->at, kSeenAt - seconds{5});
+  EXPECT_FALSE(Gang({9, 5, -1, -1}).under({"1-3", 2}).has_value());
+  EXPECT_FALSE(Gang({9, 5, 7}).under({"", 4}).has_value());
+}
+
+TEST(SuccessPolicy, TheFirstRuleThatIsMetCounts) {
+  const Gang gang{{-1, 5}};
+  const auto met = early_success({{{"0", {}}, {"1", {}}, {"", 1}}}, gang.slots, gang.pods, kSeenAt);
+  ASSERT_TRUE(met.has_value());
+  EXPECT_EQ(met->rule, 1U);
+}
+
+TEST(SuccessPolicy, RulesThatCannotBeMetAreNamed) {
+  const auto problems_of = [](const kube::SuccessRule& rule) {
+    return success_policy_problems({{{"0", {}}, rule}});
+  };
+  EXPECT_THAT(problems_of({"0-2,7", 4}), IsEmpty());
+  EXPECT_THAT(problems_of({"", 1}), IsEmpty());
+  EXPECT_THAT(problems_of({"3-1", {}}), ElementsAre(HasSubstr("rules[1].succeededIndexes")));
+  EXPECT_THAT(problems_of({"", {}}), ElementsAre(HasSubstr("rules[1]: says nothing")));
+  for (const int count : {0, 5}) {
+    EXPECT_THAT(problems_of({"0-2,7", count}), ElementsAre(HasSubstr("rules[1].succeededCount")));
+  }
+}
+
+}  // namespace
+}  // namespace control
