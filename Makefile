@@ -4,6 +4,7 @@ SHELL := /bin/bash
 .PHONY: help deps build test dev demo reference does-it-help dist bench check check-long cluster-up cluster-down campaign soak e2e-kubernetes e2e-target bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
+WAITING_JOBS ?= $(shell expr $(JOBS) + 1)
 SLICE ?= 2s
 DURATION ?= 60s
 PART ?= scheduler
@@ -32,7 +33,7 @@ test: deps  ## build and run all tests
 	@tools/tell-skipped $(BUILD)
 	@# These start clusters of real processes, wait most of the time, and watch the clock; a machine that
 	@# stands still for a moment (a busy host) may fail one. It is shown, and tried once more.
-	@ctest --test-dir $(BUILD) --output-on-failure --label-regex e2e --repeat until-pass:2 -j $(JOBS) $(TEST_ARGS)
+	@ctest --test-dir $(BUILD) --output-on-failure --label-regex e2e --repeat until-pass:2 -j $(WAITING_JOBS) $(TEST_ARGS)
 	@tools/tell-skipped $(BUILD)
 
 dev: deps  ## edit, build, test: the quick tests of one part, file by file (PART=operator)

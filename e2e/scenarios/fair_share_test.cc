@@ -71,11 +71,11 @@ class FairShareScenario : public Scenario {
 
 TEST_F(FairShareScenario, TwoNamespacesConvergeToTheirSharesAlsoUnderANewLeader) {
   ASSERT_NO_FATAL_FAILURE(start(
-      {.nodes_count = 2, .with_partition = false, .config = R"({"priority": {"type": "Multifactor",
+      {.nodes_count = 4, .with_partition = false, .config = R"({"priority": {"type": "Multifactor",
            "weights": {"fairShare": 10000}, "decayHalfLife": "20s", "calcPeriod": "1s"}})"}));
   if (IsSkipped()) return;
   make_partition("batch",
-                 {{"nodes", {{"hostlist", "n[12-13]"}}}, {"overSubscribe", {{"policy", "Never"}}}});
+                 {{"nodes", {{"hostlist", "n[12-15]"}}}, {"overSubscribe", {{"policy", "Never"}}}});
   ASSERT_NO_FATAL_FAILURE(make_account("small", 1));
   ASSERT_NO_FATAL_FAILURE(make_account("large", 3));
   ASSERT_NO_FATAL_FAILURE(submit_to("small", 60));  // first in the queue
