@@ -180,7 +180,8 @@ void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
 }
 
 // The commit point of readiness is marked before the scheduler is told, because its answer may end
-// victims, whose endings wait for that commit point.
+// victims, whose endings wait for that commit point. Where no job is stopped for another there are
+// none, and no timetable waits for it either: it may be late.
 void GangRunner::become_ready(JobRecord& job) {
   kube::JobStatus& wanted = job.wanted();
   job.set_condition(kube::kReady, kube::ConditionStatus::kTrue, "Settled", "all its pods run",
@@ -188,6 +189,11 @@ void GangRunner::become_ready(JobRecord& job) {
   wanted.start_time = parts_.now;
   // This start has succeeded, so the back-off of refused ones begins anew.
   job.api_refusals = 0;
+  const auto& nodes = job.start.nodes;
+  if (std::none_of(nodes.begin(), nodes.end(),
+                   [this](const std::string& node) { return parts_.nodes.takes_turns(node); })) {
+    job.start.late_readiness = parts_.now;
+  }
   parts_.jobs.mark(job, WriteUrgency::kCommit);
   parts_.report.log("ready", job_fields(job));
   scheduler_.tell(sched::JobReady{job.id});

@@ -66,6 +66,16 @@ TEST_F(GangRunnerTest, IsReadyWhenAllPodsHaveSettled) {
   EXPECT_EQ(events(), 0) << "once";
 }
 
+// It matters to others only where it may stop them.
+TEST_F(GangRunnerTest, ReadinessMayBeLateWhereNoJobTakesTurns) {
+  EXPECT_EQ(ready().start.late_readiness, now);
+}
+
+TEST_F(GangRunnerTest, ReadinessIsNotLateWhereAJobMayHaveToBeStopped) {
+  nodes.ask_to_stop("n2", "another");
+  EXPECT_FALSE(ready().start.late_readiness.has_value());
+}
+
 TEST_F(GangRunnerTest, AReadyGangThatLosesAPodIsRequeuedOnceAllOfItIsGone) {
   JobRecord& job = ready();
   job.erase_pod(job.start.slots[1].name);

@@ -55,6 +55,9 @@ struct GangStart {
   Attempts service_tries{{.first = std::chrono::milliseconds{200}, .max = std::chrono::minutes{1}}};
   std::string service_problem;  // as told last
   std::map<std::string, base::Instant> failing_since;
+  // Since when its readiness is to be written, where it may be late: nothing but its own end waits
+  // for it.
+  std::optional<base::Instant> late_readiness;
   bool never_frozen = false;  // no timetable lists its pods (condition NeverFrozen)
   // Since when its user has asked for a suspension that waits for agents of its nodes.
   std::optional<base::Instant> suspension_waits;

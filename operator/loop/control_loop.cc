@@ -134,7 +134,10 @@ void ControlLoop::reconcile(JobRecord& job) {
   // 2. What its pods say. They are neither made nor ended before the commit point is stored.
   if (!job.submitted || job.is_final()) return;
   pod_writes_.end_stale_pods(job);
-  if (job.is_allocated() && gate_.may_delete_pods(job.uid)) gangs_.run(job);
+  if (!job.is_allocated()) return;
+  if (gate_.may_delete_pods(job.uid)) return gangs_.run(job);
+  // Whatever its pods or its user say now waits for its readiness.
+  if (job.start.late_readiness && *job.start.late_readiness < now_) statuses_.hurry(job);
 }
 
 void ControlLoop::write_due() {

@@ -218,10 +218,14 @@ bool NodeBook::needs_timetable(const std::string& name) const {
 }
 
 // Also where jobs take turns that were stacked under an earlier configuration.
-bool NodeBook::needs_agent(const std::string& name) const {
+bool NodeBook::takes_turns(const std::string& name) const {
   const kube::NodeTimetable* seen = table(name);
   const bool lists_pods = seen != nullptr && !seen->spec.pods.empty();
-  return turns_.need_agent(name) || lists_pods || !asked_on(name).empty();
+  return turns_.possible_on(name) || lists_pods || !asked_on(name).empty();
+}
+
+bool NodeBook::needs_agent(const std::string& name) const {
+  return turns_.need_agent(name) || takes_turns(name);
 }
 
 std::optional<NodeProblem> NodeBook::why_not_stopped(const std::string& name) const {

@@ -95,6 +95,8 @@ class NodeBook {
   bool needs_timetable(const std::string& name) const;
   // It takes jobs only while its agent is ready.
   bool needs_agent(const std::string& name) const;
+  // A job there may have to be stopped for another or by its user, or is.
+  bool takes_turns(const std::string& name) const;
   // Why no pod can be made to stand still there yet, where the configuration alone needs no agent;
   // nullopt: the node's agent is ready, or it takes jobs only while it is.
   std::optional<NodeProblem> why_not_stopped(const std::string& name) const;

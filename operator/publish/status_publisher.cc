@@ -19,6 +19,12 @@ WritePoint status_point(const JobRecord& job) {
   return kube::is_true(wanted.conditions, kube::kReady) ? WritePoint::kReady : WritePoint::kStart;
 }
 
+// A commit point, and not one for which nothing waits.
+bool goes_first(const JobRecord& job) {
+  if (job.status.urgency() != WriteUrgency::kCommit) return false;
+  return !job.start.late_readiness || status_point(job) != WritePoint::kReady;
+}
+
 template <typename T>
 PatchStatus<T> patch_of(WritePoint point, StatusMirror<T>& mirror, base::Instant now) {
   mirror.begin(now);
@@ -76,9 +82,14 @@ void StatusPublisher::form_lines(base::Instant now) {
       ++it;
       continue;
     }
-    (job->status.urgency() == WriteUrgency::kCommit ? commits_ : states_).add(*it);
+    (goes_first(*job) ? commits_ : states_).add(*it);
     it = jobs_to_write_.erase(it);
   }
+}
+
+void StatusPublisher::hurry(JobRecord& job) {
+  job.start.late_readiness.reset();
+  look_again(job.uid);
 }
 
 // A job that was marked again may stand in both lines, or have been written from the other.

@@ -2,9 +2,9 @@
 // that CommitGate asks for; what only informs as far as its budget goes, each object once a minute.
 //
 // While the API server is slow there is not room for all of them. Then commit points go first,
-// since timetables and pods wait for them; base states have a quarter of the room, and what others
-// leave. Each job's turn comes in the order in which it was marked, and what is written is what is
-// true then.
+// since timetables and pods wait for them; base states, and readiness for which nothing waits, have
+// a quarter of the room, and what others leave. Each job's turn comes in the order in which it was
+// marked, and what is written is what is true then.
 #pragma once
 
 #include <cstddef>
@@ -41,13 +41,15 @@ class StatusPublisher {
   // What is written at once: policies, and of the jobs no more than there is `room` for. `term`: of
   // this leader.
   std::vector<Effect> due(base::Instant now, std::int64_t term, std::size_t room);
-  // Base states for which there is room after everything else.
+  // Base states and late readiness for which there is room after everything else.
   std::vector<Effect> due_rest(base::Instant now, std::int64_t term, std::size_t room);
   // What only informs: policies, then jobs, the head of the queue first.
   std::vector<Effect> due_informing_policies(base::Instant now);
   std::vector<Effect> due_informing_jobs(base::Instant now, std::int64_t term);
   // An answer came for this job's status: what it has to say by now is looked at.
   void look_again(const std::string& job_uid) { jobs_to_write_.insert(job_uid); }
+  // Something waits for the job's readiness, which might be late until now.
+  void hurry(JobRecord& job);
   base::Instant next_due(base::Instant now) const;
 
  private:

@@ -261,6 +261,25 @@ TEST_F(StatusPublisherTest, CommitPointsGoFirstAndStatesHaveAQuarterOfTheRoom) {
   EXPECT_EQ(due(100), "");
 }
 
+TEST_F(StatusPublisherTest, ReadinessForWhichNothingWaitsGoesWithTheStates) {
+  const auto ready = [this](const char* name, bool late) {
+    JobRecord& one = job(name, 1, 0);
+    one.wanted().allocation.emplace();
+    one.wanted().conditions.push_back(
+        {.type = std::string{kube::kReady}, .status = kube::ConditionStatus::kTrue});
+    if (late) one.start.late_readiness = now;
+    mark(one, WriteUrgency::kCommit, "ready");
+  };
+  for (const char* name : {"a", "b", "c", "d"}) ready(name, true);
+  for (const char* name : {"w", "x", "y", "z"}) ready(name, false);
+  EXPECT_EQ(due(4), "w:ready x:ready y:ready a:ready");
+  statuses.hurry(*jobs.find("c"));  // its pods have ended, say
+  JobRecord& ending = *jobs.find("d");
+  ending.wanted().ending.emplace();
+  mark(ending, WriteUrgency::kCommit, "it ends");
+  EXPECT_EQ(due(4), "z:ready c:ready d:ending b:ready");
+}
+
 // It is in the line when its preemptor's claim becomes what it has to wait for.
 TEST_F(StatusPublisherTest, WhatMayNotBeWrittenWhenItsTurnComesIsLookedAtAgain) {
   JobRecord& victim = job("a-victim", 1, 0);

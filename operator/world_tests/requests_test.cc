@@ -131,6 +131,35 @@ TEST(Operator, AStartOnNodesWithoutTurnsTakesTwoRequestsAndOneForEachPod) {
             "create jobs 1, create pods 3, patch jobs/status 2, patch pods/status 3");
 }
 
+// The rest of the table: what becomes of jobs after their start, and of one that waits.
+TEST(Operator, TheRestOfALifeTakesTheseRequests) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(
+      partition("batch", force("n[12-16]", {{"overSubscribe", {{"policy", "Exclusive"}}}})));
+  const json alone{{"network", "None"}};
+  world.apply(gang_job("completes", 1, "10s", alone));
+  world.apply(gang_job("cancelled", 2, "", alone));
+  world.apply(gang_job("runs", 2, "", alone));
+  world.run_for(seconds{8});
+  const auto of = [&world](const std::string& name, const char* state) {
+    EXPECT_TRUE(world.run_until([&] { return world.state(name) == state; }, seconds{30})) << name;
+    world.run_for(seconds{5});
+    return requests(world);
+  };
+  world.server().clear_request_log();
+  EXPECT_EQ(of("completes", "Completed"), "patch jobs/status 1, patch pods/status 1");
+  world.server().clear_request_log();
+  world.patch_job("cancelled", {{"control", {{"cancel", true}}}});
+  EXPECT_EQ(of("cancelled", "Cancelled"),
+            "delete pods 2, delete pods 2, patch jobs 1, patch jobs/status 2")
+      << "the operator asks, kubelet confirms";
+  world.server().clear_request_log();
+  world.apply(gang_job("waits", 5, "", alone));
+  EXPECT_EQ(of("waits", "Pending"), "create jobs 1, create pods 1, patch jobs/status 1")
+      << "why, and whether its pods would be taken";
+}
+
 std::string name_of(const char* kind, int i) {
   return kind + std::to_string(i);
 }
@@ -180,19 +209,18 @@ TEST_F(SlowApiServer, DelaysNoDecision) {
   world.run_for(world.tick);
   EXPECT_EQ(starts(), kCores + 1) << "though nearly nothing is written yet" << world.log_tail();
   EXPECT_LT(written(WritePoint::kStart), 40);
-  world.run_for(seconds{10});
-  EXPECT_EQ(world.state("late"), "Running") << world.log_tail();
+  EXPECT_TRUE(world.run_until([&] { return world.state("late") == "Running"; }, seconds{10}))
+      << world.log_tail();
 }
 
 TEST_F(SlowApiServer, MakesNoLongLineOfWrites) {
   std::size_t longest = 0;
   submit(250);
-  for (int i = 0; i < 80; ++i) {
+  for (int i = 0; i < 50; ++i) {
     world.run_for(world.tick);
     longest = std::max(longest, queued());
   }
   EXPECT_LE(longest, 160U) << "what is written in a second";
-  EXPECT_EQ(queued(), 0U);
   for (int i = 0; i < 250; ++i) {
     const std::string state = world.state(name_of("job-", i));
     EXPECT_EQ(state, i < kCores ? "Running" : "Pending") << i;
