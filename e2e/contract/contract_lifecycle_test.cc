@@ -48,6 +48,38 @@ TEST_P(ApiServerContract, APodsSpecCannotChange) {
       << refused.message();
 }
 
+// Node, toleration, labels and the gate that goes, in one write; then the deadline, lowered.
+TEST_P(ApiServerContract, AGatedPodCanBePinnedAndLetGoAtOnce) {
+  json object = pod("a");
+  object["spec"]["schedulingGates"] = json::array({{{"name", "contract/gate"}}});
+  const json created = create(core("pods"), object);
+  const json field{
+      {"key", "metadata.name"}, {"operator", "In"}, {"values", json::array({"no-such-node"})}};
+  const json term{{"matchFields", json::array({field})}};
+  const json affinity{{"nodeAffinity",
+                       {{"requiredDuringSchedulingIgnoredDuringExecution",
+                         {{"nodeSelectorTerms", json::array({term})}}}}}};
+  json tolerations = created["spec"].value("tolerations", json::array());
+  tolerations.push_back({{"key", "contract"}, {"operator", "Exists"}});
+  const json pin{
+      {"metadata", {{"labels", {{"a", "b"}}}}},
+      {"spec",
+       {{"schedulingGates", nullptr}, {"affinity", affinity}, {"tolerations", tolerations}}}};
+  const Reply pinned = merge_patch(core("pods", "a"), pin);
+  ASSERT_EQ(pinned.status, 200) << pinned.message();
+  EXPECT_FALSE(pinned.body["spec"].contains("schedulingGates"));
+  EXPECT_EQ(pinned.body["spec"]["affinity"], affinity);
+  EXPECT_EQ(pinned.body["metadata"]["labels"]["a"], "b");
+
+  const Reply gated =
+      merge_patch(core("pods", "a"),
+                  {{"spec", {{"schedulingGates", json::array({{{"name", "contract/gate"}}})}}}});
+  EXPECT_EQ(gated.status, 422) << "a gate never comes back";
+  EXPECT_EQ(merge_patch(core("pods", "a"), {{"spec", {{"affinity", nullptr}}}}).status, 422);
+  const Reply stopped = merge_patch(core("pods", "a"), {{"spec", {{"activeDeadlineSeconds", 1}}}});
+  EXPECT_EQ(stopped.status, 200) << stopped.message();
+}
+
 TEST_P(ApiServerContract, APodsStatusIsWrittenApart) {
   create(core("pods"), pod("a", "node-1"));
   const json status = merge_patch(core("pods", "a") + "/status",

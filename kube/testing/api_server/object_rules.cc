@@ -135,11 +135,24 @@ json without_mutable_fields(json spec) {
   return spec;
 }
 
+// Scheduling gates go and never come; while one was there, a pod without affinity may get some.
+// SOURCE: ValidatePodUpdate of pkg/apis/core/validation, of which this is the part that we need.
+void forgive_ungating(json& spec, const json& previous) {
+  const json gates = spec.value("schedulingGates", json::array());
+  const json before = previous.value("schedulingGates", json::array());
+  const bool only_fewer = std::all_of(gates.begin(), gates.end(), [&](const json& gate) {
+    return std::find(before.begin(), before.end(), gate) != before.end();
+  });
+  if (before.empty() || !only_fewer) return;
+  spec["schedulingGates"] = before;
+  if (!previous.contains("affinity")) spec.erase("affinity");
+}
+
 void check_pod_change(const json& pod, const json& previous, std::vector<Cause>& causes) {
-  if (without_mutable_fields(pod.value("spec", json::object())) ==
-      without_mutable_fields(previous.value("spec", json::object()))) {
-    return;
-  }
+  const json before = previous.value("spec", json::object());
+  json spec = pod.value("spec", json::object());
+  forgive_ungating(spec, before);
+  if (without_mutable_fields(spec) == without_mutable_fields(before)) return;
   add(causes, "FieldValueForbidden", "spec",
       "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
       "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
