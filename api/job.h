@@ -184,6 +184,14 @@ struct JobControl {
   friend bool operator==(const JobControl&, const JobControl&) = default;
 };
 
+// A pod that others have made and that is a task of the job.
+struct AdoptedPod {
+  std::string name{};
+  std::string uid{};
+
+  friend bool operator==(const AdoptedPod&, const AdoptedPod&) = default;
+};
+
 struct JobSpec {
   std::vector<std::string> partitions{};  // empty = the default partition
   JobResources resources{};
@@ -193,6 +201,8 @@ struct JobSpec {
   JobControl control{};
   std::optional<PodPolicy> pod_policy{};
   std::optional<JobNetwork> network{};
+  // Sorted by name. If it is not empty, these pods are the job's tasks and it makes none.
+  std::vector<AdoptedPod> adopted{};
   RawJson pod_template{};  // "template": a PodTemplateSpec; empty in an informer's cache
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;

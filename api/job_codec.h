@@ -83,6 +83,12 @@ void visit(Io& io, Like<JobControl> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<AdoptedPod> auto& s) {
+  io.field("name", s.name);
+  io.field("uid", s.uid);
+}
+
+template <typename Io>
 void visit(Io& io, Like<JobSpec> auto& s) {
   io.field("partitions", s.partitions);
   io.field("resources", s.resources);
@@ -92,6 +98,7 @@ void visit(Io& io, Like<JobSpec> auto& s) {
   io.field("control", s.control);
   io.field("podPolicy", s.pod_policy);
   io.field("network", s.network);
+  io.field("adopted", s.adopted);
   io.field("template", s.pod_template);
 }
 

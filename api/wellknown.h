@@ -31,6 +31,18 @@ inline constexpr std::string_view kLabelFailures = "kubegang.io/failures";
 // Conditions of such a batch Job: False says why it cannot run; why it waits.
 inline constexpr std::string_view kBatchAccepted = "kubegang.io/Accepted";
 inline constexpr std::string_view kBatchWaiting = "kubegang.io/Waiting";
+// Pods that others create: this scheduling gate keeps a pod from kube-scheduler until its gang has
+// nodes. The label names the gang; the annotations give the number of its pods (absent: 1), the
+// CPUs that the pod uses, and the time limit.
+inline constexpr std::string_view kGangGate = "kubegang.io/gang";
+inline constexpr std::string_view kLabelGang = "kubegang.io/job-name";
+inline constexpr std::string_view kAnnotationPods = "kubegang.io/pods";
+inline constexpr std::string_view kAnnotationCpus = "kubegang.io/cpus";
+inline constexpr std::string_view kAnnotationTimeLimit = "kubegang.io/time-limit";
+// Label that such a pod gets with its node: the UID of its Job, which is not its controller.
+inline constexpr std::string_view kLabelJobUid = "kubegang.io/job-uid";
+// Condition of such a pod: why it still has its gate, unless its Job waits in the queue.
+inline constexpr std::string_view kPodWaiting = "kubegang.io/Waiting";
 
 // Labels of the operator's and the agents' own pods, as the chart makes them, and the agent's
 // container.

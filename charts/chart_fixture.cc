@@ -59,6 +59,7 @@ std::vector<std::string> all_switches() {
       "agent.extraArgs[0]=--no-supervisor",
       "image.registry=registry.example/",
       "image.pullSecrets[0].name=secret",
+      "adoption.pods=true",
       "schedulerConfig.create=false",
       "schedulerConfig.manage=true",
       "schedulerConfig.spec.timeSlice=5s",

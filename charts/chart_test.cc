@@ -462,7 +462,7 @@ TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
   EXPECT_NE(run.output.find("system:serviceaccount:elsewhere:kubegang-operator"),
             std::string::npos);
   int policies = 0;
-  for (const json& object : render()) {
+  for (const json& object : render(set({"adoption.pods=true"}))) {
     if (object["kind"] == "ValidatingAdmissionPolicyBinding") {
       EXPECT_EQ(object["spec"]["validationActions"], json::parse(R"(["Deny"])"));
     }
@@ -470,13 +470,13 @@ TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
     ++policies;
     EXPECT_EQ(object["spec"]["failurePolicy"], "Fail") << id_of(object);
   }
-  EXPECT_EQ(policies, 14);
+  EXPECT_EQ(policies, 17);
 }
 
 // 350,000 units a question, 1,000,000 an expression.
 // SOURCE: Kubernetes, apiserver/pkg/apis/cel and pkg/cel/library.
 TEST_F(Chart, NoExpressionAsksTheAuthorizerMoreThanTwice) {
-  for (const json& object : render()) {
+  for (const json& object : render(set({"adoption.pods=true"}))) {
     if (object["kind"] != "ValidatingAdmissionPolicy") continue;
     Objects all = object["spec"]["validations"];
     for (const json& variable : object["spec"].value("variables", json::array())) {

@@ -113,6 +113,8 @@ void visit(Io& io, Like<PodSpec> auto& s) {
   io.field("topologySpreadConstraints", s.topology_spread_constraints);
   io.field("schedulerName", s.scheduler_name);
   io.field("priorityClassName", s.priority_class_name);
+  io.field("priority", s.priority);
+  io.field("preemptionPolicy", s.preemption_policy);
   io.field("runtimeClassName", s.runtime_class_name);
   io.field("serviceAccountName", s.service_account_name);
   io.field("hostname", s.hostname);

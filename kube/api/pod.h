@@ -113,6 +113,8 @@ struct PodSpec {
   RawJson topology_spread_constraints{};
   std::optional<std::string> scheduler_name{};
   std::optional<std::string> priority_class_name{};
+  std::optional<std::int32_t> priority{};          // of the class; written by the API server
+  std::optional<std::string> preemption_policy{};  // the same: PreemptLowerPriority | Never
   std::optional<std::string> runtime_class_name{};
   std::optional<std::string> service_account_name{};
   std::optional<std::string> hostname{};

@@ -89,6 +89,19 @@ TEST_F(NodePolicyTest, RefusesAPodOfAnotherJobOrNode) {
   EXPECT_THAT(node_.view("a").note, HasSubstr("not controlled by a kubegang Job"));
 }
 
+// A pod that others have made has another controller; the operator's label names its Job.
+TEST_F(NodePolicyTest, SwitchesAPodThatTheOperatorHasLabelled) {
+  two_gangs();
+  kube::ObjectMeta& metadata = node_.pod("a").metadata;
+  metadata.owner_references[0].kind = "ReplicaSet";
+  metadata.labels["kubegang.io/job-uid"] = "job-other";
+  node_.step();
+  EXPECT_EQ(node_.view("a").standing, PodStanding::kRefused) << "listed for another";
+  metadata.labels["kubegang.io/job-uid"] = metadata.owner_references[0].uid;
+  node_.run_for(seconds{3});
+  EXPECT_EQ(node_.view("a").standing, PodStanding::kControlled);
+}
+
 // The API server takes any text for the UID of an owner; a line of the journal does not.
 TEST_F(NodePolicyTest, RefusesAPodOfAJobWhoseUidIsNone) {
   two_gangs();

@@ -63,14 +63,28 @@ std::optional<base::Instant> settled_at(const kube::Pod& pod, base::Duration set
   return latest;
 }
 
-// Returns the controlling kubegang Job; null if none controls the pod.
-const kube::OwnerReference* job_of(const kube::Pod& pod) {
+struct JobOfPod {
+  std::string uid{};
+  std::string name{};
+};
+
+// Returns the kubegang Job that controls the pod, else the one that the operator's labels name: a
+// pod that others have made may have another controller. Empty if the pod is of no Job.
+JobOfPod job_of(const kube::Pod& pod) {
   const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
   const std::string group_prefix = std::string{kube::kGroup} + "/";
-  if (owner == nullptr || owner->kind != "Job") return nullptr;
-  if (!owner->api_version.starts_with(group_prefix)) return nullptr;
+  JobOfPod job;
+  if (owner != nullptr && owner->kind == "Job" && owner->api_version.starts_with(group_prefix)) {
+    job = {owner->uid, owner->name};
+  } else {
+    const auto label = [&pod](std::string_view key) {
+      const auto found = pod.metadata.labels.find(std::string{key});
+      return found == pod.metadata.labels.end() ? std::string{} : found->second;
+    };
+    job = {label(kube::kLabelJobUid), label(kube::kLabelJob)};
+  }
   // Its UID becomes a part of a line of the journal, and the API server takes any text for one.
-  return is_pod_uid(owner->uid) ? owner : nullptr;
+  return is_pod_uid(job.uid) ? job : JobOfPod{};
 }
 
 std::string cpuset_of(const kube::Pod& pod) {
@@ -81,14 +95,14 @@ std::string cpuset_of(const kube::Pod& pod) {
 }  // namespace
 
 PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
-  const kube::OwnerReference* job = job_of(pod);
+  const JobOfPod job = job_of(pod);
   PodFacts facts{.key = kube::key_of(pod.metadata),
                  .uid = pod.metadata.uid,
-                 .job_uid = job != nullptr ? job->uid : "",
-                 .job_name = job != nullptr ? job->name : "",
+                 .job_uid = job.uid,
+                 .job_name = job.name,
                  .node = pod.spec.node_name.value_or(""),
                  .qos = pod.status.qos_class,
-                 .cpuset = job != nullptr ? cpuset_of(pod) : "",
+                 .cpuset = job.uid.empty() ? "" : cpuset_of(pod),
                  .finished = pod.status.phase == kube::PodPhase::kSucceeded ||
                              pod.status.phase == kube::PodPhase::kFailed,
                  .deleted_by = pod.metadata.deletion_timestamp,

@@ -12,8 +12,10 @@ namespace agent {
 struct PodFacts {
   kube::ObjectKey key{};
   std::string uid{};
-  std::string job_uid{};   // of the controlling kubegang Job; "" = none controls it
-  std::string job_name{};  // the same
+  // Of the kubegang Job that controls the pod or, by the operator's label, has adopted it; "" =
+  // none.
+  std::string job_uid{};
+  std::string job_name{};
   std::string node{};
   std::optional<kube::QosClass> qos{};
   std::string cpuset{};   // of its annotation, if a Job controls it; "" = it is bound to no CPUs

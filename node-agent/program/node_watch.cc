@@ -39,7 +39,9 @@ kube::InformerOptions urgent(const std::string& field_selector, std::uint64_t se
 void drop_the_rest(kube::Pod& pod) {
   std::erase_if(pod.metadata.annotations,
                 [](const auto& entry) { return entry.first != kube::kAnnotationCpuSet; });
-  pod.metadata.labels.clear();
+  std::erase_if(pod.metadata.labels, [](const auto& label) {
+    return label.first != kube::kLabelJob && label.first != kube::kLabelJobUid;
+  });
   for (auto* containers : {&pod.spec.containers, &pod.spec.init_containers}) {
     for (kube::Container& container : *containers) {
       container = {.name = std::move(container.name),

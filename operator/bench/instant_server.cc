@@ -130,6 +130,18 @@ Outcome InstantServer::carry_out(const DeletePod& effect) {
   return PodDeleted{effect.uid, effect.job_uid, {}};
 }
 
+// It has no pods that others have made.
+Outcome InstantServer::carry_out(const PinPod& effect) {
+  return PodPinned{.job_uid = effect.job->metadata.uid,
+                   .slot = effect.slot,
+                   .is_gone = true,
+                   .result = base::Error{}};
+}
+
+Outcome InstantServer::carry_out(const StopPod& effect) {
+  return PodDeleted{effect.uid, effect.job_uid, {}};
+}
+
 Outcome InstantServer::carry_out(const CreateService& effect) {
   return ServiceCreated{effect.job_uid, {}};
 }
@@ -164,7 +176,8 @@ Outcome InstantServer::carry_out(const DeleteJob& effect) {
 }
 
 Outcome InstantServer::carry_out(const CreateJob& effect) {
-  return JobCreated{kube::controller_of(effect.job->metadata)->uid, store(kube::Job{*effect.job})};
+  return JobCreated{kube::controller_of(effect.job->metadata)->uid,
+                    kube::key_of(effect.job->metadata), store(kube::Job{*effect.job})};
 }
 
 Outcome InstantServer::carry_out(const DeleteOrphan& effect) {

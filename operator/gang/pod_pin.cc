@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "api/wellknown.h"
+
 namespace control {
 namespace {
 
@@ -30,6 +32,38 @@ Json affinity_to_node(const std::string& node) {
          Json::array(
              {{{"key", "metadata.name"}, {"operator", "In"}, {"values", Json::array({node})}}})}}});
   return affinity;
+}
+
+bool has_gang_gate(const Json& pod_spec) {
+  const auto gates = pod_spec.find("schedulingGates");
+  return gates != pod_spec.end() && gates->is_array() && gates->size() == 1 &&
+         (*gates)[0].value("name", "") == kube::kGangGate;
+}
+
+bool has_gang_gate(const kube::Pod& pod) {
+  if (pod.spec.scheduling_gates.empty()) return false;
+  return has_gang_gate(Json{{"schedulingGates", pod.spec.scheduling_gates.json()}});
+}
+
+Json pin_patch(const Json& pod_spec, const kube::Job& job, const PodSlot& slot,
+               const std::string& cpuset) {
+  Json patch;
+  Json& labels = patch["metadata"]["labels"];
+  labels[std::string{kube::kLabelJob}] = job.metadata.name;
+  labels[std::string{kube::kLabelJobUid}] = job.metadata.uid;
+  labels[std::string{kube::kLabelJobId}] = std::to_string(job.status.job_id.value_or(0));
+  labels[std::string{kube::kLabelPartition}] = job.status.partition;
+  labels[std::string{kube::kLabelTask}] = std::to_string(slot.index);
+  labels[std::string{kube::kLabelStart}] = std::to_string(job.status.starts.value_or(0));
+  Json& bound = patch["metadata"]["annotations"][std::string{kube::kAnnotationCpuSet}];
+  if (!cpuset.empty()) bound = cpuset;  // else null, which removes it
+  Json& spec = patch["spec"];
+  spec["affinity"] = affinity_to_node(slot.node);
+  spec["schedulingGates"] = nullptr;
+  Json tolerations = pod_spec.value("tolerations", Json::array());
+  tolerations.push_back({{"key", kube::kTaintManaged}, {"operator", "Exists"}});
+  spec["tolerations"] = std::move(tolerations);
+  return patch;
 }
 
 std::optional<std::string> node_of(const kube::Pod& pod) {

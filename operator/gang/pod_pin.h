@@ -2,14 +2,17 @@
 // volume whose class binds at first consumer (WaitForFirstConsumer) waits until kube-scheduler has
 // chosen a node for the pod, for ever if the pod has one already. So a pod with claims is pinned
 // instead: node affinity leaves kube-scheduler no choice but the node that we have decided on, and
-// it provisions and binds the volumes as for any pod. Pure.
+// it provisions and binds the volumes as for any pod. Pods that others have made are pinned too; a
+// scheduling gate keeps them from kube-scheduler until then. Pure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include "api/job.h"
 #include "kube/api/pod.h"
+#include "operator/gang/pod_slots.h"
 
 namespace control {
 
@@ -19,6 +22,16 @@ bool has_claims(const nlohmann::json& pod_spec);
 
 // By the node's name, which labels need not have.
 nlohmann::json affinity_to_node(const std::string& node);
+
+// Returns true if ours is the only scheduling gate of the pod: gates of others have to go first.
+bool has_gang_gate(const nlohmann::json& pod_spec);
+bool has_gang_gate(const kube::Pod& pod);
+
+// Returns the merge patch that pins such a pod to the node of `slot`, names its Job, binds it to
+// `cpuset` ("" = to no CPUs, whatever its author wrote) and removes the gate. `pod_spec` is the
+// stored one: a merge patch replaces lists as a whole. REQUIRES: it has our gate and no affinity.
+nlohmann::json pin_patch(const nlohmann::json& pod_spec, const kube::Job& job, const PodSlot& slot,
+                         const std::string& cpuset);
 
 // The node that the pod is bound or pinned to; nullopt: neither.
 std::optional<std::string> node_of(const kube::Pod& pod);

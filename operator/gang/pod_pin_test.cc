@@ -32,6 +32,40 @@ TEST(PodPin, APodIsWhereItIsBoundElseWhereItIsPinned) {
   EXPECT_EQ(node_of(other), std::nullopt);
 }
 
+TEST(PodPin, OnlyOurGateByItselfCounts) {
+  const auto with = [](const json& gates) {
+    kube::Pod pod;
+    if (!gates.is_null()) pod.spec.scheduling_gates = kube::RawJson{gates};
+    return has_gang_gate(pod);
+  };
+  const json ours{{"name", "kubegang.io/gang"}};
+  const json theirs{{"name", "example.com/quota"}};
+  EXPECT_FALSE(with(nullptr));
+  EXPECT_FALSE(with(json::array()));
+  EXPECT_FALSE(with(json::array({theirs})));
+  EXPECT_FALSE(with(json::array({ours, theirs})));
+  EXPECT_TRUE(with(json::array({ours})));
+}
+
+TEST(PodPin, AGatedPodIsPinnedAndReleasedInOneWrite) {
+  kube::Job job;
+  job.metadata.name = "train-x";
+  job.metadata.uid = "u";
+  job.status.starts = 1;
+  const json theirs{{"key", "theirs"}, {"operator", "Exists"}};
+  const json patch =
+      pin_patch({{"tolerations", json::array({theirs})}}, job, {.name = "w", .node = "n7"}, "0-3");
+  EXPECT_EQ(patch["spec"]["affinity"], affinity_to_node("n7"));
+  EXPECT_TRUE(patch["spec"]["schedulingGates"].is_null());
+  EXPECT_EQ(patch["spec"]["tolerations"][0], theirs) << "a merge patch replaces the list";
+  EXPECT_EQ(patch["spec"]["tolerations"][1]["key"], "kubegang.io/managed");
+  EXPECT_EQ(patch["metadata"]["labels"]["kubegang.io/job-uid"], "u");
+  EXPECT_EQ(patch["metadata"]["annotations"]["kubegang.io/cpuset"], "0-3");
+  const json unbound = pin_patch(json::object(), job, {.name = "w", .node = "n7"}, "");
+  EXPECT_TRUE(unbound["metadata"]["annotations"]["kubegang.io/cpuset"].is_null())
+      << "the author's own is removed";
+}
+
 TEST(PodPin, KubeSchedulerSaysWhyItCannotBind) {
   kube::Pod pod;
   EXPECT_FALSE(binding_problem(pod).has_value());

@@ -2,6 +2,7 @@
 // pods and nodes of a start, and what is told.
 #include "operator/jobs/decisions.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "api/wellknown.h"
@@ -189,6 +190,11 @@ void Decisions::take_slots(JobRecord& job) {
     parts_.report.warn("allocation cannot be read",
                        job_fields(job) + " error=\"" + slots.error().message + "\"");
     return;
+  }
+  const std::vector<kube::AdoptedPod>& adopted = job.object->spec.adopted;
+  if (!adopted.empty()) {  // a slot for each pod, and its name
+    slots->resize(std::min(slots->size(), adopted.size()));
+    for (std::size_t i = 0; i < slots->size(); ++i) (*slots)[i].name = adopted[i].name;
   }
   job.take_slots(std::move(*slots));
   for (const std::string& node : job.start.nodes) parts_.nodes.enter(node, job.uid);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/wellknown.h"
+#include "operator/gang/pod_pin.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/run_times.h"
 #include "operator/translate/reason_names.h"
@@ -42,6 +43,7 @@ void GangRunner::run(JobRecord& job) {
 }
 
 bool GangRunner::may_requeue(const JobRecord& job) const {
+  if (job.is_adopted()) return false;
   return job.object->spec.lifecycle.requeue.value_or(
       parts_.policy.configuration().cluster.requeue_default);
 }
@@ -61,6 +63,65 @@ void GangRunner::run_ending(JobRecord& job) {
                      .exit_code = ending.exit_code.value_or(0)});
 }
 
+// Pods that others have made: their owner decides what the end of one of them means, so the gang
+// ends with its last pod. Only a gang that does not start as a whole is ended by us.
+void GangRunner::run_adopted(JobRecord& job) {
+  const GangObservation seen = look_at_pods(job);
+  std::vector<int> missing;
+  for (const int index : seen.missing) {
+    if (!job.start.gone.contains(index)) missing.push_back(index);
+  }
+  if (!missing.empty()) return pods_.launch(job, missing);
+  const auto is_over = [&](const SlotPod& one) {
+    return one.pod == nullptr || one.is_finished ||
+           parts_.nodes.is_lost(node_of(*one.pod).value_or(""));
+  };
+  if (std::ranges::all_of(job.start.slot_pods, is_over)) {
+    note_short_life(job, seen);
+    return end_adopted(job, seen);
+  }
+  if (is_ready(job)) return;
+  if (!job.start.gone.empty()) {
+    const auto first = static_cast<std::size_t>(*job.start.gone.begin());
+    return end_by_itself(job,
+                         {.exit_code = 1,
+                          .message = "pod " + job.start.slots[first].name +
+                                     " was deleted, or lost its gate otherwise, before its gang "
+                                     "had started"});
+  }
+  if (seen.launch) return end_by_itself(job, {.exit_code = 1, .message = seen.launch->message});
+  if (!seen.settled_at) return;
+  if (*seen.settled_at > parts_.now) return parts_.jobs.set_timer(job, *seen.settled_at);
+  become_ready(job);
+}
+
+// REQUIRES: each of its pods has ended or is gone.
+void GangRunner::end_adopted(JobRecord& job, const GangObservation& seen) {
+  const auto& pods = job.start.slot_pods;
+  const bool has_failed = std::ranges::any_of(
+      pods, [](const SlotPod& one) { return one.is_finished && !one.has_succeeded; });
+  if (has_failed && seen.failure) return end_by_itself(job, *seen.failure);
+  if (has_failed) {
+    return end_by_itself(job, {.exit_code = 1, .message = seen.launch ? seen.launch->message : ""});
+  }
+  const bool has_succeeded = std::ranges::any_of(pods, &SlotPod::has_succeeded);
+  show_times(job, scheduler_, parts_.now);  // the scheduler forgets it with the next line
+  if (!has_succeeded) job.start.end_message = "its pods were deleted";
+  scheduler_.tell(sched::JobGone{
+      .job = job.id,
+      .verdict = has_succeeded ? sched::JobState::kCompleted : sched::JobState::kCancelled,
+      .exit_code = 0});
+}
+
+// Takes the times of a gang that ends without having been ready from its containers.
+void GangRunner::note_short_life(JobRecord& job, const GangObservation& seen) const {
+  if (is_ready(job) || !seen.first_started) return;
+  job.wanted().start_time = seen.first_started;
+  const base::Instant end = seen.last_finished.value_or(parts_.now);
+  job.wanted().run_time =
+      kube::RunTime{std::max(end - *seen.first_started, base::Duration{0}), end};
+}
+
 // What follows from the pods of a start. The first that holds decides:
 //
 // 1. A node of the job is lost: the gang has lost a member.
@@ -75,6 +136,7 @@ void GangRunner::run_ending(JobRecord& job) {
 //
 // A gang that ends before 7 takes its times from its containers, because the scheduler counts none.
 void GangRunner::run_started(JobRecord& job) {
+  if (job.is_adopted()) return run_adopted(job);
   for (const std::string& node : job.start.nodes) {
     if (!parts_.nodes.is_lost(node)) continue;
     return end_by_itself(job, {.state = sched::JobState::kNodeFail,
@@ -97,13 +159,7 @@ void GangRunner::run_started(JobRecord& job) {
          .hold = !seen.launch->node_is_at_fault,
          .message = seen.launch->message});
   }
-  if (!was_ready && (seen.all_finished || seen.failure || seen.success) && seen.first_started) {
-    // It ends without having been ready: its times come from its containers.
-    job.wanted().start_time = seen.first_started;
-    const base::Instant end = seen.last_finished.value_or(parts_.now);
-    job.wanted().run_time =
-        kube::RunTime{std::max(end - *seen.first_started, base::Duration{0}), end};
-  }
+  if (seen.all_finished || seen.failure || seen.success) note_short_life(job, seen);
   if (seen.failure) return end_by_itself(job, *seen.failure);
   if (seen.success) return complete_early(job, *seen.success);
   if (seen.all_succeeded) {

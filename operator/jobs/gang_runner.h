@@ -29,6 +29,9 @@ class GangRunner {
  private:
   void run_ending(JobRecord& job);
   void run_started(JobRecord& job);
+  void run_adopted(JobRecord& job);
+  void end_adopted(JobRecord& job, const GangObservation& seen);
+  void note_short_life(JobRecord& job, const GangObservation& seen) const;
   GangObservation look_at_pods(JobRecord& job);
   void leave_rotation(JobRecord& job, const std::string& why);
   void become_ready(JobRecord& job);

@@ -1,5 +1,6 @@
 #include "operator/jobs/job_record.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace control {
@@ -22,7 +23,7 @@ void JobRecord::clear_start() {
 }
 
 void JobRecord::put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod) {
-  if (const PodSlot* slot = find_slot(start.slots, name)) {
+  if (const PodSlot* slot = slot_named(name)) {
     start.slot_pods[static_cast<std::size_t>(slot->index)] = SlotPod{pod};
   } else {
     stale_pods.insert(name);
@@ -31,11 +32,18 @@ void JobRecord::put_pod(const std::string& name, std::shared_ptr<const kube::Pod
 }
 
 void JobRecord::erase_pod(const std::string& name) {
-  if (const PodSlot* slot = find_slot(start.slots, name)) {
+  if (const PodSlot* slot = slot_named(name)) {
     start.slot_pods[static_cast<std::size_t>(slot->index)] = {};
   }
   stale_pods.erase(name);
   pods.erase(name);
+}
+
+// The names of our own pods end with their index; the slots of an adopted gang are sorted by name.
+const PodSlot* JobRecord::slot_named(const std::string& name) const {
+  if (!is_adopted()) return find_slot(start.slots, name);
+  const auto found = std::ranges::lower_bound(start.slots, name, {}, &PodSlot::name);
+  return found != start.slots.end() && found->name == name ? &*found : nullptr;
 }
 
 bool JobRecord::set_condition(std::string_view type, kube::ConditionStatus value,

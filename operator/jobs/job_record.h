@@ -47,9 +47,10 @@ struct GangStart {
   // As the answer to the start's commit, or a read, has it, until its pods are made; empty: it has
   // to be read.
   kube::RawJson launch_template;
-  // Indexes of slots whose pods' creation is under way, or waits in to_create.
+  // Indexes of slots whose pods' creation (or pinning) is under way, or waits in to_create.
   std::set<int> creating;
   std::optional<PodsToCreate> to_create;
+  std::set<int> gone;  // of an adopted gang: indexes of slots whose pods no longer exist
   Attempts pod_tries;  // of reading the template and creating pods
   bool has_service = false;
   Attempts service_tries{{.first = std::chrono::milliseconds{200}, .max = std::chrono::minutes{1}}};
@@ -104,6 +105,9 @@ struct JobRecord {
   void put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod);
   void erase_pod(const std::string& name);
 
+  // Returns true if the job's tasks are pods that others have made.
+  bool is_adopted() const { return object != nullptr && !object->spec.adopted.empty(); }
+
   kube::JobStatus& wanted() { return status.wanted(); }
   const kube::JobStatus& wanted() const { return status.wanted(); }
 
@@ -113,6 +117,9 @@ struct JobRecord {
                      std::string message, base::Instant now);
   bool is_final() const { return wanted().state && kube::is_final(*wanted().state); }
   bool is_allocated() const { return !is_final() && wanted().allocation.has_value(); }
+
+ private:
+  const PodSlot* slot_named(const std::string& name) const;
 };
 
 }  // namespace control

@@ -1,6 +1,7 @@
 #include "operator/jobs/pod_index.h"
 
 #include "api/job.h"
+#include "api/wellknown.h"
 #include "operator/gang/pod_pin.h"
 
 namespace control {
@@ -8,11 +9,12 @@ namespace control {
 std::string job_uid_of(const kube::Pod& pod) {
   const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
   // A batch Job is of the kind Job too, so the group of its API version decides.
-  if (owner == nullptr || owner->kind != kube::Job::kResource.kind ||
-      !owner->api_version.starts_with(std::string{kube::kGroup} + "/")) {
-    return "";
+  if (owner != nullptr && owner->kind == kube::Job::kResource.kind &&
+      owner->api_version.starts_with(std::string{kube::kGroup} + "/")) {
+    return owner->uid;
   }
-  return owner->uid;
+  const auto label = pod.metadata.labels.find(std::string{kube::kLabelJobUid});
+  return label == pod.metadata.labels.end() ? "" : label->second;
 }
 
 PodIndex::Change PodIndex::observe(const kube::ObjectKey& key,

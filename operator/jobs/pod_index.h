@@ -42,7 +42,8 @@ class PodIndex {
   std::map<kube::ObjectKey, PodPlace> places_;
 };
 
-// The UID of the Job of ours that controls the pod; "" for a foreign pod.
+// Returns the UID of the Job of ours that controls the pod or has adopted it (its label
+// kubegang.io/job-uid); "" for a foreign pod.
 std::string job_uid_of(const kube::Pod& pod);
 
 }  // namespace control

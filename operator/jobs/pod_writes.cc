@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/node_timetable.h"
 #include "api/wellknown.h"
 #include "operator/gang/pod_builder.h"
 #include "operator/gang/pod_pin.h"
@@ -67,6 +68,7 @@ void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
   if (!gate_.may_create_pods(job.uid, job.start.nodes)) return;
   if (!job.start.pod_tries.may_begin(parts_.now))
     return parts_.jobs.set_timer(job, job.start.pod_tries.due());
+  if (job.is_adopted()) return pin_pods(job, missing);
   if (!job.start.launch_template.empty()) {
     kube::Job source = *job.object;
     source.spec.pod_template = std::exchange(job.start.launch_template, {});
@@ -135,10 +137,11 @@ std::vector<CreatePod> PodWrites::due(std::size_t room) {
 CreatePod PodWrites::take_next(JobRecord& job) {
   std::optional<PodsToCreate>& waiting = job.start.to_create;
   const PodSlot& slot = job.start.slots[static_cast<std::size_t>(waiting->slots.front())];
-  const sched::ClusterParameters& cluster = parts_.policy.configuration().cluster;
-  PodOptions options{.kill_wait = cluster.kill_wait};
-  if (binds_cores(cluster)) options.cpuset = cpuset_of(slot.cores, topology_of(slot.node));
-  CreatePod effect{waiting->job, waiting->gang, std::move(options), slot};
+  CreatePod effect{
+      waiting->job,
+      waiting->gang,
+      {.kill_wait = parts_.policy.configuration().cluster.kill_wait, .cpuset = cpuset_for(slot)},
+      slot};
   waiting->slots.pop_front();
   if (waiting->slots.empty()) waiting.reset();
   return effect;
@@ -150,9 +153,42 @@ void PodWrites::withdraw(JobRecord& job) {
   job.start.to_create.reset();
 }
 
-std::optional<kube::NodeTopology> PodWrites::topology_of(const std::string& node) const {
-  const kube::NodeTimetable* table = parts_.nodes.table(node);
-  return table == nullptr ? std::nullopt : table->status.topology;
+std::string PodWrites::cpuset_for(const PodSlot& slot) const {
+  if (!binds_cores(parts_.policy.configuration().cluster)) return "";
+  const kube::NodeTimetable* table = parts_.nodes.table(slot.node);
+  return cpuset_of(slot.cores, table == nullptr ? std::nullopt : table->status.topology);
+}
+
+void PodWrites::pin_pods(JobRecord& job, const std::vector<int>& missing) {
+  kube::Job source = *job.object;
+  source.status = job.wanted();
+  const Shared<kube::Job> shared{std::move(source)};
+  for (const int index : missing) {
+    if (!job.start.creating.insert(index).second) continue;
+    const auto at = static_cast<std::size_t>(index);
+    const kube::AdoptedPod& pod = job.object->spec.adopted[at];
+    const PodSlot& slot = job.start.slots[at];
+    writer_.submit(PinPod{{job.key.ns, pod.name}, pod.uid, shared, slot, cpuset_for(slot)});
+  }
+}
+
+void PodWrites::answered(const PodPinned& outcome) {
+  JobRecord* job = parts_.jobs.find(outcome.job_uid);
+  if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return;
+  job->start.creating.erase(outcome.slot.index);
+  parts_.jobs.touch(job->uid);
+  if (outcome.is_gone) {
+    job->start.gone.insert(outcome.slot.index);
+  } else if (outcome.result.ok()) {
+    job->start.pod_tries.succeeded();
+  } else if (outcome.result.error().code == base::Code::kConflict) {
+    job->start.pod_tries.lost_race();
+  } else {
+    ++counters_.write_failures;
+    job->start.pod_tries.failed(parts_.now);
+    parts_.report.warn("pod not pinned", job_fields(*job) + " pod=" + outcome.slot.name +
+                                             " error=\"" + outcome.result.error().message + "\"");
+  }
 }
 
 void PodWrites::ensure_service(JobRecord& job) {
@@ -222,6 +258,7 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
 // * On a lost node no kubelet confirms the end, so the object is removed at once.
 void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
                         std::optional<base::Instant> kill_at) {
+  if (job.is_adopted()) return stop_pod(job, pod);
   const std::string& uid = pod.metadata.uid;
   const bool lost = parts_.nodes.is_lost(node_of(pod).value_or(""));
   if (is_finished(pod) && job.wanted().ending) return;  // its log stays until the next start
@@ -237,6 +274,14 @@ void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
         std::chrono::seconds{std::max<std::int64_t>(whole_seconds_up(*kill_at - parts_.now), 1)};
   }
   writer_.submit(DeletePod{kube::key_of(pod.metadata), uid, job.uid, grace_period});
+}
+
+// The pod has its own grace period. If its kubelet is lost, or has not got the pod yet, nothing can
+// end it: its node stays taken until the pod is deleted.
+void PodWrites::stop_pod(JobRecord& job, const kube::Pod& pod) {
+  if (is_finished(pod) || pod.metadata.deletion_timestamp) return;
+  if (!job.deleting.insert(pod.metadata.uid).second) return;
+  writer_.submit(StopPod{kube::key_of(pod.metadata), pod.metadata.uid, job.uid});
 }
 
 void PodWrites::end_pods(JobRecord& job, std::optional<base::Instant> kill_at) {

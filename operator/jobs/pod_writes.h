@@ -1,5 +1,6 @@
 // PodWrites: the pods of a start and its Service are made, and pods are ended. Nothing is made
-// before CommitGate lets it, and nothing that has become needless while it waited for room.
+// before CommitGate lets it, and nothing that has become needless while it waited for room. Pods
+// that others have made are pinned instead of made, and stopped instead of deleted.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "api/node_timetable.h"
 #include "base/time.h"
 #include "operator/jobs/job_parts.h"
 #include "operator/loop/counters.h"
@@ -25,7 +25,8 @@ class PodWrites {
             LoopCounters& counters)
       : parts_{parts}, gate_{gate}, writer_{writer}, counters_{counters} {}
 
-  // Makes the pods of these slots as soon as they may be made and there is room (due).
+  // Makes the pods of these slots as soon as CommitGate lets it and there is room (due); pins those
+  // that others have made at once.
   void launch(JobRecord& job, const std::vector<int>& missing);
   // The names of a gang's pods, made with its first pod; a new leader makes sure of it once, since
   // its predecessor may have got no further. Tried until it is there: without it the gang has no
@@ -49,6 +50,8 @@ class PodWrites {
   void answered(TemplateRead&& outcome);
   // Why the start has to be undone, if it has; `outcome.result` is left as it is.
   std::optional<StartUndo> answered(const PodCreated& outcome);
+  // Notes an adopted pod that no longer exists in GangStart::gone.
+  void answered(const PodPinned& outcome);
   void answered(ServiceCreated&& outcome);
   void answered(PodDeleted&& outcome);
 
@@ -56,7 +59,10 @@ class PodWrites {
   void create_pods(JobRecord& job, kube::Job source);
   CreatePod take_next(JobRecord& job);
   static void withdraw(JobRecord& job);
-  std::optional<kube::NodeTopology> topology_of(const std::string& node) const;
+  // The CPUs that the slot's pod is bound to; "" = none.
+  std::string cpuset_for(const PodSlot& slot) const;
+  void pin_pods(JobRecord& job, const std::vector<int>& missing);
+  void stop_pod(JobRecord& job, const kube::Pod& pod);
 
   const JobParts parts_;
   const CommitGate& gate_;

@@ -185,7 +185,7 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request) {
   }
   show_accepted(job);
   parts_.jobs.mark(job, WriteUrgency::kUrgent);
-  trials_.add(job.uid);
+  if (!job.is_adopted()) trials_.add(job.uid);
   parts_.report.log("job submitted", job_fields(job));
   scheduler_.tell(sched::Submit{job.request});
   show_priority(job, scheduler_);

@@ -101,6 +101,26 @@ void ControlLoop::answered(PodCreated&& outcome) {
   index_pod(key, std::make_shared<const kube::Pod>(std::move(*outcome.result)));
 }
 
+void ControlLoop::answered(PodPinned&& outcome) {
+  pod_writes_.answered(outcome);
+  // Known before the watch tells, as with a pod that we have made.
+  const JobRecord* job = jobs_.peek(outcome.job_uid);
+  if (job == nullptr || outcome.is_gone || !outcome.result.ok()) return;
+  if (job->pods.contains(outcome.slot.name)) return;
+  const kube::ObjectKey key = kube::key_of(outcome.result->metadata);
+  index_pod(key, std::make_shared<const kube::Pod>(std::move(*outcome.result)));
+}
+
+void ControlLoop::answered(PodNoted&& outcome) {
+  if (outcome.job_uid.empty()) return gated_.answered(outcome, now_);
+  notes_.answered(outcome, now_);
+}
+
+void ControlLoop::answered(JobCreated&& outcome) {
+  if (outcome.owner_uid.empty()) return gated_.answered(outcome, now_);
+  adopted_.answered(outcome, now_);
+}
+
 void ControlLoop::answered(IdsReserved&& outcome) {
   for (const std::string& uid : numbers_.answered(outcome, now_)) jobs_.touch(uid);
   // What is stored now, as if a watch had told it.

@@ -99,6 +99,7 @@ void ControlLoop::note_change(const std::string& job_uid) {
     counts_.observe(*job);
     run_times_.observe(*job);
     adopted_.observe_job(*job);
+    gated_.observe_job(*job);
     notes_.observe(job_uid, suspension_of(*job), now_);
   } else {
     counts_.forget(job_uid);
@@ -126,6 +127,7 @@ void ControlLoop::reconcile(JobRecord& job) {
     wishes_.heed_finished(job);
     time_to_live_.observe(job.key, job.uid, job.object->spec, job.wanted());
     adopted_.observe_job(job);
+    gated_.observe_job(job);
     (void)jobs_.put_away(job);
     return;
   } else {
@@ -174,6 +176,7 @@ void ControlLoop::write_due_informing() {
   };
   writer_.submit_all(notes_.due(budget_, now_, pods_of));
   writer_.submit_all(adopted_.due(budget_, now_));
+  writer_.submit_all(gated_.due(budget_, now_));
   writer_.submit_all(statuses_.due_informing_jobs(now_, term_));
 }
 
@@ -195,7 +198,8 @@ base::Instant ControlLoop::next_due() const {
                    timetables_.next_due(now_), usage_.next_due(), budget_.next_due(now_),
                    numbers_.next_due(now_), trials_.next_due(now_), notes_.next_due(now_),
                    run_times_.next_due(), time_to_live_.next_due(), adopted_.next_due(now_),
-                   taints_.next_due(now_), orphans_.next_due(), unsliced_.next_due()});
+                   gated_.next_due(now_), taints_.next_due(now_), orphans_.next_due(),
+                   unsliced_.next_due()});
 }
 
 void ControlLoop::be_fenced(std::int64_t by_term) {

@@ -21,6 +21,7 @@
 
 #include "kube/clock.h"
 #include "operator/adopt/adopted_jobs.h"
+#include "operator/gated/gated_pods.h"
 #include "operator/jobs/decisions.h"
 #include "operator/jobs/gang_runner.h"
 #include "operator/jobs/job_book.h"
@@ -71,6 +72,9 @@ class ControlLoop {
 
   // Agents are pods of this namespace. Before the first step.
   void expect_agents_in(std::string ns) { agents_.expect_in(std::move(ns)); }
+
+  // Pods with our scheduling gate get Jobs. Before the first step.
+  void adopt_pods() { gated_.adopt(); }
 
   // Does everything that is due. Returns when to be called again at the latest (wall clock).
   // REQUIRES at the first call: the Inbox has complete first lists of all kinds.
@@ -130,12 +134,13 @@ class ControlLoop {
   void answered(TemplateRead&& outcome) { pod_writes_.answered(std::move(outcome)); }
   void answered(PodCreated&& outcome);
   void answered(PodDeleted&& outcome) { pod_writes_.answered(std::move(outcome)); }
+  void answered(PodPinned&& outcome);
   void answered(ServiceCreated&& outcome) { pod_writes_.answered(std::move(outcome)); }
   void answered(PodTried&& outcome) { wishes_.answered(std::move(outcome)); }
   void answered(IdsReserved&& outcome);
   void answered(TaintsSet&& outcome);
-  void answered(PodNoted&& outcome) { notes_.answered(outcome, now_); }
-  void answered(JobCreated&& outcome) { adopted_.answered(outcome, now_); }
+  void answered(PodNoted&& outcome);
+  void answered(JobCreated&& outcome);
   void answered(JobDeleted&& outcome);
   void answered(OrphanDeleted&&) {}  // the watch tells
   void count_end(WriteEnd end);
@@ -196,6 +201,7 @@ class ControlLoop {
   TimeToLive time_to_live_;
   SuspensionNotes notes_;
   AdoptedJobs adopted_{report_};
+  GatedPods gated_{report_};
 
   // What converges beside the jobs.
   NodeTaints taints_;

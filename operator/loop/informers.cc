@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
+#include "operator/gang/pod_pin.h"
 #include "operator/policy/policy_kind.h"
 
 namespace control {
@@ -28,6 +29,12 @@ void drop_common(kube::ObjectMeta& metadata) {
 
 // Keeps what memory_request, node_of and observe_gang read.
 void slim_pod(kube::Pod& pod) {
+  if (has_gang_gate(pod)) {  // translate_pod_gang reads it
+    std::erase_if(pod.metadata.annotations, [](const auto& annotation) {
+      return !annotation.first.starts_with(kube::kAnnotationPrefix);
+    });
+    return;
+  }
   const bool ours = pod.metadata.labels.contains(std::string{kube::kLabelJob});
   drop_common(pod.metadata);
   for (auto* containers : {&pod.spec.init_containers, &pod.spec.containers}) {

@@ -99,6 +99,7 @@ void ControlLoop::observe(const Changes<kube::Job>& changes) {
     time_to_live_.observe(kube::key_of(object->metadata), object->metadata.uid, object->spec,
                           object->status);
     adopted_.observe_ended(*object);
+    gated_.observe_ended(*object);
   }
   for (const std::string& uid : seen.deleted) {
     report_.log("job deleted", job_fields(*jobs_.peek(uid)));
@@ -115,6 +116,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
     nodes_.observe_agent_pod(*node);
     note_agent(*node);
   }
+  gated_.observe(key, pod);
   // A pod belongs to one of four: a job that is known, a foreign owner (it takes memory of its
   // node), a job that has ended, or none (an orphan, to be deleted). It leaves the old place and
   // enters the new one.
@@ -143,6 +145,7 @@ void ControlLoop::forget(JobRecord& job) {
   for (const std::string& node : job.start.nodes) nodes_.leave(node, job.uid);
   time_to_live_.forget(job.uid);
   adopted_.forget_job(job.uid);
+  gated_.forget_job(job.uid);
   jobs_.forget(job);
 }
 

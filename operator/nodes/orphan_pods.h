@@ -1,6 +1,6 @@
 // OrphanPods: pods of jobs that do not exist any more, as a new leader may find them. Garbage
-// collection ends them; should it be off, the operator does. Their nodes take nothing new until
-// they are gone.
+// collection deletes them; should it be off, the operator does. Pods that others have made it
+// stops and does not delete. Their nodes take nothing new until they are gone.
 #pragma once
 
 #include <map>

@@ -74,6 +74,7 @@ ParsedOptions parse_options(std::vector<std::string> arguments) {
   app.add_option("--writers", options.writers, "writes under way at the same time")
       ->check(CLI::Range(1, kWritersMax))
       ->capture_default_str();
+  app.add_flag("--adopt-pods", options.adopt_pods, "run pods that have the gate kubegang.io/gang");
   app.add_flag("--adopt-batch-jobs,!--no-adopt-batch-jobs", options.adopt_batch_jobs,
                "run Jobs of the batch group that say managedBy: kubegang.io/job (default: true)");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warn or error")

@@ -26,6 +26,7 @@ struct Options {
   int writers = 16;  // writes under way at the same time
   std::string log_level = "info";
   bool adopt_batch_jobs = true;  // with managedBy: kubegang.io/job
+  bool adopt_pods = false;       // with the scheduling gate kubegang.io/gang
 
   kube::ObjectKey lease() const { return {ns, lease_name}; }
 };

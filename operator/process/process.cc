@@ -93,6 +93,7 @@ class Process {
                    options.adopt_batch_jobs},
         loop_{clock_, inbox_, writer_, templates_, hooks()} {
     if (!options.agents_namespace.empty()) loop_.expect_agents_in(options.agents_namespace);
+    if (options.adopt_pods) loop_.adopt_pods();
   }
 
   int run() {

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "kube/api/node.h"
 #include "kube/api/time_format.h"
+#include "operator/jobs/pod_index.h"
 
 namespace control {
 namespace {
@@ -162,8 +163,7 @@ void FakeNode::look_at(const kube::Pod& pod) {
     process.uid = uid;
     process.ns = pod.metadata.ns;
     process.name = pod.metadata.name;
-    const auto* owner = kube::controller_of(pod.metadata);
-    process.job_uid = owner == nullptr ? "" : owner->uid;
+    process.job_uid = job_uid_of(pod);
     process.container = pod.spec.containers.front().name;
     process.accepted_at = now;
     process.finished = pod.status.phase == kube::PodPhase::kSucceeded ||
@@ -175,6 +175,12 @@ void FakeNode::look_at(const kube::Pod& pod) {
     (void)client_.remove<kube::Pod>({process.ns, process.name},
                                     {.uid = uid, .grace_period = seconds{0}});
     return;
+  }
+  if (!process.finished && pod.spec.active_deadline_seconds) {  // of a second: it is over
+    process.finished = true;
+    patch_status(process, {{"phase", "Failed"},
+                           {"reason", "DeadlineExceeded"},
+                           {"message", "Pod was active on the node longer than the deadline"}});
   }
   if (process.finished || process.started_at) return;
   const std::string only_on = annotation(annotations_, uid, "refuse-on");

@@ -9,6 +9,8 @@
 #include "api/wellknown.h"
 #include "kube/api/namespace.h"
 #include "kube/api/time_format.h"
+#include "operator/gang/pod_pin.h"
+#include "operator/jobs/pod_index.h"
 
 namespace control {
 namespace {
@@ -50,6 +52,7 @@ OperatorProcess::OperatorProcess(devcluster::ApiServer& server, kube::ManualCloc
              .event = {},
              .fenced = [this](std::int64_t term) { fenced_by_ = term; }}} {
   loop_.lead(lease_transitions);
+  loop_.adopt_pods();
 }
 
 // Watches are asked only when something changed.
@@ -178,9 +181,26 @@ void World::pump() {
       check_pods();
       restart_operator();
     }
+    if (options_.kube_scheduler) bind_pinned_pods();
     for (auto& node : nodes_) node->step(before);
     if (before != checked_) check_pods();
     checked_ = before;
+  }
+}
+
+void World::bind_pinned_pods() {
+  for (const kube::Pod& pod : pods()) {
+    const auto node = node_of(pod);
+    if (pod.spec.node_name || !node || !pod.spec.scheduling_gates.empty()) continue;
+    const json binding{{"apiVersion", "v1"},
+                       {"kind", "Binding"},
+                       {"metadata", {{"name", pod.metadata.name}}},
+                       {"target", {{"kind", "Node"}, {"name", *node}}}};
+    const auto bound = client_.call_json(
+        kube::Method::kPost,
+        "/api/v1/namespaces/" + pod.metadata.ns + "/pods/" + pod.metadata.name + "/binding",
+        &binding);
+    EXPECT_TRUE(bound.ok()) << bound.error().message;
   }
 }
 
@@ -287,13 +307,12 @@ void World::check_pods() {
         pod.status.phase == kube::PodPhase::kFailed || pod.metadata.deletion_timestamp) {
       continue;
     }
-    const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
-    const auto known = owner == nullptr ? jobs.end() : jobs.find(owner->uid);
+    const auto known = jobs.find(job_uid_of(pod));
     if (known == jobs.end()) continue;  // a deleted job's, or foreign
     const kube::JobStatus& status = known->second.status;
     const std::string start = pod.metadata.labels.at(std::string{kube::kLabelStart});
-    incarnations[owner->uid].insert(start);
-    if (incarnations[owner->uid].size() > 1) {
+    incarnations[known->first].insert(start);
+    if (incarnations[known->first].size() > 1) {
       violations_.push_back("two incarnations of " + known->second.metadata.name);
     }
     if (!status.allocation || std::to_string(status.starts.value_or(0)) != start) {

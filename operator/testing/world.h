@@ -61,7 +61,8 @@ class World {
     int cpus = 8;
     int pods_per_node = 110;
     int crash_per_mille = 0;
-    bool agent_pods = false;  // else agents are not pods
+    bool agent_pods = false;      // else agents are not pods
+    bool kube_scheduler = false;  // binds pods that are pinned to a node
   };
   explicit World(Options options);
 
@@ -109,6 +110,7 @@ class World {
 
  private:
   void check_pods();
+  void bind_pinned_pods();
 
   Options options_;
   kube::ManualClock clock_;

@@ -97,6 +97,12 @@ class Checker {
       }
     }
     check_range("spec.resources.tasks", spec_.resources.tasks, 1, kTasksMax);
+    const auto pods = static_cast<std::int64_t>(spec_.adopted.size());
+    if (pods > 0 &&
+        (spec_.resources.tasks != pods || spec_.pod_policy != kube::PodPolicy::kPerTask)) {
+      problem("spec.resources.tasks: must stay " + std::to_string(pods) +
+              ", the number of pods in spec.adopted");
+    }
     check_range("spec.resources.tasksPerNode", spec_.resources.tasks_per_node, 1, kPerNodeMax);
     check_range("spec.resources.cpusPerTask", spec_.resources.cpus_per_task, 1, kPerNodeMax);
     check_range("spec.resources.tasksPerSocket", spec_.resources.tasks_per_socket, 1, kPerNodeMax);
@@ -208,6 +214,9 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
   std::vector<std::string> problems;
   if (before.pod_policy != now.pod_policy) {
     problems.push_back("spec.podPolicy: cannot change; create another job");
+  }
+  if (before.adopted != now.adopted) {
+    problems.emplace_back("spec.adopted: cannot change; it is the operator's");
   }
   if (before.control.cancel.value_or(false) && !now.control.cancel.value_or(false)) {
     problems.push_back("spec.control.cancel: cannot be taken back; create another job");

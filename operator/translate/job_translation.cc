@@ -264,6 +264,7 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   request.hold = spec.control.hold.value_or(false);
   request.suspend = spec.control.suspend.value_or(false);
   request.requeue = spec.lifecycle.requeue;
+  if (!spec.adopted.empty()) request.requeue = false;  // others have made its pods: once
   request.pod_per_task =
       spec.pod_policy.value_or(kube::PodPolicy::kPerNode) == kube::PodPolicy::kPerTask;
   return request;

@@ -5,6 +5,8 @@
 #include "api/wellknown.h"
 #include "kube/api/time_format.h"
 #include "kube/resource_path.h"
+#include "operator/gang/pod_pin.h"
+#include "operator/jobs/pod_index.h"
 
 namespace control {
 namespace {
@@ -30,6 +32,8 @@ struct PointOf {
   WritePoint operator()(const ReadTemplate&) const { return WritePoint::kTemplateRead; }
   WritePoint operator()(const CreatePod&) const { return WritePoint::kPodCreate; }
   WritePoint operator()(const DeletePod&) const { return WritePoint::kPodDelete; }
+  WritePoint operator()(const PinPod&) const { return WritePoint::kPodPin; }
+  WritePoint operator()(const StopPod&) const { return WritePoint::kPodStop; }
   WritePoint operator()(const CreateService&) const { return WritePoint::kServiceCreate; }
   WritePoint operator()(const TryPod&) const { return WritePoint::kPodTry; }
   WritePoint operator()(const ReserveIds&) const { return WritePoint::kJobIds; }
@@ -39,6 +43,15 @@ struct PointOf {
   WritePoint operator()(const DeleteJob&) const { return WritePoint::kJobDelete; }
   WritePoint operator()(const DeleteOrphan&) const { return WritePoint::kOrphanDelete; }
 };
+
+// kubelet ends the pod at once, whatever deadline it had: a deadline may be lowered, never raised.
+base::Status stop_pod(const kube::Client& client, const kube::ObjectKey& pod,
+                      const std::string& uid) {
+  return client
+      .patch<kube::Pod>(pod,
+                        {{"metadata", {{"uid", uid}}}, {"spec", {{"activeDeadlineSeconds", 1}}}})
+      .status();
+}
 
 class CarryOut {
  public:
@@ -118,6 +131,39 @@ class CarryOut {
     return PodDeleted{effect.uid, effect.job_uid,
                       client_.remove<kube::Pod>(
                           effect.key, {.uid = effect.uid, .grace_period = effect.grace_period})};
+  }
+
+  Outcome operator()(const PinPod& effect) const {
+    const kube::Job& job = *effect.job;
+    PodPinned outcome{.job_uid = job.metadata.uid,
+                      .starts = job.status.starts.value_or(0),
+                      .slot = effect.slot,
+                      .result = base::Error{}};
+    const auto pod = client_.call_json(
+        kube::Method::kGet, kube::object_path(kube::Pod::kResource, effect.pod), nullptr);
+    if (!pod.ok()) {
+      outcome.is_gone = pod.error().code == base::Code::kNotFound;
+      outcome.result = pod.error();
+      return outcome;
+    }
+    const json& metadata = (*pod)["metadata"];
+    const auto labels = metadata.value("labels", json::object());
+    outcome.is_gone = metadata.value("uid", "") != effect.pod_uid;
+    if (outcome.is_gone) return outcome;
+    if (labels.value(std::string{kube::kLabelJobUid}, "") == job.metadata.uid) {
+      outcome.result = kube::decode<kube::Pod>(*pod);
+      return outcome;
+    }
+    outcome.is_gone = !has_gang_gate((*pod)["spec"]) || metadata.contains("deletionTimestamp");
+    if (outcome.is_gone) return outcome;
+    outcome.result = client_.patch<kube::Pod>(
+        effect.pod, pin_patch((*pod)["spec"], job, effect.slot, effect.cpuset),
+        {.resource_version = metadata.value("resourceVersion", ""), .uid = effect.pod_uid});
+    return outcome;
+  }
+
+  Outcome operator()(const StopPod& effect) const {
+    return PodDeleted{effect.uid, effect.job_uid, stop_pod(client_, effect.key, effect.uid)};
   }
 
   Outcome operator()(const CreateService& effect) const {
@@ -207,7 +253,7 @@ class CarryOut {
     const json before = pod->value("status", json::object()).value("conditions", json::array());
     json conditions = json::array();
     for (const json& condition : before) {
-      if (condition.value("type", "") != kube::kPodSuspended) conditions.push_back(condition);
+      if (condition.value("type", "") != effect.type) conditions.push_back(condition);
     }
     if (effect.note) conditions.push_back(encode_note(*effect.note));
     if (conditions == before) return outcome;
@@ -222,13 +268,18 @@ class CarryOut {
 
   Outcome operator()(const CreateJob& effect) const {
     const kube::Job& job = *effect.job;
-    JobCreated outcome{kube::controller_of(job.metadata)->uid, client_.create(job)};
+    const auto owner_uid = [](const kube::Job& of) {
+      const kube::OwnerReference* owner = kube::controller_of(of.metadata);
+      return owner == nullptr ? std::string{} : owner->uid;
+    };
+    JobCreated outcome{owner_uid(job), kube::key_of(job.metadata), client_.create(job)};
     if (outcome.result.ok() || outcome.result.error().code != base::Code::kAlreadyExists) {
       return outcome;
     }
-    auto there = client_.get<kube::Job>(kube::key_of(job.metadata));
-    const auto* owner = there.ok() ? kube::controller_of(there->metadata) : nullptr;
-    if (owner != nullptr && owner->uid == outcome.owner_uid) outcome.result = std::move(there);
+    auto there = client_.get<kube::Job>(outcome.key);
+    const bool is_as_good = there.ok() && owner_uid(*there) == outcome.owner_uid &&
+                            there->spec.adopted == job.spec.adopted;
+    if (is_as_good) outcome.result = std::move(there);
     return outcome;
   }
 
@@ -242,12 +293,23 @@ class CarryOut {
     const OrphanDeleted outcome{effect.pod};
     const auto pod = client_.get<kube::Pod>(effect.pod);
     if (!pod.ok() || pod->metadata.deletion_timestamp) return outcome;
+    const std::string uid = job_uid_of(*pod);
+    if (uid.empty()) return outcome;
     const kube::OwnerReference* owner = kube::controller_of(pod->metadata);
-    if (owner == nullptr) return outcome;
-    const auto job = client_.get<kube::Job>({effect.pod.ns, owner->name});
+    const bool is_adopted = owner == nullptr || owner->uid != uid;
+    const auto label = pod->metadata.labels.find(std::string{kube::kLabelJob});
+    const std::string name = !is_adopted                           ? owner->name
+                             : label == pod->metadata.labels.end() ? uid
+                                                                   : label->second;
+    const auto job = client_.get<kube::Job>({effect.pod.ns, name});
     const bool exists =
-        job.ok() ? job->metadata.uid == owner->uid : job.error().code != base::Code::kNotFound;
-    if (!exists) (void)client_.remove<kube::Pod>(effect.pod, {.uid = pod->metadata.uid});
+        job.ok() ? job->metadata.uid == uid : job.error().code != base::Code::kNotFound;
+    if (exists) return outcome;
+    if (is_adopted) {
+      (void)stop_pod(client_, effect.pod, pod->metadata.uid);
+    } else {
+      (void)client_.remove<kube::Pod>(effect.pod, {.uid = pod->metadata.uid});
+    }
     return outcome;
   }
 

@@ -20,6 +20,7 @@
 #include "api/node_timetable.h"
 #include "api/scheduler_config.h"
 #include "api/usage_record.h"
+#include "api/wellknown.h"
 #include "base/result.h"
 #include "kube/api/batch_job.h"
 #include "kube/api/node.h"
@@ -147,6 +148,33 @@ struct PodDeleted {
   base::Status status;
 };
 
+// A pod that others have made and that has our gate gets its node, CPU set, our toleration and
+// labels, and loses the gate, in one write. Succeeds if this job has pinned it already.
+struct PinPod {
+  kube::ObjectKey pod;
+  std::string pod_uid;
+  Shared<kube::Job> job;  // with the allocation of this start
+  PodSlot slot;
+  std::string cpuset;  // CPUs that its node's agent binds it to; "" = none
+  friend bool operator==(const PinPod&, const PinPod&) = default;
+};
+struct PodPinned {
+  std::string job_uid;
+  std::int64_t starts = 0;
+  PodSlot slot;
+  bool is_gone = false;            // it no longer exists, or others have removed the gate
+  base::Result<kube::Pod> result;  // meaningless if it is gone
+};
+
+// Makes kubelet end a pod that others have made: it fails with the reason DeadlineExceeded, and its
+// object and log stay. The outcome is a PodDeleted.
+struct StopPod {
+  kube::ObjectKey key;
+  std::string uid;
+  std::string job_uid;
+  friend bool operator==(const StopPod&, const StopPod&) = default;
+};
+
 // One of the job's own that exists already is as good; another's is an error.
 struct CreateService {
   Shared<kube::Service> service;
@@ -198,13 +226,14 @@ struct TaintsSet {
   base::Result<kube::Node> result;
 };
 
-// The condition kubegang.io/Suspended of a pod, as `note` has it; nullopt: it is removed. Nothing
-// is written if the pod is so already.
+// Sets a condition of ours of a pod to `note`; nullopt removes it. Nothing is written if the pod is
+// so already.
 struct NotePod {
   kube::ObjectKey pod;
   std::string uid;
-  std::string job_uid;
+  std::string job_uid;  // "" = it is of no Job yet
   std::optional<kube::Condition> note{};
+  std::string type{kube::kPodSuspended};
   friend bool operator==(const NotePod&, const NotePod&) = default;
 };
 struct PodNoted {
@@ -213,13 +242,15 @@ struct PodNoted {
   base::Status status;
 };
 
-// For a batch Job. One that exists already and is controlled by the same owner is as good.
+// For a batch Job, or for pods that others have made. Succeeds if there is one already with the
+// same controller and the same pods.
 struct CreateJob {
   Shared<kube::Job> job;
   friend bool operator==(const CreateJob&, const CreateJob&) = default;
 };
 struct JobCreated {
-  std::string owner_uid;
+  std::string owner_uid;  // of the batch Job; "" = the Job is for pods
+  kube::ObjectKey key;
   base::Result<kube::Job> result;
 };
 
@@ -233,7 +264,8 @@ struct JobDeleted {
   base::Status status;
 };
 
-// Unless the pod's job exists, as the API server says at that moment.
+// Unless the pod's job exists, as the API server says at that moment. A pod that others have made
+// is stopped instead.
 struct DeleteOrphan {
   kube::ObjectKey pod;
   friend bool operator==(const DeleteOrphan&, const DeleteOrphan&) = default;
@@ -245,14 +277,14 @@ struct OrphanDeleted {
 using Effect =
     PolicyKinds::Variant<PatchStatus, PatchStatus<kube::Job>, PatchStatus<kube::BatchJob>,
                          PutTimetable, DeleteTimetable, PutUsage, ReadTemplate, CreatePod,
-                         DeletePod, CreateService, TryPod, ReserveIds, SetTaints, NotePod,
-                         CreateJob, DeleteJob, DeleteOrphan>;
+                         DeletePod, PinPod, StopPod, CreateService, TryPod, ReserveIds, SetTaints,
+                         NotePod, CreateJob, DeleteJob, DeleteOrphan>;
 
 using Outcome =
     PolicyKinds::Variant<StatusPatched, StatusPatched<kube::Job>, StatusPatched<kube::BatchJob>,
                          TimetablePut, TimetableDeleted, UsagePut, TemplateRead, PodCreated,
-                         PodDeleted, ServiceCreated, PodTried, IdsReserved, TaintsSet, PodNoted,
-                         JobCreated, JobDeleted, OrphanDeleted>;
+                         PodDeleted, PodPinned, ServiceCreated, PodTried, IdsReserved, TaintsSet,
+                         PodNoted, JobCreated, JobDeleted, OrphanDeleted>;
 
 WritePoint point_of(const Effect& effect);
 

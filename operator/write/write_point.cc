@@ -8,7 +8,7 @@
 namespace control {
 namespace {
 
-constexpr std::array<std::pair<WritePoint, std::string_view>, 26> kNames{{
+constexpr std::array<std::pair<WritePoint, std::string_view>, 28> kNames{{
     {WritePoint::kStart, "start"},
     {WritePoint::kReady, "ready"},
     {WritePoint::kClaim, "claim"},
@@ -22,6 +22,8 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 26> kNames{{
     {WritePoint::kTemplateRead, "template-read"},
     {WritePoint::kPodCreate, "pod-create"},
     {WritePoint::kPodDelete, "pod-delete"},
+    {WritePoint::kPodPin, "pod-pin"},
+    {WritePoint::kPodStop, "pod-stop"},
     {WritePoint::kPodTry, "pod-try"},
     {WritePoint::kServiceCreate, "service-create"},
     {WritePoint::kJobIds, "job-ids"},

@@ -22,6 +22,8 @@ enum class WritePoint {
   kTemplateRead,
   kPodCreate,
   kPodDelete,
+  kPodPin,   // a pod of an adopted gang gets its node and loses its gate
+  kPodStop,  // of an adopted gang
   kPodTry,
   kServiceCreate,
   kJobIds,

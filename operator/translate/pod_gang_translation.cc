@@ -1,0 +1,302 @@
+#include "operator/translate/pod_gang_translation.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "api/wellknown.h"
+#include "kube/api/time_format.h"
+#include "operator/gang/pod_slots.h"
+#include "operator/translate/sentences.h"
+#include "operator/translate/template_check.h"
+
+namespace control {
+namespace {
+
+using Json = nlohmann::json;
+using Pods = std::span<const std::shared_ptr<const kube::Pod>>;
+using Kind = PodGangVerdict::Kind;
+using Sentences = std::vector<std::string>;
+
+constexpr std::int64_t kMilliPerCpu = 1000;
+constexpr std::int64_t kGangPodsMax = 1024;  // the CRD's, of spec.adopted
+constexpr std::int64_t kPodCpusMax = 65'535;
+constexpr std::size_t kNamePrefixMax = 44;         // of a Job's name
+constexpr std::int64_t kWrittenGraceSeconds = 30;  // written into each pod that has none
+constexpr std::size_t kSentencesMax = 4;           // those of further pods are mostly the same
+constexpr std::string_view kTemplate = "spec.template.";  // as the check of templates names fields
+
+std::string annotation(const kube::Pod& pod, std::string_view name) {
+  const auto found = pod.metadata.annotations.find(std::string{name});
+  return found == pod.metadata.annotations.end() ? "" : found->second;
+}
+
+std::optional<std::int64_t> number(const std::string& text, std::int64_t max) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, value);
+  if (parsed.ec != std::errc{} || parsed.ptr != end || value < 1 || value > max)
+    return std::nullopt;
+  return value;
+}
+
+// What one pod uses while it runs.
+struct PodShape {
+  std::int64_t cpus = 1;
+  std::int64_t memory = 0;
+};
+
+class Translator {
+ public:
+  explicit Translator(Pods pods) : pods_{pods}, first_{*pods.front()} {}
+
+  PodGangVerdict run() {
+    const std::int64_t size = check_size();
+    check_same();
+    if (!problems_.empty()) return refused();
+    const auto present = static_cast<std::int64_t>(pods_.size());
+    if (present < size) {
+      return {.message = "waits for pods: " + std::to_string(present) + " of " +
+                         std::to_string(size) + " pods of gang \"" + gang_of(first_) + "\" exist"};
+    }
+    if (present > size) {
+      problem(std::to_string(present) + " pods name gang \"" + gang_of(first_) + "\", which has " +
+              std::to_string(size) + " by its annotation " + std::string{kube::kAnnotationPods} +
+              "; delete those that are too many");
+      return refused();
+    }
+    for (const auto& pod : pods_) check_pod(*pod);
+    PodGangVerdict verdict{.kind = Kind::kComplete, .job = job()};
+    return problems_.empty() ? std::move(verdict) : refused();
+  }
+
+ private:
+  void problem(std::string sentence) { problems_.push_back(std::move(sentence)); }
+  PodGangVerdict refused() const { return {.kind = Kind::kRefused, .message = joined(problems_)}; }
+
+  void problem_of_annotation(std::string_view name, const std::string& text,
+                             const std::string& advice) {
+    problem("annotation " + std::string{name} + ": \"" + text + "\" " + advice);
+  }
+
+  std::int64_t check_size() {
+    const std::string text = annotation(first_, kube::kAnnotationPods);
+    if (text.empty()) return 1;
+    const auto size = number(text, kGangPodsMax);
+    if (!size) {
+      problem_of_annotation(kube::kAnnotationPods, text,
+                            "is not a number of pods from 1 to " + std::to_string(kGangPodsMax));
+    }
+    return size.value_or(1);
+  }
+
+  void check_same() {
+    for (const std::string_view name :
+         {kube::kAnnotationPods, kube::kAnnotationPartition, kube::kAnnotationQos,
+          kube::kAnnotationNodes, kube::kAnnotationTimeLimit}) {
+      for (const auto& pod : pods_) {
+        if (annotation(*pod, name) == annotation(first_, name)) continue;
+        problem("annotation " + std::string{name} + ": pods " + first_.metadata.name + " and " +
+                pod->metadata.name + " say different things; all pods of a gang must say the same");
+        break;
+      }
+    }
+  }
+
+  // As a template of a job is checked, except for its programs: a launcher calls mpirun.
+  void check_pod(const kube::Pod& pod) {
+    Json spec = kube::encode(pod)["spec"];
+    spec.erase("schedulingGates");
+    for (const char* list : {"containers", "initContainers"}) {
+      if (!spec.contains(list)) continue;
+      for (Json& container : spec[list]) {
+        container.erase("command");
+        container.erase("args");
+      }
+    }
+    if (spec.value("schedulerName", "") == "default-scheduler") spec.erase("schedulerName");
+    Sentences found = check_template(kube::RawJson{Json{{"spec", spec}}}).problems;
+    const PodShape shape = shape_of(pod, found);
+    check_requests(pod, shape.cpus, found);
+    if (pod.spec.priority.value_or(0) > 0 && pod.spec.preemption_policy != "Never") {
+      found.emplace_back(
+          "spec.priorityClassName: kube-scheduler would evict other pods from the gang's nodes for "
+          "it; use a class with preemptionPolicy: Never, or none");
+    }
+    shape_ = {std::max(shape_.cpus, shape.cpus), std::max(shape_.memory, shape.memory)};
+    for (std::string& sentence : found) {
+      if (sentence.starts_with(kTemplate)) sentence.erase(0, kTemplate.size());
+      sentence = "pod " + pod.metadata.name + ": " + sentence;
+      if (problems_.size() < kSentencesMax) problem(std::move(sentence));
+    }
+  }
+
+  static PodShape shape_of(const kube::Pod& pod, Sentences& found) {
+    PodShape shape;
+    std::int64_t milli = 0;
+    for (const kube::Container& container : pod.spec.containers) {
+      const auto& limits = container.resources.limits;
+      if (const auto cpu = limits.find("cpu"); cpu != limits.end()) milli += cpu->second.milli();
+      for (const auto* amounts : {&limits, &container.resources.requests}) {
+        const auto memory = amounts->find("memory");
+        if (memory == amounts->end()) continue;
+        shape.memory += memory->second.bytes().value();
+        break;
+      }
+    }
+    shape.cpus = std::max<std::int64_t>((milli + kMilliPerCpu - 1) / kMilliPerCpu, 1);
+    const std::string text = annotation(pod, kube::kAnnotationCpus);
+    if (text.empty()) return shape;
+    if (const auto cpus = number(text, kPodCpusMax)) {
+      shape.cpus = *cpus;
+    } else {
+      found.push_back("annotation " + std::string{kube::kAnnotationCpus} + ": \"" + text +
+                      "\" is not a number of CPUs from 1 to " + std::to_string(kPodCpusMax));
+    }
+    return shape;
+  }
+
+  static void check_requests(const kube::Pod& pod, std::int64_t cpus, Sentences& found) {
+    std::int64_t milli = 0;
+    for (const auto* containers : {&pod.spec.containers, &pod.spec.init_containers}) {
+      for (const kube::Container& container : *containers) {
+        for (const auto& [name, quantity] : container.resources.requests) {
+          if (name == "cpu") milli += quantity.milli();
+          if (name == "cpu" || name == "memory" || name == "ephemeral-storage") continue;
+          if (quantity.milli() == 0) continue;
+          found.push_back("container " + container.name + ": resources.requests: " + name +
+                          " cannot be shared by gangs that take turns; remove it");
+        }
+      }
+    }
+    if (milli <= cpus) return;
+    found.push_back(
+        "spec.containers: the CPU requests are " + std::to_string(milli) +
+        "m, but gangs that take turns on a node need room in it for all of them: request "
+        "1m for each CPU, here " +
+        std::to_string(cpus) + "m (an absent request is the limit), and say in the annotation " +
+        std::string{kube::kAnnotationCpus} + " or in limits how many CPUs it uses");
+  }
+
+  kube::Job job() {
+    kube::Job job;
+    job.metadata.ns = first_.metadata.ns;
+    job.metadata.labels[std::string{kube::kLabelGang}] = gang_of(first_);
+    std::string uids;
+    for (const auto& pod : pods_) {
+      const kube::ObjectMeta& metadata = pod->metadata;
+      uids += metadata.uid + ",";
+      job.spec.adopted.push_back({metadata.name, metadata.uid});
+      // When the last of them is deleted, the Job goes too.
+      job.metadata.owner_references.push_back(
+          {.api_version = "v1", .kind = "Pod", .name = metadata.name, .uid = metadata.uid});
+    }
+    job.metadata.name = job_name(uids);
+    kube::JobSpec& spec = job.spec;
+    spec.partitions = split(annotation(first_, kube::kAnnotationPartition));
+    if (const std::string qos = annotation(first_, kube::kAnnotationQos); !qos.empty()) {
+      spec.schedule.qos = qos;
+    }
+    spec.pod_policy = kube::PodPolicy::kPerTask;
+    spec.network = kube::JobNetwork::kNone;
+    spec.lifecycle.requeue = false;
+    spec.resources.tasks = static_cast<std::int32_t>(pods_.size());
+    spec.resources.cpus_per_task = static_cast<std::int32_t>(shape_.cpus);
+    if (shape_.memory > 0) {
+      constexpr std::int64_t kMiB = 1024 * 1024;
+      const std::int64_t per_cpu = shape_.cpus * kMiB;
+      spec.resources.memory_per_cpu = kube::Bytes{(shape_.memory + per_cpu - 1) / per_cpu * kMiB};
+    }
+    set_nodes(spec);
+    set_time_limit(spec);
+    spec.pod_template = pod_template();
+    return job;
+  }
+
+  std::string job_name(const std::string& uids) const {
+    std::string prefix = gang_of(first_).substr(0, kNamePrefixMax);
+    for (char& c : prefix) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+      if (c == '.' || c == '_') c = '-';
+    }
+    if (prefix[0] < 'a' || prefix[0] > 'z') prefix.insert(0, "j-");
+    std::string name = pod_name(prefix, uids, 0, 0);
+    name.erase(name.rfind('-'));
+    return name;
+  }
+
+  static std::vector<std::string> split(const std::string& text) {
+    std::vector<std::string> parts;
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      if (end > begin) parts.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return parts;
+  }
+
+  void set_nodes(kube::JobSpec& spec) {
+    const std::string text = annotation(first_, kube::kAnnotationNodes);
+    if (text.empty()) return;  // as few as hold its pods
+    const auto pods = static_cast<std::int64_t>(pods_.size());
+    const std::size_t dash = text.find('-');
+    const auto min = number(text.substr(0, dash), pods);
+    const auto max = dash == std::string::npos ? min : number(text.substr(dash + 1), kGangPodsMax);
+    if (min && max && *max >= *min) {
+      spec.resources.nodes = kube::JobNodes{.min = static_cast<std::int32_t>(*min),
+                                            .max = static_cast<std::int32_t>(*max)};
+      return;
+    }
+    problem_of_annotation(
+        kube::kAnnotationNodes, text,
+        "is not a number of nodes from 1 to " + std::to_string(pods) + " (examples: 2, 2-4)");
+  }
+
+  void set_time_limit(kube::JobSpec& spec) {
+    const std::string text = annotation(first_, kube::kAnnotationTimeLimit);
+    if (text.empty()) return;
+    const auto limit = kube::parse_duration(text);
+    if (limit.ok() && limit->count() > 0) {
+      spec.schedule.time_limit = *limit;
+      return;
+    }
+    problem_of_annotation(kube::kAnnotationTimeLimit, text,
+                          "is not a time above 0s (example: 1h30m)");
+  }
+
+  // Tells the scheduler where the pods may run. No pod is made of it.
+  kube::RawJson pod_template() const {
+    const Json from = kube::encode(first_)["spec"];
+    Json spec{{"restartPolicy", "Never"}, {"containers", Json::array()}};
+    for (const kube::Container& container : first_.spec.containers) {
+      spec["containers"].push_back({{"name", container.name}, {"image", container.image}});
+    }
+    for (const char* field : {"nodeSelector", "tolerations"}) {
+      if (from.contains(field)) spec[field] = from[field];
+    }
+    const auto grace = first_.spec.termination_grace_period_seconds;
+    if (grace && *grace != kWrittenGraceSeconds) spec["terminationGracePeriodSeconds"] = *grace;
+    return kube::RawJson{Json{{"metadata", Json::object()}, {"spec", spec}}};
+  }
+
+  Pods pods_;
+  const kube::Pod& first_;
+  PodShape shape_;
+  Sentences problems_;
+};
+
+}  // namespace
+
+std::string gang_of(const kube::Pod& pod) {
+  const auto label = pod.metadata.labels.find(std::string{kube::kLabelGang});
+  return label == pod.metadata.labels.end() ? "" : label->second;
+}
+
+PodGangVerdict translate_pod_gang(Pods pods) {
+  return Translator{pods}.run();
+}
+
+}  // namespace control
