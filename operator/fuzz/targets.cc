@@ -1,0 +1,124 @@
+#include "operator/fuzz/targets.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/account.h"
+#include "api/job.h"
+#include "api/node_timetable.h"
+#include "api/partition.h"
+#include "api/qos.h"
+#include "api/scheduler_config.h"
+#include "api/usage_record.h"
+#include "base/check.h"
+#include "kube/api/batch_job.h"
+#include "operator/translate/batch_job_translation.h"
+#include "operator/translate/config_acceptance.h"
+#include "operator/translate/config_translation.h"
+#include "operator/translate/job_translation.h"
+#include "operator/translate/template_check.h"
+#include "operator/translate/usage_translation.h"
+#include "scheduler/model/legality.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+
+void check_sentences(const std::vector<std::string>& problems) {
+  for (const std::string& problem : problems) CHECK(!problem.empty());
+}
+
+// Decoded, written and decoded again it is the same. Null: it is refused.
+template <typename T>
+std::optional<T> decoded(const json& object) {
+  base::Result<T> first = kube::decode<T>(object);
+  if (!first.ok()) {
+    CHECK(!first.error().message.empty());
+    return std::nullopt;
+  }
+  const base::Result<T> again = kube::decode<T>(kube::encode(*first));
+  CHECK(again.ok(), again.ok() ? "" : again.error().message);
+  CHECK(*again == *first);
+  return std::move(*first);
+}
+
+// A partition `batch` of eight nodes.
+const sched::Configuration& some_configuration() {
+  static const sched::Configuration kConfiguration = [] {
+    static const kube::PartitionSpec kSpec{.nodes = {.hostlist = "n[1-8]"}, .is_default = true};
+    AcceptanceInput input;
+    input.partitions.push_back({.name = "batch", .newest = &kSpec});
+    return accept(input).configuration;
+  }();
+  return kConfiguration;
+}
+
+void check_job(const kube::Job& job) {
+  static const std::map<std::string, PartitionCapacity> kCapacity{
+      {"batch", {.nodes = 8, .cpus_per_node_max = 8}}};
+  const TemplateFacts facts = check_template(job.spec.pod_template);
+  check_sentences(facts.problems);
+  const JobVerdict verdict = translate_job(job, facts, sched::JobId{1}, base::Instant{},
+                                           {some_configuration(), kCapacity, {}});
+  check_sentences(verdict.problems);
+  CHECK(verdict.request.has_value() == verdict.problems.empty());
+  (void)plain_request(job, sched::JobId{1}, base::Instant{});
+}
+
+void check_batch_job(const kube::BatchJob& batch) {
+  if (batch.spec.pod_template.empty()) return;
+  const BatchVerdict verdict = translate_batch_job(batch, {});
+  check_sentences(verdict.problems);
+  if (verdict.problems.empty()) check_job(verdict.job);
+  const kube::BatchJobStatus status =
+      batch_status_after(batch.spec, batch.status, {}, base::Instant{});
+  CHECK(status == batch_status_after(batch.spec, status, {}, base::Instant{}));
+}
+
+// All in one cluster, as the newest specs. What is in force is legal.
+void check_policies(const json& object) {
+  const auto config = decoded<kube::SchedulerConfig>(object);
+  const auto partition = decoded<kube::Partition>(object);
+  const auto qos = decoded<kube::Qos>(object);
+  const auto account = decoded<kube::Account>(object);
+  AcceptanceInput input;
+  if (config) {
+    input.config = SpecCandidate<kube::SchedulerConfigSpec>{
+        .name = "default", .newest = &config->spec, .problems = check_config(*config)};
+  }
+  if (partition) {
+    input.partitions.push_back(
+        {.name = "batch", .newest = &partition->spec, .problems = check_partition(*partition)});
+  }
+  if (qos) {
+    input.qos.push_back({.name = "normal", .newest = &qos->spec, .problems = check_qos(*qos)});
+  }
+  if (account) {
+    input.accounts.push_back(
+        {.name = "physics", .newest = &account->spec, .problems = check_account(*account)});
+  }
+  const Acceptance acceptance = accept(input);
+  check_sentences(acceptance.config.problems);
+  for (const auto* verdicts : {&acceptance.partitions, &acceptance.qos, &acceptance.accounts}) {
+    for (const SpecVerdict& verdict : *verdicts) check_sentences(verdict.problems);
+  }
+  CHECK(sched::is_legal(sched::check(acceptance.configuration)));
+}
+
+}  // namespace
+
+void fuzz_objects(std::string_view text) {
+  const json object = json::parse(text, nullptr, false);
+  if (object.is_discarded()) return;
+  if (const auto job = decoded<kube::Job>(object)) check_job(*job);
+  if (const auto batch = decoded<kube::BatchJob>(object)) check_batch_job(*batch);
+  if (const auto record = decoded<kube::UsageRecord>(object)) (void)decode_usage(record->spec);
+  (void)decoded<kube::NodeTimetable>(object);
+  check_policies(object);
+}
+
+}  // namespace control
