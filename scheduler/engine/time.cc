@@ -104,6 +104,10 @@ std::optional<base::Instant> Engine::next_due() {
   if (const auto at = backfill_schedule_.next_due(now_)) take(*at);
   if (!waiting_resumes_.empty() && resumes_version_ != books_.version()) take(now_);
   if (const auto at = admission_.next_due()) take(*at);
+  // A node may be what a held job waits for, and no other event may come that settles the nodes.
+  const bool nodes_changed =
+      cluster_.has_changes() || topology_version_ != cluster_.topology_version();
+  if (nodes_changed && admission_.has_bad_constraints()) take(now_);
   if (const auto at = period_due()) take(*at);
   if (!grace_timers_.empty()) take(grace_timers_.begin()->first);
   if (const auto at = limits_.next_due()) take(*at);

@@ -87,6 +87,8 @@ class Cluster {
   // Nodes that were told anew since the last call, without a change of topology; a node may be
   // named twice, and may not exist any more.
   std::vector<NodeIndex> take_changed_nodes() { return std::exchange(changed_nodes_, {}); }
+  // Whether there is something to settle or to take.
+  bool has_changes() const { return !settled_ || !changed_nodes_.empty(); }
 
   // --- configuration ---
   const ClusterParameters& parameters() const { return parameters_; }

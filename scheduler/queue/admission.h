@@ -44,6 +44,8 @@ class Admission {
   // A change of nodes or configuration may make the impossible possible (2.4): jobs that no node
   // could hold wait again. Cost: O(these jobs).
   void release_bad_constraints(base::Instant now);
+  // Whether it may do something.
+  bool has_bad_constraints() const { return !unfit_.empty(); }
   // All pending jobs anew: partitions, QOS or the order changed.
   void admit_all(base::Instant now);
   // Finishes the job with state kDeadline if its latest start has passed, and returns whether it

@@ -120,5 +120,23 @@ TEST_F(MainPassRules, NodesThatRefusedAStartAreAvoidedTogether) {
   EXPECT_EQ(driver.nodes_of(1), std::vector<std::string>{"n3"});
 }
 
+// A node that comes back under its name makes the impossible possible, also if the queue is empty
+// and nothing else happens.
+TEST_F(MainPassRules, R2_4_AJobThatNoNodesCouldHoldStartsWhenANodeIsBack) {
+  for (const SchedulerType type : {SchedulerType::kBuiltin, SchedulerType::kBackfill}) {
+    const auto two = nodes("n", 1, 2);
+    Configuration c = whole_nodes({closed("p", two)});
+    c.cluster.scheduler = type;
+    Driver driver{c, two};
+    driver.step(at(0), NodeRemove{two[0].name});
+    submit(driver, 1, job(1, 2));
+    driver.run_until(at(300));
+    EXPECT_EQ(driver.view(1).reason, Reason::kBadConstraints);
+    driver.step(at(300), NodeUpdate{two[0]});
+    driver.run_until(at(301));
+    EXPECT_EQ(driver.view(1).state, JobState::kRunning);
+  }
+}
+
 }  // namespace
 }  // namespace sched::testing
