@@ -22,8 +22,8 @@ constexpr auto kStartErrors =
     std::to_array<std::string_view>({"StartError", "ContainerCannotRun", "ContainerStatusUnknown"});
 // kubelet's admission: the pod is Failed before any of its containers was made.
 constexpr auto kAdmissionReasons = std::to_array<std::string_view>(
-    {"UnexpectedAdmissionError", "NodeAffinity", "TopologyAffinityError", "NodePorts",
-     "PodOSSelectorNodeLabelDoesNotMatch", "AppArmor", "Sysctl", "SysctlForbidden"});
+    {"UnexpectedAdmissionError", "NodeAffinity", "TaintToleration", "TopologyAffinityError",
+     "NodePorts", "PodOSSelectorNodeLabelDoesNotMatch", "AppArmor", "Sysctl", "SysctlForbidden"});
 
 template <typename List>
 bool contains(const List& list, std::string_view value) {

@@ -145,7 +145,8 @@ TEST_F(GangObservationTest, AMemberThatWentDownWithItsNodeIsLostAndHasNotFailed)
 TEST_F(GangObservationTest, KubeletsRefusalIsNoFailureOfTheJob) {
   running("a", kNow);
   pod("b").status.phase = kube::PodPhase::kFailed;
-  for (const char* reason : {"OutOfcpu", "OutOfmemory", "OutOfpods", "UnexpectedAdmissionError"}) {
+  for (const char* reason :
+       {"OutOfcpu", "OutOfmemory", "OutOfpods", "TaintToleration", "UnexpectedAdmissionError"}) {
     pod("b").status.reason = reason;
     const auto seen = observe();
     EXPECT_FALSE(seen.failure.has_value()) << reason;
