@@ -34,7 +34,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # 1.6 GiB instead of 1.1 for the largest file.
   target_compile_options(kubegang_flags INTERFACE --param=ggc-min-heapsize=524288)
 endif()
-if(CMAKE_UNITY_BUILD)
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # A class in a .cc file may hold types of its anonymous namespace; compiled as an #include of a
   # unity file g++ takes the .cc for a header, where that would be a mistake.
   target_compile_options(kubegang_flags INTERFACE -Wno-subobject-linkage)
@@ -100,6 +100,7 @@ function(kubegang_test_library name)
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC kubegang_flags ${arg_DEPS})
   kubegang_optimize_less(${name})
+  set_target_properties(${name} PROPERTIES KUBEGANG_OF_TESTS ON)
   if(CMAKE_UNITY_BUILD)
     target_link_libraries(${name} PRIVATE GTest::gtest GTest::gmock)  # its macros are in the headers
     kubegang_reuse(${name} test_headers)
@@ -114,11 +115,55 @@ function(kubegang_program name)
   add_dependencies(programs ${name})
 endfunction()
 
+# Sets `result` to the libraries of ours that `targets` consist of and need, tests' own left out.
+function(kubegang_shipped_libraries result targets)
+  set(found "")
+  while(targets)
+    list(POP_FRONT targets one)
+    if(NOT TARGET ${one} OR one IN_LIST found)
+      continue()
+    endif()
+    get_target_property(type ${one} TYPE)
+    get_target_property(imported ${one} IMPORTED)
+    if(imported OR NOT type STREQUAL "STATIC_LIBRARY")
+      continue()
+    endif()
+    list(APPEND found ${one})
+    get_target_property(needed ${one} LINK_LIBRARIES)
+    list(APPEND targets ${needed})
+  endwhile()
+  foreach(one IN LISTS found)
+    get_target_property(of_tests ${one} KUBEGANG_OF_TESTS)
+    if(of_tests)
+      list(REMOVE_ITEM found ${one})
+    endif()
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# A template that a test uses as well as what it tests (the JSON library's parser, a std::map) is
+# compiled in both, and a program keeps the first that the linker sees. The test's own object files
+# come before the libraries and are not optimized, so what is tested would run on slow copies. All
+# of the libraries come first here, and what is tested runs as it is shipped.
+function(kubegang_test_as_shipped name)
+  kubegang_shipped_libraries(libraries "${ARGN}")
+  if(NOT libraries)
+    return()
+  endif()
+  set(files "")
+  foreach(library IN LISTS libraries)
+    string(APPEND files ",$<TARGET_FILE:${library}>")
+  endforeach()
+  target_link_options(${name} PRIVATE
+    $<$<CONFIG:Release>:LINKER:--whole-archive${files},--no-whole-archive>)
+endfunction()
+
 function(kubegang_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;DEPS;LABELS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE kubegang_flags ${arg_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   kubegang_as_a_test(${name})
+  kubegang_test_as_shipped(${name} ${arg_DEPS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_compile_definitions(${name} PRIVATE KUBEGANG_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                              KUBEGANG_BINARY_DIR="${CMAKE_BINARY_DIR}")
