@@ -9,6 +9,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+// A list keeps its order and may be empty. "0-8,0-8" has more numbers than there can be different
+// ones, so no list of a few bytes can ask for much memory.
 TEST(NumberList, IsReadAsItIsWritten) {
   EXPECT_THAT(*parse_number_list("0-2,8", 8), ElementsAre(0, 1, 2, 8));
   EXPECT_THAT(*parse_number_list("4,0", 8), ElementsAre(4, 0));

@@ -9,6 +9,8 @@ Instant at(int seconds) {
   return Instant{std::chrono::seconds{seconds}};
 }
 
+// A later instant replaces the earlier one of its key; clearing a key without an instant changes
+// nothing.
 TEST(Timers, KeepOneInstantForEachKey) {
   Timers<int> timers;
   EXPECT_EQ(timers.next(), std::nullopt);
@@ -33,6 +35,8 @@ TEST(Timers, KeepTheEarlierWhereTheyAreToBeNoLater) {
   EXPECT_EQ(timers.all(), (std::map<int, Instant>{{2, at(5)}, {3, at(4)}}));
 }
 
+// Key 3 is due before key 2, but those that are due are told in an order that does not depend on
+// when the caller looks.
 TEST(Timers, TakeWhatIsDueInTheOrderOfTheKeys) {
   Timers<int> timers;
   timers.set(3, at(4));

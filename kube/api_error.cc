@@ -13,6 +13,9 @@ namespace {
 using base::Code;
 using nlohmann::json;
 
+// Returns true if the server refused a write for the object's UID: a patch that names the UID of an
+// object that was deleted and made anew is answered with 422, not 409, since the field is
+// immutable. To the caller both are a conflict.
 bool blames_uid(const json& status) {
   const auto details = status.find("details");
   if (details == status.end() || !details->is_object()) return false;
@@ -24,6 +27,7 @@ bool blames_uid(const json& status) {
 }
 
 Code code_of(int http_status, const std::string& reason, bool uid_blamed) {
+  // An expired version may come with status 410, or in an event whose code says something else.
   if (reason == "Expired" || reason == "Gone") return Code::kGone;
   switch (http_status) {
     case 400:
@@ -51,6 +55,7 @@ Code code_of(int http_status, const std::string& reason, bool uid_blamed) {
     case 429:
       return Code::kUnavailable;
     default:
+      // 500 as well: etcd timeouts and lost leaders of etcd come as InternalError, and pass.
       return http_status >= 500 ? Code::kUnavailable : Code::kInternal;
   }
 }
@@ -65,6 +70,8 @@ base::Error error_of(int http_status, const json& status) {
 }  // namespace
 
 base::Error error_from_response(const Response& response) {
+  // A proxy or load balancer in front of the API server answers with HTML or plain text; then its
+  // beginning is quoted, which mostly names the culprit.
   const json body = json::parse(response.body, nullptr, false);
   if (body.is_object()) return error_of(response.status, body);
   constexpr std::size_t kQuotedBytesMax = 200;
@@ -81,6 +88,7 @@ base::Error error_from_status(const json& status) {
   return error_of(known ? code->get<int>() : 500, status);
 }
 
+// The header's other form, a date, is not sent by API servers.
 std::optional<base::Duration> retry_after(const Response& response) {
   const auto found = response.headers.find("retry-after");
   if (found == response.headers.end()) return std::nullopt;

@@ -15,6 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
+// A list that restarts for ever would never end while the server compacts faster than it is read.
 constexpr int kListRestartsMax = 3;
 
 base::Result<json> parse_text(const std::string& text) {
@@ -92,6 +93,8 @@ base::Result<json> Client::send(Request request, const std::string& context) con
   request.timeout = call_.timeout;
   const auto response = core_->call(request, call_);
   if (!response.ok()) return response.error().with_context(context);
+  // Nothing here reads managedFields, which are often a large part of an object: they are cut from
+  // the text before it is parsed.
   auto body = parse_text(without_managed_fields(response->body));
   if (!body.ok()) return body.error().with_context(context);
   return body;
@@ -189,11 +192,12 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                                             const std::function<void()>& restarted) const {
   const std::string context = context_of("list", resource, options.ns);
   std::string continue_token;
+  std::int32_t page_items_max = options.page_items_max;
   for (int restarts = 0;;) {
     const Request request{
         .path = collection_path(resource, options.ns) +
                 query_text(
-                    {{"limit", std::to_string(options.page_items_max)},
+                    {{"limit", std::to_string(page_items_max)},
                      {"continue", continue_token},
                      {"labelSelector", options.label_selector},
                      {"fieldSelector", options.field_selector},
@@ -201,9 +205,16 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                      {"resourceVersion", continue_token.empty() ? options.resource_version : ""}}),
         .timeout = call_.timeout};
     const auto meta = read_page(core_->call(request, call_), on_item);
+    // Users choose how large objects are: a page of large ones is asked for in halves.
+    if (!meta.ok() && meta.error().code == base::Code::kTooLarge && page_items_max > 1) {
+      page_items_max /= 2;
+      continue;
+    }
     if (!meta.ok() && meta.error().code == base::Code::kGone && !continue_token.empty() &&
         restarts < kListRestartsMax) {
       ++restarts;
+      // Without the token the server begins a new list of its newest state. on_item has the old
+      // pages already, which is why `restarted` comes before the first new item.
       continue_token.clear();
       restarted();
       continue;
@@ -245,6 +256,8 @@ base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions
     const json event = json::parse(without_managed_fields(line), nullptr, false);
     const auto object = event.is_object() ? event.find("object") : event.end();
     if (!event.is_object() || object == event.end() || !object->is_object()) {
+      // The watch ends with it: behind a line that cannot be read an event may be lost, and only a
+      // list repairs that.
       failure = base::Error{base::Code::kInternal, "a line is not a watch event"};
       return false;
     }
@@ -257,6 +270,8 @@ base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions
     const auto known = event_type(type);
     return !known || on_event(*known, *object);
   };
+  // Past the rate limit and the retries of Core: a watch is one long request, and its owner
+  // (informer_core.h) has a back-off of its own.
   const auto ended = core_->transport().stream(request, on_line, stop);
   const std::string context = context_of("watch", resource, options.ns);
   if (failure) return failure->with_context(context);

@@ -51,7 +51,7 @@ struct ListOptions {
   std::string field_selector{};  // "spec.nodeName=n12"
   // "" = the newest state, not a cache of the server that may be older.
   std::string resource_version{};
-  std::int32_t page_items_max = 500;
+  std::int32_t page_items_max = 500;  // fewer where a page would be too large for an answer
 };
 
 // An object that was received and could not be decoded.
@@ -163,7 +163,8 @@ class Client {
                                          const nlohmann::json* body = nullptr) const;
 
   // Each page's items, one by one, in the server's order, without their managedFields (as the
-  // objects of a watch, below). Returns the list's resourceVersion.
+  // objects of a watch, below); a page too large for one answer comes as smaller ones. Returns the
+  // list's resourceVersion.
   // `restarted` is called when the items so far are void since the list begins again.
   base::Result<std::string> list_json(const ResourceInfo& resource, const ListOptions& options,
                                       const std::function<void(const nlohmann::json&)>& on_item,

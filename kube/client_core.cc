@@ -8,9 +8,11 @@ namespace {
 bool may_retry(Method method, base::Code code, int http_status) {
   // 429: the server refused before it did anything.
   if (http_status == 429) return true;
-  // Without an answer nobody knows whether the object was made, and a second POST could make
+  // Without an answer it is unknown whether the object was made, and a second POST could make
   // another.
   if (method == Method::kPost) return false;
+  // Reads, and writes that name their object: repeating them ends in the same state, or in a
+  // conflict that the caller handles anyway.
   return code == base::Code::kUnavailable || code == base::Code::kTimeout;
 }
 
@@ -19,6 +21,8 @@ bool may_retry(Method method, base::Code code, int http_status) {
 base::Result<Response> Client::Core::call(const Request& request, const CallOptions& call) {
   Backoff backoff{call.backoff, next_seed()};
   for (int attempt = 1;; ++attempt) {
+    // Each try takes its own turn in the rate limit: retries are requests like any other to the
+    // server.
     if (auto slot = take_slot(); !slot.ok()) return slot.error();
     auto answer = transport_.send(request);
     give_slot_back();
@@ -42,6 +46,7 @@ base::Status Client::Core::take_slot() {
   if (stop.stop_requested()) return cancelled;
   // First the rate, then a slot: a request whose turn has not come yet holds none.
   if (const base::Duration wait = limiter_.reserve(); wait > base::Duration{}) {
+    // The turn is taken even if the sleep is broken off: the process is ending then.
     if (auto slept = sleeper_.sleep(wait, stop); !slept.ok()) return slept.error();
   }
   std::unique_lock lock{mu_};

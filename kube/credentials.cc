@@ -23,6 +23,7 @@ std::string Credentials::header_of(const std::string& token) const {
   return "Basic " + encode_base64(config_.username + ":" + config_.password);
 }
 
+// Returns true if a credential other than the refused one is there now.
 bool Credentials::refresh(const Credential& refused) {
   if (!config_.exec) {
     constexpr std::string_view kBearer = "Bearer ";
@@ -40,6 +41,7 @@ bool Credentials::refresh(const Credential& refused) {
 }
 
 base::Result<Credential> Credentials::of_plugin_locked() {
+  // Without an expiry the plugin's answer holds until the server refuses it, as in client-go.
   if (from_plugin_ && from_plugin_->expires && clock_.wall() >= *from_plugin_->expires) {
     from_plugin_.reset();
   }

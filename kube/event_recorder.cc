@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/cut_text.h"
 #include "kube/api/time_format.h"
 
 namespace kube {
@@ -31,7 +32,7 @@ EventRecorder::EventRecorder(Client client, const Clock& clock, EventSource sour
 void EventRecorder::record(const ObjectReference& object, EventType type, std::string reason,
                            std::string message) {
   const base::Instant now = clock_.wall();
-  if (message.size() > kMessageBytesMax) message.resize(kMessageBytesMax);
+  message.resize(base::head_of(message, kMessageBytesMax).size());
   Event event{.involved_object = object,
               .type = type == EventType::kNormal ? "Normal" : "Warning",
               .reason = std::move(reason),
@@ -39,6 +40,8 @@ void EventRecorder::record(const ObjectReference& object, EventType type, std::s
               .source = source_,
               .first_timestamp = now,
               .last_timestamp = now};
+  // Events have a namespace even if their object has none; kubectl looks for those of cluster
+  // objects in "default".
   event.metadata.ns = object.ns.empty() ? "default" : object.ns;
   const std::lock_guard lock{mu_};
   // Events are for people to read. A server that does not take them must not cost memory without
@@ -75,6 +78,7 @@ void EventRecorder::write(const Event& event) {
                           event.type, event.reason, event.message};
   if (raise_count(identity, event)) return;
   const auto created = client_.create(event);
+  // An event is never repeated: the next one of its kind will say the same.
   if (!created.ok()) {
     ++dropped_;
     return;
@@ -93,6 +97,7 @@ bool EventRecorder::raise_count(const Identity& identity, const Event& event) {
   }
   const nlohmann::json patch{{"count", known.count + 1},
                              {"lastTimestamp", format_time(*event.last_timestamp)}};
+  // The count is ours, not read back: only this process writes the event.
   const auto patched = client_.patch<Event>(known.key, patch);
   if (!patched.ok() && patched.error().code == base::Code::kNotFound) {
     remembered_.erase(found);  // the server forgets events after an hour
@@ -111,6 +116,8 @@ bool EventRecorder::raise_count(const Identity& identity, const Event& event) {
 void EventRecorder::remember(const Identity& identity, const Event& event) {
   // Forgotten means only that the next repetition is an event of its own.
   if (remembered_.size() >= kRememberedMax) {
+    // Linear, but only when the table is full, and only for an event that is created by a request
+    // anyway.
     const auto oldest = std::ranges::min_element(
         remembered_, {}, [](const auto& entry) { return entry.second.last; });
     remembered_.erase(oldest);

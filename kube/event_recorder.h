@@ -30,7 +30,8 @@ class EventRecorder {
   // component: "kubegang-operator"; host: the node, or "".
   EventRecorder(Client client, const Clock& clock, EventSource source);
 
-  // Never blocks. `reason` is CamelCase, `message` a sentence of at most 1,024 bytes.
+  // Never blocks. `reason` is CamelCase, `message` a sentence, of which the first 1,024 bytes
+  // are written.
   void record(const ObjectReference& object, EventType type, std::string reason,
               std::string message);
 

@@ -47,6 +47,7 @@ TEST_F(EventRecorderTest, WritesTheEventInTheObjectsNamespace) {
   EXPECT_EQ(event["firstTimestamp"], "2026-01-01T00:00:00Z");
 }
 
+// As client-go has it: events have a namespace, and kubectl describe looks there.
 TEST_F(EventRecorderTest, ClusterScopedObjectsUseTheDefaultNamespace) {
   job_.ns.clear();
   recorder_.record(job_, EventType::kWarning, "Rejected", "no");
@@ -54,6 +55,20 @@ TEST_F(EventRecorderTest, ClusterScopedObjectsUseTheDefaultNamespace) {
   EXPECT_TRUE(transport_.last_request().path.starts_with("/api/v1/namespaces/default/events?"));
 }
 
+// At most 1,024 bytes, and no half of the character that would pass them.
+TEST_F(EventRecorderTest, LongMessagesAreCutBetweenCharacters) {
+  for (const char* last : {"xx", "\u00e4", "\u20ac", "\U0001F600"}) {
+    const std::string fits(1023, 'x');
+    recorder_.record(job_, EventType::kNormal, "Started", fits + last);
+    (void)recorder_.step();
+    const json event = json::parse(transport_.last_request().body);
+    EXPECT_EQ(event["message"], last == std::string_view{"xx"} ? fits + "x" : fits) << last;
+    clock_.advance(std::chrono::hours{1});  // each is an event of its own
+  }
+}
+
+// One POST, two PATCHes for the repetitions, and a POST for the other message. The body of the
+// third request has the time of the third record.
 TEST_F(EventRecorderTest, RepetitionRaisesTheCount) {
   for (int i = 0; i < 3; ++i) {
     recorder_.record(job_, EventType::kNormal, "Started", "on n[12-14]");
@@ -69,6 +84,8 @@ TEST_F(EventRecorderTest, RepetitionRaisesTheCount) {
   EXPECT_EQ(requests[3].method, Method::kPost);
 }
 
+// The server deletes events after an hour, so the patch meets 404; an event that is older than the
+// window is not even tried.
 TEST_F(EventRecorderTest, OldOrForgottenEventIsMadeAnew) {
   recorder_.record(job_, EventType::kNormal, "Started", "x");
   (void)recorder_.step();
@@ -83,6 +100,7 @@ TEST_F(EventRecorderTest, OldOrForgottenEventIsMadeAnew) {
   EXPECT_EQ(recorder_.dropped_count(), 0U);
 }
 
+// One was refused, and three did not fit into the queue.
 TEST_F(EventRecorderTest, DropsAndCountsWhatItCannotWrite) {
   refuse_ = true;
   recorder_.record(job_, EventType::kNormal, "Started", "x");

@@ -54,8 +54,9 @@ std::string exec_info(const TransportConfig& config) {
     }
     spec["cluster"] = std::move(cluster);
   }
-  return json{{"apiVersion", plugin.api_version}, {"kind", "ExecCredential"}, {"spec", spec}}
-      .dump();
+  // What a file says need not be UTF-8, and the library would throw at it.
+  return json{{"apiVersion", plugin.api_version}, {"kind", "ExecCredential"}, {"spec", spec}}.dump(
+      -1, ' ', false, json::error_handler_t::replace);
 }
 
 // Ours with the plugin's additions, which win.
@@ -101,10 +102,13 @@ Result<pid_t> start(const TransportConfig& config, int output) {
   std::vector<std::string> words = plugin.arguments;
   words.insert(words.begin(), plugin.command);
   std::vector<std::string> environment = environment_for(config);
+  // posix_spawn and not fork: this process may have many threads, and between fork and exec a child
+  // of such a process must not even allocate.
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   // Only its output is ours. What it says on standard error is for the person at the terminal.
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  // Without a terminal a plugin that reads its standard input would wait for ever.
   if (!may_ask(plugin)) {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   }

@@ -56,6 +56,8 @@ class ExecPluginTest : public testing::Test {
   ManualClock clock_;
 };
 
+// HOME is ours and the configuration's: the latter wins. "a b" is one argument, since no shell is
+// between.
 TEST_F(ExecPluginTest, GetsArgumentsEnvironmentAndTheCluster) {
   config_.exec->arguments = {"get-token", "a b"};
   config_.exec->environment = {{"PROFILE", "research"}, {"HOME", "/elsewhere"}};
@@ -104,6 +106,7 @@ TEST_F(ExecPluginTest, SaysWhatWentWrong) {
   }
 }
 
+// The manual clock begins at 2026-01-01T00:00, ten minutes before the first token expires.
 TEST_F(ExecPluginTest, RunsOnceUntilItsAnswerExpires) {
   write_answer(R"({"token": "one", "expirationTimestamp": "2026-01-01T00:10:00Z"})");
   Credentials credentials{config_, clock_};
@@ -118,6 +121,8 @@ TEST_F(ExecPluginTest, RunsOnceUntilItsAnswerExpires) {
   EXPECT_EQ(runs(), 2U);
 }
 
+// The first refresh runs it in vain. In the last one the credential is newer than the refused one,
+// so it is not run a fourth time.
 TEST_F(ExecPluginTest, RunsAgainWhenTheServerRefusesItsAnswer) {
   write_answer(R"({"token": "one"})");
   Credentials credentials{config_, clock_};

@@ -68,13 +68,21 @@ HealthServer::~HealthServer() = default;
 
 void HealthServer::serve(std::stop_token stop) {
   std::atomic<bool> ended{false};
+  const auto this_thread = std::this_thread::get_id();
   const std::stop_callback end{std::move(stop), [&] {
+                                 // Stopped before this function was called: the callback runs here,
+                                 // in its own constructor, and nothing listens yet.
+                                 if (std::this_thread::get_id() == this_thread) {
+                                   ended = true;
+                                   return;
+                                 }
                                  // The library ignores a stop before it listens.
                                  while (!server_->is_running() && !ended) {
                                    std::this_thread::yield();
                                  }
                                  server_->stop();
                                }};
+  if (ended) return;
   server_->listen_after_bind();
   ended = true;
 }

@@ -61,6 +61,15 @@ TEST_F(HealthServerTest, PortInUseIsASentence) {
                 ": the port is in use or the address is not of this machine");
 }
 
+// A process that is told to stop while it starts: the stop has come before serve() is called.
+TEST_F(HealthServerTest, AStopBeforeItServesEndsItAtOnce) {
+  auto created = HealthServer::create({.address = "127.0.0.1"}, {});
+  ASSERT_TRUE(created.ok());
+  std::stop_source stop;
+  stop.request_stop();
+  (*created)->serve(stop.get_token());
+}
+
 TEST_F(HealthServerTest, StopRightAfterStartEndsIt) {
   for (int i = 0; i < 20; ++i) {
     auto created = HealthServer::create({.address = "127.0.0.1"}, {});

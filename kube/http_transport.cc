@@ -33,6 +33,7 @@ using base::Code;
 using base::Error;
 using base::Result;
 
+// Whatever time a request has, an address that does not answer a SYN is given up after this.
 constexpr base::Duration kConnectTimeoutMax = std::chrono::seconds{10};
 // Below the idle time-outs of API servers (Go's 90 s and more).
 constexpr base::Duration kIdleMax = std::chrono::seconds{30};
@@ -118,6 +119,8 @@ void set_timeouts(httplib::ClientImpl& client, base::Duration timeout) {
 // Fails the connection that is being made: its descriptor becomes one that cannot connect. (The
 // library has no other way to say no at this point.)
 void spoil(int descriptor) {
+  // Closing the descriptor instead would let another thread get its number, and the library would
+  // connect that thread's file.
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null < 0) return;
   dup2(null, descriptor);
@@ -144,6 +147,7 @@ Result<Url> parse_proxy(const std::string& proxy_url, const Url& server) {
   return proxy;
 }
 
+// Without the port if it is the scheme's own, as clients usually send it.
 std::string host_header(const Url& url) {
   const bool usual_port = url.port == (url.scheme == "https" ? 443 : 80);
   const std::string with_port = url.host_and_port();
@@ -193,6 +197,9 @@ class RoutedClient final : public httplib::SSLClient {
   const std::optional<Error>& failure() const { return failure_; }
 
  private:
+  // Called by the library before TLS begins, under its lock. 1. resolve where to connect. 2.
+  // connect. 3. behind a proxy, make the tunnel on the bare socket. The library goes on with TLS
+  // and verifies host_, the name from the configuration.
   bool create_and_connect_socket(Socket& socket, httplib::Error& error) override {
     failure_.reset();
     const bool direct = proxy_.host.empty();
@@ -239,7 +246,8 @@ std::string tls_alert() {
   return {};
 }
 
-// Where connections come from.
+// Where connections come from. Threads: many may call send() and stream() at once. mu_ guards the
+// idle list and the identity, and is held for no I/O. A connection belongs to one call at a time.
 class HttpTransport::Connections {
  public:
   // A connection, and the identity that the server knows it by.
@@ -255,9 +263,11 @@ class HttpTransport::Connections {
         clock_{clock},
         credentials_{config_, clock} {}
 
-  // Whether the configuration makes sense. Runs the exec plugin if there is one.
+  // Returns an error if the configuration makes no sense. Runs the exec plugin if there is one.
   base::Status prepare() {
     if (is_tls() && !config_.ca_pem.empty()) {
+      // Parsed only for its error: the library would say nothing about a damaged file until the
+      // first connection.
       const auto authorities = parse_certificates(config_.ca_pem);
       if (!authorities.ok()) {
         return authorities.error().with_context("certificate authority");
@@ -283,6 +293,10 @@ class HttpTransport::Connections {
         idle = std::move(idle_.back());
         idle_.pop_back();
       }
+      // Not fresh, or of another identity (a plugin's certificate was renewed), or with bytes
+      // waiting: it is closed here, and the next one is looked at.
+      // Rather a new connection than one that the server is about to close: a POST that is lost on
+      // it may not be repeated.
       const bool fresh = clock_.monotonic() - idle.since < kIdleMax;
       if (fresh && idle.connection.identity == *identity && is_quiet(*idle.connection.client)) {
         return std::move(idle.connection);
@@ -334,6 +348,8 @@ class HttpTransport::Connections {
   // REQUIRES: the OpenSSL error queue of this thread was cleared before the call.
   Error error_of(const httplib::ClientImpl& client, httplib::Error error, bool timed_out) const {
     const auto* routed = dynamic_cast<const RoutedClient*>(&client);
+    // The most precise words first: the proxy's own, the library's, the alert of TLS, and only then
+    // "it broke".
     if (routed != nullptr && routed->failure()) {
       return {routed->failure()->code, routed->failure()->message + " (" + config_.origin + ")"};
     }
@@ -383,6 +399,8 @@ class HttpTransport::Connections {
   // The parsed certificate and key. A plugin's change when it runs again.
   Result<IdentityPointer> identity_of(const Credential& credential) {
     const std::lock_guard lock{mu_};
+    // By the text of the PEM: parsing a key costs more than a request, and a plugin prints the same
+    // text until it renews it.
     const bool same = identity_ != nullptr &&
                       identity_pem_.client_certificate_pem == credential.client_certificate_pem &&
                       identity_pem_.client_key_pem == credential.client_key_pem;
@@ -395,12 +413,15 @@ class HttpTransport::Connections {
   }
 
   Result<Connection> make(IdentityPointer identity) const {
+    // Asked for each connection: a certificate expires while the process runs, and the alert of the
+    // server does not always arrive (tls_alert) and never says since when.
     if (auto status = check_dates_of(*identity); !status.ok()) return status.error();
     std::unique_ptr<httplib::ClientImpl> client = is_tls() ? make_tls(*identity) : make_plain();
     if (!client->is_valid()) return Error{Code::kInternal, "cannot set up TLS"};
     client->set_keep_alive(true);
     client->set_tcp_nodelay(true);
     client->set_url_encode(false);  // paths are encoded already
+    // An API server does not redirect. A redirect would take our credentials elsewhere.
     client->set_follow_location(false);
     return Connection{std::move(client), std::move(identity)};
   }
@@ -498,6 +519,7 @@ Result<Response> HttpTransport::send(const Request& request) {
   const auto credential = connections_->credentials().get();
   if (!credential.ok()) return credential.error();
   auto response = send_once(request, *credential);
+  // Once only: a second 401 means that the credential itself is refused, and the caller is told.
   // A token that was rotated, or a plugin's credential that has expired: once more, with a new one.
   // A server that answers 401 has done nothing, so any request may be repeated.
   const bool refused = response.ok() && response->status == 401;
@@ -520,6 +542,8 @@ Result<Response> HttpTransport::send_once(const Request& request, const Credenti
   // them.
   const auto late = [&] { return clock.monotonic() - began >= request.timeout; };
   Response out;
+  // A receiver that returns false makes the library break off with Error::Canceled, which says
+  // nothing of the cause; hence the flag.
   bool too_large = false;
   library_request->content_receiver = [&](const char* data, std::size_t size, std::uint64_t,
                                           std::uint64_t) {
@@ -531,8 +555,8 @@ Result<Response> HttpTransport::send_once(const Request& request, const Credenti
   ERR_clear_error();
   const httplib::Result result = client.send(*library_request);
   if (too_large) {
-    return Error{Code::kTooLarge,
-                 "the answer of " + connections_->url().text() + " is above 256 MiB"};
+    return Error{Code::kTooLarge, "the answer of " + connections_->url().text() + " is above " +
+                                      std::to_string(kResponseBytesMax >> 20U) + " MiB"};
   }
   if (!result) return connections_->error_of(client, result.error(), late());
   out.status = result->status;
@@ -564,6 +588,8 @@ base::Status HttpTransport::stream(const Request& request,
   });
 
   const Clock& clock = connections_->clock();
+  // A stream has no limit on its length; request.timeout is the longest silence, and bookmarks
+  // break it.
   base::Duration last_arrival = clock.monotonic();
   Response head;
   LineSplitter lines{kWatchLineBytesMax};
@@ -586,10 +612,13 @@ base::Status HttpTransport::stream(const Request& request,
   };
   ERR_clear_error();
   const httplib::Result result = [&] {
+    // Its scope ends before `client` does: the destructor waits for a callback that is running.
     const std::stop_callback cancel{stop, [&client] { client.stop(); }};
     return client.send(*library_request);
   }();
   if (stop.stop_requested()) return cancelled;
+  // First what we broke off ourselves, then what the server said, then what became of the
+  // connection: the library reports all three as an error of the connection.
   switch (outcome) {
     case LineSplitter::Outcome::kStopped:
       return {};

@@ -17,7 +17,9 @@ namespace kube {
 class HttpTransport final : public Transport {
  public:
   static constexpr std::size_t kIdleConnectionsMax = 16;
-  static constexpr std::size_t kResponseBytesMax = 256U << 20U;
+  // Far more than a page of a list usually has. A program holds an answer as text and as a tree of
+  // many times that size, in a container of 512 MiB.
+  static constexpr std::size_t kResponseBytesMax = 16U << 20U;
 
   // Connects to nothing yet, but runs the exec plugin if there is one. kInvalidArgument: a
   // malformed URL, certificate, key or token file; kUnauthenticated: our own certificate has

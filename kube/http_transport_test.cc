@@ -42,6 +42,7 @@ class Gate {
   bool open_ = false;
 };
 
+// The path is sent as it is: it is escaped already, and escaping it again would make %252F of %2F.
 TEST(HttpTransport, CarriesMethodPathBodyAndHeadersBothWays) {
   TestServer server;
   const auto echo = [](const httplib::Request& request, httplib::Response& response) {
@@ -88,6 +89,7 @@ TEST(HttpTransport, CallsShareAConnection) {
   TestServer server;
   std::set<int> ports;
   server->Get("/", [&](const httplib::Request& request, httplib::Response& response) {
+    // The client's port: a new connection has a new one.
     ports.insert(request.remote_port);
     response.set_content("{}", "application/json");
   });
@@ -116,6 +118,8 @@ TEST(HttpTransport, ThreadsShareIt) {
   EXPECT_EQ(good, 100);
 }
 
+// The port was served a moment ago and is not now. The sentence names the configuration,
+// because a wrong kubeconfig is the usual cause.
 TEST(HttpTransport, NobodyListeningIsUnavailable) {
   std::string url;
   {
@@ -144,6 +148,8 @@ TEST(HttpTransport, AnswerThatDoesNotComeIsATimeout) {
   EXPECT_EQ(response.error().code, Code::kTimeout) << response.error().message;
 }
 
+// One byte at a time, for ever: no single read is slow, so only the limit of the whole answer ends
+// it.
 TEST(HttpTransport, AnswerThatTricklesIsATimeout) {
   TestServer server;
   server->Get("/", [](const httplib::Request&, httplib::Response& response) {
@@ -156,6 +162,8 @@ TEST(HttpTransport, AnswerThatTricklesIsATimeout) {
             Code::kTimeout);
 }
 
+// Lines and chunks have nothing to do with each other. Empty lines are skipped, and a rest without
+// a line end is not a line.
 TEST(HttpTransport, StreamDeliversLinesAcrossChunks) {
   TestServer server;
   server->Get("/", [](const httplib::Request&, httplib::Response& response) {
@@ -197,6 +205,7 @@ void serve_quiet_stream(TestServer& server, Gate& gate) {
   });
 }
 
+// With a time-out of 60 s this test would hang if stop() did not reach the read that waits.
 TEST(HttpTransport, StopEndsAQuietStreamAtOnce) {
   Gate gate;
   TestServer server;
@@ -205,6 +214,7 @@ TEST(HttpTransport, StopEndsAQuietStreamAtOnce) {
   const auto transport = transport_to({.server = server.url()});
   std::stop_source stop;
   std::atomic<bool> seen{false};
+  // Stops only after the first line has come, so that the stream is in the middle of a read.
   std::thread stopper{[&] {
     while (!seen) std::this_thread::yield();
     stop.request_stop();
@@ -222,6 +232,7 @@ TEST(HttpTransport, StopEndsAQuietStreamAtOnce) {
   EXPECT_EQ(ended.error().code, Code::kCancelled);
 }
 
+// The library ignores a stop before it has a connection; the transport must not.
 TEST(HttpTransport, StopBeforeTheStreamBeginsEndsItToo) {
   Gate gate;
   TestServer server;
@@ -237,6 +248,7 @@ TEST(HttpTransport, StopBeforeTheStreamBeginsEndsItToo) {
   EXPECT_EQ(ended.error().code, Code::kCancelled);
 }
 
+// A watch that brings nothing for its idle time-out may be dead (a firewall forgot the connection).
 TEST(HttpTransport, QuietStreamIsATimeout) {
   Gate gate;
   TestServer server;
@@ -255,6 +267,7 @@ TEST(HttpTransport, QuietStreamIsATimeout) {
   EXPECT_EQ(lines_count, 1);
 }
 
+// A clean end of the session is OK, a broken one is not: the informer treats them differently.
 TEST(HttpTransport, StreamThatBreaksIsUnavailable) {
   TestServer server;
   server->Get("/", [](const httplib::Request&, httplib::Response& response) {
@@ -296,6 +309,8 @@ TEST(HttpTransport, MalformedRequestsAreOurOwnFault) {
   EXPECT_TRUE(HttpTransport::create({.server = "https://[::1]:6443/a"}, clock).ok());
 }
 
+// kubelet rotates the token in the file. The first send reads "old"; the second still has it, is
+// refused with 401, reads the file again and repeats the request.
 TEST(HttpTransport, RefusedTokenIsReadAgain) {
   const auto directory =
       std::filesystem::temp_directory_path() / ("kube-token-" + std::to_string(getpid()));

@@ -79,6 +79,8 @@ TEST_F(TlsTest, ClientCertificateIsPresented) {
   ASSERT_TRUE(response.ok()) << response.error().message;
 }
 
+// In TLS 1.3 the client believes that the handshake is done before the server has looked at the
+// certificate: the refusal comes as an alert with the first read.
 TEST_F(TlsTest, ClientCertificateThatTheServerRefusesIsNotAuthenticated) {
   const TestAuthority clients;
   serve({}, &clients);
@@ -127,6 +129,7 @@ TEST_F(TlsTest, TlsServerNameIsWhatTheCertificateHasToSay) {
                 " is not trusted: it is not for the host api.external (kubeconfig test)");
 }
 
+// Found before any connection is made: a server would only answer with an alert that names no file.
 TEST(HttpTransportCreate, ExpiredClientCertificateIsASentence) {
   const SystemClock clock;
   const TestAuthority authority;

@@ -64,10 +64,14 @@ base::Duration InformerCore::list() {
   if (!version.ok()) return failed(version.error());
   for (const Undecodable& one : undecodable) {
     // Only this thread writes the cache, so it may be read here without the lock.
+    // With the same UID only: an object that was made anew under its name is another one, and the
+    // old one is gone.
     const auto last = cache_.find(one.key);
     if (last != cache_.end() && last->second.uid == one.uid) fresh.insert(*last);
   }
   resource_version_ = *version;
+  // From here on a failure of the watch resumes at resource_version_, and only 410 or an unclear
+  // error comes back here.
   listed_ = true;
   replace_all(std::move(fresh));
   std::map<ObjectKey, std::string> still_bad;
@@ -75,7 +79,9 @@ base::Duration InformerCore::list() {
     report(one);
     still_bad[one.key] = one.resource_version;
   }
+  // Only the objects of this list: those that were deleted or mended during a gap are forgotten.
   reported_ = std::move(still_bad);
+  // After the handlers: a reader that sees synced_ finds every object told.
   synced_ = true;
   backoff_.reset();
   return {};
@@ -94,7 +100,10 @@ base::Duration InformerCore::watch(std::stop_token stop) {
        .resource_version = resource_version_,
        .server_timeout = options_.watch_timeout + base::Duration{static_cast<std::int64_t>(extra)},
        .idle_timeout = options_.watch_idle_timeout},
+      // Runs on this thread, once per event, between the bytes of the stream: a slow handler slows
+      // the stream down and loses nothing.
       [&](WatchEventType type, const nlohmann::json& object) {
+        // Bookmarks count as well: they show that the session works.
         event_seen = true;
         on_event(type, object);
         return !stop.stop_requested();
@@ -113,12 +122,16 @@ base::Duration InformerCore::after_watch(const base::Status& ended, bool progres
   switch (ended.error().code) {
     case Code::kCancelled:
       return {};
+    // The version is older than what etcd or the watch cache still has. Only a list can tell what
+    // was missed.
     case Code::kGone:
       listed_ = false;
       return progress ? base::Duration{} : backoff_.next();
     case Code::kTimeout:
       // Nothing arrived for long: most likely nothing happened. The resumed watch will tell.
       return progress ? base::Duration{} : failed(ended.error());
+    // The connection broke. The version is still good, so the watch resumes behind it, and no list
+    // of thousands of objects is read for a network that flickers.
     case Code::kUnavailable:
       return failed(ended.error());
     case Code::kInvalidArgument:
@@ -158,6 +171,7 @@ void InformerCore::replace_all(Cache fresh) {
     const std::lock_guard lock{mu_};
     cache_.swap(fresh);
   }
+  // Without the lock, so that a handler may read the cache.
   for (const Change& change : changes) hooks_.on_change(change);
 }
 
@@ -203,6 +217,7 @@ void InformerCore::erase(const ObjectKey& key, std::shared_ptr<const void> last)
     const std::lock_guard lock{mu_};
     const auto found = cache_.find(key);
     if (found == cache_.end()) return;
+    // A deletion that was only found by a list, or whose last object cannot be decoded.
     if (last == nullptr) last = found->second.object;
     cache_.erase(found);
   }

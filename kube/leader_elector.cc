@@ -56,12 +56,16 @@ LeaderElector::Outcome LeaderElector::try_acquire_or_renew() {
   if (!lease.ok() && lease.error().code == base::Code::kNotFound) return create(now);
   if (!lease.ok()) return failed(lease.error());
   const bool mine = lease->spec.holder_identity == options_.identity;
+  // Asked before observe() forgets what was seen last. A Lease in our name that is older than our
+  // last renewal comes from a backup that was restored: other state of the cluster went back as
+  // well, and a leader that goes on would write from a memory that is no longer true.
   const bool set_back = leading_ && mine && is_set_back(*lease);
   observe(*lease);
   if (set_back) {
     clear();  // otherwise the next leader would wait until it expires
     return Outcome::kHeldByOther;
   }
+  // A Lease without a holder was released and may be taken at once.
   if (lease->spec.holder_identity && !mine && observed_is_valid()) return Outcome::kHeldByOther;
   // A leader that finds its Lease expired and taken away may not fight for it.
   if (leading_ && !mine) return Outcome::kHeldByOther;
@@ -91,11 +95,15 @@ LeaderElector::Outcome LeaderElector::take(const Lease& lease, base::Instant now
   Lease wanted = lease;
   const std::int32_t transitions = lease.spec.lease_transitions.value_or(0);
   const bool renewal = leading_;
+  // Each change of hands counts one transition: the operator derives its terms from this number.
   wanted.spec = spec_for(now, renewal ? transitions : transitions + 1);
   if (renewal) wanted.spec.acquire_time = lease.spec.acquire_time;
   const base::Duration sent_at = clock_.monotonic();
+  // Noted before the call: if its answer is lost, the next look finds a Lease that we do not
+  // remember, and must know it for our own renewal. Only a leader asks for that, and it gives up
+  // after a few renewals that fail; a candidate may try for ever.
+  if (renewal) unanswered_.push_back(now);
   // The resourceVersion in `wanted` lets only one of several candidates win.
-  unanswered_.push_back(now);
   const auto updated = client_.update(wanted);
   if (!updated.ok()) return failed(updated.error());
   renewed_at_micros_ = sent_at.count();
@@ -156,6 +164,7 @@ void LeaderElector::lose() {
 }
 
 void LeaderElector::release() {
+  // A leader whose deadline has passed must not write: another may hold the Lease by now.
   if (!is_leader() || !observed_) return;
   leading_ = false;
   clear();

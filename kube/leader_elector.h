@@ -69,7 +69,7 @@ class LeaderElector {
   Outcome create(base::Instant now);
   Outcome take(const Lease& lease, base::Instant now);
   void observe(const Lease& lease);
-  // Whether `lease`, which this process holds, is not what it wrote last.
+  // Returns true if `lease`, which this process holds, is not the one that it wrote last.
   bool is_set_back(const Lease& lease) const;
   bool observed_is_valid() const;
   Outcome failed(const base::Error& error);

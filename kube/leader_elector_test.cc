@@ -15,6 +15,9 @@ using base::Code;
 using nlohmann::json;
 using std::chrono::seconds;
 
+// One Lease behind the three calls that an elector makes (get, create, update). Versions rise with
+// each write, and a PUT under an old one is refused: all that leader election needs of an API
+// server.
 class LeaseServer {
  public:
   explicit LeaseServer(FakeTransport& transport) {
@@ -79,6 +82,8 @@ class LeaderElectorTest : public testing::Test {
   Candidate b_{transport_, clock_, sleeper_, "b"};
 };
 
+// A leader looks again after the retry period of 2 s; the Lease is for the 15 s that client-go uses
+// too.
 TEST_F(LeaderElectorTest, FirstCandidateCreatesTheLease) {
   EXPECT_EQ(a_.elector.step(), seconds{2});
   EXPECT_TRUE(a_.elector.is_leader());
@@ -90,6 +95,7 @@ TEST_F(LeaderElectorTest, FirstCandidateCreatesTheLease) {
   EXPECT_EQ(b_.leaders, std::vector<std::string>{"a"});
 }
 
+// 40 s are more than two Lease durations. A renewal changes renewTime only.
 TEST_F(LeaderElectorTest, RenewedLeaseStaysWithItsHolder) {
   a_.elector.step();
   const json acquired = server_.lease["spec"]["acquireTime"];
@@ -105,6 +111,7 @@ TEST_F(LeaderElectorTest, RenewedLeaseStaysWithItsHolder) {
   EXPECT_EQ(server_.lease["spec"]["leaseTransitions"], 0);
 }
 
+// The 15 s count from when b first saw this Lease, by b's own clock, to the microsecond.
 TEST_F(LeaderElectorTest, LeaseThatIsNotRenewedIsTakenAfterItsDuration) {
   a_.elector.step();
   b_.elector.step();  // observes it now
@@ -120,6 +127,8 @@ TEST_F(LeaderElectorTest, LeaseThatIsNotRenewedIsTakenAfterItsDuration) {
   EXPECT_EQ(a_.lost_count, 1);
 }
 
+// Ten hours later by the wall clock the Lease looks expired; the monotonic clock says that no time
+// has passed.
 TEST_F(LeaderElectorTest, StepOfTheWallClockTakesNoLease) {
   a_.elector.step();
   b_.elector.step();
@@ -129,6 +138,7 @@ TEST_F(LeaderElectorTest, StepOfTheWallClockTakesNoLease) {
   EXPECT_TRUE(a_.elector.is_leader());
 }
 
+// The renew deadline is 10 s: below the 15 s after which others may take over.
 TEST_F(LeaderElectorTest, LeaderThatCannotRenewInTimeLoses) {
   a_.elector.step();
   server_.down = true;
@@ -141,6 +151,8 @@ TEST_F(LeaderElectorTest, LeaderThatCannotRenewInTimeLoses) {
   EXPECT_EQ(a_.lost_count, 1);
 }
 
+// A process that ends in order gives the Lease back, so its successor need not wait for 15 s. That
+// is not a loss.
 TEST_F(LeaderElectorTest, ReleasedLeaseIsFreeAtOnce) {
   a_.elector.step();
   b_.elector.step();
@@ -182,6 +194,9 @@ TEST_F(LeaderElectorTest, LeaderWhoseLeaseIsSetBackStopsAndReleasesIt) {
   EXPECT_TRUE(b_.elector.is_leader()) << "it need not wait until the Lease expires";
 }
 
+// What is stored is newer than what the leader knows, but it is its own: it remembers the times of
+// renewals that were not answered. Comparing by age would fail here, since the wall clock went
+// back.
 TEST_F(LeaderElectorTest, RenewalWhoseAnswerWasLostIsNoReasonToStop) {
   a_.elector.step();
   clock_.advance(seconds{2});
@@ -197,6 +212,8 @@ TEST_F(LeaderElectorTest, RenewalWhoseAnswerWasLostIsNoReasonToStop) {
   EXPECT_EQ(a_.lost_count, 0);
 }
 
+// It could create the Lease again, but another candidate may have done so and lost it since: what
+// holds now is unknown.
 TEST_F(LeaderElectorTest, LeaderWhoseLeaseIsDeletedStops) {
   a_.elector.step();
   server_.lease = nullptr;

@@ -42,6 +42,8 @@ std::size_t end_of_list(std::string_view text, std::size_t at) {
 
 }  // namespace
 
+// Works on the text, in one pass and without building a tree. A text that is not JSON comes back
+// unchanged as far as the list does not end; the parser reports it then.
 std::string without_managed_fields(std::string_view text) {
   std::string out;
   std::size_t copied = 0;

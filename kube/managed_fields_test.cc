@@ -20,6 +20,8 @@ TEST(ManagedFields, GoWithOneOfTheirCommas) {
             R"([{},{"a":1}])");
 }
 
+// Names inside strings, with and without escaped quotes; a value that is not a list; a list without
+// an end.
 TEST(ManagedFields, WhatOnlyLooksLikeThemStays) {
   for (const char* text : {"", "null", R"({"a":"managedFields"})", R"({"managedFields":{"a":1}})",
                            R"({"a":"\"managedFields\":[1]"})", R"({"managedFieldsOf":[1]})",

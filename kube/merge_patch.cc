@@ -4,6 +4,8 @@
 
 namespace kube {
 
+// RFC 7386 the other way round: the patch that makes `to` of `from`. Lists are replaced as a whole,
+// and a member that is null in `to` counts as absent, since a merge patch cannot store a null.
 nlohmann::json merge_patch(const nlohmann::json& from, const nlohmann::json& to) {
   if (!from.is_object() || !to.is_object()) return to;
   nlohmann::json patch = nlohmann::json::object();

@@ -26,6 +26,7 @@ using base::Status;
 
 constexpr std::size_t kHeadBytesMax = 8U << 10U;  // of a proxy's answer
 
+// Capitals first: both spellings are in use, and Go reads them in this order.
 std::string environment_of(const char* capitals, const char* small) {
   for (const char* name : {capitals, small}) {
     const char* value = std::getenv(name);
@@ -74,6 +75,7 @@ bool network_has(std::string_view network, const Address& address) {
   const auto parsed = std::from_chars(network.data() + slash + 1, end, bits);
   if (!base_address || parsed.ec != std::errc{} || parsed.ptr != end) return false;
   if (base_address->size != address.size || bits > address.size * 8) return false;
+  // Bit by bit from the most significant one on, in network byte order.
   for (unsigned bit = 0; bit < bits; ++bit) {
     const unsigned mask = 0x80U >> (bit % 8);
     if ((base_address->bytes[bit / 8] & mask) != (address.bytes[bit / 8] & mask)) return false;
@@ -127,6 +129,7 @@ class Conversation {
   Status send(std::string_view bytes) {
     while (!bytes.empty()) {
       if (auto status = wait(POLLOUT); !status.ok()) return status;
+      // MSG_NOSIGNAL: a proxy that closes the connection must not end the process with SIGPIPE.
       const ssize_t count = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
       if (count <= 0) return broke();
@@ -160,6 +163,7 @@ class Conversation {
         std::chrono::ceil<std::chrono::milliseconds>(until_ - std::chrono::steady_clock::now());
     pollfd one{.fd = descriptor_, .events = events, .revents = 0};
     const int ready = left.count() <= 0 ? 0 : poll(&one, 1, static_cast<int>(left.count()));
+    // The deadline stays, so the repetition ends.
     if (ready < 0 && errno == EINTR) return wait(events);
     if (ready > 0) return {};
     return Error{Code::kTimeout, "the proxy " + proxy_.text() + " did not answer in time"};
@@ -230,9 +234,11 @@ Status log_in_to_socks(Conversation& proxy_end, const Url& proxy) {
   return {};
 }
 
+// SOURCE: RFC 1928.
 Status connect_by_socks(Conversation& proxy_end, const Url& proxy, const Url& target) {
   // 1. agree how to log in
   const bool has_user = !proxy.user.empty();
+  // Version 5, the number of methods, the methods: 0 is "none", 2 is user and password.
   const std::string methods =
       has_user ? std::string{"\x05\x02\x00\x02", 4} : std::string{"\x05\x01\x00", 3};
   if (auto status = proxy_end.send(methods); !status.ok()) return status;

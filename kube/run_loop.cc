@@ -10,7 +10,7 @@ namespace kube {
 void Waker::wake() {
   {
     const std::lock_guard lock{mu_};
-    // Kept until the next wait: who is woken while at work does not sleep afterwards.
+    // Kept until the next wait: a loop that is woken while it works does not sleep afterwards.
     woken_ = true;
   }
   changed_.notify_all();

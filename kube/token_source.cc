@@ -18,6 +18,7 @@ base::Result<std::string> TokenSource::token() {
   return token_;
 }
 
+// Reads the file regardless of kReadAgain: kubelet may have rotated the token a moment ago.
 bool TokenSource::refresh(const std::string& refused) {
   const std::lock_guard lock{mu_};
   if (file_.empty()) return false;

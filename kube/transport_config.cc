@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,7 @@ Result<std::string> read_file(const std::string& path) {
 
 // A scalar of YAML's core schema; what is quoted is a string.
 nlohmann::json json_of_scalar(const YAML::Node& node) {
+  // yaml-cpp tags a quoted scalar with "!": "007" must stay a string and not become a number.
   if (node.Tag() != "!") {
     if (bool flag = false; YAML::convert<bool>::decode(node, flag)) return flag;
     if (std::int64_t number = 0; YAML::convert<std::int64_t>::decode(node, number)) return number;
@@ -49,18 +51,28 @@ nlohmann::json json_of_scalar(const YAML::Node& node) {
   return node.Scalar();
 }
 
-nlohmann::json json_of(const YAML::Node& node) {
+// The most values that an extension may hold, and the deepest. Aliases make it necessary: a few
+// lines can stand for billions of values, and `&a [*a]` for one without an end.
+constexpr int kExtensionValuesMax = 10'000;
+constexpr int kExtensionDepthMax = 100;
+
+// `left` is how many values may still be made; below 0 what is returned is incomplete.
+nlohmann::json json_of(const YAML::Node& node, int depth, int& left) {
+  if (depth > kExtensionDepthMax) left = -1;
+  if (left < 0 || --left < 0) return nullptr;
   switch (node.Type()) {
     case YAML::NodeType::Scalar:
       return json_of_scalar(node);
     case YAML::NodeType::Sequence: {
       auto list = nlohmann::json::array();
-      for (const YAML::Node& item : node) list.push_back(json_of(item));
+      for (const YAML::Node& item : node) list.push_back(json_of(item, depth + 1, left));
       return list;
     }
     case YAML::NodeType::Map: {
       auto map = nlohmann::json::object();
-      for (const auto& entry : node) map[entry.first.Scalar()] = json_of(entry.second);
+      for (const auto& entry : node) {
+        map[entry.first.Scalar()] = json_of(entry.second, depth + 1, left);
+      }
       return map;
     }
     case YAML::NodeType::Undefined:
@@ -70,6 +82,17 @@ nlohmann::json json_of(const YAML::Node& node) {
   return nullptr;
 }
 
+// One line of JSON, or nothing if the node holds too much.
+std::optional<std::string> json_text_of(const YAML::Node& node) {
+  int left = kExtensionValuesMax;
+  const nlohmann::json value = json_of(node, 1, left);
+  if (left < 0) return std::nullopt;
+  // yaml-cpp takes bytes that are not UTF-8 as they are, and the library would throw at them.
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// The command line's credential replaces that of the file as a whole: a token beside the file's
+// user name would leave it to chance which of them logs in.
 void apply(const ConfigOverrides& overrides, TransportConfig& config) {
   if (!overrides.token.empty()) {
     config.bearer_token = overrides.token;
@@ -100,6 +123,8 @@ class Reader {
   explicit Reader(const std::vector<Kubeconfig>& files) : files_{files} {}
 
   Result<TransportConfig> read(const ConfigOverrides& overrides) const {
+    // The order in which kubectl resolves a configuration: context, then its cluster, then its
+    // user.
     for (const Kubeconfig& file : files_) {
       if (!file.root.IsMap() && !file.root.IsNull()) return bad(file.path, "it is not a map");
     }
@@ -117,6 +142,7 @@ class Reader {
       return status.error();
     }
     const std::string user_name = first_of(overrides.user, text(context->node, "user"));
+    // A context without a user is legal: some servers ask for no identity (kubectl proxy, say).
     if (!user_name.empty()) {
       const std::optional<Entry> user = named("user", user_name);
       if (!user) return bad(paths(), "user \"" + user_name + "\" is not in users");
@@ -193,6 +219,7 @@ class Reader {
   static base::Status read_proxy(const Entry& cluster, TransportConfig& config) {
     config.proxy_url = text(cluster.node, "proxy-url");
     std::string of = "proxy-url";
+    // The kubeconfig's proxy comes before that of the environment, as in client-go.
     if (config.proxy_url.empty()) {
       const auto server = parse_url(config.server);
       if (server.ok()) config.proxy_url = proxy_from_environment(*server);
@@ -208,6 +235,7 @@ class Reader {
   }
 
   static base::Status read_user(const Entry& user, const Entry& cluster, TransportConfig& config) {
+    // Ignoring it would connect without any credential.
     if (has(user.node, "auth-provider")) {
       return bad(user,
                  " has auth-provider, which is not supported: use an exec plugin, a client "
@@ -254,6 +282,7 @@ class Reader {
     }
     plugin.command = text(exec, "command");
     if (plugin.command.empty()) return bad(user, ": exec has no command");
+    // A plain name is searched in PATH; a path is relative to the kubeconfig.
     if (plugin.command.find('/') != std::string::npos) {
       plugin.command = resolved(user, plugin.command);
     }
@@ -266,9 +295,12 @@ class Reader {
     const std::string mode = text(exec, "interactiveMode");
     if (mode == "Never") plugin.interactive = ExecPlugin::Interactive::kNever;
     if (mode == "Always") plugin.interactive = ExecPlugin::Interactive::kAlways;
+    // `provideClusterInfo` hands this to the plugin beside the cluster itself.
     for (const YAML::Node& extension : cluster.node["extensions"]) {
       if (text(extension, "name") != "client.authentication.k8s.io/exec") continue;
-      plugin.cluster_config_json = json_of(extension["extension"]).dump();
+      auto cluster_config = json_text_of(extension["extension"]);
+      if (!cluster_config) return bad(cluster, ": its extension for plugins is too large or deep");
+      plugin.cluster_config_json = *std::move(cluster_config);
     }
     config.exec = std::move(plugin);
     return {};
@@ -319,6 +351,7 @@ Result<Kubeconfig> load_one(const std::string& path) {
   return parse_one(*text, path, std::filesystem::path{path}.parent_path().string());
 }
 
+// yaml-cpp also throws while nodes are read, so the whole of reading is guarded.
 Result<TransportConfig> read_all(const std::vector<Kubeconfig>& files,
                                  const ConfigOverrides& overrides) {
   const Reader reader{files};
@@ -364,6 +397,8 @@ Result<TransportConfig> load_kubeconfigs(std::string_view list, const ConfigOver
     list.remove_prefix(std::min(path.size() + 1, list.size()));
     if (path.empty()) continue;
     auto file = load_one(path);
+    // A file of the list that does not exist is skipped, as kubectl does; one that cannot be read
+    // is an error.
     if (!file.ok() && file.error().code != Code::kNotFound) return file.error();
     if (file.ok()) {
       files.push_back(*std::move(file));
@@ -387,6 +422,8 @@ Result<TransportConfig> in_cluster_config(const std::string& directory) {
   config.server = "https://" + (v6 ? "[" + host + "]" : host) + ":" + port;
   config.origin = "the pod's service account";
   config.token_file = directory + "/token";
+  // Only to say at once what is missing: the token is read again for requests, since kubelet
+  // rotates it.
   if (const auto token = read_file(config.token_file); !token.ok()) {
     return token.error().with_context("service account");
   }

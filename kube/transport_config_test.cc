@@ -69,6 +69,8 @@ TEST(ParseKubeconfig, TokenFileIsRelativeToTheKubeconfig) {
   EXPECT_EQ(parse(config_with(kServer, "tokenFile: /run/token"))->token_file, "/run/token");
 }
 
+// What is not supported is refused rather than ignored: without it the user would be another one,
+// or the connection another one than the file says.
 TEST(ParseKubeconfig, SaysWhatIsWrong) {
   const struct {
     std::string text;
@@ -185,6 +187,34 @@ TEST(ParseKubeconfig, ReadsWhatKubeloginWrites) {
   EXPECT_EQ(config->exec->cluster_config_json, R"({"audience":"6dae42f8","id":"007","retries":3})");
 }
 
+// The text of a configuration whose plugin is given that value of an extension.
+std::string with_extension(const std::string& value) {
+  return config_with(
+      kServer + ", extensions: [{name: client.authentication.k8s.io/exec, extension: " + value +
+          "}]",
+      "exec: {apiVersion: client.authentication.k8s.io/v1, command: p}");
+}
+
+TEST(ParseKubeconfig, AnExtensionNeedNotBeUtf8) {
+  const auto config = parse(with_extension("{a: \xff}"));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->exec->cluster_config_json, "{\"a\":\"\xef\xbf\xbd\"}");
+}
+
+TEST(ParseKubeconfig, RefusesAnExtensionThatHoldsItselfOrTooMuch) {
+  std::string laughs = "[&l0 [x]";
+  for (int i = 1; i < 40; ++i) {
+    const std::string before = "*l" + std::to_string(i - 1);
+    laughs += ", &l" + std::to_string(i) + " [" + before + ", " + before + "]";
+  }
+  for (const std::string& value : {std::string{"&a [*a]"}, laughs + "]"}) {
+    const auto config = parse(with_extension(value));
+    ASSERT_FALSE(config.ok());
+    EXPECT_NE(config.error().message.find("too large or deep"), std::string::npos)
+        << config.error().message;
+  }
+}
+
 TEST(ParseKubeconfig, ReadsImpersonationProxyAndTheCertificatesName) {
   const auto config = parse(config_with(
       kServer + ", proxy-url: \"socks5://127.0.0.1:1080\", tls-server-name: api.internal",
@@ -235,6 +265,7 @@ class ConfigFilesTest : public testing::Test {
       std::filesystem::temp_directory_path() / ("kube-config-" + std::to_string(getpid()));
 };
 
+// Relative paths are relative to the kubeconfig and not to the working directory, as in kubectl.
 TEST_F(ConfigFilesTest, KubeconfigReadsFilesBesideIt) {
   write("config", config_with(kServer + ", certificate-authority: ca.crt",
                               "client-certificate: a.crt, client-key: a.key"));
@@ -286,6 +317,8 @@ users:
   const std::string two_ = path("two/config");
 };
 
+// Whole entries count, they are not merged: user u is the first file's, without the tokenFile of
+// the second. Relative paths are relative to the file that they stand in.
 TEST_F(KubeconfigListTest, OfEachNameTheFirstFileThatHasItCounts) {
   const auto config = load_kubeconfigs(one_ + "::" + path("none") + ":" + two_);
   ASSERT_TRUE(config.ok()) << config.error().message;
@@ -321,6 +354,8 @@ TEST_F(KubeconfigListTest, MistakesNameTheFileThatTheyAreIn) {
   EXPECT_EQ(load_kubeconfigs(":").error().code, Code::kNotFound);
 }
 
+// Neither the variables nor the files alone make a cluster. An IPv6 address needs brackets in a
+// URL.
 TEST_F(ConfigFilesTest, InClusterReadsTheServiceAccount) {
   EXPECT_EQ(in_cluster_config(directory_.string()).error().code, Code::kNotFound);
   setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);

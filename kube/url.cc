@@ -23,6 +23,7 @@ int hex_digit(char c) {
 
 // Splits "user:password@" off.
 void take_user(std::string_view& authority, Url& url) {
+  // The last one: a password may contain an @ that was not encoded.
   const std::size_t at = authority.rfind('@');
   if (at == std::string_view::npos) return;
   const std::string_view user = authority.substr(0, at);

@@ -32,6 +32,8 @@ TEST_F(WorkQueueTest, GivesEachKeyOnceInTheOrderOfAddition) {
   EXPECT_EQ(queue_.try_get(), std::nullopt);
 }
 
+// A key is never handed out twice at a time. Additions while it is processed are one more run after
+// done(), because the run under way may have read the state before them.
 TEST_F(WorkQueueTest, AddDuringProcessingRunsKeyOnceMore) {
   queue_.add(1);
   EXPECT_EQ(queue_.try_get(), 1);

@@ -11,6 +11,8 @@
 
 namespace os {
 
+// openat2() resolves the whole path under these rules in one call. Checking the path first and
+// opening it afterwards would leave a gap in which a directory can be replaced by a link.
 base::Result<FileDescriptor> open_beneath(int directory_fd, const std::string& name, int flags) {
   open_how how{};
   how.flags = static_cast<__u64>(static_cast<unsigned>(flags | O_CLOEXEC));
@@ -18,6 +20,8 @@ base::Result<FileDescriptor> open_beneath(int directory_fd, const std::string& n
   long fd = 0;
   do {
     fd = ::syscall(SYS_openat2, directory_fd, name.c_str(), &how, sizeof how);
+    // EAGAIN: a rename or mount elsewhere raced with the resolution, and the kernel could not prove
+    // that the path stays beneath. It asks the caller to try again.
   } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
   if (fd < 0) return error_from_errno("open " + name, errno);
   return FileDescriptor{static_cast<int>(fd)};
@@ -25,6 +29,8 @@ base::Result<FileDescriptor> open_beneath(int directory_fd, const std::string& n
 
 IoResult io_result_from_errno(int error_number) {
   switch (error_number) {
+    // ENODEV is the answer of an open file whose cgroup has been removed since; ENOENT that of
+    // opening one.
     case ENODEV:
     case ENOENT:
       return IoResult::kGone;
@@ -37,6 +43,8 @@ IoResult io_result_from_errno(int error_number) {
   }
 }
 
+// At offset 0 each time, since the descriptor stays open between switches. A kernfs file takes a
+// value in one write; a short one means that the value was not taken as a whole.
 IoResult write_file(int fd, std::string_view text) {
   ssize_t written = 0;
   do {
@@ -46,6 +54,8 @@ IoResult write_file(int fd, std::string_view text) {
   return static_cast<std::size_t>(written) == text.size() ? IoResult::kOk : IoResult::kFailed;
 }
 
+// One pread() at offset 0 makes kernfs produce the text anew; the caller's buffer holds the
+// longest.
 FileText read_file(int fd, std::span<char> buffer) {
   ssize_t length = 0;
   do {

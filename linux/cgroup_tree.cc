@@ -33,7 +33,7 @@ std::string read_file(const std::string& path) {
   return std::move(text).str();
 }
 
-// Whether the write was taken.
+// Returns true if the kernel took the whole text.
 bool write_file(const std::string& path, std::string_view text) {
   const FileDescriptor fd{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
   if (!fd.is_open()) return false;
@@ -46,6 +46,7 @@ std::vector<std::string> subdirectories(const std::string& path) {
   if (directory == nullptr) return found;
   while (const dirent* entry = ::readdir(directory)) {
     const std::string_view name = entry->d_name;
+    // cgroupfs fills in d_type, so no entry needs a stat().
     if (entry->d_type == DT_DIR && name != "." && name != "..") {
       found.push_back(path + "/" + std::string{name});
     }
@@ -70,6 +71,7 @@ std::string freeze_file(CgroupVersion version, const std::string& path) {
 }
 
 // The path of our own cgroup in the hierarchy, from /proc/self/cgroup: "/" when unknown.
+// A line is ID:CONTROLLERS:PATH; the line of v2 has no controllers.
 std::string own_cgroup(CgroupVersion version) {
   std::istringstream lines{read_file("/proc/self/cgroup")};
   for (std::string line; std::getline(lines, line);) {
@@ -102,6 +104,10 @@ base::Status try_root(CgroupVersion version, const std::string& parent, const st
 
 }  // namespace
 
+// 1. The hierarchies in the order of cgroup_mounts(): v2 first.
+// 2. In each the top, which root may use, then our own cgroup, which may be delegated to an
+//    ordinary user.
+// 3. The first place in which a cgroup with a writable freezer can be made.
 base::Result<CgroupRoot> make_cgroup_root(std::optional<CgroupVersion> wanted,
                                           std::string_view prefix) {
   std::string tried;
@@ -117,6 +123,8 @@ base::Result<CgroupRoot> make_cgroup_root(std::optional<CgroupVersion> wanted,
       const base::Status status = try_root(mount.version, parent, path);
       if (status.ok()) return CgroupRoot{mount.version, path};
       code = status.error().code;
+      // All places and their errors go into one message: the one that an administrator wanted may
+      // be the first or the last.
       tried += "; " + status.error().message;
     }
   }
@@ -132,6 +140,7 @@ base::Result<CgroupRoot> make_cgroup_root(std::optional<CgroupVersion> wanted,
                                            : "; run as root, or where a cgroup is delegated")};
 }
 
+// mkdir -p: EEXIST is success at every level, also when another process made the level meanwhile.
 base::Status make_cgroup(const std::string& path) {
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
@@ -167,12 +176,17 @@ std::vector<pid_t> processes_below(const std::string& path) {
   return found;
 }
 
+// Every cgroup by itself: a child that was frozen on its own stays frozen when its parent is
+// thawed.
 void thaw_below(CgroupVersion version, const std::string& path) {
   for (const std::string& directory : tree(path)) {
     write_file(freeze_file(version, directory), version == CgroupVersion::kV1 ? "THAWED" : "0");
   }
 }
 
+// Thaws first, because a frozen process of v1 does not see SIGKILL until it is thawed. cgroup.kill
+// (since Linux 5.14) also catches processes that fork meanwhile; without it the caller repeats
+// this. The second thaw is for a freeze that came between the first one and the signals.
 void kill_below(CgroupVersion version, const std::string& path) {
   thaw_below(version, path);
   if (version == CgroupVersion::kV2 && write_file(path + "/cgroup.kill", "1")) return;
@@ -180,12 +194,15 @@ void kill_below(CgroupVersion version, const std::string& path) {
   thaw_below(version, path);
 }
 
+// rmdir() of a cgroup succeeds only when its last process is reaped and its children are gone, so
+// this kills and removes again and again until the cgroup is away or the patience is over.
 base::Status destroy_cgroup(CgroupVersion version, const std::string& path,
                             base::Duration patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   for (int pause_millis = 1;; pause_millis = std::min(pause_millis * 2, kDestroyPauseMillisMax)) {
     if (!processes_below(path).empty()) kill_below(version, path);
     const std::vector<std::string> directories = tree(path);
+    // Children before parents.
     for (auto it = directories.rbegin(); it != directories.rend(); ++it) ::rmdir(it->c_str());
     if (!cgroup_exists(path)) return {};
     if (std::chrono::steady_clock::now() >= deadline) {

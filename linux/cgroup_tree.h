@@ -37,7 +37,7 @@ std::vector<pid_t> processes_below(const std::string& path);
 
 bool cgroup_exists(const std::string& path);
 
-// Whether the kernel says that all of it is frozen. False when it is gone.
+// Returns true if the kernel says that all of it is frozen; false if it is gone.
 bool is_frozen(const std::string& path);
 
 // Thaws `path` and everything below it; what is gone is skipped.

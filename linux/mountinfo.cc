@@ -9,7 +9,7 @@
 namespace os {
 namespace {
 
-// mountinfo escapes blanks as \040 and so on.
+// mountinfo escapes blank, tab, line end and backslash as three octal digits: a blank is \040.
 std::string unescape(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -31,11 +31,14 @@ std::vector<CgroupMount> parse_mountinfo(std::string_view text) {
   std::vector<CgroupMount> found;
   std::istringstream lines{std::string{text}};
   for (std::string line; std::getline(lines, line);) {
+    // The optional fields before the separator vary in number; the file system's type follows it.
     const auto separator = line.find(" - ");
     if (separator == std::string::npos) continue;
     std::istringstream before{line.substr(0, separator)};
     std::istringstream after{line.substr(separator + 3)};
     std::string id, parent, device, root, mount_point, type, source, options;
+    // proc(5): id, parent, device, root and mount point before the options; after the separator
+    // type, source and the file system's own options, which for cgroup v1 name its controllers.
     before >> id >> parent >> device >> root >> mount_point;
     after >> type >> source >> options;
     if (type == "cgroup2") {
@@ -44,6 +47,7 @@ std::vector<CgroupMount> parse_mountinfo(std::string_view text) {
       found.push_back({CgroupVersion::kV1, unescape(mount_point)});
     }
   }
+  // Stable: mounts of one version keep the kernel's order.
   std::stable_sort(found.begin(), found.end(), [](const CgroupMount& a, const CgroupMount& b) {
     return a.version == CgroupVersion::kV2 && b.version == CgroupVersion::kV1;
   });

@@ -16,6 +16,7 @@ base::Result<std::string> read_text_file(const std::string& path, std::size_t by
   if (!file.is_open()) return error_from_errno(path, errno);
   std::string text;
   std::string buffer(64U << 10U, '\0');
+  // The size that stat() names is not used: files of /proc and cgroups have none.
   while (text.size() <= bytes_max) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
@@ -26,6 +27,8 @@ base::Result<std::string> read_text_file(const std::string& path, std::size_t by
   return base::invalid_argument(path + ": longer than " + std::to_string(bytes_max) + " bytes");
 }
 
+// Readers see the old text or the new one, since rename() replaces the name atomically. There is no
+// fsync(): the text outlives the process, and it need not outlive the machine.
 base::Status replace_text_file(const std::string& path, std::string_view text) {
   const std::string next = path + ".next";
   const FileDescriptor file{

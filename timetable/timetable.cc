@@ -16,6 +16,7 @@ bool in_range(Instant t) {
   return t >= kInstantMin && t <= kInstantMax;
 }
 
+// Ascending and without repetition, since the functions below search by halves and merge.
 Status validate_set(const PodSet& set, std::size_t pods_count, const std::string& where) {
   for (std::size_t i = 0; i < set.size(); ++i) {
     if (set[i] >= pods_count) {
@@ -32,6 +33,8 @@ Status validate_set(const PodSet& set, std::size_t pods_count, const std::string
   return {};
 }
 
+// A timetable comes from an object that anyone may have written, so it is refused with the entry
+// and the value that are wrong, and never CHECKed.
 Status validate_plan(const Timetable& timetable) {
   if (timetable.plan.size() > kPlanEntriesMax) {
     return base::invalid_argument("plan: " + std::to_string(timetable.plan.size()) +
@@ -64,6 +67,8 @@ auto plan_at(const Timetable& timetable, Instant t) {
                           [](Instant at, const PlanEntry& entry) { return at < entry.until; });
 }
 
+// run(t): the plan's entry that is in force, or else the slot of the cycle. Entries end
+// exclusively, so at `until` the next one holds already.
 const PodSet& set_at(const Timetable& timetable, Instant t) {
   const auto entry = plan_at(timetable, t);
   return entry != timetable.plan.end() ? entry->run : timetable.cycle[cycle_index(timetable, t)];
@@ -130,6 +135,8 @@ bool runs_at(const Timetable& timetable, std::uint16_t pod, Instant t) {
   return contains(set_at(timetable, t), pod);
 }
 
+// Two different entries may run the same pods, so sets are compared and not positions: an agent
+// that wakes at the answer has something to switch.
 std::optional<Instant> next_change(const Timetable& timetable, Instant t) {
   CHECK(in_range(t));
   const PodSet* current = &set_at(timetable, t);
@@ -153,6 +160,7 @@ std::optional<Instant> next_change(const Timetable& timetable, Instant t) {
   return std::nullopt;
 }
 
+// The plan is walked, entry by entry; behind it the cycle is counted (cycle_time).
 Duration run_time(const Timetable& timetable, std::uint16_t pod, Instant from, Instant to) {
   CHECK(from <= to && in_range(from) && in_range(to));
   Duration total{0};
@@ -185,6 +193,9 @@ std::optional<Instant> when_has_run(const Timetable& timetable, std::uint16_t po
   const auto running = std::count_if(timetable.cycle.begin(), timetable.cycle.end(),
                                      [&](const PodSet& set) { return contains(set, pod); });
   if (running == 0) return std::nullopt;
+  // One less than the work, so that a whole number of cycles leaves the last one to be walked: the
+  // answer is the first instant at which the work is done, and not the end of the cycle in which it
+  // is.
   const Duration per_cycle = timetable.slice * running;  // 2
   const std::int64_t cycles = (work.count() - 1) / per_cycle.count();
   t += timetable.slice * slots * cycles;
@@ -241,6 +252,7 @@ void for_each_pair_of_runs(const Timetable& a, const Timetable& b, Instant from,
 
 }  // namespace
 
+// Sets of equal size are equal if one contains the other.
 bool same_from(const Timetable& a, const Timetable& b, std::span<const std::uint16_t> pods,
                Instant from) {
   if (pods.empty()) return true;
@@ -257,6 +269,7 @@ bool same_from(const Timetable& a, const Timetable& b, std::span<const std::uint
   return same;
 }
 
+// Unlike same_from() it looks at all instants, because each pod may differ at another one.
 std::vector<bool> changed_pods(const Timetable& before, const Timetable& now,
                                std::span<const std::uint16_t> pods, Instant from) {
   std::vector<bool> changed(now.pods_count, true);

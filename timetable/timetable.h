@@ -66,7 +66,7 @@ constexpr std::size_t cycle_position(std::int64_t slot, std::size_t length) {
 }
 
 // The first instant > t at which run(t) becomes a different set; nothing when it never changes
-// again. Equal neighbours are skipped: a boundary at which no pod is switched does not count.
+// again. Equal neighbors are skipped: a boundary at which no pod is switched does not count.
 // Cost: O(plan + cycle).
 std::optional<base::Instant> next_change(const Timetable& timetable, base::Instant t);
 

@@ -46,6 +46,7 @@ TEST(RunAt, FollowsThePlanThenTheGridOfTheCycle) {
 
 TEST(RunAt, UsesTheGridBeforeTheEpochToo) {
   const Timetable timetable{.slice = seconds{1}, .pods_count = 3, .cycle = {{0}, {1}, {2}}};
+  // Slot -1 is the last of a cycle of three, slot -3 its first.
   EXPECT_EQ(run(timetable, at(Duration{-1})), PodSet{2});
   EXPECT_EQ(run(timetable, at(seconds{-1})), PodSet{2});
   EXPECT_EQ(run(timetable, at(seconds{-1} - Duration{1})), PodSet{1});
@@ -54,12 +55,14 @@ TEST(RunAt, UsesTheGridBeforeTheEpochToo) {
 
 TEST(NextChange, SkipsBoundariesWhereNobodyIsSwitched) {
   const Timetable timetable = two_gangs();
+  // No pod runs until 70, then pod 1. From 120 on every boundary switches.
   EXPECT_EQ(next_change(timetable, at(seconds{0})), at(seconds{70}));
   // At 100 s plan gives way to slot 3, which runs the same pod: the next switch is at 120 s.
   EXPECT_EQ(next_change(timetable, at(seconds{70})), at(seconds{120}));
   EXPECT_EQ(next_change(timetable, at(seconds{120})), at(seconds{150}));
 }
 
+// A cycle of equal slots has boundaries and no changes, and the end of the plan is the last change.
 TEST(NextChange, IsNothingWhenTheCycleIsUniform) {
   const Timetable timetable{.slice = seconds{1}, .pods_count = 1, .cycle = {{0}, {0}, {0}}};
   EXPECT_EQ(next_change(timetable, at(seconds{5})), std::nullopt);
@@ -71,15 +74,18 @@ TEST(NextChange, IsNothingWhenTheCycleIsUniform) {
   EXPECT_EQ(next_change(one, at(milliseconds{2500})), std::nullopt);
 }
 
+// 31,557,600,000 s are 1,051,920,000 slots of 30 s, an even number: each pod runs half of them.
 TEST(RunTime, IsExactOverAThousandYears) {
   const Timetable timetable = two_gangs();
   const Duration thousand_years = seconds{31557600000};
   // From 120 s on the two take turns, 30 s each; the length is an even number of slots.
   EXPECT_EQ(run_time(timetable, 0, at(seconds{120}), at(seconds{120}) + thousand_years),
             thousand_years / 2);
+  // Pod 1: 70 to 120 (the plan's second entry, and the rest of slot 3), then 150 to 160 of slot 5.
   EXPECT_EQ(run_time(timetable, 1, at(seconds{60}), at(seconds{160})), seconds{50 + 10});
 }
 
+// No work at all is done at once, even by a pod that never runs.
 TEST(WhenHasRun, NeverEndsWhatIsInNoSlot) {
   Timetable table;
   table.pods_count = 1;
@@ -126,6 +132,8 @@ struct BadCase {
   std::string words;  // that the message contains
 };
 
+// At least one table for each rule of validate(). Where the rule is a bound, the table is just
+// beyond it: a slice of 99 ms, 65 slots, 129 entries.
 TEST(Validate, NamesWhatIsWrong) {
   const std::vector<BadCase> cases = {
       {"slice of 0", {.slice = Duration{0}, .cycle = {{}}}, "slice: 0 us"},
@@ -275,6 +283,7 @@ TEST(Property, ComparesTwoTimetablesAsAModelDoes) {
 TEST(Comparison, GoesByJobsAndNotByPods) {
   const Timetable a{.slice = seconds{1}, .pods_count = 2, .cycle = {{0}, {1}}};
   const Timetable swapped{.slice = seconds{1}, .pods_count = 2, .cycle = {{1}, {0}}};
+  // Pod 0 of `swapped` is the job that is pod 1 of `a`: both run it in the odd slots.
   EXPECT_TRUE(same_from(a, swapped, std::vector<std::uint16_t>{1, 0}, at(seconds{0})));
   EXPECT_FALSE(same_from(a, swapped, std::vector<std::uint16_t>{0, 1}, at(seconds{0})));
   // Pod 0 is gone, pod 1 is pod 0 now, and a new one has come.
@@ -283,6 +292,8 @@ TEST(Comparison, GoesByJobsAndNotByPods) {
             (std::vector<bool>{false, true}));
 }
 
+// Both tables run the pod always, so only the slice differs: agents turn by it, and have to be
+// told.
 TEST(Comparison, TakesEveryJobForChangedWhenTheSliceIsAnother) {
   const Timetable a{.slice = seconds{1}, .pods_count = 1, .cycle = {{0}}};
   const Timetable b{.slice = seconds{2}, .pods_count = 1, .cycle = {{0}}};

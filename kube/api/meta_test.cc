@@ -16,6 +16,7 @@ Condition ready(ConditionStatus status, std::string reason) {
   return condition;
 }
 
+// The reason changes at kLater; the condition has been False since kThen.
 TEST(SetCondition, KeepsTransitionTimeWhileTheStatusStays) {
   Conditions conditions;
   EXPECT_TRUE(set_condition(conditions, ready(ConditionStatus::kFalse, "Starting"), kThen));
@@ -41,6 +42,8 @@ TEST(SetCondition, SaysWhenNothingChanged) {
   EXPECT_FALSE(set_condition(conditions, ready(ConditionStatus::kTrue, "Settled"), kLater));
 }
 
+// An unknown operator matches nothing: a partition with too few nodes is seen, one with too many is
+// not.
 TEST(Matches, NeedsEveryRequirement) {
   const Labels labels{{"pool", "batch"}, {"zone", "b"}};
   EXPECT_TRUE(matches({}, labels));

@@ -52,6 +52,7 @@ std::optional<Scale> exponent_of(std::string_view suffix) {
   int exponent = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
   if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  // In thousandths. The bounds keep both powers of ten below 2^127.
   exponent += 3;
   if (exponent > 21 || exponent < -18) return std::nullopt;
   Scale scale;

@@ -67,6 +67,7 @@ std::optional<base::Duration> take_offset(std::string_view& rest) {
   return west ? -offset : offset;
 }
 
+// RFC 3339, as Go's time.Time writes it. By hand, because g++ 12 has no std::chrono::parse.
 std::optional<base::Instant> read_instant(std::string_view rest) {
   const auto year = take_digits(rest, 4);
   if (!year || !take(rest, '-')) return std::nullopt;

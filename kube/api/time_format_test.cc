@@ -14,6 +14,7 @@ using std::chrono::seconds;
 // 2026-01-01T00:00:30Z; `date -u -d 2026-01-01T00:00:30Z +%s`.
 constexpr base::Instant kInstant = base::instant_from_micros(1'767'225'630'000'000);
 
+// Fractions of any length, offsets in both directions, instants before the epoch, and a leap day.
 TEST(ParseInstant, ReadsEachSpelling) {
   const struct {
     const char* text;
@@ -36,6 +37,8 @@ TEST(ParseInstant, ReadsEachSpelling) {
   }
 }
 
+// 2025 has no February 29, and more digits than nanoseconds are not written by any Kubernetes
+// program.
 TEST(ParseInstant, RefusesWithTheText) {
   for (const char* text :
        {"", "now", "2026-01-01", "2026-13-01T00:00:00Z", "2025-02-29T00:00:00Z",
@@ -48,6 +51,7 @@ TEST(ParseInstant, RefusesWithTheText) {
   }
 }
 
+// A division that rounds toward zero would give 1970 for the second case.
 TEST(FormatTime, RoundsDownToSecondsAlsoBeforeTheEpoch) {
   EXPECT_EQ(format_time(kInstant + microseconds{999'999}), "2026-01-01T00:00:30Z");
   EXPECT_EQ(format_time(base::instant_from_micros(-1)), "1969-12-31T23:59:59Z");
@@ -61,6 +65,8 @@ TEST(FormatMicroTime, ComesBackAsItWas) {
   EXPECT_EQ(format_micro_time(kInstant), "2026-01-01T00:00:30.000000Z");
 }
 
+// Both characters for micro (U+00B5, U+03BC) are Go's; 0.3 has no exact binary value and must still
+// be 300 ms.
 TEST(ParseDuration, ReadsGoSpellings) {
   const struct {
     const char* text;
@@ -89,6 +95,7 @@ TEST(ParseDuration, ReadsGoSpellings) {
   }
 }
 
+// Go has no unit for days: their length is not constant.
 TEST(ParseDuration, RefusesWithTheText) {
   for (const char* text :
        {"", "30", "s", "1d", "1h30", "1.2.3s", "--1s", "1 s", ".s", "9999999999999h", "1e3s"}) {

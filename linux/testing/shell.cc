@@ -8,6 +8,7 @@
 namespace os::testing {
 
 Output run_shell(const std::string& command) {
+  // The line end before the brace lets the command end in a comment or a here-document.
   FILE* const pipe = ::popen(("{ " + command + "\n} 2>&1 </dev/null").c_str(), "r");
   if (pipe == nullptr) return {.text = "popen failed"};
   Output output;

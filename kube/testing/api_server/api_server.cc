@@ -117,6 +117,7 @@ class ApiServer::Impl {
 ApiAnswer ApiServer::Impl::handle(const ApiRequest& request) {
   const RequestInfo info = parse_request(request.http);
   const std::string& what = info.is_resource ? info.resource : info.path;
+  // 1. injected failures; the knobs themselves never fail
   std::optional<Fault> fault;
   if (!info.path.starts_with("/debug/")) {
     const std::scoped_lock lock{mu_};
@@ -124,15 +125,19 @@ ApiAnswer ApiServer::Impl::handle(const ApiRequest& request) {
   }
   ApiAnswer answer;
   if (fault && fault->kind == Fault::Kind::kStatus) {
+    // Refused before anything is done.
     answer = error_answer(error_of_code(fault->code, fault->retry_after_seconds));
   } else if (fault && fault->kind == Fault::Kind::kResetBefore) {
     answer.reset = true;
   } else {
+    // 2. the request. ResetAfter carries it out and then gives no answer
+    // Not under mu_: a request takes the lock itself for as long as it touches the store.
     answer = route(info, request);
   }
   if (fault && fault->kind == Fault::Kind::kSlow) answer.delay = fault->delay;
   if (fault && fault->kind == Fault::Kind::kResetAfter) answer.reset = true;
 
+  // 3. the log, also of what failed
   const std::scoped_lock lock{mu_};
   log_.record({.at = clock_.wall(),
                .kind = {info.verb, what, info.subresource, request.user_agent},
@@ -178,6 +183,7 @@ ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& r
   ResourceTypePtr type;
   {
     const std::scoped_lock lock{mu_};
+    // The type is shared: a CRD that is deleted meanwhile does not take it away from this request.
     type = rest_.registry().find(info.group, info.version, info.resource);
   }
   if (!type) return error_answer(no_such_path());
@@ -196,6 +202,8 @@ ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& r
   std::optional<Outcome<RestResult>> outcome;
   try {
     {
+      // One request at a time changes the store, so versions have one order. Answers are encoded
+      // without the lock, because large lists take long.
       const std::scoped_lock lock{mu_};
       outcome.emplace(rest_.handle(rest_request));
     }
@@ -271,6 +279,7 @@ Outcome<PodLogRequest> ApiServer::Impl::pod_log_request(const RequestInfo& info)
       names += (names.empty() ? "" : " ") + name;
     }
   }
+  // As kube-apiserver: without a container's name only a pod of one container has a log.
   if (count > 1) {
     return bad_request("a container name must be specified for pod " + info.name +
                        ", choose one of: [" + names + "]");
@@ -287,6 +296,7 @@ ApiAnswer ApiServer::Impl::pod_log(const RequestInfo& info) {
   PodLogHook hook;
   {
     const std::scoped_lock lock{mu_};
+    // Copied: the hook waits for a container's output and must not hold the lock meanwhile.
     hook = log_hook_;
   }
   if (!hook) {
@@ -343,6 +353,7 @@ ApiServer::ApiServer(const kube::Clock& clock, ApiServerOptions options)
     const ApiAnswer answer = handle(request);
     CHECK(answer.response.status == 201, answer.response.body);
   }
+  // What the server does for itself is not counted.
   clear_request_log();
 }
 
@@ -444,6 +455,14 @@ std::shared_ptr<const ApiServer::Backup> ApiServer::back_up() const {
 void ApiServer::restore(const Backup& backup) {
   const std::scoped_lock lock{impl_->mu_};
   impl_->rest_.restore(backup.rest);
+}
+
+std::vector<std::shared_ptr<const json>> ApiServer::objects(const kube::ResourceInfo& kind) const {
+  const std::scoped_lock lock{impl_->mu_};
+  std::vector<std::shared_ptr<const json>> found;
+  const GroupResource storage{std::string{kind.group}, std::string{kind.plural}};
+  for (const auto& [key, object] : impl_->rest_.store().all(storage)) found.push_back(object);
+  return found;
 }
 
 std::map<RequestKind, std::int64_t> ApiServer::request_counts() const {

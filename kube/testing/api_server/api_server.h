@@ -20,6 +20,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/result.h"
+#include "kube/api/resource_info.h"
 #include "kube/clock.h"
 #include "kube/testing/api_server/body_stream.h"
 #include "kube/testing/api_server/faults.h"
@@ -103,6 +104,10 @@ class ApiServer {
   // is undone, resourceVersions go on from above all that were ever given, watches break, and those
   // from before get 410. Also of a backup of another server.
   void restore(const Backup& backup);
+
+  // All objects of a kind as they are stored, by namespace and name. No request, and cheap: they
+  // are shared, and a change makes another one.
+  std::vector<std::shared_ptr<const nlohmann::json>> objects(const kube::ResourceInfo& kind) const;
 
   // The requests that it got.
   std::map<RequestKind, std::int64_t> request_counts() const;

@@ -106,6 +106,7 @@ TEST_F(ApiServerTest, LoadingCrdsNamesTheFolderThatIsMissing) {
   EXPECT_NE(status.error().message.find("/does/not/exist"), std::string::npos);
 }
 
+// The refused request has done nothing: the pod does not exist, and the second try makes it.
 TEST_F(ApiServerTest, FailNextRefusesOnceWithCodeAndRetryAfter) {
   server_.fail_next("create", "pods", 429, 7);
   const kube::Response refused = call(kube::Method::kPost, kPods, pod("a"));
@@ -131,6 +132,7 @@ TEST_F(ApiServerTest, ResetAfterDoesTheWorkButGivesNoAnswer) {
   EXPECT_EQ(call(kube::Method::kGet, std::string{kPods} + "/a").status, 200);
 }
 
+// The default time-out is below the minute of the delay.
 TEST_F(ApiServerTest, SlowBeyondTheTimeOutIsATimeOut) {
   Fault fault;
   fault.kind = Fault::Kind::kSlow;
@@ -143,6 +145,7 @@ TEST_F(ApiServerTest, SlowBeyondTheTimeOutIsATimeOut) {
   EXPECT_EQ(response.error().code, base::Code::kTimeout);
 }
 
+// The store has the change; only the watches miss it.
 TEST_F(ApiServerTest, LostEventIsSeenByNobodyButTheNextOneIs) {
   const auto stream = watch(std::string{kPods} + "?watch=true");
   server_.lose_next_event("pods");
@@ -164,6 +167,7 @@ TEST_F(ApiServerTest, DroppedWatchEndsAndResetWatchBreaks) {
   EXPECT_EQ(last_state_, StreamState::kReset);
 }
 
+// As with a real server: status 200, and the error as the only event.
 TEST_F(ApiServerTest, WatchFromBeforeCompactionGetsGone) {
   const std::string rv = std::to_string(server_.resource_version());
   call(kube::Method::kPost, kPods, pod("a"));
@@ -203,6 +207,8 @@ TEST_F(ApiServerTest, BookmarksAndTimeOutFollowTheClock) {
   const auto stream =
       watch(std::string{kPods} + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=90");
   EXPECT_TRUE(drain(stream).empty());
+  // A change of another resource: the bookmark carries its version, so that a resumed watch need
+  // not go through it.
   call(kube::Method::kPost, "/api/v1/namespaces/default/configmaps",
        {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", "other"}}}});
   clock_.advance(std::chrono::seconds{61});

@@ -20,6 +20,8 @@ json status_of(const json& job) {
   return job.value("status", json::object());
 }
 
+// The rules of a status write by a controller other than the built-in one, with a real server's
+// sentences. SOURCE: pkg/registry/batch/job/strategy.go and pkg/apis/batch/validation.
 class StatusCheck {
  public:
   StatusCheck(const json& job, const json& before)
@@ -47,6 +49,7 @@ class StatusCheck {
            "cannot set more ready pods than active");
     refuse(count(now_, "failed") < count(before_, "failed"), "failed",
            "cannot decrease the failed counter");
+    // An elastic Indexed Job may be scaled down, and then counts fewer successes.
     const bool may_shrink = spec_.value("completionMode", "") == "Indexed" &&
                             spec_.value("completions", 1) == spec_.value("parallelism", 1);
     refuse(!may_shrink && count(now_, "succeeded") < count(before_, "succeeded"), "succeeded",

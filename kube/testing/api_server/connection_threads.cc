@@ -43,6 +43,8 @@ class ConnectionThreads final : public httplib::TaskQueue {
 
 void ConnectionRegistry::register_socket(int socket) {
   if (connection_socket >= 0) return;
+  // A duplicate, because the library closes its own descriptor, and the number might belong to
+  // another connection when break_all() is called.
   connection_socket = ::dup(socket);
   if (connection_socket < 0) return;
   const std::scoped_lock lock{mu_};
@@ -65,6 +67,8 @@ void ConnectionRegistry::break_all() {
 void ConnectionThreads::enqueue(std::function<void()> connection) {
   const std::scoped_lock lock{mu_};
   waiting_.push_back(std::move(connection));
+  // A thread for each connection, up to the limit: a watch keeps its thread for minutes, so a fixed
+  // pool would be used up by a few watches.
   if (idle_count_ < waiting_.size() && threads_.size() < threads_max_) {
     threads_.emplace_back([this] { run(); });
   }
@@ -77,6 +81,7 @@ void ConnectionThreads::run() {
     ++idle_count_;
     changed_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
     --idle_count_;
+    // Stopping: connections that wait already are still served, and find their sockets broken.
     if (waiting_.empty()) return;
     const std::function<void()> connection = std::move(waiting_.front());
     waiting_.pop_front();

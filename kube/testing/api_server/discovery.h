@@ -18,7 +18,7 @@ std::optional<nlohmann::json> discovery_document(const ResourceRegistry& registr
                                                  const std::vector<std::string>& segments,
                                                  bool aggregated);
 
-// Whether an Accept header prefers the aggregated document.
+// Returns true if an Accept header prefers the aggregated document.
 bool wants_aggregated_discovery(std::string_view accept);
 
 inline constexpr const char* kAggregatedDiscoveryType =

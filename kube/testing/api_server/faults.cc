@@ -55,6 +55,7 @@ base::Result<Fault> parse_fault(const nlohmann::json& source) {
   return fault;
 }
 
+// The oldest fault that matches, once; so faults that are injected in a row hit requests in a row.
 std::optional<Fault> FaultPlan::take(const Subject& subject) {
   for (auto at = faults_.begin(); at != faults_.end(); ++at) {
     if (!matches(at->verb, subject.verb) || !matches(at->resource, subject.resource) ||

@@ -52,6 +52,8 @@ bool set_up_tls(SSL_CTX& context, const KeyPair& own, const std::string& authori
       SSL_CTX_add_client_CA(&context, authority.get()) != 1) {
     return false;
   }
+  // Without SSL_VERIFY_FAIL_IF_NO_PEER_CERT a client without a certificate gets through the
+  // handshake; it may have a token, and is answered with 401 otherwise.
   SSL_CTX_set_verify(&context, SSL_VERIFY_PEER, nullptr);
   // Sessions would be resumed without the client's certificate being looked at again.
   SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_OFF);
@@ -191,6 +193,7 @@ void HttpsFrontEnd::Impl::stop() {
   {
     const std::scoped_lock lock{mu_};
     stopping_ = true;
+    // Streams first: their threads wait in read(), and the library waits for its threads.
     for (const auto& stream : streams_) stream->cancel();
   }
   stopped_.notify_all();
@@ -265,6 +268,8 @@ void HttpsFrontEnd::Impl::answer_stream(const httplib::Request& request, const A
     if (stopping_) stream->cancel();
   }
   const int socket = SSL_get_fd(request.ssl);
+  // The library calls the first function until it says that the stream is done, and the second once
+  // at the end, whatever the cause.
   response.set_chunked_content_provider(
       uncompressed(answer.response.headers.at("content-type")),
       [this, stream, socket](std::size_t, httplib::DataSink& sink) {

@@ -35,6 +35,7 @@ base::Result<kube::Response> InProcessTransport::send(const kube::Request& reque
   auto got = answer(request);
   if (!got.ok()) return got.error();
   if (!got->stream) return std::move(got->response);
+  // The machine's clock: a test's clock may stand still, and this loop would never end.
   const auto give_up = std::chrono::steady_clock::now() + request.timeout;
   while (std::chrono::steady_clock::now() < give_up) {
     const StreamState state = got->stream->read(got->response.body, kReadWait);
@@ -57,6 +58,7 @@ base::Status InProcessTransport::stream(const kube::Request& request,
     return {};
   }
   const std::shared_ptr<BodyStream> body = got->stream;
+  // cancel() wakes a read() that waits, so a stop takes effect at once.
   const std::stop_callback cancel{stop, [&] { body->cancel(); }};
   auto last_data = std::chrono::steady_clock::now();
   while (true) {

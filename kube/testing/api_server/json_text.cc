@@ -26,6 +26,7 @@ class DuplicateFinder {
         break;
       case json::parse_event_t::object_end:
       case json::parse_event_t::array_end:
+        // The value that ends is itself an item of the level above.
         levels_.pop_back();
         end_value();
         break;

@@ -144,10 +144,14 @@ void forgive_ungating(json& spec, const json& previous) {
     return std::find(before.begin(), before.end(), gate) != before.end();
   });
   if (before.empty() || !only_fewer) return;
+  // What is forgiven is undone in the copy, so that the comparison below sees only what is
+  // forbidden.
   spec["schedulingGates"] = before;
   if (!previous.contains("affinity")) spec.erase("affinity");
 }
 
+// Compares with the mutable fields taken out on both sides: any other difference, of whatever
+// field, is forbidden.
 void check_pod_change(const json& pod, const json& previous, std::vector<Cause>& causes) {
   const json before = previous.value("spec", json::object());
   json spec = pod.value("spec", json::object());
@@ -160,6 +164,7 @@ void check_pod_change(const json& pod, const json& previous, std::vector<Cause>&
       "to 1 if it was previously negative)");
 }
 
+// An event is stored in the namespace of its object; events of cluster objects in "default".
 void check_event(const json& event, std::vector<Cause>& causes) {
   const json involved = event.value("involvedObject", json::object());
   const std::string ns = event["metadata"].value("namespace", "");
@@ -187,6 +192,7 @@ void default_container(json& container) {
   if (!container.contains("resources")) container["resources"] = json::object();
   if (!container.contains("imagePullPolicy")) {
     const std::string image = container.value("image", "");
+    // The colon of a registry's port ("host:5000/image") is not that of a tag.
     const std::size_t colon = image.rfind(':');
     const bool tagged = colon != std::string::npos && image.find('/', colon) == std::string::npos;
     const bool latest = !tagged || image.ends_with(":latest");
@@ -194,6 +200,8 @@ void default_container(json& container) {
   }
 }
 
+// Guaranteed if each container has limits for CPU and memory and its requests equal them;
+// BestEffort if none has any.
 std::string qos_class(const json& spec) {
   bool any = false, guaranteed = true;
   for (const json& container : spec.value("containers", json::array())) {
@@ -211,6 +219,7 @@ std::string qos_class(const json& spec) {
   return guaranteed ? "Guaranteed" : "Burstable";
 }
 
+// Only the defaults that the operator or kubectl read. SOURCE: pkg/apis/core/v1/defaults.go.
 void default_pod(json& pod) {
   json& spec = pod["spec"];
   if (!spec.is_object()) spec = json::object();

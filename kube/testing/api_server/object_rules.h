@@ -1,4 +1,4 @@
-// What holds for objects of every kind (metadata), and for the built-in kinds: the defaults and the
+// The rules for objects of every kind (metadata), and for the built-in kinds: the defaults and the
 // basic validation that callers rely on. Schemas of custom resources are in schema.h.
 #pragma once
 

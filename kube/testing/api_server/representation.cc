@@ -24,6 +24,7 @@ std::optional<Representation::Form> form_of(std::string_view alternative) {
   if (semicolon == std::string_view::npos) return Representation::Form::kPlain;
   const std::string_view parameters = alternative.substr(semicolon);
   if (parameters.find("as=") == std::string_view::npos) return Representation::Form::kPlain;
+  // kubectl asks for a Table of v1 first and of v1beta1 after it; only the first is served.
   if (parameters.find("v=v1beta1") != std::string_view::npos) return std::nullopt;
   if (parameters.find("as=Table") != std::string_view::npos) return Representation::Form::kTable;
   if (parameters.find("as=PartialObjectMetadata") != std::string_view::npos) {

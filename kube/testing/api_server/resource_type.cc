@@ -97,6 +97,7 @@ std::vector<std::string> selectable_fields_of(const json& version) {
 }  // namespace
 
 std::vector<ResourceType> builtin_resource_types() {
+  // What the operator, kubectl and the tests use; everything else is answered with 404.
   const std::vector<BuiltinRow> rows = {
       {"", "ConfigMap", "configmaps", "configmap", {"cm"}, true, false},
       {"", "Event", "events", "event", {"ev"}, true, false},
@@ -187,6 +188,7 @@ std::vector<ResourceTypePtr> ResourceRegistry::all() const {
 
 void ResourceRegistry::add(ResourceType type) {
   ++generation_;
+  // In order of group, version and name, so discovery documents are the same in each run.
   auto place = std::find_if(types_.begin(), types_.end(), [&](const ResourceTypePtr& other) {
     return std::tie(type.group, type.version, type.plural) <
            std::tie(other->group, other->version, other->plural);
@@ -234,6 +236,8 @@ void accept_crd(json& crd, const std::string& now) {
   if (!names.contains("singular")) names["singular"] = lower(kind);
   if (!crd["spec"].contains("conversion")) crd["spec"]["conversion"] = {{"strategy", "None"}};
   json& status = crd["status"];
+  // A real server sets these conditions a moment later, by a controller; clients that wait for
+  // Established need not wait here.
   status["acceptedNames"] = names;
   status["storedVersions"] = json::array();
   for (const json& version : crd["spec"]["versions"]) {

@@ -151,6 +151,8 @@ bool Rest::is_graceful(const ResourceType& type, const json& object, const Delet
   return grace_seconds > 0;
 }
 
+// Three ways to go: at once; marked with a deletionTimestamp, until kubelet or the last finalizer
+// releases it; or, for a namespace, with all that is in it.
 ObjectPtr Rest::remove_object(const ResourceType& type, const ObjectKey& key,
                               const DeleteOptions& options) {
   const ObjectAddress address{type.storage(), key};
@@ -166,7 +168,9 @@ ObjectPtr Rest::remove_object(const ResourceType& type, const ObjectKey& key,
   json& metadata = next["metadata"];
   const bool already = metadata.contains("deletionTimestamp");
   const auto earlier_grace = metadata.value("deletionGracePeriodSeconds", std::int64_t{0});
+  // A second deletion may shorten the grace period, never extend it.
   if (!already || grace < earlier_grace) {
+    // When the pod is to be gone, not when the deletion was asked for.
     metadata["deletionTimestamp"] = kube::format_time(clock_.wall() + std::chrono::seconds{grace});
     metadata["deletionGracePeriodSeconds"] = grace;
     if (metadata.contains("generation")) {
@@ -183,6 +187,8 @@ ObjectPtr Rest::remove_object(const ResourceType& type, const ObjectKey& key,
 ObjectPtr Rest::erase(const ObjectAddress& address, Propagation propagation) {
   const ChangePtr change = store_.remove(address.resource, address.key);
   watches_.publish(change);
+  // Only noted here: the collector runs when the request is done, so no object goes away under the
+  // feet of the code that walks over it.
   gone_uids_.emplace_back((*change->object)["metadata"]["uid"], propagation);
   if (address.resource.resource == "customresourcedefinitions") {
     const json& spec = (*change->object)["spec"];
@@ -230,6 +236,8 @@ void Rest::collect_dependents(const std::string& uid, Propagation propagation) {
       continue;
     }
     json next = *object;
+    // It has another living owner, or the deletion orphans it: it stays, without the reference to
+    // the owner that is gone.
     json& owners = next["metadata"]["ownerReferences"];
     for (auto owner = owners.begin(); owner != owners.end();) {
       owner = owner->value("uid", "") == uid ? owners.erase(owner) : owner + 1;

@@ -50,6 +50,7 @@ Outcome<RestResult> Rest::get(const RestRequest& request) const {
   return result;
 }
 
+// Keys are ordered by namespace, so one namespace is a range of the map and not a search of all.
 std::vector<ObjectPtr> Rest::matching(const ResourceType& type, const Selector& selector) const {
   std::vector<ObjectPtr> found;
   const auto& objects = store_.all(type.storage());
@@ -68,6 +69,8 @@ Outcome<RestResult> Rest::continue_list(const RestRequest& request, const std::s
   if (!is_number(begin_text) || begin_text.size() > 9) {
     return bad_request("continue key is not valid: " + token);
   }
+  // Pages of one list are of one version: the rest of a list is kept as it was when its first page
+  // was read, and a token whose list has been dropped is too old.
   const auto snapshot = std::find_if(snapshots_.begin(), snapshots_.end(),
                                      [&](const ListSnapshot& other) { return other.id == id; });
   if (snapshot == snapshots_.end()) return continue_expired();
@@ -86,6 +89,7 @@ RestResult Rest::page(ListSnapshot snapshot, std::size_t begin, std::size_t limi
   result.list->items.assign(first, first + static_cast<std::ptrdiff_t>(count));
   result.list->resource_version = std::to_string(snapshot.rv);
   if (count == rest) return result;
+  // Only a list that does not fit on one page is kept.
   if (snapshot.id.empty()) {
     snapshot.id = new_uid();
     snapshots_.push_back(snapshot);
@@ -114,6 +118,7 @@ Outcome<RestResult> Rest::list(const RestRequest& request) {
                      "provided"}});
   }
   const std::int64_t asked = query.number("resourceVersion").value_or(0);
+  // A version from the future: of another cluster, or from before a restore.
   if (asked > store_.rv()) {
     return too_large_resource_version(wanted_rv, std::to_string(store_.rv()));
   }
@@ -128,6 +133,8 @@ Outcome<RestResult> Rest::list(const RestRequest& request) {
   }
   auto selector = selector_of(request);
   if (!selector.ok()) return selector.error();
+  // The items are shared pointers to immutable objects, so keeping the rest of a list for its next
+  // pages costs little.
   ListSnapshot snapshot{"", match == "Exact" ? asked : store_.rv(),
                         matching(*request.type, *selector)};
   return page(std::move(snapshot), 0, static_cast<std::size_t>(limit), selector->is_everything());
@@ -164,6 +171,7 @@ Outcome<RestResult> Rest::watch(const RestRequest& request) {
   std::vector<WatchEvent> initial;
   std::vector<ChangePtr> missed;
   bool too_old = false;
+  // 1. where to begin
   if (rv == 0 || send_initial) {
     for (const ObjectPtr& object : matching(*request.type, *selector)) {
       initial.push_back({ChangeType::kAdded, object});
@@ -176,12 +184,14 @@ Outcome<RestResult> Rest::watch(const RestRequest& request) {
   RestResult result;
   result.watch = std::make_shared<WatchStream>(clock_, std::move(options), std::move(initial),
                                                rv == 0 ? store_.rv() : rv);
+  // 2. a version that is too old
   if (too_old) {
     result.watch->fail(to_json(expired("too old resource version: " + rv_text + " (" +
                                        std::to_string(store_.compacted_rv()) + ")"))
                            .dump());
     return result;
   }
+  // Under the server's lock, so no change falls between what was missed and what comes.
   for (const ChangePtr& change : missed) result.watch->offer(change);
   watches_.add(result.watch);
   return result;

@@ -165,6 +165,8 @@ json isolated(const ResourceType& type, bool status_write, const json& current, 
   }
   json result = current;
   take_status(wanted, result);
+  // Kubernetes lets a status write of a built-in kind change labels and annotations; for custom
+  // kinds the whole of metadata is ignored but for managedFields.
   if (!type.custom) {
     for (const char* field : {"labels", "annotations"}) {
       if (wanted["metadata"].contains(field))
@@ -182,6 +184,7 @@ ObjectPtr share(json object) {
 
 }  // namespace
 
+// A version 4 UUID from the seeded generator: the same run of a test has the same UIDs.
 std::string Rest::new_uid() {
   const std::uint64_t high = prng_.next(), low = prng_.next();
   char text[40];
@@ -193,6 +196,7 @@ std::string Rest::new_uid() {
   return text;
 }
 
+// As apiserver's names.SimpleNameGenerator: five characters without vowels.
 std::string Rest::new_name_suffix() {
   static constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
   std::string suffix;
@@ -232,14 +236,17 @@ Outcome<RestResult> Rest::create(const RestRequest& request) {
   RestResult result;
   result.code = 201;
   std::vector<std::string> duplicates;
+  // 1. parse, identity
   auto parsed = parse_object(request.api.http.body, request.api.http.content_type, duplicates);
   if (!parsed.ok()) return parsed.error();
   json object = std::move(*parsed);
   if (auto error = check_types(type, object)) return *error;
   if (auto error = adopt_identity(request, object)) return *error;
   if (type.plural == "events" && type.group == "events.k8s.io") event_to_core(object);
+  // 2. fields
   if (auto error = admit_fields(request, object, duplicates, result.warnings)) return *error;
 
+  // 3. metadata
   json& metadata = object["metadata"];
   if (!metadata.value("resourceVersion", "").empty()) {
     ApiError error = error_of_code(500, 0);
@@ -252,24 +259,30 @@ Outcome<RestResult> Rest::create(const RestRequest& request) {
   for (const char* field : {"deletionTimestamp", "deletionGracePeriodSeconds", "generation"}) {
     metadata.erase(field);
   }
+  // The server's own; whatever a client sent for it is overwritten, as a real server does.
   metadata["uid"] = new_uid();
   metadata["creationTimestamp"] = kube::format_time(clock_.wall());
   if (type.custom || type.plural == "customresourcedefinitions") metadata["generation"] = 1;
   // A kubelet registers its Node with status; everywhere else it is the status subresource's.
   if (type.has_status && type.plural != "nodes") object.erase("status");
 
+  // 4. defaults come before the validation: a required field may have one
   if (type.schema) type.schema->apply_defaults(object);
   default_builtin(type, object);
+  // Validation comes before the look at the namespace and the name: an invalid object that exists
+  // already is answered with 422, not with 409.
   if (auto error = validate(type, object, nullptr)) return *error;
   if (auto error = check_namespace(request)) return *error;
   const ObjectKey key{type.namespaced ? request.info.ns : "", metadata["name"]};
   if (store_.find(type.storage(), key)) return already_exists(type.group_resource(), key.name);
   if (type.plural == "customresourcedefinitions")
     accept_crd(object, kube::format_time(clock_.wall()));
+  // A dry run ends here: everything has been checked, and nothing is stored.
   if (*dry_run) {
     result.object = share(std::move(object));
     return result;
   }
+  // 5. store
   result.object = commit({type.storage(), key}, std::move(object));
   after_write(type, key);
   return result;
@@ -286,6 +299,8 @@ void Rest::after_write(const ResourceType& type, const ObjectKey& key) {
     registry_.remove({(*object)["spec"]["group"], (*object)["spec"]["names"]["plural"]});
     for (ResourceType& served : *types) registry_.add(std::move(served));
   }
+  // The garbage collector deletes an object whose owners are all gone also if it was created after
+  // them: that is what happens to a pod of a Job which was deleted a moment ago.
   if (!has_living_owner(*object)) remove_object(type, key, {});
   collect_garbage();
 }
@@ -363,6 +378,8 @@ Outcome<RestResult> Rest::write_existing(const RestRequest& request, const Objec
   const auto dry_run = dry_run_of(request);
   if (!dry_run.ok()) return dry_run.error();
   RestResult result;
+  // 1. identity, fields, preconditions. A patch that names another UID tries to change an immutable
+  //    field (422); a replacement has it as a precondition (409)
   if (auto error = adopt_identity(request, wanted)) return *error;
   if (type.plural == "events" && type.group == "events.k8s.io") event_to_core(wanted);
   if (auto error = admit_fields(request, wanted, duplicates, result.warnings)) return *error;
@@ -378,14 +395,18 @@ Outcome<RestResult> Rest::write_existing(const RestRequest& request, const Objec
                     "Precondition failed: UID in precondition: " + uid +
                         ", UID in object meta: " + have["uid"].get<std::string>());
   }
+  // Optimistic locking, for writes that name a version; others write over whatever is stored.
   const std::string rv = wanted["metadata"].value("resourceVersion", "");
   if (!rv.empty() && rv != have["resourceVersion"]) {
     return conflict(type.group_resource(), request.info.name, kModified);
   }
+  // 2. what this write may not change
   const bool status_write = request.info.subresource == "status";
   json next = isolated(type, status_write, *current, std::move(wanted));
   keep_system_metadata(*current, next);
   next["apiVersion"] = (*current)["apiVersion"];
+  // 3. defaults, validation. A write of the status is judged by the schema of the status alone: an
+  //    object whose spec has become illegal (a CRD got stricter) can still be told about
   if (type.schema) type.schema->apply_defaults(next);
   default_builtin(type, next);
   if (auto error = status_write && type.schema ? validate_status(type, next)
@@ -396,8 +417,10 @@ Outcome<RestResult> Rest::write_existing(const RestRequest& request, const Objec
     next["status"] = (*current)["status"];
     accept_crd(next, (*current)["status"]["conditions"][0]["lastTransitionTime"]);
   }
+  // 4. nothing changed, so no new version and no watch event
   result.object = current;
   if (next == *current) return result;
+  // 5. generation, store
   if (have.contains("generation") && !same_spec(*current, next)) {
     next["metadata"]["generation"] = have["generation"].get<std::int64_t>() + 1;
   }
@@ -407,6 +430,7 @@ Outcome<RestResult> Rest::write_existing(const RestRequest& request, const Objec
   }
   const ObjectKey key = key_of(request);
   result.object = commit({type.storage(), key}, std::move(next));
+  // The last finalizer of an object that is being deleted was removed.
   const bool released = (*result.object)["metadata"].contains("deletionTimestamp") &&
                         (*result.object)["metadata"].value("finalizers", json::array()).empty() &&
                         !have.value("finalizers", json::array()).empty();

@@ -86,6 +86,9 @@ base::Status parse_children(const json& source, SchemaNode& node, const std::str
   return {};
 }
 
+// One branch for each keyword of a structural schema. An unknown keyword is refused rather than
+// ignored: a rule of a CRD that this server does not know would be a rule that the tests do not
+// see.
 base::Status parse_keyword(const std::string& keyword, const json& value, SchemaNode& node,
                            const std::string& path, int depth) {
   if (keyword == "type")
@@ -141,6 +144,8 @@ base::Status parse_keyword(const std::string& keyword, const json& value, Schema
   return {};
 }
 
+// A subset of what kube-apiserver demands of a CRD's schema: enough to refuse one that it would
+// refuse for these reasons.
 base::Status check_structural(const SchemaNode& node, const std::string& path) {
   static const std::set<std::string> kTypes = {"object",  "array",  "string",
                                                "integer", "number", "boolean"};
@@ -177,6 +182,8 @@ base::Result<SchemaNode> parse_node(const json& source, const std::string& path,
   return node;
 }
 
+// Removes what the schema does not know and names its path, as kube-apiserver prunes unknown fields
+// of custom resources.
 void prune_node(const SchemaNode& node, json& value, const std::string& path,
                 std::vector<std::string>& removed) {
   if (value.is_array() && node.items) {
@@ -189,6 +196,7 @@ void prune_node(const SchemaNode& node, json& value, const std::string& path,
   for (auto field = value.begin(); field != value.end();) {
     const std::string child_path = path.empty() ? field.key() : path + "." + field.key();
     const auto known = node.properties.find(field.key());
+    // These three are every object's own, whether or not the schema names them.
     const bool standard =
         (path.empty() || node.embedded_resource) &&
         (field.key() == "apiVersion" || field.key() == "kind" || field.key() == "metadata");
@@ -216,10 +224,12 @@ void default_node(const SchemaNode& node, json& value) {
   if (!value.is_object()) return;
   for (const auto& [name, child] : node.properties) {
     const auto present = value.find(name);
+    // A null of a field that may not be null counts as absent: it gets the default.
     if (child.default_value &&
         (present == value.end() || (present->is_null() && !child.nullable))) {
       value[name] = *child.default_value;
     }
+    // Into the default as well: an object that is there only by default may have defaults inside.
     const auto field = value.find(name);
     if (field != value.end()) default_node(child, *field);
   }

@@ -87,6 +87,8 @@ bool has_type(const std::string& type, const json& value) {
   return value.is_number_integer();
 }
 
+// Returns false if the other checks have nothing to say about the value: it is null where null is
+// allowed, or of the wrong type, which is the only error that is reported then.
 bool Validation::check_type(const SchemaNode& node, const json& value, const std::string& path) {
   if (value.is_null() && node.nullable) return false;
   if (node.int_or_string) {
@@ -152,6 +154,8 @@ void Validation::check_number(const SchemaNode& node, const json& value, const s
   }
 }
 
+// Lists of type set hold no value twice, lists of type map no two items with the same keys.
+// Compared as text, which is canonical because objects are sorted by key.
 void Validation::check_unique(const SchemaNode& node, const json& value, const std::string& path) {
   std::set<std::string> seen;
   for (std::size_t i = 0; i < value.size(); ++i) {
@@ -201,6 +205,7 @@ void Validation::check_object(const SchemaNode& node, const json& value, const s
     if (!value.contains(name)) add("FieldValueRequired", prefix + name, "Required value");
   }
   for (const auto& [name, child] : value.items()) {
+    // Checked by validate_metadata and adopt_identity, not by the schema of a CRD.
     if (path.empty() && (name == "apiVersion" || name == "kind" || name == "metadata")) continue;
     const auto known = node.properties.find(name);
     if (known != node.properties.end()) {

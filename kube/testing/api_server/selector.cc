@@ -49,6 +49,8 @@ ApiError unparsable(std::string_view text) {
   return bad_request("unable to parse requirement: " + std::string{text});
 }
 
+// "key in (a,b)", "key notin (a)", "key!=a", "key=a", "key==a", "!key" or "key", tried in this
+// order: a value may contain no operator, so the first that is found is meant.
 Outcome<LabelRequirement> parse_requirement(std::string_view part) {
   LabelRequirement wanted;
   using Operator = LabelRequirement::Operator;

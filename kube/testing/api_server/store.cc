@@ -51,6 +51,8 @@ std::vector<ObjectAddress> Store::in_namespace(const std::string& ns) const {
   return found;
 }
 
+// Every change takes the next version, of whatever resource it is: versions of one server are in
+// one order, as etcd's revisions are, which watches and bookmarks rely on.
 ChangePtr Store::put(const GroupResource& resource, const ObjectKey& key, json object) {
   CHECK(object["metadata"].is_object());
   const ObjectPtr previous = find(resource, key);
@@ -71,6 +73,8 @@ ChangePtr Store::remove(const GroupResource& resource, const ObjectKey& key) {
   CHECK(previous != nullptr, key.ns + "/" + key.name);
   unindex({resource, key}, *previous);
   collections_[resource].erase(key);
+  // A deletion has a version of its own, above that of the last update: a watch that resumes behind
+  // the update must still see it.
   json last = *previous;
   last["metadata"]["resourceVersion"] = std::to_string(++rv_);
   return record({.rv = rv_,
@@ -97,6 +101,7 @@ void Store::unindex(const ObjectAddress& address, const json& object) {
 
 ChangePtr Store::record(Change change) {
   history_.push_back(std::make_shared<const Change>(std::move(change)));
+  // As etcd's compaction: a watch from before the oldest change that is kept gets 410 Gone.
   while (history_.size() > history_changes_max_) {
     compacted_rv_ = history_.front()->rv;
     history_.pop_front();
@@ -117,6 +122,7 @@ std::vector<ObjectAddress> Store::dependents(const std::string& uid) const {
 }
 
 std::optional<std::vector<ChangePtr>> Store::changes_after(std::int64_t rv) const {
+  // A watch from the compacted version itself misses nothing, hence below and not "at or below".
   if (rv < compacted_rv_) return std::nullopt;
   const auto first = std::upper_bound(
       history_.begin(), history_.end(), rv,
@@ -129,6 +135,8 @@ void Store::compact() {
   history_.clear();
 }
 
+// etcd from a backup, with revisions moved ahead as `etcdctl snapshot restore --bump-revision`
+// does: without that, clients would take old versions for new ones.
 void Store::restore(const Contents& contents) {
   rv_ = std::max(rv_, contents.rv) + kRestoredRevisionBump;
   collections_ = contents.collections;

@@ -37,6 +37,8 @@ WatchStream::WatchStream(const kube::Clock& clock, WatchOptions options,
       initial_end_due_{options_.mark_initial_end},
       next_bookmark_{begin_ + options_.bookmark_interval.value_or(base::Duration{0})} {}
 
+// A watch with a selector sees objects come and go that only change: an object that begins to match
+// is ADDED, one that no longer matches is DELETED. The operator's informers rely on both.
 std::optional<WatchEvent> WatchStream::seen_through_selector(const Change& change) const {
   const Selector& selector = options_.selector;
   const bool before = change.previous && selector.matches(*change.previous);
@@ -62,6 +64,8 @@ void WatchStream::offer(const ChangePtr& change) {
   const std::scoped_lock lock{mu_};
   seen_rv_ = change->rv;
   if (!event || state_ != StreamState::kOpen) return;
+  // A reader that does not read loses its session and has to list again, as with a real server's
+  // cache; memory does not grow with it.
   if (queue_.size() >= kWatchQueueChangesMax) {
     state_ = StreamState::kEnd;
   } else {
@@ -105,12 +109,18 @@ std::string WatchStream::bookmark(std::int64_t rv, bool initial_end) const {
   return line.dump() + "\n";
 }
 
+// Called again and again by the thread of the connection. Each call returns after at most `wait`
+// with what is there now: 1. events, 2. the mark behind the initial ones, 3. the end, 4. a
+// bookmark. kEnd comes only with a call that has nothing else to return.
 StreamState WatchStream::read(std::string& out, base::Duration wait) {
+  // Two clocks: that of the tests, which may stand still or jump, decides about time-outs and
+  // bookmarks; the machine's clock bounds how long this thread waits.
   const base::Duration give_up = clock_.monotonic() + wait;
   const auto real_give_up = std::chrono::steady_clock::now() + wait;
   std::unique_lock lock{mu_};
   while (true) {
     const base::Duration now = clock_.monotonic();
+    // 1. events first: whatever ends the session, nothing before its end is lost
     if (!queue_.empty()) {
       std::deque<WatchEvent> batch = std::exchange(queue_, {});
       lock.unlock();  // Encoding costs; the server's writers must not wait for it.
@@ -121,11 +131,13 @@ StreamState WatchStream::read(std::string& out, base::Duration wait) {
       out += std::exchange(error_line_, {});
       return StreamState::kOpen;
     }
+    // 2. the end of the initial events (sendInitialEvents), once they have been read
     if (initial_end_due_) {
       initial_end_due_ = false;
       out += bookmark(seen_rv_, true);
       return StreamState::kOpen;
     }
+    // 3. the end of the session
     if (cancelled_) return StreamState::kEnd;
     if (state_ != StreamState::kOpen) return state_;
     if (options_.timeout && now >= begin_ + *options_.timeout) {
@@ -133,6 +145,7 @@ StreamState WatchStream::read(std::string& out, base::Duration wait) {
       if (options_.bookmark_interval) out += bookmark(seen_rv_, false);
       return StreamState::kOpen;  // The end comes with the next read.
     }
+    // 4. nothing to tell: a bookmark now and then
     if (options_.bookmark_interval && now >= next_bookmark_) {
       next_bookmark_ = now + *options_.bookmark_interval;
       out += bookmark(seen_rv_, false);
@@ -147,6 +160,8 @@ StreamState WatchStream::read(std::string& out, base::Duration wait) {
 void WatchHub::publish(const ChangePtr& change) {
   const auto lost = lose_next_.find(change->resource.resource);
   const bool lose = lost != lose_next_.end();
+  // Once: a lost event is what a client sees if its watch cache skips one. Only the next list
+  // repairs it.
   if (lose) lose_next_.erase(lost);
   std::erase_if(watches_, [&](const std::weak_ptr<WatchStream>& weak) {
     const std::shared_ptr<WatchStream> watch = weak.lock();

@@ -1,0 +1,77 @@
+// A list whose objects are large comes in smaller pages.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "kube/api/namespace.h"
+#include "kube/client.h"
+#include "kube/testing/fake_transport.h"
+#include "kube/testing/manual_clock.h"
+#include "kube/testing/manual_sleeper.h"
+
+namespace kube {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+int number_in(const std::string& path, const std::string& name) {
+  const auto at = path.find(name + "=");
+  return at == std::string::npos ? 0 : std::stoi(path.substr(at + name.size() + 1));
+}
+
+class ListPages : public ::testing::Test {
+ protected:
+  // A server of `count` objects; the transport takes at most `page_max` of them in one answer.
+  void serve(int count, int page_max) {
+    transport_.set_handler([=, this](const Request& request) -> base::Result<Response> {
+      const int from = number_in(request.path, "continue");
+      const int limit = number_in(request.path, "limit");
+      limits_.push_back(limit);
+      const int end = std::min(from + limit, count);
+      if (end - from > page_max) return base::Error{base::Code::kTooLarge, "above 16 MiB"};
+      json list{{"metadata", {{"resourceVersion", "7"}}}, {"items", json::array()}};
+      if (end < count) list["metadata"]["continue"] = std::to_string(end);
+      for (int i = from; i < end; ++i) list["items"].push_back({{"metadata", {{"name", "n"}}}});
+      return Response{200, {}, list.dump()};
+    });
+  }
+  base::Result<std::string> list(int& items) {
+    return client_.list_json(
+        Namespace::kResource, {.page_items_max = 8}, [&](const json&) { ++items; }, [] {});
+  }
+
+  FakeTransport transport_;
+  ManualClock clock_;
+  ManualSleeper sleeper_{clock_};
+  Client client_{transport_, clock_, sleeper_, {}};
+  std::vector<int> limits_;
+};
+
+TEST_F(ListPages, AreHalvedUntilAnAnswerHoldsThem) {
+  serve(10, 3);
+  int items = 0;
+  const auto version = list(items);
+  ASSERT_TRUE(version.ok()) << version.error().message;
+  EXPECT_EQ(*version, "7");
+  EXPECT_EQ(items, 10);
+  EXPECT_THAT(limits_, ElementsAre(8, 4, 2, 2, 2, 2, 2));
+}
+
+TEST_F(ListPages, OneObjectThatIsTooLargeIsAnError) {
+  serve(10, 0);
+  int items = 0;
+  const auto version = list(items);
+  ASSERT_FALSE(version.ok());
+  EXPECT_EQ(version.error().code, base::Code::kTooLarge);
+  EXPECT_THAT(version.error().message, HasSubstr("16 MiB"));
+  EXPECT_THAT(limits_, ElementsAre(8, 4, 2, 1));
+}
+
+}  // namespace
+}  // namespace kube
