@@ -46,7 +46,4 @@ struct SlurmConf {
 // A whole slurm.conf: comments, continued lines, DEFAULT lines. Errors name the line.
 base::Result<SlurmConf> read_slurm_conf(std::string_view text);
 
-// The names of the keys, for messages and completion.
-std::vector<std::string_view> partition_key_names();
-
 }  // namespace slurm

@@ -14,6 +14,7 @@ using sched::AccountConfig;
 using sched::Limits;
 using sched::UserConfig;
 
+// "parent" is no number of shares: the account's children then share as its parent's (R9.15).
 template <typename T>
 base::Status shares(T& t, std::string_view key, std::string_view value) {
   t.shares = {};
@@ -29,12 +30,13 @@ base::Status priority(T& t, std::string_view key, std::string_view value) {
   return set_integer(t.priority, key, value, {.min = 0, .max = kUint32Max});
 }
 
+// As of_qos() of conf_qos.cc: an action on Limits becomes one on the account or user.
 template <typename T, auto action>
 base::Status of_association(T& t, std::string_view key, std::string_view value) {
   return action(t.limits, key, value);
 }
 
-// What accounts and users have in common: their shares and their limits.
+// The keys that accounts and users have in common: shares and limits.
 template <typename T>
 constexpr std::array kAssociationKeys = {
     ConfKey<T>{"Fairshare", shares<T>},
@@ -58,6 +60,7 @@ constexpr std::array kAssociationKeys = {
 };
 
 // The keys of its own, then those.
+// At compile time, so that the tables of accounts and users are plain arrays like the others.
 template <typename T, std::size_t count>
 constexpr auto with_association_keys(const std::array<ConfKey<T>, count>& own) {
   constexpr std::size_t kAssociationCount = kAssociationKeys<T>.size();
@@ -70,11 +73,13 @@ constexpr auto with_association_keys(const std::array<ConfKey<T>, count>& own) {
 constexpr auto kAccountKeys = with_association_keys(std::array{
     ConfKey<AccountConfig>{"Name", string_key<&AccountConfig::name>},
     ConfKey<AccountConfig>{"Parent", string_key<&AccountConfig::parent>},
+    // For people only.
     ConfKey<AccountConfig>{"Description", ignored<AccountConfig>},
     ConfKey<AccountConfig>{"Organization", ignored<AccountConfig>},
 });
 constexpr auto kUserKeys = with_association_keys(std::array{
     ConfKey<UserConfig>{"Name", string_key<&UserConfig::name>},
+    // A user is listed once for each account. The pair is Slurm's association.
     ConfKey<UserConfig>{"Account", string_key<&UserConfig::account>},
 });
 

@@ -18,12 +18,16 @@ base::Error unknown_word(std::string_view what, std::string_view word,
   return base::invalid_argument(message);
 }
 
+// At the first "=": a value may have one itself.
 std::pair<std::string_view, std::string_view> split_option(std::string_view option) {
   const std::size_t equals = option.find('=');
   if (equals == std::string_view::npos) return {option, {}};
   return {option.substr(0, equals), option.substr(equals + 1)};
 }
 
+// One reader for the cluster, partitions and QOS. It refuses the combinations that are wrong at all
+// three levels; the callers refuse what is wrong at theirs (GANG of a partition, OFF of a QOS). ON
+// is the name that SUSPEND had in old versions (C19).
 base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::string_view text) {
   using sched::PreemptMode;
   constexpr std::array<std::pair<std::string_view, PreemptMode>, 5> kModes = {
@@ -72,6 +76,7 @@ base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::strin
   return modes;
 }
 
+// Zero and UNLIMITED take back what a DEFAULT line has set.
 base::Status set_memory_limit(std::optional<sched::MemoryMiB>& field,
                               const std::optional<sched::MemoryMiB>& other, std::string_view key,
                               std::string_view value) {
@@ -88,6 +93,9 @@ base::Status set_memory_limit(std::optional<sched::MemoryMiB>& field,
   return {};
 }
 
+// The list is of slurm.conf(5), without the keys that change which job runs where. A key that is in
+// no list is refused and not skipped, so an administrator learns which of the settings do nothing
+// here.
 bool is_foreign_key(std::string_view key) {
   constexpr std::array<std::string_view, 62> kForeign = {"AccountingStorageEnforce",
                                                          "AccountingStorageHost",

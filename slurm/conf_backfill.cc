@@ -14,6 +14,8 @@ namespace {
 
 using sched::BackfillParameters;
 
+// The bounds are those of slurm.conf(5), SchedulerParameters, where it names one. The others keep a
+// planning pass from being asked for more jobs than a cluster may hold.
 constexpr std::int64_t kMonthSeconds = 30 * 24 * 3600;
 constexpr int kJobsMax = 1'000'000;
 
@@ -45,6 +47,8 @@ constexpr std::array<BackfillNumber, 7> kBackfillNumbers = {
       &BackfillParameters::node_space_size,
       {.min = 2, .max = 2 * kJobsMax}}}};
 
+// The unit differs by option: bf_window is in minutes, as time limits are, and all others in
+// seconds (8.2).
 struct BackfillTime {
   std::string_view name;
   base::Duration BackfillParameters::*field;
@@ -67,24 +71,31 @@ constexpr std::array<std::string_view, 3> kLockTimes = {"bf_max_time", "bf_yield
 
 }  // namespace
 
+// One table for each type of value. An option that is in none of them is refused: it would change
+// what the backfill does.
 base::Status read_backfill_option(BackfillParameters& backfill, std::string_view key,
                                   std::string_view option) {
   const auto [name, value] = split_option(option);
   const std::string what = std::string{key} + " " + std::string{name};
+  // 1. Options that mean something only to Slurm's threads are accepted and dropped.
   for (const std::string_view throttle : kLockTimes) {
     if (same_word(name, throttle)) return {};
   }
+  // 2. Flags, which take no value.
   for (const BackfillFlag& flag : kBackfillFlags) {
     if (same_word(name, flag.name)) return set_flag(backfill.*(flag.field), key, option, value);
   }
+  // 3. Counts. 0 means "no limit" where the range begins with it.
   for (const BackfillNumber& number : kBackfillNumbers) {
     if (!same_word(name, number.name)) continue;
     return set_integer(backfill.*(number.field), what, value, number.range);
   }
+  // -1 switches the backfill off (8.2).
   if (same_word(name, "bf_interval") && value == "-1") {
     backfill.interval = std::chrono::seconds{-1};
     return {};
   }
+  // 4. Times, in the unit of the option.
   for (const BackfillTime& time : kBackfillTimes) {
     if (!same_word(name, time.name)) continue;
     const base::Result<std::int64_t> read = parse_integer(what, value, time.range);
@@ -92,6 +103,7 @@ base::Status read_backfill_option(BackfillParameters& backfill, std::string_view
     backfill.*(time.field) = std::chrono::seconds{*read * time.unit_seconds};
     return {};
   }
+  // 5. The one priority. Jobs below it get no reservation (8.2).
   if (same_word(name, "bf_min_prio_reserve")) {
     const base::Result<std::int64_t> read =
         parse_integer(what, value, {.min = 0, .max = kUint32Max});

@@ -15,6 +15,8 @@ namespace {
 
 using sched::ClusterParameters;
 
+// Only whole nodes (linear) and parts of nodes (cons_tres). select/cons_res, the older form of
+// cons_tres, was removed from Slurm and is refused as an unknown word.
 base::Status select_type(ClusterParameters& c, std::string_view key, std::string_view value) {
   return choose(c.select, key, value,
                 {{"select/linear", sched::SelectType::kLinear},
@@ -34,6 +36,7 @@ base::Status preempt_type(ClusterParameters& c, std::string_view key, std::strin
                  {"preempt/qos", sched::PreemptType::kQos}});
 }
 
+// YES is the old spelling of ALL.
 base::Status enforce_part_limits(ClusterParameters& c, std::string_view key,
                                  std::string_view value) {
   return choose(c.enforce_part_limits, key, value,
@@ -43,6 +46,8 @@ base::Status enforce_part_limits(ClusterParameters& c, std::string_view key,
                  {"YES", sched::EnforcePartLimits::kAll}});
 }
 
+// PreemptMode of the cluster carries four things: how victims are preempted, whether jobs take
+// turns (GANG), and the two conditions of 7.2.
 base::Status preempt_mode(ClusterParameters& c, std::string_view key, std::string_view value) {
   const base::Result<PreemptModes> modes = parse_preempt_modes(key, value);
   if (!modes) return modes.error();
@@ -53,6 +58,8 @@ base::Status preempt_mode(ClusterParameters& c, std::string_view key, std::strin
   return {};
 }
 
+// One option of PreemptParameters (1.1.1). Called for the old spellings in SchedulerParameters,
+// too, with `key` naming the place that the user wrote.
 base::Status preempt_parameter(ClusterParameters& c, std::string_view key,
                                std::string_view option) {
   const auto [name, value] = split_option(option);
@@ -97,6 +104,8 @@ constexpr std::array<std::string_view, 6> kThrottles = {"batch_sched_delay",  "b
                                                         "max_rpc_cnt",        "max_sched_time",
                                                         "sched_min_interval", "salloc_wait_nodes"};
 
+// One option of the list. Unknown ones are refused rather than ignored: an administrator who moves
+// a configuration here must learn what it does not do.
 base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
                                  std::string_view option) {
   const auto [name, value] = split_option(option);
@@ -161,6 +170,7 @@ base::Status exempt_time(ClusterParameters& c, std::string_view key, std::string
   return {};
 }
 
+// nullopt is UNLIMITED: jobs are not ended for their limits.
 base::Status over_time_limit(ClusterParameters& c, std::string_view key, std::string_view value) {
   const base::Result<std::optional<base::Duration>> time = parse_limit(key, value);
   if (!time) return time.error();
@@ -168,6 +178,9 @@ base::Status over_time_limit(ClusterParameters& c, std::string_view key, std::st
   return {};
 }
 
+// With task/none and CR_CPU the gang counts CPUs; with any plugin that binds tasks it compares
+// cores (6.2). Which of the binding plugins it is makes no difference to the scheduler, so all
+// other words are taken for one.
 base::Status task_plugin(ClusterParameters& c, std::string_view, std::string_view value) {
   c.task_affinity = !same_word(value, "task/none");
   return {};
@@ -200,6 +213,8 @@ constexpr std::array kClusterKeys = {
     ClusterKey{"DefMemPerNode", default_memory_per_node<ClusterParameters>},
     ClusterKey{"MaxMemPerCPU", max_memory_per_cpu<ClusterParameters>},
     ClusterKey{"MaxMemPerNode", max_memory_per_node<ClusterParameters>},
+    // Features that are not there: only the value that switches one off is accepted. An absent GRES
+    // or license would let jobs start that Slurm would keep waiting.
     ClusterKey{"TopologyPlugin", absent_feature<ClusterParameters>},
     ClusterKey{"Licenses", absent_feature<ClusterParameters>},
     ClusterKey{"GresTypes", absent_feature<ClusterParameters>},
@@ -233,6 +248,7 @@ constexpr std::array<FlagWord, 4> kFlagWords = {
      {"CR_ONE_TASK_PER_CORE", &ClusterParameters::one_task_per_core},
      {"CR_CORE_DEFAULT_DIST_BLOCK", &ClusterParameters::core_default_dist_block}}};
 
+// A word of Slurm's that this scheduler does not support gets another message than a misspelling.
 base::Status unknown_select_parameter(std::string_view key, std::string_view word) {
   if (same_word(word, "CR_Pack_Nodes")) return not_supported(std::string{key} + " CR_Pack_Nodes");
   std::vector<std::string_view> allowed;
@@ -241,6 +257,8 @@ base::Status unknown_select_parameter(std::string_view key, std::string_view wor
   return unknown_word(key, word, allowed);
 }
 
+// 1.1: cons_tres must have exactly one unit (Slurm's start-up is fatal otherwise); linear has none,
+// because it gives whole nodes. Memory is managed only if a word says so.
 base::Status select_parameters(ClusterParameters& c, std::string_view value) {
   const std::string key = "SelectTypeParameters";
   const auto wrong = [&](const std::string& what) {
@@ -252,6 +270,7 @@ base::Status select_parameters(ClusterParameters& c, std::string_view value) {
     const auto named = [&](const auto& row) { return same_word(row.name, word); };
     const auto unit = std::find_if(kUnitWords.begin(), kUnitWords.end(), named);
     const auto flag = std::find_if(kFlagWords.begin(), kFlagWords.end(), named);
+    // CR_CPU, CR_Core or CR_Socket: the resource unit, at most once.
     if (unit != kUnitWords.end()) {
       if (c.select == sched::SelectType::kLinear) {
         return wrong("select/linear gives whole nodes; it knows CR_Memory alone");
@@ -277,6 +296,12 @@ base::Status select_parameters(ClusterParameters& c, std::string_view value) {
 
 }  // namespace
 
+// 1. The keys of priorities have their own table, and all others the one above.
+// 2. SelectTypeParameters comes last, when SelectType is known, because its default depends on
+//    that: CR_Core_Memory for cons_tres, nothing for linear.
+//
+// `as_recorded`: a cluster that is described by a slurm.conf is compared with Slurm 22.05. Where a
+// recording of that version and the documentation differ, the recording counts.
 base::Result<sched::ClusterParameters> read_cluster_keys(std::span<const KeyValue> keys) {
   sched::ClusterParameters cluster;
   cluster.task_affinity = false;  // Slurm's default: task/none

@@ -10,6 +10,7 @@ namespace {
 
 using Line = ConfLine;
 
+// Every message of a file begins with its line.
 base::Error at(std::size_t number, const base::Error& error) {
   return error.with_context("line " + std::to_string(number));
 }
@@ -25,6 +26,8 @@ std::vector<KeyValue> with_defaults(const std::vector<KeyValue>& defaults, const
   return keys;
 }
 
+// "NodeName=DEFAULT …" says what the lines behind it have unless they say otherwise; several such
+// lines add up. Keys are applied in order, so the line's own come last and win.
 bool take_default(std::vector<KeyValue>& defaults, const Line& line) {
   if (line.keys.front().value != "DEFAULT") return false;
   defaults.insert(defaults.end(), line.keys.begin() + 1, line.keys.end());
@@ -48,6 +51,7 @@ base::Status read_nodes(const std::vector<Line>& lines, std::vector<sched::NodeS
   return {};
 }
 
+// "Nodes=ALL", and a partition without Nodes, mean the nodes of this file, so nodes are read first.
 base::Status read_partitions(const std::vector<Line>& lines, SlurmConf& conf) {
   std::vector<std::string> all_nodes;
   for (const sched::NodeSpec& node : conf.nodes) all_nodes.push_back(node.name);
@@ -64,6 +68,11 @@ base::Status read_partitions(const std::vector<Line>& lines, SlurmConf& conf) {
 
 }  // namespace
 
+// 1. Take the text apart into lines of keys.
+// 2. Cluster keys may be on any line, and some depend on each other (SelectTypeParameters on
+//    SelectType). They are collected, tried one by one for the line number of a mistake, and then
+//    read together.
+// 3. Nodes, then partitions, each with the DEFAULT lines before it.
 base::Result<SlurmConf> read_slurm_conf(std::string_view text) {
   if (text.size() > kSlurmConfBytesMax) {
     return base::invalid_argument("slurm.conf: larger than " + std::to_string(kSlurmConfBytesMax) +

@@ -19,6 +19,8 @@ void for_each_line(std::string_view text, const Visit& visit) {
   }
 }
 
+// Words of key=value. A word without "=" is refused: in slurm.conf that is an Include, which this
+// reader of one text cannot follow, or a mistake.
 base::Result<std::vector<KeyValue>> read_keys(const std::string& line) {
   const base::Result<std::vector<std::string>> words = split_words(line);
   if (!words) return words.error();
@@ -50,6 +52,7 @@ std::vector<std::string> split_dump(std::string_view text) {
 }
 
 // nullopt: it is no such line.
+// "Kind - name:key=value:key=value", each part quoted if it has to be.
 std::optional<DumpLine> read_dump_line(std::size_t number, std::string_view text) {
   constexpr std::string_view kDash = " - ";
   const std::size_t dash = text.find(kDash);
@@ -68,6 +71,9 @@ std::optional<DumpLine> read_dump_line(std::size_t number, std::string_view text
 
 }  // namespace
 
+// A line that is continued counts by the number of its first line, which is where a user looks for
+// a mistake in it. A line that cannot be read does not stop the others, so that a caller can report
+// all mistakes at once.
 ConfLines read_conf_lines(std::string_view text) {
   ConfLines read;
   std::string joined;
@@ -92,6 +98,7 @@ ConfLines read_conf_lines(std::string_view text) {
       end_line();
     }
   });
+  if (!joined.empty()) end_line();  // nothing follows the last line's backslash
   return read;
 }
 
@@ -109,6 +116,8 @@ DumpLines read_dump_lines(std::string_view text) {
   return read;
 }
 
+// Each line of values becomes a line of keys, the titles being the keys. An empty value means that
+// nothing is set, and is left out.
 ConfLines read_parsable_lines(std::string_view text) {
   ConfLines read;
   std::vector<std::string> titles;
@@ -119,6 +128,8 @@ ConfLines read_parsable_lines(std::string_view text) {
       titles = values;
       return;
     }
+    // `sacctmgr -P` shortens no line, but a person may have: columns that are missing at the end
+    // count as empty.
     ConfLine one{.number = number, .keys = {}};
     for (std::size_t i = 0; i < std::min(values.size(), titles.size()); ++i) {
       if (!values[i].empty()) one.keys.push_back({titles[i], values[i]});

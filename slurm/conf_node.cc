@@ -15,6 +15,8 @@ namespace {
 
 using sched::NodeSpec;
 
+// A file can only say how a node begins. UNKNOWN, the usual value, stands for "ask the node", which
+// here is up.
 base::Status node_state(NodeSpec& n, std::string_view key, std::string_view value) {
   return choose(n.state, key, value,
                 {{"UNKNOWN", sched::NodeState::kUp},
@@ -33,6 +35,7 @@ base::Status real_memory(NodeSpec& n, std::string_view key, std::string_view val
   return set_memory(n.memory, key, value);
 }
 
+// Slurm keeps these counts in 16 bits, of which the two highest values are reserved.
 template <int NodeSpec::*field>
 base::Status node_count(NodeSpec& n, std::string_view key, std::string_view value) {
   return set_integer(n.*field, key, value, {.min = 1, .max = 65'533});
@@ -72,7 +75,11 @@ constexpr std::array kNodeKeys = {
             }},
 };
 
-// Cores and CPUs that belong together (1.3): CPUs are the cores or the threads.
+// Settles what several keys decide together, after all of them are read (1.3).
+// 1. Sockets, if they are not given, follow from the CPUs.
+// 2. CPUs, if they are not given, are all threads. If they are given they must be the cores or the
+//    threads: any other number leaves open what a CPU of this node is.
+// 3. MemSpecLimit is taken off the memory.
 base::Status complete_node(NodeSpec& node, std::span<const KeyValue> keys) {
   const auto given = [&](std::string_view key) {
     return std::any_of(keys.begin(), keys.end(),

@@ -15,6 +15,8 @@ namespace {
 
 using sched::PartitionConfig;
 
+// 1.2.2: NO, YES[:n], FORCE[:n], EXCLUSIVE, with n = 4 by default. YES:1 shares with no job and is
+// NO; FORCE:1 is kept apart, since it may be stacked by preemption.
 base::Status over_subscribe(PartitionConfig& p, std::string_view key, std::string_view value) {
   const std::size_t colon = value.find(':');
   const std::string_view word = value.substr(0, colon);
@@ -44,6 +46,7 @@ base::Status over_subscribe(PartitionConfig& p, std::string_view key, std::strin
   return {};
 }
 
+// Table 1.2.1 says which states take new jobs and which start jobs.
 base::Status partition_state(PartitionConfig& p, std::string_view key, std::string_view value) {
   return choose(p.state, key, value,
                 {{"UP", sched::PartitionState::kUp},
@@ -52,6 +55,7 @@ base::Status partition_state(PartitionConfig& p, std::string_view key, std::stri
                  {"INACTIVE", sched::PartitionState::kInactive}});
 }
 
+// Unlike the cluster's, it may be OFF: then the partition's jobs are never preempted (C7).
 base::Status partition_preempt_mode(PartitionConfig& p, std::string_view key,
                                     std::string_view value) {
   const base::Result<PreemptModes> modes = parse_preempt_modes(key, value);
@@ -70,6 +74,7 @@ base::Status partition_preempt_mode(PartitionConfig& p, std::string_view key,
   return {};
 }
 
+// `Priority=` of old configurations.
 base::Status legacy_priority(PartitionConfig& p, std::string_view key, std::string_view value) {
   const base::Status status =
       set_integer(p.priority_tier, key, value, {.min = 0, .max = kUint16Max});
@@ -151,6 +156,7 @@ constexpr std::array kPartitionKeys = {
                  }},
     PartitionKey{"Priority", legacy_priority},
     PartitionKey{"OverSubscribe", over_subscribe},
+    // The name of OverSubscribe before Slurm 16.05.
     PartitionKey{"Shared", over_subscribe},
     PartitionKey{"Exclusive", exclusive},
     PartitionKey{"ExclusiveUser", boolean_key<&PartitionConfig::exclusive_user>},
@@ -183,6 +189,7 @@ constexpr std::array kPartitionKeys = {
 
 }  // namespace
 
+// Nodes comes last, because "ALL" is what it is without the key, too.
 base::Result<sched::PartitionConfig> read_partition_keys(std::span<const KeyValue> keys,
                                                          std::span<const std::string> all_nodes) {
   PartitionConfig partition;
@@ -190,6 +197,7 @@ base::Result<sched::PartitionConfig> read_partition_keys(std::span<const KeyValu
   if (!status) return status.error();
   if (partition.name.empty()) return base::invalid_argument("PartitionName: is missing");
   std::string_view nodes = "ALL";
+  // The last one counts, as everywhere: a DEFAULT line may have set another.
   for (const KeyValue& key : keys) {
     if (same_word(key.key, "Nodes")) nodes = key.value;
   }
@@ -201,12 +209,6 @@ base::Result<sched::PartitionConfig> read_partition_keys(std::span<const KeyValu
   if (!names) return names.error().with_context("partition " + partition.name + ": Nodes");
   partition.nodes = std::move(names).value();
   return partition;
-}
-
-std::vector<std::string_view> partition_key_names() {
-  std::vector<std::string_view> names;
-  for (const PartitionKey& key : kPartitionKeys) names.push_back(key.name);
-  return names;
 }
 
 }  // namespace slurm

@@ -17,6 +17,8 @@ base::Status priority_type(PriorityParameters& p, std::string_view key, std::str
                  {"priority/multifactor", sched::PriorityType::kMultifactor}});
 }
 
+// Slurm's weights are 32 bits wide: a factor of 0 to 1 times the weight is the term of the priority
+// (chapter 9).
 template <std::uint32_t PriorityParameters::*field>
 base::Status weight(PriorityParameters& p, std::string_view key, std::string_view value) {
   return set_integer(p.*field, key, value, {.min = 0, .max = kUint32Max});
@@ -29,6 +31,7 @@ base::Status weight_tres(PriorityParameters& p, std::string_view key, std::strin
   return {};
 }
 
+// UNLIMITED is a hundred years here, which is as good as no end for half-lives, periods and ages.
 template <base::Duration PriorityParameters::*field>
 base::Status time(PriorityParameters& p, std::string_view key, std::string_view value) {
   const base::Result<std::optional<base::Duration>> read = parse_time(key, value);
@@ -40,6 +43,8 @@ base::Status time(PriorityParameters& p, std::string_view key, std::string_view 
 base::Status usage_reset(PriorityParameters& p, std::string_view key, std::string_view value) {
   using sched::UsageReset;
   if (same_word(value, "NOW")) {
+    // sacctmgr's NOW clears the usage once, when slurmctld reads it. A file that is read at every
+    // start would clear it each time.
     return base::invalid_argument(std::string{key} + " NOW: is a command, not a period; say NONE");
   }
   return choose(p.usage_reset, key, value,
@@ -51,6 +56,7 @@ base::Status usage_reset(PriorityParameters& p, std::string_view key, std::strin
                  {"YEARLY", UsageReset::kYearly}});
 }
 
+// Flags are named by what they switch off in Slurm ("NO_…") and kept as what is on.
 base::Status flags(PriorityParameters& p, std::string_view key, std::string_view value) {
   struct Flag {
     std::string_view name;
@@ -79,6 +85,8 @@ base::Status flags(PriorityParameters& p, std::string_view key, std::string_view
     bool known = false;
     std::vector<std::string_view> names = {"NO_NORMAL_ALL"};
     for (const Flag& flag : kFlags) {
+      // The names are collected beside the search: they are needed only for the message about an
+      // unknown word.
       names.push_back(flag.name);
       if (!same_word(flag.name, word)) continue;
       p.*(flag.field) = flag.set_to;
@@ -104,6 +112,7 @@ constexpr std::array kKeys = {
     Key{"PriorityDecayHalfLife", time<&PriorityParameters::decay_half_life>},
     Key{"PriorityCalcPeriod", time<&PriorityParameters::calc_period>},
     Key{"PriorityUsageResetPeriod", usage_reset},
+    // 0 would divide by zero in the classic formula.
     Key{"FairShareDampeningFactor",
         [](PriorityParameters& p, std::string_view key, std::string_view value) {
           return set_integer(p.dampening, key, value, {.min = 1, .max = kUint16Max});
@@ -113,6 +122,7 @@ constexpr std::array kKeys = {
 
 }  // namespace
 
+// The cluster's keys are told apart by this table, so a key is written down once.
 bool is_priority_key(std::string_view key) {
   for (const Key& row : kKeys) {
     if (same_word(row.name, key)) return true;

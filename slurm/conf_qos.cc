@@ -16,6 +16,7 @@ namespace {
 using sched::Limits;
 using sched::QosConfig;
 
+// Flags that waive limits of partitions, or change whose limits count first (1.4).
 base::Status qos_flags(QosConfig& q, std::string_view key, std::string_view value) {
   struct Flag {
     std::string_view name;
@@ -40,6 +41,8 @@ base::Status qos_flags(QosConfig& q, std::string_view key, std::string_view valu
   return {};
 }
 
+// The QOS of the victim decides how it is preempted (1.4). Without a mode of its own the cluster's
+// counts.
 base::Status qos_preempt_mode(QosConfig& q, std::string_view key, std::string_view value) {
   const base::Result<PreemptModes> modes = parse_preempt_modes(key, value);
   if (!modes) return modes.error();
@@ -54,6 +57,7 @@ base::Status qos_preempt_mode(QosConfig& q, std::string_view key, std::string_vi
   return {};
 }
 
+// -1 is a value too: a QOS may switch the cluster's exempt time off for its jobs.
 base::Status qos_exempt_time(QosConfig& q, std::string_view key, std::string_view value) {
   const base::Result<std::optional<base::Duration>> time = parse_time(key, value);
   if (!time) return time.error();
@@ -61,6 +65,7 @@ base::Status qos_exempt_time(QosConfig& q, std::string_view key, std::string_vie
   return {};
 }
 
+// In thousandths; finer factors are cut off.
 base::Status usage_factor(QosConfig& q, std::string_view key, std::string_view value) {
   const base::Result<std::int64_t> read = parse_millionths(key, value);
   if (!read) return read.error();
@@ -68,6 +73,8 @@ base::Status usage_factor(QosConfig& q, std::string_view key, std::string_view v
   return {};
 }
 
+// Makes an action on Limits one on the QOS that holds them, so that QOS, accounts and users share
+// the actions of limit_actions.h.
 template <auto action>
 base::Status of_qos(QosConfig& q, std::string_view key, std::string_view value) {
   return action(q.limits, key, value);
@@ -90,6 +97,8 @@ constexpr std::array kQosKeys = {
     QosKey{"GraceTime", seconds_key<&QosConfig::grace_time>},
     QosKey{"Flags", qos_flags},
     QosKey{"UsageFactor", usage_factor},
+    // Limits of all jobs of the QOS together, then of each job, each user and each account. Names
+    // that share an action are the spellings of `sacctmgr modify` and of its listings.
     QosKey{"GrpTRES", of_qos<tres_limit<&Limits::group_tres>>},
     QosKey{"GrpJobs", of_qos<count_limit<&Limits::group_jobs>>},
     QosKey{"GrpSubmitJobs", of_qos<count_limit<&Limits::group_submit>>},
@@ -123,6 +132,8 @@ constexpr std::array kQosKeys = {
 
 }  // namespace
 
+// Names of keys are those of `sacctmgr modify` and those of its listings, which are shorter
+// (MaxTRESPU).
 base::Result<sched::QosConfig> read_qos_keys(std::span<const KeyValue> keys) {
   QosConfig qos;
   const base::Status status = apply_keys(qos, keys, kQosKeys, "a QOS");

@@ -16,6 +16,7 @@ std::string cluster_refusal(const Keys& keys) {
   return read.ok() ? "" : read.error().message;
 }
 
+// Two of our fields have defaults that differ from those of slurm.conf.
 TEST(ClusterKeys, AbsentOnesHaveSlurmsDefaults) {
   sched::ClusterParameters want;
   want.task_affinity = false;  // TaskPlugin defaults to task/none
@@ -25,6 +26,9 @@ TEST(ClusterKeys, AbsentOnesHaveSlurmsDefaults) {
   EXPECT_EQ(*read, want);
 }
 
+// Goal: no key is forgotten and none writes another's field. Method: every field differs from its
+// default. The throttles of Slurm's threads (batch_sched_delay, bf_yield_sleep) are read and change
+// nothing.
 TEST(ClusterKeys, ReadsEachKey) {
   const Keys keys = {
       {"selecttype", "select/cons_tres"},
@@ -92,6 +96,8 @@ TEST(ClusterKeys, ReadsEachKey) {
   EXPECT_EQ(*read, want);
 }
 
+// select/cons_tres manages memory unless it is told a unit without _Memory; its default is
+// CR_Core_Memory.
 TEST(ClusterKeys, LinearManagesMemoryOnlyWithCrMemory) {
   EXPECT_FALSE(read_cluster_keys(Keys{{"SelectType", "select/linear"}})->memory);
   EXPECT_TRUE(read_cluster_keys(
@@ -151,6 +157,8 @@ TEST(ClusterKeys, RefusesWithASentence) {
             0U);
 }
 
+// As for the cluster: every field differs from its default. UNLIMITED and ALL are no limit and no
+// list.
 TEST(PartitionKeys, ReadsEachKey) {
   const Keys keys = {
       {"PartitionName", "low"},
@@ -217,6 +225,8 @@ TEST(PartitionKeys, SharingDefaultsToFourAndYesOfOneIsNo) {  // 1.2.2
   EXPECT_EQ(share("EXCLUSIVE"), std::pair(sched::OverSubscribe::kExclusive, 4));
 }
 
+// Keys are applied in order, as a line's own come behind those of DEFAULT lines. Each pair: for one
+// user, for one job.
 TEST(PartitionKeys, TheLastExclusiveCounts) {
   const auto read = [](std::vector<std::string> values) {
     Keys keys = {{"PartitionName", "p"}};
@@ -266,6 +276,7 @@ TEST(P8, APartitionHasNoUnitOfItsOwn) {
       << read.error().message;
 }
 
+// 2 × 4 cores of 2 threads are 16 CPUs; 16000 − 1000 MiB are left for jobs.
 TEST(NodeKeys, MakesOneNodePerName) {
   const Keys keys = {{"NodeName", "n[1-2]"},  {"Sockets", "2"},        {"CoresPerSocket", "4"},
                      {"ThreadsPerCore", "2"}, {"RealMemory", "16000"}, {"MemSpecLimit", "1000"},
@@ -285,6 +296,7 @@ TEST(NodeKeys, MakesOneNodePerName) {
   EXPECT_EQ(read->back(), want);
 }
 
+// 1.3. Without Sockets the CPUs say how many there are: six CPUs of one core each.
 TEST(NodeKeys, CpusAreCoresOrThreads) {
   const auto read = [](const char* cpus) {
     return read_node_keys(Keys{{"NodeName", "n1"},
@@ -299,6 +311,7 @@ TEST(NodeKeys, CpusAreCoresOrThreads) {
   EXPECT_EQ(read_node_keys(Keys{{"NodeName", "n1"}, {"CPUs", "6"}})->front().sockets, 6);
 }
 
+// Names as sacctmgr takes them; the limits share their readers with accounts.
 TEST(QosKeys, ReadsEachKey) {
   const Keys keys = {{"name", "high"},
                      {"Priority", "100"},
@@ -325,6 +338,7 @@ TEST(QosKeys, ReadsEachKey) {
   EXPECT_EQ(*read, want);
 }
 
+// A half-life of 0 means no decay, and a calculation period of "2" is two minutes (1.7).
 TEST(ClusterKeys, ReadsPriorities) {
   const base::Result<sched::ClusterParameters> read =
       read_cluster_keys(Keys{{"PriorityType", "priority/multifactor"},
@@ -354,6 +368,7 @@ TEST(ClusterKeys, ReadsPriorities) {
   EXPECT_TRUE(read->priority == want);
 }
 
+// mem is in MiB, -1 sets no limit, and MaxWall of a minute and a half rounds up to two (1.7).
 TEST(AccountKeys, ReadSharesAndLimits) {
   const base::Result<sched::AccountConfig> account =
       read_account_keys(Keys{{"name", "lab"},
@@ -378,6 +393,8 @@ TEST(AccountKeys, ReadSharesAndLimits) {
   EXPECT_EQ(unknown.error().message, "GrpTRES gres/gpu: not supported yet; leave it out");
 }
 
+// n3 overrides the memory of the DEFAULT line and keeps its CPUs. Partition a has no Nodes, which
+// means all of them.
 TEST(SlurmConf, ReadsAFileWithDefaultsCommentsAndContinuations) {
   const base::Result<SlurmConf> conf = read_slurm_conf(
       "ClusterName=test  # not ours\n"
@@ -399,6 +416,20 @@ TEST(SlurmConf, ReadsAFileWithDefaultsCommentsAndContinuations) {
   EXPECT_EQ(conf->configuration.partitions[1].over_subscribe, sched::OverSubscribe::kForce);
 }
 
+TEST(SlurmConf, ABackslashMayEndTheLastLine) {
+  const base::Result<SlurmConf> conf = read_slurm_conf("NodeName=n1 \\\nCPUs=4 \\");
+  ASSERT_TRUE(conf.ok()) << conf.error().message;
+  ASSERT_EQ(conf->nodes.size(), 1U);
+  EXPECT_EQ(conf->nodes[0].cpus, 4);
+}
+
+TEST(SlurmConf, AWeightBelowZeroIsRefusedAlsoWithoutAWholePart) {
+  EXPECT_EQ(
+      read_slurm_conf("NodeName=n1\nPartitionName=p TRESBillingWeights=CPU=-0.5\n").error().message,
+      "line 2: TRESBillingWeights \"-0.5\": must not be negative");
+}
+
+// Blank lines count. Include cannot be followed, as the text comes without a directory.
 TEST(SlurmConf, NamesTheLine) {
   EXPECT_EQ(read_slurm_conf("\n\nSchedulerTimeSlice=x\n").error().message,
             "line 3: SchedulerTimeSlice \"x\": not a whole number");

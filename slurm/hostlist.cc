@@ -22,6 +22,7 @@ bool is_name_character(char c) {
          c == '_';
 }
 
+// Leading zeros are part of a name: "n08" and "n8" are different nodes.
 std::string padded(std::uint64_t number, std::size_t width) {
   std::string digits = std::to_string(number);
   return digits.size() < width ? std::string(width - digits.size(), '0') + digits : digits;
@@ -32,6 +33,8 @@ class Reader {
  public:
   explicit Reader(std::string_view text) : text_{text} {}
 
+  // The bound on names is checked before they are made, element by element: "n[0-999]m[0-999]" must
+  // not first fill the memory.
   base::Result<std::vector<std::string>> read() {
     std::vector<std::string> names;
     if (text_.empty()) return names;
@@ -54,6 +57,8 @@ class Reader {
     constexpr std::size_t kShownMax = 60;
     std::string shown{text_.substr(0, kShownMax)};
     if (text_.size() > kShownMax) shown += "…";
+    // Shown in part: a list of a mebibyte would fill the event or the terminal that the message
+    // goes to.
     return base::invalid_argument("hostlist \"" + shown + "\": " + what);
   }
   std::string here() const { return " at character " + std::to_string(position_ + 1); }
@@ -74,10 +79,12 @@ class Reader {
         parts.push_back(std::move(literal).value());
       }
       if (names.size() * parts.size() > names_max) return too_many();
-      names = product(names, parts);
-      if (names.front().size() > kHostNameBytesMax) {
+      // Before the names are made: so many of them, each as long as the list, would fill the
+      // memory.
+      if (longest(names) + longest(parts) > kHostNameBytesMax) {
         return wrong("a name is longer than " + std::to_string(kHostNameBytesMax) + " characters");
       }
+      names = product(names, parts);
     }
     if (position_ == begin) return wrong("an empty name" + here());
     return names;
@@ -87,6 +94,13 @@ class Reader {
     return wrong("more than " + std::to_string(kHostlistNamesMax) + " names");
   }
 
+  static std::size_t longest(const std::vector<std::string>& texts) {
+    std::size_t most = 0;
+    for (const std::string& text : texts) most = std::max(most, text.size());
+    return most;
+  }
+
+  // "r[1-2]n[1-2]": the last group counts fastest, as in Slurm: r1n1, r1n2, r2n1, r2n2.
   static std::vector<std::string> product(const std::vector<std::string>& heads,
                                           const std::vector<std::string>& tails) {
     std::vector<std::string> all;
@@ -142,6 +156,8 @@ class Reader {
     }
   }
 
+  // Digits only. More than kDigitsMax are refused while they are read, before the number can
+  // overflow.
   base::Result<std::uint64_t> read_number() {
     const std::size_t begin = position_;
     std::uint64_t number = 0;
@@ -166,6 +182,8 @@ struct Split {
   std::string_view suffix;
 };
 
+// Nodes are usually numbered at the end of their names, perhaps before a suffix such as "-ib". Of a
+// name with several numbers only the last becomes a range: "r1n[1-2]".
 Split split_at_last_number(std::string_view name) {
   std::size_t end = name.size();
   while (end > 0 && !is_digit(name[end - 1])) --end;
@@ -182,12 +200,15 @@ std::uint64_t number_of(std::string_view digits) {
 }
 
 // Names [begin, end) that share prefix and suffix, as "prefix[1-3,7]suffix".
+// A run goes on as long as the next name is the number plus one, padded as the first of the run:
+// 08, 09, 10 are a run; 8 and 09 are not, since expanding pads a range as its first number is.
 std::string write_group(std::span<const Split> group) {
   std::string ranges;
   bool several = false;
   for (std::size_t first = 0; first < group.size();) {
     const std::size_t width = group[first].digits.size();
     std::size_t last = first;
+    // As text and not as numbers: "009" follows "008", "9" does not.
     while (last + 1 < group.size() &&
            group[last + 1].digits == padded(number_of(group[last].digits) + 1, width)) {
       ++last;
@@ -209,6 +230,8 @@ base::Result<std::vector<std::string>> expand_hostlist(std::string_view text) {
   return Reader{text}.read();
 }
 
+// 1. Sort in natural order and drop repetitions, so that equal sets have equal texts.
+// 2. Join neighbors that share prefix and suffix into one group of ranges.
 std::string compress_hostlist(std::span<const std::string> names) {
   std::vector<std::string_view> sorted{names.begin(), names.end()};
   std::sort(sorted.begin(), sorted.end(), base::natural_less);
@@ -221,7 +244,7 @@ std::string compress_hostlist(std::span<const std::string> names) {
   std::string text;
   for (std::size_t begin = 0; begin < splits.size();) {
     std::size_t end = begin + 1;
-    // Only neighbours are joined, so that expanding keeps the order.
+    // Only neighbors are joined, so that expanding keeps the order.
     while (end < splits.size() && !splits[begin].digits.empty() && !splits[end].digits.empty() &&
            splits[end].prefix == splits[begin].prefix &&
            splits[end].suffix == splits[begin].suffix) {

@@ -15,6 +15,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+// A range is padded as its first number is, groups count like digits, and repetitions stay.
 TEST(Hostlist, ExpandsRangesPaddingGroupsAndSuffixes) {
   const std::vector<std::pair<std::string, Names>> cases = {
       {"", {}},
@@ -36,6 +37,8 @@ TEST(Hostlist, ExpandsRangesPaddingGroupsAndSuffixes) {
   }
 }
 
+// Characters count from 1. The bounds hold before any name is made: 1000 × 1000 names are refused
+// at once.
 TEST(Hostlist, SaysWhereTheTextIsWrong) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"n[1-2", "hostlist \"n[1-2\": no ']' for the '[' at character 2"},
@@ -62,6 +65,16 @@ TEST(Hostlist, SaysWhereTheTextIsWrong) {
   }
 }
 
+// A DNS name has 253 characters at most. That holds for every name, not for the first alone: the
+// second number is longer by one.
+TEST(Hostlist, NoNameIsLongerThanAHostsNameMayBe) {
+  const std::string head(252, 'n');
+  EXPECT_TRUE(expand_hostlist(head + "[1-9]").ok());
+  EXPECT_FALSE(expand_hostlist(head + "[1-10]").ok());
+  EXPECT_FALSE(expand_hostlist("n[1-10]" + head).ok());
+}
+
+// n1 and n01 are different names. Of r1n1 the last number is bracketed.
 TEST(Hostlist, CompressesRunsInNaturalOrder) {
   const std::vector<std::pair<Names, std::string>> cases = {
       {{}, ""},

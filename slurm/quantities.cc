@@ -17,6 +17,8 @@ using std::chrono::seconds;
 
 constexpr std::int64_t kFieldMax = 100LL * 365 * 24 * 60 * 60;  // seconds of kUnlimited
 
+// A count without a sign and without a unit. Bounded, so that multiplying it by a unit of up to a
+// day is checked easily (read_time, read_offset).
 std::optional<std::int64_t> number(std::string_view text) {
   std::int64_t value = 0;
   const char* const end = text.data() + text.size();
@@ -40,27 +42,34 @@ std::optional<std::vector<std::int64_t>> colon_numbers(std::string_view text) {
   return fields;
 }
 
+// 1.7: D-H[:M[:S]], or H:M:S, M:S, M. Fields may be larger than their places allow ("90:00" are 90
+// minutes), as in Slurm. A sum beyond kUnlimited is cut to it instead of overflowing.
 std::optional<base::Duration> read_time(std::string_view text) {
   std::int64_t day_count = 0;
   const std::size_t dash = text.find('-');
   if (dash != std::string_view::npos) {
     const std::optional<std::int64_t> read = number(text.substr(0, dash));
     if (!read) return std::nullopt;
+    // 1. The days, if there is a dash.
     day_count = *read;
     text.remove_prefix(dash + 1);
   }
   const std::optional<std::vector<std::int64_t>> fields = colon_numbers(text);
   if (!fields) return std::nullopt;
+  // 2. Hours, minutes and seconds, put to their places from the left.
   std::array<std::int64_t, 3> hms{};  // hours, minutes, seconds
   // With days the numbers begin with hours; without, one or two numbers begin with minutes.
   const std::size_t first = dash == std::string_view::npos && fields->size() < 3 ? 1 : 0;
   for (std::size_t i = 0; i < fields->size(); ++i) hms[first + i] = (*fields)[i];
+  // 3. Each field is compared before it is multiplied, so that neither a product nor the sum
+  //    overflows.
   const auto far = [](std::int64_t count, std::int64_t unit) { return count > kFieldMax / unit; };
   if (far(day_count, 86'400) || far(hms[0], 3'600) || far(hms[1], 60)) return kUnlimited;
   const base::Duration sum = days{day_count} + hours{hms[0]} + minutes{hms[1]} + seconds{hms[2]};
   return std::min(sum, kUnlimited);
 }
 
+// The spellings of "no limit" (1.7).
 bool is_unlimited(std::string_view text) {
   return text == "-1" || same_word(text, "infinite") || same_word(text, "unlimited");
 }
@@ -92,7 +101,8 @@ std::optional<base::Duration> read_offset(std::string_view text) {
   return std::nullopt;
 }
 
-// "14:30", "14:30:10": time since midnight.
+// "14:30", "14:30:10": time since midnight. Slurm's "teatime", "elevenses" and 12-hour clock are
+// not read.
 std::optional<base::Duration> read_time_of_day(std::string_view text) {
   if (same_word(text, "midnight")) return base::Duration{0};
   if (same_word(text, "noon")) return hours{12};
@@ -124,6 +134,9 @@ std::optional<base::Instant> read_date(std::string_view text) {
   return midnight + *time;
 }
 
+// Times of day and dates are the user's local ones. They are worked out as if local time were UTC,
+// and shifted at the end by the zone that holds at that time: across a change to summer time it is
+// not that of now.
 std::optional<base::Instant> read_instant(std::string_view text, Now now) {
   if (same_word(text, "now")) return now.instant;
   if (text.size() > 4 && same_word(text.substr(0, 4), "now+")) {
@@ -140,6 +153,7 @@ std::optional<base::Instant> read_instant(std::string_view text, Now now) {
   if (same_word(text, "tomorrow")) return utc(midnight + days{1});
   if (const std::optional<base::Duration> time = read_time_of_day(text)) {
     const base::Instant at = midnight + *time;
+    // A time of day that has passed today is tomorrow's.
     return utc(at < local ? at + days{1} : at);
   }
   if (const std::optional<base::Instant> date = read_date(text)) return utc(*date);
@@ -160,6 +174,8 @@ base::Result<std::optional<base::Duration>> parse_time(std::string_view what,
   return time;
 }
 
+// Limits have a resolution of minutes and round up, so that "0:30" allows at least what was asked
+// for (1.7).
 base::Result<std::optional<base::Duration>> parse_limit(std::string_view what,
                                                         std::string_view text) {
   base::Result<std::optional<base::Duration>> time = parse_time(what, text);
@@ -183,6 +199,8 @@ base::Result<base::Instant> parse_instant(std::string_view what, std::string_vie
   return *instant;
 }
 
+// Worked out in KiB, the smallest unit, and rounded up to MiB: a job must not get less than it
+// asked for.
 base::Result<sched::MemoryMiB> parse_memory(std::string_view what, std::string_view text) {
   std::string_view digits = text;
   std::int64_t kib_per_unit = 1024;
@@ -216,6 +234,8 @@ base::Result<sched::MemoryMiB> parse_memory(std::string_view what, std::string_v
   return sched::MemoryMiB{(*count * kib_per_unit + 1023) / 1024};
 }
 
+// Fields in front that are 0 are left out, down to the minutes; what follows a larger field has two
+// digits.
 std::string format_run_time(base::Duration duration) {
   const std::int64_t total = std::chrono::floor<seconds>(duration).count();
   const auto field = [](std::int64_t value, const char* format) {

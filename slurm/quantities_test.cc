@@ -35,6 +35,8 @@ TEST(TimeString, ReadsEachForm) {
   }
 }
 
+// Signs (except in -1, which is no limit), blanks, units, and a fourth field are refused. The
+// message begins with the option.
 TEST(TimeString, RefusesWhatIsNoTime) {
   for (const char* text :
        {"", "x", "1:2:3:4", "1-", "-", "1--2", "-5", "1:-2", "1h", " 5", "1-2-3"}) {
@@ -59,6 +61,7 @@ TEST(TimeString, ReadsBackWhatItPrints) {
   }
 }
 
+// 98 s are 1 min 38 s. The leading field has as many digits as it needs, all others two.
 TEST(RunTime, PrintsAsSqueueDoes) {
   EXPECT_EQ(format_run_time(seconds{0}), "0:00");
   EXPECT_EQ(format_run_time(seconds{98}), "1:38");
@@ -76,6 +79,7 @@ TEST(InstantString, ReadsEachForm) {
       {"now+10", now + seconds{10}},
       {"now+2hours", now + hours{2}},
       {"now+1week", now + hours{168}},
+      // Local time is noon, two hours ahead of UTC.
       {"13:00", now + hours{1}},                 // 11:00 UTC, still ahead
       {"11:30", now + hours{23} + minutes{30}},  // passed today
       {"midnight", now + hours{12}},
@@ -94,6 +98,7 @@ TEST(InstantString, ReadsEachForm) {
   }
 }
 
+// 1025 KiB are one KiB more than a MiB, and round up to 2.
 TEST(MemorySize, ReadsUnitsAndRoundsUp) {
   const std::vector<std::pair<std::string, std::int64_t>> cases = {
       {"0", 0}, {"100", 100}, {"100M", 100}, {"1025K", 2}, {"2g", 2'048}, {"1T", 1'048'576}};

@@ -11,14 +11,17 @@
 namespace slurm {
 constexpr int kCountMax = 1'000'000;  // nodes, tasks or CPUs of one job
 
+// An option that may take a value takes it only in the same word ("--nice=5"), as getopt_long() has
+// it.
 enum class Takes { kNothing, kValue, kMaybeValue };
 
-// What to do with each option; `name` is as shown to the user, with its dashes.
+// The action of each option; `name` is as shown to the user, with its dashes.
 struct SbatchOptionActions {
   using Self = SbatchReader&;
   using Text = std::string_view;
   using Action = base::Status (*)(Self, Text name, Text value, bool has_value);
 
+  // Counts are bounded, so that products of them (tasks × CPUs) stay within 64 bits everywhere.
   template <int minimum>
   static base::Status count(std::optional<int>& field, Text name, Text value) {
     const base::Result<std::int64_t> read =
@@ -39,6 +42,7 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // Three-valued: without either option the cluster's JobRequeue decides.
   template <bool wanted>
   static base::Status requeue(Self self, Text, Text, bool) {
     self.options_.request.requeue = wanted;
@@ -56,6 +60,8 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // "-N 2", "-N 2-4". Minimum and maximum are kept apart until finish(): options that come later
+  // may change either.
   static base::Status nodes(Self self, Text name, Text value, bool) {
     const std::size_t dash = value.find('-');
     base::Status status = count<1>(self.min_nodes_, name, value.substr(0, dash));
@@ -99,6 +105,8 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // In natural order and without repetitions, so that equal lists are equal requests whatever the
+  // user wrote.
   template <std::vector<std::string> sched::JobRequest::*field>
   static base::Status node_names(Self self, Text name, Text value, bool) {
     base::Result<std::vector<std::string>> names = expand_hostlist(value);
@@ -109,6 +117,7 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // The last of --exclusive and --oversubscribe counts (1.5), so both write the same field.
   static base::Status exclusive(Self self, Text name, Text value, bool has_value) {
     if (has_value && !same_word(value, "user")) {
       return base::invalid_argument(std::string{name} + "=" + std::string{value} +
@@ -123,6 +132,8 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // One entry of the queue for each name (3.3); a name that does not exist is found when the job is
+  // checked, since that depends on the cluster.
   static base::Status partitions(Self self, Text name, Text value, bool) {
     std::vector<std::string> names = split(value, ',');
     if (names.empty() || std::find(names.begin(), names.end(), "") != names.end()) {
@@ -140,6 +151,7 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // A limit is always set, also for UNLIMITED: without one the partition's default would apply.
   template <std::optional<base::Duration> sched::JobRequest::*field>
   static base::Status limit(Self self, Text name, Text value, bool) {
     const base::Result<std::optional<base::Duration>> read = parse_limit(name, value);
@@ -170,6 +182,7 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // The two values above the greatest one mean "not given" and "infinite" to Slurm.
   static base::Status priority(Self self, Text name, Text value, bool) {
     constexpr std::int64_t kPriorityMax = 4'294'967'293;
     const base::Result<std::int64_t> read =
@@ -201,6 +214,7 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // Only the hint that changes which CPUs are used; the others of Slurm distribute tasks.
   static base::Status hint(Self self, Text name, Text value, bool) {
     if (same_word(value, "nomultithread")) {
       self.options_.request.threads_per_core = 1;
@@ -211,6 +225,8 @@ struct SbatchOptionActions {
                                   ": not supported; nomultithread and multithread are");
   }
 
+  // Accepted with a warning, so that scripts written for Slurm can be submitted as they are. What
+  // would change how the job runs is refused instead.
   static base::Status unused(Self self, Text name, Text, bool) {
     self.options_.warnings.push_back(std::string{name} + " has no effect here");
     return {};
@@ -240,6 +256,8 @@ using Option = SbatchOption;
 using A = SbatchOptionActions;
 using R = sched::JobRequest;
 
+// All options of sbatch that are known. One that is missing here is a mistake of the user; one that
+// is `refused` is a feature that does not exist yet. The messages differ.
 constexpr std::array kOptions = {
     Option{"nodes", 'N', Takes::kValue, A::nodes},
     Option{"ntasks", 'n', Takes::kValue, A::count_of<&R::tasks>},
@@ -289,6 +307,8 @@ constexpr std::array kOptions = {
     Option{"verbose", 'v', Takes::kNothing, A::unused},
     Option{"wckey", 0, Takes::kValue, A::unused},
     Option{"acctg-freq", 0, Takes::kValue, A::unused},
+    // From here on mostly options that would change how the job runs and that no part of kubegang
+    // implements.
     Option{"array", 'a', Takes::kValue, A::refused},
     Option{"bb", 0, Takes::kValue, A::refused},
     Option{"bbf", 0, Takes::kValue, A::refused},
@@ -340,6 +360,8 @@ base::Error unknown(std::string_view option) {
 
 }  // namespace
 
+// A colon separates the components of a heterogeneous job, which would silently become one job
+// otherwise.
 base::Status SbatchReader::add(std::span<const std::string> arguments, const std::string& where) {
   const auto fail = [&](const base::Error& error) {
     return where.empty() ? error : error.with_context(where);
@@ -354,6 +376,8 @@ base::Status SbatchReader::add(std::span<const std::string> arguments, const std
       return fail(
           base::invalid_argument(std::string{word} + ": heterogeneous jobs are not supported"));
     }
+    // sbatch would take the first such word for the script. A line of options has none, so it is a
+    // mistake, most often a value with a blank that is not quoted.
     if (word.size() < 2 || word.front() != '-' || word == "--") {
       return fail(
           base::invalid_argument(in_quotes(word) + ": not an option; options begin with -"));
@@ -392,6 +416,7 @@ base::Status SbatchReader::add_letters(std::span<const std::string> arguments, s
     const Option* const option = find_letter(word[at]);
     if (option == nullptr) return unknown(name);
     const std::string_view rest = word.substr(at + 1);
+    // The rest of the word is the value, also if it looks like letters of options: "-pdebug".
     if (option->takes != Takes::kNothing && !rest.empty()) {
       return option->action(*this, name, rest, true);
     }
@@ -401,6 +426,8 @@ base::Status SbatchReader::add_letters(std::span<const std::string> arguments, s
   return {};
 }
 
+// An option whose value may be left out never takes the next word as its value, as getopt does it:
+// in "--exclusive user" the second word stands by itself.
 base::Status SbatchReader::add_without_value(const SbatchOption& option, std::string_view name,
                                              std::span<const std::string> arguments,
                                              std::size_t& i) {
@@ -411,6 +438,8 @@ base::Status SbatchReader::add_without_value(const SbatchOption& option, std::st
   return option.action(*this, name, arguments[++i], true);
 }
 
+// The script counts as a place of its own, between what was added before it and what is added after
+// it.
 base::Status SbatchReader::add_script(std::string_view script) {
   ++place_;
   const base::Status status = add_directives(script);
@@ -418,6 +447,8 @@ base::Status SbatchReader::add_script(std::string_view script) {
   return status;
 }
 
+// As sbatch reads a script: comments and blank lines may stand between directives; the first
+// command ends them, and a directive behind it is an ordinary comment.
 base::Status SbatchReader::add_directives(std::string_view script) {
   if (script.size() > kBatchScriptBytesMax) {
     return base::invalid_argument("the batch script is larger than " +
@@ -432,10 +463,8 @@ base::Status SbatchReader::add_directives(std::string_view script) {
     if (line.front() != '#') return {};  // the first command ends the directives
     if (line.substr(0, kDirective.size()) != kDirective) continue;
     const std::string where = "line " + std::to_string(number);
-    std::string_view options = line.substr(kDirective.size());
-    const std::size_t comment = options.find(" #");
-    if (comment != std::string_view::npos) options = options.substr(0, comment);
-    const base::Result<std::vector<std::string>> words = split_words(options);
+    const base::Result<std::vector<std::string>> words =
+        split_words(line.substr(kDirective.size()), HashWord::kBeginsComment);
     if (!words) return words.error().with_context(where);
     const base::Status status = add(*words, where);
     if (!status) return status;
@@ -443,9 +472,16 @@ base::Status SbatchReader::add_directives(std::string_view script) {
   return {};
 }
 
+// Settles what depends on several options, whatever order they came in.
+//
+// 1. Tasks follow from tasks per node.
+// 2. Tasks bound the number of nodes: a task does not span nodes.
+// 3. Required nodes raise the minimum, and must not be more than the maximum.
+// 4. The least time limit is not above the limit.
 base::Result<BatchOptions> SbatchReader::finish() const {
   BatchOptions options = options_;
   sched::JobRequest& request = options.request;
+  // 1. How many nodes and tasks.
   request.nodes_given = min_nodes_.has_value();
   request.min_nodes = min_nodes_.value_or(1);
   request.max_nodes = max_nodes_;
@@ -460,7 +496,7 @@ base::Result<BatchOptions> SbatchReader::finish() const {
   }
   // One task is one, on whichever node.
   if (request.tasks == 1 && request.tasks_per_node) request.tasks_per_node = 1;
-  // A task does not span nodes: more nodes than tasks are never used (sbatch(1), --nodes).
+  // 2. A task does not span nodes: more nodes than tasks are never used (sbatch(1), --nodes).
   if (request.nodes_given && tasks_given) {
     if (*request.tasks < request.min_nodes) {
       options.warnings.push_back("--ntasks " + std::to_string(*request.tasks) + " on --nodes " +
@@ -470,8 +506,8 @@ base::Result<BatchOptions> SbatchReader::finish() const {
     }
     request.max_nodes = std::min(*request.max_nodes, *request.tasks);
   }
-  // A required list of several nodes asks for all of them, unless there are fewer tasks: then its
-  // first nodes count.
+  // 3. A required list of several nodes asks for all of them, unless there are fewer tasks: then
+  //    its first nodes count.
   if (request.tasks && static_cast<int>(request.required_nodes.size()) > *request.tasks) {
     request.required_nodes.resize(static_cast<std::size_t>(*request.tasks));
     options.warnings.push_back("--nodelist names more nodes than --ntasks " +
@@ -484,6 +520,7 @@ base::Result<BatchOptions> SbatchReader::finish() const {
                                   " are asked for");
   }
   request.min_nodes = std::max(request.min_nodes, required);
+  // 4. Times.
   if (request.time_min && request.time_limit && *request.time_min > *request.time_limit) {
     return base::invalid_argument("--time-min: longer than --time");
   }

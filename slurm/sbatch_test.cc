@@ -26,6 +26,7 @@ TEST(Sbatch, LeavesDefaultsWhereNothingIsSaid) {
   EXPECT_EQ(read(""), sched::JobRequest{});
 }
 
+// One option in its four spellings: attached or apart, short or long.
 TEST(Sbatch, BareNodeCountSetsMinimumAndMaximum) {
   sched::JobRequest want;
   want.min_nodes = 3;
@@ -39,6 +40,7 @@ TEST(Sbatch, BareNodeCountSetsMinimumAndMaximum) {
   EXPECT_EQ(read("-N3-5"), want);
 }
 
+// -n says nothing about nodes: one node may hold all tasks, or each its own.
 TEST(Sbatch, TaskCountAloneLeavesTheNodeCountOpen) {
   sched::JobRequest want;
   want.tasks = 4;
@@ -46,11 +48,14 @@ TEST(Sbatch, TaskCountAloneLeavesTheNodeCountOpen) {
 }
 
 TEST(Sbatch, TasksPerNodeMakeTasksAndTasksBoundNodes) {
+  // 2 nodes × 4 tasks. Two tasks need at most two of up to four nodes; tasks that follow from tasks
+  // per node bound nothing.
   EXPECT_EQ(read("-N2 --ntasks-per-node=4").tasks, 8);
   EXPECT_EQ(read("-N1-4 -n2").max_nodes, 2);
   EXPECT_EQ(read("-N1-4 --ntasks-per-node=2").max_nodes, 4);
   EXPECT_EQ(read("-n2 --ntasks-per-node=3").tasks_per_node, 3);  // as Slurm 22.05 takes it
   EXPECT_EQ(read("-n1 --ntasks-per-node=3").tasks_per_node, 1);
+  // One task needs one node, so the list's first node is left.
   EXPECT_EQ(read("-n1 -w n[2-3]").required_nodes, std::vector<std::string>{"n2"});
   EXPECT_EQ(read("-n1 -w n[2-3]").min_nodes, 1);
   const base::Result<BatchOptions> fewer = read_sbatch_line("-N4 -n2", kNow);
@@ -59,6 +64,8 @@ TEST(Sbatch, TasksPerNodeMakeTasksAndTasksBoundNodes) {
   EXPECT_EQ(fewer->warnings, std::vector<std::string>{"--ntasks 2 on --nodes 4: 2 nodes are used"});
 }
 
+// Goal: no option is forgotten and none writes another's field. Method: every field differs from
+// its default; 1:29:01 rounds up to 90 minutes.
 TEST(Sbatch, ReadsEveryOptionOfTheRequest) {
   sched::JobRequest want;
   want.name = "load";
@@ -98,6 +105,7 @@ TEST(Sbatch, ReadsEveryOptionOfTheRequest) {
             want);
 }
 
+// Later options win over earlier ones; -w names three nodes, so three is the minimum.
 TEST(Sbatch, ReadsTheRestOfItsSpellings) {
   EXPECT_EQ(read("-s").sharing, sched::Sharing::kOverSubscribe);
   EXPECT_EQ(read("--exclusive").sharing, sched::Sharing::kNode);
@@ -119,6 +127,7 @@ TEST(Sbatch, ReadsTheRestOfItsSpellings) {
   EXPECT_EQ(read("-N1 -N2").min_nodes, 2);  // the later wins
 }
 
+// Each message names the option as the user wrote it, the value, and what to do.
 TEST(Sbatch, RefusesWithASentence) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"-N0", "-N \"0\": must be from 1 to 1000000"},
@@ -147,18 +156,20 @@ TEST(Sbatch, RefusesWithASentence) {
   for (const auto& [line, want] : cases) EXPECT_EQ(refusal(line), want) << line;
 }
 
+// The directive behind `hostname` does not count, and the command line is added to the script's
+// options.
 TEST(SbatchScript, ReadsDirectivesUpToTheFirstCommand) {
   SbatchReader reader{kNow};
   ASSERT_TRUE(reader
                   .add_script("#!/bin/bash\n#SBATCH -N2 # two nodes\n\n# a comment\n"
-                              "#SBATCH --job-name='my job'\nhostname\n#SBATCH -N9\n")
+                              "#SBATCH --job-name='my #job'\nhostname\n#SBATCH -N9\n")
                   .ok());
   const std::vector<std::string> command_line = {"-p", "hi"};
   ASSERT_TRUE(reader.add(command_line, "").ok());
   const base::Result<BatchOptions> options = reader.finish();
   ASSERT_TRUE(options.ok());
   EXPECT_EQ(options->request.min_nodes, 2);
-  EXPECT_EQ(options->request.name, "my job");
+  EXPECT_EQ(options->request.name, "my #job");
   EXPECT_EQ(options->request.partitions, std::vector<std::string>{"hi"});
 }
 
@@ -175,6 +186,7 @@ TEST(SbatchScript, MemoryOfTheCommandLineTakesThePlaceOfTheScripts) {
                    .ok());
 }
 
+// Lines count from 1, blank ones too.
 TEST(SbatchScript, NamesTheLine) {
   SbatchReader reader{kNow};
   const base::Status status = reader.add_script("#!/bin/sh\n\n#SBATCH --nodes=many\n");

@@ -5,6 +5,7 @@
 namespace slurm {
 namespace {
 
+// ASCII only: Slurm's keywords are, and the C library's tolower() would follow the user's locale.
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
@@ -27,6 +28,7 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+// Slurm compares keys and keywords without regard to case.
 bool same_word(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -35,6 +37,7 @@ bool same_word(std::string_view a, std::string_view b) {
   return true;
 }
 
+// Empty parts are kept: "a,,b" has three. The callers say whether that is an error.
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   if (text.empty()) return parts;
@@ -46,6 +49,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+// For messages, which may go into events and terminals: bounded, and without control characters.
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShownMax = 60;
   std::string out = "\"";
@@ -56,6 +60,7 @@ std::string in_quotes(std::string_view text) {
   return out + "\"";
 }
 
+// The whole text must be the number: neither a sign "+" nor blanks nor a unit.
 base::Result<std::int64_t> parse_integer(std::string_view what, std::string_view text,
                                          IntegerRange range) {
   std::int64_t number = 0;
@@ -82,20 +87,27 @@ base::Result<bool> parse_boolean(std::string_view what, std::string_view text) {
   return base::invalid_argument(std::string{what} + " " + in_quotes(text) + ": say YES or NO");
 }
 
-base::Result<std::vector<std::string>> split_words(std::string_view line) {
+// Quotes group and are dropped; a backslash takes the next character as it is, but not within
+// single quotes. '' is an empty word. Nothing is expanded: no variables, no patterns.
+base::Result<std::vector<std::string>> split_words(std::string_view line, HashWord hash) {
   std::vector<std::string> words;
   bool in_word = false;
   char quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
+    // A blank ends a word, unless it is quoted.
     const char c = line[i];
     if (quote == 0 && is_blank(c)) {
       in_word = false;
       continue;
     }
+    // The first character of a word makes it, also if that is a quote: so '' is a word. "#" begins
+    // a comment only here; within a word it is a character like others.
     if (!in_word) {
+      if (c == '#' && hash == HashWord::kBeginsComment) break;
       words.emplace_back();
       in_word = true;
     }
+    // The quotes themselves are dropped: --name="a b" is one word.
     if (quote != 0 && c == quote) {
       quote = 0;
     } else if (quote == 0 && (c == '\'' || c == '"')) {

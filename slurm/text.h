@@ -40,8 +40,14 @@ base::Result<std::int64_t> parse_integer(std::string_view what, std::string_view
 // YES, TRUE, 1 or NO, FALSE, 0 (any case).
 base::Result<bool> parse_boolean(std::string_view what, std::string_view text);
 
+// A word that begins with # outside quotes.
+enum class HashWord {
+  kIsOrdinary,
+  kBeginsComment,  // up to the end of the line, as sbatch reads a directive
+};
 // Splits a command line as a POSIX shell does: blanks separate; quotes and backslash protect;
 // nothing is expanded. kInvalidArgument: a quote is not closed.
-base::Result<std::vector<std::string>> split_words(std::string_view line);
+base::Result<std::vector<std::string>> split_words(std::string_view line,
+                                                   HashWord hash = HashWord::kIsOrdinary);
 
 }  // namespace slurm

@@ -5,6 +5,7 @@
 namespace slurm {
 namespace {
 
+// Quotes within a word join what they enclose to it; a backslash outside of them keeps a blank.
 TEST(SplitWords, SplitsAsAShellDoes) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {"", {}},
@@ -21,12 +22,27 @@ TEST(SplitWords, SplitsAsAShellDoes) {
   EXPECT_FALSE(split_words("a 'b").ok());
 }
 
+TEST(SplitWords, ACommentIsAWordThatBeginsOutsideQuotes) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {" -N2 # two", {"-N2"}},        {" -N2\t# two", {"-N2"}},   {"# all", {}},
+      {" -J 'a #b'", {"-J", "a #b"}}, {" -J a#b", {"-J", "a#b"}}, {" -J a\\ \\#b", {"-J", "a #b"}},
+  };
+  for (const auto& [line, want] : cases) {
+    const auto got = split_words(line, HashWord::kBeginsComment);
+    ASSERT_TRUE(got.ok()) << line;
+    EXPECT_EQ(*got, want) << line;
+  }
+  EXPECT_EQ(*split_words("# all"), (std::vector<std::string>{"#", "all"}));
+}
+
+// The whole text has to be the number: "1x" and "" are none.
 TEST(ParseInteger, NamesTheRange) {
   EXPECT_EQ(*parse_integer("--nodes", "12", {.min = 1}), 12);
   EXPECT_EQ(parse_integer("--nodes", "0", {.min = 1, .max = 9}).error().message,
             "--nodes \"0\": must be from 1 to 9");
   EXPECT_EQ(parse_integer("--nodes", "1x", {}).error().message,
             "--nodes \"1x\": not a whole number");
+  // More than 64 bits hold.
   EXPECT_FALSE(parse_integer("--nodes", "99999999999999999999", {}).ok());
   EXPECT_FALSE(parse_integer("--nodes", "", {}).ok());
 }

@@ -13,6 +13,8 @@
 namespace slurm {
 namespace {
 
+// The trackable resources (TRES) that this scheduler counts. Slurm's names, as in
+// AccountingStorageTRES.
 constexpr std::array<std::pair<std::string_view, sched::Tres>, 4> kNames = {
     {{"cpu", sched::Tres::kCpu},
      {"mem", sched::Tres::kMemory},
@@ -34,6 +36,8 @@ base::Result<Values> parse_each(std::string_view what, std::string_view text, co
       values[kind] = *one;
     }
     if (known) continue;
+    // Resources that Slurm has and this scheduler does not (gres/gpu, fs/disk, energy): another
+    // message than for a misspelling.
     if (name.find('/') != std::string_view::npos || same_word(name, "energy")) {
       return not_supported(std::string{what} + " " + std::string{name});
     }
@@ -44,6 +48,7 @@ base::Result<Values> parse_each(std::string_view what, std::string_view text, co
 
 }  // namespace
 
+// -1 takes a limit back, memory is in MiB unless it has a unit, everything else is a count.
 base::Result<sched::TresLimits> parse_tres_limits(std::string_view what, std::string_view text) {
   using Limit = base::Result<std::optional<std::int64_t>>;
   return parse_each<sched::TresLimits>(
@@ -66,7 +71,13 @@ base::Result<sched::TresWeights> parse_tres_weights(std::string_view what, std::
   });
 }
 
+// Without floating point, so that a weight is the same number on every machine. Digits behind the
+// sixth place are cut off.
 base::Result<std::int64_t> parse_millionths(std::string_view what, std::string_view text) {
+  if (text.starts_with('-')) {  // -0.5 has no negative part that is an integer
+    return base::invalid_argument(std::string{what} + " " + in_quotes(text) +
+                                  ": must not be negative");
+  }
   const std::size_t point = text.find('.');
   std::string digits{text.substr(0, point)};
   std::string after = point == std::string_view::npos ? "" : std::string{text.substr(point + 1)};
@@ -82,10 +93,14 @@ base::Result<std::int64_t> parse_millionths(std::string_view what, std::string_v
   return *whole * 1'000'000 + *part;
 }
 
+// Memory=0.25G is a quarter of a unit for each GiB. Memory is counted in MiB, so the weight for a
+// MiB is 1/1024 of that for a GiB, and 1024 times that for a KiB.
 base::Result<sched::TresWeights> parse_billing_weights(std::string_view what,
                                                        std::string_view text) {
   return parse_each<sched::TresWeights>(
       what, text, [&](sched::Tres kind, std::string_view value) -> base::Result<std::int64_t> {
+        // Integers only. The largest weight is 10^9 units, that is 10^15 millionths, and 1024 times
+        // that still fits into 64 bits.
         std::int64_t multiply = 1;
         std::int64_t divide = 1;
         if (kind == sched::Tres::kMemory && !value.empty()) {
