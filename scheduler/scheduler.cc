@@ -2,6 +2,7 @@
 
 #include "scheduler/engine/engine.h"
 
+// Everything is forwarded: the engine's parts stay out of the public header.
 namespace sched {
 
 Scheduler::Scheduler(Options options) : engine_{std::make_unique<Engine>(options)} {}

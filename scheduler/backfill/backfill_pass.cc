@@ -20,7 +20,7 @@ class Ripe {
   // `ripening` may be null: then nothing is known.
   explicit Ripe(Lookahead::Ripening* ripening) : ripening_{ripening} {}
 
-  // Whether `count` of the sweep's nodes may be ripe by then.
+  // Returns false if fewer than `count` of the sweep's nodes are ripe by then.
   bool suffice(Promises::Sweep& sweep, int count, std::optional<base::Instant> until) {
     if (ripening_ == nullptr) return true;
     for (; sweep.marked_count() < count; ++next_) {
@@ -39,12 +39,15 @@ class Ripe {
   std::size_t next_ = 0;
 };
 
+// Slurm's plan is in whole seconds (0.3).
 base::Instant whole_seconds(base::Instant at) {
   return std::chrono::floor<std::chrono::seconds>(at);
 }
 
 }  // namespace
 
+// bf_resolution puts promises on a grid since the epoch. The promises of different jobs then begin
+// and end at the same instants, so that one can follow another without a gap too short for any job.
 base::Instant BackfillPass::round_down(base::Instant at) const {
   const base::Duration resolution = cluster_.parameters().backfill.resolution;
   return base::slot_begin(base::slot_of(at, resolution), resolution);
@@ -74,6 +77,13 @@ void BackfillPass::begin(base::Instant now) {
   if (parameters.running_job_reserve) promise_running_jobs();
 }
 
+// Tries at most `records` records.
+//
+// 1. If the state has changed since the last step the pass ends, unless bf_continue is set (8.1
+// step 3a). A changed
+//    configuration always ends it: promises are kept by rank, and ranks may be others now.
+// 2. Try the next records. The expected ends of jobs are read once for all of them.
+// 3. With the last record, or at a limit, the pass ends.
 bool BackfillPass::step(base::Instant now, int records) {
   Plan& plan = *plan_;
   const bool changed = plan.version != books_.version();
@@ -96,6 +106,8 @@ bool BackfillPass::step(base::Instant now, int records) {
   return false;
 }
 
+// A next pass over the same version would find the same only if this one saw the whole queue and
+// started nothing. The books never have version 0, so it makes the next pass due.
 bool BackfillPass::finish() {
   passed_until_ = plan_->valid_until;
   const bool unchanged = plan_->complete && plan_->started == 0;
@@ -105,7 +117,8 @@ bool BackfillPass::finish() {
   return true;
 }
 
-// What a job was told before stands if the pass was cut short before it came to the job.
+// A job that the pass came to and that got no promise loses the plan that it was told. If the pass
+// was cut short, jobs that it did not come to keep theirs, since nothing says that it is wrong.
 void BackfillPass::tell_plans() {
   std::set<JobId> reached;
   for (std::size_t i = 0; i < plan_->next; ++i) reached.insert(plan_->records[i].job);
@@ -178,6 +191,7 @@ bool BackfillPass::try_record(const Record& record, base::Instant now) {
   }
   Try tried{.job = *job, .partition = record.partition};
   tried.now_only = gets_no_promise(*job, record.partition, now);
+  // It gets a promise from that age on, so the findings of this pass hold no longer.
   if (const base::Instant old = job->eligible_time + cluster_.parameters().backfill.min_age_reserve;
       now < old) {
     plan_->valid_until = std::min(plan_->valid_until, old);
@@ -245,11 +259,14 @@ void BackfillPass::Failures::go_to(std::uint64_t version, base::Instant now) {
   now_ = now;
 }
 
+// True if whatever keeps `b` from starting keeps `a` from it too: as many nodes or more, for as
+// long or longer, out of the same nodes or fewer, with as many cores on each.
 bool BackfillPass::Failures::needs_no_less(const Need& a, const Need& b) {
   return a.ripening == b.ripening && a.nodes_min >= b.nodes_min && a.limit >= b.limit &&
          b.nodes.contains(a.nodes);
 }
 
+// `all_` is in the order of `until`, so the first that applies reaches furthest. Cost: O(64).
 base::Instant BackfillPass::Failures::until(const Need& need) const {
   const auto found = std::ranges::find_if(
       all_, [&](const Failure& other) { return needs_no_less(need, other.need()); });
@@ -373,6 +390,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   return true;
 }
 
+// bf_node_space_size, whose default is bf_max_job_test (8.2).
 int BackfillPass::space_size() const {
   const BackfillParameters& parameters = cluster_.parameters().backfill;
   return parameters.node_space_size > 0 ? parameters.node_space_size : parameters.max_job_test;

@@ -1,6 +1,6 @@
-// The walk of the backfill by itself: what starts behind jobs that wait, what is promised to whom,
-// and where a pass ends (8.1). Nodes a to d, one job on each. After a pass each job that waited is
-// written as "2 runs c", "1 at 60 abcd" (its promise) or "3 waits".
+// The walk of the backfill by itself: which jobs start behind others that wait, which promises are
+// made, and where a pass ends (8.1). Nodes a to d, one job on each. After a pass each job that
+// waited is written as "2 runs c", "1 at 60 abcd" (its promise) or "3 waits".
 #include "scheduler/backfill/backfill_pass.h"
 
 #include <gtest/gtest.h>
@@ -24,6 +24,7 @@ class BackfillPassTest : public ::testing::Test {
   // Job 9 has a and b until 60; what the tests are about comes behind it.
   void begin(BackfillParameters parameters = {}) {
     Configuration configuration = PassWorld::one_partition();
+    // bf_resolution rounds all times. One second leaves the numbers of the tests as they are.
     parameters.resolution = seconds(1);
     configuration.cluster.backfill = parameters;
     begin_with(configuration);
@@ -84,6 +85,7 @@ class BackfillPassTest : public ::testing::Test {
 TEST_F(BackfillPassTest, AJobStartsBehindAnotherOnlyIfItIsOverByTheOthersStart) {
   begin();
   submit_three();
+  // 2 would end at 31. 3 would end at 121, while all nodes are promised to 1 from 60 to 120.
   EXPECT_EQ(after_pass(1), "1 at 60 abcd, 2 runs c, 3 at 120 d");
 }
 
@@ -93,6 +95,7 @@ TEST_F(BackfillPassTest, AJobThatEndsWithThePromiseIsTooLong) {
   submit(1, 4, 60);
   submit(2, 1, 59);
   submit(3, 1, 58);
+  // Started at 1: 59 s end at 60, 58 s at 59.
   EXPECT_EQ(after_pass(1), "1 at 60 abcd, 2 at 120 c, 3 runs c");
 }
 
@@ -100,6 +103,7 @@ TEST_F(BackfillPassTest, AJobThatEndsWithThePromiseIsTooLong) {
 TEST_F(BackfillPassTest, AJobOfTooLowAPriorityGetsNoPromise) {
   begin({.min_prio_reserve = Priority{1000}});
   submit_three();
+  // Job priorities fall with their numbers and are all below 1000.
   EXPECT_EQ(after_pass(1), "1 waits, 2 runs c, 3 runs d");
 }
 
@@ -110,12 +114,15 @@ TEST_F(BackfillPassTest, AJobThatIsTooYoungGetsNoPromise) {
   EXPECT_EQ(after_pass(1), "1 waits, 2 runs c, 3 runs d");
 }
 
+// bf_job_part_count_reserve: 1 has the one promise. 2 is over before it begins and starts; 3 would
+// need a promise of its own.
 TEST_F(BackfillPassTest, OnlySoManyJobsOfAPartitionGetAPromise) {
   begin({.job_part_count_reserve = 1});
   submit_three();
   EXPECT_EQ(after_pass(1), "1 at 60 abcd, 2 runs c, 3 waits");
 }
 
+// bf_max_job_test counts places of the queue, started or not.
 TEST_F(BackfillPassTest, APassLooksAtSoManyPlacesOfTheQueue) {
   begin({.max_job_test = 1, .node_space_size = 100});
   submit_three();
@@ -133,6 +140,7 @@ TEST_F(BackfillPassTest, APassEndsWhenThePlanIsFull) {
   EXPECT_EQ(after_pass(1), "1 at 60 abcd, 2 runs c, 3 waits");
 }
 
+// bf_max_job_start is for each pass: the next one starts job 3.
 TEST_F(BackfillPassTest, APassStartsSoManyJobs) {
   begin({.max_job_start = 1});
   submit(1, 4, 60);
@@ -142,6 +150,8 @@ TEST_F(BackfillPassTest, APassStartsSoManyJobs) {
   EXPECT_EQ(after_pass(2), "1 at 60 abcd, 2 runs c, 3 runs d");
 }
 
+// Job 1 could start at 60, which is behind 1 + 50 s: without a promise it holds nothing back from 2
+// and 3.
 TEST_F(BackfillPassTest, NothingIsPromisedBehindTheWindow) {
   begin({.window = seconds(50)});
   submit_three();
@@ -162,6 +172,8 @@ TEST_F(BackfillPassTest, APassEndsWhenSomethingChangedBetweenTwoSteps) {
   EXPECT_NE(pass_->passed_version(), world_->books.version());
 }
 
+// bf_continue: the promises made so far may be a little wrong, but jobs far behind in the queue are
+// reached.
 TEST_F(BackfillPassTest, APassGoesOnAfterAChangeIfItIsTold) {
   begin({.continues = true});
   submit_three();
@@ -174,7 +186,7 @@ TEST_F(BackfillPassTest, APassGoesOnAfterAChangeIfItIsTold) {
   EXPECT_EQ(look(), "1 at 60 abcd, 2 runs c, 3 at 120 d");
 }
 
-// What a pass over the same state would find again is known until the first promise begins.
+// A pass over the same state would find the same until the first promise begins.
 TEST_F(BackfillPassTest, AnAnswerHoldsUntilTheFirstPromise) {
   begin();
   submit(1, 4, 60);

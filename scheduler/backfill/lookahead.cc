@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "scheduler/model/allocation_nodes.h"
+#include "scheduler/model/asked_product.h"
 #include "scheduler/place/node_counts.h"
 #include "scheduler/place/sharing.h"
 
@@ -22,7 +23,7 @@ constexpr int kRoomRoundsMax = 16;
 
 }  // namespace
 
-// What a job needs at least, in cores.
+// The least that a job needs, in cores.
 struct Lookahead::Needs {
   Needs(Lookahead& lookahead, const Job& job, PartitionIndex index) {
     const Cluster& cluster = lookahead.cluster_;
@@ -39,7 +40,7 @@ struct Lookahead::Needs {
     // that is refused by it cannot fit.
     cores = (cpus + threads - 1) / threads;
     const int tasks = asked.overcommit ? 1 : std::max(1, asked.tasks_per_node.value_or(1));
-    of_node = std::max(1, (of_task * tasks + threads - 1) / threads);
+    of_node = std::max(1, (asked_product(of_task, tasks) + threads - 1) / threads);
     if (counts.max == 1) of_node = static_cast<int>(std::max<std::int64_t>(of_node, cores));
   }
 
@@ -49,7 +50,7 @@ struct Lookahead::Needs {
   std::int64_t cores = 1;  // in all
 };
 
-// What the nodes in question have free, as jobs leave. A job that does not fit by this count does
+// Free cores of the nodes in question, as jobs leave. A job that does not fit by this count does
 // not fit.
 struct Lookahead::Count {
   Count(Lookahead& lookahead, const Question& question)
@@ -135,6 +136,8 @@ void Lookahead::end() {
   release();
 }
 
+// A trial changes the selector's books and puts them back when it ends. No other part may look at
+// them, or change them, while it lasts.
 void Lookahead::release() {
   trial_.reset();
   gone_ = 0;
@@ -144,6 +147,8 @@ void Lookahead::changed() {
   has_ends_ = false;
 }
 
+// A start is the usual change within a pass. Its end is put into the order, instead of reading all
+// ends anew for each job that the backfill starts.
 void Lookahead::started(const Job& job) {
   ends_version_ = books_.version();
   ripenings_.clear();
@@ -166,6 +171,8 @@ void Lookahead::count_free(const Job& job, int sign) {
   });
 }
 
+// Counted from the jobs that are there, and not by what came and went: the log of moves names
+// nodes, and not how often or why.
 void Lookahead::recount_free(NodeIndex node) {
   if (!cluster_.exists(node)) return;
   int free = cluster_.node(node).cores();
@@ -197,7 +204,8 @@ void Lookahead::note_if_unsettled(const End& end) {
   if (!end.job->ready || end.at >= last) unsettled_.push_back(end.order);
 }
 
-// Cores are counted where no two jobs share one.
+// Where no two jobs share a core, the free cores of a node are its cores without those of its jobs.
+// With gang, or in a partition whose jobs are stacked, a core can be taken and yet be offered.
 bool Lookahead::counts_cores() const {
   const auto& partitions = cluster_.partitions();
   return !cluster_.parameters().gang &&
@@ -262,6 +270,8 @@ void Lookahead::read_moved_ends() {
   for (const NodeIndex node : books_.moves().nodes) recount_free(node);  // 2
 }
 
+// The ends that are kept from pass to pass by way of JobBooks::moves() must be those that reading
+// all jobs anew gives.
 std::string Lookahead::check_invariants() {
   if (ends_version_ == 0) return {};  // no pass yet
   changed();
@@ -329,7 +339,7 @@ void Lookahead::take_away(std::size_t count) {
   }
 }
 
-// Whether the job fits when so many jobs are gone; then it starts at `start`.
+// Asks if the job fits when so many jobs are gone; then it starts at `start`.
 std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone,
                                                 base::Instant start) {
   if (search.count && !search.count->may_fit()) return std::nullopt;
@@ -337,7 +347,8 @@ std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone
   return question_selector(search, search.question.nodes, start);
 }
 
-// Whether an allocated job has no pods on its nodes any longer when the one in question starts.
+// Returns true if an allocated job has no pods on its nodes any longer when the one in question
+// starts.
 bool Lookahead::is_gone_by(const Job& job, base::Instant start) const {
   // Its pods leave soon, but not at this instant.
   if (job.completing()) return start > now_;
@@ -348,7 +359,7 @@ bool Lookahead::is_gone_by(const Job& job, base::Instant start) const {
   return start > now_ && guess_end(*end) <= start;
 }
 
-// Whether the node takes the pods that the job would have there.
+// Returns true if the node takes the pods that the job would have there.
 bool Lookahead::has_room(const Job& job, const NodeAllocation& use, base::Instant start) const {
   const std::optional<int> left = books_.usage().pods_left(use.node);
   int missing = left ? pods_on(job.request, use) - *left : 0;
@@ -362,7 +373,7 @@ bool Lookahead::has_room(const Job& job, const NodeAllocation& use, base::Instan
   return missing <= 0;
 }
 
-// Whether the job fits on these nodes with the books as they are in the trial. Nodes that cannot
+// Asks if the job fits on these nodes with the books as they are in the trial. Nodes that cannot
 // take its pods are left out, and it is asked again.
 std::optional<Lookahead::Answer> Lookahead::question_selector(const Search& search,
                                                               const NodeSet& nodes,

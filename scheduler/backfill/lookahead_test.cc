@@ -48,6 +48,8 @@ class LookaheadTest : public ::testing::Test {
          .now_only = asked.now_only,
          .until = asked.until ? std::optional{at(*asked.until)} : std::nullopt});
     lookahead_.end();
+    // Jobs are taken out and put back while a question is answered; the books must not count that
+    // as a change.
     EXPECT_EQ(world_.books.version(), version) << "it was only asked";
     EXPECT_TRUE(job->pending());
     return text(answer);
@@ -78,6 +80,7 @@ TEST_F(LookaheadTest, AJobThatFitsStartsNow) {
 TEST_F(LookaheadTest, AJobStartsWithTheFirstEndThatIsEnough) {
   running(8, "ab", 60);
   running(9, "c", 30);
+  // d is free and c comes free at 30; a third node comes free only with job 8, at 60.
   EXPECT_EQ(ask(1, 2, 1), "at 30 cd");
   EXPECT_EQ(ask(2, 3, 1), "at 60 abc") << "8 ends as a whole";
   EXPECT_EQ(ask(3, 4, 1), "at 60 abcd");
@@ -85,11 +88,13 @@ TEST_F(LookaheadTest, AJobStartsWithTheFirstEndThatIsEnough) {
 
 TEST_F(LookaheadTest, AStartAfterTheAskedInstantIsOfNoUse) {
   running(9, "abcd", 60);
+  // The first end is at 60: one second before, any answer would be too late.
   EXPECT_EQ(ask(1, 1, 1, {.until = 59}), "later");
   EXPECT_EQ(ask(1, 1, 1, {.until = 60}), "at 60 a");
   EXPECT_EQ(ask(1, 1, 1, {.now_only = true}), "later");
 }
 
+// Five nodes of four: no end of any job helps.
 TEST_F(LookaheadTest, AJobThatNeedsMoreNodesThanThereAreNeverStarts) {
   running(9, "ab", 60);
   EXPECT_EQ(ask(1, 5, 1), "never");
@@ -98,6 +103,7 @@ TEST_F(LookaheadTest, AJobThatNeedsMoreNodesThanThereAreNeverStarts) {
 // Without a limit a job counts for a year.
 TEST_F(LookaheadTest, AJobWithoutALimitEndsInAYear) {
   running(9, "abcd", 60).time_limit.reset();
+  // 365 days × 86,400 s.
   EXPECT_EQ(ask(1, 1, 1), "at 31536000 a");
 }
 
@@ -120,10 +126,13 @@ TEST_F(LookaheadTest, WhatMovedBetweenPassesCounts) {
   Job& longer = running(8, "b", 50);
   running(9, "cd", 60);
   EXPECT_EQ(ask(1, 1, 1), "at 40 a");
+  // 1. A job that ended gives its node at once.
   world_.end(7);
   EXPECT_EQ(ask(1, 1, 2), "at 2 a");
+  // 2. A new one on the same node counts with its own end.
   running(6, "a", 45);
   EXPECT_EQ(ask(1, 1, 3), "at 45 a");
+  // 3. A limit that was changed moves an end that was known.
   longer.time_limit = seconds(44);
   world_.books.moved(longer);
   world_.books.changed();
@@ -144,6 +153,7 @@ TEST_F(LookaheadTest, NodesRipenInTheOrderOfTheEnds) {
     order += world_.cluster.spec_at(node->rank).name +
              std::to_string(base::micros_since_epoch(node->at) / 1'000'000) + " ";
   }
+  // b and d are free now, at 1.
   EXPECT_EQ(order, "b1 d1 c30 a60 ");
   lookahead_.end();
 }

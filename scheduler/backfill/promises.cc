@@ -32,6 +32,7 @@ void Promises::add(const NodeSet& nodes, base::Instant begin, base::Instant end)
   insert(by_end_, &Promise::end);
 }
 
+// Half-open intervals: a promise that begins when another ends does not overlap it.
 bool Promises::overlaps(const NodeSet& nodes, base::Instant begin, base::Instant end) const {
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
     const std::vector<Span>& spans = of_node_[static_cast<std::size_t>(rank)];
@@ -43,6 +44,7 @@ bool Promises::overlaps(const NodeSet& nodes, base::Instant begin, base::Instant
   return false;
 }
 
+// Cost: O(promises of these nodes).
 std::optional<base::Instant> Promises::next_begin(const NodeSet& nodes, base::Instant after) const {
   std::optional<base::Instant> first;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
@@ -53,6 +55,7 @@ std::optional<base::Instant> Promises::next_begin(const NodeSet& nodes, base::In
   return first;
 }
 
+// The end of the window does not count: promises are cut there, and no node really comes free.
 std::optional<base::Instant> Promises::next_end(base::Instant after) const {
   const auto next =
       std::upper_bound(by_end_.begin(), by_end_.end(), after,
@@ -61,7 +64,7 @@ std::optional<base::Instant> Promises::next_end(base::Instant after) const {
   return next->end;
 }
 
-// Whether a node of a promise that begins (or ends, by `key`) at the instant fits.
+// Returns true if a node of a promise that begins (or ends, by `key`) at the instant fits.
 template <typename Fits>
 bool Promises::any_at(base::Instant at, const std::vector<Promise>& order,
                       base::Instant Promise::*key, const Fits& fits) const {
@@ -77,6 +80,8 @@ bool Promises::any_at(base::Instant at, const std::vector<Promise>& order,
   return false;
 }
 
+// The state of a node on both sides of an instant at which promises change. A promise holds its
+// node from its begin on, and no longer at its end.
 bool Promises::free_just_after(int rank, base::Instant at) const {
   const std::vector<Span>& spans = of_node_[static_cast<std::size_t>(rank)];
   return std::none_of(spans.begin(), spans.end(),
@@ -106,6 +111,7 @@ std::optional<base::Instant> Promises::next_gain(const NodeSet& nodes, base::Ins
       gained = nodes.test(rank);
       return gained;
     });
+    // A node that the job may use comes free: it may start then.
     if (gained) return *at;
     const bool taken = any_at(*at, by_begin_, &Promise::begin,
                               [&](int rank) { return free_just_before(rank, *at); });
@@ -114,6 +120,7 @@ std::optional<base::Instant> Promises::next_gain(const NodeSet& nodes, base::Ins
   return std::nullopt;
 }
 
+// Before all instants: the first at() brings in what is in the way at its start.
 void Promises::Sweep::begin(const NodeSet& nodes, base::Duration length) {
   nodes_ = free_ = nodes;
   length_ = length;
@@ -155,6 +162,9 @@ const NodeSet& Promises::Sweep::at(base::Instant start) {
   return free_;
 }
 
+// Promises that ended by the last start have left, so the next in the order of ends is the first
+// after it. It need not be of nodes in question; then the caller finds no more nodes there and asks
+// again.
 std::optional<base::Instant> Promises::Sweep::next_free() const {
   if (left_ == promises_.by_end_.size()) return std::nullopt;
   const base::Instant end = promises_.by_end_[left_].end;

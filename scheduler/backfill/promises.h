@@ -64,7 +64,7 @@ class Promises {
     base::Duration length_{};
     NodeSet nodes_, free_, marked_;
     int count_ = 0, marked_count_ = 0;
-    std::vector<std::uint16_t> blocked_;  // by rank: promises in the way
+    std::vector<std::uint32_t> blocked_;  // by rank: promises in the way
     base::Instant last_{};                // promises that begin by then have entered
     std::size_t entered_ = 0, left_ = 0;  // so many of by_begin_ and by_end_ are done with
   };

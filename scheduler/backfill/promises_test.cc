@@ -36,6 +36,8 @@ TEST(Promises, ASweepLeavesOutNodesThatArePromisedWhileTheJobRuns) {
   promises.add(set(4, "01"), at(100), at(200));
   Promises::Sweep sweep{promises};
   sweep.begin(NodeSet::all(4), std::chrono::seconds{99});
+  // A job of 99 s that starts at 0 ends at 99, before the promise of 100; one that starts at 1 ends
+  // at 100, and the end counts. Of 100 s it is too long even at 0.
   EXPECT_EQ(ranks(sweep.at(at(0))), "0123");
   EXPECT_EQ(ranks(sweep.at(at(1))), "23");
   EXPECT_EQ(ranks(sweep.at(at(199))), "23");
@@ -55,6 +57,7 @@ TEST(Promises, NodesComeFreeAtTheEndsOfPromisesWithinTheWindow) {
     sweep.at(at(start));
     return sweep.next_free();
   };
+  // Node 2 is promised beyond the window of 1000, so it does not come free.
   EXPECT_EQ(next_free(0), at(200));
   EXPECT_EQ(next_free(200), at(300));
   EXPECT_EQ(next_free(300), std::nullopt);
@@ -70,6 +73,8 @@ TEST(Promises, AGainIsLookedForAsFarAsTheJobWouldRun) {
   const NodeSet all = NodeSet::all(4);
   using std::chrono::seconds;
   EXPECT_EQ(promises.next_gain(all, at(0), seconds{10}), at(200));
+  // Node 1 comes free at 300, the end of the slot [200, 300). The slot before it begins at 100,
+  // which a job of 99 s does not reach and one of 100 s does.
   EXPECT_EQ(promises.next_gain(set(4, "1"), at(0), seconds{99}), std::nullopt);
   EXPECT_EQ(promises.next_gain(set(4, "1"), at(0), seconds{100}), at(300));
   EXPECT_EQ(promises.next_gain(all, at(200), seconds{10}), at(300));
@@ -83,6 +88,8 @@ TEST(Promises, PromisesOneAfterTheOtherAreOneSlot) {
   promises.add(set(4, "01"), at(60), at(120));
   promises.add(set(4, "01"), at(120), at(300));
   promises.add(set(4, "2"), at(70), at(400));
+  // The promises change at 60, 70, 300 and 400; 120 is not one of them, as the same nodes go on
+  // being promised. Node 2 comes free at 400, behind the slot [70, 300).
   EXPECT_EQ(promises.next_gain(set(4, "2"), at(0), std::chrono::seconds{69}), std::nullopt);
   EXPECT_EQ(promises.next_gain(set(4, "2"), at(0), std::chrono::seconds{70}), at(400));
   EXPECT_EQ(promises.next_gain(set(4, "1"), at(0), std::chrono::seconds{60}), at(300));
@@ -91,6 +98,7 @@ TEST(Promises, PromisesOneAfterTheOtherAreOneSlot) {
 TEST(Promises, OverlapsAreThoseOfTheSameNodesAtTheSameTime) {
   Promises promises{4, at(1000)};
   promises.add(set(4, "01"), at(100), at(200));
+  // Node 1 within [100, 200); other nodes; before; after, with ends that touch.
   EXPECT_TRUE(promises.overlaps(set(4, "12"), at(150), at(160)));
   EXPECT_FALSE(promises.overlaps(set(4, "23"), at(150), at(160)));
   EXPECT_FALSE(promises.overlaps(set(4, "01"), at(50), at(100)));

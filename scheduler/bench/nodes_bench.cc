@@ -1,5 +1,5 @@
-// What changes of nodes cost, on nodes as Kubernetes has them: labels of their own, and memory that
-// follows what other pods request there.
+// The cost of changes of nodes, on nodes as Kubernetes has them: labels of their own, and memory
+// that follows what other pods request there.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

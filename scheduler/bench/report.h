@@ -15,7 +15,7 @@ namespace bench {
 // Seconds of one iteration by size, by benchmark.
 using Scaling = std::map<std::string, std::map<std::int64_t, double>>;
 
-// The table; the exponent between two neighbouring sizes is log(time ratio) / log(size ratio).
+// The table; the exponent between two neighboring sizes is log(time ratio) / log(size ratio).
 void print_scaling(std::ostream& out, const Scaling& scaling);
 
 void note(Scaling& scaling, const benchmark::BenchmarkReporter::Run& run);

@@ -30,6 +30,8 @@ using namespace sched;  // NOLINT: a program, and everything in it is about the 
 
 // --- told timing: the work that slurmctld was timed with ---
 
+// Jobs are submitted while the partition is down, so that the measured pass finds all of them at
+// once.
 void start_all(benchmark::State& state, const Setup& made, const JobRequest& request) {
   const auto jobs = static_cast<int>(state.range(0));
   Stopwatch stopwatch{state};
@@ -115,6 +117,7 @@ std::unique_ptr<World> blocked(int waiting) {
   return world;
 }
 
+// A pass over a queue of which nothing can start, as after an event that has nothing to do with it.
 void blocked_pass(benchmark::State& state) {
   const auto world = blocked(static_cast<int>(state.range(0)));
   Stopwatch stopwatch{state};
@@ -136,6 +139,7 @@ BENCHMARK(blocked_pass)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 
+// The same when nothing has changed since the last pass: it is left out.
 void blocked_pass_unchanged(benchmark::State& state) {
   const auto world = blocked(static_cast<int>(state.range(0)));
   Stopwatch stopwatch{state};
@@ -336,7 +340,7 @@ BENCHMARK(gang_tick)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
-// A ring of 100 nodes with four jobs over each pair of neighbours, eight deep: one component of 400
+// A ring of 100 nodes with four jobs over each pair of neighbors, eight deep: one component of 400
 // jobs. All other nodes hold four jobs each, every node a component of its own. One job of the ring
 // ends: its successor starts, and run(t) of the ring's nodes is worked out anew.
 void project(benchmark::State& state) {
@@ -516,7 +520,7 @@ std::vector<RestoredJob> stored_jobs(const World& world) {
   return stored;
 }
 
-// What a new operator does with them: all jobs into the books of a new scheduler.
+// Takes all jobs into the books of a new scheduler, as a new operator does.
 void restore(benchmark::State& state) {
   const int waiting = static_cast<int>(state.range(0)) * 2;
   const World world = busy_cluster(waiting, false);

@@ -1,4 +1,4 @@
-// What the benchmarks are made of: clusters of equal or of labelled nodes, jobs, a scheduler with
+// What the benchmarks are made of: clusters of equal or of labeled nodes, jobs, a scheduler with
 // the clock of a benchmark, and the measuring of one piece of work.
 #pragma once
 

@@ -1,4 +1,5 @@
-// What must hold after every step: the life cycle's invariants, and the gang's (6.13); for tests.
+// The conditions that must hold after every step: the life cycle's invariants, and the gang's
+// (6.13); for tests.
 #include <algorithm>
 
 #include "scheduler/engine/engine.h"
@@ -23,6 +24,11 @@ std::string Engine::check_invariants() {
   return turns_->check_invariants();
 }
 
+// 1. An allocation and the states that need one go together, in the job and in the books.
+// 2. A job has all nodes that it asked for, or none.
+// 3. It takes turns if and only if it is ready and neither its user nor an ending keeps it off.
+// 4. A waiting job is in the queue or says why it is not. After a pass to the end of the queue
+//    every job has a reason.
 std::string Engine::check_job(const Job& job) const {
   const std::string name = job_name(job);
   if (job.allocated() != books_.allocated().contains(job.table_order))
@@ -45,6 +51,7 @@ std::string Engine::check_job(const Job& job) const {
   if (job.pending()) {
     const bool timed = admission_.has_timer(job.id);
     if (job.held && !job.queued_in.empty()) return name + ": held and queued";
+    if (!admission_.knows(job)) return name + ": gets no priority";
     if (!job.held && !timed && job.queued_in.empty() && job.reason == Reason::kNone) {
       return name + ": waits without a reason";
     }
@@ -56,8 +63,9 @@ std::string Engine::check_job(const Job& job) const {
   return {};
 }
 
-// No memory over the node's. (That no unit is over its share is a matter of starts: a partition may
-// be given a smaller share while its jobs run.)
+// No memory over the node's, but where select/linear suspends for it as recorded (R5.4). (That no
+// unit is over its share is a matter of starts: a partition may be given a smaller share while its
+// jobs run.)
 std::string Engine::check_node(NodeIndex node) const {
   const NodeSpec& spec = cluster_.node(node);
   MemoryMiB memory{0};
@@ -67,7 +75,11 @@ std::string Engine::check_node(NodeIndex node) const {
       if (use.node == node) memory += use.memory;
     }
   }
-  if (cluster_.parameters().memory && memory > spec.memory) return "node " + spec.name + ": memory";
+  const ClusterParameters& parameters = cluster_.parameters();
+  const bool may_exceed = parameters.as_recorded && parameters.select == SelectType::kLinear;
+  if (parameters.memory && !may_exceed && memory > spec.memory) {
+    return "node " + spec.name + ": memory";
+  }
   return {};
 }
 

@@ -50,7 +50,7 @@ void Engine::on(const NodeRemove& event) {
   removed_nodes_.insert(event.name);
 }
 
-// Nodes that were removed while they had jobs.
+// NodeRemove of a node with jobs leaves it in the books until its last job is gone.
 void Engine::remove_empty_nodes() {
   for (auto at = removed_nodes_.begin(); at != removed_nodes_.end();) {
     const auto node = cluster_.find_node(*at);
@@ -63,6 +63,9 @@ void Engine::remove_empty_nodes() {
   }
 }
 
+// To be called before any event that reads nodes. Changes of hardware give all nodes new ranks, so
+// everything that is kept by rank is made anew; a node that merely reports other memory, labels or
+// state touches that node alone.
 void Engine::settle() {
   cluster_.settle();
   const std::vector<NodeIndex> changed = cluster_.take_changed_nodes();
@@ -80,6 +83,7 @@ void Engine::settle() {
   admission_.release_bad_constraints(now_);
 }
 
+// Bottom up: the queue's gates ask the groups and the books.
 void Engine::rebuild() {
   groups_.rebuild();
   books_.reshape();

@@ -3,8 +3,8 @@
 
 namespace sched {
 
-// Whether the user and the administrator allow it (13.5). A job without an existing partition would
-// wait forever.
+// Returns true if the user and the administrator allow a requeue (13.5). A job without an existing
+// partition would wait forever.
 bool Engine::may_requeue(const Job& job) const {
   return job.request.requeue.value_or(cluster_.parameters().requeue_default) &&
          !partitions_of(cluster_, job.request).empty();
@@ -45,6 +45,8 @@ void Engine::end_by_itself(Job& job, JobState verdict, int exit_code) {
                                 .exit_code = exit_code});
 }
 
+// The caller saw the end of the processes, or lost their node, before the pods are gone: cores and
+// memory are free from here on (R2.1).
 void Engine::on(const JobEnding& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated() || job->ending) return;
@@ -56,7 +58,12 @@ void Engine::on(const JobEnding& event) {
 void Engine::on(const JobGone& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated()) return;
-  if (!job->ending) end_by_itself(*job, event.verdict, event.exit_code);
+  if (!job->ending) {
+    // Its end was moved to the end of its grace time, so after that it is over its time.
+    const bool is_late = job->notice && job->notice->until < now_;
+    const bool times_out = is_late && event.verdict == JobState::kCompleted;
+    end_by_itself(*job, times_out ? JobState::kTimeout : event.verdict, event.exit_code);
+  }
   gone(*job);
 }
 
@@ -90,6 +97,7 @@ void Engine::to_pending(Job& job) {
   const QueueParameters& parameters = cluster_.parameters().queue;
   job.clock = JobClock{.as_of = now_};
   job.charged = base::Duration{0};
+  job.notice.reset();
   ++job.restarts;
   job.start_time.reset();
   // T7: it counts as submitted now, and waits requeue_delay so that it does not bounce at once

@@ -23,9 +23,15 @@ Engine::Engine(Options options)
   rebuild();
 }
 
+// 1. Bring the gang to `now`: what ran until here follows from the state before the event.
+// 2. Settle nodes that were told before, unless more of them may come.
+// 3. Fire timers that are due, so that the event meets the state of this instant.
+// 4. The event itself.
 void Engine::step(base::Instant now, const Event& event) {
   CHECK(now >= now_, std::to_string(base::micros_since_epoch(now)));
-  // What runs beside what follows from nodes' hardware, not from their memory, labels or states.
+  if (!timing_.wakes) make_untold_pass(now);
+  // Which jobs run beside each other follows from the hardware of nodes, not from their memory,
+  // labels or states.
   const auto* const node = std::get_if<NodeUpdate>(&event);
   const bool about_cluster = std::holds_alternative<Configure>(event) ||
                              std::holds_alternative<NodeRemove>(event) ||
@@ -42,6 +48,7 @@ void Engine::step(base::Instant now, const Event& event) {
     fire_timers();
   }
   std::visit([this](const auto& each) { on(each); }, event);
+  if (!timing_.wakes) note_for_passes(event);
 }
 
 std::vector<JobId> Engine::jobs() const {
@@ -52,6 +59,8 @@ std::vector<JobId> Engine::jobs() const {
   return ids;
 }
 
+// In the order in which a pass would try them now. Cost: O(jobs_max) records, more if jobs have
+// several.
 std::vector<JobId> Engine::head_of_queue(std::size_t jobs_max) const {
   std::vector<JobId> ids;
   std::set<JobId> seen;  // a job has a record for each of its partitions
@@ -63,6 +72,8 @@ std::vector<JobId> Engine::head_of_queue(std::size_t jobs_max) const {
   return ids;
 }
 
+// `now` may be later than the last event: times and turns are projected to it, everything else is
+// as of the last event.
 std::optional<JobView> Engine::view(JobId id, base::Instant now) {
   turns_->project();
   const Job* job = books_.find(id);
@@ -85,7 +96,7 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
   }
   if (job->start_time) {
     view.preempt_eligible_time = *job->start_time;
-    // What users see is the start and the exempt time together (R7.43).
+    // Users see the start and the exempt time together (R7.43).
     if (job->allocated()) {
       *view.preempt_eligible_time += preempt::exempt_time(cluster_, *job);
     }
@@ -114,6 +125,7 @@ void Engine::fire_timers() {
   }
 }
 
+// Empty for a job that does not wait, and under priority/basic, where a priority has no factors.
 std::vector<PriorityView> Engine::priorities_of(JobId id, base::Instant now) {
   std::vector<PriorityView> all;
   const Job* job = books_.find(id);

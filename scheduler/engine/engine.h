@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -113,6 +114,8 @@ class Engine final : private PassActions, private gang::TurnEvents {
   }
 
   // --- PassActions ---
+  bool may_start(const Job& job) override;
+  bool may_preempt(const NeedsVictims& needs) override;
   void start(Job& job, PartitionIndex partition, Fits fits) override;
   void preempt_for(Job& preemptor, NeedsVictims needs) override;
 
@@ -124,7 +127,16 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // --- the life cycle, in its order ---
   void begun(Job& job);  // the books' listener: a job has its allocation
   void become_ready(Job& job);
+  bool decides_as_recorded() const;
   bool passes_preemptors_over() const;
+  // Replays: whether a victim that is chosen now is only given notice, and ended by a later pass.
+  bool only_gets_notice(const Job& victim) const;
+  // Replays: what the check of time limits ends of the jobs under notice, if `now_` is about when
+  // it is made. Returns whether there were any.
+  bool end_noticed();
+  // Replays: the pass that came before `now` and is not told, since it started nothing.
+  void make_untold_pass(base::Instant now);
+  void note_for_passes(const Event& event);
   void preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor);
   // Decides the ending, which is final, and begins its grace time. Does nothing if there is one.
   void begin_ending(Job& job, Ending ending);
@@ -145,7 +157,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // Priorities: a period of theirs is over.
   void end_period(base::Instant at);
   void end_told_periods();
-  void take_new_places();
+  void set_priorities(bool changed, const std::function<bool(Job&)>& set);
   bool passes_read_priorities() const;
   // Own timing; nullopt = there is no job whose priority or usage it would change.
   std::optional<base::Instant> period_due() const;
@@ -171,6 +183,11 @@ class Engine final : private PassActions, private gang::TurnEvents {
   std::set<JobId> waiting_resumes_;      // their users resumed them; no row is free yet
   std::uint64_t resumes_version_ = 0;    // when they were last tried
   std::set<std::string> removed_nodes_;  // that still have jobs
+
+  // Replays in which a grace time may begin in a pass that is not told.
+  base::Instant last_pass_{};
+  std::optional<base::Instant> pass_wanted_since_;
+  bool in_untold_pass_ = false;
 };
 
 }  // namespace sched

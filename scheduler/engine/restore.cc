@@ -1,5 +1,5 @@
-// What a new leader knows (architecture.md 3): jobs from their objects, lists and rotation from the
-// timetables that were published.
+// The knowledge of a new leader (architecture.md 3): jobs from their objects, lists and rotation
+// from the timetables that were published.
 #include <algorithm>
 #include <map>
 
@@ -117,8 +117,10 @@ void Engine::restore_from_published(base::Instant now, std::vector<RestoredJob> 
   books_.changed();
 }
 
+// Priorities have come out anew, so the queue is put in order before the first pass.
 void Engine::restore_usage(const UsageState& state, const std::vector<EndedJob>& ended) {
-  if (priorities_.restore_usage(state, ended, now_)) take_new_places();
+  priorities_.restore_usage(state, ended, now_);
+  set_priorities(false, [this](Job& job) { return priorities_.set(job, now_); });
 }
 
 // Run time up to now, from the object's figure and from what was published since.

@@ -49,11 +49,20 @@ void Engine::become_ready(Job& job) {
 
 namespace {
 
-// When the thread of sched/builtin that estimates starts runs next. Recordings begin 1.5 s after
-// slurmctld has started or, where jobs take turns, soon after the end of the first slice. Its
-// interval is read from the first key of SchedulerParameters that ends so.
-base::Instant next_estimates(const ClusterParameters& parameters, base::Instant now) {
+// How long slurmctld's threads have run when a recording begins: 1.5 s or, where jobs take turns,
+// since soon before the first slice; with accounting they begin 0.6 s later.
+base::Duration age_of_slurmctld(const Cluster& cluster) {
   using std::chrono::milliseconds;
+  const ClusterParameters& parameters = cluster.parameters();
+  if (!parameters.gang) return milliseconds{1500};
+  const bool has_accounting = parameters.preempt_type == PreemptType::kQos;
+  return parameters.time_slice + milliseconds{has_accounting ? 100 : 700};
+}
+
+// When the thread of sched/builtin that estimates starts runs next. Its interval is read from the
+// first key of SchedulerParameters that ends so.
+base::Instant next_estimates(const Cluster& cluster, base::Instant now) {
+  const ClusterParameters& parameters = cluster.parameters();
   // The defaults stand for keys that are not set.
   base::Duration interval = std::chrono::seconds{30};
   if (parameters.queue.sched_interval != QueueParameters{}.sched_interval) {
@@ -62,16 +71,98 @@ base::Instant next_estimates(const ClusterParameters& parameters, base::Instant 
     interval = parameters.backfill.interval;
   }
   interval = std::max<base::Duration>(interval, std::chrono::seconds{1});
-  const base::Duration age = parameters.gang ? parameters.time_slice + milliseconds{700}
-                                             : base::Duration{milliseconds{1500}};
+  const base::Duration age = age_of_slurmctld(cluster);
   return base::slot_begin(base::slot_of(now + age, interval) + 1, interval) - age;
+}
+
+bool has_grace_times(const Cluster& cluster) {
+  return std::ranges::any_of(cluster.qos(),
+                             [](const QosConfig& qos) { return qos.grace_time.count() > 0; }) ||
+         std::ranges::any_of(cluster.partitions(), [&](PartitionIndex each) {
+           return cluster.partition(each).config.grace_time.count() > 0;
+         });
+}
+
+// Whether slurmctld's check of time limits, each 30 s, is made about now.
+bool is_limit_check(const Cluster& cluster, base::Instant now) {
+  constexpr base::Duration kInterval = std::chrono::seconds{30};
+  constexpr base::Duration kNear = std::chrono::milliseconds{700};
+  const base::Instant since = now + age_of_slurmctld(cluster) + kNear;
+  return since - base::slot_begin(base::slot_of(since, kInterval), kInterval) <= 2 * kNear;
 }
 
 }  // namespace
 
+// A replay of a recording, not a what-if of a slurm.conf.
+bool Engine::decides_as_recorded() const {
+  return !timing_.wakes && cluster_.parameters().as_recorded;
+}
+
 // P21.
 bool Engine::passes_preemptors_over() const {
-  return !timing_.wakes && cluster_.parameters().as_recorded && is_fifo(cluster_);
+  return decides_as_recorded() && is_fifo(cluster_);
+}
+
+// 7.8 as recorded. The victim is sent SIGTERM and its end moves to the end of its grace time, of
+// which no recording says anything. It is ended when, after that, a pass chooses it again, for
+// another preemptor, or the check of time limits comes by. So where a pass at the time of that
+// check chooses it for the first time, the pass that did so before is not told: it ends now.
+bool Engine::only_gets_notice(const Job& victim) const {
+  if (!decides_as_recorded() || victim.ending) return false;
+  if (victim.notice) return now_ < victim.notice->until;
+  return preempt::grace_time(cluster_, victim).count() > 0 && !is_limit_check(cluster_, now_);
+}
+
+bool Engine::end_noticed() {
+  if (!decides_as_recorded() || !is_limit_check(cluster_, now_)) return false;
+  std::vector<Job*> over;
+  for (const auto& [order, job] : books_.allocated()) {
+    if (job->notice && job->notice->until <= now_ && !job->ending) over.push_back(job);
+  }
+  for (Job* const job : over) must_end(*job, job->notice->preemptor);
+  return !over.empty();
+}
+
+// Slurm makes a pass 3 s after the last one if something has changed, and within a second. A pass
+// that starts nothing leaves no trace, but it may have chosen victims and begun their grace times.
+// If it would have started or ended a job, Slurm did not: something was late, and the pass goes no
+// further.
+void Engine::make_untold_pass(base::Instant now) {
+  constexpr base::Duration kBetween = std::chrono::milliseconds{3020};
+  constexpr base::Duration kLate = std::chrono::seconds{1};
+  if (!pass_wanted_since_ || !decides_as_recorded()) return;
+  const base::Instant at = std::max(*pass_wanted_since_, last_pass_ + kBetween);
+  if (at + kLate >= now || !has_grace_times(cluster_)) return;
+  turns_->go_to(at, false);
+  now_ = at;
+  settle();
+  fire_timers();
+  in_untold_pass_ = true;
+  pass_.run(now_, std::nullopt);
+  in_untold_pass_ = false;
+  last_pass_ = at;
+  pass_wanted_since_.reset();
+}
+
+void Engine::note_for_passes(const Event& event) {
+  if (std::holds_alternative<Pass>(event)) {
+    last_pass_ = now_;
+    pass_wanted_since_.reset();
+  } else if (std::holds_alternative<Submit>(event) || std::holds_alternative<JobGone>(event) ||
+             std::holds_alternative<Release>(event)) {
+    if (!pass_wanted_since_) pass_wanted_since_ = now_;
+  }
+}
+
+bool Engine::may_start(const Job& /*job*/) {
+  return !in_untold_pass_;
+}
+
+bool Engine::may_preempt(const NeedsVictims& needs) {
+  return !in_untold_pass_ || std::ranges::all_of(needs.victims, [&](const Candidate& candidate) {
+    return !candidate.must_end() ||
+           only_gets_notice(*books_.allocated().at(candidate.job->table_order));
+  });
 }
 
 // 7.7: the claim is committed before the victims' endings, and it lasts until the last of them must
@@ -79,16 +170,25 @@ bool Engine::passes_preemptors_over() const {
 void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
   std::vector<std::pair<Job*, PreemptMode>> victims;
   base::Instant until = now_;
+  bool gave_notice = false;
   for (const Candidate& candidate : needs.victims) {
     if (!candidate.must_end()) continue;
     Job& victim = *books_.allocated().at(candidate.job->table_order);
+    if (only_gets_notice(victim)) {
+      if (!victim.notice) {
+        const base::Instant end = now_ + preempt::grace_time(cluster_, victim);
+        victim.notice = Job::Notice{.until = end, .preemptor = preemptor.id};
+      }
+      gave_notice = true;
+      continue;
+    }
     victims.emplace_back(&victim, candidate.mode);
     until = std::max(until, now_ + preempt::grace_time(cluster_, victim));
   }
   const ClusterParameters& parameters = cluster_.parameters();
   const base::Duration at_most = parameters.kill_wait + parameters.message_timeout;
-  if (passes_preemptors_over()) {
-    preemptor.passed_over_until = next_estimates(parameters, now_);
+  if (passes_preemptors_over()) preemptor.passed_over_until = next_estimates(cluster_, now_);
+  if (passes_preemptors_over() || gave_notice) {
     preemptor.preempts_until = now_ + at_most;
   } else {
     // Decided before the endings (architecture.md 3, commit point 4): otherwise a new leader would
@@ -98,10 +198,13 @@ void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
   for (const auto& [victim, mode] : victims) preempt(*victim, mode, preemptor.id);
 }
 
+// P7: a job that the gang kills gets its grace time like any other victim. Slurm's gang kills at
+// once.
 void Engine::must_end(Job& victim, std::optional<JobId> preemptor) {
   preempt(victim, preempt::effective_mode(cluster_, victim), preemptor);
 }
 
+// A job that was never going to run had no timer (TimeLimits::arm).
 void Engine::resumed(Job& job) {
   if (!job.limit_timer) limits_.arm(job, now_);
 }
@@ -109,7 +212,9 @@ void Engine::resumed(Job& job) {
 // 7.7 steps 2a, 2c and 2d; also for victims that the gang stops (P7).
 void Engine::preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor) {
   const bool requeue = mode == PreemptMode::kRequeue && may_requeue(victim);
-  base::Instant grace_end = now_ + preempt::grace_time(cluster_, victim);
+  const base::Duration grace =
+      victim.notice ? base::Duration{0} : preempt::grace_time(cluster_, victim);
+  base::Instant grace_end = now_ + grace;
   if (victim.time_limit && grace_end > now_) {  // 7.8 step 2: no later than its own end
     turns_->charge(victim);
     const base::Duration left = *victim.time_limit - turns_->run_time(victim, now_);

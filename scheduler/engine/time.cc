@@ -27,18 +27,22 @@ void Engine::on(const Wake&) {
 }
 
 void Engine::end_period(base::Instant at) {
-  if (priorities_.end_period(at)) take_new_places();
+  const bool changed = priorities_.end_period(at);
+  set_priorities(changed, [&](Job& job) { return priorities_.set_again(job, at); });
 }
 
-// Jobs whose priorities changed take their new places in the queue. A pass looks at them again only
-// if it may find something else: mostly all get older together and keep their order.
-void Engine::take_new_places() {
-  const bool moved = admission_.reorder_all();
-  if (moved || passes_read_priorities()) books_.changed();
+// Every waiting job gets the priority that set(job) gives it, which returns whether it is another
+// one, and the jobs take their new places in the queue. A pass looks at them again only if it may
+// find something else: mostly all get older together and keep their order. `changed`: other
+// priorities have changed already.
+void Engine::set_priorities(bool changed, const std::function<bool(Job&)>& set) {
+  const bool moved = admission_.set_priorities([&](Job& job) { changed = set(job) || changed; });
+  if (changed && (moved || passes_read_priorities())) books_.changed();
 }
 
-// Whether a pass depends on priorities or usage by more than the order of the queue: a least
-// priority for promises, preemption by priority (7.2), or a limit on decayed run time (GrpWall).
+// Returns true if a pass depends on priorities or usage by more than the order of the queue: a
+// least priority for promises, preemption by priority (7.2), or a limit on decayed run time
+// (GrpWall).
 bool Engine::passes_read_priorities() const {
   const ClusterParameters& parameters = cluster_.parameters();
   if (parameters.backfill.min_prio_reserve > Priority{0}) return true;
@@ -56,6 +60,8 @@ bool Engine::passes_read_priorities() const {
          std::ranges::any_of(cluster_.accounts().all(), limits_wall, &Association::limits);
 }
 
+// An idle cluster needs no periods: usage decays by the time that has passed, however many periods
+// that are.
 std::optional<base::Instant> Engine::period_due() const {
   if (books_.allocated().empty() && admission_.queue().size() == 0) return std::nullopt;
   return priorities_.next_due();
@@ -69,7 +75,11 @@ void Engine::end_told_periods() {
   }
 }
 
+// A recording says itself when Slurm made a pass and of which kind. sched/builtin has no backfill:
+// its second thread only estimates starts, so that the main pass stands in for it.
 void Engine::on(const Pass& event) {
+  // A recording tells the check as a pass. What it ends, a true pass there would not see yet.
+  if (end_noticed()) return;
   if (event.main) pass_.run(now_, std::nullopt);
   if (!event.backfill) return;
   if (cluster_.parameters().scheduler == SchedulerType::kBuiltin) {  // it has none
@@ -116,6 +126,7 @@ std::optional<base::Instant> Engine::next_due() {
   return due;
 }
 
+// kNever for a job without an allocation or on its way out: no turn brings it there.
 base::Instant Engine::when_has_run(JobId id, base::Duration work, base::Instant until) {
   const Job* job = books_.find(id);
   if (job == nullptr || !job->allocated() || job->completing()) return base::kNever;

@@ -3,6 +3,10 @@
 
 namespace sched {
 
+// 1. The priority is taken before the job is refused: under priority/basic a refused job uses a
+// number up, too.
+// 2. What the partitions, and then the limits, never accept is turned away (R9.8).
+// 3. The job enters the table, is counted as submitted, and is admitted to its queues.
 void Engine::on(const Submit& event) {
   if (books_.find(event.request.id) != nullptr) return;
   const bool held = event.request.hold || event.request.suspend;
@@ -64,6 +68,7 @@ void Engine::on(const Update& event) {
   }
 }
 
+// 13.2. Holds of the user and of the administrator differ by their reasons only.
 void Engine::on(const Hold& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
@@ -77,6 +82,7 @@ void Engine::on(const Hold& event) {
   if (job->pending()) admission_.admit(*job, now_);
 }
 
+// Takes a hold of any kind back, and with it a suspend of a waiting job, which was a hold.
 void Engine::on(const Release& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state) || !job->held) return;
@@ -110,6 +116,7 @@ void Engine::on(const Cancel& event) {
                             .preemptor = {}});
 }
 
+// 13.5: the job ends without a grace time, and waits anew once its pods are gone.
 void Engine::on(const Requeue& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
@@ -165,6 +172,10 @@ void Engine::on(const UserSuspend& event) {
   turns_->mark_nodes(*job);
 }
 
+// 1. A job that waits: the suspend was a hold, unless another hold came on top of it.
+// 2. A job that had kept its cores (T11) waits for its next turn.
+// 3. A job that had given them back (T10) needs a row again. If none is free it stays suspended,
+//    and is tried again whenever something has changed.
 void Engine::on(const UserResume& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;

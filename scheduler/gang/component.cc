@@ -9,6 +9,8 @@
 namespace sched::gang {
 namespace {
 
+// Stops and resumes are dropped: callers read from the lists which jobs run. A kill is reported
+// because it changes a job's state, which the lists alone cannot do.
 void take_kills(GangLists& lists, std::vector<Action>& kills) {
   for (const Action& action : lists.take_actions()) {
     if (action.kind == ActionKind::kKill) kills.push_back(action);
@@ -94,6 +96,8 @@ class Projector {
     if (!blocked_.empty()) find_slots();
   }
 
+  // The pods that run in the slot that the lists describe, ascending. A dying job runs whatever the
+  // lists say; jobs over its units do not, whatever the lists say.
   timetable::PodSet running() const {
     timetable::PodSet run;
     run.reserve(slots_.size());
@@ -116,12 +120,17 @@ class Projector {
     }
   }
 
+  // Only the first kill matters: the projection is made anew when it happens, because the ending of
+  // the victim is not foreseeable (grace time, pods that stop).
   void note_kills(base::Instant at) {
     for (const Action& action : lists_.take_actions()) {
       if (action.kind == ActionKind::kKill && !out_.kill_at) out_.kill_at = at;
     }
   }
 
+  // Step 2. Plays one boundary or pending op after the other, and notes which jobs run in between.
+  // Pending ops are played although they may still change: they decide run(t) as far as is known
+  // now, and an event that changes them has the component projected anew.
   void play_pending() {
     at_ = out_.settled = state_.base;
     out_.settled_places = lists_.places();
@@ -156,12 +165,14 @@ class Projector {
     note_kills(at_);
   }
 
+  // Steps 4 and 5. Cost: at most kCycleSlotsMax ticks, each with a comparison of its signature with
+  // those before it.
   void find_loop(const Need& need) {
     const std::int64_t first = base::slot_of(at_, grid_.slice);
-    // What follows a slot is decided by its signature, so the first signature that comes again
-    // closes a loop. All signatures are kept, and not the first one only, because the first slots
-    // often lead into the loop without being part of it: a job that joined as FILLER moves to the
-    // back at its second tick (R6.6).
+    // A slot's signature decides everything that follows it, so the first signature that comes
+    // again closes a loop. All signatures are kept, and not the first one only, because the first
+    // slots often lead into the loop without being part of it: a job that joined as FILLER moves to
+    // the back at its second tick (R6.6).
     const GangLists at_first = lists_;
     std::vector<std::vector<std::int32_t>> signatures;
     std::vector<timetable::PodSet> runs;
@@ -195,7 +206,7 @@ class Projector {
     set_loop(at_first, first, 0, window(runs), runs);
   }
 
-  // Whether run(t) up to known_until is enough, with these pods seen.
+  // Returns true if run(t) up to known_until is enough, with these pods seen.
   bool suffices(const Need& need, const std::vector<bool>& seen) const {
     return need.until <= out_.known_until &&
            std::all_of(need.seen.begin(), need.seen.end(),
@@ -286,6 +297,9 @@ std::vector<JobId> members_of(const ComponentState& state) {
   return members;
 }
 
+// A pod counts as changed unless its former timetable says the same of it from `from` on. Neighbors
+// of a component therefore do not cost an API write when a job joins that leaves their turns as
+// they were.
 std::vector<bool> changed_pods(const Component& component, base::Instant from) {
   const std::vector<JobId>& members = component.projection.members;
   std::vector<bool> changed(members.size(), true);

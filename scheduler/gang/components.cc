@@ -1,5 +1,5 @@
-// What happens to tracked jobs: each event plays the components around the job to now, changes
-// their lists and marks their projections stale.
+// The events of tracked jobs. Each plays the components around the job to now, changes their lists
+// and marks their projections stale.
 #include "scheduler/gang/components.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ void Components::start(Job& job, base::Instant now) {
   if (around.components.empty() && around.loose.empty()) return;  // 1
   if (!has_rivals(job)) return;               // beside a component, in conflict with no job
   Component& component = merge(around, now);  // 2
-  // Whether the start is urgent is asked of a copy: in the lists themselves the job may have to
-  // stand behind others that have been waiting to join.
+  // A copy is asked if the start is urgent: in the lists themselves the job may have to stand
+  // behind others that have been waiting to join.
   GangLists trial = component.state.lists;
   trial.start(newcomer(job.id));
   base::Instant publish_at = now;
@@ -115,6 +115,9 @@ void Components::leave(Job& job, base::Instant now) {
   split(component.upkeep.id, now, now);
 }
 
+// The lists have taken the victim's row away already (GangLists::stop). From now on the projection
+// says that it runs until its pods are gone, and that jobs over its units wait (13.10): freezing a
+// job that handles SIGTERM would make it miss its grace time.
 void Components::set_dying(Job& job, base::Instant now) {
   if (job.component == nullptr) return;
   Component& component = *job.component;
@@ -125,6 +128,9 @@ void Components::set_dying(Job& job, base::Instant now) {
   mark_stale(component, now, now);
 }
 
+// Applies a changed slice length or lead. Each component is brought to now under the old grid
+// first, since its pending slots are counted in old slices; afterwards all are projected anew,
+// because a cycle is counted in slots of one length.
 void Components::configure(base::Instant now) {
   const ClusterParameters& parameters = cluster_.parameters();
   grid_.lead = parameters.timetable_lead;
@@ -147,10 +153,11 @@ void Components::configure(base::Instant now) {
   }
 }
 
+// `suspended` stays false: a job that enters the lists has the right to run at once if it fits (6.9
+// step 3). Callers that rebuild lists set it.
 Newcomer newcomer_of(const Job& job, const Cluster& cluster) {
   const PreemptMode mode = preempt::effective_mode(cluster, job);
   return {.job = job.id,
-          .table_order = job.table_order,
           .partition = *job.partition,
           .allocation = &job.allocation,
           .held = job.user_suspended,
@@ -162,12 +169,16 @@ Newcomer Components::newcomer(JobId id) const {
   return newcomer_of(*jobs_.find(id), cluster_);
 }
 
+// A node that is marked twice keeps the earlier instant: a rewrite that is due sooner contains the
+// later change too.
 void Components::mark(const Job& job, base::Instant publish_at) {
   if (!publishes_) return;
   for (const NodeAllocation& use : job.allocation.nodes)
     dirty_nodes_.set_no_later(use.node, publish_at);
 }
 
+// To be called before the projection is replaced. Run time since the last charge is read from the
+// projection; a new one knows nothing of the time before its `base`.
 void Components::settle_clocks(const Component& component) {
   for (const JobId member : component.projection.members) {
     if (Job* job = jobs_.find(member)) settle_(*job);
@@ -175,7 +186,7 @@ void Components::settle_clocks(const Component& component) {
 }
 
 // Marks the projection stale and reports all members in take_touched(). What was projected so far
-// is kept as "before". If a member is dying, projects at once: its neighbours must not run although
+// is kept as "before". If a member is dying, projects at once: its neighbors must not run although
 // the lists would let them.
 void Components::mark_stale(Component& component, base::Instant now, base::Instant publish_at) {
   if (!component.upkeep.stale && component.upkeep.before.empty()) remember(component, component);

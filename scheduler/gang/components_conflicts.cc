@@ -6,6 +6,7 @@
 namespace sched::gang {
 namespace {
 
+// One bit for each socket, in the place of a core.
 CoreSet sockets_of(const CoreSet& cores, const NodeSpec& node) {
   CoreSet sockets;
   for (int core = cores.next(0); core >= 0; core = cores.next(core + 1)) {
@@ -46,6 +47,8 @@ bool share(const Cluster& cluster, const NodeAllocation& use, const Job& job) {
 
 }  // namespace
 
+// Symmetric, and independent of whether the jobs are tracked: also asked of jobs that are not ready
+// yet. Cost: O(nodes of a × nodes of b).
 bool Components::conflicts(const Job& a, const Job& b) const {
   if (!related(cluster_, a, b)) return false;
   for (const NodeAllocation& use : a.allocation.nodes) {
@@ -65,6 +68,7 @@ void Components::for_each_rival(const Job& job, const Visit& visit) const {
   }
 }
 
+// Cost: O(jobs on the nodes of `job`), fewer if it has a rival.
 bool Components::has_rivals(const Job& job) const {
   bool found = false;
   for_each_rival(job, [&](const Job&) {
@@ -74,7 +78,7 @@ bool Components::has_rivals(const Job& job) const {
   return found;
 }
 
-// What has to become one component when `seed` joins or is in one.
+// Returns the jobs and components that have to be one component when `seed` joins or is in one.
 //
 // 1. Start from the seed, which is open.
 // 2. An open job reaches its rivals, and the components of all jobs on its nodes, since no node is
@@ -111,6 +115,10 @@ Components::Closure Components::closure(const Job& seed) const {
   return closure;
 }
 
+// 1. No component is ahead of time, and each member knows its component.
+// 2. No node belongs to two components, and rivals are in one.
+// 3. The lists hold I1 to I5, except between a departure and the boundary that fills its hole: then
+// I3 (no job waits that fits) is broken on purpose.
 std::string Components::check_invariants(base::Instant now) const {
   std::map<NodeIndex, std::int64_t> component_of;
   for (const auto& [id, component] : components_) {

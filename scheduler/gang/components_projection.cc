@@ -27,14 +27,14 @@ void Components::project_for(Component& component, const Need& need) const {
   component.upkeep.stale = false;
 }
 
-// Whether it could be projected in part. With pending ops, dying jobs or kills to come it is
-// projected as a whole at once, so that their instants are known.
+// Returns true if it could be projected in part. With pending ops, dying jobs or kills to come it
+// is projected as a whole at once, so that their instants are known.
 bool Components::may_end_early(const Component& component) const {
   const ComponentState& state = component.state;
   return !publishes_ && state.pending.empty() && state.dying.empty() && !state.lists.may_kill();
 }
 
-// Whether something of run(t) is still to be projected.
+// Returns true if a part of run(t) is still to be projected.
 bool Components::ends_early(const Component& component) const {
   return may_end_early(component) &&
          (component.upkeep.stale || component.projection.known_until != base::kNever);
@@ -82,6 +82,8 @@ void Components::remember(const Component& from, Component& in) const {
   }
 }
 
+// Completes projections that end early, too: the lists read partitions and nodes from the cluster,
+// so after the change the time before it could not be worked out as it was.
 void Components::project_all() {
   for (const auto& [id, component] : components_) {
     project_for(*component, {});
@@ -113,10 +115,13 @@ void Components::ensure_seen(const std::vector<const Job*>& jobs) const {
   }
 }
 
+// A tracked job without a component has no rival, so it runs at all times.
 bool Components::runs_at(const Job& job, base::Instant t) const {
   return job.component == nullptr || job.component->runs_at(job.id, t);
 }
 
+// A job never runs if a shadow covers it in every slot (R6.34), if it is held, or if it waits for
+// the units of a dying job.
 bool Components::ever_runs(const Job& job) const {
   const Component* const part = job.component;
   if (part == nullptr) return true;

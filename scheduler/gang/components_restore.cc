@@ -11,6 +11,7 @@
 namespace sched::gang {
 namespace {
 
+// A job of a published list, with its row as the plan says or as the rotation has made it since.
 struct Item {
   JobId job;
   EntryRow row = EntryRow::kNone;

@@ -102,12 +102,17 @@ TEST(Components, LetAHigherTierRunUntilItLeaves) {
 // slot later than without.
 TEST(Components, LetANewcomerJoinAtTheFirstBoundaryAfterTheLead) {
   TrackedGang soon{"A1"};
+  // Boundaries at 120, 150 and 180. Job 2 is in the list from 102 on: the tick of 120 makes job 1
+  // ACTIVE, that of 150 (slot 5) turns the list.
   soon.start(101, 1, 'A', "a");
   soon.start(102, 2, 'A', "a");
   EXPECT_EQ(soon.draw(3, 5),
             "1 ##.#.\n"
             "2 ..#.#\n");
   TrackedGang late{"A1", /*lead=*/20};
+  // Job 2 enters the list at 150 and takes part in that boundary's rotation. Until then job 1 stays
+  // FILLER, because a list in which every job runs is not turned (6.7). So it becomes ACTIVE at
+  // 150, and the list turns at 180 (slot 6).
   late.start(101, 1, 'A', "a");
   late.start(102, 2, 'A', "a");
   EXPECT_EQ(late.draw(3, 5),
@@ -121,6 +126,8 @@ TEST(Components, RunANewcomerThatFitsAtOnce) {
   TrackedGang gang{"A1", /*lead=*/20};
   gang.start(101, 1, 'A', "a");
   gang.start(102, 2, 'A', "ab");  // waits until 150
+  // Job 3 fits beside job 1, so the timetables are written at 103. Job 2 comes along: the list is 1
+  // 2 3, and at 150 it turns as if there were no lead.
   gang.start(103, 3, 'A', "b");
   EXPECT_EQ(gang.draw(3, 5),
             "1 ##.#.\n"
@@ -130,6 +137,8 @@ TEST(Components, RunANewcomerThatFitsAtOnce) {
 
 // A hole closer to a boundary than the lead is filled at that boundary; otherwise at once.
 TEST(Components, FillAHoleAtTheBoundaryWhenItIsCloserThanTheLead) {
+  // The next boundary is 150. A hole of 125 is 25 s ahead of it, more than the lead of 20 s, and is
+  // filled at once; one of 140 is 10 s ahead and waits.
   for (const double left : {125, 140}) {
     TrackedGang gang{"A1", /*lead=*/20};
     gang.start(1, 1, 'A', "a");
@@ -165,6 +174,7 @@ TEST(Components, PlayAsProjected) {
   gang.start(2, 2, 'A', "bc");
   gang.start(3, 3, 'A', "cd");
   gang.start(4, 4, 'A', "d");
+  // A chain: 1 and 2 meet on b, 2 and 3 on c, 3 and 4 on d. 1 and 3 run together, then 2 and 4.
   const std::string before = gang.draw(20, 12);
   EXPECT_EQ(gang.stage.job(1).component->projection.timeline.cycle.size(), 2U);
   for (int slot = 1; slot < 20; ++slot) gang.advance(30 * slot + 1);

@@ -8,6 +8,7 @@
 
 namespace sched::gang {
 
+// Cost: O(1) between two boundaries if no component is due, else O(components).
 void Components::advance(base::Instant now) {
   advance_due(now);
   // Between two boundaries nothing turns by itself, so all components are looked at once in a slot,
@@ -20,6 +21,10 @@ void Components::advance(base::Instant now) {
   }
 }
 
+// 1. Play each component that is due to now. It passes everything that is due by now, however many
+// instants that are.
+// 2. A component whose last pending op was done may have fallen apart, for example because the job
+// whose hole was filled runs alone now: take it apart.
 void Components::advance_due(base::Instant now) {
   std::vector<std::int64_t> settled;
   for (const std::int64_t id : due_.take_due(now)) {
@@ -95,8 +100,8 @@ void Components::advance_to(Component& component, base::Instant now) {
                     component.projection.members.end());
     component.upkeep.told_at = now;
   }
-  // What follows a kill depends on the pods of the dying job, and what follows a window without
-  // repetition has not been played yet.
+  // The turns after a kill depend on the pods of the dying job, and those after a window without
+  // repetition have not been played yet.
   const bool ends = (component.projection.extend_at && *component.projection.extend_at <= now) ||
                     (component.projection.kill_at && *component.projection.kill_at <= now);
   if (kills_.size() == kills_before && !ends) return;

@@ -33,6 +33,8 @@ class GangExamples : public ::testing::Test {
 
 // 14.1: job 3 starts 11 s before a boundary, job 4 one second before it.
 TEST_F(GangExamples, TwoFullSizeJobsTakeTurnsFromTheSecondTickOn) {
+  // Each job holds all five nodes. Ticks: 30 (3 becomes ACTIVE; 4 does not fit), 60 (3 moves behind
+  // 4), 90, 120. Run time of 3 at 60: 60 - 19 = 41 s.
   submit(19, job(3, 5));
   submit(29, job(4, 5));
   EXPECT_EQ(driver.nodes_of(4), (Names{"n12", "n13", "n14", "n15", "n16"}));
@@ -86,7 +88,7 @@ TEST(GangTimetables, HoleFilledByTwoAtTheBoundaryIsInOneTimetable) {
   EXPECT_TRUE(driver.published().empty());
 }
 
-// Whether a job that is not ready yet has to wait for its nodes' other jobs is a matter of tiers.
+// The tiers decide if a job that is not ready yet has to wait for its nodes' other jobs.
 TEST(GangTimetables, ChangeOfATierTellsTheNodesOfAJobThatStarts) {
   const std::vector<NodeSpec> one = nodes("n", 1, 1);
   Configuration c = gang_linear({partition("p", one), partition("q", one)});

@@ -8,6 +8,9 @@
 
 namespace sched::gang {
 
+// 6.2. CR_CPU shares single CPUs. If tasks are bound to CPUs (a task plugin), two jobs must not
+// have the same ones, so the bits of the cores count; otherwise the kernel moves tasks about and
+// only the number of CPUs counts.
 Unit unit_of(const ClusterParameters& parameters) {
   if (parameters.select == SelectType::kLinear) return Unit::kNode;
   switch (parameters.unit) {
@@ -37,6 +40,8 @@ std::int32_t GangLists::index_of(JobId job) const {
   return at != index_of_.end() && at->first == job ? at->second : -1;
 }
 
+// Local numbers keep the active maps as small as the component, however large the cluster is. A
+// number is never given back; is_lean() says when that wastes too much.
 std::int32_t GangLists::local_node(NodeIndex node) {
   const auto at = place_of(local_of_, node);
   if (at != local_of_.end() && at->first == node) return at->second;
@@ -98,6 +103,7 @@ void GangLists::sort_lists() {
 
 namespace {
 
+// Cores 64 and up are dropped; `wide_` lists compare the whole sets as well.
 std::uint64_t low_cores(const CoreSet& cores) {
   std::uint64_t low = 0;
   for (int core = cores.next(0); core >= 0 && core < 64; core = cores.next(core + 1)) {
@@ -126,9 +132,9 @@ std::int32_t GangLists::make_entry(const Newcomer& newcomer) {
   CHECK(!contains(newcomer.job), to_string(newcomer.job));
   Entry entry;
   entry.job = newcomer.job;
-  entry.table_order = newcomer.table_order;
   entry.held = newcomer.held;
   entry.kill_under_shadow = newcomer.kill_under_shadow;
+  // Bits are worked out once, here: fits() is asked for every entry of a list at every rebuild.
   std::vector<Use> uses;
   uses.reserve(newcomer.allocation->nodes.size());
   for (const NodeAllocation& use : newcomer.allocation->nodes) {
@@ -141,6 +147,10 @@ std::int32_t GangLists::make_entry(const Newcomer& newcomer) {
       for (List& list : lists_) size_active(list);
     }
     uses.push_back({local_node(use.node), use.cpus, low_cores(cores), cores});
+  }
+  if (uses.size() == 1) {
+    entry.only_node = uses.front().node;
+    entry.only_low = uses.front().low;
   }
   entry.uses = std::make_shared<const std::vector<Use>>(std::move(uses));
   const std::size_t list = list_of(newcomer.partition);
@@ -160,9 +170,12 @@ std::int32_t GangLists::make_entry(const Newcomer& newcomer) {
   return index;
 }
 
-// Whether all that the job takes is free in the list's active map.
+// Returns true if all that the job takes is free in the list's active map.
 bool GangLists::fits(const List& list, const Entry& entry) const {
   if (list.active_count == 0) return true;
+  if (entry.only_node >= 0 && one_word()) {
+    return (list.active_low[static_cast<std::size_t>(entry.only_node)] & entry.only_low) == 0;
+  }
   const std::vector<Use>& uses = *entry.uses;
   if (unit_ == Unit::kCpuCount) {
     return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
@@ -187,6 +200,13 @@ std::int32_t GangLists::cpus_of(const Use& use) const {
 // Puts a job or a shadow into the map. Counted CPUs of shadows and jobs may exceed the node's: the
 // sum stops there.
 void GangLists::occupy(List& list, const Entry& entry) const {
+  // Counts jobs and shadows alike. tick() compares it with how many there are to learn whether some
+  // job does not run.
+  ++list.active_count;
+  if (entry.only_node >= 0 && one_word()) {
+    list.active_low[static_cast<std::size_t>(entry.only_node)] |= entry.only_low;
+    return;
+  }
   for (const Use& use : *entry.uses) {
     const auto node = static_cast<std::size_t>(use.node);
     if (unit_ == Unit::kCpuCount) {
@@ -197,9 +217,6 @@ void GangLists::occupy(List& list, const Entry& entry) const {
     list.active_low[node] |= use.low;
     if (wide_) list.active_cores[node] |= use.cores;
   }
-  // Counts jobs and shadows alike. tick() compares it with how many there are to learn whether some
-  // job does not run.
-  ++list.active_count;
 }
 
 void GangLists::add(List& list, Entry& entry, EntryRow row) {
@@ -208,7 +225,7 @@ void GangLists::add(List& list, Entry& entry, EntryRow row) {
   entry.row = row;
 }
 
-// Whether two jobs have a unit in common. Where CPUs are counted, a node is enough.
+// Returns true if two jobs have a unit in common. Where CPUs are counted, a node is enough.
 bool GangLists::overlaps(const Entry& a, const Entry& b) const {
   for (const Use& x : *a.uses) {
     for (const Use& y : *b.uses) {
@@ -222,6 +239,9 @@ bool GangLists::overlaps(const Entry& a, const Entry& b) const {
   return false;
 }
 
+// P17: asks for a shadow over this very job. "Does any shadow lie over the partition?", as Slurm
+// asks, would turn an ordinary end of a turn into a kill because of an unrelated job of a higher
+// tier.
 std::optional<JobId> GangLists::shadow_over(const List& list, const Entry& entry) const {
   if (unit_ == Unit::kCpuCount) return shadow_that_fills(list, entry);
   std::optional<JobId> found;
@@ -256,6 +276,8 @@ void GangLists::mark_lower(int tier) {
   }
 }
 
+// Lists of lower tiers are only marked. They are filled anew by the caller's refill_all() or later
+// in the same tick, so that several changes above cost one rebuild below.
 void GangLists::cast(Entry& entry) {
   if (entry.casts) return;
   entry.casts = true;
@@ -268,6 +290,8 @@ void GangLists::uncast(Entry& entry) {
   mark_lower(lists_[static_cast<std::size_t>(entry.list)].tier);
 }
 
+// `action_slots_` runs parallel to `actions_`, so that take_last_actions() needs no search for the
+// job's entry.
 void GangLists::act(const Entry& entry, ActionKind kind, std::optional<JobId> by) {
   if (kills_only_ && kind != ActionKind::kKill) return;
   actions_.push_back({entry.job, kind, by});
@@ -326,6 +350,9 @@ void GangLists::append(const Newcomer& newcomer, const Place& place) {
   lists_[static_cast<std::size_t>(entry.list)].may_change = true;
 }
 
+// Tiers are read again, because a change of the configuration may have moved a partition up or down
+// (R6.23); the maps are made from the highest tier down, so that each list sees the shadows over
+// it. Whether all of it still fits is for refill_all() to decide.
 void GangLists::recount() {
   for (List& list : lists_) {
     list.tier = cluster_->partition(list.partition).tier();
@@ -378,7 +405,9 @@ std::vector<Action> GangLists::take_actions() {
   return std::exchange(actions_, {});
 }
 
-// Backwards, so that the last action of a job is the first that is seen.
+// A rebuild may stop a job and a later one resume it within one operation. A caller that tells the
+// nodes wants the result only. Kills stay, since they cannot be taken back. The vector is compacted
+// towards its end, going backwards, so that the last action of a job is seen first.
 std::vector<Action> GangLists::take_last_actions() {
   std::vector<bool> seen(entries_.size(), false);
   std::size_t kept = actions_.size();

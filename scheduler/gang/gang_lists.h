@@ -43,7 +43,6 @@ enum class EntryRow { kNone, kActive, kFiller };
 // A job as it enters the lists.
 struct Newcomer {
   JobId job;
-  std::int64_t table_order = 0;
   PartitionIndex partition;
   const Allocation* allocation = nullptr;  // read during the call only
   bool held = false;                       // prio 0 (R6.9)
@@ -140,7 +139,10 @@ class GangLists {
   };
   struct Entry {
     JobId job;
-    std::int64_t table_order = 0;
+    // Of a job of one node the node and the cores, as in Use; else only_node is -1. Most jobs have
+    // one node, and a rotation need not look up what they take.
+    std::uint64_t only_low = 0;
+    std::int32_t only_node = -1;
     std::int32_t list = 0;                         // index into lists_
     std::shared_ptr<const std::vector<Use>> uses;  // never changes: copies of the lists share it
     EntryRow row = EntryRow::kNone;
@@ -175,6 +177,8 @@ class GangLists {
   void sort_lists();
   bool fits(const List& list, const Entry& entry) const;
   std::int32_t cpus_of(const Use& use) const;  // that its node has
+  // Whether one word of cores for each node decides what fits.
+  bool one_word() const { return !wide_ && unit_ != Unit::kCpuCount; }
   void occupy(List& list, const Entry& entry) const;
   void add(List& list, Entry& entry, EntryRow row);
   bool overlaps(const Entry& a, const Entry& b) const;
@@ -217,6 +221,7 @@ class GangLists {
   bool kills_only_ = false;
   std::vector<Action> actions_;
   std::vector<std::int32_t> action_slots_;  // whose they are: indexes into entries_
+  std::vector<std::int32_t> turned_;        // of rotate(), which would allocate it each time
 };
 
 }  // namespace sched::gang

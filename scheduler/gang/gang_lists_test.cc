@@ -63,7 +63,6 @@ class Script {
       const PartitionIndex index = partition_of_[JobId{id}] = stage_.partition(partition);
       lists_.start(
           {.job = JobId{id},
-           .table_order = id,
            .partition = index,
            .allocation = &allocation,
            .held = verb == "hold",
@@ -224,10 +223,7 @@ TEST(GangLists, IsAValueWhoseCopiesPlayAlike) {
   const Allocation place = stage.place("a");
   GangLists lists{stage.cluster, Unit::kCore};
   for (const std::int64_t id : {1, 2, 3}) {
-    lists.start({.job = JobId{id},
-                 .table_order = id,
-                 .partition = stage.partition('A'),
-                 .allocation = &place});
+    lists.start({.job = JobId{id}, .partition = stage.partition('A'), .allocation = &place});
   }
   GangLists copy = lists;
   copy.take_actions();

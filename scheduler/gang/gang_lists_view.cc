@@ -28,6 +28,7 @@ bool GangLists::is_lean() const {
   return nodes_.size() <= 2 * uses + 16 && entries_.size() <= 2 * index_of_.size() + 16;
 }
 
+// Ascending by id, since the index is.
 std::vector<JobId> GangLists::jobs() const {
   std::vector<JobId> jobs;
   for (const auto& [job, index] : index_of_) jobs.push_back(job);
@@ -39,6 +40,8 @@ bool GangLists::runs(JobId job) const {
   return index >= 0 && runs(index);
 }
 
+// Necessary, not sufficient: without a list of a higher tier no shadow can kill it. A component for
+// which this holds is projected as a whole, so that the tick that kills is known.
 bool GangLists::may_kill() const {
   return std::any_of(entries_.begin(), entries_.end(),
                      [](const Entry& entry) { return entry.used && entry.kill_under_shadow; });
@@ -53,6 +56,7 @@ bool GangLists::shadowed(JobId job) const {
   return shadow_over(lists_[static_cast<std::size_t>(entry.list)], entry).has_value();
 }
 
+// Cost: O(nodes of a × nodes of b).
 bool GangLists::overlap(JobId a, JobId b) const {
   return overlaps(entries_[static_cast<std::size_t>(index_of(a))],
                   entries_[static_cast<std::size_t>(index_of(b))]);

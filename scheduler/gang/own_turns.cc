@@ -24,6 +24,8 @@ void OwnTurns::go_to(base::Instant now, bool cluster_changes) {
   now_ = now;
 }
 
+// Cheaper than play(): jobs that merely end or begin their turn are not looked at, and keep the
+// state of their last one until play().
 void OwnTurns::wake() {
   components_.advance_due(now_);
   carry_over();
@@ -34,6 +36,9 @@ void OwnTurns::play() {
   carry_over();
 }
 
+// Two kinds of work come due without an event: a component has something to do (a pending op, a
+// kill), and a timetable whose rewrite was put off has to be published a lead before it takes
+// effect.
 std::optional<base::Instant> OwnTurns::next_due() {
   components_.project_stale();
   const std::optional<base::Instant> change = components_.next_due();
@@ -58,6 +63,7 @@ void OwnTurns::leave(Job& job) {
   carry_over();
 }
 
+// hold() never returns true here, so no job can be released.
 void OwnTurns::unhold(Job& job) {
   CHECK(false, to_string(job.id));
 }
@@ -86,6 +92,8 @@ void OwnTurns::carry_over() {
     if (!runs && job->running()) stopped.push_back(job);
     if (runs && job->suspended()) resumed.push_back(job);
   }
+  // The reason of a stopped job depends on whether it has turns to come, so all components
+  // concerned are projected far enough before the first answer is read.
   if (!stopped.empty()) {
     components_.project_stale();
     components_.ensure_seen({stopped.begin(), stopped.end()});
@@ -107,11 +115,15 @@ bool OwnTurns::runs_now(const Job& job) {
   return components_.runs_at(job, now_);
 }
 
+// Timeslice: a later slot is its own. Preempted: no slot is, so only the end of another job helps.
 Reason OwnTurns::why_stopped(const Job& job) {
   components_.ensure_seen({&job});
   return components_.ever_runs(job) ? Reason::kTimeslice : Reason::kPreempted;
 }
 
+// Moves the clock from the last charge to now. Time in which the job had its turn counts as run
+// time, the rest as suspended time (R6.41). It must precede every change of the projection, which
+// is the only record of the turns.
 void OwnTurns::charge(Job& job) {
   if (!job.in_gang || now_ <= job.clock.as_of) return;
   record_run(job, now_, runs_);
@@ -146,6 +158,8 @@ void OwnTurns::record_run(const Job& job, base::Instant until, std::vector<JobRu
   runs.push_back(std::move(run));
 }
 
+// A slice of a new length changes every published timetable, also those in which no job turns at
+// other times than before.
 void OwnTurns::configure() {
   const base::Duration slice_before = components_.grid().slice;
   components_.configure(now_);
@@ -155,6 +169,9 @@ void OwnTurns::configure() {
   }
 }
 
+// 1. Jobs whose partition is back take part again; those without a partition, or all if the gang is
+// off, leave and run on. (Slurm cancels jobs of a removed partition when it restarts, R6.22.)
+// 2. The components are made anew in the order of the old lists.
 void OwnTurns::rebuild() {
   std::vector<Job*> tracked;
   for (const auto& [order, job] : books_.allocated()) {
@@ -200,6 +217,7 @@ void OwnTurns::restore(const std::vector<NodePlan>& published) {
   }
 }
 
+// The answer for `t` may differ from the job's state, which is as of its last decision.
 std::optional<Turns::Turn> OwnTurns::turn_at(const Job& job, base::Instant t) {
   if (!job.in_gang || job.completing()) return std::nullopt;
   components_.ensure_known_at(job, t);
@@ -227,10 +245,15 @@ base::Duration OwnTurns::run_time(const Job& job, base::Instant t) {
 base::Duration OwnTurns::suspend_time(const Job& job, base::Instant t) {
   if (!job.in_gang) return job.clock.suspended_at(t);
   if (job.completing()) return job.clock.suspended;
-  const base::Duration ran = ran_between(job, job.clock.as_of, t);
-  return job.clock.suspended + (t - job.clock.as_of - ran);
+  if (t >= job.clock.as_of) {
+    return job.clock.suspended + (t - job.clock.as_of - ran_between(job, job.clock.as_of, t));
+  }
+  const base::Duration since = job.clock.as_of - t - ran_between(job, t, job.clock.as_of);
+  return std::max<base::Duration>(job.clock.suspended - since, base::Duration{0});
 }
 
+// 1. In the gang the projection knows the turns to come.
+// 2. A job outside the gang that runs needs just what is left.
 base::Instant OwnTurns::when_has_run(const Job& job, base::Duration work, base::Instant until) {
   const base::Duration left = work - job.clock.run;
   if (job.in_gang) {
@@ -243,6 +266,8 @@ base::Instant OwnTurns::when_has_run(const Job& job, base::Duration work, base::
   return until == base::kNever ? until : until + left;
 }
 
+// kNever for a job under a shadow: the end of its preemptor is not part of its rotation. A job that
+// is not ready yet is taken to start now.
 base::Instant OwnTurns::expected_end(const Job& job, base::Duration limit, base::Instant until) {
   if (job.component != nullptr) {
     components_.project_stale();

@@ -58,34 +58,43 @@ void GangLists::refill_all() {
   }
 }
 
-// 6.6; the steps' numbers are the rule's.
+// 6.6; the steps' numbers are the rule's. Two walks over the entries: a slice of a large partition
+// costs what it has to look at.
 void GangLists::rotate(List& list) {
   // 1: ACTIVE jobs go to the back in their mutual order, FILLER and NONE keep order at the front.
-  std::stable_partition(list.entries.begin(), list.entries.end(), [this](std::int32_t index) {
-    return entries_[static_cast<std::size_t>(index)].row != EntryRow::kActive;
-  });
+  turned_.clear();
+  std::size_t kept = 0;
   for (const std::int32_t index : list.entries) {
-    entries_[static_cast<std::size_t>(index)].row = EntryRow::kNone;
+    EntryRow& row = entries_[static_cast<std::size_t>(index)].row;
+    if (row == EntryRow::kActive) {
+      turned_.push_back(index);
+    } else {
+      list.entries[kept++] = index;
+    }
+    row = EntryRow::kNone;
   }
+  std::copy(turned_.begin(), turned_.end(),
+            list.entries.begin() + static_cast<std::ptrdiff_t>(kept));
   begin_rebuild(list);  // 2
+  turned_.clear();
   for (const std::int32_t index : list.entries) {
     Entry& entry = entries_[static_cast<std::size_t>(index)];
-    if (!entry.held && fits(list, entry)) add(list, entry, EntryRow::kActive);
+    if (!entry.held && fits(list, entry)) {
+      add(list, entry, EntryRow::kActive);
+      if (!entry.resumed) turned_.push_back(index);
+    } else if (entry.resumed) {  // 3
+      stop(list, entry);
+      uncast(entry);
+    }
   }
   // All stops come before all resumes, so that a caller that carries them out in order never has
   // two jobs on one core.
-  for (const std::int32_t index : list.entries) {  // 3
+  for (const std::int32_t index : turned_) {  // 4
     Entry& entry = entries_[static_cast<std::size_t>(index)];
-    if (entry.row != EntryRow::kNone || !entry.resumed) continue;
-    stop(list, entry);
-    uncast(entry);
-  }
-  for (const std::int32_t index : list.entries) {  // 4
-    Entry& entry = entries_[static_cast<std::size_t>(index)];
-    if (entry.row != EntryRow::kActive || entry.resumed) continue;
     resume(entry);
     cast(entry);
   }
+  turned_.clear();  // the lists are copied, and this need not be
 }
 
 // 6.7, from the highest tier down. A partition is turned if a job in it does not run, or if it has

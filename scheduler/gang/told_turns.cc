@@ -7,12 +7,15 @@
 
 namespace sched::gang {
 
+// A job that is suspended enters without a row even where it would fit (6.9 step 3). The next
+// refill may give it one.
 Newcomer ToldTurns::newcomer(const Job& job) const {
   Newcomer made = newcomer_of(job, cluster_);
   made.suspended = job.suspended();
   return made;
 }
 
+// The lists are made with the first job, when the unit of the configuration is known.
 void ToldTurns::start(Job& job) {
   if (!takes_turns(cluster_, job)) return;
   if (!lists_) lists_.emplace(cluster_, unit_of(cluster_.parameters()));
@@ -28,6 +31,7 @@ void ToldTurns::leave(Job& job) {
   apply();
 }
 
+// T11: a job that waits for its turn is only marked. Its cores stay its own.
 bool ToldTurns::hold(Job& job) {
   if (!job.suspended()) return false;
   books_.hold_by_user(job);
@@ -43,11 +47,13 @@ void ToldTurns::unhold(Job& job) {
   apply();
 }
 
+// R6.3a: the entry and its place stay.
 bool ToldTurns::set_held(Job& job, bool held) {
   if (job.in_gang) lists_->set_held(job.id, held);
   return true;
 }
 
+// The phase stays the same. Only the part up to now moves from the running interval into the sums.
 void ToldTurns::charge(Job& job) {
   if (job.in_gang && now_ > job.clock.as_of) job.clock.to(job.clock.phase, now_);
 }
@@ -71,6 +77,7 @@ void ToldTurns::apply() {
       case ActionKind::kResume:
         if (job.suspended()) resumed.push_back(&job);
         break;
+      // P7: through the same path as every other victim, with its grace time.
       case ActionKind::kKill:
         events_.must_end(job, action.by);
         break;
@@ -109,6 +116,8 @@ void ToldTurns::rebuild() {
     job.in_gang = true;
     lists_->start(newcomer(job), false);
   };
+  // 6.10 step 2, then step 3: old jobs in their old order, which keeps the fairness of the
+  // rotation; then jobs that were not tracked, for example those of a new partition.
   for (const Place& place : places) add(*books_.find(place.job));
   for (const auto& [order, job] : books_.allocated()) {
     if (takes_turns(cluster_, *job) && !lists_->contains(job->id)) add(*job);
@@ -118,6 +127,7 @@ void ToldTurns::rebuild() {
   apply();
 }
 
+// A question about an instant before the job's clock was last charged may give less than nothing.
 base::Duration ToldTurns::run_time(const Job& job, base::Instant t) {
   return std::max(job.clock.run_at(t), base::Duration{0});
 }
@@ -126,6 +136,8 @@ base::Duration ToldTurns::suspend_time(const Job& job, base::Instant t) {
   return job.clock.suspended_at(t);
 }
 
+// Ticks to come are not known here, so a job that runs is taken to run on, and one that is stopped
+// to go on at `until`.
 base::Instant ToldTurns::when_has_run(const Job& job, base::Duration work, base::Instant until) {
   const base::Duration left = work - job.clock.run;
   if (job.clock.phase == JobClock::Phase::kRunning) return job.clock.as_of + left;

@@ -52,6 +52,8 @@ class TurnsTest : public ::testing::TestWithParam<bool>, private TurnEvents {
   void end_slice(int number) {
     turns_->go_to(at(30.0 * number), false);
     turns_->end_slice();
+    // Own turns follow from the time, told ones from end_slice(): both are done, and each kind
+    // ignores what is not its.
     turns_->wake();
     turns_->play();
   }
@@ -80,6 +82,8 @@ class TurnsTest : public ::testing::TestWithParam<bool>, private TurnEvents {
 TEST_P(TurnsTest, JobsOfOneNodeRunByTurns) {
   Job& first = start(1, 1);
   Job& second = start(2, 2);
+  // Job 1 is FILLER at the tick of 30 s and keeps its place in front; at 60 s it is ACTIVE and
+  // moves behind job 2 (R6.6). Slots: 0 and 1 of job 1, then one each.
   const auto [one, two] = draw(first, second);
   EXPECT_EQ(one, "##.#.#");
   EXPECT_EQ(two, "..#.#.");
@@ -93,11 +97,13 @@ TEST_P(TurnsTest, ClocksCountTurns) {
   Job& second = start(0, 2);
   draw(first, second);
   turns_->go_to(at(160), false);
+  // Job 1 has slots 0, 1, 3 and the 10 s of slot 5 up to 160 s; job 2 has slots 2 and 4.
   EXPECT_EQ(turns_->run_time(first, at(160)), seconds(30 + 30 + 30 + 10));
   EXPECT_EQ(turns_->suspend_time(first, at(160)), seconds(30 + 30));
   EXPECT_EQ(turns_->run_time(second, at(160)), seconds(30 + 30));
 }
 
+// A hole is filled at once and not at the next tick (6.8).
 TEST_P(TurnsTest, AJobThatIsLeftAloneRunsOn) {
   Job& first = start(0, 1);
   Job& second = start(0, 2);

@@ -17,6 +17,7 @@ JobBooks::JobBooks(const Cluster& cluster) : cluster_{cluster}, usage_{cluster} 
   reshape();
 }
 
+// A job that is not over yet is told as over first, so that what was counted for it is taken back.
 void JobBooks::erase(Job& job) {
   CHECK(!job.allocated() && job.queued_in.empty(), to_string(job.id));
   if (!is_terminal(job.state)) {
@@ -26,6 +27,8 @@ void JobBooks::erase(Job& job) {
   table_.erase(job.id);
 }
 
+// An allocated job keeps what its allocation was made for; only what can change without new nodes
+// is taken over.
 void JobBooks::set_request(Job& job, const JobRequest& request) {
   changed();
   if (job.pending()) {
@@ -38,6 +41,7 @@ void JobBooks::set_request(Job& job, const JobRequest& request) {
   moved(job);
 }
 
+// The reader has taken the moves in.
 void JobBooks::forget_moves() {
   moves_.all = false;
   moves_.jobs.clear();
@@ -78,6 +82,7 @@ void JobBooks::begin(Job& job, PartitionIndex partition, Allocation allocation,
   for (const Listener& listener : begin_listeners_) listener(job);
 }
 
+// As begin(), without a decision: it was decided by the scheduler before.
 void JobBooks::restore(Job& job) {
   book(job);
   for (const Listener& listener : begin_listeners_) listener(job);
@@ -93,6 +98,7 @@ void JobBooks::book(Job& job) {
   moved(job);
 }
 
+// A change: what follows from its start, its exempt time and its expected end, is another now.
 void JobBooks::set_ready(Job& job, base::Instant now) {
   job.ready = true;
   job.start_time = now;
@@ -101,6 +107,7 @@ void JobBooks::set_ready(Job& job, base::Instant now) {
   changed();
 }
 
+// Nothing is free yet: during its grace time the job holds its cores and takes its turns.
 void JobBooks::set_ending(Job& job, Ending ending) {
   job.ending = std::move(ending);
   moved(job);
@@ -154,6 +161,8 @@ void JobBooks::set_claim(Job& job, Allocation claim, base::Instant until) {
   decide(Claim{job.id, job.claim, until});
 }
 
+// A change, although nothing comes free: jobs of lower standing may not use the claimed nodes any
+// more, and the claimant may be tried on nodes that others withhold.
 void JobBooks::restore_claim(Job& job, Allocation claim, base::Instant until) {
   job.claim = std::move(claim);
   job.claim_until = until;
@@ -161,6 +170,7 @@ void JobBooks::restore_claim(Job& job, Allocation claim, base::Instant until) {
   changed();
 }
 
+// A change: the nodes are open to others again.
 void JobBooks::clear_claim(Job& job, bool tell, base::Instant now) {
   if (!job.claim) return;
   job.claim.reset();
@@ -178,6 +188,7 @@ void JobBooks::expire_claims(base::Instant now) {
   }
 }
 
+// Neither of these two counts as a change: see the header.
 void JobBooks::suspend(Job& job, Reason why) {
   restore_turn(job, false, why);
   decide(Suspend{job.id, why});
@@ -208,12 +219,14 @@ void JobBooks::suspend_by_user(Job& job) {
   set_reason(job, Reason::kUser);
 }
 
+// T11: the selector is not told, since the job gives nothing back.
 void JobBooks::hold_by_user(Job& job) {
   changed();
   moved(job);
   job.user_suspended = true;
 }
 
+// The job takes nothing, since it gave nothing back; it waits for its next turn.
 void JobBooks::unhold_by_user(Job& job) {
   changed();
   moved(job);
@@ -237,6 +250,7 @@ bool JobBooks::resume_by_user(Job& job, bool even_without_room) {
   return true;
 }
 
+// The StateChange carries the reason, so none is left over from the run that ended.
 void JobBooks::return_to_queue(Job& job, Reason why, int exit_code) {
   CHECK(job.pending(), to_string(job.id));
   job.reason = Reason::kNone;
@@ -296,6 +310,7 @@ void JobBooks::end_pass() {
   }
 }
 
+// An empty Planned takes back what was told.
 void JobBooks::set_plan(Job& job, std::optional<Job::Plan> plan) {
   if (job.plan == plan) return;
   job.plan = std::move(plan);
@@ -316,7 +331,7 @@ void JobBooks::set_state(Job& job, JobState state) {
   }
 }
 
-// What the selectors see of the job.
+// Updates the part of the job that the selectors see.
 void JobBooks::show(Job& job) const {
   SelectJob& view = job.select;
   view.state = job.state;

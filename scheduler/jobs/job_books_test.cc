@@ -14,6 +14,7 @@ namespace {
 class JobBooksTest : public ::testing::Test {
  protected:
   JobBooksTest() {
+    // One node of four cores that no two jobs share: the node is free, or one job has all of it.
     EXPECT_TRUE(cluster_.upsert_node(node("n1")).ok());
     cluster_.configure(gang_linear({partition("p", {node("n1")}, OverSubscribe::kNo, 1)}));
     cluster_.settle();
@@ -31,7 +32,7 @@ class JobBooksTest : public ::testing::Test {
     books_.begin(made, cluster_.find_partition("p").value(), all_of_n1(), {}, at(10));
     return made;
   }
-  // Whether another job would get the node.
+  // Returns true if another job would get the node.
   bool is_free() {
     const JobRequest request = job(99, 1, "p");
     SelectJob asking{.id = request.id, .request = &request, .partition = PartitionIndex{0}};
@@ -46,6 +47,8 @@ class JobBooksTest : public ::testing::Test {
   JobBooks books_{cluster_};
 };
 
+// The four books are the list of allocated jobs, the jobs of each node, the idle nodes and the
+// selector. Whatever one of them forgets shows after the end.
 TEST_F(JobBooksTest, AJobThatBeginsIsInAllBooksAndAfterItsEndInNone) {
   ASSERT_TRUE(is_free());
   Job& job = started(1);
@@ -76,6 +79,7 @@ TEST_F(JobBooksTest, AJobThatReleasedItsCoresIsCompletingUntilItsEnd) {
   EXPECT_FALSE(books_.usage().any_completing());
 }
 
+// After a change of the cluster the selector is a new one, which knows nothing by itself.
 TEST_F(JobBooksTest, ReshapeBooksTheAllocatedJobsAgain) {
   started(1);
   books_.reshape();
@@ -94,6 +98,7 @@ TEST_F(JobBooksTest, ListenersSeeTheJobWithItsAllocation) {
   books_.on_begin(hear("second"));
   books_.on_end(hear("end"));
   books_.end(started(1), JobState::kCancelled);
+  // One node each time: at the end the allocation has not gone yet.
   EXPECT_EQ(heard, (std::vector<std::string>{"begin 1", "second 1", "end 1"}));
 }
 
@@ -112,6 +117,7 @@ TEST_F(JobBooksTest, VersionCountsChangesThatMayLetAnotherJobStart) {
   EXPECT_GT(books_.version(), ready);
 }
 
+// Each decision is a write to the API server: a reason that a pass repeats must not be one.
 TEST_F(JobBooksTest, AReasonIsDecidedWhenItChanges) {
   Job& waiting = books_.add(job(1, 1, "p"));
   books_.set_reason(waiting, Reason::kResources, "waits");

@@ -2,6 +2,8 @@
 
 namespace sched {
 
+// A record stays where it is until it is erased: selectors, queue and node usage keep pointers to
+// it, and `select.request` points into the record itself. Cost: O(log pages).
 Job& JobTable::add(const JobRequest& request) {
   std::unique_ptr<Page>& page = pages_[page_of(request.id)];
   if (!page) page = std::make_unique<Page>();
@@ -30,17 +32,28 @@ void JobTable::erase(JobId id) {
   place = nullptr;
   // Ids only rise, so pages of old jobs empty and go; the table stays as large as the jobs that are
   // remembered.
-  if (--page->second->jobs_count == 0) pages_.erase(page);
+  if (--page->second->jobs_count > 0) return;
+  if (last_number_ == page->first) last_number_ = kNoPage;
+  pages_.erase(page);
+}
+
+JobTable::Page* JobTable::find_page(std::int64_t number) const {
+  if (number == last_number_) return last_page_;
+  const auto page = pages_.find(number);
+  if (page == pages_.end()) return nullptr;
+  last_number_ = number;
+  last_page_ = page->second.get();
+  return last_page_;
 }
 
 const Job* JobTable::find(JobId id) const {
-  const auto page = pages_.find(page_of(id));
-  return page == pages_.end() ? nullptr : page->second->jobs[place_of(id)];
+  const Page* const page = find_page(page_of(id));
+  return page == nullptr ? nullptr : page->jobs[place_of(id)];
 }
 
 Job* JobTable::find(JobId id) {
-  const auto page = pages_.find(page_of(id));
-  return page == pages_.end() ? nullptr : page->second->jobs[place_of(id)];
+  const Page* const page = find_page(page_of(id));
+  return page == nullptr ? nullptr : page->jobs[place_of(id)];
 }
 
 }  // namespace sched

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -75,15 +76,37 @@ struct PartitionPriority {
 };
 
 // Each section of a job has the writers that its heading names. All others read.
+//
+// What a turn, a start and an end touch of a job stands first and close together: where many jobs
+// change at one instant, the time goes into the cache lines of these jobs.
 struct Job {
   // --- JobBooks ---
-  JobId id;
+  alignas(64) JobId id;
   std::int64_t table_order = 0;
-  JobRequest request;
-  SelectJob select;  // what the selectors see of it
-
   JobState state = JobState::kPending;
   Reason reason = Reason::kNone;
+
+  // --- JobBooks: the allocation, while `partition` is set ---
+  std::optional<PartitionIndex> partition;
+  SharingStatus sharing;
+  bool ready = false;
+  bool user_suspended = false;  // prio 0 in Slurm's terms (T10, T11)
+  bool cores_released = false;  // T10: by a user's suspend of a running job
+
+  // --- gang::Turns; the engine at a start, a requeue and JobRan (clock) ---
+  bool in_gang = false;
+  gang::Component* component = nullptr;  // of a job with conflicts; gang::Components keeps it
+  JobClock clock;
+
+  // --- JobBooks: the allocation, continued ---
+  Allocation allocation;
+  std::optional<Ending> ending;
+  SelectJob select;  // what the selectors see of it
+  base::Instant allocated_at{};
+  std::optional<base::Instant> start_time;
+
+  // --- JobBooks ---
+  JobRequest request;
   std::string message;
 
   // --- the life cycle: engine, Admission (eligible_time) and MainPass (held) ---
@@ -126,27 +149,18 @@ struct Job {
   base::Instant passed_over_until{};
   base::Instant preempts_until{};
 
-  // --- JobBooks: the allocation, while `partition` is set ---
-  std::optional<PartitionIndex> partition;
-  Allocation allocation;
-  SharingStatus sharing;
-  base::Instant allocated_at{};
-  bool ready = false;
-  std::optional<base::Instant> start_time;
-  std::optional<Ending> ending;
-  bool user_suspended = false;  // prio 0 in Slurm's terms (T10, T11)
-  bool cores_released = false;  // T10: by a user's suspend of a running job
+  // --- Engine: a victim in a replay (7.8, as recorded): chosen, but not told to end yet ---
+  struct Notice {
+    base::Instant until;  // the grace time is over
+    JobId preemptor;
+  };
+  std::optional<Notice> notice;
 
   // --- TimeLimits; the limit is set by the engine ---
   std::optional<base::Duration> time_limit;  // in force; nullopt = unlimited
   // The backfill started it with a lower limit than it asked for (8.1 m).
   std::optional<base::Duration> cut_limit;
   std::optional<base::Instant> limit_timer;  // when it is looked at next
-
-  // --- gang::Turns; the engine at a start, a requeue and JobRan (clock) ---
-  JobClock clock;
-  bool in_gang = false;
-  gang::Component* component = nullptr;  // of a job with conflicts; gang::Components keeps it
 
   bool pending() const { return state == JobState::kPending; }
   bool allocated() const { return partition.has_value(); }
@@ -171,6 +185,7 @@ class JobTable {
   // Ids are dense, so they are looked up in pages: a page by its number, the job at its place in
   // it.
   static constexpr std::int64_t kPageJobs = 1024;
+  static constexpr std::int64_t kNoPage = std::numeric_limits<std::int64_t>::min();
   struct Page {
     std::array<Job*, kPageJobs> jobs{};
     int jobs_count = 0;
@@ -180,8 +195,14 @@ class JobTable {
     return static_cast<std::size_t>(id.value() & (kPageJobs - 1));
   }
 
+  Page* find_page(std::int64_t number) const;
+
   std::map<std::int64_t, std::unique_ptr<Job>> by_order_;
   std::map<std::int64_t, std::unique_ptr<Page>> pages_;
+  // The page that was found last: jobs that are looked up one after the other mostly have ids close
+  // to each other.
+  mutable std::int64_t last_number_ = kNoPage;
+  mutable Page* last_page_ = nullptr;
   std::int64_t next_order_ = 1;
 };
 

@@ -4,12 +4,21 @@
 
 namespace sched {
 
+// All nodes are idle until the allocated jobs are added again; only nodes that take no pods at all
+// are full already.
 void NodeUsage::reset() {
   nodes_.assign(static_cast<std::size_t>(cluster_.node_slots()), Counters{});
   idle_ = shareable_ = NodeSet::all(cluster_.node_count());
   completing_ = full_ = cluster_.no_nodes();
   completing_count_ = owners_count_ = full_count_ = 0;
   for (const NodeIndex node : cluster_.order()) show_full(node);
+  log_.forget();
+}
+
+void NodeUsage::show(NodeSet& set, int rank, bool member) {
+  if (set.test(rank) == member) return;
+  set.assign(rank, member);
+  log_.note(rank);
 }
 
 // nullopt if the node takes any number. A node whose limit was lowered below what it has takes
@@ -26,7 +35,7 @@ void NodeUsage::show_full(NodeIndex node) {
   const int rank = cluster_.rank(node);
   const bool is_full = pods_left(node) == 0;
   if (full_.test(rank) == is_full) return;
-  full_.assign(rank, is_full);
+  show(full_, rank, is_full);
   full_count_ += is_full ? 1 : -1;
 }
 
@@ -38,7 +47,8 @@ void NodeUsage::count_pods(const Job& job, int delta) {
   }
 }
 
-// Whether the job keeps other users off its nodes, by its own wish or by its partition's (7.9).
+// Returns true if the job keeps other users off its nodes, by its own wish or by its partition's
+// (7.9).
 bool NodeUsage::owns_nodes(const Job& job) const {
   return job.request.sharing == Sharing::kUser ||
          cluster_.partition(*job.partition).config.exclusive_user;
@@ -81,8 +91,8 @@ void NodeUsage::count_completing(const Job& job, int delta) {
     Counters& node = nodes_[use.node.index()];
     node.completing += delta;
     const int rank = cluster_.rank(use.node);
-    idle_.assign(rank, node.running == 0 && node.completing == 0);
-    completing_.assign(rank, node.completing > 0);
+    show(idle_, rank, node.running == 0 && node.completing == 0);
+    show(completing_, rank, node.completing > 0);
   }
 }
 
@@ -93,11 +103,11 @@ void NodeUsage::count_running(const Job& job, int delta) {
     Counters& node = nodes_[use.node.index()];
     node.running += delta;
     const int rank = cluster_.rank(use.node);
-    idle_.assign(rank, node.running == 0 && node.completing == 0);
+    show(idle_, rank, node.running == 0 && node.completing == 0);
     // no_share_job_cnt of 1.3: a single running job that refuses to share closes the node.
     if (shares) continue;
     node.no_share += delta;
-    shareable_.assign(rank, node.no_share == 0);
+    show(shareable_, rank, node.no_share == 0);
   }
 }
 

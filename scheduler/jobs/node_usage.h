@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/model/change_log.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/node_set.h"
 
@@ -47,6 +48,8 @@ class NodeUsage {
   void node_changed(NodeIndex node) { show_full(node); }
   // Whether restrict_to_user() may take nodes away.
   bool restricts(bool exclusive_user) const { return exclusive_user || owners_count_ > 0; }
+  // The ranks at which one of the four sets changed.
+  const ChangeLog& log() const { return log_; }
   // Allocated jobs of the node, in the order in which they came.
   const std::vector<const Job*>& jobs_on(NodeIndex node) const { return nodes_[node.index()].jobs; }
   // R7.30: the nodes that `job` may use as far as users are concerned, out of `nodes`.
@@ -67,11 +70,13 @@ class NodeUsage {
   void count_completing(const Job& job, int delta);
   void count_pods(const Job& job, int delta);
   void show_full(NodeIndex node);
+  void show(NodeSet& set, int rank, bool member);
   bool owns_nodes(const Job& job) const;
 
   const Cluster& cluster_;
   std::vector<Counters> nodes_;  // by NodeIndex
   NodeSet idle_, shareable_, completing_, full_;
+  ChangeLog log_;
   int completing_count_ = 0;  // completing jobs
   int full_count_ = 0;        // members of full_
   int owners_count_ = 0;      // jobs that keep other users off their nodes

@@ -1,5 +1,5 @@
-// What jobs make of the sets of nodes that passes start from (R4.4, R2.1, R7.30). Nodes are a to d;
-// a set is written as the letters of its nodes.
+// The sets of nodes that passes start from, as jobs come and go (R4.4, R2.1, R7.30). Nodes are a to
+// d; a set is written as the letters of its nodes.
 #include "scheduler/jobs/node_usage.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class NodeUsageTest : public ::testing::Test {
     }
     return text;
   }
-  // What is left of all nodes for a job of this user.
+  // Returns the nodes that a job of this user may have.
   std::string open_to(const std::string& user, bool exclusive_user) const {
     Job asking;
     asking.request.user = user;
@@ -53,6 +53,23 @@ class NodeUsageTest : public ::testing::Test {
   Cluster cluster_;
   NodeUsage usage_{cluster_};
 };
+
+// A reader that keeps a set of nodes looks only at those in the log.
+TEST_F(NodeUsageTest, ANodeWhosePlaceInTheSetsChangesIsInTheLog) {
+  const std::size_t begin = usage_.log().end();
+  const Job first = made("bc");
+  const Job second = made("b");
+  usage_.add(first);
+  usage_.add(second);  // b was in use before
+  ASSERT_EQ(usage_.log().end(), begin + 2);
+  EXPECT_EQ(usage_.log().at(begin), cluster_.rank(index('b')));
+  EXPECT_EQ(usage_.log().at(begin + 1), cluster_.rank(index('c')));
+  usage_.remove(first);
+  ASSERT_EQ(usage_.log().end(), begin + 3);
+  EXPECT_EQ(usage_.log().at(begin + 2), cluster_.rank(index('c')));
+  usage_.reset();
+  EXPECT_GT(usage_.log().begin(), begin + 3) << "anything may have changed";
+}
 
 TEST_F(NodeUsageTest, ANodeIsIdleWithoutARunningJob) {
   const Job job = made("ab");
@@ -110,6 +127,7 @@ TEST_F(NodeUsageTest, ACompletingJobKeepsItsNodesFromNewJobs) {
   EXPECT_EQ(letters(usage_.idle()), "abcd");
 }
 
+// d takes two pods, and each job has one on each of its nodes.
 TEST_F(NodeUsageTest, ANodeIsFullWithAsManyPodsAsItTakes) {
   const Job first = made("cd"), second = made("d");
   EXPECT_EQ(usage_.pods_left(index('c')), std::nullopt);

@@ -70,6 +70,7 @@ Hit over_max_wall(const LimitScope& scope, std::optional<base::Duration> wall) {
       });
 }
 
+// MaxTRES and MaxTRESPerNode. As with MaxWall the first holder that sets one decides (9.1).
 Hit over_max(const LimitScope& scope, LimitKind which, TresLimits Limits::*limits, Tres kind,
              std::int64_t wanted, const char* each) {
   return scope.first(
@@ -82,6 +83,7 @@ Hit over_max(const LimitScope& scope, LimitKind which, TresLimits Limits::*limit
       });
 }
 
+// MinTRES, which QOS alone have.
 Hit under_min(const LimitScope& scope, Tres kind, std::int64_t wanted) {
   return scope.first(
       [&](const Limits& of) -> const auto& { return of.min_tres[kind]; }, false,
@@ -109,6 +111,7 @@ const char* unit_of(Tres kind) {
   return "";
 }
 
+// None for a combination that Slurm does not have.
 Reason tres_reason(LimitKind limit, Tres kind, bool of_qos) {
   for (const ReasonRow& row : kReasons) {
     if (row.limit == limit) return of_qos ? row.of_qos[kind] : row.of_association[kind];
@@ -116,6 +119,8 @@ Reason tres_reason(LimitKind limit, Tres kind, bool of_qos) {
   return Reason::kNone;
 }
 
+// MaxWall before the resources, each resource with its maximum before its minimum: the first hit is
+// the reason.
 std::optional<LimitHit> over_job_limits(const LimitScope& scope, const TresCounts& counts,
                                         std::optional<base::Duration> wall) {
   if (auto hit = over_max_wall(scope, wall)) return hit;

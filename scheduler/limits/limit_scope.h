@@ -33,7 +33,7 @@ struct LimitScope {
   QosOrder qos;
   std::optional<AssociationIndex> association;
 
-  // Nobody whose limits could count.
+  // Returns true if no QOS and no association has limits that could count.
   bool is_empty() const { return qos[0] == nullptr && qos[1] == nullptr && !association; }
 
   // Calls visit(holder, limit) for the first holder for which get(limits) is set; QOS alone if not

@@ -12,14 +12,14 @@ namespace {
 
 using Hit = std::optional<LimitHit>;
 
-// What "nothing is held" is read from.
+// An empty value to refer to, for holders that hold nothing.
 template <typename T>
 const T& none() {
   static const T kNone{};
   return kNone;
 }
 
-// Every refusal names the holder, its limit and what the sum would be, so that users see whom to
+// Every refusal names the holder, its limit and what the sum would be, so that users see where to
 // ask and for how much.
 std::string would_be(const std::string& holder, std::int64_t limit, const std::string& what,
                      std::int64_t wanted) {
@@ -41,6 +41,8 @@ ResourceLimits::ResourceLimits(const Cluster& cluster, JobBooks& books, const Us
   books_.on_over([this](Job& job) { submitted(job, -1); });
 }
 
+// Without a limit nothing is counted at all, so sums have to be made when the first limit is
+// configured: from the job table, as the listeners would have made them.
 void ResourceLimits::recount() {
   any_ = any_nodes_ = false;
   const auto look_at = [this](const Limits& limits) {
@@ -59,6 +61,8 @@ void ResourceLimits::recount() {
   }
 }
 
+// Counts a job from its submission to its end, whether it runs or waits (GrpSubmitJobs,
+// MaxSubmitJobs).
 void ResourceLimits::submitted(const Job& job, int by) {
   if (!any_) return;
   const std::vector<PartitionIndex> partitions = partitions_of(cluster_, job.request);
@@ -106,16 +110,19 @@ void ResourceLimits::count_in(Held& held, const Job& job, PartitionIndex partiti
   }
 }
 
+// As limit_scope(), with the association that the job has already.
 LimitScope ResourceLimits::scope_of(const Job& job, PartitionIndex partition) const {
   return {.cluster = cluster_,
           .qos = qos_order(cluster_, job.request.qos, partition),
           .association = job.association};
 }
 
+// `qos` is a member of the cluster's list.
 std::size_t ResourceLimits::index_of(const QosConfig& qos) const {
   return static_cast<std::size_t>(&qos - cluster_.qos().data());
 }
 
+// The scope's association is a user; its parent is the account.
 std::string ResourceLimits::account_of(const LimitScope& scope) const {
   return cluster_.accounts()[*cluster_.accounts()[*scope.association].parent].name;
 }
@@ -135,6 +142,7 @@ const ResourceLimits::Held& ResourceLimits::held_by_user(const LimitHolder& hold
   return at == users.end() ? none<Held>() : at->second;
 }
 
+// Limits per account are limits of QOS, so the holder is one.
 const ResourceLimits::Held& ResourceLimits::held_by_account(const LimitHolder& holder,
                                                             const LimitScope& scope) const {
   if (!scope.association) return none<Held>();
@@ -143,6 +151,8 @@ const ResourceLimits::Held& ResourceLimits::held_by_account(const LimitHolder& h
   return at == accounts.end() ? none<Held>() : at->second;
 }
 
+// R9.9, before nodes are looked for. A job that starts adds one, so the limit is reached when as
+// many run already.
 Hit ResourceLimits::over_jobs(const LimitScope& scope, const std::string& user) const {
   // The order (group, account, user) decides which reason is shown.
   const auto above = [&](const LimitHolder& holder, const Held& used, int limit, Reason of_qos,
@@ -183,7 +193,8 @@ Hit ResourceLimits::over_wall(const LimitScope& scope) const {
             holder.qos != nullptr
                 ? usage_.of(QosIndex{static_cast<std::int32_t>(index_of(*holder.qos))})
                 : usage_.of(*holder.association);
-        // What was used, not what the job would use: a job may start while anything is left.
+        // Only the time that was used counts, not the time of this job: it may start while any is
+        // left.
         if (std::chrono::milliseconds{used.wall_milli} < limit) return std::nullopt;
         const auto minutes = std::chrono::ceil<std::chrono::minutes>(limit).count();
         return LimitHit{
@@ -193,6 +204,7 @@ Hit ResourceLimits::over_wall(const LimitScope& scope) const {
       });
 }
 
+// Asked of each record of each pass, so nothing is worked out here that depends on nodes.
 std::optional<LimitHit> ResourceLimits::over_before(const Job& job,
                                                     PartitionIndex partition) const {
   if (!any_) return std::nullopt;
@@ -201,6 +213,8 @@ std::optional<LimitHit> ResourceLimits::over_before(const Job& job,
   return over_wall(scope);
 }
 
+// For a job for which no nodes are free. One that is over a limit must not block the jobs behind
+// it, and shows that limit as its reason.
 std::optional<LimitHit> ResourceLimits::over_as_asked(const Job& job,
                                                       PartitionIndex partition) const {
   if (!any_) return std::nullopt;
@@ -211,6 +225,8 @@ std::optional<LimitHit> ResourceLimits::over_as_asked(const Job& job,
   return over_limits_with_nodes(scope, counts);
 }
 
+// With the nodes known, those that the group holds already add nothing to its number of nodes
+// (R9.10).
 std::optional<LimitHit> ResourceLimits::over(const Job& job, PartitionIndex partition,
                                              const Allocation& allocation) const {
   if (!any_) return std::nullopt;
@@ -223,6 +239,7 @@ std::optional<LimitHit> ResourceLimits::over(const Job& job, PartitionIndex part
   return over_limits_with_nodes(scope, counts);
 }
 
+// Billing follows from what is asked for, as it would from an allocation of just that.
 TresCounts ResourceLimits::asked_by(const JobRequest& request, PartitionIndex partition) const {
   TresCounts counts = requested(cluster_, request, partition);
   counts[Tres::kBilling] = billing_milli(cluster_, partition, counts) / 1000;
@@ -241,10 +258,13 @@ std::int64_t ResourceLimits::with(const Held& used, const Wanted& wanted, Tres k
          });
 }
 
+// For each resource the group, the account and the user, in this order: the first that would be
+// exceeded is the reason. The sum with the job may be equal to the limit.
 Hit ResourceLimits::over_tres(const LimitScope& scope, const std::string& user,
                               const Wanted& wanted) const {
   const auto above = [&](LimitKind which, const LimitHolder& holder, const Held& used, Tres kind,
                          std::int64_t limit, const char* whose) -> Hit {
+    // Up to the limit and not below it: a group of 5 CPUs may hold 5.
     const std::int64_t sum = with(used, wanted, kind);
     if (sum <= limit) return std::nullopt;
     return LimitHit{
@@ -279,6 +299,7 @@ Hit ResourceLimits::over_tres(const LimitScope& scope, const std::string& user,
   return std::nullopt;
 }
 
+// R9.8: these alone turn a job away without DenyOnLimit.
 std::optional<std::string> ResourceLimits::over_submit(const LimitScope& scope,
                                                        const std::string& user) const {
   const auto above = [&](const LimitHolder& holder, const Held& used, int limit,

@@ -1,5 +1,5 @@
 // ResourceLimits: what the limits of QOS, accounts and users allow, given what the jobs hold
-// together (1.4; limit_scope.h says whose limits count). It keeps those sums as a listener of
+// together (1.4; limit_scope.h says which limits count). It keeps those sums as a listener of
 // JobBooks: a job that is submitted counts against GrpSubmitJobs and MaxSubmitJobs until it is
 // over, a job with an allocation against all others. Nodes count once, however many jobs of the
 // group are on them.

@@ -6,6 +6,8 @@
 
 namespace sched {
 
+// 1. The job's own limit, or the partition's default or maximum, cut to MaxWall.
+// 2. What is left until its deadline, if that is less (13.3).
 std::optional<base::Duration> TimeLimits::limit_of(const Job& job, PartitionIndex partition,
                                                    base::Instant now) const {
   const PartitionConfig& config = cluster_.partition(partition).config;
@@ -24,6 +26,7 @@ std::optional<base::Duration> TimeLimits::limit_of(const Job& job, PartitionInde
   return std::min(limit.value_or(left), left);
 }
 
+// The partition's OverTimeLimit counts instead of the cluster's.
 std::optional<base::Duration> TimeLimits::whole_time(const Job& job) const {
   const auto& own = cluster_.partition(*job.partition).config.over_time_limit;
   const auto over = own ? own : cluster_.parameters().over_time_limit;
@@ -32,6 +35,8 @@ std::optional<base::Duration> TimeLimits::whole_time(const Job& job) const {
   return *job.time_limit + *over;
 }
 
+// The timer is the earliest instant at which the job can have run for what is left, exact if that
+// is less than a slice away (Turns::earliest). A job under a shadow has none.
 void TimeLimits::arm(Job& job, base::Instant now) {
   disarm(job);
   if (!enabled_ || !job.ready || !job.allocated() || job.ending || job.user_suspended) return;

@@ -1,6 +1,8 @@
 #include "scheduler/model/account_tree.h"
 
 #include <functional>
+#include <set>
+#include <string_view>
 
 namespace sched {
 
@@ -19,6 +21,7 @@ AccountTree::AccountTree(const std::vector<AccountConfig>& accounts,
                                         .priority = user.priority,
                                         .limits = user.limits});
     users_.emplace(std::pair{user.name, account}, index);
+    // emplace() keeps the first: a user's default account is the first in which the user is listed.
     default_of_.emplace(user.name, index);
   }
 }
@@ -31,11 +34,14 @@ void AccountTree::add_accounts(const std::vector<AccountConfig>& accounts) {
     if (account.name == kRootAccount) root.limits = account.limits;
   }
   accounts_.emplace(kRootAccount, add(std::move(root)));
+  // An account whose parent does not exist counts as a child of the root (a warning, legality.cc);
+  // those below it keep it as their parent.
+  std::set<std::string_view> names;
+  for (const AccountConfig& account : accounts) names.insert(account.name);
   std::multimap<std::string, const AccountConfig*> waiting;  // by parent
   for (const AccountConfig& account : accounts) {
-    if (account.name != kRootAccount) {
-      waiting.emplace(account.parent.empty() ? kRootAccount : account.parent, &account);
-    }
+    if (account.name == kRootAccount) continue;
+    waiting.emplace(names.contains(account.parent) ? account.parent : kRootAccount, &account);
   }
   const auto place = [&](const AccountConfig& account, AssociationIndex parent) {
     const AssociationIndex index = add({.name = account.name,
@@ -46,6 +52,8 @@ void AccountTree::add_accounts(const std::vector<AccountConfig>& accounts) {
                                         .limits = account.limits});
     accounts_.emplace(account.name, index);
   };
+  // Breadth first: all_ grows while it is gone through, so a parent always stands before its
+  // children. Accounts of a circle are never reached and are left out (an error, legality.cc).
   for (std::size_t done = 0; done < all_.size(); ++done) {
     const std::string name = all_[done].name;
     const auto [first, last] = waiting.equal_range(name);
@@ -54,9 +62,10 @@ void AccountTree::add_accounts(const std::vector<AccountConfig>& accounts) {
     }
     waiting.erase(first, last);
   }
-  for (const auto& [parent, account] : waiting) place(*account, AssociationIndex{0});
 }
 
+// R9.15: what shares under an account with Fairshare=parent shares under the next account above
+// that has shares of its own.
 AssociationIndex AccountTree::add(Association association) {
   if (association.parent) {
     association.shares_under = association.parent;
@@ -68,12 +77,15 @@ AssociationIndex AccountTree::add(Association association) {
   return AssociationIndex{static_cast<std::int32_t>(all_.size()) - 1};
 }
 
+// Cost: O(log accounts).
 std::optional<AssociationIndex> AccountTree::find_account(std::string_view name) const {
   const auto at = accounts_.find(name);
   if (at == accounts_.end()) return std::nullopt;
   return at->second;
 }
 
+// 9.1: a job that names no account is of its user's default account, the first in which the user is
+// listed.
 std::optional<AssociationIndex> AccountTree::find_user(std::string_view user,
                                                        std::string_view account) const {
   if (account.empty()) {
@@ -86,6 +98,7 @@ std::optional<AssociationIndex> AccountTree::find_user(std::string_view user,
   return at->second;
 }
 
+// For messages about limits: whose limit it is.
 std::string AccountTree::describe(AssociationIndex index) const {
   const Association& association = all_[index.index()];
   if (!association.is_user) return "account " + association.name;

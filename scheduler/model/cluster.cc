@@ -27,11 +27,7 @@ std::pair<int, bool> encode_sharing(const PartitionConfig& config) {
   return {1, false};
 }
 
-bool same_hardware(const NodeSpec& a, const NodeSpec& b) {
-  return a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
-         a.threads_per_core == b.threads_per_core && a.cpus == b.cpus && a.weight == b.weight;
-}
-
+// The bound on cores is that of CoreSet, a fixed number of bits.
 base::Status valid_shape(const NodeSpec& spec) {
   if (spec.sockets < 1 || spec.cores_per_socket < 1 || spec.threads_per_core < 1 || spec.cpus < 1) {
     return base::invalid_argument("node " + spec.name + ": has no CPUs");
@@ -46,6 +42,8 @@ base::Status valid_shape(const NodeSpec& spec) {
 
 }  // namespace
 
+// A partition keeps its index for ever, because allocations name it: one that is removed keeps its
+// place with order −1, and one of the same name that comes back gets it again.
 void Cluster::configure(const Configuration& configuration) {
   parameters_ = configuration.cluster;
   qos_ = configuration.qos;
@@ -73,13 +71,16 @@ bool Cluster::changes_topology(const NodeSpec& spec) const {
   return !known || !same_hardware(node(*known), spec);
 }
 
+// The index of a node that was removed is given to the next new one, so that indexes stay dense.
+// Jobs of the removed node are gone by then (NodeRemove).
 base::Status Cluster::upsert_node(const NodeSpec& spec) {
   if (base::Status status = valid_shape(spec); !status.ok()) return status;
   if (const auto known = find_node(spec.name)) {
-    NodeSpec& old = nodes_[known->index()].spec;
+    NodeSpec& old = nodes_[known->index()];
     if (same_hardware(old, spec)) {
       changed_nodes_.push_back(*known);
     } else {
+      // Names are unchanged, so ranks are too, but groups and books have to be made anew.
       ++topology_version_;
     }
     old = spec;
@@ -88,36 +89,42 @@ base::Status Cluster::upsert_node(const NodeSpec& spec) {
   NodeIndex index{static_cast<std::int32_t>(nodes_.size())};
   if (vacant_.empty()) {
     nodes_.emplace_back();
+    ranks_.push_back(-1);
   } else {
     index = vacant_.back();
     vacant_.pop_back();
   }
-  nodes_[index.index()].spec = spec;
+  nodes_[index.index()] = spec;
   node_by_name_.emplace(spec.name, index);
   settled_ = false;
   return {};
 }
 
+// Ranks are renumbered by the next settle().
 bool Cluster::remove_node(std::string_view name) {
   const auto at = node_by_name_.find(name);
   if (at == node_by_name_.end()) return false;
   vacant_.push_back(at->second);
-  nodes_[at->second.index()] = Node{};
+  nodes_[at->second.index()] = NodeSpec{};
+  ranks_[at->second.index()] = -1;
   node_by_name_.erase(at);
   settled_ = false;
   return true;
 }
 
+// Ranks are the order of the nodes' names, "n2" before "n10". They stand for the order of Slurm's
+// configuration file, on which runs of neighbors depend (4.4.4). Cost: O(nodes × log nodes) if
+// nodes came or went or the configuration changed, otherwise O(1).
 void Cluster::settle() {
   if (settled_) return;
   settled_ = true;
   order_.clear();
   for (const auto& [name, index] : node_by_name_) order_.push_back(index);
   std::sort(order_.begin(), order_.end(), [this](NodeIndex a, NodeIndex b) {
-    return base::natural_less(nodes_[a.index()].spec.name, nodes_[b.index()].spec.name);
+    return base::natural_less(node(a).name, node(b).name);
   });
   for (std::size_t rank = 0; rank < order_.size(); ++rank) {
-    nodes_[order_[rank].index()].rank = static_cast<int>(rank);
+    ranks_[order_[rank].index()] = static_cast<int>(rank);
   }
   for (Partition& partition : partitions_) resolve(partition);
   ++topology_version_;
@@ -129,6 +136,7 @@ std::optional<NodeIndex> Cluster::find_node(std::string_view name) const {
   return at->second;
 }
 
+// Names that do not exist are left out; the caller compares counts if that matters.
 NodeSet Cluster::named(const std::vector<std::string>& names) const {
   NodeSet set = no_nodes();
   for (const std::string& name : names) {
@@ -137,6 +145,7 @@ NodeSet Cluster::named(const std::vector<std::string>& names) const {
   return set;
 }
 
+// For a job that is restored and whose partition has been deleted: it needs an index all the same.
 PartitionIndex Cluster::known_partition(const std::string& name) {
   const auto [at, is_new] = partition_by_name_.try_emplace(
       name, PartitionIndex{static_cast<std::int32_t>(partitions_.size())});
@@ -155,6 +164,7 @@ std::optional<PartitionIndex> Cluster::find_partition(std::string_view name) con
   return at->second;
 }
 
+// An empty name stands for "no QOS", also if a QOS without a name was configured.
 std::optional<QosIndex> Cluster::find_qos(std::string_view name) const {
   if (name.empty()) return std::nullopt;
   for (std::size_t i = 0; i < qos_.size(); ++i) {
@@ -163,11 +173,14 @@ std::optional<QosIndex> Cluster::find_qos(std::string_view name) const {
   return std::nullopt;
 }
 
+// Direct only: to preempt is not transitive (1.4).
 bool Cluster::qos_may_preempt(QosIndex a, QosIndex b) const {
   const std::vector<std::string>& names = qos_[a.index()].preempt;
   return std::find(names.begin(), names.end(), qos_[b.index()].name) != names.end();
 }
 
+// Names of a partition that do not exist yet are left out, and are found when their node comes. A
+// removed partition has no nodes.
 void Cluster::resolve(Partition& partition) const {
   partition.nodes = no_nodes();
   partition.nodes_ranked.clear();

@@ -65,10 +65,10 @@ class Cluster {
   int node_slots() const { return static_cast<int>(nodes_.size()); }
   std::optional<NodeIndex> find_node(std::string_view name) const;
   // REQUIRES: the node exists, here and below.
-  const NodeSpec& node(NodeIndex index) const { return nodes_[index.index()].spec; }
-  int rank(NodeIndex index) const { return nodes_[index.index()].rank; }
+  const NodeSpec& node(NodeIndex index) const { return nodes_[index.index()]; }
+  int rank(NodeIndex index) const { return ranks_[index.index()]; }
   bool exists(NodeIndex index) const {
-    return index.index() < nodes_.size() && nodes_[index.index()].rank >= 0;
+    return index.index() < ranks_.size() && ranks_[index.index()] >= 0;
   }
   // By rank. order()[r] is the node of rank r.
   const std::vector<NodeIndex>& order() const { return order_; }
@@ -113,14 +113,13 @@ class Cluster {
   const AccountTree& accounts() const { return accounts_; }
 
  private:
-  struct Node {
-    NodeSpec spec;
-    int rank = -1;  // -1 = vacant
-  };
   void resolve(Partition& partition) const;
 
   ClusterParameters parameters_;
-  std::vector<Node> nodes_;
+  std::vector<NodeSpec> nodes_;  // by NodeIndex
+  // Likewise; -1 = vacant. Apart from the nodes, because what jobs hold is looked up by rank all
+  // the time, and a description takes several cache lines.
+  std::vector<int> ranks_;
   std::vector<NodeIndex> order_;
   std::map<std::string, NodeIndex, std::less<>> node_by_name_;
   std::vector<Partition> partitions_;

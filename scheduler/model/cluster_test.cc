@@ -36,6 +36,8 @@ TEST(NaturalLess, ComparesRunsOfDigitsAsNumbers) {
   }
 }
 
+// Indexes are kept by jobs for as long as they run; ranks are the order of names, and are those of
+// one topology version. n99 is named by the partition and never comes.
 TEST(Cluster, KeepsIndexesAndRenumbersRanksWhenANodeComes) {
   Cluster cluster;
   Configuration configuration;
@@ -45,6 +47,7 @@ TEST(Cluster, KeepsIndexesAndRenumbersRanksWhenANodeComes) {
   ASSERT_TRUE(cluster.upsert_node(node("n1")).ok());
   cluster.settle();
   const NodeIndex n10 = *cluster.find_node("n10");
+  // n1, n10: in natural order n2 comes between them.
   EXPECT_EQ(cluster.rank(n10), 1);
   const std::uint64_t before = cluster.topology_version();
 
@@ -59,6 +62,7 @@ TEST(Cluster, KeepsIndexesAndRenumbersRanksWhenANodeComes) {
   EXPECT_EQ(cluster.node(p.nodes_ranked[1]).name, "n2");
 }
 
+// Nodes that come and go for months must not make the tables grow.
 TEST(Cluster, ReusesTheIndexOfARemovedNode) {
   Cluster cluster;
   ASSERT_TRUE(cluster.upsert_node(node("a")).ok());
@@ -69,6 +73,7 @@ TEST(Cluster, ReusesTheIndexOfARemovedNode) {
   EXPECT_FALSE(cluster.exists(a));
   ASSERT_TRUE(cluster.upsert_node(node("c")).ok());
   cluster.settle();
+  // c has taken the place of a, and comes behind b by its name.
   EXPECT_EQ(cluster.find_node("c"), a);
   EXPECT_EQ(cluster.node_count(), 2);
 }
@@ -110,11 +115,13 @@ TEST(Cluster, RefusesANodeWithTooManyCores) {
   Cluster cluster;
   NodeSpec spec = node("big");
   spec.sockets = 2;
+  // 2 × 300 cores are more than the 512 bits of a CoreSet.
   spec.cores_per_socket = 300;
   EXPECT_FALSE(cluster.upsert_node(spec).ok());
   EXPECT_FALSE(cluster.find_node("big"));
 }
 
+// Members at both ends of words of 64.
 TEST(NodeSet, WalksMembersAndGaps) {
   NodeSet set{130};
   for (const int rank : {0, 63, 64, 65, 129}) set.set(rank);

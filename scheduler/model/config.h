@@ -114,8 +114,8 @@ struct ClusterParameters {
   PreemptType preempt_type = PreemptType::kNone;
   PreemptMode preempt_mode = PreemptMode::kOff;
   bool gang = false;  // PreemptMode contains GANG
-  // PreemptMode contains WITHIN or PRIORITY (7.2). They are conditions on who may preempt, no
-  // modes.
+  // PreemptMode contains WITHIN or PRIORITY (7.2). They are conditions on which jobs may preempt,
+  // no modes.
   bool preempt_within = false;
   bool preempt_priority = false;
   std::optional<base::Duration> preempt_exempt_time;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "scheduler/model/asked_product.h"
 #include "scheduler/model/core_set.h"
 #include "scheduler/model/ids.h"
 
@@ -71,7 +72,7 @@ struct JobRequest {  // what a user asks for (1.5)
 // else one per node (4.11 step 1 without the selectors' rule for whole CPUs).
 constexpr int tasks_of(const JobRequest& request, int nodes_count) {
   if (request.tasks) return *request.tasks;
-  return request.tasks_per_node.value_or(1) * nodes_count;
+  return asked_product(request.tasks_per_node.value_or(1), nodes_count);
 }
 
 struct NodeAllocation {

@@ -29,6 +29,9 @@ std::string_view to_string(PreemptMode mode) {
   return "?";
 }
 
+// One function for each object. An issue names its rule ("C1" to "C20" of 1.6, a chapter or a
+// pitfall), "range" or "name". Errors are what cannot work; warnings are what works otherwise than
+// it looks.
 class Check {
  public:
   explicit Check(const Configuration& configuration) : all_{configuration} {}
@@ -59,6 +62,8 @@ class Check {
     issue(IssueSeverity::kWarning, where, std::move(rule), std::move(field), std::move(message));
   }
 
+  // Rules on the cluster's parameters alone (C1, C2, C3, C5, C9, C17). Each message says what to
+  // change.
   void cluster() {
     const ClusterParameters& p = all_.cluster;
     const Where here;
@@ -66,6 +71,7 @@ class Check {
     if (p.preempt_mode == PreemptMode::kSuspend && !p.gang) {
       error(here, "C1", "PreemptMode", "SUSPEND needs GANG, which resumes the victims: add GANG");
     }
+    // A mode without a type says how, but not which jobs are preempted.
     if (!preempts && p.preempt_mode != PreemptMode::kOff) {
       error(here, "C2", "PreemptMode",
             std::string{to_string(p.preempt_mode)} +
@@ -93,19 +99,28 @@ class Check {
       error(here, "1.1", "SelectTypeParameters",
             "CR_ONE_TASK_PER_CORE does not go with CR_CPU: use CR_Core or CR_Socket");
     }
-    if (p.preempt_type == PreemptType::kQos && p.preempt_mode == PreemptMode::kSuspend &&
-        p.select == SelectType::kLinear) {
-      error(here, "C9", "PreemptMode",
-            "preempt/qos cannot suspend under select/linear: use select/cons_tres");
+    if (p.preempt_type == PreemptType::kQos && p.preempt_mode == PreemptMode::kSuspend) {
+      no_suspending_by_qos(here);
     }
     if (p.select == SelectType::kConsTres && p.unit == SelectUnit::kCpu) {
       warn(
           here, "C17", "SelectTypeParameters",
-          "CR_CPU on nodes with several threads per core: jobs are stacked by core, not by thread");
+          "CR_CPU: on nodes with several threads per core jobs are stacked by core, not by thread");
     }
     suspends(here, p.preempt_mode, "SelectTypeParameters");
     memory(here, p.default_memory, p.max_memory);
     ranges(here, p);
+  }
+
+  // C9. Where Slurm's configuration rules, what Slurm accepts is accepted.
+  void no_suspending_by_qos(const Where& here) {
+    if (all_.cluster.select != SelectType::kLinear) return;
+    if (all_.cluster.as_recorded) {
+      return warn(here, "C9", "PreemptMode",
+                  "Slurm does not support SUSPEND by QOS under select/linear");
+    }
+    error(here, "C9", "PreemptMode",
+          "preempt/qos cannot suspend under select/linear: use select/cons_tres");
   }
 
   // C11, for the mode of the cluster, of a partition or of a QOS.
@@ -115,6 +130,8 @@ class Check {
          "suspended jobs keep their memory, which is not managed: make memory consumable");
   }
 
+  // Slurm ignores a slice below 5 s and uses 30 s (C18). Here it is allowed down to 100 ms, with a
+  // warning.
   void ranges(const Where& here, const ClusterParameters& p) {
     if (p.time_slice < milliseconds{100} || p.time_slice > seconds{65533}) {
       error(here, "C18", "SchedulerTimeSlice", "must be between 100ms and 65533s");
@@ -160,6 +177,7 @@ class Check {
     }
   }
 
+  // Names and ranges of each partition, and its mode against the cluster's (C8, C11).
   void partition(const PartitionConfig& p) {
     const Where here{IssueObject::kPartition, p.name};
     if (p.name.empty()) error(here, "name", "PartitionName", "must not be empty");
@@ -203,6 +221,7 @@ class Check {
     sharing(here, p);
   }
 
+  // Legal settings that do something else than most administrators expect.
   void sharing(const Where& here, const PartitionConfig& p) {
     const ClusterParameters& cluster = all_.cluster;
     const bool stacks = p.over_subscribe == OverSubscribe::kForce && p.max_share > 1;
@@ -223,6 +242,8 @@ class Check {
                        [&](const QosConfig& qos) { return qos.name == name; });
   }
 
+  // The mode of a QOS counts for its jobs as victims (7.1), so the rules on the cluster's mode
+  // apply to it, too.
   void qos(const QosConfig& q) {
     const Where here{IssueObject::kQos, q.name};
     if (q.name.empty()) error(here, "name", "Name", "must not be empty");
@@ -238,9 +259,7 @@ class Check {
       if (!all_.cluster.gang) {
         error(here, "C8", "PreemptMode", "SUSPEND needs GANG in the cluster's PreemptMode");
       }
-      if (all_.cluster.select == SelectType::kLinear) {
-        error(here, "C9", "PreemptMode", "SUSPEND by QOS does not work under select/linear");
-      }
+      no_suspending_by_qos(here);
     }
     suspends(here, q.preempt_mode, "PreemptMode");
     if (q.preempt_mode == PreemptMode::kOff) {
@@ -290,6 +309,8 @@ class Check {
              "there is no account " + account.parent +
                  ": until there is, this one counts as a child of root");
       }
+      // Upwards until the root, an unknown name, or a name that was met before: then the chain is a
+      // circle, and no account of it would have a place in the tree.
       std::set<std::string_view> above = {account.name};
       for (std::string_view at = account.parent; by_name.contains(at); at = by_name[at]->parent) {
         if (above.insert(at).second) continue;
@@ -320,6 +341,7 @@ class Check {
     for (std::size_t i = 0; i < all_.partitions.size(); ++i) {
       const PartitionConfig& a = all_.partitions[i];
       const std::set<std::string_view> nodes(a.nodes.begin(), a.nodes.end());
+      // Each pair once: O(partitions² × nodes), when the configuration changes.
       for (std::size_t j = i + 1; j < all_.partitions.size(); ++j) {
         const PartitionConfig& b = all_.partitions[j];
         const auto common = std::find_if(b.nodes.begin(), b.nodes.end(),
@@ -329,6 +351,7 @@ class Check {
     }
   }
 
+  // The second of the two gets the warning, and it names the first and a node that they share.
   void overlap(const PartitionConfig& a, const PartitionConfig& b, const std::string& node) {
     const ClusterParameters& cluster = all_.cluster;
     const Where here{IssueObject::kPartition, b.name};

@@ -84,6 +84,12 @@ const Case kIllegal[] = {
        c.cluster.select = SelectType::kLinear;
        c.qos[0].preempt_mode = PreemptMode::kSuspend;
      }},
+    {"C9", S::kWarning,  // Slurm accepts it where its configuration rules
+     [](auto& c) {
+       c.cluster.as_recorded = true;
+       c.cluster.preempt_type = PreemptType::kQos;
+       c.cluster.select = SelectType::kLinear;
+     }},
     {"C10", S::kWarning,
      [](auto& c) {
        c.cluster.preempt_type = PreemptType::kQos;
@@ -145,6 +151,8 @@ const Case kIllegal[] = {
     {"name", S::kError, [](auto& c) { c.qos[0].preempt = {"gold"}; }},
 };
 
+// A warning leaves the configuration legal, an error does not. A change may break other rules as
+// well.
 TEST(Legality, NamesTheRuleOfEachIllegalCombination) {
   for (std::size_t i = 0; i < std::size(kIllegal); ++i) {
     Configuration c = legal();

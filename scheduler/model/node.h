@@ -35,4 +35,11 @@ struct NodeSpec {
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
+// The hardware decides ranks, groups and the selectors' books. Memory, labels and states are not
+// part of it: they change all the time.
+inline bool same_hardware(const NodeSpec& a, const NodeSpec& b) {
+  return a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
+         a.threads_per_core == b.threads_per_core && a.cpus == b.cpus && a.weight == b.weight;
+}
+
 }  // namespace sched

@@ -1,5 +1,5 @@
 // A set of nodes by *rank*: the position in Cluster::order(), the natural sort of the names. So the
-// neighbours in a set are the neighbours in Slurm's sense (4.4.4), and "in node order" is ascending
+// neighbors in a set are the neighbors in Slurm's sense (4.4.4), and "in node order" is ascending
 // order. A set is valid for one Cluster::topology_version() only.
 //
 // Cost: one bit per node; set operations are O(nodes / 64). Both operands must have one size.

@@ -6,6 +6,8 @@
 namespace sched {
 namespace {
 
+// Slurm's spelling of each reason (2.4), as squeue shows it. Timeslice, Preempted and User, the
+// reasons of suspended jobs, are this scheduler's own.
 constexpr auto kNames = std::to_array<std::pair<Reason, std::string_view>>({
     {Reason::kNone, "None"},
     {Reason::kPriority, "Priority"},

@@ -7,10 +7,7 @@
 namespace sched {
 
 Availability::Availability(const Cluster& cluster, const NodeSet& up)
-    : cluster_{cluster},
-      up_{up},
-      nodes_{up},
-      count_in_(static_cast<std::size_t>(cluster.partition_slots())) {}
+    : cluster_{cluster}, up_{up}, count_in_(static_cast<std::size_t>(cluster.partition_slots())) {}
 
 void Availability::add_claim(const Job& job) {
   Claim claim{.job = &job, .tier = 0, .nodes = cluster_.no_nodes()};
@@ -28,21 +25,31 @@ void Availability::drop_claim(const Job& job) {
   std::erase_if(claims_, [&](const Claim& claim) { return claim.job == &job; });
 }
 
-void Availability::withhold(const NodeSet& nodes) {
-  nodes_ -= nodes;
+// Takes away what was withheld since it was last called. Then the counts of all partitions are
+// forgotten, since partitions overlap.
+const NodeSet& Availability::open_nodes() {
+  if (withheld_.empty() && failed_.empty()) return nodes_ ? *nodes_ : up_;
+  if (!nodes_) nodes_ = up_;
+  for (const NodeSet& nodes : withheld_) *nodes_ -= nodes;
+  for (const PartitionIndex partition : failed_) *nodes_ -= cluster_.partition(partition).nodes;
+  withheld_.clear();
+  failed_.clear();
   std::fill(count_in_.begin(), count_in_.end(), std::nullopt);
+  return *nodes_;
 }
 
 Availability::View Availability::view(const Job& job, PartitionIndex partition) {
   const Partition& where = cluster_.partition(partition);
+  const NodeSet& open = open_nodes();
   if (claims_.empty()) {
     // The usual case: without claims all jobs see the same nodes, and the count of a partition
     // holds until nodes are withheld again.
     std::optional<int>& count = count_in_[partition.index()];
-    if (!count) count = nodes_.count_and(where.nodes);
-    return {nodes_, *count};
+    if (!count) count = open.count_and(where.nodes);
+    return {open, *count};
   }
-  with_claims_ = nodes_;
+  // With claims each job sees nodes of its own, so nothing can be kept from one job to the next.
+  with_claims_ = open;
   for (const Claim& claim : claims_) {
     // The claim wins over partitions that have failed. Otherwise a job ahead that cannot start
     // either would keep the claimant from the nodes for which its victims have just ended.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "scheduler/jobs/job_table.h"
@@ -24,15 +25,16 @@ class Availability {
   void add_claim(const Job& job);
   // The job has started: what is left of its nodes is for others.
   void drop_claim(const Job& job);
-  // No job behind gets these nodes.
-  void withhold(const NodeSet& nodes);
+  // No job behind gets these nodes, or those of the partition.
+  void withhold(NodeSet nodes) { withheld_.push_back(std::move(nodes)); }
+  void withhold(PartitionIndex partition) { failed_.push_back(partition); }
 
   // What a job gets to see in one partition. Valid until the next call of any function.
   struct View {
-    const NodeSet& nodes;  // of all partitions
+    const NodeSet& nodes;  // of all partitions; `up` itself if nothing is withheld or claimed
     int in_partition;      // how many of them are the partition's
   };
-  // Cost: O(nodes / 64) after a change, otherwise O(claims × nodes / 64).
+  // Cost: O(nodes / 64) after a change, otherwise O(1 + claims × nodes / 64).
   View view(const Job& job, PartitionIndex partition);
 
  private:
@@ -42,9 +44,14 @@ class Availability {
     NodeSet nodes;
   };
 
+  const NodeSet& open_nodes();
+
   const Cluster& cluster_;
   const NodeSet& up_;
-  NodeSet nodes_;
+  // Withheld since the last view: a pass often ends with the job because of which they are.
+  std::vector<NodeSet> withheld_;
+  std::vector<PartitionIndex> failed_;
+  std::optional<NodeSet> nodes_;  // once something is withheld
   std::vector<Claim> claims_;
   std::vector<std::optional<int>> count_in_;  // of nodes_, by PartitionIndex
   NodeSet with_claims_;                       // of the last view

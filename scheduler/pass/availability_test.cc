@@ -61,6 +61,7 @@ TEST_F(AvailabilityTest, BeginsWithTheNodesThatAreUp) {
   EXPECT_EQ(view(available, other_, "low"), "abd");
 }
 
+// A job that could not start withholds the nodes that it waits for from all jobs behind it.
 TEST_F(AvailabilityTest, JobsBehindGetNoneOfTheNodesThatAreWithheld) {
   Availability available{cluster_, up_};
   EXPECT_EQ(view(available, other_, "low"), "abcd");
@@ -87,6 +88,7 @@ TEST_F(AvailabilityTest, AClaimantGetsItsNodesEvenIfTheyAreWithheldFromOthers) {
   EXPECT_EQ(view(available, other_, "high"), "d");
 }
 
+// b is claimed and down: a claim keeps others away and makes nothing usable.
 TEST_F(AvailabilityTest, AClaimantGetsNoNodeThatWentDown) {
   up_ = set("acd");
   Availability available{cluster_, up_};

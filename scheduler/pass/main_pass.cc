@@ -11,7 +11,7 @@
 
 namespace sched {
 
-// What one pass remembers.
+// The memory of one pass.
 struct MainPass::State {
   State(const NodeGroups& groups, const Cluster& cluster, const JobQueue& queue, base::Instant at)
       : now{at},
@@ -30,12 +30,15 @@ struct MainPass::State {
     claimants.insert(job.id);
     claimants_left += static_cast<int>(job.queued_in.size());
   }
+  // Counts down what lies ahead of the walk. When `open` and `claimants_left` are 0 no record
+  // behind can start a job, and the walk ends: in a full cluster that is after a few records.
   void visit(const QueueRecord& record) {
     --left[record.partition.index()];
     if (claimants.contains(record.job)) --claimants_left;
     if (!failed[record.partition.index()]) --open;
     if (record.record->queued_in.size() > 1) ++visits[record.job];
   }
+  // The records of the partition that are still ahead are no longer open.
   void fail(PartitionIndex partition, JobId by) {
     if (!failed[partition.index()]) open -= left[partition.index()];
     failed[partition.index()] = true;
@@ -56,6 +59,7 @@ struct MainPass::State {
   std::vector<bool> failed;                     // by PartitionIndex
   std::vector<int> tested_in;                   // likewise
   std::vector<std::optional<JobId>> failed_by;  // likewise
+  bool stopped = false;                         // by what a PassActions does not allow
   bool blocker_started = false;  // a job that failed a partition started in another one
   int tested = 0;
   int started = 0;
@@ -93,8 +97,9 @@ bool MainPass::run(base::Instant now, std::optional<int> depth) {
     }
     pass.visit(record);
     try_record(pass, record);
-    return pass.open > 0 || pass.claimants_left > 0;
+    return !pass.stopped && (pass.open > 0 || pass.claimants_left > 0);
   });
+  if (pass.stopped) complete = false;
   // A pass that was cut off says nothing about the jobs behind the cut; the next one may start
   // them.
   if (complete) wait_for_priority_behind(pass);
@@ -166,7 +171,12 @@ std::optional<Refusal> MainPass::needs_backfill(const Job& job, PartitionIndex p
   return refused_by_partition(cluster_, whole, partition);
 }
 
+// The job's nodes need not be taken out of the view: the selector's books hold them now. A job that
+// failed one partition and starts in another one leaves the first failed for the rest of this pass,
+// so another pass is asked for.
 void MainPass::on(State& pass, Job& job, PartitionIndex partition, Fits verdict) {
+  pass.stopped = !actions_.may_start(job);
+  if (pass.stopped) return;
   actions_.start(job, partition, std::move(verdict));
   pass.available.drop_claim(job);
   ++pass.started;
@@ -180,6 +190,8 @@ void MainPass::on(State& pass, Job& job, PartitionIndex partition, NeedsVictims 
   // While victims of an earlier attempt may still be ending, no further ones are told to end (7.7
   // step 2).
   if (pass.now >= until) {
+    pass.stopped = !actions_.may_preempt(verdict);
+    if (pass.stopped) return;
     actions_.preempt_for(job, std::move(verdict));
     // Jobs behind must not take the nodes that the victims leave (P14).
     if (job.claim) pass.available.add_claim(job);
@@ -195,14 +207,17 @@ void MainPass::on(State& pass, Job& job, PartitionIndex partition, TooFewLeft ve
   books_.set_reason(job, Reason::kResources, std::move(verdict.message));
   if (holds_up_no_other(pass, job)) return;
   pass.fail(partition, job.id);
-  pass.available.withhold(cluster_.partition(partition).nodes);
+  pass.available.withhold(partition);
 }
 
+// 3.4 step 9, nodes busy: partition failure.
 void MainPass::on(State& pass, Job& job, PartitionIndex partition, Busy verdict) {
   books_.set_reason(job, Reason::kResources, std::move(verdict.message));
   fail_partition(pass, job, partition);
 }
 
+// 3.4 step 9, required node down: no failure, since no end of another job makes the node come back
+// and jobs behind may use the others.
 void MainPass::on(State&, Job& job, PartitionIndex, NotAvailable verdict) {
   books_.set_reason(job, Reason::kReqNodeNotAvail, std::move(verdict.message));
 }
@@ -222,6 +237,7 @@ void MainPass::on(State& pass, Job& job, PartitionIndex, Never verdict) {
   pass.done.push_back(&job);
 }
 
+// A limit is the job's own matter: jobs behind may start (R9.8).
 void MainPass::on(State&, Job& job, PartitionIndex, OverLimit verdict) {
   books_.set_reason(job, verdict.reason, std::move(verdict.message));
 }
@@ -249,7 +265,7 @@ void MainPass::fail_partition(State& pass, const Job& job, PartitionIndex partit
     return;
   }
   pass.fail(partition, job.id);
-  pass.available.withhold(cluster_.partition(partition).nodes);
+  pass.available.withhold(partition);
 }
 
 // A specific reason is kept (R2.6).

@@ -34,6 +34,9 @@ namespace sched {
 class PassActions {
  public:
   virtual ~PassActions() = default;
+  // False: this cannot have happened, so the pass goes no further.
+  virtual bool may_start(const Job& /*job*/) { return true; }
+  virtual bool may_preempt(const NeedsVictims& /*needs*/) { return true; }
   virtual void start(Job& job, PartitionIndex partition, Fits fits) = 0;
   // The victims that must end are told so, and the job claims the nodes until they are gone (7.7).
   virtual void preempt_for(Job& job, NeedsVictims needs) = 0;

@@ -1,6 +1,6 @@
-// What a pass makes of the verdicts: which jobs it starts, in whose way a job stands that has to
-// wait, and what a pass need not look at again (3.4). The notation is PassWorld's: nodes a to d,
-// and for each job what the pass did with it or why it waits.
+// The consequences of the verdicts in a pass: which jobs it starts, which jobs a job that has to
+// wait holds up, and what a pass need not look at again (3.4). The notation is PassWorld's: nodes a
+// to d, and for each job what the pass did with it or why it waits.
 #include "scheduler/pass/main_pass.h"
 
 #include <gtest/gtest.h>
@@ -37,6 +37,7 @@ TEST(MainPass, AJobThatHasToWaitFailsItsPartitionForThoseBehind) {
   world.submit(1, 3);
   world.submit(2, 2);
   world.submit(3, 1);
+  // One node is left behind 1. 2 needs two and fails p; 3 is behind it in p.
   EXPECT_EQ(world.after_pass(at(1)), "1 runs abc, 2 Resources, 3 Priority");
 }
 
@@ -45,6 +46,7 @@ TEST(MainPass, AFailedPartitionWithholdsItsNodesFromOthersThatHaveThem) {
   world.run(9, "a", "p");
   world.submit(1, 4, "p");
   world.submit(2, 1, "q");
+  // q has not failed, but all its nodes are p's too: none of them is left for 2.
   EXPECT_EQ(world.after_pass(at(1)), "1 Resources, 2 Resources");
   world.end(9);
   EXPECT_EQ(world.after_pass(at(2)), "1 runs abcd, 2 Resources");
@@ -55,6 +57,7 @@ TEST(MainPass, AFailedPartitionLeavesTheNodesThatItHasNot) {
   world.run(9, "c", "q");
   world.submit(1, 2, "q");
   world.submit(2, 2, "p");
+  // q withholds c and d; p has a and b besides.
   EXPECT_EQ(world.after_pass(at(1)), "1 Resources, 2 runs ab");
 }
 
@@ -65,6 +68,7 @@ TEST(MainPass, AJobThatNamesItsNodesWithholdsThoseAlone) {
   world.submit(on(job(1, 2), "ab"));
   world.submit(2, 2);
   world.submit(3, 1);
+  // 1 waits for a, so a and b are withheld, also b, which is idle. c and d go to 2.
   EXPECT_EQ(world.after_pass(at(1)), "1 Resources, 2 runs cd, 3 Resources");
 }
 
@@ -80,6 +84,7 @@ TEST(MainPass, AJobThatCanNeverRunIsHeldAndLeavesTheQueue) {
   PassWorld world;
   Job& never = world.submit(1, 5);
   world.submit(2, 4);
+  // Five of four nodes. 2 is not behind a blocked job, as nothing is kept for one that never runs.
   EXPECT_EQ(world.after_pass(at(1)), "1 BadConstraints, 2 runs abcd");
   EXPECT_EQ(never.held, Reason::kBadConstraints);
   EXPECT_TRUE(never.queued_in.empty());
@@ -108,6 +113,7 @@ TEST(MainPass, APreemptorClaimsTheNodesOnceAndKeepsThemUntilTheClaimEnds) {
   world.submit(2, 1, "low");
   EXPECT_EQ(world.after_pass(at(1)), "1 preempts on abcd, 2 Resources");
   EXPECT_EQ(world.after_pass(at(2)), "1 Resources, 2 Resources");
+  // The claim was made at 1 and has run out after a minute, so the victims are told again.
   EXPECT_EQ(world.after_pass(at(61)), "1 preempts on abcd, 2 Resources");
   world.end(8);
   EXPECT_EQ(world.after_pass(at(62)), "1 runs abcd, 2 Resources");
@@ -121,6 +127,8 @@ TEST(MainPass, AJobWithAClaimIsReachedThoughItsPartitionHasFailed) {
   EXPECT_EQ(world.after_pass(at(1)), "2 preempts on abcd");
   world.submit(1, 4, "high");
   world.submit(3, 1, "high");
+  // 1 goes first, finds the nodes claimed by 2 and fails high. 2 is tried all the same, because its
+  // claim counts more than the failure; 3 has no claim.
   EXPECT_EQ(world.after_pass(at(2)), "2 Resources, 1 Resources, 3 Priority");
   world.end(8);
   EXPECT_EQ(world.after_pass(at(3)), "2 runs abcd, 1 Resources, 3 Priority");
@@ -132,6 +140,7 @@ TEST(MainPass, AJobPastItsLatestStartIsOver) {
   late.deadline = at(20);
   late.time_limit = seconds(15);
   world.submit(late);
+  // Its latest start is 20 - 15 = 5.
   EXPECT_EQ(world.after_pass(at(6)), "1 is over");
   EXPECT_EQ(world.admission.queue().size(), 0U);
 }
@@ -179,7 +188,7 @@ TEST(MainPass, AJobWhoseLimitTheBackfillHasToCutWaitsForIt) {
   EXPECT_EQ(world.after_pass(at(1)), "1 PartitionTimeLimit, 2 runs a");
 }
 
-// What can never run in one partition may run in another one.
+// A job that can never run in one partition may run in another one.
 TEST(MainPass, AJobThatAnotherPartitionCanHoldIsNotHeld) {
   Configuration configuration = two_partitions();
   configuration.partitions.back().priority_tier = 2;
@@ -197,6 +206,7 @@ TEST(MainPass, AJobThatAnotherPartitionCanHoldIsNotHeld) {
 TEST(MainPass, TriesNoMoreRecordsThanItsDepth) {
   PassWorld world;
   for (int id = 1; id <= 3; ++id) world.submit(id, 1);
+  // The third record is not reached, and the pass says nothing about it: its reason stays None.
   EXPECT_EQ(world.after_pass(at(1), 2), "1 runs a, 2 runs b, 3 None");
   EXPECT_LT(world.pass.passed_version(), world.books.version());
   EXPECT_EQ(world.after_pass(at(1)), "3 runs c");

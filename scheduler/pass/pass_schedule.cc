@@ -4,6 +4,7 @@
 
 namespace sched {
 
+// 3.1: event passes at once, full passes once in sched_interval; neither if nothing waits.
 bool PassSchedule::is_due(base::Instant now) const {
   if (queue_.size() == 0) return false;
   if (now >= full_due()) return true;
@@ -12,11 +13,12 @@ bool PassSchedule::is_due(base::Instant now) const {
   return has_main_loop() && (books_.version() != seen_version_ || now >= pass_.passed_until());
 }
 
+// The same as is_due(), as an instant.
 std::optional<base::Instant> PassSchedule::next_due(base::Instant now) const {
   if (queue_.size() == 0) return std::nullopt;
   base::Instant due = full_due();
   if (has_main_loop() && books_.version() != seen_version_) due = now;
-  if (has_main_loop() && pass_.passed_until() > now) due = std::min(due, pass_.passed_until());
+  if (has_main_loop()) due = std::min(due, pass_.passed_until());
   if (due == base::kNever) return std::nullopt;
   return std::max(due, now);
 }

@@ -64,6 +64,7 @@ TEST_F(PassScheduleTest, AFullPassFollowsForWhatEventPassesLeaveOut) {
   run(0);
   for (int id = 2; id <= 4; ++id) world_->submit(id, 1);
   EXPECT_EQ(due(10), "now");
+  // Job 4 was not looked at, so it has no reason yet.
   EXPECT_EQ(run(10), "2 runs b, 3 runs c, 4 None");
   EXPECT_EQ(due(10), "at 60");
   EXPECT_EQ(run(60), "4 runs d");
@@ -114,6 +115,8 @@ TEST_F(PassScheduleTest, IsDueWhenAnAnswerOfTheLastPassEnds) {
   EXPECT_EQ(run(0), "1 Resources");
   EXPECT_EQ(due(0), "at 40");
   EXPECT_EQ(due(39), "at 40");
+  // An event that changes nothing may come between 40 and the wake.
+  EXPECT_EQ(due(41), "now");
   EXPECT_EQ(run(40), "1 preempts on a");
 }
 

@@ -5,6 +5,8 @@
 
 namespace sched {
 
+// Asks in the order of cost: a count, the limits, the placement. Each refusal is of another kind,
+// because the passes treat them differently (3.4 step 9).
 StartAttempt::Answer StartAttempt::run(const Job& job, PartitionIndex partition,
                                        const Availability::View& available, base::Instant now) {
   const NodeCounts counts = node_counts(cluster_, job.request, partition);

@@ -2,8 +2,15 @@
 // "NeedsVictims ab: 8", "OverLimit QOSMaxNodePerJob". Nodes are a to d.
 #include "scheduler/pass/start_attempt.h"
 
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gtest/gtest.h>
 
+#include "base/prng.h"
 #include "scheduler/model/reason_names.h"
 #include "scheduler/testing/pass_world.h"
 
@@ -78,6 +85,7 @@ TEST_F(StartAttemptTest, FitsOnTheAvailableNodesThatAreFree) {
 
 // "Left" counts nodes that are busy, too: those that wait for them wait for jobs, not for nodes.
 TEST_F(StartAttemptTest, TooFewNodesLeftIsSaidBeforeAPlacementIsTried) {
+  // Three nodes are wanted and two are available; in the second case four are, two of them busy.
   EXPECT_EQ(verdict(job(1, 3), "ab"), "TooFewLeft");
   world_->run(9, "ab");
   EXPECT_EQ(verdict(job(1, 3)), "Busy");
@@ -107,6 +115,7 @@ TEST_F(StartAttemptTest, VictimsHaveToEndFirstAndExemptOnesSayUntilWhen) {
   begin_preempting(PreemptMode::kCancel);
   world_->run(8, "abc", "low");
   world_->submit(1, 4, "high");
+  // Job 8 runs since 0 and is exempt for 60 s; one idle node is not enough for four.
   EXPECT_EQ(verdict(1, "abcd", 59), "Busy");
   EXPECT_EQ(valid_until_, at(60));
   EXPECT_EQ(verdict(1, "abcd", 60), "NeedsVictims abcd: 8");
@@ -118,6 +127,48 @@ TEST_F(StartAttemptTest, SuspendedVictimsAreNotWaitedFor) {
   world_->run(8, "abcd", "low");
   world_->submit(1, 4, "high");
   EXPECT_EQ(verdict(1, "abcd", 60), "Fits abcd");
+}
+
+// Node sets are kept from one question to the next and mended where something changed: the answers,
+// with the numbers of nodes in them, are those of an object that was never asked before.
+TEST_F(StartAttemptTest, WhatIsKeptChangesNoAnswer) {
+  const auto attempt = [&] {
+    return StartAttempt{world_->cluster, world_->groups, world_->books, world_->limits};
+  };
+  StartAttempt asked = attempt();
+  std::vector<Job*> waiting;
+  for (const int nodes_count : {1, 2, 4}) {
+    waiting.push_back(&world_->submit(100 + nodes_count, nodes_count));
+  }
+  const auto answer_of = [&](StartAttempt& of, const Job& job) {
+    const PartitionIndex partition = job.queued_in.front().partition;
+    const NodeSet& up = world_->groups.up();
+    const StartAttempt::Answer answer =
+        of.run(job, partition, {.nodes = up, .in_partition = up.count()}, at(1));
+    const auto* busy = std::get_if<Busy>(&answer.verdict);
+    return std::visit([&](const auto& each) { return text(each); }, answer.verdict) +
+           (busy == nullptr ? "" : ": " + busy->message);
+  };
+  base::Prng prng{11};
+  std::map<std::int64_t, std::string> runs;  // by number: its node
+  for (std::int64_t i = 1; i <= 400; ++i) {
+    const std::string node(1, static_cast<char>('a' + prng.below(4)));
+    const auto on_node =
+        std::ranges::find(runs, node, &std::pair<const std::int64_t, std::string>::second);
+    if (prng.below(4) == 0) {
+      world_->set_state(node, prng.below(3) == 0 ? NodeState::kDrain : NodeState::kUp);
+    } else if (on_node == runs.end()) {
+      world_->run(1000 + i, node);
+      runs[1000 + i] = node;
+    } else {
+      world_->end(on_node->first);
+      runs.erase(on_node);
+    }
+    if (prng.below(3) == 0) continue;  // several changes at once
+    const Job& job = *waiting[prng.below(waiting.size())];
+    StartAttempt fresh = attempt();
+    ASSERT_EQ(answer_of(asked, job), answer_of(fresh, job)) << "step " << i;
+  }
 }
 
 // A limit on jobs is asked first, one on resources only of what was found; if nothing is free, it

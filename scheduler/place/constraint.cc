@@ -42,6 +42,7 @@ class ConstraintParser {
     return true;
   }
 
+  // A comma means "&".
   base::Status joint(bool& joined_by_or) {
     if (take('|')) {
       joined_by_or = true;
@@ -95,6 +96,8 @@ class ConstraintParser {
     return plain;
   }
 
+  // Terms are kept in the order in which they are written: evaluation goes from left to right
+  // without precedence (4.2.3), so "a|b&c" means (a or b) and c.
   base::Status feature(bool joined_by_or, std::vector<Constraint::Term>& into) {
     auto plain = uncounted();
     if (!plain.ok()) return plain.error();
@@ -137,6 +140,7 @@ base::Result<Constraint> Constraint::parse(std::string_view expression) {
   return ConstraintParser{expression}.run();
 }
 
+// Cost: O(terms × features of the node).
 bool Constraint::evaluate(const std::vector<Term>& terms,
                           const std::vector<std::string>& features) {
   bool value = true;

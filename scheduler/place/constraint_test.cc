@@ -19,7 +19,7 @@ bool matches(const std::string& expression, const std::string& features) {
   return constraint.ok() && constraint->matches(list);
 }
 
-// What is asked for when nothing is asked for.
+// Without an expression every node fits.
 TEST(Constraint, EmptyMatchesEverything) {
   EXPECT_TRUE(matches("", ""));
   EXPECT_TRUE(matches("", "gpu"));

@@ -12,6 +12,7 @@ bool has_feature(const NodeSpec& node, const std::string& feature) {
 
 }  // namespace
 
+// Only features that a job has asked for are kept up to date; the others are read when one asks.
 void FeatureIndex::node_changed(int rank) {
   const NodeSpec& node = cluster_.spec_at(rank);
   for (auto& [feature, nodes] : nodes_with_) nodes.assign(rank, has_feature(node, feature));

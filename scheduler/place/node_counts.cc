@@ -24,6 +24,8 @@ std::optional<std::int64_t> max_nodes(const Cluster& cluster, const JobRequest& 
 
 }  // namespace
 
+// The bounds of 4.1 in their order. A minimum above the maximum is not corrected: the caller
+// refuses the job with the reason that belongs to the bound.
 NodeCounts node_counts(const Cluster& cluster, const JobRequest& request,
                        PartitionIndex partition) {
   const PartitionConfig& config = cluster.partition(partition).config;

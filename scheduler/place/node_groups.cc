@@ -2,19 +2,11 @@
 
 #include <algorithm>
 
+#include "scheduler/model/asked_product.h"
+
 namespace sched {
-namespace {
 
-// Changed ranks that are remembered for readers; 256 KiB at most.
-constexpr std::size_t kLogMax = 65'536;
-
-bool same_hardware(const NodeSpec& a, const NodeSpec& b) {
-  return a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
-         a.threads_per_core == b.threads_per_core && a.cpus == b.cpus && a.weight == b.weight;
-}
-
-}  // namespace
-
+// Cost: O(nodes × groups). Groups are few: a cluster has some kinds of machines, and each is one.
 void NodeGroups::rebuild() {
   groups_.clear();
   features_.reset();
@@ -40,8 +32,7 @@ void NodeGroups::rebuild() {
     return a.sample.weight < b.sample.weight;
   });
   ++version_;
-  log_.clear();
-  log_begin_ = 0;
+  log_.forget();
 }
 
 // Floors only sink until the next rebuild. A floor that is too low costs a comparison node by node;
@@ -51,27 +42,26 @@ void NodeGroups::lower_floors(const NodeSpec& node) {
   tmp_disk_floor_ = std::min(tmp_disk_floor_, node.tmp_disk);
 }
 
+// Hardware and weight are part of the topology, so the node stays in its group.
 void NodeGroups::node_changed(int rank) {
   const NodeSpec& spec = cluster_.spec_at(rank);
   up_.assign(rank, spec.state == NodeState::kUp);
   features_.node_changed(rank);
   lower_floors(spec);
-  if (log_.size() == kLogMax) {
-    log_begin_ += log_.size() + 1;  // one more: readers at the old end must start over
-    log_.clear();
-  }
-  log_.push_back(rank);
+  log_.note(rank);
 }
 
 bool hardware_fits(const NodeSpec& node, const JobRequest& request, const MemoryDemand& memory) {
-  const int per_task = request.cpus_per_task * memory.task_factor;
+  const int per_task = asked_product(request.cpus_per_task, memory.task_factor);
   // Memory per CPU above the configured limit is met by more CPUs (MemoryDemand), which the node
   // must have, too.
   int need = std::max(request.min_cpus_per_node.value_or(1), memory.node_cpus);
-  if (!request.overcommit) need = std::max(need, per_task * request.tasks_per_node.value_or(1));
+  if (!request.overcommit) {
+    need = std::max(need, asked_product(per_task, request.tasks_per_node.value_or(1)));
+  }
   int usable = node.cpus;
   if (request.tasks_per_core) {
-    usable = std::min(usable, node.cores() * *request.tasks_per_core * per_task);
+    usable = std::min(usable, asked_product(node.cores(), *request.tasks_per_core, per_task));
   }
   return need <= usable && request.sockets_per_node.value_or(1) <= node.sockets &&
          request.cores_per_socket.value_or(1) <= node.cores_per_socket &&

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/model/change_log.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/job.h"
 #include "scheduler/place/feature_index.h"
@@ -47,12 +48,9 @@ class NodeGroups {
   std::int64_t memory_floor() const { return memory_floor_; }
   MemoryMiB tmp_disk_floor() const { return tmp_disk_floor_; }
 
-  // Counts rebuilds. Between two of them the log says which ranks node_changed() named, in order;
-  // positions below log_begin() are forgotten.
+  // Counts rebuilds. Between two of them the log says which ranks node_changed() named.
   std::uint64_t version() const { return version_; }
-  std::size_t log_begin() const { return log_begin_; }
-  std::size_t log_end() const { return log_begin_ + log_.size(); }
-  int changed(std::size_t position) const { return log_[position - log_begin_]; }
+  const ChangeLog& log() const { return log_; }
 
  private:
   void lower_floors(const NodeSpec& node);
@@ -64,8 +62,7 @@ class NodeGroups {
   std::int64_t memory_floor_ = 0;
   MemoryMiB tmp_disk_floor_{0};
   std::uint64_t version_ = 0;
-  std::vector<int> log_;
-  std::size_t log_begin_ = 0;
+  ChangeLog log_;
 };
 
 // Whether a node of this hardware can hold its part of the job at all (4.2.2). `memory` is what the

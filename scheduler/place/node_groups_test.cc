@@ -82,7 +82,7 @@ TEST_F(NodeGroupsTest, AChangeOfOneNodeIsLoggedAndCounts) {
   add(of("b", 4));
   build();
   const auto version = groups_.version();
-  const auto seen = groups_.log_end();
+  const auto seen = groups_.log().end();
   EXPECT_EQ(letters(groups_.up()), "ab");
   EXPECT_EQ(letters(groups_.nodes_with("gpu")), "");
   NodeSpec changed = of("b", 4, 1, 500);
@@ -93,8 +93,8 @@ TEST_F(NodeGroupsTest, AChangeOfOneNodeIsLoggedAndCounts) {
   EXPECT_EQ(letters(groups_.nodes_with("gpu")), "b") << "a feature that was asked for before";
   EXPECT_EQ(groups_.memory_floor(), 500);
   EXPECT_EQ(groups_.version(), version) << "nothing was made anew";
-  ASSERT_EQ(groups_.log_end(), seen + 1);
-  EXPECT_EQ(groups_.changed(seen), 1);
+  ASSERT_EQ(groups_.log().end(), seen + 1);
+  EXPECT_EQ(groups_.log().at(seen), 1);
 }
 
 // The floor only sinks until the next rebuild: too low costs time, too high would be wrong.
@@ -113,12 +113,12 @@ TEST_F(NodeGroupsTest, TheFloorIsNeverAboveANode) {
 TEST_F(NodeGroupsTest, ALogThatGrewTooLongIsForgotten) {
   add(of("a", 4));
   build();
-  const auto seen = groups_.log_end();
+  const auto seen = groups_.log().end();
   constexpr int kMoreThanTheLogHolds = 70'000;
   for (int i = 0; i < kMoreThanTheLogHolds; ++i) groups_.node_changed(0);
-  EXPECT_GT(groups_.log_begin(), seen);
-  EXPECT_GT(groups_.log_end(), groups_.log_begin());
-  EXPECT_EQ(groups_.changed(groups_.log_end() - 1), 0);
+  EXPECT_GT(groups_.log().begin(), seen);
+  EXPECT_GT(groups_.log().end(), groups_.log().begin());
+  EXPECT_EQ(groups_.log().at(groups_.log().end() - 1), 0);
 }
 
 TEST(HardwareFits, LooksAtTheShapeOfANodeAndNotAtItsMemory) {

@@ -1,6 +1,7 @@
 #include "scheduler/place/placement.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace sched {
@@ -12,7 +13,7 @@ constexpr int kPodRoundsMax = 16;
 
 }  // namespace
 
-// What one call of place() works with.
+// State of one call of place().
 struct Placement::Attempt {
   Attempt(const PlacementRequest& a_request, Selector& a_selector, const Cluster& cluster,
           const Base& a_base)
@@ -43,7 +44,7 @@ struct Placement::Attempt {
   const WillRunRequest* will_run = nullptr;
 };
 
-// What the nodes of one choice are for: the job, or its part on nodes of a counted feature.
+// The purpose of the nodes of one choice: the whole job, or its part on nodes of a counted feature.
 struct Placement::Wish {
   const SelectJob& job;
   NodeCounts counts;
@@ -116,23 +117,13 @@ std::optional<Allocation> Placement::will_run(Selector& selector, const WillRunR
 
 namespace {
 
-// What of a request decides which nodes are its base; everything else at its default.
-JobRequest base_part(const JobRequest& request) {
-  JobRequest part;
-  part.tasks_per_node = request.tasks_per_node;
-  part.tasks_per_core = request.tasks_per_core;
-  part.cpus_per_task = request.cpus_per_task;
-  part.min_cpus_per_node = request.min_cpus_per_node;
-  part.sockets_per_node = request.sockets_per_node;
-  part.cores_per_socket = request.cores_per_socket;
-  part.threads_per_core = request.threads_per_core;
-  part.overcommit = request.overcommit;
-  part.memory = request.memory;
-  part.tmp_disk = request.tmp_disk;
-  part.required_nodes = request.required_nodes;
-  part.excluded_nodes = request.excluded_nodes;
-  part.constraint = request.constraint;
-  return part;
+// The part of a request that decides which nodes are its base. A field that in_base() reads and
+// that is missing here would give a job the base of another one.
+auto base_part(const JobRequest& request) {
+  return std::tie(request.tasks_per_node, request.tasks_per_core, request.cpus_per_task,
+                  request.min_cpus_per_node, request.sockets_per_node, request.cores_per_socket,
+                  request.threads_per_core, request.overcommit, request.memory, request.tmp_disk,
+                  request.required_nodes, request.excluded_nodes, request.constraint);
 }
 
 }  // namespace
@@ -141,15 +132,14 @@ JobRequest base_part(const JobRequest& request) {
 void Placement::find_base(const Job& job, PartitionIndex partition) {
   // Jobs of one shape often stand in the queue one behind the other and share the base of the
   // first.
-  JobRequest part = base_part(job.request);
-  if (base_.groups_version == groups_.version() && base_.seen >= groups_.log_begin() &&
-      base_.partition == partition && base_.request == part) {
+  if (base_.groups_version == groups_.version() && base_.seen >= groups_.log().begin() &&
+      base_.partition == partition && base_part(base_.request) == base_part(job.request)) {
     return refresh_base();
   }
   base_ = Base{.groups_version = groups_.version(),
-               .seen = groups_.log_end(),
+               .seen = groups_.log().end(),
                .partition = partition,
-               .request = std::move(part),
+               .request = job.request,
                .constraint = {},
                .memory = memory_demand(cluster_.parameters(), cluster_.partition(partition).config,
                                        job.request.memory),
@@ -163,6 +153,72 @@ void Placement::find_base(const Job& job, PartitionIndex partition) {
   base_.nodes = base_nodes();
   base_.count = base_.nodes.count();
   base_.required_count = base_.required.count();
+  for (Kept* kept : {&up_, &idle_, &usable_up_, &usable_idle_}) kept->known = false;
+}
+
+// `all(nodes)` works the whole set out, which is done if that costs less than to ask is_in(rank) of
+// each node that changed. REQUIRES: both follow from the base, the groups and the books alone.
+template <typename All, typename IsIn>
+const Placement::Kept& Placement::bring_up_to_date(Kept& kept, const All& all,
+                                                   const IsIn& is_in) const {
+  const ChangeLog& groups = groups_.log();
+  const ChangeLog& usage = usage_.log();
+  const bool seen =
+      kept.known && kept.groups_seen >= groups.begin() && kept.usage_seen >= usage.begin();
+  const auto changes_max = static_cast<std::size_t>(8 + cluster_.node_count() / 64);
+  if (!seen || groups.end() - kept.groups_seen + usage.end() - kept.usage_seen > changes_max) {
+    all(kept.nodes);
+    kept.count = kept.nodes.count();
+    kept.known = true;
+    kept.groups_seen = groups.end();
+    kept.usage_seen = usage.end();
+    return kept;
+  }
+  const auto look_at = [&](int rank) {
+    const bool member = is_in(rank);
+    kept.count += (member ? 1 : 0) - (kept.nodes.test(rank) ? 1 : 0);
+    kept.nodes.assign(rank, member);
+  };
+  for (; kept.groups_seen < groups.end(); ++kept.groups_seen) look_at(groups.at(kept.groups_seen));
+  for (; kept.usage_seen < usage.end(); ++kept.usage_seen) look_at(usage.at(kept.usage_seen));
+  return kept;
+}
+
+const Placement::Kept& Placement::usable_of_up(bool only_idle) {
+  return bring_up_to_date(
+      only_idle ? usable_idle_ : usable_up_,
+      [&](NodeSet& nodes) {
+        nodes.assign_and(base_.nodes, groups_.up(), usage_.shareable());
+        if (only_idle) nodes &= usage_.idle();
+        if (usage_.any_completing()) nodes -= usage_.completing();
+        if (usage_.any_full()) nodes -= usage_.full();
+      },
+      [&](int rank) {
+        return base_.nodes.test(rank) && groups_.up().test(rank) && usage_.shareable().test(rank) &&
+               (!only_idle || usage_.idle().test(rank)) && !usage_.completing().test(rank) &&
+               !usage_.full().test(rank);
+      });
+}
+
+const Placement::Kept& Placement::up_of_base() {
+  return bring_up_to_date(
+      up_, [&](NodeSet& nodes) { nodes.assign_and(base_.nodes, groups_.up()); },
+      [&](int rank) { return base_.nodes.test(rank) && groups_.up().test(rank); });
+}
+
+const Placement::Kept& Placement::idle_of_up() {
+  return bring_up_to_date(
+      idle_, [&](NodeSet& nodes) { nodes.assign_and(base_.nodes, groups_.up(), usage_.idle()); },
+      [&](int rank) {
+        return base_.nodes.test(rank) && groups_.up().test(rank) && usage_.idle().test(rank);
+      });
+}
+
+bool Placement::has_at_least(const NodeSet& nodes, int wanted) const {
+  for (const Kept* kept : {&usable_idle_, &usable_up_, &up_}) {
+    if (&nodes == &kept->nodes) return kept->count >= wanted;
+  }
+  return &nodes == &base_.nodes ? base_.count >= wanted : nodes.has_at_least(wanted);
 }
 
 // 1. Hardware by groups, features by their index: sets of nodes.
@@ -186,6 +242,8 @@ NodeSet Placement::base_nodes() const {
   return nodes;
 }
 
+// The same conditions as base_nodes(), for one node. The two must agree, or a node that is told
+// anew would change the base.
 bool Placement::in_base(int rank) const {
   const NodeSpec& node = cluster_.spec_at(rank);
   return cluster_.partition(base_.partition).nodes.test(rank) && !base_.excluded.test(rank) &&
@@ -196,14 +254,15 @@ bool Placement::in_base(int rank) const {
 
 // Looks at the nodes again that were told anew since.
 void Placement::refresh_base() {
-  for (; base_.seen < groups_.log_end(); ++base_.seen) {
-    const int rank = groups_.changed(base_.seen);
+  for (; base_.seen < groups_.log().end(); ++base_.seen) {
+    const int rank = groups_.log().at(base_.seen);
     const bool is_in = in_base(rank);
     base_.count += (is_in ? 1 : 0) - (base_.nodes.test(rank) ? 1 : 0);
     base_.nodes.assign(rank, is_in);
   }
 }
 
+// Alternatives in the order in which they are written; the first that fits is taken.
 bool Placement::try_all(Attempt& attempt, const NodeSet& usable) const {
   const std::size_t alternatives = std::max<std::size_t>(1, attempt.constraint.alternatives());
   for (std::size_t i = 0; i < alternatives; ++i) {
@@ -237,11 +296,13 @@ const NodeSet& Placement::usable_nodes(const Attempt& attempt) {
   const PlacementRequest& request = attempt.request;
   const bool exclusive_user =
       attempt.partition.config.exclusive_user || request.job.request.sharing == Sharing::kUser;
-  NodeSet& usable = usable_;
   // R4.3: with a PreemptType the idle test is dropped, and the selector's books alone decide.
   const bool only_idle = !preempt::enabled(cluster_) && !attempt.outcome.sharing.shares_nodes;
-  // The first branch builds a set of its own; the other two, which are the usual ones, only
-  // intersect kept ones.
+  const bool as_usual = sees_all_up(request) && !attempt.offers_victims &&
+                        !usage_.restricts(exclusive_user) && request.now >= request.job.avoid_until;
+  if (as_usual) return usable_of_up(only_idle).nodes;
+  NodeSet& usable = usable_;
+  // The first branch builds a set of its own; the other two only intersect kept ones.
   if (attempt.offers_victims || usage_.restricts(exclusive_user)) {
     usable.assign_and(attempt.base, request.available, allowed_nodes(attempt, exclusive_user));
     if (only_idle) usable &= usage_.idle();
@@ -304,7 +365,7 @@ bool Placement::pick_best(Attempt& attempt, const Wish& wish, const NodeSet& usa
 bool Placement::pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet& usable) const {
   const std::vector<NodeGroup>& groups = groups_.all();
   if (groups.size() == 1) {  // nothing to divide
-    return usable.has_at_least(wish.counts.min) &&
+    return has_at_least(usable, wish.counts.min) &&
            (!wish.requires_nodes || usable.contains(wish.required)) &&
            select(attempt, wish, usable);
   }
@@ -383,6 +444,8 @@ bool Placement::select(Attempt& attempt, const Wish& wish, const NodeSet& nodes)
   return false;
 }
 
+// Asks the selector. The outcome replaces that of an earlier choice of the same attempt (counted
+// features, rounds).
 bool Placement::select_from(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const {
   const SharingStatus& sharing = attempt.outcome.sharing;
   SelectRequest request{.job = &wish.job,
@@ -425,13 +488,15 @@ void Placement::classify(Attempt& attempt) {
   attempt.offers_victims = false;
   const auto could_run = [&](const NodeSet& nodes) {
     return (!attempt.requires_nodes || nodes.contains(attempt.required)) &&
-           nodes.has_at_least(attempt.counts.min) && try_all(attempt, nodes);
+           has_at_least(nodes, attempt.counts.min) && try_all(attempt, nodes);
   };
   // 3.5 step 3: a required node that does not exist, or is none of the partition's, can never run.
   const bool all_there =
       static_cast<int>(job.request.required_nodes.size()) == base_.required_count;
-  usable_.assign_and(attempt.base, attempt.request.available);
-  if (all_there && could_run(usable_)) {
+  const bool all_up = sees_all_up(attempt.request);
+  if (!all_up) usable_.assign_and(attempt.base, attempt.request.available);
+  const NodeSet& usable = all_up ? up_of_base().nodes : usable_;
+  if (all_there && could_run(usable)) {
     outcome.result = PlacementResult::kBusy;
     outcome.message = describe_busy(attempt);
   } else if (all_there && could_run(attempt.base)) {
@@ -446,11 +511,13 @@ void Placement::classify(Attempt& attempt) {
   outcome.victims.clear();
 }
 
-std::string Placement::describe_busy(const Attempt& attempt) const {
+// For users: how many nodes are wanted, could hold the job and are idle; and what else stands in
+// the way.
+std::string Placement::describe_busy(const Attempt& attempt) {
   const NodeSet& base = attempt.base;
   std::string text = "needs " + std::to_string(attempt.counts.min) + " nodes; of " +
-                     std::to_string(base.count_and(groups_.up())) + " that could hold it " +
-                     std::to_string(base.count_and(groups_.up(), usage_.idle())) + " are idle";
+                     std::to_string(up_of_base().count) + " that could hold it " +
+                     std::to_string(idle_of_up().count) + " are idle";
   if (preempt::enabled(cluster_)) {
     text += ", " + std::to_string(attempt.candidates.size()) +
             " jobs could be preempted and are not enough";

@@ -12,9 +12,11 @@
 //   5. If there is none either: could it run on all nodes that are up (busy), on all nodes (not
 //      available), or never?
 //
-// Cost: O(nodes / 64) and the selector's, times the number of sets; step 5 as much again, on empty
-// nodes. A new base costs O(nodes / 64) for each group and each feature of the constraint, and
-// O(nodes) if some node has less memory or disk than the job asks for.
+// Cost: the selector's, times the number of sets, and what changed since the last placement with
+// this base; O(nodes / 64) besides if the pass withholds nodes, if jobs keep other users off their
+// nodes or nodes have refused the job, for victims, and if there are several groups of nodes. Step
+// 5 as much again, on empty nodes. A new base costs O(nodes / 64) for each group and each feature
+// of the constraint, and O(nodes) if some node has less memory or disk than the job asks for.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +56,9 @@ struct PlacementOutcome {
 struct PlacementRequest {
   const Job& job;
   PartitionIndex partition;
-  const NodeSet& available;  // A (3.4 step 2)
+  // A (3.4 step 2). NodeGroups::up() itself where that is what is available: then what follows from
+  // it is kept from one placement to the next.
+  const NodeSet& available;
   base::Instant now;
 };
 
@@ -95,7 +99,7 @@ class Placement {
     std::uint64_t groups_version = 0;  // NodeGroups::version(); 0 = nothing yet
     std::size_t seen = 0;              // position in its log
     PartitionIndex partition;
-    JobRequest request;  // as far as it counts here
+    JobRequest request;  // of the job that it was worked out for
     Constraint constraint;
     MemoryDemand memory;
     NodeSet excluded;
@@ -104,7 +108,20 @@ class Placement {
     NodeSet required;  // --nodelist
     int required_count = 0;
   };
+  // Nodes of the base that have something in common, and how many: kept while the base is, and
+  // brought up to date at the nodes where something changed.
+  struct Kept {
+    bool known = false;
+    std::size_t groups_seen = 0, usage_seen = 0;  // positions in the logs of these two
+    NodeSet nodes;
+    int count = 0;
+  };
   void find_base(const Job& job, PartitionIndex partition);
+  template <typename All, typename IsIn>
+  const Kept& bring_up_to_date(Kept& kept, const All& all, const IsIn& is_in) const;
+  const Kept& usable_of_up(bool only_idle);
+  const Kept& up_of_base();
+  const Kept& idle_of_up();
   void refresh_base();
   NodeSet base_nodes() const;
   bool in_base(int rank) const;
@@ -114,20 +131,27 @@ class Placement {
                  std::size_t alternative) const;
   bool pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet& usable) const;
   const NodeSet& usable_nodes(const Attempt& attempt);
+  bool sees_all_up(const PlacementRequest& request) const {
+    return &request.available == &groups_.up();
+  }
+  bool has_at_least(const NodeSet& nodes, int wanted) const;
   NodeSet allowed_nodes(const Attempt& attempt, bool exclusive_user) const;
   bool select(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const;
   bool select_from(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const;
   NodeSet without_room(const Attempt& attempt) const;
   NodeSet overfilled(const Attempt& attempt) const;
   void classify(Attempt& attempt);
-  std::string describe_busy(const Attempt& attempt) const;
+  std::string describe_busy(const Attempt& attempt);
 
   const Cluster& cluster_;
   const NodeGroups& groups_;
   const NodeUsage& usage_;
   const std::map<std::int64_t, Job*>& allocated_;
   Base base_;
-  NodeSet usable_;  // the last one: so that a placement need not allocate it
+  // Of the base: nodes that are up; of these, those that are idle; and those that a job may use,
+  // whether it shares nodes or takes idle ones.
+  Kept up_, idle_, usable_up_, usable_idle_;
+  NodeSet usable_;  // what is not kept: so that a placement need not allocate it
 };
 
 }  // namespace sched

@@ -16,6 +16,7 @@ const PartitionConfig& partition_of(const Cluster& cluster, const Job& job) {
   return cluster.partition(*job.partition).config;
 }
 
+// 7.3 step 6: the preemptor's partition counts, not the nodes that it will get.
 bool shares_a_node(const Cluster& cluster, const Job& job, const NodeSet& nodes) {
   return std::any_of(job.allocation.nodes.begin(), job.allocation.nodes.end(),
                      [&](const NodeAllocation& use) {
@@ -37,6 +38,7 @@ std::int64_t standing(const Cluster& cluster, const Job& victim) {
 
 }  // namespace
 
+// 7.1. The mode of the victim's partition or QOS decides, never that of the preemptor.
 PreemptMode effective_mode(const Cluster& cluster, const Job& victim) {
   const ClusterParameters& parameters = cluster.parameters();
   switch (parameters.preempt_type) {
@@ -110,6 +112,8 @@ bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex parti
   return false;
 }
 
+// 7.3 step 5: the first QOS that sets one, in the order in which limits count, and else the
+// cluster's.
 base::Duration exempt_time(const Cluster& cluster, const Job& victim) {
   const QosOrder order = qos_order(cluster, victim.request.qos, *victim.partition);
   const QosConfig* const qos = qos_with(order, &QosConfig::preempt_exempt_time);
@@ -117,6 +121,7 @@ base::Duration exempt_time(const Cluster& cluster, const Job& victim) {
   return cluster.parameters().preempt_exempt_time.value_or(base::Duration{0});
 }
 
+// 7.8 step 1: of the QOS under preempt/qos, of the partition otherwise.
 base::Duration grace_time(const Cluster& cluster, const Job& victim) {
   if (cluster.parameters().preempt_type == PreemptType::kQos) {
     const QosConfig* const qos = qos_named(cluster, victim.request.qos);
@@ -125,6 +130,8 @@ base::Duration grace_time(const Cluster& cluster, const Job& victim) {
   return partition_of(cluster, victim).grace_time;
 }
 
+// 7.3 and 7.4. `valid_until` is when the first job stops being exempt: until then, and without
+// another event, the list stays what it is. Cost: O(allocated jobs × their nodes).
 CandidateList candidates(const Cluster& cluster, const std::vector<const Job*>& allocated,
                          const Job& preemptor, PartitionIndex partition, base::Instant now) {
   CandidateList list;

@@ -37,6 +37,7 @@ Configuration cancelling(PreemptType type) {
   c.cluster.gang = false;
   c.cluster.preempt_type = type;
   c.cluster.preempt_mode = PreemptMode::kCancel;
+  // high may preempt normal, and neither its own kind nor the other way round.
   QosConfig normal;
   normal.name = "normal";
   QosConfig high;
@@ -71,6 +72,7 @@ TEST(PreemptRules, PriorityForbidsQosToPreemptWhoIsAsImportant) {
   EXPECT_TRUE(preempts(c, with_qos(1, "normal"), with_qos(2, "high"), 51));
 }
 
+// Strictly lower: two jobs of equal priority would preempt each other in turn.
 TEST(PreemptRules, WithinLetsAQosPreemptItsOwnJobsOfLowerPriority) {
   Configuration c = cancelling(PreemptType::kQos);
   EXPECT_FALSE(preempts(c, with_qos(1, "normal"), with_qos(2, "normal"), 90));
@@ -97,12 +99,14 @@ TEST(PreemptRules, AQosDoesNotSuspendWhoIsOfAHigherTier) {
     Driver driver{c, one, Options{.told_timing = true}};
     JobRequest first = with_qos(1, "normal");
     JobRequest second = with_qos(2, "high");
+    // Both want all four CPUs, so they cannot run beside each other.
     first.tasks = second.tasks = 4;
     first.partitions = {above ? "high" : "low"};
     driver.step(at(0), Submit{first});
     driver.step(at(0), Pass{});
     driver.step(at(1), Submit{second});
     driver.step(at(1), Pass{});
+    // Three ticks: a job that takes turns has waited for one of them at the latest (FILLER, R6.6).
     for (int tick = 1; tick <= 3; ++tick) driver.step(at(30 * tick), SliceEnd{});
     EXPECT_EQ(driver.view(1).suspend_time > seconds(0), !above);
   }

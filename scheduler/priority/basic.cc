@@ -6,6 +6,8 @@
 
 namespace sched {
 
+// R9.2: the counter falls by one for each job, so earlier jobs stay ahead. Nice moves this job
+// alone. At the bottom of the range all new jobs get 1, since 0 means held (R9.1).
 Priority BasicPriorities::next(const JobRequest& request) {
   if (request.priority) return *request.priority;
   lowest_ = clamped_priority(std::int64_t{lowest_.value()} - 1);

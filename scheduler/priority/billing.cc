@@ -2,24 +2,14 @@
 
 #include <algorithm>
 
+#include "scheduler/model/asked_product.h"
+#include "scheduler/model/memory_asked.h"
 #include "scheduler/place/node_counts.h"
 
 namespace sched {
 namespace {
 
 constexpr std::int64_t kMilli = 1000;
-
-// 1.8 items 1 to 4: what the request or the defaults say; nothing = whole nodes.
-MemoryRequest memory_asked(const Cluster& cluster, const JobRequest& request,
-                           const PartitionConfig& partition) {
-  if (!std::holds_alternative<std::monostate>(request.memory)) return request.memory;
-  const MemoryLimit& own = partition.default_memory;
-  const MemoryLimit& chosen =
-      own.per_cpu || own.per_node ? own : cluster.parameters().default_memory;
-  if (chosen.per_cpu) return MemoryPerCpu{*chosen.per_cpu};
-  if (chosen.per_node) return MemoryPerNode{*chosen.per_node};
-  return {};
-}
 
 // Returns the mean over the partition's nodes: before a placement it is not known which of them the
 // job gets.
@@ -32,25 +22,29 @@ std::int64_t memory_of_a_node(const Cluster& cluster, const Partition& partition
 
 }  // namespace
 
+// For the job-size and TRES factors and for limits before nodes are chosen. A lower bound: the job
+// may get more nodes than its minimum and more CPUs than its tasks need.
 TresCounts requested(const Cluster& cluster, const JobRequest& request, PartitionIndex index) {
   const Partition& partition = cluster.partition(index);
   const int nodes_count = node_counts(cluster, request, index).min;
   TresCounts counts;
   counts[Tres::kNode] = nodes_count;
   counts[Tres::kCpu] = std::int64_t{tasks_of(request, nodes_count)} * request.cpus_per_task;
-  const MemoryRequest memory = memory_asked(cluster, request, partition.config);
+  const MemoryRequest memory = memory_asked(request.memory, partition.config.default_memory,
+                                            cluster.parameters().default_memory);
   if (const auto* per_cpu = std::get_if<MemoryPerCpu>(&memory)) {
-    counts[Tres::kMemory] = per_cpu->amount.value() * counts[Tres::kCpu];
+    counts[Tres::kMemory] = asked_amount(per_cpu->amount.value(), counts[Tres::kCpu]);
   } else {
     const auto* per_node = std::get_if<MemoryPerNode>(&memory);
     // --mem=0 asks for all memory of each node (R5.3).
     const bool all = per_node == nullptr || per_node->amount.value() == 0;
     const std::int64_t each = all ? memory_of_a_node(cluster, partition) : per_node->amount.value();
-    counts[Tres::kMemory] = each * nodes_count;
+    counts[Tres::kMemory] = asked_amount(each, nodes_count);
   }
   return counts;
 }
 
+// From the allocation itself, so that a job of whole nodes is billed all CPUs of its nodes.
 TresCounts held_by(const Cluster& cluster, const Allocation& allocation, PartitionIndex partition) {
   TresCounts held;
   for (const NodeAllocation& use : allocation.nodes) {
@@ -62,6 +56,9 @@ TresCounts held_by(const Cluster& cluster, const Allocation& allocation, Partiti
   return held;
 }
 
+// Without TRESBillingWeights a CPU is a billing unit. With them each kind counts by its weight, or
+// with MAX_TRES the dearest kind alone: then a job that takes all memory of a node and few of its
+// CPUs can be billed like one that takes the whole node.
 std::int64_t billing_milli(const Cluster& cluster, PartitionIndex partition,
                            const TresCounts& counts) {
   const auto& weights = cluster.partition(partition).config.billing_weights_micro;

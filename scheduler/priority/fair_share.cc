@@ -36,12 +36,15 @@ void FairShare::configure() {
   after_charging();
 }
 
+// The root's usage is the sum of all.
 std::int64_t FairShare::usage_ppb(AssociationIndex index) const {
   return ppb(usage_.of(index).billed, usage_.of(AssociationIndex{0}).billed);
 }
 
-// Of an account: its usage, plus the part of what its parent's usage exceeds it by that its shares
-// among its siblings make up.
+// U of the classic rule (R9.13): own + (U of the parent − own) × the part of the siblings' shares
+// that is its own. A user with little usage in a busy account is thus counted a part of what its
+// siblings used; the children of the root are counted their own usage only. Remembered for the
+// period, because Slurm too works it out once (R9.14).
 std::int64_t FairShare::effective_usage_ppb(AssociationIndex index) {
   std::optional<std::int64_t>& known = effective_ppb_[index.index()];
   if (known) return *known;
@@ -71,16 +74,19 @@ void FairShare::before_charging() {
   }
 }
 
+// The fair tree sees what running jobs were just charged for (R9.14).
 void FairShare::after_charging() {
   if (cluster_.accounts().empty() || !cluster_.parameters().priority.fair_tree) return;
   Rank from{.next = users_count_, .current = users_count_};
   rank(children_[0], false, from);
 }
 
+// R9.12. A double, but one that is the same on every machine: sums of integers that are divided,
+// which IEEE 754 defines to the last bit (fixed_point.h).
 double FairShare::level(AssociationIndex index) const {
   const Association& association = at(index);
   const AssociationIndex under = *association.shares_under;
-  if (association.shares.of_parent) {  // a user who counts as its account
+  if (association.shares.of_parent) {  // a user that counts as its account
     return under.value() == 0 ? std::numeric_limits<double>::infinity() : level(under);
   }
   // No shares come last, even if nothing was used; nothing used comes first.
@@ -98,21 +104,24 @@ double FairShare::level(AssociationIndex index) const {
 //    same level.
 // 2. A user gets the next rank, or that of the user before it if their levels are equal.
 // 3. An account hands the ranks on to its children. The children of accounts of one level are
-//    ranked together, as if they were siblings.
+//    ranked together, as if they were siblings. Slurm 22.05 goes through such accounts one after
+//    the other, the latest first, and the first user of the next gets the rank of the last user
+//    before it (recorded).
 void FairShare::rank(std::vector<AssociationIndex> siblings, bool tied, Rank& ranks) {
   struct Placed {
     double level;
     bool is_account;
     AssociationIndex index;
   };
+  const bool merges = !cluster_.parameters().as_recorded;
   std::vector<Placed> order;
   for (const AssociationIndex index : siblings) {
     order.push_back({level(index), !at(index).is_user, index});
   }
-  std::sort(order.begin(), order.end(), [](const Placed& a, const Placed& b) {  // 1
+  std::sort(order.begin(), order.end(), [&](const Placed& a, const Placed& b) {  // 1
     if (a.level != b.level) return a.level > b.level;
     if (a.is_account != b.is_account) return !a.is_account;
-    return a.index < b.index;
+    return merges ? a.index < b.index : b.index < a.index;
   });
   for (std::size_t i = 0; i < order.size();) {
     // `tied`: the first of these is equal to the user ranked just before them, in another account.
@@ -127,14 +136,16 @@ void FairShare::rank(std::vector<AssociationIndex> siblings, bool tied, Rank& ra
     }
     std::vector<AssociationIndex> children;  // 3
     const std::size_t first = i;
-    for (; i < order.size() && order[i].level == order[first].level; ++i) {
+    do {
       const std::vector<AssociationIndex>& of = children_[order[i].index.index()];
       children.insert(children.end(), of.begin(), of.end());
-    }
+      ++i;
+    } while (merges && i < order.size() && order[i].level == order[first].level);
     rank(std::move(children), same, ranks);
   }
 }
 
+// R9.3: the tree's rank divided by the number of users, or 2^(−U / S / FairShareDampeningFactor).
 std::int64_t FairShare::factor_ppb(AssociationIndex user) {
   const PriorityParameters& parameters = cluster_.parameters().priority;
   if (parameters.fair_tree) return tree_factor_ppb_[user.index()];

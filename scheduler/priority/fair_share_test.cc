@@ -25,8 +25,9 @@ struct User {
 
 // The factors of the users in thousandths, in their order.
 std::vector<int> factors(const std::vector<Account>& accounts, const std::vector<User>& users,
-                         bool fair_tree, int dampening = 1) {
+                         bool fair_tree, int dampening = 1, bool as_recorded = false) {
   Configuration configuration;
+  configuration.cluster.as_recorded = as_recorded;
   configuration.cluster.priority.type = PriorityType::kMultifactor;
   configuration.cluster.priority.fair_tree = fair_tree;
   configuration.cluster.priority.dampening = dampening;
@@ -58,24 +59,29 @@ std::vector<int> factors(const std::vector<Account>& accounts, const std::vector
 using Factors = std::vector<int>;
 
 TEST(FairTree, UsersThatUsedNothingAreFirst) {
+  // Equal levels (both infinite): one rank, that of the first of two.
   EXPECT_EQ(factors({{"a"}, {"b"}}, {{"u1", "a"}, {"u2", "b"}}, true), (Factors{1000, 1000}));
 }
 
-// u1 used nothing of a's; in b u3 used less of its five sixths than u2 of its one.
+// a used nothing: infinite level, so u1 has rank 3 of 3. In b u2 has a sixth of the shares and a
+// third of the usage, level 1/2; u3 five sixths and two thirds, level 5/4. u3 has rank 2, u2 rank
+// 1.
 TEST(FairTree, RanksAccountsFirstAndThenTheirUsers) {
   EXPECT_EQ(factors({{"a", 50}, {"b", 50}}, {{"u1", "a"}, {"u2", "b", 1, 120}, {"u3", "b", 5, 240}},
                     true),
             (Factors{1000, 333, 666}));
 }
 
-// All users of the account that is served worse come before those of the other.
+// The account decides first: a used 100 and b 901 of equal shares, so u1 is before all of b, also
+// before u3, which used 1.
 TEST(FairTree, AUserThatUsedLittleIsBehindWhenItsAccountUsedMuch) {
   EXPECT_EQ(
       factors({{"a"}, {"b"}}, {{"u1", "a", 1, 100}, {"u2", "b", 1, 900}, {"u3", "b", 1, 1}}, true),
       (Factors{1000, 333, 666}));
 }
 
-// Accounts with equal levels are ranked as one, and equal users share a rank.
+// Both accounts used 100 of equal shares, so their users are ranked as siblings. Levels: u2 (1/2) /
+// (10/100) = 5, u3 1, u1 (1/2) / (90/100) = 5/9. In the second case all three are 1.
 TEST(FairTree, TiesAreRankedTogether) {
   EXPECT_EQ(
       factors({{"a"}, {"b"}}, {{"u1", "a", 1, 90}, {"u2", "a", 1, 10}, {"u3", "b", 1, 100}}, true),
@@ -85,6 +91,15 @@ TEST(FairTree, TiesAreRankedTogether) {
       (Factors{1000, 1000, 1000}));
 }
 
+// Both accounts used 100 of equal shares. Slurm 22.05 ranks b's users, then a's: u2 has rank 3 of
+// 3, u3, the first of a, the same rank, and u1 rank 1.
+TEST(FairTree, AsRecordedTheFirstUserOfATiedAccountGetsTheLastRank) {
+  EXPECT_EQ(factors({{"a"}, {"b"}}, {{"u1", "a", 10, 100}, {"u2", "b", 1, 100}, {"u3", "a", 5}},
+                    true, 1, true),
+            (Factors{333, 1000, 1000}));
+}
+
+// u2 used nothing, but its account has no shares: level 0, rank 1 of 2.
 TEST(FairTree, NoSharesAreServedLast) {
   EXPECT_EQ(factors({{"a"}, {"b", 0}}, {{"u1", "a", 1, 100}, {"u2", "b"}}, true),
             (Factors{1000, 500}));
@@ -99,7 +114,8 @@ TEST(ClassicFairShare, HalvesForEachShareThatWasUsed) {
       << "dampened";
 }
 
-// u2 is in the account that used everything: U = 0 + (1 − 0) × 1/2, S = 1/4: 2^-2.
+// Both users of a have S = 1/2 × 1/2 = 1/4. u1 used everything: 2^-4 = 0.0625. u2 used nothing, and
+// its account everything: U = 0 + (1 − 0) × 1/2, 2^-2. u3 is in an account that used nothing.
 TEST(ClassicFairShare, APartOfWhatSiblingsUsedCountsToo) {
   EXPECT_EQ(factors({{"a"}, {"b"}}, {{"u1", "a", 1, 100}, {"u2", "a"}, {"u3", "b"}}, false),
             (Factors{62, 250, 1000}));
@@ -121,6 +137,17 @@ TEST(AccountTree, AnAccountWithSharesOfItsParentHandsItsChildrenUp) {
   EXPECT_EQ(tree[*tree.find_user("u2", "")].parent, tree.find_account("inner"));
   EXPECT_EQ(tree.describe(*tree.find_user("u2", "inner")), "user u2 in account inner");
   EXPECT_FALSE(tree.find_user("u3", "").has_value());
+}
+
+// b's parent may come later; until then c stays below b.
+TEST(AccountTree, AnAccountWithoutItsParentIsAChildOfTheRootAndKeepsThoseBelow) {
+  Configuration configuration;
+  configuration.accounts = {{.name = "c", .parent = "b"}, {.name = "b", .parent = "gone"}};
+  Cluster cluster;
+  cluster.configure(configuration);
+  const AccountTree& tree = cluster.accounts();
+  EXPECT_EQ(tree[*tree.find_account("b")].parent, tree.find_account(kRootAccount));
+  EXPECT_EQ(tree[*tree.find_account("c")].parent, tree.find_account("b"));
 }
 
 TEST(HalfToThe, IsExactAtWholeNumbersAndCloseBetween) {

@@ -15,11 +15,14 @@ namespace {
 constexpr std::int64_t kMillion = 1'000'000;
 
 // `normal`: the part of the greatest; else the value itself.
+// NO_NORMAL_*: a factor that is not normalized may be far above 1, so it is cut at the greatest
+// priority, beyond which it makes no difference.
 std::int64_t part_or_value(std::int64_t value, std::int64_t greatest, bool normal) {
   return normal ? ppb(value, greatest) : std::min(value, kPriorityMax) * kBillion;
 }
 
 // 0 = without a limit of its own or of the partition.
+// Slurm's limits are whole minutes; a part counts as one (1.7).
 std::int64_t minutes_of(const JobRequest& request, const PartitionConfig& partition) {
   const auto limit = request.time_limit ? request.time_limit : partition.max_time;
   if (!limit) return 0;
@@ -49,6 +52,7 @@ std::int64_t job_size(const Cluster& cluster, const PriorityTotals& totals,
   return parameters.favor_small ? kBillion - size : size;
 }
 
+// R9.3: grows from 0 to 1 within PriorityMaxAge, and stays there.
 std::int64_t age_factor(const PriorityParameters& parameters, base::Duration waited) {
   if (parameters.weight_age == 0) return 0;
   // PriorityMaxAge=0: every job counts as old.
@@ -69,6 +73,8 @@ std::int64_t term(std::int64_t weight, std::int64_t factor_ppb) {
 
 }  // namespace
 
+// Cost: O(nodes × partitions they are in). Nodes that are down count: a factor must not change
+// because a node fails.
 PriorityTotals::PriorityTotals(const Cluster& cluster) {
   nodes_count = cluster.node_count();
   for (const NodeIndex node : cluster.order()) cpus_count += cluster.node(node).cpus;
@@ -130,6 +136,8 @@ std::int64_t fair_share_term(const PriorityParameters& parameters, std::int64_t 
   return term(parameters.weight_fair_share, fair_share_ppb);
 }
 
+// All terms but age and fair share. They change with the request and the configuration only, and
+// are kept with the job from period to period.
 std::int64_t other_terms(const PriorityParameters& parameters, const PriorityFactors& factors,
                          std::int32_t nice) {
   std::int64_t sum = term(parameters.weight_assoc, factors.association) +
@@ -142,6 +150,8 @@ std::int64_t other_terms(const PriorityParameters& parameters, const PriorityFac
   return sum - std::int64_t{nice} * kMillion;
 }
 
+// The division cuts off towards zero; the range is 1 to 2^32 − 1, so that a job with a large nice
+// value is last but not held (R9.1).
 Priority priority_of_sum(std::int64_t millionths) {
   return clamped_priority(millionths / kMillion);
 }

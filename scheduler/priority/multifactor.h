@@ -1,7 +1,7 @@
 // Multifactor priorities (R9.3): a job's priority in a partition is the sum of its factors, each
 // multiplied by its weight, less its nice value.
 //
-// A factor is 0 to 1, in billionths, unless a flag says that it is not normalised. Everything is
+// A factor is 0 to 1, in billionths, unless a flag says that it is not normalized. Everything is
 // worked out from the configuration, the request and the fair-share factor of its user: pure.
 //
 // Cost: O(1), plus what it takes to read node counts and memory of the request.

@@ -28,6 +28,8 @@ std::optional<AssociationIndex> Priorities::association_of(const JobRequest& req
   return cluster_.accounts().find_user(request.user, request.account);
 }
 
+// Not asked for if nothing weighs it: under the classic rule the question itself fixes the user's
+// usage for the period (R9.14).
 std::int64_t Priorities::fair_share_of(const Job& job) {
   const bool counts = cluster_.parameters().priority.weight_fair_share > 0 && job.association;
   return counts ? fair_share_.factor_ppb(*job.association) : 0;
@@ -37,10 +39,13 @@ std::int64_t Priorities::fair_share_of(const Job& job) {
 base::Instant Priorities::waits_since(const Job& job) const {
   const base::Instant since = job.submit_time;
   if (cluster_.parameters().priority.accrue_always) return since;
+  // Admission has seen to it that all of these have passed by then.
+  if (!job.queued_in.empty()) return job.eligible_time;
   return std::max({since, job.eligible_time, job.request.begin_time.value_or(since),
                    job.not_before.value_or(since)});
 }
 
+// Users are shown the same numbers that the priority is made of.
 PriorityFactors Priorities::factors(const Job& job, PartitionIndex partition, base::Instant now) {
   const std::uint32_t association_priority =
       job.association ? cluster_.accounts()[*job.association].priority : 0;
@@ -48,7 +53,10 @@ PriorityFactors Priorities::factors(const Job& job, PartitionIndex partition, ba
                           fair_share_of(job), association_priority);
 }
 
+// R9.5: one priority for each partition of the job; Job::priority is that of the first. A job of a
+// single partition keeps no list. INCREASE_ONLY never lowers it.
 bool Priorities::set(Job& job, base::Instant now) {
+  job.fixed_terms_version = 0;
   if (!is_multifactor() || job.request.priority) return false;
   const PriorityParameters& parameters = cluster_.parameters().priority;
   const std::vector<PartitionIndex> partitions = partitions_of(cluster_, job.request);
@@ -72,21 +80,22 @@ bool Priorities::set(Job& job, base::Instant now) {
   return changed;
 }
 
-std::int64_t Priorities::term_of(const Job& job, FairShareTerms& terms) {
+// Worked out once for each user in a period, however many jobs it has.
+std::int64_t Priorities::term_of(const Job& job) {
   if (!job.association) return 0;
-  std::optional<std::int64_t>& term = terms[job.association->index()];
+  std::optional<std::int64_t>& term = terms_[job.association->index()];
   if (!term) term = fair_share_term(cluster_.parameters().priority, fair_share_of(job));
   return *term;
 }
 
-// As set(), from what does not change with the time, if that is known.
-bool Priorities::set_again(Job& job, base::Instant now, FairShareTerms& terms) {
+// The terms that stay the same from period to period are kept with the job. Little else of the job
+// is looked at: with many jobs, fetching them from memory is most of the work.
+bool Priorities::set_again(Job& job, base::Instant now) {
   if (job.fixed_terms_version != cluster_.configuration_version()) return set(job, now);
-  if (job.request.priority) return false;
   const PriorityParameters& parameters = cluster_.parameters().priority;
   const Priority before = job.priority;
   job.priority = priority_of_sum(job.fixed_terms + age_term(parameters, now - waits_since(job)) +
-                                 term_of(job, terms));
+                                 term_of(job));
   if (parameters.increase_only) job.priority = std::max(job.priority, before);
   return job.priority != before;
 }
@@ -102,6 +111,7 @@ std::optional<base::Instant> Priorities::next_due() const {
   return period_end_;
 }
 
+// `calc_period` of 0 would end a period at every instant; a second is the least.
 void Priorities::begin(base::Instant now) {
   if (!is_multifactor()) return;
   if (usage_.period_began() == base::Instant{}) usage_.begin_at(now);
@@ -114,7 +124,7 @@ void Priorities::begin(base::Instant now) {
 // 1. All usage decays.
 // 2. The classic rule looks at what accounts had used before running jobs are charged; the fair
 //    tree at what they have used after that.
-// 3. Every waiting job gets its priority.
+// 3. With CALCULATE_RUNNING, the priorities of running jobs.
 bool Priorities::end_period(base::Instant now) {
   usage_.end_period(now);
   fair_share_.before_charging();
@@ -125,15 +135,13 @@ bool Priorities::end_period(base::Instant now) {
   }
   fair_share_.after_charging();
   begin(now);
-  const bool running_too = cluster_.parameters().priority.calculate_running;
-  FairShareTerms terms(cluster_.accounts().all().size());
+  terms_.assign(cluster_.accounts().all().size(), std::nullopt);
   bool changed = false;
-  for (const auto& [order, job] : books_.table().all()) {
-    // CALCULATE_RUNNING keeps priorities of running jobs up to date, which PRIORITY preemption
-    // compares.
-    if (job->pending() ? !job->held.has_value() : running_too && job->allocated()) {
-      changed = set_again(*job, now, terms) || changed;
-    }
+  if (!cluster_.parameters().priority.calculate_running) return changed;
+  // CALCULATE_RUNNING keeps priorities of running jobs up to date, which PRIORITY preemption
+  // compares.
+  for (const auto& [order, job] : books_.allocated()) {
+    changed = set_again(*job, now) || changed;
   }
   return changed;
 }
@@ -147,8 +155,7 @@ UsageState Priorities::save_usage() const {
 // 1. Usage, and how far the jobs that have nodes have been charged, are as they were saved.
 // 2. Jobs that have ended since are charged for the rest. That comes after fair share, which is
 //    worked out at the ends of periods only.
-// 3. Every waiting job gets its priority.
-bool Priorities::restore_usage(const UsageState& state, const std::vector<EndedJob>& ended,
+void Priorities::restore_usage(const UsageState& state, const std::vector<EndedJob>& ended,
                                base::Instant now) {
   usage_.restore(state);  // 1
   for (const JobCharged& charged : state.jobs) {
@@ -168,13 +175,10 @@ bool Priorities::restore_usage(const UsageState& state, const std::vector<EndedJ
     job.charged = each.charged;
     usage_.charge(job, each.run);
   }
-  bool changed = false;
-  for (const auto& [order, job] : books_.table().all()) {  // 3
-    if (job->pending() && !job->held) changed = set(*job, now) || changed;
-  }
-  return changed;
 }
 
+// The table that `sshare` shows. Under the fair tree the effective usage is the part of the
+// parent's usage, which is what levels are made of; under the classic rule it is U.
 std::vector<ShareView> Priorities::shares() {
   const AccountTree& tree = cluster_.accounts();
   const bool by_tree = cluster_.parameters().priority.fair_tree;

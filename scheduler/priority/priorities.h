@@ -7,7 +7,7 @@
 // A priority that the request names is kept as it is (R9.1). It also owns the usage that fair share
 // and GrpWall are about, and charges jobs for it.
 //
-// Threads: none. Cost: a job O(its partitions); a period O(associations + allocated jobs), and for
+// Threads: none. Cost: a job O(its partitions); a period O(associations + allocated jobs); after it
 // each waiting job a few additions: what does not change with the time is kept with the job.
 #pragma once
 
@@ -67,15 +67,17 @@ class Priorities {
   std::optional<base::Instant> next_due() const;
   // The first period begins, unless one has.
   void begin(base::Instant now);
-  // Ends the period: usage decays, running jobs are charged, and every waiting job gets its
-  // priority. Returns whether one has changed.
+  // Ends the period: usage decays, and running jobs are charged. With CALCULATE_RUNNING they get
+  // their priorities. Returns whether one of these has changed.
   bool end_period(base::Instant now);
+  // As set(), from what is kept of the job and of its user where that is enough.
+  // REQUIRES: end_period(now) was the last change of usage and configuration.
+  bool set_again(Job& job, base::Instant now);
   const UsageLedger& usage() const { return usage_; }
   FairShare& fair_share() { return fair_share_; }
   UsageState save_usage() const;
-  // Every waiting job gets its priority. Returns whether one has changed. REQUIRES: the jobs are in
-  // the books.
-  bool restore_usage(const UsageState& state, const std::vector<EndedJob>& ended,
+  // REQUIRES: the jobs are in the books.
+  void restore_usage(const UsageState& state, const std::vector<EndedJob>& ended,
                      base::Instant now);
   // Every account and user, parents before children.
   std::vector<ShareView> shares();
@@ -84,10 +86,7 @@ class Priorities {
   const PriorityTotals& totals();
   base::Instant waits_since(const Job& job) const;
   std::int64_t fair_share_of(const Job& job);
-  // By AssociationIndex, as far as they have been asked for.
-  using FairShareTerms = std::vector<std::optional<std::int64_t>>;
-  std::int64_t term_of(const Job& job, FairShareTerms& terms);
-  bool set_again(Job& job, base::Instant now, FairShareTerms& terms);
+  std::int64_t term_of(const Job& job);
 
   const Cluster& cluster_;
   JobBooks& books_;
@@ -97,6 +96,9 @@ class Priorities {
   bool keeps_ends_ = false;
   std::vector<JobCharged> charged_ends_;
   FairShare fair_share_;
+  // Of fair share since the end of the period, by AssociationIndex, as far as they have been asked
+  // for.
+  std::vector<std::optional<std::int64_t>> terms_;
   PriorityTotals totals_;
   std::uint64_t totals_version_ = 0;
   std::optional<base::Instant> period_end_;

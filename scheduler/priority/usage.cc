@@ -12,6 +12,8 @@ namespace {
 
 using std::chrono::days;
 
+// Through a double: usage has 63 bits and a double 53, so the last digits of a very large usage are
+// lost at a decay. They are far below what any priority shows.
 void halve(Used& used, double factor) {
   used.billed = static_cast<std::int64_t>(static_cast<double>(used.billed) * factor);
   used.wall_milli = static_cast<std::int64_t>(static_cast<double>(used.wall_milli) * factor);
@@ -22,6 +24,7 @@ void add(Used& used, const Used& more) {
   used.wall_milli += more.wall_milli;
 }
 
+// 1 = no decay: PriorityDecayHalfLife is 0, or no time has passed.
 double decay_over(base::Duration time, base::Duration half_life) {
   if (half_life.count() <= 0 || time.count() <= 0) return 1;
   return half_to_the(static_cast<double>(time.count()) / static_cast<double>(half_life.count()));
@@ -95,6 +98,8 @@ std::int64_t UsageLedger::rate_of(const Job& job) const {
   return billing_milli(cluster_, *job.partition, held);
 }
 
+// R9.4. `run` is all run time of the job's present run, so that a charge that is repeated charges
+// nothing.
 void UsageLedger::charge(Job& job, base::Duration run) {
   // Whole seconds only (R9.4). What is left over is charged the next time.
   const auto more = std::chrono::floor<std::chrono::seconds>(run - job.charged);
@@ -113,8 +118,12 @@ void UsageLedger::charge(Job& job, base::Duration run) {
       *job.association, [&](AssociationIndex index) { add(associations_[index.index()], used); });
 }
 
+// R9.4: everything decays by the time since the last period; a reset that lies in between forgets
+// it all. Accounts are added up anew from their users instead of decaying by themselves, or
+// rounding would make an account differ from the sum of its users.
 void UsageLedger::end_period(base::Instant now) {
   const PriorityParameters& parameters = cluster_.parameters().priority;
+  // The first reset after the last period: if several have passed since, one is enough.
   const auto reset = next_reset(parameters.usage_reset, as_of_);
   const double factor =
       reset && *reset <= now ? 0 : decay_over(now - as_of_, parameters.decay_half_life);
@@ -126,6 +135,8 @@ void UsageLedger::end_period(base::Instant now) {
   add_up();
 }
 
+// Users only: accounts are their sums. What is 0 is left out, so that the state grows with the
+// users that are active and not with those that exist.
 UsageState UsageLedger::save(const std::vector<const Job*>& jobs) const {
   UsageState state{.as_of = as_of_, .users = {}, .qos = {}, .jobs = {}};
   for (std::size_t i = 0; i < names_.size(); ++i) {

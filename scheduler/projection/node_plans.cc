@@ -29,6 +29,7 @@ std::optional<std::vector<std::uint16_t>> same_jobs(const NodePlan& a, const Nod
   return pods;
 }
 
+// Published, so that a new leader can put the lists together again.
 Row row_of(gang::EntryRow row) {
   switch (row) {
     case gang::EntryRow::kActive:
@@ -41,7 +42,7 @@ Row row_of(gang::EntryRow row) {
   return Row::kWaiting;
 }
 
-// Drops plan entries that ended by `before` and joins equal neighbours. `before` is not after
+// Drops plan entries that ended by `before` and joins equal neighbors. `before` is not after
 // as_of: a new leader advances the lists from there, so what follows it stays even if it is past.
 void simplify(timetable::Timetable& timetable, base::Instant before) {
   auto& plan = timetable.plan;
@@ -180,6 +181,7 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
   return full;
 }
 
+// The pods that a published plan names are those of an earlier start.
 void NodePlans::begin(const Job& job) {
   if (published_.empty()) return;
   for (const NodeAllocation& use : job.allocation.nodes) {

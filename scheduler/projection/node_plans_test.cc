@@ -1,4 +1,4 @@
-// What each node has to publish. A plan is shown as its list (A = ACTIVE, F = FILLER, W = waits),
+// The plans that nodes publish. A plan is shown as its list (A = ACTIVE, F = FILLER, W = waits),
 // what is in force until an instant, and the cycle.
 #include "scheduler/projection/node_plans.h"
 
@@ -68,12 +68,15 @@ TEST(NodePlans, ListAllJobsOfANodeWhereOneTakesTurns) {
   gang.start(1, 1, 'A', "ab");
   gang.start(2, 2, 'A', "b");
   gang.start(3, 3, 'B', "b");
+  // Whole nodes. 1 and 2 meet on b; 3 is of another partition of the tier and runs beside both. At
+  // 30 job 1 becomes ACTIVE and runs on; at 60 it gives way to 2, and so on. Slot 0 is the plan,
+  // and the cycle's first entry stands for even slots.
   EXPECT_EQ(published.take(3),
             "a 1F | until 30.000000: 1 | cycle -, 1,\n"
             "b 1F 2W 3F | until 30.000000: 1 3 | cycle 2 3, 1 3,\n");
 }
 
-// What is published and says the same from now on stays, though order and rows have changed.
+// A published plan that says the same from now on stays, though order and rows have changed.
 TEST(NodePlans, WriteNothingWhenThePublishedPlanSaysTheSame) {
   TrackedGang gang{"A1", 0, gang::Unit::kNode};
   Published published{gang};

@@ -24,10 +24,16 @@ int place_in_list(const JobRequest& request, const std::string& partition) {
 
 }  // namespace
 
+// 13.3: with a least time limit the job can still make its deadline if that much time is left.
 std::optional<base::Instant> latest_start(const JobRequest& request) {
   if (!request.deadline) return std::nullopt;
   const auto limit = request.time_min ? request.time_min : request.time_limit;
   return *request.deadline - limit.value_or(base::Duration{0});
+}
+
+Admission::Admission(const Cluster& cluster, JobBooks& books, bool wakes)
+    : cluster_{cluster}, books_{books}, wakes_{wakes} {
+  books_.on_over([this](const Job& job) { outside_.erase(job.table_order); });
 }
 
 // 1. Partitions that drain or are inactive take no new jobs (1.2.1).
@@ -61,6 +67,8 @@ std::optional<std::string> Admission::refused_at_submit(const JobRequest& reques
   return message;
 }
 
+// The key of 3.3, worked out when the job enters the queue. As long as it waits only
+// set_priorities() changes it.
 QueueRecord Admission::record_of(Job& job, PartitionIndex partition) const {
   const Partition& where = cluster_.partition(partition);
   const int order =
@@ -88,10 +96,18 @@ Priority Admission::priority_in(const Job& job, PartitionIndex partition) {
   return job.priority;
 }
 
-bool Admission::reorder_all() {
+// A job with several records is worked out with each of them, since it is not known which of them
+// comes first. Both copies of a record are changed, the queue's and the job's: erase() finds the
+// one by the other.
+bool Admission::set_priorities(const std::function<void(Job&)>& work_out) {
+  for (const std::int64_t order : outside_) {
+    Job& job = *books_.table().all().at(order);
+    if (!job.held) work_out(job);
+  }
   if (is_fifo(cluster_)) return false;
-  return queue_.set_priorities([](const QueueRecord& queued) {
+  return queue_.set_priorities([&](const QueueRecord& queued) {
     Job& job = *queued.record;
+    work_out(job);
     const Priority priority = priority_in(job, queued.partition);
     for (QueueRecord& record : job.queued_in) {
       if (record.partition == queued.partition) record.priority = priority;
@@ -117,6 +133,8 @@ std::optional<Refusal> Admission::refused_by_job(const Job& job, base::Instant n
   return std::nullopt;
 }
 
+// Held jobs are not looked at by passes, so a node that would suit one has to be noticed here. Only
+// jobs that were held for that reason are gone through.
 void Admission::release_bad_constraints(base::Instant now) {
   for (const std::int64_t order : std::exchange(unfit_, {})) {
     const auto at = books_.table().all().find(order);
@@ -143,6 +161,7 @@ void Admission::admit(Job& job, base::Instant now) {
   if (job.held == Reason::kBadConstraints) unfit_.insert(job.table_order);
   if (auto refusal = refused_by_job(job, now)) {
     if (refusal->until) timers_.emplace(*refusal->until, job.id);
+    outside_.insert(job.table_order);
     books_.set_plan(job, std::nullopt);
     books_.set_reason(job, refusal->reason, std::move(refusal->message));
     return;
@@ -161,6 +180,7 @@ void Admission::admit(Job& job, base::Instant now) {
     unexplained_.note(job.id, books_.table().size());
   }
   if (job.queued_in.empty()) {
+    outside_.insert(job.table_order);
     books_.set_plan(job, std::nullopt);
     if (!first) {  // its partitions were deleted
       first = Refusal{Reason::kPartitionInactive, job.request.partitions.empty()
@@ -168,11 +188,15 @@ void Admission::admit(Job& job, base::Instant now) {
                                                       : "no partition that it names exists"};
     }
     books_.set_reason(job, first->reason, std::move(first->message));
-  } else if (job.reason != Reason::kResources && job.reason != Reason::kPriority) {
+    return;
+  }
+  outside_.erase(job.table_order);
+  if (job.reason != Reason::kResources && job.reason != Reason::kPriority) {
     books_.set_reason(job, Reason::kNone);
   }
 }
 
+// The queue has forgotten its records (configure), so the jobs must not take theirs out.
 void Admission::admit_all(base::Instant now) {
   queue_.configure(cluster_);
   for (const auto& [order, job] : books_.table().all()) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,17 +29,17 @@ std::optional<base::Instant> latest_start(const JobRequest& request);
 class Admission {
  public:
   // `wakes`: deadlines end jobs at their instant (own timing); otherwise in the next pass.
-  Admission(const Cluster& cluster, JobBooks& books, bool wakes)
-      : cluster_{cluster}, books_{books}, wakes_{wakes} {}
+  Admission(const Cluster& cluster, JobBooks& books, bool wakes);
 
   // Returns why a new job is turned away for good instead of waiting; nullopt if it is accepted.
   std::optional<std::string> refused_at_submit(const JobRequest& request) const;
 
   // Decides anew whether and where the job waits. REQUIRES: it is pending.
   void admit(Job& job, base::Instant now);
-  // Priorities changed: the records take their new places. Returns false if their order is the same
-  // as before for sure. Cost: O(queue), and O(queue × log queue) when some change places.
-  bool reorder_all();
+  // Calls work_out(job), which sets its priority, at least once for each pending job that is not
+  // held, and the records take their new places. Returns false if their order is the same as before
+  // for sure. Cost: O(pending jobs), and O(queue × log queue) when many change places.
+  bool set_priorities(const std::function<void(Job&)>& work_out);
   // Takes its records out of the queue.
   void withdraw(Job& job);
   // A change of nodes or configuration may make the impossible possible (2.4): jobs that no node
@@ -57,6 +58,10 @@ class Admission {
   void fire_timers(base::Instant now);
   // Cost: O(timers); for tests.
   bool has_timer(JobId id) const;
+  // Whether set_priorities() comes to the pending job; for tests.
+  bool knows(const Job& job) const {
+    return !job.queued_in.empty() || outside_.contains(job.table_order);
+  }
 
   const JobQueue& queue() const { return queue_; }
   Unexplained& unexplained() { return unexplained_; }
@@ -72,7 +77,8 @@ class Admission {
   const bool wakes_;
   JobQueue queue_;
   Unexplained unexplained_;
-  std::set<std::int64_t> unfit_;  // held for kBadConstraints, by table order; some are no more
+  std::set<std::int64_t> outside_;  // pending and not in the queue, by table order
+  std::set<std::int64_t> unfit_;    // held for kBadConstraints, by table order; some are no more
   std::set<std::pair<base::Instant, JobId>> timers_;  // a job may have several
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <tuple>
 
 namespace sched {
 namespace {
@@ -30,6 +29,8 @@ std::vector<std::vector<bool>> reachable(const Cluster& cluster) {
 
 }  // namespace
 
+// R9.7 and P21: with sched/builtin, priority/basic and equal tiers Slurm walks the job table
+// itself.
 bool is_fifo(const Cluster& cluster) {
   if (cluster.parameters().scheduler != SchedulerType::kBuiltin) return false;
   if (cluster.parameters().priority.type != PriorityType::kBasic) return false;
@@ -37,11 +38,6 @@ bool is_fifo(const Cluster& cluster) {
   return std::all_of(partitions.begin(), partitions.end(), [&](PartitionIndex partition) {
     return cluster.partition(partition).tier() == cluster.partition(partitions.front()).tier();
   });
-}
-
-bool operator<(const QueueRecord& a, const QueueRecord& b) {
-  return std::tie(a.fifo_order, b.tier, b.priority, a.submit_time, a.job, a.partition_order) <
-         std::tie(b.fifo_order, a.tier, a.priority, b.submit_time, b.job, b.partition_order);
 }
 
 // Under preempt/qos the order is not one key: a job stands behind every job whose QOS may preempt
@@ -70,15 +66,17 @@ void JobQueue::configure(const Cluster& cluster) {
   }
 }
 
+// A single lane unless preempt/qos is on.
 std::size_t JobQueue::lane_of(const Job& job, const Cluster& cluster) const {
   if (lanes_.size() == 1) return 0;
   const auto qos = cluster.find_qos(job.request.qos);
   return qos ? qos->index() + 1 : 0;
 }
 
+// A record that is in the queue already is not counted twice.
 void JobQueue::insert(const QueueRecord& record, const Cluster& cluster) {
   Lane& lane = lanes_[lane_of(*record.record, cluster)];
-  if (!lane.records.insert(Place{in_lane(lane, record)}).second) return;
+  if (!lane.records.insert(in_lane(lane, record))) return;
   ++size_;
   if (counts_.size() <= record.partition.index()) counts_.resize(record.partition.index() + 1);
   ++counts_[record.partition.index()];
@@ -86,7 +84,7 @@ void JobQueue::insert(const QueueRecord& record, const Cluster& cluster) {
 
 void JobQueue::erase(const QueueRecord& record, const Cluster& cluster) {
   Lane& lane = lanes_[lane_of(*record.record, cluster)];
-  if (lane.records.erase(Place{in_lane(lane, record)}) == 0) return;
+  if (!lane.records.erase(in_lane(lane, record))) return;
   --size_;
   --counts_[record.partition.index()];
 }
@@ -95,35 +93,24 @@ void JobQueue::erase(const QueueRecord& record, const Cluster& cluster) {
 bool JobQueue::set_priorities(const std::function<Priority(const QueueRecord&)>& priority_of) {
   bool changed = lanes_.size() > 1;
   for (Lane& lane : lanes_) {
-    // A walk over the set goes from one cache miss to the next, so there is only one.
-    std::vector<const Place*> places;
-    std::vector<QueueRecord> records;
-    places.reserve(lane.records.size());
-    records.reserve(lane.records.size());
-    for (const Place& place : lane.records) {
-      places.push_back(&place);
-      QueueRecord& record = records.emplace_back(place.record);
+    const bool moved = lane.records.change_all([&](QueueRecord& record) {
       record.priority = priority_of(record);
       if (lane.within) record.within = record.priority;
-    }
-    if (!std::is_sorted(records.begin(), records.end(), InLane{})) {
-      std::sort(records.begin(), records.end(), InLane{});
-      changed = true;
-    }
-    for (std::size_t i = 0; i < places.size(); ++i) places[i]->record = records[i];
+    });
+    changed = changed || moved;
   }
   return changed;
 }
 
 // Of the records from `head` on: the first of each tier has the highest priority of its tier.
-Priority JobQueue::highest_from(const Records& records, Records::const_iterator head) {
+Priority JobQueue::highest_from(const SortedRecords& records, SortedRecords::Position head) {
   Priority highest{};
-  while (head != records.end()) {
-    highest = std::max(highest, head->record.priority);
-    QueueRecord last = head->record;
+  while (!records.is_end(head)) {
+    highest = std::max(highest, records[head].priority);
+    QueueRecord last = records[head];
     last.within = last.priority = Priority{};
     last.submit_time = base::kNever;
-    head = records.upper_bound(Place{last});
+    head = records.behind(last);
   }
   return highest;
 }
@@ -133,30 +120,34 @@ Priority JobQueue::highest_from(const Records& records, Records::const_iterator 
 // too (PreemptMode=PRIORITY), one of a higher priority than its own. Cost of a step: O(lanes²) in
 // the worst case; there are few QOS.
 void JobQueue::walk(const std::function<bool(const QueueRecord&)>& visit) const {
+  std::vector<SortedRecords::Position> heads(lanes_.size());
   if (lanes_.size() == 1) {
-    for (const Place& place : lanes_[0].records) {
-      if (!visit(place.record)) return;
+    const SortedRecords& records = lanes_[0].records;
+    while (!records.is_end(heads[0]) && visit(records[heads[0]])) {
+      heads[0] = records.next(heads[0]);
     }
     return;
   }
-  std::vector<Records::const_iterator> heads;
-  for (const Lane& lane : lanes_) heads.push_back(lane.records.begin());
-  const auto empty = [&](std::size_t i) { return heads[i] == lanes_[i].records.end(); };
+  const auto head_of = [&](std::size_t i) -> const QueueRecord& {
+    return lanes_[i].records[heads[i]];
+  };
+  const auto empty = [&](std::size_t i) { return lanes_[i].records.is_end(heads[i]); };
   const auto waits_for = [&](std::size_t i, const Before& first) {
     if (!first.by_priority) return !empty(first.lane);
-    return highest_from(lanes_[first.lane].records, heads[first.lane]) > heads[i]->record.priority;
+    return highest_from(lanes_[first.lane].records, heads[first.lane]) > head_of(i).priority;
   };
   while (true) {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       if (empty(i)) continue;
-      if (best && !(heads[i]->record < heads[*best]->record)) continue;
+      if (best && !(head_of(i) < head_of(*best))) continue;
       if (std::ranges::none_of(lanes_[i].before,
                                [&](const Before& first) { return waits_for(i, first); })) {
         best = i;
       }
     }
-    if (!best || !visit((heads[*best]++)->record)) return;
+    if (!best || !visit(head_of(*best))) return;
+    heads[*best] = lanes_[*best].records.next(heads[*best]);
   }
 }
 

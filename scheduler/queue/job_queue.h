@@ -1,7 +1,7 @@
 // JobQueue: the records {job, partition} that a pass tries, in a strict total order (3.3).
 //
-// 3.3 is no order when QOS may preempt each other (P13). Here the records of one QOS form a lane in
-// the order of steps 3 to 8 (with WITHIN the higher priority comes before them); a pass always
+// 3.3 is not an order if QOS may preempt each other (P13). Here the records of one QOS form a lane
+// in the order of steps 3 to 8 (with WITHIN the higher priority comes before them); a pass always
 // takes the best head of those lanes whose QOS no lane with records left may preempt (with
 // PRIORITY: no lane with a job of higher priority left). QOS that preempt each other in a circle
 // are one group: within it no job goes first for that reason. With partition_prio step 2 follows
@@ -13,13 +13,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <set>
 #include <vector>
 
 #include "base/time.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/queue/queue_record.h"
+#include "scheduler/queue/sorted_records.h"
 
 namespace sched {
 
@@ -40,30 +40,19 @@ class JobQueue {
 
   // Gives each record the priority that priority_of(record) returns, and puts them in order again.
   // Returns false if walk() visits them in the same order as before for sure.
-  // Cost: O(records), and O(records × log records) when some change places.
+  // Cost: O(records), and O(records × log of those that change places).
   bool set_priorities(const std::function<Priority(const QueueRecord&)>& priority_of);
 
   // Calls visit(record) in queue order until it returns false. The queue must not change meanwhile.
   void walk(const std::function<bool(const QueueRecord&)>& visit) const;
 
  private:
-  // set_priorities() writes all records of a lane anew, in their order.
-  struct Place {
-    mutable QueueRecord record;
-  };
-  struct InLane {
-    bool operator()(const QueueRecord& a, const QueueRecord& b) const {
-      return a.within != b.within ? a.within > b.within : a < b;
-    }
-    bool operator()(const Place& a, const Place& b) const { return (*this)(a.record, b.record); }
-  };
-  using Records = std::set<Place, InLane>;
   struct Before {  // a lane whose records go first …
     std::size_t lane;
     bool by_priority;  // … if their priority is higher
   };
   struct Lane {
-    Records records;
+    SortedRecords records;
     std::vector<Before> before;
     bool within = false;
   };
@@ -72,7 +61,7 @@ class JobQueue {
     if (lane.within) record.within = record.priority;
     return record;
   }
-  static Priority highest_from(const Records& records, Records::const_iterator head);
+  static Priority highest_from(const SortedRecords& records, SortedRecords::Position head);
 
   std::vector<Lane> lanes_{1};
   std::size_t size_ = 0;

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "scheduler/limits/job_limits.h"
+#include "scheduler/model/asked_product.h"
+#include "scheduler/model/memory_asked.h"
 #include "scheduler/model/qos_order.h"
 #include "scheduler/place/node_counts.h"
 #include "scheduler/priority/billing.h"
@@ -27,7 +29,7 @@ std::vector<PartitionIndex> partitions_of(const Cluster& cluster, const JobReque
 
 namespace {
 
-// What the gates look at.
+// The input of the gates.
 struct Entry {
   const Cluster& cluster;
   const JobRequest& request;
@@ -48,6 +50,7 @@ std::string minutes(base::Duration time) {
   return std::to_string(std::chrono::ceil<std::chrono::minutes>(time).count()) + " minutes";
 }
 
+// First of all gates: the others look at the QOS.
 std::optional<Refusal> qos_exists(const Entry& entry) {
   if (entry.request.qos.empty() || entry.qos != nullptr) return std::nullopt;
   return Refusal{Reason::kInvalidQos, "there is no QOS " + entry.request.qos};
@@ -102,6 +105,8 @@ int required_count(const Entry& entry) {
   return static_cast<int>(entry.request.required_nodes.size());
 }
 
+// 9.1: limits on the job alone (MaxTRES, MaxWall, MinTRES) of QOS, user and accounts. What others
+// hold does not matter, so it is known before a pass.
 std::optional<Refusal> limits_on_each_job(const Entry& entry) {
   const LimitScope scope{
       .cluster = entry.cluster,
@@ -134,17 +139,6 @@ std::optional<Refusal> partition_nodes(const Entry& entry) {
                      std::to_string(config.max_nodes.value_or(counts.max))};
 }
 
-// 1.8 items 1 to 4; nothing = all memory of its nodes.
-MemoryRequest memory_of(const JobRequest& request, const MemoryLimit& partition_default,
-                        const MemoryLimit& cluster_default) {
-  if (!std::holds_alternative<std::monostate>(request.memory)) return request.memory;
-  const bool own = partition_default.per_cpu || partition_default.per_node;
-  const MemoryLimit& chosen = own ? partition_default : cluster_default;
-  if (chosen.per_cpu) return MemoryPerCpu{*chosen.per_cpu};
-  if (chosen.per_node) return MemoryPerNode{*chosen.per_node};
-  return {};
-}
-
 // 1.8 item 5: what some node of the job has to give, however its tasks are spread.
 MemoryMiB least_memory_per_node(const JobRequest& request, const MemoryRequest& memory,
                                 const NodeCounts& counts) {
@@ -153,12 +147,13 @@ MemoryMiB least_memory_per_node(const JobRequest& request, const MemoryRequest& 
   if (per_cpu == nullptr) return MemoryMiB{0};
   std::int64_t tasks = request.tasks_per_node.value_or(1);
   if (request.tasks) {
+    // Spread over the most nodes that it may have, some node still runs so many of its tasks.
     tasks = std::max<std::int64_t>(tasks, (*request.tasks + counts.max - 1) / counts.max);
   }
   if (request.overcommit) tasks = 1;
   const std::int64_t cpus =
       std::max<std::int64_t>(tasks * request.cpus_per_task, request.min_cpus_per_node.value_or(1));
-  return MemoryMiB{per_cpu->amount.value() * cpus};
+  return MemoryMiB{asked_amount(per_cpu->amount.value(), cpus)};
 }
 
 // The partition's own limit counts instead of the cluster's, also if it is higher (1.8).
@@ -166,10 +161,12 @@ std::optional<Refusal> memory_per_node(const Entry& entry) {
   const PartitionConfig& config = entry.config;
   const ClusterParameters& parameters = entry.cluster.parameters();
   const bool own = config.max_memory.per_cpu || config.max_memory.per_node;
+  // Only the limit per node refuses. Above one per CPU the job gets more CPUs instead (1.8 item 6).
   const MemoryLimit& limit = own ? config.max_memory : parameters.max_memory;
   if (!limit.per_node) return std::nullopt;
   const MemoryMiB memory = least_memory_per_node(
-      entry.request, memory_of(entry.request, config.default_memory, parameters.default_memory),
+      entry.request,
+      memory_asked(entry.request.memory, config.default_memory, parameters.default_memory),
       entry.counts);
   if (memory <= *limit.per_node) return std::nullopt;
   return Refusal{Reason::kMaxMemPerLimit, "asks for " + to_string(memory) + " MiB per node; " +

@@ -1,4 +1,4 @@
-// What keeps a job out of a partition's queue (3.2 step 5), one line for each gate.
+// The gates that keep a job out of a partition's queue (3.2 step 5), one line for each gate.
 #include "scheduler/queue/partition_gates.h"
 
 #include <functional>
@@ -104,6 +104,7 @@ TEST_F(PartitionGates, ARangeThatReachesBeyondThePartitionsMaximumIsRefused) {
   EXPECT_EQ(refusal(), "");
 }
 
+// One task on one node: 4 × 300 MiB are above 1000, 3 × 300 are not.
 TEST_F(PartitionGates, MemoryPerNodeIsWhatItsCpusAskForAtLeast) {
   p().max_memory.per_node = MemoryMiB{1000};
   request_.memory = MemoryPerCpu{MemoryMiB{300}};

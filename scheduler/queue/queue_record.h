@@ -24,8 +24,16 @@ struct QueueRecord {
   PartitionIndex partition{};
   Job* record = nullptr;
 
-  // Steps 4 to 7: higher tier, higher priority, earlier submission, lower id.
-  friend bool operator<(const QueueRecord& a, const QueueRecord& b);
+  // 3.3 steps 4 to 7: higher tier, higher priority, earlier submission, lower id; then the job's
+  // own list of partitions. Steps 1 and 3 have no counterpart here, and step 2 is what lanes are
+  // for.
+  friend bool operator<(const QueueRecord& a, const QueueRecord& b) {
+    if (a.fifo_order != b.fifo_order) return a.fifo_order < b.fifo_order;
+    if (a.tier != b.tier) return a.tier > b.tier;
+    if (a.priority != b.priority) return a.priority > b.priority;
+    if (a.submit_time != b.submit_time) return a.submit_time < b.submit_time;
+    return a.job != b.job ? a.job < b.job : a.partition_order < b.partition_order;
+  }
 };
 
 }  // namespace sched

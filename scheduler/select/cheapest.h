@@ -23,7 +23,7 @@ struct VictimCost {
   }
 };
 
-// Would the job start if the victims taken so far were gone? Nobody is taken at first.
+// Would the job start if the victims taken so far were gone? No job is taken at first.
 class VictimQuestion {
  public:
   virtual ~VictimQuestion() = default;

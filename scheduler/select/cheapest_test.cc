@@ -17,6 +17,8 @@ ClusterParameters minimising(PreemptMode mode, bool with_gang) {
   return parameters;
 }
 
+// Three nodes are wanted; n4 and n5 are idle, so one victim is enough. All three cost the same, and
+// the first one goes.
 TEST(MinimisePreemption, SuspendsOneJobWhereSlurmSuspendsThree) {  // 14.9
   World w{{{.last = 5, .cores = 2}},
           {force("active", 1, 1), force("hipri", 1, 2)},
@@ -26,6 +28,8 @@ TEST(MinimisePreemption, SuspendsOneJobWhereSlurmSuspendsThree) {  // 14.9
   EXPECT_EQ(w.ask({.in = "hipri", .nodes = 3, .tasks = 6}).where, "n1:0-1 n4:0-1 n5:0-1");
 }
 
+// Four cores of one node: L1 and L2 of n1 (two victims), L3 of n2 (one of tier 1), or M of n3 (one
+// of tier 2).
 TEST(MinimisePreemption, EndsTheOneThatSuffices) {
   World w{{{.last = 3}},
           {no("low", 1), no("mid", 2), no("hi", 3)},
@@ -40,6 +44,7 @@ TEST(MinimisePreemption, EndsTheOneThatSuffices) {
   EXPECT_EQ(placed.where, "n2:0-3");
 }
 
+// n2 is idle, so stacking over L of n1 would stop a job for nothing.
 TEST(MinimisePreemption, NobodyIsTouchedWhenItFitsWithout) {
   World w{{{.last = 2}},
           {force("low", 1, 1), force("hi", 1, 2)},
@@ -62,6 +67,7 @@ class RandomDuel {
                minimising(suspends ? PreemptMode::kSuspend : PreemptMode::kCancel, suspends)} {}
 
   void run() {
+    // At most five victims: brute force asks the selector for 32 sets at most.
     for (int i = 0; i < 5; ++i) {
       const std::string name = "j" + std::to_string(i);
       const std::string in = pick(2) == 0 ? "low" : "mid";
@@ -72,7 +78,10 @@ class RandomDuel {
       }
     }
     Ask ask{.in = "hi", .nodes = 1 + pick(nodes_)};
+    // From one task for each node up to every core of as many nodes.
     ask.tasks = ask.nodes + pick(ask.nodes * cores_ - ask.nodes + 1);
+    // Jobs that are ended are offered as candidates; jobs that are suspended are stacked upon, and
+    // the selector finds them itself.
     if (!suspends_) ask.take = jobs_;
     const Placed placed = world_.ask(ask);
     ask.take.clear();
@@ -110,7 +119,8 @@ class RandomDuel {
     }
     return under;
   }
-  // Without the victims the job must find idle cores.
+  // The cost of the cheapest set of jobs without which the job finds idle cores, over all 2^n sets.
+  // Without the victims the job must not lie over any job that stays.
   std::optional<VictimCost> brute_force(const Ask& ask) {
     std::optional<VictimCost> best;
     for (unsigned set = 0; set < 1U << jobs_.size(); ++set) {
@@ -119,6 +129,7 @@ class RandomDuel {
         if ((set >> i & 1U) != 0) gone.insert(jobs_[i]);
       }
       const VictimCost here = cost(gone);
+      // Only cheaper sets are asked for, since each question costs a placement.
       if (best && here >= *best) continue;
       const Placed placed = world_.ask_without(gone, ask);
       if (!placed.allocation) continue;

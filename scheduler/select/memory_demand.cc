@@ -1,7 +1,12 @@
 #include "scheduler/select/memory_demand.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <variant>
+
+#include "scheduler/model/asked_product.h"
+#include "scheduler/model/memory_asked.h"
 
 namespace sched {
 namespace {
@@ -10,35 +15,30 @@ std::int64_t quotient_up(std::int64_t value, std::int64_t by) {
   return (value + by - 1) / by;
 }
 
-// Steps 1 to 4: the request, else the partition's default, else the cluster's.
-MemoryLimit amount_of(const ClusterParameters& cluster, const PartitionConfig& partition,
-                      const MemoryRequest& asked) {
-  if (const auto* per_cpu = std::get_if<MemoryPerCpu>(&asked)) {
-    return {.per_cpu = per_cpu->amount, .per_node = {}};
-  }
-  if (const auto* per_node = std::get_if<MemoryPerNode>(&asked)) {
-    return {.per_cpu = {}, .per_node = per_node->amount};
-  }
-  const MemoryLimit& own = partition.default_memory;
-  return own.per_cpu || own.per_node ? own : cluster.default_memory;
-}
-
 }  // namespace
 
+// 1.8 as a whole. The limit per CPU of the partition replaces that of the cluster even where the
+// partition only limits memory per node.
 MemoryDemand memory_demand(const ClusterParameters& cluster, const PartitionConfig& partition,
                            const MemoryRequest& asked) {
-  const MemoryLimit amount = amount_of(cluster, partition, asked);
+  const MemoryRequest amount =
+      memory_asked(asked, partition.default_memory, cluster.default_memory);
+  const auto* per_cpu = std::get_if<MemoryPerCpu>(&amount);
+  const auto* per_node = std::get_if<MemoryPerNode>(&amount);
   MemoryDemand demand;
   std::int64_t& mib = demand.mib;
-  mib = amount.per_cpu ? amount.per_cpu->value() : amount.per_node ? amount.per_node->value() : 0;
+  mib = per_cpu != nullptr    ? per_cpu->amount.value()
+        : per_node != nullptr ? per_node->amount.value()
+                              : 0;
   const MemoryLimit& own = partition.max_memory;
   const std::optional<MemoryMiB> most =
       own.per_cpu || own.per_node ? own.per_cpu : cluster.max_memory.per_cpu;
   // Step 6: instead of refusing the job, Slurm gives it as many times the CPUs as it exceeds the
   // limit, so that each CPU keeps within it.
   if (most && most->value() > 0 && mib > most->value()) {
-    const std::int64_t factor = quotient_up(mib, most->value());
-    if (amount.per_cpu) {
+    // A factor that no node can serve is as good as any larger one.
+    const std::int64_t factor = std::min<std::int64_t>(quotient_up(mib, most->value()), kAskedMax);
+    if (per_cpu != nullptr) {
       demand.task_factor = static_cast<int>(factor);
       mib = quotient_up(mib, factor);
     } else {
@@ -46,9 +46,9 @@ MemoryDemand memory_demand(const ClusterParameters& cluster, const PartitionConf
     }
   }
   if (!cluster.memory) return demand;
-  const CountedPer per = mib == 0         ? CountedPer::kWholeNode  // R5.3, --mem=0
-                         : amount.per_cpu ? CountedPer::kCpu
-                                          : CountedPer::kNode;
+  const CountedPer per = mib == 0             ? CountedPer::kWholeNode  // R5.3, --mem=0
+                         : per_cpu != nullptr ? CountedPer::kCpu
+                                              : CountedPer::kNode;
   demand.memory = {.per = per, .amount = mib};
   return demand;
 }

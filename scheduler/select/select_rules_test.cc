@@ -55,7 +55,8 @@ TEST_F(SelectRules, R4_4_3_IdleNodesAreThoseWithUserSuspendedJobsToo) {
   EXPECT_EQ(submit(job(4, 1)), "n2");
 }
 
-// 1.8 step 6: "raises the CPUs needed per node to ceil(req / max)".
+// 1.8 step 6: "raises the CPUs needed per node to ceil(req / max)": ceil(2500 / 1000) = 3, and n1
+// has 2.
 TEST_F(SelectRules, R1_8_6_MemoryPerNodeAboveTheLimitPerCpuNeedsLargerNodes) {
   for (const SelectType select : {SelectType::kLinear, SelectType::kConsTres}) {
     c_.cluster.max_memory.per_cpu = MemoryMiB{1000};
@@ -66,7 +67,8 @@ TEST_F(SelectRules, R1_8_6_MemoryPerNodeAboveTheLimitPerCpuNeedsLargerNodes) {
   }
 }
 
-// 4.2 step 2: "when CPUs (adjusted for tasks-per-core) … are not met".
+// 4.2 step 2: "when CPUs (adjusted for tasks-per-core) … are not met". n1 has 4 CPUs on 2 cores,
+// which hold two tasks of three.
 TEST_F(SelectRules, R4_2_2_ThreadsThatTasksMayNotUseAreNoCpus) {
   NodeSpec threaded = node("n1", 4);
   threaded.cores_per_socket = threaded.threads_per_core = 2;
@@ -80,7 +82,7 @@ TEST_F(SelectRules, R4_2_2_ThreadsThatTasksMayNotUseAreNoCpus) {
 }
 
 // 4.2 step 4: the nodes of a counted feature are asked for what one node must offer, not for the
-// whole job.
+// whole job: the two nodes with a have 8 CPUs, and the job needs 12.
 TEST_F(SelectRules, R4_2_4_CountedNodesNeedNotHoldTheWholeJob) {
   for (const SelectType select : {SelectType::kLinear, SelectType::kConsTres}) {
     begin(select, with_features(nodes("n", 1, 4), {{"a"}, {"a"}, {"b"}, {"b"}}));
@@ -135,8 +137,8 @@ TEST_F(SelectRules, R3_6_5_FeaturesThatNeverSufficeAreNotBusy) {
   }
 }
 
-// 4.4.4: recorded. Who takes idle nodes only gets the first ones; who may share or preempt gets the
-// run that fits best.
+// 4.4.4, recorded. A job that takes idle nodes only gets the first ones; a job that may share or
+// preempt gets the run that fits best.
 TEST_F(SelectRules, R4_4_4_IdleNodesAreTakenFromTheFirstOn) {
   const auto place = [&](const JobRequest& request) {
     JobRequest holder = job(1, 1);
@@ -172,7 +174,10 @@ TEST_F(SelectRules, R4_4_4_IdleNodesAreAddedUntilTheySuffice) {
     request.tasks = tasks;
     return submit(request);
   };
+  // n1 to n4 have 12 CPUs, enough for 7: best fit of these takes the largest, n4, and of the equal
+  // ones the last.
   EXPECT_EQ(place(2, 7), "n3 n4");
+  // n4 and n3 have 8 CPUs, one too few, so n5 is added.
   EXPECT_EQ(place(2, 9), "n4 n5");
   EXPECT_EQ(place(3, 9), "n2 n3 n4");
 }

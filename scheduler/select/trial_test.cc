@@ -34,7 +34,7 @@ class Trials : public ::testing::TestWithParam<gang::Unit> {
             .request = &request,
             .partition = stage_.partition('A')};
   }
-  // Whether a job that asks for so much memory on two nodes fits.
+  // Returns true if a job that asks for so much memory on two nodes fits.
   bool fits(std::int64_t memory) {
     JobRequest request;
     request.min_nodes = 2;
@@ -68,6 +68,7 @@ TEST_P(Trials, LeaveNothingOfAJobThatWouldEnd) {
     EXPECT_FALSE(fits(100));
     trial->remove(holder_, Selector::Trial::Keep::kNothing);
     EXPECT_TRUE(fits(8000));
+    // All of the memory comes free and not a MiB more.
     EXPECT_FALSE(fits(8001));
   }
   EXPECT_FALSE(fits(100));
@@ -80,10 +81,13 @@ TEST_P(Trials, KeepTheMemoryOfAJobThatWouldBeSuspended) {
   selector_->add(holder_);
   const auto trial = selector_->begin_trial();
   trial->remove(holder_, Selector::Trial::Keep::kMemory);
+  // 8,000 MiB less the 6,000 that the suspended job keeps.
   EXPECT_FALSE(fits(2001));
   EXPECT_FALSE(fits(8000));
 }
 
+// A search takes victims out and puts them back in turn, within one trial: nothing may be left over
+// from a round.
 TEST_P(Trials, PutBackTheJobThatWasRemovedLast) {
   const auto trial = selector_->begin_trial();
   for (int round = 0; round < 3; ++round) {
@@ -94,6 +98,7 @@ TEST_P(Trials, PutBackTheJobThatWasRemovedLast) {
   }
 }
 
+// The end of a trial restores the books, so the next one and a real removal find them as they were.
 TEST_P(Trials, FollowOneAnother) {
   for (int round = 0; round < 3; ++round) {
     const auto trial = selector_->begin_trial();

@@ -26,11 +26,13 @@ Driver::Driver(const Scenario& scenario, sched::Options options)
     : scenario_{scenario}, nodes_{scenario.nodes}, scheduler_{options} {
   configure({}, scenario.configuration);
   for (const sched::NodeSpec& node : nodes_) scheduler_.step({}, sched::NodeUpdate{node});
+  // The first configuration decides nothing that a scenario could show.
   scheduler_.take_decisions();
   std::sort(nodes_.begin(), nodes_.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
 }
 
+// In a simulation no timetable has to travel to a node, so changes need no lead.
 void Driver::configure(base::Instant now, sched::Configuration configuration) {
   configuration.cluster.timetable_lead = base::Duration{0};
   scheduler_.step(now, sched::Configure{
@@ -65,6 +67,8 @@ void Driver::apply(base::Instant now, const Happening& happening) {
       happening);
 }
 
+// `commanded_` tells the end of a job that a user ended, which is carried out at once, from that of
+// a victim, which takes its grace time.
 void Driver::command(base::Instant now, const Command& command) {
   const sched::JobId job = command.job;
   switch (command.kind) {

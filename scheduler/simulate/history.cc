@@ -6,6 +6,8 @@
 namespace simulate {
 
 // Most spans lie within one or two slots: the job ran in all of it or not at all.
+// Spans that are known to be run through need no timetable, and neighbors are joined: a history
+// then costs as much as the changes in it.
 void add_span(Placement& placement, RunSpan span) {
   if (span.timetable != nullptr && span.to != base::kNever) {
     const base::Duration ran = run_time(span, span.from, span.to);
@@ -40,6 +42,7 @@ bool runs_at(const Placement& placement, base::Instant t) {
                      [&](const RunSpan& span) { return runs_at(span, t); });
 }
 
+// The row that squeue would have shown at t: nothing before the submission and from the end on.
 std::optional<QueueRow> queue_row(const JobHistory& job, base::Instant t) {
   if (!job.submitted || *job.submitted > t || (job.ended && *job.ended <= t)) return std::nullopt;
   QueueRow row;

@@ -16,6 +16,8 @@ class ToldRun {
     report_.outcomes.resize(scenario.jobs.size());
   }
 
+  // One step of the report for each input of the recording, with everything that follows from it at
+  // that instant.
   ToldReport run() && {
     for (const Input& input : scenario_.inputs) {
       now_ = input.at;
@@ -68,6 +70,8 @@ class ToldRun {
     outcome(suspend.job).state = sched::JobState::kSuspended;
   }
   void note(const sched::Resume& resume) { outcome(resume.job).state = sched::JobState::kRunning; }
+  // A victim's end is an input of the recording (TellEnd); only a job that its user cancelled or
+  // requeued is gone at once.
   void note(const sched::End& end) {
     if (driver_.commanded() == end.job) {
       follow_ups_.push_back(sched::JobGone{end.job, sched::JobState::kCancelled, 0});
@@ -87,6 +91,7 @@ class ToldRun {
   void note(const sched::SubmitRefused&) {}
   void note(const sched::CommandRefused&) {}
 
+  // Under priority/basic recordings do not compare priorities.
   void note_priority(sched::JobId id) {
     const auto& rule = scenario_.configuration.cluster.priority;
     if (rule.type != sched::PriorityType::kMultifactor) return;
@@ -95,6 +100,7 @@ class ToldRun {
     }
   }
 
+  // Recorded after each input: the set of suspended jobs is what chapter 6 predicts.
   void note_suspended() {
     for (std::size_t i = 0; i < report_.outcomes.size(); ++i) {
       if (report_.outcomes[i].state == sched::JobState::kSuspended) {

@@ -5,6 +5,8 @@
 namespace simulate {
 namespace {
 
+// Percentiles are values of the list, by the nearest rank below: with ten values the 95th is the
+// ninth.
 template <typename Spread, typename Value>
 Spread spread(std::vector<Value> values) {
   if (values.empty()) return {};
@@ -20,24 +22,29 @@ Spread spread(std::vector<Value> values) {
           .max = values.back()};
 }
 
+// Run time × CPUs held. In milliseconds in between, so that a year of a large cluster stays within
+// 64 bits.
 std::int64_t cpu_seconds_used(const JobHistory& job, base::Instant end) {
-  std::int64_t micros = 0;
+  std::int64_t millis = 0;
   for (const Placement& placement : job.placements) {
     std::int64_t cpus = 0;
     for (const Placement::Part& part : placement.parts) cpus += part.cpus;
-    micros += cpus * (run_time(placement, placement.from, end).count() / 1'000);
+    millis += cpus * (run_time(placement, placement.from, end).count() / 1'000);
   }
-  return micros / 1'000;
+  return millis / 1'000;
 }
 
 }  // namespace
 
+// Response time ÷ run time, in thousandths, at least 1. Run times below 10 s count as 10 s, or
+// short jobs that waited a minute would decide every mean ("bounded slowdown").
 std::int64_t Service::slowdown_milli() const {
   constexpr base::Duration kShortest = std::chrono::seconds{10};
   return std::max<std::int64_t>(1'000,
                                 response.count() / (std::max(run, kShortest).count() / 1'000));
 }
 
+// Of the last run alone: what a job did before a requeue was lost.
 std::optional<Service> service_of(const JobHistory& job) {
   if (!job.submitted || !job.ended || job.placements.empty()) return std::nullopt;
   const Placement& last = job.placements.back();
@@ -55,6 +62,7 @@ Totals count_totals(const Scenario& scenario, const std::vector<JobHistory>& job
   std::vector<base::Duration> waits;
   std::vector<base::Duration> responses;
   std::vector<std::int64_t> slowdowns;
+  // Jobs that have not ended count with what they used, and with their wait if they have started.
   for (const JobHistory& job : jobs) {
     totals.used_cpu_seconds += cpu_seconds_used(job, end);
     totals.requeues += job.restarts;

@@ -16,6 +16,16 @@ namespace {
 // that could help them (a begin time, the end of a requeue delay).
 constexpr base::Duration kPatience = std::chrono::hours{1};
 
+// A discrete simulation in virtual time.
+//
+// 1. The next instant is the earliest of: an input, something that the scheduler has due, a job
+//    that is done.
+// 2. When a job is done depends on its turns, which later events change. So jobs wait in a heap by
+//    a lower bound (start + work, as if they ran without a break), and only those near the top are
+//    asked for exactly.
+// 3. At an instant, jobs that are done leave, then inputs are applied, then the scheduler wakes.
+//    After each of these, decisions are carried out until none is left.
+// 4. It ends with the scenario's end, or when no job runs and nothing can help those that wait.
 class WhatIfRun {
  public:
   explicit WhatIfRun(const Scenario& scenario)
@@ -64,6 +74,8 @@ class WhatIfRun {
     }
   };
 
+  // Step 1. Without a job that runs, the scheduler may be due for ever (passes, periods) without
+  // anything coming of it; kPatience ends that.
   std::optional<base::Instant> next_instant() {
     std::optional<base::Instant> next = driver_.scheduler().next_due();
     // Wakes alone change nothing for ever when no job is left that they could help.
@@ -79,6 +91,8 @@ class WhatIfRun {
   }
 
   // When the next job is done or killed, if that is by `until` and nothing happens before.
+  // Step 2. Bounds up to `until` are taken from the heap, asked for exactly, and put back: an
+  // answer holds only until the next event.
   std::optional<base::Instant> next_end(base::Instant until) {
     std::optional<base::Instant> first;
     std::vector<Bound> looked_at;
@@ -103,6 +117,8 @@ class WhatIfRun {
   bool is_void(const Bound& end) const { return end.version != end_version_[end.job.index() - 1]; }
   void wait_for_until(base::Instant t) { helpful_until_ = std::max(helpful_until_, t); }
 
+  // Step 3. A bound that was too low goes back with a later one. Jobs that are done end in the
+  // order of their instants, and of their numbers at one instant.
   void end_finished_jobs() {
     std::vector<Bound> done;
     while (!bounds_.empty() && bounds_.top().at <= now_) {
@@ -178,6 +194,8 @@ class WhatIfRun {
 
   using Events = std::vector<sched::Event>;
 
+  // Pods are ready at once. The bound of an earlier run of the job is void from here on
+  // (end_version_).
   void note(const sched::Start& start, Events& follow_ups) {
     Placement placement;
     placement.from = now_;
@@ -199,6 +217,8 @@ class WhatIfRun {
     follow_ups.push_back(sched::JobReady{start.job});
   }
 
+  // A job goes when it gets SIGTERM, unless it ignores that and was not ended by its user: then it
+  // stays until SIGKILL.
   void note(const sched::End& end, Events& follow_ups) {
     JobHistory& job = history(end.job);
     if (end.preemptor) job.was_preempted = true;

@@ -6,6 +6,7 @@
 
 namespace sched::testing {
 
+// One socket of single-threaded cores, and more memory than tests ask for.
 NodeSpec node(const std::string& name, int cpus) {
   NodeSpec spec;
   spec.name = name;
@@ -31,6 +32,8 @@ PartitionConfig partition(const std::string& name, const std::vector<NodeSpec>& 
   return config;
 }
 
+// Features that most tests leave alone are off: no lead, no requeue delay, no backfill. The first
+// partition is the default.
 Configuration gang_linear(std::vector<PartitionConfig> partitions) {
   Configuration configuration;
   configuration.cluster.select = SelectType::kLinear;
@@ -54,6 +57,8 @@ JobRequest job(std::int64_t id, int nodes_count, const std::string& partition) {
   return request;
 }
 
+// For failure messages and drawings: the list with its rows, what is in force until when, the
+// cycle.
 std::string to_text(const NodePlan& plan) {
   const auto time = [](base::Instant t) {
     return std::to_string(static_cast<double>(base::micros_since_epoch(t)) / 1e6);
@@ -82,11 +87,15 @@ Driver::Driver(Configuration configuration, const std::vector<NodeSpec>& nodes, 
   for (const NodeSpec& spec : nodes) scheduler_.step(now_, NodeUpdate{spec});
 }
 
+// The hook first, so that a watch knows of an event before the decisions that it brings about.
 void Driver::feed(const Event& event) {
   if (on_event) on_event(now_, event);
   scheduler_.step(now_, event);
 }
 
+// Plays the cluster: pods become ready, victims end, timetables arrive, until nothing follows any
+// more. Plans are taken in every round, as the operator does it, because a decision may have
+// changed them.
 void Driver::settle() {
   while (true) {
     const std::vector<Decision> decisions = scheduler_.take_decisions();
@@ -118,6 +127,7 @@ void Driver::settle() {
   }
 }
 
+// The API server stamps a job's submission.
 void Driver::step(base::Instant now, const Event& event) {
   now_ = now;
   Event stamped = event;
@@ -126,6 +136,8 @@ void Driver::step(base::Instant now, const Event& event) {
   settle();
 }
 
+// Every wake at its own instant, as a caller that is never late. Bounded, so that a scheduler which
+// is due for ever fails the test instead of hanging it.
 void Driver::run_until(base::Instant now) {
   constexpr int kWakesMax = 1'000'000;
   for (int i = 0; i < kWakesMax; ++i) {
@@ -166,6 +178,8 @@ std::string Driver::state(std::int64_t id) const {
   return "done";
 }
 
+// Returns what an agent would do: a job that its node's timetable does not list runs. Nodes of one
+// job that disagree are a broken gang (kSplit).
 Driver::Says Driver::published_says(JobId id, base::Instant t) const {
   const auto found = scheduler_.job(id, now_);
   CHECK(found && found->allocation != nullptr, to_string(id));

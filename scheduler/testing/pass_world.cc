@@ -13,6 +13,7 @@ std::vector<NodeSpec> PassWorld::nodes_named(const std::string& letters) {
   return specs;
 }
 
+// OverSubscribe=NO under select/linear: one job on each node.
 PartitionConfig PassWorld::closed(const std::string& name, const std::string& letters, int tier) {
   return partition(name, nodes_named(letters), OverSubscribe::kNo, 1,
                    static_cast<std::uint16_t>(tier));
@@ -46,6 +47,7 @@ Job& PassWorld::submit(const JobRequest& request, base::Instant when) {
   return job;
 }
 
+// Put there without a pass; it refuses to share its nodes.
 Job& PassWorld::run(std::int64_t id, const std::string& letters, const std::string& partition,
                     base::Instant since) {
   Job& job = submit(id, static_cast<int>(letters.size()), partition);
@@ -86,6 +88,7 @@ void PassWorld::start(Job& job, PartitionIndex partition, Fits fits) {
   books.begin(job, partition, std::move(fits.allocation), fits.sharing, now);
 }
 
+// A claim of a minute. Victims are not told: the test ends them.
 void PassWorld::preempt_for(Job& job, NeedsVictims needs) {
   did_[job.id] = "preempts on " + letters(needs.allocation);
   books.set_claim(job, std::move(needs.allocation), now + seconds(60));

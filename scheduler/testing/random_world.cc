@@ -23,6 +23,8 @@ T any(base::Prng& prng, const std::array<T, N>& values) {
   return values[static_cast<std::size_t>(pick(prng, static_cast<int>(N)))];
 }
 
+// Any legal combination of PreemptType and PreemptMode (1.6): SUSPEND needs GANG, and not
+// preempt/qos under select/linear (C1, C9); WITHIN and PRIORITY exclude GANG (C5).
 void randomise_preemption(base::Prng& prng, ClusterParameters& cluster) {
   cluster.gang = !chance(prng, 4);
   cluster.preempt_type = any(prng, std::array{PreemptType::kNone, PreemptType::kPartitionPriority,
@@ -48,6 +50,8 @@ void randomise_preemption(base::Prng& prng, ClusterParameters& cluster) {
       chance(prng, 4) ? PlacementPolicy::kMinimisePreemption : PlacementPolicy::kCompat;
 }
 
+// Overlapping partitions of a few tiers, most of them FORCE, with every other setting now and then:
+// rare settings meet each other in some worlds, and do not hide the usual ones in most.
 PartitionConfig random_partition(base::Prng& prng, const RandomWorld& world, int number) {
   const ClusterParameters& cluster = world.configuration.cluster;
   std::vector<NodeSpec> some;
@@ -79,6 +83,7 @@ PartitionConfig random_partition(base::Prng& prng, const RandomWorld& world, int
   return p;
 }
 
+// Three QOS, each of which may preempt those before it.
 void randomise_qos(base::Prng& prng, Configuration& c) {
   c.qos.clear();
   std::vector<std::string> lower;
@@ -100,6 +105,8 @@ void randomise_qos(base::Prng& prng, Configuration& c) {
   }
 }
 
+// Slices and leads are both longer and shorter than each other, since that decides when changes are
+// published.
 void randomise_rest(base::Prng& prng, ClusterParameters& cluster) {
   cluster.time_slice = seconds(any(prng, std::array{5.0, 7.0, 30.0}));
   cluster.timetable_lead = seconds(any(prng, std::array{0.0, 3.0, 12.0}));
@@ -116,6 +123,7 @@ void randomise_rest(base::Prng& prng, ClusterParameters& cluster) {
   if (chance(prng, 8)) backfill.max_job_test = 3;
 }
 
+// The operator refuses what is illegal, so the scheduler is never told it.
 void check_legal(const Configuration& configuration) {
   for (const ConfigIssue& issue : check(configuration)) {
     CHECK(issue.severity != IssueSeverity::kError, issue.rule + " " + issue.message);
@@ -124,6 +132,7 @@ void check_legal(const Configuration& configuration) {
 
 }  // namespace
 
+// Two to five nodes of one shape: small enough that jobs meet on every core.
 RandomWorld random_world(base::Prng& prng, SelectType select) {
   RandomWorld world;
   const int sockets = 1 + pick(prng, 2);
@@ -157,6 +166,8 @@ RandomWorld random_world(base::Prng& prng, SelectType select) {
   return world;
 }
 
+// Requests that fit some nodes as a rule, each with a few of the settings that decide where a job
+// goes.
 JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world) {
   const auto& partitions = world.configuration.partitions;
   const PartitionConfig& p =
@@ -188,6 +199,7 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world) 
   return request;
 }
 
+// One change as an administrator makes it, applied while jobs wait and run.
 Configuration random_change(base::Prng& prng, const RandomWorld& world) {
   RandomWorld changed = world;
   Configuration& c = changed.configuration;

@@ -17,6 +17,7 @@ TrackedGang::TrackedGang(std::string_view partitions, double lead, gang::Unit un
   components.on_settle([](Job&) {});
 }
 
+// As the engine goes on in time: projections first, since what ran until now is read from them.
 void TrackedGang::to(double t) {
   CHECK(at(t) >= now_);
   components.project_stale();
@@ -58,6 +59,7 @@ std::string TrackedGang::groups() {
   return text;
 }
 
+// Slots of 30 s, looked at in their middle.
 std::string TrackedGang::draw(int first, int slots) {
   components.project_stale();
   std::string text;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kNodes = "abcdefgh";
 
+// 6.2 backwards: the settings that give this unit.
 ClusterParameters parameters_of(gang::Unit unit) {
   ClusterParameters parameters;
   parameters.gang = true;
@@ -39,6 +40,8 @@ ClusterParameters parameters_of(gang::Unit unit) {
 
 }  // namespace
 
+// "H2 A1!": partitions by letter and tier; "!" = its jobs are cancelled under a shadow. Eight nodes
+// a to h of two sockets of two cores.
 TrackedJobs::TrackedJobs(std::string_view partitions, gang::Unit unit) {
   configuration.cluster = parameters_of(unit);
   std::vector<std::string> names;
@@ -75,6 +78,7 @@ NodeIndex TrackedJobs::node(char name) const {
   return *cluster.find_node(std::string{name});
 }
 
+// "ab": all of a and b; "a01": cores 0 and 1 of a.
 Allocation TrackedJobs::place(std::string_view text) const {
   Allocation allocation;
   for (std::size_t i = 0; i < text.size();) {
@@ -90,6 +94,7 @@ Allocation TrackedJobs::place(std::string_view text) const {
   return allocation;
 }
 
+// Placed by the test: no selector has a say.
 Job& TrackedJobs::add(std::int64_t id, char partition_name, std::string_view where) {
   JobRequest request;
   request.id = JobId{id};

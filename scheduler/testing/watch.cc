@@ -9,6 +9,7 @@ bool Watch::Book::avoids_on(const std::string& node, base::Instant now) const {
   return now < avoids_until && std::find(avoids.begin(), avoids.end(), node) != avoids.end();
 }
 
+// Findings are collected instead of asserted, so that a test prints all of one step at once.
 void Watch::find(JobId job, const std::string& what) {
   findings_ += "job " + to_string(job) + ": " + what + "\n";
 }
@@ -28,6 +29,9 @@ std::vector<const PartitionConfig*> Watch::partitions_of(const JobRequest& reque
   return all;
 }
 
+// The watch's books follow from what the scheduler is told and what it decides, and from nothing
+// that it says of itself. Events that only a decision makes true (a start, an end) are taken from
+// the decision.
 void Watch::on_event(base::Instant now, const Event& event) {
   if (const auto* configure = std::get_if<Configure>(&event)) {
     configuration_ = *configure->configuration;
@@ -54,6 +58,9 @@ void Watch::on_event(base::Instant now, const Event& event) {
   }
 }
 
+// Decisions of a job must fit together: one Start, at most one End for it, and none after its
+// terminal state. A requeue keeps the request and the nodes that refused it, and forgets everything
+// else.
 void Watch::on_decisions(const std::vector<Decision>& decisions, base::Instant now) {
   for (const Decision& decision : decisions) {
     if (const auto* start = std::get_if<Start>(&decision)) {
@@ -86,6 +93,8 @@ void Watch::on_decisions(const std::vector<Decision>& decisions, base::Instant n
   }
 }
 
+// An allocation is one that the request and the partition allow, with as many nodes as were asked
+// for, each of them once.
 void Watch::check_start(const Start& start, base::Instant now) {
   const auto found = books_.find(start.job);
   if (found == books_.end() || found->second.allocation) return find(start.job, "starts twice");
@@ -114,6 +123,9 @@ bool Watch::is_victim_of(const Book& victim, const PartitionConfig& where) const
   return its == nullptr || its->priority_tier < where.priority_tier;
 }
 
+// Checks what must hold on each node, worked out from the allocations alone: the node is up, in the
+// partition and not excluded; its memory suffices for all jobs there; no core has more jobs of the
+// partition than its share; and users and exclusive partitions are alone.
 void Watch::check_node(const Start& start, const Book& book, const PartitionConfig& where,
                        const NodeAllocation& use, base::Instant now) {
   const std::string& name = scheduler_.node_name(use.node);
@@ -137,7 +149,7 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
     for (const NodeAllocation& its : other.allocation->nodes) {
       if (its.node != use.node) continue;
       memory += its.memory;
-      // Whom the start itself makes an end of is still there (R6.30).
+      // A job that the start itself ends is still there (R6.30).
       const bool ends = other.told_to_end || other.ending;
       if (ends && scheduler_.job(id, now)->completing) find(start.job, name + " is completing");
       if (!other.cores_released) others.push_back(&other);
@@ -174,6 +186,7 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
   }
 }
 
+// `passed`: a pass has seen the present state, so that every job that waits has a reason of it.
 void Watch::check_jobs(base::Instant now, bool passed) {
   std::vector<JobId> expected;
   for (const auto& [id, book] : books_) expected.push_back(id);
@@ -224,6 +237,7 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
        some([&](auto& p) { return p.max_nodes && most > *p.max_nodes; }),
        "no limit of nodes is in its way");
   must(Reason::kPartitionConfig, false, "all its partitions are open to it");
+  // A job can wait for priority only if another one waits too.
   const auto waits = [&](const auto& other) {
     if (other.first == id || other.second.allocation) return false;
     const Reason its = scheduler_.job(other.first, now)->reason;

@@ -1,7 +1,8 @@
-// What keeps a job from the queue or turns it away (chapters 1, 9 and 13).
+// The rules that keep a job from the queue or turn it away (chapters 1, 9 and 13).
 #include "scheduler/testing/rule_test.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -10,6 +11,8 @@ namespace {
 
 using Admission = RuleTest;
 
+// Three nodes are one more than the partition's QOS allows each job; two are just enough. There is
+// room for both jobs.
 TEST_F(Admission, R1_2_ThePartitionsQosLimitsNodes) {
   const auto four = nodes("n", 1, 4);
   Configuration c = whole_nodes({closed("p", four)});
@@ -43,6 +46,7 @@ TEST_F(Admission, R1_2_ThePartitionsQosComesBeforeTheJobs) {
     submit_and_pass(driver, 0, request);
     request.id = JobId{2};
     submit_and_pass(driver, 1, request);
+    // The partition's QOS allows one job of a user, the job's own allows two.
     EXPECT_EQ(state(driver, 2) == JobState::kRunning, over);
     request.id = JobId{3};
     request.partitions = {"q"};
@@ -70,6 +74,7 @@ TEST_F(Admission, R1_4_DenyOnLimitRefusesTheSubmission) {
     request.qos = "small";
     request.time_limit = seconds(120);
     driver.step(at(0), Submit{request});
+    // Job 1 exceeds the time of each job, job 2 the CPUs of the group by itself, job 3 neither.
     request = with_tasks(job(2, 1), 3);
     request.qos = "small";
     driver.step(at(0), Submit{request});
@@ -89,12 +94,50 @@ TEST_F(Admission, R1_8_ADefaultAboveTheMaximumWaits) {
   Configuration c = whole_nodes({closed("p", one), closed("q", one)});
   c.cluster.default_memory.per_node = MemoryMiB{2000};
   c.cluster.max_memory.per_node = MemoryMiB{1000};
+  // In p the cluster's default of 2000 MiB applies, which is above the maximum; q has a default of
+  // its own.
   c.partitions[1].default_memory.per_node = MemoryMiB{500};
   Driver driver{c, one, kToldTiming};
   submit_and_pass(driver, 0, job(1, 1, "p"));
   EXPECT_EQ(driver.view(1).reason, Reason::kMaxMemPerLimit);
   submit_and_pass(driver, 1, job(2, 1, "q"));
   EXPECT_EQ(state(driver, 2), JobState::kRunning);
+}
+
+// 1.5: more than any cluster has stays more than any cluster has: products of what a job may ask
+// for exceed an int, and one that wrapped around would be a small number, negative or zero.
+TEST_F(Admission, R1_5_ProductsBeyondAnIntAreNoSmallNumbers) {
+  const auto one = nodes("n", 1, 1, 128);
+  JobRequest per_node = job(1, 1);  // 65,535 × 65,535 = 2^32 - 131,071
+  per_node.tasks_per_node = per_node.cpus_per_task = 65'535;
+  JobRequest in_all = with_tasks(job(1, 1), 16'777'216);  // × 128 = 2^31
+  in_all.cpus_per_task = 128;
+  JobRequest memory = job(1, 1);  // 2^32 times the limit of 1 GiB per CPU
+  memory.memory = MemoryPerCpu{MemoryMiB{std::int64_t{1} << 42U}};
+  for (const SelectType select : {SelectType::kLinear, SelectType::kConsTres}) {
+    for (const JobRequest& request : {per_node, in_all, memory}) {
+      Configuration c = whole_nodes({closed("p", one)});
+      c.cluster.select = select;
+      c.cluster.memory = true;
+      c.cluster.max_memory.per_cpu = MemoryMiB{1024};
+      Driver driver{c, one, kToldTiming};
+      submit_and_pass(driver, 0, request);
+      EXPECT_EQ(state(driver, 1), JobState::kPending) << static_cast<int>(select);
+    }
+  }
+}
+
+// 1.8: 2^42 MiB for each of 2^22 CPUs are 2^64 MiB, which 64 bits would hold as 0.
+TEST_F(Admission, R1_8_MemoryBeyondAllNumbersIsAboveTheMaximum) {
+  const auto one = nodes("n", 1, 1, 128);
+  Configuration c = whole_nodes({closed("p", one)});
+  c.cluster.max_memory.per_node = MemoryMiB{1000};
+  Driver driver{c, one, kToldTiming};
+  JobRequest request = job(1, 1);
+  request.tasks_per_node = request.cpus_per_task = 2048;
+  request.memory = MemoryPerCpu{MemoryMiB{std::int64_t{1} << 42U}};
+  submit_and_pass(driver, 0, request);
+  EXPECT_EQ(driver.view(1).reason, Reason::kMaxMemPerLimit);
 }
 
 // 1.2.1: DRAIN and INACTIVE take no new jobs; DRAIN starts what is queued.

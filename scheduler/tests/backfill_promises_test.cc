@@ -16,7 +16,9 @@
 namespace sched::testing {
 namespace {
 
+// Far more than five nodes can run at once, so that most of the run is waiting.
 constexpr int kJobs = 30;
+// A job can start only in a pass, so it may be late by the time between two.
 constexpr double kPassSeconds = 10;
 
 class Queue {
@@ -44,6 +46,7 @@ class Queue {
       ASSERT_EQ(driver_->scheduler().check_invariants(), "");
     }
     EXPECT_EQ(started_, kJobs);
+    // Without any job that overtook, nothing would have been tested.
     EXPECT_GT(overtook_, 0);
   }
 
@@ -58,7 +61,7 @@ class Queue {
     driver_->step(at(0), Submit{request});
   }
 
-  // What started, and what the first of those that wait was promised.
+  // Notes which jobs started, and what the first of those that wait was promised.
   void look(double now) {
     std::optional<std::int64_t> head;
     for (std::int64_t id = 1; id <= kJobs; ++id) {
@@ -69,12 +72,15 @@ class Queue {
           ASSERT_TRUE(view.expected_start) << "job " << id << " at " << now;
           ASSERT_FALSE(view.planned_nodes.empty());
           const auto promised = promised_.emplace(id, *view.expected_start).first;
+          // The earliest promise counts: later ones may be better, never worse.
           promised->second = std::min(promised->second, *view.expected_start);
           EXPECT_GE(promised->second + seconds(kPassSeconds), at(now)) << "job " << id;
         }
       } else if (!ends_.contains(id)) {
         ++started_;
         if (head) ++overtook_;
+        // A third of the jobs end early, the others with their limit. None runs longer: then no
+        // promise could be kept.
         const double work = below(3) == 0 ? limits_[id] * below(100) / 100 : limits_[id];
         ends_[id] = now + work;
         if (const auto promised = promised_.find(id); promised != promised_.end()) {

@@ -1,4 +1,4 @@
-// What the backfill starts and when, and what it promises to jobs that wait (chapter 8); the
+// Which jobs the backfill starts and when, and what it promises to jobs that wait (chapter 8); the
 // recordings bf_* and rnd_backfill_* show more.
 #include "scheduler/testing/rule_test.h"
 
@@ -34,7 +34,8 @@ class BackfillRules : public RuleTest {
   bool runs(std::int64_t id) const { return state(id) == JobState::kRunning; }
 };
 
-// 1 runs on two of four nodes, 2 waits for all of them, 3 and 4 fit on the others.
+// 1 runs on two of four nodes until 120; 2 waits for all of them from then on. Of 3 and 4, which
+// fit on the other two, 3 would run from 2 to 182 and 4 from 2 to 62.
 TEST_F(BackfillRules, R8_2_AJobStartsBeforeOthersIfItDelaysNone) {
   begin_with(4);
   submit(0, limited(1, 2, 2));
@@ -110,6 +111,7 @@ TEST_F(BackfillRules, R8_1_3d_TimeMinIsStretchedAsFarAsNoPromiseIsDelayed) {
   pass(60);
   ASSERT_TRUE(runs(3));
   driver_->step(at(61), JobGone{JobId{1}});
+  // Nine minutes from 60 on: 3 ends at 600, when both nodes are promised to 2.
   submit(61, limited(4, 1, 8));  // job 3 ends at 600, so this one may not run beyond it either
   pass(62);
   EXPECT_TRUE(runs(4));
@@ -159,6 +161,8 @@ TEST_F(BackfillRules, R8_2_YoungJobsGetNoPromise) {
   pass(0);
   submit(10, limited(2, 2, 1));
   submit(12, limited(3, 1, 5));
+  // At 20 job 2 is 10 s old: 3 passes it. At 31 it is 21 s old and is promised both nodes from 60
+  // on, the end of 1; five minutes of 4 would reach beyond that.
   driver_->step(at(20), Pass{});
   EXPECT_TRUE(runs(3));
   driver_->step(at(21), JobGone{JobId{3}});

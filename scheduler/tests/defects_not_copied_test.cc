@@ -69,6 +69,8 @@ TEST(P1, SwappedShadowStopsWhoIsUnderTheNewOne) {
   run(driver, 2, job(3, 2, "high"));
   EXPECT_EQ(states(driver, {1, 2, 3}), "RRS");
   driver.step(at(30), SliceEnd{});
+  // At 30 job 2 is FILLER and stays; at 60 job 3 takes its turn. One shadow is over `low` before
+  // and after.
   driver.step(at(60), SliceEnd{});
   EXPECT_EQ(states(driver, {1, 2, 3}), "SSR");
   driver.step(at(90), SliceEnd{});
@@ -156,6 +158,8 @@ TEST(P6, SuspendedVictimKeepsItsTime) {
   driver.run_until(at(220));
   ASSERT_EQ(driver.state(1), "S(20)");
   driver.step(at(220), JobGone{JobId{2}});
+  // 1 ran 20 s, was suspended for 200, and has 40 s of its limit and 60 s of OverTimeLimit left: it
+  // ends at 220 + 100 = 320.
   driver.run_until(at(319));
   EXPECT_EQ(driver.state(1), "R(119)");
   driver.run_until(at(321));
@@ -198,7 +202,7 @@ TEST(P13, QosThatPreemptEachOtherKeepTheOrderOfPriority) {
   c.cluster.gang = false;
   c.cluster.preempt_type = PreemptType::kQos;
   c.cluster.preempt_mode = PreemptMode::kCancel;
-  c.cluster.preempt_exempt_time = seconds(1000);  // who has started stays
+  c.cluster.preempt_exempt_time = seconds(1000);  // a job that has started stays
   for (const auto& [name, other] : {std::pair{"a", "b"}, std::pair{"b", "a"}}) {
     QosConfig qos;
     qos.name = name;
@@ -248,6 +252,7 @@ TEST(P14, TheClaimEnds) {
   run(driver, 0, job(1, 1, "low"));
   run(driver, 1, job(2, 1, "high"));
   driver.take_log();
+  // KillWait of 30 s and MessageTimeout of 10 s since 1: the claim ended at 41.
   driver.step(at(100), Pass{});
   bool given_up = false;
   for (const Decision& decision : driver.take_log()) {
@@ -275,7 +280,7 @@ TEST(P15, FailedAttemptMarksNobody) {
       request.sharing = Sharing::kNode;
       return request;
     };
-    run(driver, 0, on(whole(9, 1, "top"), {"n1"}));  // nobody's victim
+    run(driver, 0, on(whole(9, 1, "top"), {"n1"}));  // no victim of any job
     run(driver, 0, on(whole(1, 1, "low"), {"n2"}));
     run(driver, 0, on(whole(2, 1, "low"), {"n3"}));
     driver.step(at(1), Submit{whole(3, 3, "wide")});
@@ -314,10 +319,11 @@ TEST(P17, SliceKillsNobodyWhoIsUnderNoShadow) {
   run(driver, 2, on(job(3, 1, "high"), {"n3"}));
   for (int tick = 1; tick <= 4; ++tick) driver.step(at(30 * tick), SliceEnd{});
   EXPECT_TRUE(ends(driver).empty());
+  // They have taken turns: one of the two was stopped all the time.
   EXPECT_GT(driver.view(1).suspend_time + driver.view(2).suspend_time, seconds(60));
 }
 
-// What a node has to do is published as a whole, not told once: the next leader says again what
+// The plan of a node is published as a whole and not told once: the next leader says again whatever
 // did not arrive.
 TEST(P2, WhatWasLostIsSaidAgain) {
   const auto one = nodes("n", 1, 1);

@@ -71,7 +71,8 @@ TEST_F(Endings, T10_ASuspendTakesAResumeBackThatStillWaits) {
   EXPECT_EQ(driver.state(1), "S(1)");
 }
 
-// 13.3: the limit ends with the deadline.
+// 13.3: the limit ends with the deadline. Job 2 starts at 100, and 50 of its 100 s are left until
+// 150.
 TEST_F(Endings, R13_3_TheLimitIsShortenedToTheDeadline) {
   const auto one = nodes("n", 1, 1);
   Driver driver{whole_nodes({closed("p", one)}), one};
@@ -88,7 +89,7 @@ TEST_F(Endings, R13_3_TheLimitIsShortenedToTheDeadline) {
   EXPECT_EQ(state(driver, 2), JobState::kTimeout);
 }
 
-// 13.3: it is over when no pass comes to the job, either.
+// 13.3: it is over when no pass comes to the job, either: after 50 − 30 = 20 it cannot make it.
 TEST_F(Endings, R13_3_TheDeadlineWakesTheScheduler) {
   const auto one = nodes("n", 1, 1);
   Driver driver{whole_nodes({closed("p", one)}), one};
@@ -105,7 +106,8 @@ TEST_F(Endings, R13_3_TheDeadlineWakesTheScheduler) {
   EXPECT_EQ(driver.scheduler().check_invariants(), "");
 }
 
-// R13.21: a job whose turn comes early, because its rival has ended, times out earlier too.
+// R13.21: a job whose turn comes early, because its rivals have ended, times out earlier too. Job 1
+// ran from 0 to 60 and has 10 s left, which are over at 85.
 TEST_F(Endings, R13_21_TheLimitOfASlicedJobIsExact) {
   const auto one = nodes("n", 1, 1);
   Driver driver{gang_linear({partition("p", one)}), one};

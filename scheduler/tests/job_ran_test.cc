@@ -44,6 +44,8 @@ TEST_F(JobRanTest, CountsAsRunTimeAndNotAsSuspended) {
   EXPECT_EQ(driver_.view(2).run_time + driver_.view(2).suspend_time, seconds(220));
 }
 
+// Run time and suspended time together stay the 100 s since the start; a negative figure counts as
+// none.
 TEST_F(JobRanTest, CountsNoMoreThanTheJobWasSuspended) {
   driver_.run_until(at(100));
   ran(1, 1'000);
@@ -72,6 +74,8 @@ TEST_F(JobRanTest, BringsTheTimeLimitNearer) {
   EXPECT_EQ(without.scheduler().job(JobId{3}, at(end))->run_time, seconds(90));
 }
 
+// Job 1 is under a shadow, so its timetable never lets it run. What its node reports adds up to 10
+// + 60 + 60 s, beyond its 100.
 TEST_F(JobRanTest, EndsAJobAtItsLimitThatNeverRunsByItsTimetable) {
   Driver driver{[&] {
                   Configuration c =

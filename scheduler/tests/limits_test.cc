@@ -73,6 +73,7 @@ class LimitsTest : public RuleTest {
 
 // --- what jobs hold together ---
 
+// 5 CPUs: 3 + 3 are too many, 3 + 2 just enough; after job 1 has gone, 2 + 3.
 TEST_F(LimitsTest, GroupsOfAQos) {
   gold().group_tres[Tres::kCpu] = 5;
   submit(tasks(1, 3));
@@ -84,6 +85,7 @@ TEST_F(LimitsTest, GroupsOfAQos) {
   EXPECT_EQ(word(2), "started");
 }
 
+// Two tasks hold 2 CPUs, 200 MiB and 2 billing units; one more is too much of each.
 TEST_F(LimitsTest, GroupsOfAQosInOtherResources) {
   gold().group_tres[Tres::kMemory] = 250;
   submit(tasks(1, 2));
@@ -103,6 +105,8 @@ TEST_F(LimitsTest, GroupsOfAQosInOtherResources) {
   EXPECT_EQ(word(2), "QOSGrpJobsLimit");
 }
 
+// A group's limit of nodes counts nodes and not jobs (R9.10): job 2 fits beside job 1 on n1, and
+// job 3 would need a second node because n1's four CPUs are taken.
 TEST_F(LimitsTest, ANodeCountsOnceForAGroup) {
   gold().group_tres[Tres::kNode] = 1;
   submit(tasks(1, 2));
@@ -112,6 +116,7 @@ TEST_F(LimitsTest, ANodeCountsOnceForAGroup) {
   EXPECT_EQ(word(3), "QOSGrpNodeLimit");
 }
 
+// 3 + 2 CPUs fit university's 5 and not lab's 4. cyd's account is below neither.
 TEST_F(LimitsTest, GroupsOfAnAccountAndOfThoseAboveIt) {
   university().group_tres[Tres::kCpu] = 5;
   lab().group_tres[Tres::kCpu] = 4;
@@ -145,6 +150,7 @@ TEST_F(LimitsTest, GroupsOfAnAccountInOtherResources) {
   EXPECT_EQ(word(2), "AssocGrpNodeLimit");
 }
 
+// 9.1: that of the first QOS that sets one counts, or else those of all associations on the way up.
 TEST_F(LimitsTest, AQosThatSetsALimitOnGroupsReplacesThoseOfAccounts) {
   lab().group_jobs = 1;
   gold().group_jobs = 2;
@@ -155,6 +161,7 @@ TEST_F(LimitsTest, AQosThatSetsALimitOnGroupsReplacesThoseOfAccounts) {
 
 // --- users and accounts in a QOS ---
 
+// Job 1 of four tasks uses each limit up. Another user of the QOS is not concerned.
 TEST_F(LimitsTest, UsersInAQos) {
   const std::vector<std::pair<std::function<void(Limits&)>, std::string>> rows = {
       {[](Limits& l) { l.user_tres[Tres::kCpu] = 4; }, "QOSMaxCpuPerUserLimit"},
@@ -176,6 +183,7 @@ TEST_F(LimitsTest, UsersInAQos) {
   }
 }
 
+// ada and bob are of one account, cyd of another.
 TEST_F(LimitsTest, AccountsInAQos) {
   const std::vector<std::pair<std::function<void(Limits&)>, std::string>> rows = {
       {[](Limits& l) { l.account_tres[Tres::kCpu] = 4; }, "MaxCpuPerAccount"},
@@ -195,6 +203,7 @@ TEST_F(LimitsTest, AccountsInAQos) {
   }
 }
 
+// MaxJobs of an account is inherited by its users; it is no sum over them.
 TEST_F(LimitsTest, MaxJobsOfAnAccountIsForEachOfItsUsers) {
   lab().user_jobs = 1;
   submit(tasks(1, 1));
@@ -206,6 +215,8 @@ TEST_F(LimitsTest, MaxJobsOfAnAccountIsForEachOfItsUsers) {
 
 // --- each job ---
 
+// A job of three tasks and two minutes: 3 CPUs, 300 MiB, 3 billing units, one node. Each limit is
+// just below that (MinTRES above it), first of the QOS and then of the user.
 TEST_F(LimitsTest, EachJob) {
   struct Row {
     std::function<void(Limits&)> set;
@@ -248,6 +259,8 @@ TEST_F(LimitsTest, EachJob) {
   }
 }
 
+// The limit of the account above is inherited, and one of the user's own replaces it even if it is
+// higher: the nearest counts.
 TEST_F(LimitsTest, NodesOfEachJob) {
   gold().job_tres[Tres::kNode] = 1;
   submit(on_nodes(1, 2));
@@ -265,7 +278,10 @@ TEST_F(LimitsTest, NodesOfEachJob) {
 
 // --- wall time that a group has used ---
 
+// Job 1 runs from 1 to 60. Any part of the minute that is left is enough for job 2 to start
+// (R9.11); when that has run there is none.
 TEST_F(LimitsTest, WallTimeOfAGroup) {
+  // Only with priority/multifactor is usage counted at all.
   c_.cluster.priority.type = PriorityType::kMultifactor;
   for (const bool of_qos : {true, false}) {
     gold() = lab() = {};
@@ -277,6 +293,7 @@ TEST_F(LimitsTest, WallTimeOfAGroup) {
     end(1);
     submit(tasks(2, 1));
     EXPECT_EQ(word(2), "started") << "59 s are used";
+    // Job 2 runs for longer than the one second that is left.
     clock_ += 10;
     end(2);
     submit(tasks(3, 1, "bob"));
@@ -286,6 +303,7 @@ TEST_F(LimitsTest, WallTimeOfAGroup) {
 
 // --- at the submission ---
 
+// Two jobs may be submitted, whether they run or wait. The end of one makes room for another.
 TEST_F(LimitsTest, SubmittedJobs) {
   using Set = std::function<void(Limits&, Limits&)>;  // of the QOS, of the account
   const std::vector<Set> rows = {[](Limits& qos, Limits&) { qos.group_submit = 2; },
@@ -307,6 +325,7 @@ TEST_F(LimitsTest, SubmittedJobs) {
   }
 }
 
+// R9.8: three CPUs are above the group's two, whatever others hold.
 TEST_F(LimitsTest, DenyOnLimitRefusesWhatAccountsNeverAllowToo) {
   lab().group_tres[Tres::kCpu] = 2;
   for (const bool denies : {false, true}) {
@@ -324,6 +343,7 @@ TEST_F(LimitsTest, AJobThatChangesItsQosCountsThere) {
   submit(tasks(1, 4));
   JobRequest request = tasks(2, 1);
   request.qos = "silver";
+  // Held, so that it is submitted and does not start: MaxSubmitJobs counts it all the same.
   request.hold = true;
   submit(request);
   submit(tasks(3, 1));
@@ -333,6 +353,8 @@ TEST_F(LimitsTest, AJobThatChangesItsQosCountsThere) {
   driver_->step(at(++clock_), Update{request});
   submit(tasks(4, 1));
   EXPECT_EQ(word(4), "refused");
+  // Jobs 2 and 5: the count of gold survives the new configuration, in which everything is counted
+  // anew.
   gold().user_submit = 2;
   driver_->step(at(++clock_), Configure{std::make_shared<const Configuration>(c_)});
   submit(tasks(5, 1));
@@ -346,6 +368,7 @@ TEST_F(LimitsTest, MaxWallIsTheLimitOfAJobWithoutOne) {
   driver_->step(at(1), Submit{tasks(1, 1)});
   driver_->run_until(at(30));
   EXPECT_EQ(driver_->view(1).state, JobState::kRunning);
+  // Its 60 s are over at 61.
   driver_->run_until(at(90));
   EXPECT_EQ(driver_->view(1).state, JobState::kTimeout);
 }

@@ -31,6 +31,7 @@ class ChangingNodes {
     configuration_.cluster.memory = true;
     configuration_.cluster.default_memory.per_cpu = MemoryMiB{1000};
     for (int i = 0; i < kNodes; ++i) nodes_.push_back(node("n" + std::to_string(i), 4));
+    // Weights make the groups of equal hardware differ, which half of the worlds should not need.
     const bool weights = prng_.below(2) == 0;
     for (NodeSpec& spec : nodes_) {
       change(spec);
@@ -63,6 +64,8 @@ class ChangingNodes {
   void configure(Scheduler& scheduler) {
     scheduler.step(now_, Configure{std::make_shared<const Configuration>(configuration_)});
   }
+  // Both get the same events. anew_ is configured again before each pass, which makes it forget
+  // what it keeps.
   void tell(const Event& event) {
     kept_.step(now_, event);
     anew_.step(now_, event);
@@ -72,6 +75,8 @@ class ChangingNodes {
   void change(NodeSpec& spec) {
     switch (prng_.below(5)) {
       case 0:
+        // 0 to 8,000 MiB, around what jobs ask for, so that nodes become too small and large enough
+        // again.
         spec.memory = MemoryMiB{1000 * static_cast<std::int64_t>(prng_.below(9))};
         break;
       case 1:
@@ -92,6 +97,7 @@ class ChangingNodes {
   }
 
   void submit() {
+    // Each form of 4.2.3: and, or, brackets, alternatives and counts.
     static constexpr const char* kConstraints[] = {
         "", "a", "a&b", "a|b&c", "(a|b)&c", "[a|b]", "a*1&b*1", "[a|c]&b", "", "c"};
     JobRequest request = job(++last_id_, 1 + static_cast<int>(prng_.below(6)));

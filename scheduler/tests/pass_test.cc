@@ -99,6 +99,7 @@ TEST_F(MainPassRules, R4_4_4_ContiguousNodesAreThoseAroundTheRequiredOnes) {
   begin(ten);
   tell(0, Submit{on(job(1, 1), {"n7"})});
   JobRequest block = on(job(2, 3), {"n2"});
+  // n1 to n3 and n2 to n4 both hold n2; a job that takes idle nodes gets the first.
   block.contiguous = true;
   tell(1, Submit{block});
   EXPECT_EQ(driver_->nodes_of(2), (std::vector<std::string>{"n1", "n2", "n3"}));

@@ -26,6 +26,7 @@ void submit_at(Driver& driver, double t, const JobRequest& request) {
   driver.step(at(t), Pass{});
 }
 
+// FORCE would stack four jobs; the node has room for two pods.
 TEST(PodsLimit, StacksNoMoreJobsOnANodeThanItHasPods) {
   const auto one = nodes("n", 1, 1);
   Driver driver{gang_linear({partition("p", one)}), {with_room(one[0], 2)}, kTimingIsTold};
@@ -50,6 +51,7 @@ TEST(PodsLimit, AHigherLimitLetsTheWaitingJobIn) {
   EXPECT_EQ(driver.nodes_of(1), Names{"n1"});
 }
 
+// n1 takes two pods, n2 any number. Three tasks in three pods go to n2, two to n1.
 TEST(PodsLimit, CountsAPodForEachTaskWhereTheJobWantsItSo) {
   const auto two = nodes("n", 1, 2);
   Driver driver{gang_linear({partition("p", two)}), {with_room(two[0], 2), two[1]}, kTimingIsTold};
@@ -61,7 +63,8 @@ TEST(PodsLimit, CountsAPodForEachTaskWhereTheJobWantsItSo) {
   EXPECT_EQ(driver.view(3).state, JobState::kPending);
 }
 
-// n1 has free cores and no room for a pod; n2 has neither until job 2 ends.
+// n1 has free cores and no room for a pod until 600, the end of job 1; n2 has neither until job 2
+// ends at 300.
 TEST(PodsLimit, AnEstimateNamesNodesThatTakeThePods) {
   const auto two = nodes("n", 1, 2);
   Configuration c = gang_linear({partition("p", two, OverSubscribe::kNo, 1)});
@@ -75,6 +78,8 @@ TEST(PodsLimit, AnEstimateNamesNodesThatTakeThePods) {
     request.time_limit = std::chrono::minutes{minutes};
     submit_at(driver, 0, request);
   };
+  // Job 1 takes one core of n1 and its only pod for 600 s, job 2 all of n2 for 300 s, so job 3
+  // could have cores on n1 but no pod.
   submit(job(1, 1), 1, 10);
   submit(job(2, 1), 4, 5);
   submit(job(3, 1), 1, 1);
@@ -85,6 +90,7 @@ TEST(PodsLimit, AnEstimateNamesNodesThatTakeThePods) {
   EXPECT_EQ(driver.scheduler().node_name(driver.view(3).planned_nodes[0]), "n2");
 }
 
+// The node's one pod is the victim's.
 TEST(PodsLimit, WhatAVictimLeavesCounts) {
   const auto one = nodes("n", 1, 1);
   Configuration c = gang_linear({partition("low", one, OverSubscribe::kNo, 1, 1),

@@ -9,7 +9,8 @@ namespace {
 
 using Preemption = RuleTest;
 
-// 3.6 step 4g: "never preempt just to use cheap nodes".
+// 3.6 step 4g: "never preempt just to use cheap nodes": n1 is lighter, but the victims are taken in
+// the order of their standing, and low is below mid.
 TEST_F(Preemption, R3_6_4g_VictimsAreNotChosenForTheWeightOfTheirNodes) {
   auto two = nodes("n", 1, 2);
   two[1].weight = 10;
@@ -73,6 +74,8 @@ TEST_F(Preemption, P17_CountedCpusKillOnlyWhereTheShadowsLeaveTooFew) {
   driver.ends_at_once = false;
   submit_and_pass(driver, 0, with_tasks(job(1, 1, "low"), 4));
   submit_and_pass(driver, 1, with_tasks(job(2, 1, "low"), 4));
+  // 2 CPUs are the shadow's; beside them 4 of 8 fit, but not 8. Job 1 goes on, job 2 waits for its
+  // turn.
   submit_and_pass(driver, 2, with_tasks(job(3, 1, "high"), 2));
   EXPECT_TRUE(ends(driver).empty());
   EXPECT_EQ(state(driver, 1), JobState::kRunning);

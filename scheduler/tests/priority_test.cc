@@ -36,7 +36,8 @@ class PriorityTest : public RuleTest {
   Options options_;
 };
 
-// R9.3: the mean of half the nodes and of two of eight CPUs; nice is subtracted, 1 is the least.
+// R9.3: the mean of half the nodes and of two of eight CPUs: (1/2 + 1/4) / 2 × 1000 = 375. Nice is
+// subtracted, 1 is the least, and a priority that the request names is kept.
 TEST_F(PriorityTest, SumsItsWeightedFactors) {
   c_.cluster.priority.weight_job_size = 1000;
   JobRequest request = with_tasks(of("ada", 1, 1), 2);
@@ -56,7 +57,8 @@ TEST_F(PriorityTest, SumsItsWeightedFactors) {
   EXPECT_EQ(priority(4), 7U) << "R9.1";
 }
 
-// R9.3: it grows until PriorityMaxAge, from when the job may start.
+// R9.3: it grows until PriorityMaxAge, from when the job may start. At 120 job 2 has waited 120 of
+// 300 s, and job 3, which may start from 60 on, 60 of them.
 TEST_F(PriorityTest, GrowsWithAgeOnceInAPeriod) {
   c_.cluster.priority.weight_age = 1000;
   c_.cluster.priority.max_age = seconds(300);
@@ -66,6 +68,7 @@ TEST_F(PriorityTest, GrowsWithAgeOnceInAPeriod) {
   later.begin_time = at(60);
   driver().step(at(0), Submit{later});
   driver().run_until(at(59));
+  // Nothing has grown before the first period ends at 60, and 1 is the least.
   EXPECT_EQ(priority(2), 1U);
   driver().run_until(at(120));
   EXPECT_EQ(priority(2), 400U);
@@ -121,9 +124,11 @@ TEST_F(PriorityTest, UsageDecaysAndIsResetAtMidnight) {
   driver().run_until(at(660));
   const UsageState later = driver().scheduler().usage();
   EXPECT_EQ(later.as_of, at(660));
+  // From 60 to 660 is one half-life.
   EXPECT_NEAR(static_cast<double>(later.users.at(0).used.billed) / static_cast<double>(used), 0.5,
               0.04);
 
+  // 86,400 s is the first midnight: what ada used on the day before is forgotten then.
   c_.cluster.priority.usage_reset = UsageReset::kDaily;
   driver_.reset();
   driver().step(at(86'000), Submit{of("ada", 1, 1)});
@@ -164,6 +169,7 @@ TEST_F(PriorityTest, TimeInSuspensionIsNotCharged) {
   driver().step(at(100), JobGone{JobId{2}});
   std::int64_t sum = 0;
   for (const UserUsage& user : driver().scheduler().usage().users) sum += user.used.billed;
+  // Eight CPUs for 100 s, in thousandths.
   EXPECT_EQ(sum, 8 * 100 * 1000);
 }
 
@@ -176,6 +182,7 @@ TEST_F(PriorityTest, AQosMayMakeUsageCheaper) {
   driver().step(at(0), Submit{request});
   driver().run_until(at(0));
   driver().step(at(10), JobGone{JobId{1}});
+  // Four CPUs for 10 s, of which half counts.
   EXPECT_EQ(driver().scheduler().usage().users.at(0).used.billed, 4 * 5 * 1000);
 }
 
@@ -190,6 +197,7 @@ TEST_F(PriorityTest, UsageThatIsKeptIsGoneOnWith) {
   driver().step(at(10), JobGone{JobId{2}});
   driver().run_until(at(75));
   const UsageState kept = driver().scheduler().usage();
+  // Job 1, which still runs: how much of its run time has been charged is part of the state.
   ASSERT_EQ(kept.jobs.size(), 1U);
 
   Driver next{c_, two_};
@@ -201,11 +209,14 @@ TEST_F(PriorityTest, UsageThatIsKeptIsGoneOnWith) {
   running.allocated_at = at(1);
   running.ready = true;
   running.start_time = at(1);
+  // From 1 to 75, as its object would say.
   running.run_time = seconds(74);
   running.times_as_of = at(75);
   next.scheduler().restore_from_published(at(75), {running}, {});
   next.scheduler().restore_usage(kept);
   EXPECT_EQ(next.scheduler().usage(), kept);
+  // The same events for both: the usage decays over two more periods, and the new jobs' priorities
+  // follow from it.
   for (Driver* each : {&driver(), &next}) {
     each->run_until(at(200));
     each->step(at(200), Submit{of("ada", 5, 2)});
@@ -217,7 +228,7 @@ TEST_F(PriorityTest, UsageThatIsKeptIsGoneOnWith) {
     EXPECT_EQ(next.view(id).priority, driver().view(id).priority);
 }
 
-// What a scheduler counted and what ended after that was saved: the next one has counted the same,
+// From the saved usage and the jobs that ended after it the next scheduler counts the same,
 // whether a job's end came before the state was saved or after.
 TEST_F(PriorityTest, AJobThatEndedAfterUsageWasSavedIsChargedForTheRest) {
   c_.cluster.priority.decay_half_life = base::Duration{0};
@@ -226,6 +237,7 @@ TEST_F(PriorityTest, AJobThatEndedAfterUsageWasSavedIsChargedForTheRest) {
   driver().run_until(at(70));  // both are charged at 60
   const UsageState kept = driver().scheduler().usage();
   ASSERT_EQ(kept.jobs.size(), 2U);
+  // The period ended at 60, and both jobs have run since 1.
   ASSERT_EQ(kept.jobs[0].run, seconds(59));
   const Allocation on_one_node = *driver().view(1).allocation;
   const auto partition = driver().scheduler().find_partition("p");
@@ -262,6 +274,7 @@ TEST_F(PriorityTest, RestoredUsageDecidesTheOrderOfTheQueueAtOnce) {
   of_bob.priority = Priority{100};
   driver().scheduler().restore_from_published(at(1), {of_ada, of_bob}, {});
   driver().scheduler().restore_usage(
+      // Stored priorities say that ada is first; her usage says that bob is.
       {.as_of = at(1), .users = {{"a", "ada", {.billed = 1'000'000}}}, .qos = {}, .jobs = {}});
   EXPECT_LT(priority(1), priority(2));
   driver().run_until(at(2));
@@ -281,6 +294,7 @@ TEST_F(PriorityTest, AHeldJobGetsNoTurnUntilItIsReleased) {
   driver().step(at(2), Hold{JobId{1}});
   EXPECT_EQ(priority(1), 0U);
   EXPECT_EQ(driver().view(1).state, JobState::kRunning) << "its turn goes on";
+  // Two jobs take turns: without the hold job 1 would have had two of these five.
   for (int tick = 1; tick < 6; ++tick) driver().step(at(2 + tick), SliceEnd{});
   EXPECT_EQ(driver().view(1).state, JobState::kSuspended);
   EXPECT_EQ(driver().view(2).state, JobState::kRunning);

@@ -42,6 +42,8 @@ TEST_F(QueueOrder, R3_3_2_PriorityIsAConditionOfTheOrderToo) {
   EXPECT_EQ(taken_first(c, "b", "a", 40), 1);
 }
 
+// Job 1 has tier 2 and priority 50, job 2 tier 1. With WITHIN a higher priority may preempt, so it
+// goes before the tier; an equal one may not (7.2).
 TEST_F(QueueOrder, R3_3_2_WithinOrdersAQosByPriority) {
   Configuration c = with_qos({{"a", ""}});
   EXPECT_EQ(taken_first(c, "a", "a", 60), 1) << "the tier comes before the priority";
@@ -50,14 +52,15 @@ TEST_F(QueueOrder, R3_3_2_WithinOrdersAQosByPriority) {
   EXPECT_EQ(taken_first(c, "a", "a", 50), 1);
 }
 
-// 1.4: to preempt is not transitive.
+// 1.4: to preempt is not transitive. a may preempt b and b may preempt c, but a not c.
 TEST_F(QueueOrder, R3_3_2_WhoMayPreemptThroughOthersOnlyIsNotFirst) {
   const Configuration c = with_qos({{"c", ""}, {"b", "c"}, {"a", "b"}});
   EXPECT_EQ(taken_first(c, "c", "a", 90), 1);
   EXPECT_EQ(taken_first(c, "c", "b", 10), 2);
 }
 
-// Behind a head of higher tier: the whole lane counts, not its first record alone.
+// The head of lane a (job 2, priority 10) may not preempt job 1 (50) of lane b, but job 3 (60)
+// behind it may: the whole lane counts.
 TEST_F(QueueOrder, R3_3_2_WhoIsMoreImportantCountsBehindItsHead) {
   const auto two = nodes("n", 1, 2);
   Configuration c = with_qos({{"b", ""}, {"a", "b"}});

@@ -25,6 +25,7 @@
 namespace sched::testing {
 namespace {
 
+// Enough to fill the few nodes of a world several times over, few enough to read a trace.
 constexpr int kJobsMax = 14;
 
 // How often there was something to look at.
@@ -123,7 +124,7 @@ class RandomRun {
     simulated_->step(now, event);
   }
 
-  // What it says about when jobs ran, and when they will have run, is what the other one knows.
+  // It says the same as the other one about when jobs ran, and when they will have run.
   void check_simulated() {
     if (!simulated_) return;
     const base::Instant now = driver_.now();
@@ -156,8 +157,10 @@ class RandomRun {
   }
 
   static std::string text_of(const std::vector<Decision>& decisions) {
-    static const char* const kNames[] = {"start", "suspend", "resume", "end",
-                                         "claim", "change",  "waits",  "refused"};
+    static const char* const kNames[] = {"start",  "suspend",       "resume", "end",
+                                         "claim",  "change",        "waits",  "planned",
+                                         "refuse", "refuse-command"};
+    static_assert(std::size(kNames) == std::variant_size_v<Decision>);
     std::string text;
     for (const Decision& decision : decisions) {
       text += std::string{" "} + kNames[decision.index()];
@@ -200,7 +203,10 @@ class RandomRun {
   int pick(int bound) { return static_cast<int>(prng_.below(static_cast<std::uint64_t>(bound))); }
   const Scheduler& core() const { return driver_.scheduler(); }
 
+  // From the same instant up to many slices, which are of 5 to 30 s.
   void move_time() {
+    // The same instant, within a slice, just beyond the shortest and the longest slice, and beyond
+    // most timers.
     const double gaps[] = {0, 0.5, 2, 6, 31, 500};
     const base::Instant to = driver_.now() + seconds(gaps[pick(6)]);
     driver_.run_until(to);
@@ -246,6 +252,7 @@ class RandomRun {
                 kNames[event.index()], job.c_str());
   }
 
+  // The usual events are several times as likely as the others; those of told timing come last.
   void one_event() {
     switch (pick(told_ ? 18 : 15)) {
       case 0:
@@ -311,6 +318,7 @@ class RandomRun {
     }
   }
 
+  // Events that change much at once: one in fifteen, or worlds would never settle.
   void rare_event() {
     switch (pick(6)) {
       case 0:
@@ -354,6 +362,8 @@ class RandomRun {
     }
   }
 
+  // With own timing everything that is published, or would be restored or played, is checked too.
+  // The expensive checks are made only after one event in 4, 8 or 16.
   void check() {
     ASSERT_EQ(core().check_invariants(), "");
     const auto due = core().next_due();
@@ -386,6 +396,7 @@ class RandomRun {
         EXPECT_EQ(driver_.published_says(id, now), Driver::Says::kRuns) << "job " << to_string(id);
       }
       if (!all_published()) continue;
+      // Over 30 s, which is one slice where slices are longest.
       for (int slot = 1; slot <= 12; ++slot) {
         const base::Instant t = now + seconds(2.5 * slot);
         const bool runs = core().job(id, t)->state == JobState::kRunning;
@@ -480,7 +491,7 @@ class RandomRun {
     return jobs;
   }
 
-  // Whether all its jobs are on the node now.
+  // Returns true if all its jobs are on the node now.
   bool is_of_these_jobs(const NodePlan& plan) const {
     return std::ranges::all_of(plan.entries, [&](const NodeTimetableEntry& entry) {
       const auto view = core().job(entry.job, driver_.now());
@@ -562,7 +573,7 @@ class RandomRun {
   Driver driver_;
   Watch watch_;
   Scheduler twin_;
-  // What the core was told since it began; nothing = its plans were taken.
+  // An event that the core was told since it began; nothing = its plans were taken.
   struct Told {
     base::Instant at;
     std::optional<Event> event;

@@ -44,11 +44,13 @@ class Reasons : public ::testing::Test {
   Reason reason{};
 };
 
+// Job 1 has three of four nodes; job 2 wants two.
 TEST_F(Reasons, Resources) {
   EXPECT_EQ(told({job(1, 3), job(2, 2)}, 2), "needs 2 nodes; of 4 that could hold it 1 are idle");
   EXPECT_EQ(reason, Reason::kResources);
 }
 
+// Job 1 is of the same tier as job 3, and job 2 has not started: no candidate.
 TEST_F(Reasons, ResourcesWhereOthersCouldBePreempted) {
   c.cluster.preempt_type = PreemptType::kPartitionPriority;
   c.cluster.preempt_mode = PreemptMode::kCancel;
@@ -59,6 +61,7 @@ TEST_F(Reasons, ResourcesWhereOthersCouldBePreempted) {
             "not enough");
 }
 
+// Job 2 has failed high, whose two nodes are withheld from the jobs of p.
 TEST_F(Reasons, ResourcesWhenTooFewNodesAreLeftForItsPartition) {
   c.partitions.push_back(partition("high", {four[0], four[1]}, OverSubscribe::kNo, 1, 2));
   EXPECT_EQ(
@@ -67,6 +70,8 @@ TEST_F(Reasons, ResourcesWhenTooFewNodesAreLeftForItsPartition) {
   EXPECT_EQ(reason, Reason::kResources);
 }
 
+// Job 3 would fit on the node that is left. Only job 2 is in its way, which is ahead of it in the
+// same partition and did not start.
 TEST_F(Reasons, Priority) {
   EXPECT_EQ(told({job(1, 3), job(2, 2), job(3, 1)}, 3),
             "jobs ahead of it wait for nodes of its partition");
@@ -107,6 +112,7 @@ TEST_F(Reasons, PriorityKeepsASpecificReason) {  // R2.6
   EXPECT_EQ(driver.view(2).reason, Reason::kReqNodeNotAvail);
 }
 
+// Three other nodes are idle and do not help a job that names its node.
 TEST_F(Reasons, RequiredNodeDown) {
   four[0].state = NodeState::kDrain;
   JobRequest request = job(1, 1);
@@ -115,12 +121,15 @@ TEST_F(Reasons, RequiredNodeDown) {
   EXPECT_EQ(reason, Reason::kReqNodeNotAvail);
 }
 
+// Two nodes are left for a job of three. It is not a matter of constraints: all four have the
+// hardware, and may come back.
 TEST_F(Reasons, NodesDown) {
   four[0].state = four[1].state = NodeState::kDown;
   told({job(1, 3)}, 1);
   EXPECT_EQ(reason, Reason::kResources);
 }
 
+// No node has the label, in whatever state it is, so no end of a job can help.
 TEST_F(Reasons, BadConstraints) {
   JobRequest request = job(1, 1);
   request.constraint = "gpu";
@@ -145,6 +154,7 @@ TEST_F(Reasons, BeginTime) {
   EXPECT_EQ(last_word(driver, 1), "may start at 1970-01-01T00:01:30Z at the earliest");
 }
 
+// Job 1 was submitted with --hold; job 2 is held by an administrator.
 TEST_F(Reasons, Held) {
   JobRequest request = job(1, 1);
   request.hold = true;
@@ -157,6 +167,7 @@ TEST_F(Reasons, Held) {
   EXPECT_EQ(reason, Reason::kJobHeldAdmin);
 }
 
+// MaxBatchRequeue=1: the first requeue lets it start again, the second one holds it.
 TEST_F(Reasons, HeldAfterTooManyRequeues) {
   c.cluster.queue.max_batch_requeue = 1;
   Driver driver{c, four, kToldTiming};
@@ -170,6 +181,7 @@ TEST_F(Reasons, HeldAfterTooManyRequeues) {
   EXPECT_EQ(reason, Reason::kJobHoldMaxRequeue);
 }
 
+// EnforcePartLimits is NO, so a job beyond a limit is queued and waits until the limit is raised.
 TEST_F(Reasons, PartitionLimits) {
   c.partitions[0].max_time = seconds(3600);
   c.partitions[0].max_nodes = 2;
@@ -195,6 +207,8 @@ TEST_F(Reasons, MaxMemPerNodeOfARequestPerCpu) {
   EXPECT_EQ(told({request}, 1), "asks for 1200 MiB per node; partition p allows 1000");
   EXPECT_EQ(reason, Reason::kMaxMemPerLimit);
   request.cpus_per_task = 1;
+  // 600 MiB × 2 CPUs of one task, and × 2 tasks of one CPU each, are the same 1200 MiB. On two
+  // nodes each has 600.
   request.tasks = 2;  // both on its one node
   EXPECT_EQ(told({request}, 1), "asks for 1200 MiB per node; partition p allows 1000");
   request.min_nodes = 2;
@@ -251,6 +265,7 @@ TEST_F(Reasons, OneWordPerPassOfAJobInTwoPartitions) {
   })) << "it starts, and said that it waits";
 }
 
+// DOWN and INACTIVE start nothing, and the job stays in the queue through both.
 TEST_F(Reasons, PartitionStates) {
   c.partitions[0].state = PartitionState::kDown;
   EXPECT_EQ(told({job(1, 1)}, 1), "partition p is down");
@@ -267,6 +282,9 @@ TEST_F(Reasons, PartitionStates) {
   EXPECT_EQ(driver.view(1).state, JobState::kRunning);
 }
 
+// One cause after the other: a user who is denied, an unknown partition, an unknown QOS, a QOS that
+// the partition denies, a limit of the QOS. All of these jobs are queued, since the configuration
+// may change.
 TEST_F(Reasons, Access) {
   c.partitions[0].deny_users = {{"eve"}};
   JobRequest request = job(1, 1);
@@ -294,6 +312,7 @@ TEST_F(Reasons, Access) {
   EXPECT_EQ(reason, Reason::kQosMaxJobsPerUserLimit);
 }
 
+// The job needs 100 s and has 50 s left: it can never start, so it ends instead of waiting.
 TEST_F(Reasons, Deadline) {
   JobRequest request = job(1, 1);
   request.time_limit = seconds(100);
@@ -305,6 +324,7 @@ TEST_F(Reasons, Deadline) {
   EXPECT_EQ(driver.view(1).reason, Reason::kDeadline);
 }
 
+// The victim does not end at once here, so the pass ends with the preemption told and no node free.
 TEST_F(Reasons, WaitsForItsVictims) {
   c.cluster.preempt_type = PreemptType::kPartitionPriority;
   c.cluster.preempt_mode = PreemptMode::kCancel;

@@ -1,9 +1,9 @@
 // Every small world of cores: two nodes of two cores, up to three jobs (KUBEGANG_LONG: four),
 // CR_Core, GANG, a high partition over a low one whose jobs are suspended, cancelled or requeued
 // under it, against a model that is written to be understood. The model says on which cores a job
-// is placed (4.5 to 4.7, 4.11), who runs after every event (chapter 6) and who has to end
-// (6.4, 6.11). small_worlds_test.cc does the same for whole nodes.
-// Each world is played with told and with own timing (small_world_player.h).
+// is placed (4.5 to 4.7, 4.11), which jobs run after every event (chapter 6) and which have to end
+// (6.4, 6.11). small_worlds_test.cc does the same for whole nodes. Each world is played with told
+// and with own timing (small_world_player.h).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -29,9 +29,13 @@ struct Shape {
   int nodes;
   int tasks_per_node;
 };
+// One core, one node, one core of each node, everything: all the ways in which two jobs can overlap
+// here.
 constexpr std::array<Shape, 4> kShapes{{{1, 1}, {1, 2}, {2, 1}, {2, 2}}};
 
 struct CoreJob {
+  // The states of an entry in the list of the gang (6.5): not in the active row, in it, or in it
+  // only to fill a hole.
   enum class Row { kNone, kActive, kFiller };
   int id = 0;
   bool high = false;
@@ -252,9 +256,9 @@ class CoreModel {
       return &other != &job && (other.units & job.units) != 0;
     });
   }
-  // What has to be turned together when the job comes, without it: its rivals, theirs, and so on,
-  // and all groups on their nodes, as no node is in two groups. Lists are merged: of the jobs that
-  // are next in their lists the one that was submitted first goes first.
+  // Returns the jobs that must be turned together when the job comes, without it: its rivals,
+  // theirs, and so on, and all groups on their nodes, as no node is in two groups. Lists are
+  // merged: of the jobs that are next in their lists the one that was submitted first goes first.
   Group& merge(CoreJob& joins) {
     std::vector<List> lists;
     std::vector<const CoreJob*> open{&joins};
@@ -326,7 +330,7 @@ class CoreModel {
   }
   bool contended(const CoreJob& job) const { return !job.runs() || has_rivals(job); }
 
-  // What is taken before any job of the partition is looked at.
+  // Returns the cores that are taken before any job of the partition is looked at.
   static Units shadows(Group& group, bool high) {
     if (high) return 0;
     group.shadows = group.running_high();
@@ -511,7 +515,7 @@ class CorePlayer final : public SmallWorldPlayer {
   CoreModel model_;
 };
 
-// 4.8, also for who may have one node only: Slurm 22.05 has no path of its own for it (4.7).
+// 4.8, also for a job that may have one node only: Slurm 22.05 has no path of its own for it (4.7).
 TEST(SmallCoreWorld, OneNodeIsTheTightestThatSuffices) {
   const std::vector<NodeSpec> two = nodes("n", 1, 2, 2);
   Configuration c = gang_linear({partition("p", two, OverSubscribe::kNo)});
@@ -557,6 +561,8 @@ TEST_P(SmallCoreWorlds, AllOfThemAreAsInTheModel) {
   const bool longer = std::getenv("KUBEGANG_LONG") != nullptr;
   CoreWorld deep{.low_share = 2, .high_share = 2, .mode = mode};
   if (longer) tried += play_all<CorePlayer>(deep, 4, 2 * kShapes.size(), turned);
+  // Eight kinds of jobs (four shapes, two partitions): 8 + 64 × 2 + 512 × 3 = 1672 worlds for each
+  // of the four pairs of shares, and 4096 × 4 of four jobs.
   const std::int64_t all = longer ? 6'688 + 16'384 : 6'688;
   EXPECT_EQ(tried, HasFailure() ? tried : all) << "the number of small worlds";
 }

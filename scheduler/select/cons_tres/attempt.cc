@@ -15,6 +15,7 @@ constexpr CoreSet kNoCores{};
 
 }  // namespace
 
+// Compared in this order: the number of victims, their tiers, their CPUs.
 VictimCost victim_cost(const Cluster& cluster, const SelectJob& job) {
   std::int64_t cpus = 0;
   for (const NodeAllocation& use : job.allocation->nodes) cpus += use.cpus;
@@ -31,7 +32,7 @@ bool Attempt::others_stack_here(int rank) const {
   });
 }
 
-// Whether the node has the memory, and whether the job may be beside those that hold cores there
+// Returns true if the node has the memory and the job may be beside those that hold cores there
 // (R4.14 to R4.16).
 bool Attempt::compatible(int rank) const {
   if (!occupancy_.memory().fits(shape_.memory, shape_.node_cpus, rank)) return false;
@@ -91,6 +92,8 @@ Offer Attempt::offer_of(const CoreView& view) const {
   return offer;
 }
 
+// Test 1 is asked of every job in the queue, so its offer is remembered between attempts and only
+// nodes that changed since are looked at again.
 const Offer& Attempt::idle_offer() {
   const auto evaluate = [&](int rank) { return idle_cpus(rank); };
   // Which other partitions count as stacked depends on the extra row, and the memo's key does not
@@ -126,9 +129,10 @@ bool Attempt::only_idle() const {
 }
 
 // Jobs that the gang may not suspend yet, though their tier is lower (7.3), whatever made them
-// victims: it asks for tiers alone.
+// victims: it asks for tiers alone. Slurm 22.05 does not spare them (R6.31, recorded).
 void Attempt::collect_exempt() {
   exempt_.clear();
+  if (cluster_.parameters().as_recorded) return;
   // Looks at all jobs, so it is left out where no exempt time is configured.
   const bool any = cluster_.parameters().preempt_exempt_time ||
                    std::any_of(cluster_.qos().begin(), cluster_.qos().end(),
@@ -299,7 +303,7 @@ std::optional<Allocation> Attempt::place(const Found& found) const {
 }
 
 std::optional<Allocation> Attempt::run(const AttemptOptions& options) {
-  // What prepare() works out depends on the extra row; everything else of an attempt stays the same
+  // The results of prepare() depend on the extra row; everything else of an attempt stays the same
   // between two runs.
   if (options.takes_extra_row != options_.takes_extra_row) prepared_ = false;
   options_ = options;
@@ -309,6 +313,7 @@ std::optional<Allocation> Attempt::run(const AttemptOptions& options) {
   return place(*found);
 }
 
+// TEST_ONLY (3.8): all cores, all memory, no other job. What fits nowhere here can never run.
 std::optional<Allocation> Attempt::test_only() {
   ignores_others_ = true;
   const CoreView all{occupancy_};

@@ -58,6 +58,7 @@ int limit_to_memory(const Shape& shape, const NodeFacts& facts, int cpus, std::i
 
 }  // namespace
 
+// 4.6 steps 1 and 2.
 CoreSet usable_cores(const Shape& shape, const NodeFacts& facts, const CoreSet& free) {
   if (shape.unit != SelectUnit::kSocket && shape.cores_per_socket <= 1) return free;
   CoreSet usable = free;
@@ -71,6 +72,8 @@ CoreSet usable_cores(const Shape& shape, const NodeFacts& facts, const CoreSet& 
   return usable;
 }
 
+// For shapes that look at no single socket (Shape::counts_suffice()): steps 3 to 6 from the number
+// of free cores.
 int usable_cpus(const Shape& shape, const NodeFacts& facts, int free_cores,
                 std::int64_t free_memory) {
   const int cpus = free_cores * cpus_per_core(shape, facts);
@@ -78,6 +81,13 @@ int usable_cpus(const Shape& shape, const NodeFacts& facts, int free_cores,
   return limit_to_memory(shape, facts, limit_to_tasks(shape, facts, cpus), free_memory);
 }
 
+// 4.6 from free cores to CPUs.
+//
+// 1, 2. Drop sockets that the job cannot use, and require as many usable ones as it asks for.
+// 3. Count the CPUs of the cores that are left, as far as tasks per socket allow.
+//    MaxCPUsPerNode caps them by what the partition's jobs hold already.
+// 4, 5. Whole tasks, and enough of them on the node.
+// 6. As many as the free memory can pay for.
 int usable_cpus(const Shape& shape, const NodeView& node) {
   const NodeFacts& facts = node.facts;
   if (shape.counts_suffice()) {

@@ -76,11 +76,11 @@ struct Run {
   int first_required = -1;
 };
 
-// The end of the run of neighbours that begins here.
+// The end of the run of neighbors that begins here.
 int run_end(const Offer& offer, const ChoiceRequest& request, int begin) {
   const int end = offer.nodes().next_absent(begin);
   // --contiguous must not fail because of weights: its runs are not cut at them.
-  if (request.shape.contiguous) return end;
+  if (request.shape.contiguous || request.occupancy.is_of_one_weight()) return end;
   const int cut = request.occupancy.weight_changes().next(begin + 1);
   return cut >= 0 && cut < end ? cut : end;
 }
@@ -99,7 +99,8 @@ std::vector<Run> find_runs(const Offer& offer, const ChoiceRequest& request) {
     }
     Run run{.begin = begin,
             .end = end,
-            .cpus = offer.of_run(begin, end),
+            // Often all that is offered is one run.
+            .cpus = end - begin == offer.count() ? offer.total() : offer.of_run(begin, end),
             .nodes = end - begin,
             .weight = request.occupancy.facts(begin).weight};
     for (int rank = request.any_required ? request.required.next(begin) : -1;
@@ -167,7 +168,7 @@ void take_run(const Run& run, const Offer& offer, const ChoiceRequest& request, 
 // Consecutive best fit (4.8).
 //
 // 1. Required nodes are taken first; with --contiguous all of them must be in one block.
-// 2. Cut what is offered into runs of neighbours of one weight.
+// 2. Cut what is offered into runs of neighbors of one weight.
 // 3. Take from the best run until the job has what it needs; then from the next best of the others.
 std::vector<Chosen> best_fit(const Offer& offer, const ChoiceRequest& request) {
   Taker taker{offer, request};
@@ -197,7 +198,8 @@ std::vector<Chosen> best_fit(const Offer& offer, const ChoiceRequest& request) {
   return std::move(taker).result();
 }
 
-// bf_busy_nodes: nodes in use first, in node order, whatever runs of neighbours there are.
+// bf_busy_nodes: nodes in use first, in node order, whatever runs of neighbors there are. A promise
+// on busy nodes leaves the idle ones to jobs that can start now.
 std::vector<Chosen> busy_first(const Offer& offer, const ChoiceRequest& request) {
   Taker taker{offer, request};
   for (int rank = request.required.next(0); rank >= 0; rank = request.required.next(rank + 1)) {
@@ -249,14 +251,14 @@ std::vector<Chosen> least_loaded(const Offer& offer, const ChoiceRequest& reques
   return std::move(taker).result();
 }
 
-// Whether a choice could succeed at all. True promises nothing.
+// Returns false if no choice can succeed. True promises nothing.
 bool can_hold(const Offer& offer, const ChoiceRequest& request) {
   return offer.count() >= request.shape.min_nodes && offer.total() >= request.shape.min_cpus &&
          (!request.any_required || (offer.nodes().contains(request.required) &&
                                     request.required.count() <= request.shape.max_nodes));
 }
 
-// Whether as many nodes as the job may have can hold it at all, whichever they are: those that
+// Returns true if as many nodes as the job may have can hold it, whichever they are: those that
 // offer most would. REQUIRES: can_hold().
 bool largest_suffice(const Offer& offer, const Shape& shape) {
   if (offer.count() <= shape.max_nodes) return true;
@@ -278,6 +280,9 @@ std::vector<Chosen> choose_once(const Offer& offer, const ChoiceRequest& request
 
 }  // namespace
 
+// The chooser that the shape asks for; if it fails though the nodes together offer enough, again
+// without the smallest nodes. Example: two nodes at most, 12 CPUs, offers of 2, 2, 8 and 8 CPUs: a
+// run that begins with the small nodes fails, and without them the job fits.
 std::vector<Chosen> choose(const Offer& offer, const ChoiceRequest& request) {
   std::vector<Chosen> chosen = choose_once(offer, request);
   if (!chosen.empty() || !can_hold(offer, request)) return chosen;

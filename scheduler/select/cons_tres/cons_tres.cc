@@ -20,12 +20,15 @@ class ConsTresSelector final : public Selector {
     const Shape shape = make_shape(cluster_, request);
     Attempt attempt{cluster_, occupancy_, memo_, request, shape};
     SelectOutcome outcome;
+    // Whether the job could ever run on these nodes, if they were empty: no row, no job and no
+    // victim counts.
     if (request.mode == SelectMode::kTestOnly) {
       outcome.allocation = attempt.test_only();
       return outcome;
     }
     outcome.allocation = attempt.run({.takes_extra_row = request.takes_extra_row});
     if (outcome.allocation) return outcome;
+    // R7.1: victims are looked for only after the plain tests have failed.
     if (!request.candidates.empty()) {
       outcome = VictimSearch{cluster_, occupancy_, attempt, request}.search();
     }

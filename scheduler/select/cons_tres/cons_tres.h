@@ -2,7 +2,7 @@
 // partition (4.5 to 4.11), with memory (5) and victims (7.6.2, 7.6.3).
 //
 // Threads: none. Cost of a select: what changed since the last one of the same shape, plus
-// O(nodes / 64 + runs of neighbours), while idle cores are found; O(nodes × partitions in use) when
+// O(nodes / 64 + runs of neighbors), while idle cores are found; O(nodes × partitions in use) when
 // jobs have to be stacked; O(candidates × their nodes) more when victims are looked for.
 #pragma once
 

@@ -33,6 +33,9 @@ class CyclicPicker {
         cpus_{cpus},
         per_core_{cpus_per_core(shape, node)} {}
 
+  // 1. A limit of tasks per socket narrows the sockets; CPUs per task fill whole tasks into each
+  // socket.
+  // 2. The rest is dealt out cyclically, the lowest free core of each socket in turn.
   std::optional<CoreSet> pick() {
     if (shape_.tasks_per_socket != kNoLimit) {
       first_socket_ = first_needed_socket();
@@ -51,6 +54,7 @@ class CyclicPicker {
   }
 
  private:
+  // False if the socket has no free core.
   bool take_one(int socket) {
     const int begin = socket * node_.cores_per_socket;
     const int core = free_.next(begin);
@@ -200,6 +204,8 @@ class TaskCounter {
     if (shape_.tasks_per_node != kNoLimit) return shape_.tasks_per_node * nodes;
     return std::max(1, cpus / shape_.cpus_per_task);
   }
+  // A node is full when its CPUs are given out, or when it has its --ntasks-per-node and the CPUs
+  // that the job needs there at least.
   bool has_room(std::size_t i) const {
     const bool full = shape_.tasks_per_node != kNoLimit &&
                       nodes_[i].tasks >= shape_.tasks_per_node &&
@@ -237,6 +243,8 @@ std::vector<NodeTasks> distribute_tasks(const Shape& shape, const std::vector<Ch
   return TaskCounter{shape, chosen, occupancy}.distribute();
 }
 
+// nullopt if the free cores do not suffice. Equal requests on equal free cores get the same cores,
+// so that stacked jobs align (14.4).
 std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, const CoreSet& free,
                                   int cpus) {
   const int per_core = cpus_per_core(shape, node);
@@ -257,6 +265,8 @@ std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, con
   return sockets;
 }
 
+// The job's part on one node. Whole-node jobs take all cores whatever their tasks need (4.11 step
+// 5).
 std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts& node,
                                             const CoreSet& free, const NodeTasks& tasks,
                                             std::int64_t free_memory) {

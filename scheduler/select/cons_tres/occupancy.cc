@@ -38,8 +38,11 @@ Occupancy::Occupancy(const Cluster& cluster)
     if (rank > 0 && facts(rank).weight != facts(rank - 1).weight) weight_changes_.set(rank);
     nodes_[index(rank)].idle_count = facts(rank).cores_count();
   }
+  is_of_one_weight_ = weight_changes_.empty();
 }
 
+// R4.8: one row for each job that may be stacked, and under preempt/qos one more in every partition
+// (R7.26).
 int Occupancy::rows_count(PartitionIndex partition) const {
   return std::max(1, cluster_.partition(partition).max_share) + (has_extra_row() ? 1 : 0);
 }
@@ -72,15 +75,18 @@ std::vector<RankCores> Occupancy::cores_of(const SelectJob& job) const {
   return nodes;
 }
 
+// A job whose memory is not counted touches no node.
 void Occupancy::charge_memory(const SelectJob& job, std::int64_t sign) {
   for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation& use) {
     if (use.memory.value() == 0) return;
-    // What the job was given, not what its request would come to now.
+    // The memory that the job was given, and not that which its request would come to now.
     memory_.hold(rank, sign * use.memory.value());
     touch(rank);
   });
 }
 
+// R4.15 kept as counters, so that a job that leaves can be subtracted. `node_class` is that of when
+// the job took its cores: a changed partition must not unbalance the counters.
 void Occupancy::count_class(const SelectJob& job, NodeClass node_class, int delta) {
   for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation&) {
     touch(rank);
@@ -186,6 +192,7 @@ bool Occupancy::may_return(const SelectJob& job) {
   });
 }
 
+// R4.13: a user's resume adds cores only; memory was never given back.
 bool Occupancy::resume_cores(const SelectJob& job) {
   const auto found = jobs_.find(job.id);
   if (found == jobs_.end()) return false;  // it has ended meanwhile
@@ -201,6 +208,8 @@ void Occupancy::release_cores(const SelectJob& job) {
   if (found != jobs_.end()) release_cores(found->second);
 }
 
+// Does nothing to a job that holds no cores, so that suspending twice, or ending a suspended job,
+// counts once.
 void Occupancy::release_cores(Held& held) {
   if (!held.cores) return;
   const SelectJob& job = *held.job;
@@ -211,6 +220,7 @@ void Occupancy::release_cores(Held& held) {
   for (const RankCores& node : nodes) refresh(node.rank);
 }
 
+// R4.9: by tier, highest first; then as configured.
 std::vector<PartitionIndex> Occupancy::partitions_in_use() const {
   std::vector<PartitionIndex> used;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -226,6 +236,8 @@ std::vector<PartitionIndex> Occupancy::partitions_in_use() const {
   return used;
 }
 
+// A trial works on the books themselves and takes its steps back at the end. A question touches the
+// nodes of a few jobs; a copy of the books would touch them all.
 void Occupancy::begin_trial() {
   CHECK(!in_trial_ && trial_.empty());
   for (const auto& rows : rows_) {
@@ -264,6 +276,7 @@ bool Occupancy::put_back_in_trial() {
   return true;
 }
 
+// The reverse of remove_for_trial(), except for the rows, which the caller has restored.
 void Occupancy::restore(const TrialStep& step) {
   if (step.memory) charge_memory(*step.job, +1);
   if (!step.cores) return;

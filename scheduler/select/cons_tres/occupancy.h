@@ -57,6 +57,7 @@ class Occupancy {
   bool holds_cores(int rank) const { return nodes_[index(rank)].jobs_count > 0; }
   // Ranks where the weight differs from the one before: runs of nodes are cut there (4.8).
   const NodeSet& weight_changes() const { return weight_changes_; }
+  bool is_of_one_weight() const { return is_of_one_weight_; }
 
   // Nothing before a partition's first job.
   PartitionRows* rows(PartitionIndex partition) {
@@ -117,6 +118,7 @@ class Occupancy {
   std::vector<Node> nodes_;
   CountedBook memory_;
   NodeSet weight_changes_;
+  bool is_of_one_weight_ = true;
   std::vector<std::unique_ptr<PartitionRows>> rows_;  // by PartitionIndex
   std::map<JobId, Held> jobs_;                        // all that are allocated
   std::vector<TrialStep> trial_;

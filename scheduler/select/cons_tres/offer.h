@@ -1,5 +1,5 @@
 // Offer: how many CPUs each node offers to one job in one attempt, by rank, with sums that let runs
-// of neighbours be weighed without looking at each node.
+// of neighbors be weighed without looking at each node.
 //
 // Cost: set O(64), sums O(nodes / 64).
 #pragma once

@@ -15,6 +15,7 @@ std::uint64_t bit(int row) {
   return std::uint64_t{1} << row;
 }
 
+// Null if the job has no cores on the node.
 const RankCores* cores_on(const RowJob& job, int rank) {
   const auto found =
       std::lower_bound(job.nodes.begin(), job.nodes.end(), rank,
@@ -77,6 +78,7 @@ void Packing::forget() {
   entries_.clear();
 }
 
+// A job without cores on its first node has no key, and a row beyond the 64th no bit.
 bool Packing::can_hold(const RowJob& job) {
   return job.row < kRowsMax && !job.nodes.front().cores.empty();
 }
@@ -106,6 +108,7 @@ void Packing::add(RowJob& job, std::uint64_t blocked) {
   }
 }
 
+// Several entries may have one key; there are few, so they are gone through.
 std::size_t Packing::index_of(const RowJob& job) const {
   const auto before = [](const Entry& entry, const Key& key) { return entry.key < key; };
   auto at = std::lower_bound(entries_.begin(), entries_.end(), key_of(job), before);
@@ -113,12 +116,15 @@ std::size_t Packing::index_of(const RowJob& job) const {
   return static_cast<std::size_t>(at - entries_.begin());
 }
 
+// False if there were too many changes to keep up with: everything is forgotten.
 bool Packing::count_change() {
   if (++changes_ <= kChangesMax) return true;
   forget();
   return false;
 }
 
+// A newcomer sits in a row already (first fit), and goes where a packing would put it only at the
+// next replay.
 void Packing::came(RowJob& job) {
   if (!can_hold(job)) return forget();
   if (!count_change()) return;
@@ -185,6 +191,12 @@ std::uint64_t Packing::blocked_for(const RowJob& job, std::size_t index) const {
   return blocked;
 }
 
+// The packing of R4.11, without doing again what cannot have changed. It goes through the entries
+// in the order in which a packing from scratch would put the jobs. A job whose surroundings are as
+// before, and for which each row in front of its own is still known to be blocked, stays where it
+// is; so do nearly all. For the others it looks at the jobs before it on the same nodes and takes
+// the first row that they do not block. If that is another row than before, the jobs behind it on
+// these nodes have to be looked at too.
 Packing::Result Packing::replay(std::vector<Row>& rows, std::vector<Move>& moves) {
   if (!std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.id < kRowsMax; })) {
     forget();

@@ -40,6 +40,7 @@ class Twins {
     for (PartitionRows* const rows : both_) rows->set_count(count);
   }
 
+  // plain_ forgets its packing before each step, so it always packs from scratch.
   void step() {
     plain_.forget_packing();
     const std::uint64_t what = prng_.below(10);
@@ -118,6 +119,8 @@ class Twins {
   std::int64_t last_id_ = 0;
 };
 
+// Goal: a replay that leaves something out is found. Method: 300 random histories of 200 steps on
+// seven nodes, with rows compared after each step; with two to five rows jobs move often.
 TEST(Packing, AReplayIsAPackingFromScratch) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);

@@ -39,7 +39,7 @@ PartitionRows::Row& PartitionRows::row_of(const RowJob& job) {
   return *row;
 }
 
-// Whether all these cores are free in the row.
+// Returns true if all these cores are free in the row.
 bool PartitionRows::fits(const std::vector<RankCores>& nodes, const Row& row) const {
   // A row that was never used has no cores to compare with.
   if (row.jobs_count == 0) return true;
@@ -48,6 +48,7 @@ bool PartitionRows::fits(const std::vector<RankCores>& nodes, const Row& row) co
   });
 }
 
+// Jobs of one row are disjoint, so the job's cores can simply be taken away.
 void PartitionRows::take_out(const RowJob& job) {
   Row& row = row_of(job);
   for (const RankCores& node : job.nodes) row.cores[at(node.rank)] -= node.cores;
@@ -81,11 +82,13 @@ void PartitionRows::refresh_used(const RowJob& job) {
   }
 }
 
+// Packs first: a hole left by a job that ended may be in the wrong row until then.
 bool PartitionRows::has_room(const std::vector<RankCores>& nodes) {
   pack();
   return std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) { return fits(nodes, row); });
 }
 
+// R4.10: the first row that holds it, in the present order of the rows.
 void PartitionRows::add(JobId id, std::vector<RankCores> nodes, int cpus) {
   CHECK(!in_trial_ && !nodes.empty() && !holds(id));
   pack();
@@ -139,6 +142,7 @@ std::vector<RankCores> PartitionRows::remove(JobId id) {
   return job.nodes;
 }
 
+// The job's record stays in jobs_, so that pointers to it hold until the trial ends.
 bool PartitionRows::remove_for_trial(JobId id) {
   CHECK(in_trial_);
   const auto found = jobs_.find(id);
@@ -149,6 +153,7 @@ bool PartitionRows::remove_for_trial(JobId id) {
   return true;
 }
 
+// Of a single row the union is that row itself.
 const CoreSet& PartitionRows::used(int rank) const {
   if (!used_.empty()) return used_[at(rank)];
   const bool nothing = rows_.empty() || rows_.front().cores.empty();
@@ -160,7 +165,7 @@ const CoreSet* PartitionRows::row(int index) const {
   return row.cores.empty() ? nullptr : row.cores.data();
 }
 
-// Whether packing could move a job: not if all are in the first row.
+// Returns true if packing could move a job; it cannot if all are in the first row.
 bool PartitionRows::stacked() const {
   const auto in_use =
       std::count_if(rows_.begin(), rows_.end(), [](const Row& row) { return row.jobs_count > 0; });
@@ -286,6 +291,7 @@ void PartitionRows::keep_memory(std::vector<Row> rows) {
   }
 }
 
+// By row, not by the union of rows: the memo of offers keeps one offer for each row.
 void PartitionRows::tell_changes(const std::vector<Row>& before) const {
   for (const Row& row : rows_) {
     const auto old = std::ranges::find(before, row.id, &Row::id);
@@ -318,6 +324,7 @@ void PartitionRows::begin_trial() {
   in_trial_ = true;
 }
 
+// Once in a trial, and only if it packs or sorts: most questions do neither.
 void PartitionRows::save_for_trial() {
   if (!in_trial_ || saved_) return;
   saved_ = Layout{.rows = rows_, .places = {}, .removed_count = removed_.size()};
@@ -325,6 +332,8 @@ void PartitionRows::save_for_trial() {
   for (RowJob* const job : flat_) saved_->places.push_back({job, job->row, job->sequence});
 }
 
+// False after a packing within the trial, when the job's row is no longer as it left it; then only
+// the end of the trial restores it.
 bool PartitionRows::put_back() {
   CHECK(in_trial_ && !removed_.empty());
   if (saved_) return false;

@@ -59,6 +59,8 @@ std::vector<int> room_after_packing(int asked_by_the_whole_node_job) {
   return first_free(rows);
 }
 
+// Job 10 asks for one CPU and holds a whole node. Packed by what it asked for it goes before the
+// jobs with which it shares its first core; by what it holds, behind them.
 TEST(PartitionRows, ArePackedByTheCpusThatJobsAskedFor) {
   EXPECT_EQ(room_after_packing(1), (std::vector{0, 0, 3}));
   EXPECT_EQ(room_after_packing(4), (std::vector{1, 1, 0}));  // by what it holds

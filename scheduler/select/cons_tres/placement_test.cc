@@ -59,6 +59,8 @@ TEST(Placement, CpuUnitTakesCoresInBlocks) {
   EXPECT_EQ(w.start("52", {.nodes = 2, .tasks = 7}), "n12:6-7@200 n13:1,4-7@500");
 }
 
+// Free cores of n1 to n4 before each job: 8 8 8 8 (A: n1), 7 8 8 8 (B: n2), 7 2 8 8 (C: n3), 7 2 6
+// 8 (D: all of n4 and four of n1), 3 2 6 0 (E: n3), 3 2 3 0 (F: n1, the first of equals).
 TEST(Placement, LeastLoadedTakesTheEmptiestNode) {
   PartitionConfig partition = no("p");
   partition.least_loaded = true;
@@ -81,6 +83,8 @@ TEST(Placement, NodeRangesAndTightRuns) {
   EXPECT_EQ(w.start("D", {.tasks = 5}), "n7:2-3 n8:0-2");
 }
 
+// Weights: n3 1, n4 and n5 5, n1 and n2 10. Each job fills the lightest nodes before it goes on to
+// heavier ones.
 TEST(Placement, LighterNodesFirst) {
   World w{{{.first = 1, .last = 2, .weight = 10},
            {.first = 3, .last = 3},
@@ -105,6 +109,7 @@ TEST(Placement, OneNodeThatHoldsTheRestAloneIsPreferredToTheFirst) {
 TEST(Placement, SmallNodesAreLeftOutWhenTheyAreInTheWay) {
   World w{{{.last = 3}}, {no("p")}, plain()};
   EXPECT_EQ(w.start("A", {.tasks = 3, .on = {"n1"}}), "n1:0-2");
+  // n1 offers one CPU; with it as the first of two nodes the job gets 5 CPUs of 8.
   EXPECT_EQ(w.ask({.nodes = 2, .tasks = 8}).where, "n2:0-3 n3:0-3");
 }
 
@@ -186,7 +191,8 @@ TEST(Placement, ContiguousRangesGoOnBehindHoles) {
   EXPECT_EQ(w.ask({.range = {2, 3}, .tasks = 3, .contiguous = true}).where, "n1:0 n2:0 n4:0");
 }
 
-// 4.8: least loaded is who has most free cores, not who offers most (recorded).
+// 4.8: the least loaded node is the one with the most free cores, not the one that offers most
+// (recorded).
 TEST(Placement, LeastLoadedCountsFreeCores) {
   PartitionConfig partition = no("p");
   partition.least_loaded = true;
@@ -250,7 +256,7 @@ TEST(Placement, TasksPerSocketLeaveTheFirstSocketsAlone) {
             "n1:4-6,8-9");
 }
 
-// What a socket's tasks need is rounded up to cores (recorded).
+// The CPUs of a socket's tasks are rounded up to cores (recorded).
 TEST(Placement, TasksPerSocketWithThreadsTakeWholeCores) {
   World w{{{.last = 1, .sockets = 2, .cores = 3, .threads = 2}}, {no("p")}, plain()};
   EXPECT_EQ(w.ask({.nodes = 1, .tasks = 2, .per_socket = 1}).where, "n1:0");
@@ -266,8 +272,8 @@ TEST(Placement, BlocksRespectTasksPerSocket) {
   EXPECT_EQ(w.ask({.nodes = 1, .tasks = 3, .per_socket = 2}).where, "n1:0-1,4");
 }
 
-// 4.6 step 4 does not round what a node offers to whole tasks (recorded); where memory is charged
-// per CPU it does.
+// 15 CPUs on nodes of 8. What a node offers is not rounded to whole tasks (4.6 step 4, recorded): 8
+// of n1 hold two tasks and a part of a third. Where memory is charged per CPU, it is: 6 + 6 + 3.
 TEST(Placement, TasksMayEndInAPartOfTheirCpus) {
   for (const bool memory : {false, true}) {
     ClusterParameters parameters = plain();
@@ -279,6 +285,7 @@ TEST(Placement, TasksMayEndInAPartOfTheirCpus) {
   }
 }
 
+// Cores of two threads, 100 MiB for each CPU charged; a task of 3 CPUs takes two cores whole.
 TEST(Placement, OneTaskPerCoreTakesItsCoresWhole) {
   ClusterParameters parameters = plain();
   parameters.memory = true;
@@ -331,6 +338,7 @@ TEST(Placement, OvercommitNeedsOneCpuPerNode) {
 
 // --- memory (5, 1.8) ---
 
+// 3 × 3000 MiB are more than the node's 8000 (R5.2).
 TEST(Memory, StackedJobsMustAllFit) {  // 14.11d
   ClusterParameters parameters = gang();
   parameters.memory = true;
@@ -366,6 +374,7 @@ TEST(Memory, UserSuspendedJobsKeepTheirs) {
   EXPECT_EQ(w.ask({.tasks = 1, .mem = 100}).where, "");
 }
 
+// Two CPUs at 3000 MiB fit into 8000, three do not.
 TEST(Memory, PerCpuLimitsTheCpusOfANode) {
   ClusterParameters parameters = plain();
   parameters.memory = true;
@@ -374,6 +383,7 @@ TEST(Memory, PerCpuLimitsTheCpusOfANode) {
   EXPECT_EQ(w.ask({.nodes = 1, .tasks = 4, .mem_per_cpu = 3000}).where, "");
 }
 
+// ceil(2500 / 1000) = 3 CPUs for each task, at ceil(2500 / 3) = 834 MiB each: 2502.
 TEST(Memory, MoreThanTheLimitPerCpuTakesMoreCpus) {  // 1.8 step 6
   ClusterParameters parameters = plain();
   parameters.memory = true;
@@ -404,6 +414,7 @@ TEST(Memory, SocketsOfOneThreadAreChargedSo) {
   EXPECT_EQ(w.ask({.tasks = 1, .threads_per_core = 1, .mem_per_cpu = 3000}).where, "n1:0-1@6000");
 }
 
+// 500 MiB per CPU in own; 1000 per node elsewhere. With two tasks both come to 1000.
 TEST(Memory, PartitionsDefaultBeatsTheClusters) {
   ClusterParameters parameters = plain();
   parameters.memory = true;
@@ -416,6 +427,7 @@ TEST(Memory, PartitionsDefaultBeatsTheClusters) {
   EXPECT_EQ(w.ask({.in = "own", .tasks = 3}).where, "n1:0-2@1500");
 }
 
+// Memory per node is charged as asked (R5.6), memory per CPU for all four CPUs.
 TEST(Memory, WholeNodesAreChargedForAllTheirCpus) {
   ClusterParameters parameters = plain();
   parameters.memory = true;

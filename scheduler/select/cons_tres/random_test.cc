@@ -17,6 +17,7 @@
 namespace sched::cons_tres::testing {
 namespace {
 
+// Enough for a world of at most 4 × 8 cores to fill up and empty several times.
 constexpr int kStepsPerWorld = 60;
 
 int worlds() {
@@ -72,6 +73,8 @@ class RandomWorld {
   int pick(int bound) { return static_cast<int>(prng_.below(static_cast<std::uint64_t>(bound))); }
   bool chance(int percent) { return pick(100) < percent; }
 
+  // Small nodes and several partitions on all of them, so that jobs meet; and most settings that
+  // decide which jobs may meet.
   World make() {
     nodes_ = 1 + pick(4);
     cores_ = 1 + pick(4);
@@ -135,6 +138,7 @@ class RandomWorld {
   void start() {
     const Ask ask = random_ask();
     const std::string name = "j" + std::to_string(++count_);
+    // Before the start: afterwards its own cores would be in the way.
     const bool is_easy = granted_by_a_dumb_look(ask);
     const Placed again = world_.ask(ask);
     const std::string where = world_.start(name, ask);
@@ -169,7 +173,7 @@ class RandomWorld {
     }
   }
 
-  // Whoever is named as a victim is on a chosen node, and with the victims gone the job fits there.
+  // Each victim is on a chosen node, and with the victims gone the job fits there.
   void ask_for_victims() {
     if (parameters_.preempt_type == PreemptType::kNone) return;
     Ask ask = random_ask();
@@ -261,9 +265,11 @@ class RandomWorld {
                   const std::pair<const Held*, CoreSet>& b) {
     const Ask &left = a.first->ask, &right = b.first->ask;
     looks_.shared += a.second.intersects(b.second) ? 1 : 0;
+    // Two jobs are on this node, so neither may be one that has it to itself.
     ASSERT_NE(kind_of(left), Kind::kReserved);
     ASSERT_NE(kind_of(right), Kind::kReserved);
     if (left.in == right.in) return;
+    // A job that shares with none and one of a stack of rows, of different partitions (R4.16).
     const auto mixed = [&](const Ask& one, const Ask& other) {
       return kind_of(one) == Kind::kOneRow && kind_of(other) == Kind::kShared &&
              rows(partition(other.in)) > 1;
@@ -317,6 +323,7 @@ class RandomWorld {
     const bool whole = ask.exclusive || kind_of(ask) == Kind::kReserved;
     std::vector<int> offers;
     for (int node = 0; node < nodes_; ++node) offers.push_back(idle_cpus(node, ask, whole));
+    // Largest first: the job gets the nodes that offer most.
     std::sort(offers.rbegin(), offers.rend());
     const int count = ask.nodes > 0 ? ask.nodes : nodes_;
     int cpus = 0;
@@ -337,7 +344,7 @@ class RandomWorld {
         memory -= use.memory.value();
         if (job.suspended) continue;
         idle -= use.cores;
-        // Anybody of another kind makes the dumb look give up on the node.
+        // A job of another kind makes the dumb look give up on the node.
         if (kind_of(job.ask) != kind_of(ask) || kind_of(ask) == Kind::kReserved) return 0;
         if (job.ask.in != ask.in && rows(partition(job.ask.in)) > 1) return 0;
       }
@@ -375,6 +382,8 @@ TEST(Random, NothingIsOverCommittedAndNothingRefusedNeedlessly) {
     }
   }
   if (HasFailure()) return;
+  // A random test that never met a case proves nothing about it: each must have come up in half of
+  // the worlds on average.
   for (const int count :
        {looks.started, looks.refused, looks.easy, looks.resumed, looks.preempted, looks.shared}) {
     EXPECT_GT(count, worlds() / 2);

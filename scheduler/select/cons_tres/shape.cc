@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "scheduler/model/asked_product.h"
+
 namespace sched::cons_tres {
 namespace {
 
@@ -11,15 +13,16 @@ void resolve_memory(const ClusterParameters& cluster, const PartitionConfig& par
                     const MemoryRequest& asked, Shape& shape) {
   const MemoryDemand demand = memory_demand(cluster, partition, asked);
   shape.memory = demand.memory;
-  shape.cpus_per_task *= demand.task_factor;
+  shape.cpus_per_task = asked_product(shape.cpus_per_task, demand.task_factor);
   shape.node_cpus = std::max(shape.node_cpus, demand.node_cpus);
 }
 
+// How many CPUs of a core the job can use (4.6 step 3), and how many it is charged for.
 void resolve_threads(const ClusterParameters& cluster, const JobRequest& asked, Shape& shape) {
   std::optional<int> tasks_per_core = asked.tasks_per_core;
   // CR_ONE_TASK_PER_CORE is a default: a request for threads or tasks per core overrides it.
   if (!tasks_per_core && !asked.threads_per_core && cluster.one_task_per_core) tasks_per_core = 1;
-  if (tasks_per_core) shape.cpus_per_core_max = *tasks_per_core * shape.cpus_per_task;
+  if (tasks_per_core) shape.cpus_per_core_max = asked_product(*tasks_per_core, shape.cpus_per_task);
   shape.one_task_per_core = tasks_per_core == 1;
   shape.threads_per_core_max = asked.threads_per_core.value_or(kNoLimit);
   if (asked.threads_per_core &&
@@ -34,16 +37,18 @@ void resolve_cpus(const JobRequest& asked, Shape& shape) {
   const int per_task = shape.cpus_per_task;
   if (!shape.overcommit) {
     const int least = asked.tasks ? std::max(1, asked.cpus_per_task) : per_task;
-    shape.node_cpus = std::max(shape.node_cpus, least * std::max(1, shape.tasks_per_node));
-    shape.min_cpus = tasks_of(asked, shape.min_nodes) * per_task;
+    shape.node_cpus =
+        std::max(shape.node_cpus, asked_product(least, std::max(1, shape.tasks_per_node)));
+    shape.min_cpus = asked_product(tasks_of(asked, shape.min_nodes), per_task);
   } else {
     if (shape.tasks_per_node == kNoLimit) shape.node_cpus = std::max(shape.node_cpus, per_task);
     shape.min_cpus = std::max(shape.min_nodes, asked.min_cpus_per_node.value_or(1));
   }
   if (shape.min_cpus ==
       shape.min_nodes) {  // a bare request for a node's structure asks for its CPUs
-    shape.min_cpus *= std::max(1, asked.threads_per_core.value_or(1)) *
-                      std::max(1, shape.cores_per_socket) * std::max(1, shape.sockets_per_node);
+    shape.min_cpus =
+        asked_product(shape.min_cpus, std::max(1, asked.threads_per_core.value_or(1)),
+                      std::max(1, shape.cores_per_socket), std::max(1, shape.sockets_per_node));
   }
 }
 
@@ -64,13 +69,14 @@ int cpus_asked(const Cluster& cluster, const SelectJob& job, int nodes_count) {
   if (asked.overcommit) return std::max(nodes_count, asked.min_cpus_per_node.value_or(1));
   const MemoryDemand memory =
       memory_demand(cluster.parameters(), cluster.partition(job.partition).config, asked.memory);
-  const int per_task = std::max(1, asked.cpus_per_task) * memory.task_factor;
+  const int per_task = asked_product(std::max(1, asked.cpus_per_task), memory.task_factor);
   // The greatest of its three ways to ask for CPUs.
-  return std::max({nodes_count * asked.tasks_per_node.value_or(1),
-                   nodes_count * asked.min_cpus_per_node.value_or(1),
-                   tasks_of(asked, nodes_count) * per_task});
+  return std::max({asked_product(nodes_count, asked.tasks_per_node.value_or(1)),
+                   asked_product(nodes_count, asked.min_cpus_per_node.value_or(1)),
+                   asked_product(tasks_of(asked, nodes_count), per_task)});
 }
 
+// Everything that an attempt needs of the request, the partition and the cluster, resolved once.
 Shape make_shape(const Cluster& cluster, const SelectRequest& request) {
   const ClusterParameters& parameters = cluster.parameters();
   const Partition& partition = cluster.partition(request.job->partition);

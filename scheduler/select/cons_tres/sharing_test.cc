@@ -7,6 +7,7 @@
 namespace sched::cons_tres::testing {
 namespace {
 
+// Rows of 4 cores on each node: AABB, CCCD, EEEE. All three are full then.
 TEST(Rows, FillInOrderAndTakeTheFirstThatFits) {
   World w{{{.last = 2}}, {force("p", 3)}, gang()};
   EXPECT_EQ(w.start("A", {.nodes = 2, .per_node = 2}), "n1:0-1 n2:0-1");
@@ -17,6 +18,7 @@ TEST(Rows, FillInOrderAndTakeTheFirstThatFits) {
   EXPECT_EQ(w.start("F", {.nodes = 2, .per_node = 2}), "");
 }
 
+// Rows AABB, CCCD; without A the first row has room for E, and F finds none.
 TEST(Rows, ArePackedAgainAfterADeparture) {
   World w{{{}}, {force("p", 2)}, gang()};
   EXPECT_EQ(w.start("A", {.tasks = 2}), "n1:0-1");
@@ -28,6 +30,8 @@ TEST(Rows, ArePackedAgainAfterADeparture) {
   EXPECT_EQ(w.start("F", {.tasks = 1}), "");
 }
 
+// B and C share the second row of n1 and n2 below A, D and E the third; F finds room for one task
+// on each node in the fourth. Without a number FORCE has four rows.
 TEST(Rows, MixedShapes) {
   World w{{{.last = 2}}, {force("p")}, gang()};
   EXPECT_EQ(w.start("A", {.tasks = 8}), "n1:0-3 n2:0-3");
@@ -48,11 +52,14 @@ TEST(Rows, ThirdOfThreeEqualWholeNodeJobsWaits) {  // 14.11a
 TEST(Rows, ExclusiveJobInAForcePartitionIsStacked) {  // R4.1, 14.11j
   World w{{{.last = 2}}, {force("p", 2)}, gang()};
   EXPECT_EQ(w.start("A", {.tasks = 1, .on = {"n1"}}), "n1:0");
+  // A is on core 0, so X, which takes all cores, goes into the second row.
   EXPECT_EQ(w.start("X", {.tasks = 1, .exclusive = true, .on = {"n1"}}), "n1:0-3");
   EXPECT_EQ(w.start("B", {.tasks = 1, .exclusive = true}), "n2:0-3");
   EXPECT_EQ(w.start("C", {.tasks = 1, .on = {"n2"}}), "n2:0");
 }
 
+// C14: legal without GANG, too. Then both jobs run at the same time, which the configuration's
+// check warns of.
 TEST(Rows, StackingNeedsNoGang) {
   World w{{{}}, {force("p", 2)}, plain()};
   EXPECT_EQ(w.start("A", {.tasks = 4}), "n1:0-3");
@@ -60,6 +67,7 @@ TEST(Rows, StackingNeedsNoGang) {
   EXPECT_EQ(w.start("C", {.tasks = 4}), "");
 }
 
+// Rows are not stored: the jobs are added again in job-table order and come into the same rows.
 TEST(Rows, SurviveARestart) {
   World w{{{}}, {force("p", 2)}, gang()};
   for (const char* name : {"A", "B"}) w.start(name, {.tasks = 4});
@@ -85,6 +93,7 @@ TEST(Classes, YesPartitionStacksThoseWhoAsk) {
   EXPECT_EQ(w.start("E", {.tasks = 2}), "n1:3,7");
 }
 
+// Without a job that does not ask to share, four rows are open again to those that do.
 TEST(Classes, SharingJobsWaitForTheOneThatDoesNot) {
   World w{{{}}, {yes("p")}, gang()};
   EXPECT_EQ(w.start("A", {.tasks = 2}), "n1:0-1");
@@ -107,6 +116,7 @@ TEST(Classes, ForceAndNoNeverMeetOnANode) {  // R4.16
   }
 }
 
+// Cores of one node may belong to both partitions; a core may not.
 TEST(Classes, TwoNonSharingPartitionsMeetOnANodeNotOnACore) {
   World w{{{.last = 2}}, {no("p1"), no("p2")}, plain()};
   EXPECT_EQ(w.start("P1a", {.in = "p1", .tasks = 2}), "n1:0-1");
@@ -115,6 +125,7 @@ TEST(Classes, TwoNonSharingPartitionsMeetOnANodeNotOnACore) {
   EXPECT_EQ(w.start("P2b", {.in = "p2", .tasks = 1}), "");
 }
 
+// One core: 3 jobs in the rows of p1 and 5 in those of p2.
 TEST(Classes, ForcePartitionsStackEachInItsOwnRows) {  // R4.19, 14.11b
   World w{{{.cores = 1}}, {force("p1", 3), force("p2", 5)}, gang()};
   int started = 0;
@@ -126,6 +137,8 @@ TEST(Classes, ForcePartitionsStackEachInItsOwnRows) {  // R4.19, 14.11b
   EXPECT_EQ(started, 8);
 }
 
+// R4.19: jobs of the other partition are avoided as long as there are idle cores. P2b and the third
+// jobs find none, and lie over them: with GANG but without preemption both run at once (P9).
 TEST(Classes, SameTierForcePartitions) {
   World w{{{.last = 2}}, {force("p1"), force("p2")}, gang()};
   EXPECT_EQ(w.start("P1a", {.in = "p1", .tasks = 2}), "n1:0-1");
@@ -136,6 +149,8 @@ TEST(Classes, SameTierForcePartitions) {
   EXPECT_EQ(w.start("P2c", {.in = "p2", .tasks = 3}), "n1:0-2");
 }
 
+// X keeps n1 to itself although it uses one core. n2 is not idle: the exclusive partition gets
+// nothing, the FORCE one may not meet P there (R4.16), and four cores are more than P leaves.
 TEST(Classes, ExclusivePartitionKeepsAndNeedsWholeIdleNodes) {
   World w{{{.last = 2}}, {exclusive("x"), no("p"), force("f")}, gang()};
   EXPECT_EQ(w.start("X", {.in = "x", .tasks = 1}), "n1:0-3");
@@ -147,12 +162,15 @@ TEST(Classes, ExclusivePartitionKeepsAndNeedsWholeIdleNodes) {
 
 // --- tiers (Test 2, Test 3, R4.20) ---
 
+// FORCE:1 opens an extra row for a job above, not for one below.
 TEST(Tiers, HigherTierIsNeverStackedUpon) {
   World w{{{}}, {force("low", 1, 1), force("hi", 1, 3)}, preempting(PreemptMode::kSuspend, true)};
   EXPECT_EQ(w.start("H", {.in = "hi", .tasks = 4}), "n1:0-3");
   EXPECT_EQ(w.ask({.in = "low", .tasks = 4}).where, "");
 }
 
+// As long as idle cores suffice (n2, then n2's cores 2 and 3) no job of the low tier is stopped.
+// Three cores are free nowhere.
 TEST(Tiers, LowerTierIsStackedUponOnlyWhereNeeded) {
   World w{{{.last = 2}},
           {force("low", 1, 1), force("hi", 1, 3)},
@@ -164,6 +182,8 @@ TEST(Tiers, LowerTierIsStackedUponOnlyWhereNeeded) {
   EXPECT_EQ(w.ask({.in = "hi", .tasks = 3}).where, "n1:0-2");
 }
 
+// n1 has a job of mid, n2 of low, n3 of the same tier. Test 3 leaves n3 alone, then also mid, and
+// stops there because without low too nothing is left.
 TEST(Tiers, LowerPartitionsAreAvoidedFromHighToLow) {  // Test 3's walk
   World w{{{.last = 3}},
           {force("low", 1, 1), force("mid", 1, 2), force("hi", 1, 3)},
@@ -201,6 +221,8 @@ TEST(Tiers, CompatibilityOfClasses) {
   EXPECT_TRUE(stacks(force("low", 3, 1), force("high", 3, 2)));
 }
 
+// C7: a partition with PreemptMode=OFF is never preempted, and to be stacked upon under SUSPEND
+// would be that.
 TEST(Tiers, APartitionThatIsOffIsLeftAlone) {
   PartitionConfig low = force("low", 1, 1);
   low.preempt_mode = PreemptMode::kOff;
@@ -243,6 +265,7 @@ TEST(UserSuspend, P4ResumeOfAJobThatReleasedNothingAddsNothing) {
   EXPECT_EQ(w.start("C", {.tasks = 4}), "n1:0-3");
 }
 
+// A gave three cores back, and B took one of them; p2 shares with no job, so A cannot lie over it.
 TEST(UserSuspend, ResumeNeverLandsOnANonSharingJob) {
   World w{{{}}, {no("p1"), no("p2")}, plain()};
   w.start("A", {.in = "p1", .tasks = 3});

@@ -4,6 +4,7 @@
 
 namespace sched::cons_tres {
 
+// Begins with no job taken: all of them are left alone.
 SparingQuestion::SparingQuestion(const Cluster& cluster, const std::vector<const SelectJob*>& jobs,
                                  const NodeSet& nodes, std::vector<CoreSet>& left_alone,
                                  OfferAt offer_at, Choose choose)

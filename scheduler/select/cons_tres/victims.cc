@@ -58,7 +58,8 @@ int VictimSearch::nodes_shared(std::size_t candidate, const Allocation& allocati
   return count_nodes_in(cluster_, *request_.candidates[candidate].job->allocation, chosen);
 }
 
-// P12: both kinds of victims get their chance; the first candidate's kind comes first.
+// P12: both kinds of victims get their chance; the first candidate's kind comes first. Slurm tries
+// no other.
 SelectOutcome VictimSearch::search() {
   const auto suspends = [](const Candidate& candidate) {
     return candidate.mode == PreemptMode::kSuspend;
@@ -67,12 +68,13 @@ SelectOutcome VictimSearch::search() {
   const bool may_suspend = cluster_.parameters().preempt_type == PreemptType::kQos &&
                            std::any_of(candidates.begin(), candidates.end(), suspends);
   if (!may_suspend) return by_removing();
+  const bool is_final = cluster_.parameters().as_recorded;
   if (suspends(candidates.front())) {
     SelectOutcome outcome = by_suspending();
-    return outcome.allocation ? std::move(outcome) : by_removing();
+    return outcome.allocation || is_final ? std::move(outcome) : by_removing();
   }
   SelectOutcome outcome = by_removing();
-  return outcome.allocation ? std::move(outcome) : by_suspending();
+  return outcome.allocation || is_final ? std::move(outcome) : by_suspending();
 }
 
 // 7.6.3: gang stops or slices the victims; the job starts at once, on whatever the extra row has

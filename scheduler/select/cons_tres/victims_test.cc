@@ -1,4 +1,4 @@
-// Whom a job preempts: 7.6.2 (CANCEL, REQUEUE) and 7.6.3 (QOS and SUSPEND).
+// The jobs that a preemptor takes: 7.6.2 (CANCEL, REQUEUE) and 7.6.3 (QOS and SUSPEND).
 #include <gtest/gtest.h>
 
 #include "scheduler/select/cons_tres/testing/world.h"
@@ -15,7 +15,9 @@ ClusterParameters cancelling(int reorder_count = 1, bool strict = false) {
   return parameters;
 }
 
-// Candidates of 8, 4 and 2 nodes; candidate order is smallest first (7.4).
+// Candidates of 8, 4 and 2 nodes on 14, smallest first (7.4). For 8 nodes the first pass removes
+// N2, N4 and N8 (2 + 4 are too few), and N8 was decisive: with N8 first the second pass needs it
+// alone. For 6 nodes N2 and N4 are just enough, in any order.
 Names victims_of(int nodes, const ClusterParameters& parameters) {
   World w{{{.prefix = "n0", .first = 1, .last = 9}, {.first = 10, .last = 14}},
           {no("low", 1), no("hi", 10)},
@@ -45,6 +47,8 @@ TEST(Victims, P11ReorderCountZeroReordersOnce) {
   EXPECT_EQ(victims_of(8, cancelling(0)), Names{"N8"});
 }
 
+// M1 has cores 0 and 1, L1 core 2, L2 core 3. Two cores are wanted: both jobs of low, and none of
+// mid.
 TEST(Victims, AreLowTierFirstAndOnlyAsManyAsNeeded) {
   World w{{{}}, {no("low", 1), no("mid", 2), no("hi", 3)}, cancelling()};
   w.start("M1", {.in = "mid", .tasks = 2});
@@ -56,6 +60,7 @@ TEST(Victims, AreLowTierFirstAndOnlyAsManyAsNeeded) {
   EXPECT_EQ(w.ask({.in = "hi", .tasks = 1, .take = {"M1"}}).where, "n1:0");
 }
 
+// L leaves 2 cores of 4; H is not a candidate.
 TEST(Victims, NobodyWhenEvenAllTogetherDoNotSuffice) {
   World w{{{}}, {no("low", 1), no("hi", 3)}, cancelling()};
   w.start("L", {.in = "low", .tasks = 2});
@@ -112,6 +117,8 @@ ClusterParameters by_qos() {
   return preempting(PreemptMode::kSuspend, true, PreemptType::kQos);
 }
 
+// A, B and C fill the one row of FORCE:1. The extra row is empty, and opens to a job with a
+// candidate.
 TEST(QosSuspend, TakesTheExtraRowOverTheVictimsCores) {  // recorded
   World w{{{.cores = 8}}, {force("p", 1)}, by_qos()};
   w.start("A", {.tasks = 4});
@@ -123,6 +130,8 @@ TEST(QosSuspend, TakesTheExtraRowOverTheVictimsCores) {  // recorded
   EXPECT_TRUE(placed.victims.empty());  // gang slices them
 }
 
+// H1 fills the extra row, so neither H2 nor B fits. After H1 it is H2's. When A has ended, H2 is
+// packed into the first row, and B finds no room until H2 ends.
 TEST(QosSuspend, OneExtraJobPerUnit) {  // R7.26, 14.8
   World w{{{}}, {force("p", 1)}, by_qos()};
   w.start("A", {.tasks = 4});
@@ -144,7 +153,8 @@ TEST(QosSuspend, HigherTierPartitionIsPlacedOverTheLower) {
   EXPECT_EQ(w.ask({.in = "p2", .tasks = 2}).where, "n1:0-1");
 }
 
-// P12: the first candidate cannot be suspended away (its memory stays); the second may be ended.
+// The node has 8000 MiB, all of it taken. A could only be suspended and would keep its 3000; the
+// end of B frees 5000, which is enough for 4000.
 TEST(QosSuspend, P12BothKindsOfVictimsAreTried) {
   ClusterParameters parameters = by_qos();
   parameters.memory = true;
@@ -155,6 +165,18 @@ TEST(QosSuspend, P12BothKindsOfVictimsAreTried) {
   const Placed placed = w.ask({.tasks = 2, .mem = 4000, .take = {"A", "B"}});
   EXPECT_EQ(placed.where, "n1:2-3@4000");
   EXPECT_EQ(placed.victims, Names{"B"});
+}
+
+// Slurm 22.05 tries the first candidate's kind alone (recorded).
+TEST(QosSuspend, P12AsRecordedOneKindIsTried) {
+  ClusterParameters parameters = by_qos();
+  parameters.memory = true;
+  parameters.as_recorded = true;
+  World w{{{}}, {force("p", 1)}, parameters};
+  w.modes = {{"A", PreemptMode::kSuspend}, {"B", PreemptMode::kCancel}};
+  w.start("A", {.tasks = 2, .mem = 3000});
+  w.start("B", {.tasks = 2, .mem = 5000});
+  EXPECT_EQ(w.ask({.tasks = 2, .mem = 4000, .take = {"A", "B"}}).where, "");
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ class BestFit {
     return rem_cpus_ <= 0 && rem_nodes_ <= slack;
   }
 
-  // Whether the run alone holds what is missing.
+  // Returns true if the run alone holds what is missing.
   bool sufficient(const Run& run) const {
     const int slack = std::max(0, request_.req_nodes - request_.min_nodes);
     return run.cpus >= rem_cpus_ && run.nodes >= rem_nodes_ - slack;
@@ -124,6 +124,7 @@ class BestFit {
     return least < most && rem_cpus_ > static_cast<long long>(least) * rem_nodes_;
   }
 
+  // Step 3: largest first, until the job has enough or may have no more.
   void take_biggest() {
     std::vector<int> ranks;
     for (int rank = request_.eligible.next(0); rank >= 0; rank = request_.eligible.next(rank + 1)) {

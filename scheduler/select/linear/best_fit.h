@@ -1,4 +1,4 @@
-// Best fit over consecutive nodes (4.4.4): the tightest run of neighbours that holds the job.
+// Best fit over consecutive nodes (4.4.4): the tightest run of neighbors that holds the job.
 //
 // It is not the chooser of cons_tres (4.8), because what is recorded of the two differs: here large
 // nodes are taken wherever they are if only these will do, a run that suffices is left for any

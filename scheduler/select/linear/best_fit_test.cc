@@ -1,4 +1,4 @@
-// Best fit over neighbours (4.4.4). Nodes are drawn by rank: "x" = eligible, "X" = eligible and
+// Best fit over neighbors (4.4.4). Nodes are drawn by rank: "x" = eligible, "X" = eligible and
 // required, "." = not; the answer marks what was taken with "#".
 #include "scheduler/select/linear/best_fit.h"
 
@@ -66,7 +66,7 @@ TEST(LinearBestFit, TakesOneBlockWhenContiguous) {
 }
 
 // Step 2: required nodes come first, and their run before all others; from the first of them the
-// neighbours above are taken, then those below.
+// neighbors above are taken, then those below.
 TEST(LinearBestFit, GrowsAroundTheRequiredNodes) {
   EXPECT_EQ(fit("xx.xxXxx", exactly(2)), ".....##.");
   EXPECT_EQ(fit("xx.xxXx", exactly(4)), "...####");

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "scheduler/model/asked_product.h"
+
 namespace sched::linear {
 
 Linear::Linear(const Cluster& cluster) : cluster_{cluster}, books_{cluster} {
@@ -29,12 +31,15 @@ CountedDemand Linear::memory_of(const SelectJob& job) const {
       .memory;
 }
 
+// CPUs over all nodes, including those that a limit of memory per CPU adds (1.8 step 6). With
+// overcommit one is enough.
 int Linear::min_cpus(const SelectJob& job) const {
   const JobRequest& request = *job.request;
   if (request.overcommit) return 1;
   const MemoryDemand demand = memory_demand(
       cluster_.parameters(), cluster_.partition(job.partition).config, request.memory);
-  return tasks_of(request, request.min_nodes) * request.cpus_per_task * demand.task_factor;
+  return asked_product(tasks_of(request, request.min_nodes), request.cpus_per_task,
+                       demand.task_factor);
 }
 
 // 4.4.2: the nodes that a job could take when at most so many others may run there and be there.
@@ -57,14 +62,16 @@ NodeSet Linear::count(const SelectRequest& request, const NodeSet& nodes, int ru
   return eligible;
 }
 
-// 4.4.3 step 1b, also with jobs that the gang has suspended (P16). The mate may be of any
-// partition.
+// 4.4.3 step 1b, also with jobs that the gang has suspended, which Slurm passes over (P16). The
+// mate may be of any partition.
 std::optional<Linear::Ranks> Linear::find_mate(const SelectRequest& request,
                                                const NodeSet& eligible) const {
   const JobRequest& asked = *request.job->request;
+  const bool only_running = cluster_.parameters().as_recorded;
   for (const auto& [order, mate] : jobs_) {
     // It gets no turns, so there is nothing to alternate with.
     if (mate->user_suspended) continue;
+    if (only_running && mate->state != JobState::kRunning) continue;
     if (static_cast<int>(mate->allocation->nodes.size()) != request.req_nodes) continue;
     if (mate->request->contiguous != asked.contiguous) continue;
     Ranks ranks;
@@ -129,8 +136,9 @@ bool Linear::takes_first_nodes(const SelectRequest& request) const {
          !request.any_required && !request.job->request->contiguous;
 }
 
-// What first_of() chooses among the empty nodes, if there are as many as wished for, without
-// working out which other nodes are eligible. REQUIRES: takes_first_nodes(), at least one node.
+// Returns the nodes that first_of() would choose among the empty ones, if there are as many as
+// wished for, without working out which other nodes are eligible. REQUIRES: takes_first_nodes(), at
+// least one node.
 std::optional<Linear::Ranks> Linear::first_empty(const SelectRequest& request) const {
   const int of_node = cpus_.cpus(0);
   const int by_cpus = (min_cpus(*request.job) + of_node - 1) / of_node;
@@ -283,6 +291,8 @@ SelectOutcome Linear::select(const SelectRequest& request) {
   return outcome;
 }
 
+// T10: the job may run again if each of its nodes takes a job of its kind besides those that run
+// there. Its memory was kept all the time.
 bool Linear::user_resume(const SelectJob& job) {
   const Partition& partition = cluster_.partition(job.partition);
   const int limit = job.may_stack ? std::max(1, partition.max_share) : 1;

@@ -48,9 +48,12 @@ class RandomDuel {
 
   void run() {
     const int count = static_cast<int>(nodes_.size());
+    // Up to four victims: brute force over 16 sets is exact and fast.
     for (std::int64_t id = 1; id <= 4; ++id) {
       const bool mid = pick(2) == 0;
       const int size = 1 + pick(3);
+      // Only jobs that start at once: one that waits would be no victim and could take the nodes
+      // later.
       if (size > free_nodes({})) break;
       tell(Submit{job(id, size, mid ? "mid" : "low")});
       tell(Pass{});
@@ -58,6 +61,7 @@ class RandomDuel {
     }
     driver_.take_log();
     const int wanted = 1 + pick(count);
+    // Worked out before the preemptor comes, from what each job holds then.
     const std::optional<Cost> best = cheapest(wanted);
     tell(Submit{job(9, wanted, "high")});
     tell(Pass{});
@@ -97,6 +101,7 @@ class RandomDuel {
     }
     return sum;
   }
+  // Whole nodes: a set of victims suffices if it leaves enough nodes without a job.
   std::optional<Cost> cheapest(int wanted) const {
     std::optional<Cost> best;
     for (unsigned set = 0; set < 1U << running_.size(); ++set) {
@@ -130,6 +135,8 @@ INSTANTIATE_TEST_SUITE_P(Profiles, MinimiseLinear,
                          ::testing::Values(Profile{"Cancel", PreemptMode::kCancel, false, 1, 1},
                                            Profile{"Requeue", PreemptMode::kRequeue, false, 1, 1},
                                            Profile{"Suspend", PreemptMode::kSuspend, true, 1, 1},
+                                           // Two rows in each partition: a victim may share its
+                                           // node with another.
                                            Profile{"Stacked", PreemptMode::kSuspend, true, 2, 2}),
                          [](const auto& profile) { return std::string{profile.param.name}; });
 
@@ -167,7 +174,7 @@ TEST(Preemptor, TakesNobodyWhenAllWouldNotSuffice) {
           request.memory = MemoryPerNode{MemoryMiB{mib}};
           return request;
         };
-        driver.step(at(0), Submit{with_memory(job(1, 1, "high"), 5000)});  // nobody's victim
+        driver.step(at(0), Submit{with_memory(job(1, 1, "high"), 5000)});  // no victim of any job
         driver.step(at(0), Submit{with_memory(job(2, 1, "low"), 5000)});
         driver.step(at(0), Submit{with_memory(job(3, 1, "mid"), 5000)});
         driver.step(at(0), Pass{});

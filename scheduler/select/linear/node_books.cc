@@ -25,8 +25,8 @@ NodeBooks::NodeBooks(const Cluster& cluster)
       memory_{memory_of(cluster)},
       empty_{NodeSet::all(cluster.node_count())} {}
 
-// Whether a job refuses to be stacked follows from how it was started (SelectJob::may_stack), so
-// that a changed partition does not unbalance the books.
+// A job refuses to be stacked if it was started so (SelectJob::may_stack), so that a changed
+// partition does not unbalance the books.
 void NodeBooks::count_running(const SelectJob& job, int delta) {
   for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation&) {
     Node& node = nodes_[index(rank)];
@@ -70,6 +70,7 @@ void NodeBooks::node_changed(int rank) {
   for (Roomy& known : roomy_) known.nodes.assign(rank, is_roomy(known.demand, rank));
 }
 
+// `first_empty_` moves up here, when a node has filled, and down in count_presence().
 void NodeBooks::add(const SelectJob& job) {
   count_presence(job, +1);
   const int after_first = empty_.next(first_empty_);

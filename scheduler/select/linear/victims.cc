@@ -11,6 +11,8 @@ namespace {
 
 using Keep = Selector::Trial::Keep;
 
+// A victim that is only suspended keeps its memory (R5.4), unlike in Slurm's select/linear (7.6.1
+// step 1, recorded).
 Keep kept_by(const Candidate& candidate) {
   return candidate.must_end() ? Keep::kNothing : Keep::kMemory;
 }
@@ -30,13 +32,14 @@ std::optional<Linear::Ranks> Linear::remove_until_fits(const SelectRequest& requ
   // So many jobs may run there besides this one; victims count until they are removed.
   const int run_limit = share_of(request) - 1;
   const CountedDemand memory = memory_of(*request.job);
+  const bool as_recorded = cluster_.parameters().as_recorded;
   NodeBooks::Trial trial{books_};
   NodeSet eligible = count(request, request.nodes, run_limit, kUnlimited);
   int found = eligible.count();
   for (removed_count = 0; removed_count < removals.size();) {
     Removal& removal = removals[removed_count++];
     const Candidate& candidate = request.candidates[removal.candidate];
-    trial.remove(*candidate.job, kept_by(candidate));
+    trial.remove(*candidate.job, as_recorded ? Keep::kNothing : kept_by(candidate));
     removal.usable = 0;
     for_each_rank(cluster_, *candidate.job->allocation, [&](int rank, const NodeAllocation&) {
       if (!request.nodes.test(rank)) return;
@@ -159,6 +162,7 @@ class Linear::Sparing final : public VictimQuestion {
     if (eligible.count() < request_.min_nodes) return std::nullopt;
     return linear_.fit(request_, eligible);
   }
+  // nullopt for a job that the gang stops by its shadow: no ending has to be ordered.
   std::optional<std::size_t> candidate(std::size_t index) const {
     return victims_[index].candidate;
   }
@@ -170,6 +174,7 @@ class Linear::Sparing final : public VictimQuestion {
     bool shadowed = false;                 // stopped by the gang where the job is stacked upon it
     bool taken = false;
   };
+  // On the nodes of a shadowed job that is not taken the new job must not be stacked.
   void block(const Victim& victim, int delta) {
     for_each_rank(linear_.cluster_, *victim.job->allocation, [&](int rank, const NodeAllocation&) {
       blockers_[static_cast<std::size_t>(rank)] += delta;

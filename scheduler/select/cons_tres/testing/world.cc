@@ -8,6 +8,7 @@
 namespace sched::cons_tres::testing {
 namespace {
 
+// "0-2,5".
 std::string show_cores(const CoreSet& cores) {
   std::string text;
   for (int core = cores.next(0); core >= 0;) {
@@ -20,6 +21,7 @@ std::string show_cores(const CoreSet& cores) {
   return text;
 }
 
+// 0 in an Ask means "not said".
 std::optional<int> given(int value) {
   return value > 0 ? std::optional<int>{value} : std::nullopt;
 }
@@ -52,6 +54,7 @@ World::World(const std::vector<Nodes>& nodes, const std::vector<PartitionConfig>
   selector_ = make_cons_tres_selector(cluster_);
 }
 
+// The order in which jobs are made is the job table's.
 std::unique_ptr<World::Job> World::make_job(const Ask& ask) {
   auto job = std::make_unique<Job>();
   JobRequest& request = job->request;
@@ -85,6 +88,7 @@ std::unique_ptr<World::Job> World::make_job(const Ask& ask) {
   return job;
 }
 
+// Node counts and sharing as Placement would resolve them (4.1, 4.3), for partitions of one weight.
 SelectOutcome World::select(const Job& job, const Ask& ask) {
   const Partition& partition = cluster_.partition(job.select.partition);
   const NodeSet required = cluster_.named(job.request.required_nodes);
@@ -122,6 +126,8 @@ Placed World::ask(const Ask& ask) {
   return placed;
 }
 
+// A second selector with the other jobs, put in job-table order, as after a restart: which row a
+// job gets depends on it.
 Placed World::ask_without(const std::set<std::string>& gone, const Ask& ask) {
   std::unique_ptr<Selector> kept = std::exchange(selector_, make_cons_tres_selector(cluster_));
   std::map<std::int64_t, const Job*> by_order;
@@ -166,6 +172,7 @@ bool World::resume(const std::string& name) {
   return true;
 }
 
+// Jobs come back in job-table order (R4.13), whatever order they were started in.
 void World::restart() {
   selector_ = make_cons_tres_selector(cluster_);
   std::map<std::int64_t, const Job*> by_order;

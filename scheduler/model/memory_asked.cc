@@ -1,0 +1,17 @@
+#include "scheduler/model/memory_asked.h"
+
+#include <variant>
+
+namespace sched {
+
+MemoryRequest memory_asked(const MemoryRequest& asked, const MemoryLimit& of_partition,
+                           const MemoryLimit& of_cluster) {
+  if (!std::holds_alternative<std::monostate>(asked)) return asked;
+  const MemoryLimit& chosen =
+      of_partition.per_cpu || of_partition.per_node ? of_partition : of_cluster;
+  if (chosen.per_cpu) return MemoryPerCpu{*chosen.per_cpu};
+  if (chosen.per_node) return MemoryPerNode{*chosen.per_node};
+  return {};
+}
+
+}  // namespace sched

@@ -1,0 +1,41 @@
+// A replay decides as Slurm 22.05 was recorded to, also where the scheduler otherwise knows better
+// (ClusterParameters::as_recorded, docs/design/differences.md).
+#include "scheduler/testing/rule_test.h"
+
+#include <string>
+#include <vector>
+
+namespace sched::testing {
+namespace {
+
+using AsRecorded = RuleTest;
+
+// P16: a job that the gang has suspended is no mate.
+TEST_F(AsRecorded, P16_AMateRuns) {
+  const auto three = nodes("n", 1, 3);
+  Configuration c = gang_linear({partition("p", three)});
+  c.cluster.as_recorded = true;
+  Driver driver{c, three, kToldTiming};
+  submit_and_pass(driver, 0, job(1, 3));
+  submit_and_pass(driver, 1, on(job(2, 2), {"n2", "n3"}));
+  ASSERT_EQ(state(driver, 2), JobState::kSuspended);
+  submit_and_pass(driver, 2, job(3, 2));
+  EXPECT_EQ(driver.nodes_of(3), (std::vector<std::string>{"n1", "n2"}));
+}
+
+// R6.31: a higher tier takes cores of jobs that are still exempt.
+TEST_F(AsRecorded, R6_31_SuspendingDoesNotAskForExemptTimes) {
+  const auto one = nodes("n", 1, 1);
+  for (const bool as_recorded : {false, true}) {
+    Configuration c = two_tiers(one, PreemptMode::kSuspend, 1);
+    c.cluster.as_recorded = as_recorded;
+    c.cluster.preempt_exempt_time = seconds(60);
+    Driver driver{c, one, kToldTiming};
+    submit_and_pass(driver, 0, with_tasks(job(1, 1, "low"), 4));
+    submit_and_pass(driver, 10, with_tasks(job(2, 1, "high"), 4));
+    EXPECT_EQ(state(driver, 2), as_recorded ? JobState::kRunning : JobState::kPending);
+  }
+}
+
+}  // namespace
+}  // namespace sched::testing

@@ -1,0 +1,87 @@
+// Grace times in replays of recordings (7.8, ClusterParameters::as_recorded).
+#include "scheduler/testing/rule_test.h"
+
+#include <memory>
+#include <vector>
+
+namespace sched::testing {
+namespace {
+
+// One node, CANCEL, and partitions low, high and top of tiers 1 to 3; the low one has a grace time
+// of 5 s. Job 1 of the low one runs from 0 on.
+class GraceAsRecorded : public RuleTest {
+ protected:
+  GraceAsRecorded() {
+    Configuration c =
+        whole_nodes({closed("low", one_, 1), closed("high", one_, 2), closed("top", one_, 3)});
+    c.cluster.as_recorded = true;
+    c.cluster.preempt_type = PreemptType::kPartitionPriority;
+    c.cluster.preempt_mode = PreemptMode::kCancel;
+    c.partitions[0].grace_time = seconds(5);
+    replay_ = std::make_unique<Driver>(c, one_, kToldTiming);
+    submit_and_pass(*replay_, 0, job(1, 1, "low"));
+  }
+
+  std::vector<End> ends_of(double t, const Event& event) {
+    replay_->take_log();
+    replay_->step(at(t), event);
+    std::vector<End> found;
+    for (const Decision& decision : replay_->take_log()) {
+      if (const auto* end = std::get_if<End>(&decision)) found.push_back(*end);
+    }
+    return found;
+  }
+
+  const std::vector<NodeSpec> one_ = nodes("n", 1, 1);
+  std::unique_ptr<Driver> replay_;
+};
+
+TEST_F(GraceAsRecorded, R7_8_AVictimIsEndedForTheNextJobThatChoosesIt) {
+  replay_->step(at(1), Submit{job(2, 1, "high")});
+  EXPECT_TRUE(ends_of(1, Pass{}).empty()) << "its grace time begins";
+  EXPECT_TRUE(ends_of(9, Pass{}).empty()) << "the first preemptor does not ask again so soon";
+  replay_->step(at(10), Submit{job(3, 1, "top")});
+  const std::vector<End> ended = ends_of(10, Pass{});
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].job, JobId{1});
+  EXPECT_EQ(ended[0].preemptor, JobId{3});
+}
+
+TEST_F(GraceAsRecorded, R7_8_DuringItsGraceTimeAVictimIsSpared) {
+  replay_->step(at(1), Submit{job(2, 1, "high")});
+  replay_->step(at(1), Pass{});
+  replay_->step(at(5), Submit{job(3, 1, "top")});
+  EXPECT_TRUE(ends_of(5, Pass{}).empty());
+}
+
+// slurmctld looks at time limits each 30 s; it is 1.5 s old when a recording begins.
+TEST_F(GraceAsRecorded, R7_8_TheCheckOfTimeLimitsEndsAVictim) {
+  replay_->step(at(1), Submit{job(2, 1, "high")});
+  replay_->step(at(1), Pass{});
+  const std::vector<End> ended = ends_of(28.6, Pass{});
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].preemptor, JobId{2});
+}
+
+TEST_F(GraceAsRecorded, R7_8_APassThatIsNotToldMayHaveChosenTheVictim) {
+  replay_->step(at(1), Submit{job(2, 1, "high")});
+  replay_->step(at(10), Submit{job(3, 1, "top")});
+  EXPECT_EQ(ends_of(10, Pass{}).size(), 1U) << "a pass 3 s after the last one chose it for job 2";
+}
+
+TEST_F(GraceAsRecorded, R7_8_AVictimThatEndsByItselfAfterItsGraceTimeIsOverItsTime) {
+  replay_->step(at(1), Submit{job(2, 1, "high")});
+  replay_->step(at(1), Pass{});
+  replay_->step(at(12), JobGone{JobId{1}});
+  EXPECT_EQ(replay_->view(1).state, JobState::kTimeout);
+}
+
+TEST_F(GraceAsRecorded, R7_8_AVictimThatEndsByItselfInItsGraceTimeHasCompleted) {
+  replay_->step(at(1), Submit{job(2, 1, "high")});
+  replay_->step(at(1), Pass{});
+  replay_->step(at(4), JobGone{JobId{1}});
+  EXPECT_EQ(replay_->view(1).state, JobState::kCompleted);
+}
+
+}  // namespace
+}  // namespace sched::testing
